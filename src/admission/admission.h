@@ -1,0 +1,133 @@
+#ifndef CROUPIER_ADMISSION_ADMISSION_H
+#define CROUPIER_ADMISSION_ADMISSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/address.h"
+#include "base/log.h"
+#include "base/sport.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "stores/platform_store.h"
+
+/*
+ * Who may come in: one verdict for a request, from memory (interface: Authentication; decisions:
+ * section 3).
+ *
+ *   struct policy        what one customer or one legacy address may do. Immutable, counted.
+ *   struct policy_table  all of them, an immutable snapshot, shared between snapshots where nothing
+ *                        changed (so that one change among 100,000 customers costs next to nothing).
+ *   struct policies      the current table, and the thread that keeps it fresh from the platform
+ *                        store: it asks for what changed since its revision several times a second.
+ *   struct admission     one serving thread's view: its table, picked up by generation number.
+ */
+
+struct rate_budget; /* the count of one client's current window; see admission/rate_limit.h */
+
+struct policy {
+    bool is_customer; /* else a legacy address */
+    bool admits;      /* enabled and usable */
+    bool casino;
+    sport_set sports;
+    char customer_id[CUSTOMER_ID_SIZE]; /* "" for a legacy address */
+    struct rate_limit rate;
+    struct rate_budget *budget; /* one for the customer or address, the same in every snapshot */
+    size_t cidr_count;
+    const struct cidr *cidrs;
+};
+
+/* ---- the shared side ------------------------------------------------------------------------------ */
+
+struct policies;
+
+/* Starts the refresher thread, which opens the store for itself and goes on trying when it cannot.
+ * All pointers are borrowed and must outlive it. */
+struct policies_options {
+    struct platform_store_options store;
+    uint32_t refresh_ms; /* between two looks at the store's revision: well inside a second (200) */
+    struct log *log;
+};
+struct policies *policies_create(const struct policies_options *options);
+void policies_destroy(struct policies **policies); /* all admissions are gone */
+
+/* Waits until the first table is loaded, at most `timeout_ms`. For start-up and tests. */
+bool policies_wait_ready(struct policies *policies, uint32_t timeout_ms);
+
+struct policies_facts {
+    int64_t age_ms; /* since the table was last confirmed; negative: never */
+    uint64_t customers, keys, addresses;
+    uint64_t revision;
+    uint64_t errors; /* failed looks at the store */
+    size_t bytes;    /* memory held by the current table, about */
+};
+void policies_facts(struct policies *policies, struct policies_facts *facts);
+
+/* ---- one serving thread --------------------------------------------------------------------------- */
+
+struct admission;
+
+/* The trusted proxies are copied; they can be changed later (SIGHUP) on the owning thread. */
+struct admission *admission_create(struct policies *policies, const struct cidr *trusted_proxies,
+                                   size_t trusted_proxy_count);
+void admission_set_trusted_proxies(struct admission *admission, const struct cidr *proxies,
+                                   size_t count);
+void admission_destroy(struct admission **admission);
+
+/* What a connection remembers: the last key and address and what came of them, so that a keep-alive
+ * client costs a comparison. Zeros at first; the HTTP layer wipes it. */
+struct admission_memory {
+    uint64_t generation; /* of the table the verdict came from; 0: nothing remembered */
+    uint16_t key_size;   /* of the remembered key */
+    uint8_t address_known;
+    uint8_t verdict;
+    char key[48]; /* a longer supplied key is never valid, so never remembered */
+    struct address address;
+    const struct policy *policy;
+    int64_t expires_ms; /* of the key; 0: never */
+};
+
+/* What the verdict is about. Texts borrow from the request. */
+struct admission_question {
+    struct address peer;
+    const struct text *forwarded; /* the X-Forwarded-For lines, in order */
+    size_t forwarded_count;
+    size_t authorization_count; /* lines; more than one is an unusable key */
+    struct text authorization;  /* the first one's value, trimmed */
+    size_t api_key_count;
+    struct text api_key;
+    uint64_t now_mono_ms;
+    int64_t now_wall_ms;
+};
+
+enum admission_verdict {
+    ADMISSION_ADMITTED,
+    ADMISSION_DENIED,      /* 403 ip_not_allowed */
+    ADMISSION_UNAVAILABLE, /* 503 security_config_unavailable: the table is not confirmed */
+};
+
+/*
+ * The verdict. `policy` and `client` are set when admitted; the policy stays valid until the next call
+ * of admission_judge on this thread. `memory` may be NULL. Never blocks; the work done
+ * does not depend on whether a key is known.
+ */
+enum admission_verdict admission_judge(struct admission *admission, struct admission_memory *memory,
+                                       const struct admission_question *question,
+                                       const struct policy **policy, struct address *client);
+
+/* ---- rate limit ------------------------------------------------------------------------------------ */
+
+struct rate_verdict {
+    bool limited; /* the policy has a limit: send X-RateLimit-* */
+    bool allowed;
+    uint32_t limit;         /* requests a window */
+    uint32_t remaining;     /* after this one */
+    uint32_t reset_seconds; /* whole seconds left in the window, rounded up, at least 1 */
+};
+
+/* Counts this request against the policy's budget, also when it is refused. Any thread. */
+void rate_limit_take(const struct policy *policy, int64_t now_wall_ms,
+                     struct rate_verdict *verdict);
+
+#endif

@@ -1,0 +1,143 @@
+/* Clocks and their texts; see clock.h. */
+#include "base/clock.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static uint64_t read_clock_ns(clockid_t clock)
+{
+    struct timespec now;
+    CHECK(clock_gettime(clock, &now) == 0);
+    return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
+}
+
+uint64_t clock_monotonic_ns(void)
+{
+    return read_clock_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t clock_monotonic_ms(void)
+{
+    return clock_monotonic_ns() / 1000000U;
+}
+
+int64_t clock_wall_ms(void)
+{
+    return (int64_t)(read_clock_ns(CLOCK_REALTIME) / 1000000U);
+}
+
+static struct tm utc_of(int64_t wall_ms)
+{
+    time_t seconds = (time_t)(wall_ms >= 0 ? wall_ms / 1000 : (wall_ms - 999) / 1000);
+    struct tm utc;
+    CHECK(gmtime_r(&seconds, &utc) != NULL);
+    return utc;
+}
+
+void clock_format_rfc3339(int64_t wall_ms, char out[CLOCK_TEXT_SIZE])
+{
+    struct tm utc = utc_of(wall_ms);
+    int milliseconds = (int)(((wall_ms % 1000) + 1000) % 1000);
+    (void)snprintf(out, CLOCK_TEXT_SIZE, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ",
+                   (utc.tm_year + 1900) % 10000, utc.tm_mon + 1, utc.tm_mday, utc.tm_hour,
+                   utc.tm_min, utc.tm_sec, milliseconds);
+}
+
+void clock_format_http(int64_t wall_ms, char out[CLOCK_TEXT_SIZE])
+{
+    static const char days[7][4] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+    static const char months[12][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                       "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    struct tm utc = utc_of(wall_ms);
+    (void)snprintf(out, CLOCK_TEXT_SIZE, "%s, %02d %s %04d %02d:%02d:%02d GMT", days[utc.tm_wday],
+                   utc.tm_mday, months[utc.tm_mon], (utc.tm_year + 1900) % 10000, utc.tm_hour,
+                   utc.tm_min, utc.tm_sec);
+}
+
+/* Reads exactly `digits` digits at *at and steps over them. */
+static bool read_digits(const char **at, const char *end, int digits, int *value)
+{
+    int sum = 0;
+    for (int i = 0; i < digits; i++, (*at)++) {
+        if (*at >= end || **at < '0' || **at > '9')
+            return false;
+        sum = sum * 10 + (**at - '0');
+    }
+    *value = sum;
+    return true;
+}
+
+static bool read_char(const char **at, const char *end, char wanted)
+{
+    if (*at >= end || **at != wanted)
+        return false;
+    (*at)++;
+    return true;
+}
+
+/* Reads ".123" (any number of digits, milliseconds kept) when there is one. */
+static bool read_fraction(const char **at, const char *end, int *milliseconds)
+{
+    *milliseconds = 0;
+    if (!read_char(at, end, '.'))
+        return true;
+    int scale = 100;
+    const char *start = *at;
+    for (; *at < end && **at >= '0' && **at <= '9'; (*at)++, scale /= 10)
+        *milliseconds += (**at - '0') * scale;
+    return *at > start;
+}
+
+/* Reads "Z" or "+05:30" into minutes east of UTC. */
+static bool read_offset(const char **at, const char *end, int *minutes)
+{
+    *minutes = 0;
+    if (read_char(at, end, 'Z') || read_char(at, end, 'z'))
+        return true;
+    int sign = *at < end && **at == '-' ? -1 : 1;
+    int hour;
+    int minute;
+    if (!read_char(at, end, '+') && !read_char(at, end, '-'))
+        return false;
+    if (!read_digits(at, end, 2, &hour) || !read_char(at, end, ':') ||
+        !read_digits(at, end, 2, &minute) || hour > 23 || minute > 59)
+        return false;
+    *minutes = sign * (hour * 60 + minute);
+    return true;
+}
+
+static bool read_time(const char **at, const char *end, struct tm *utc, int *ms, int *offset)
+{
+    if (!read_char(at, end, 'T') && !read_char(at, end, 't') && !read_char(at, end, ' '))
+        return false;
+    return read_digits(at, end, 2, &utc->tm_hour) && read_char(at, end, ':') &&
+           read_digits(at, end, 2, &utc->tm_min) && read_char(at, end, ':') &&
+           read_digits(at, end, 2, &utc->tm_sec) && utc->tm_hour < 24 && utc->tm_min < 60 &&
+           utc->tm_sec < 61 && read_fraction(at, end, ms) && read_offset(at, end, offset);
+}
+
+enum status clock_parse_rfc3339(struct text text, int64_t *wall_ms)
+{
+    const char *at = text.at;
+    const char *end = text.at + text.size;
+    struct tm utc = {0};
+    int ms = 0;
+    int offset = 0;
+    if (text.size == 0 || !read_digits(&at, end, 4, &utc.tm_year) || !read_char(&at, end, '-') ||
+        !read_digits(&at, end, 2, &utc.tm_mon) || !read_char(&at, end, '-') ||
+        !read_digits(&at, end, 2, &utc.tm_mday))
+        return STATUS_INVALID;
+    if (at < end && !read_time(&at, end, &utc, &ms, &offset))
+        return STATUS_INVALID;
+    if (at != end || utc.tm_year < 1970 || utc.tm_mon < 1 || utc.tm_mon > 12 || utc.tm_mday < 1)
+        return STATUS_INVALID;
+    int day = utc.tm_mday;
+    utc.tm_year -= 1900;
+    utc.tm_mon -= 1;
+    time_t seconds = timegm(&utc);
+    if (utc.tm_mday != day) /* 31 April and the like were carried into the next month */
+        return STATUS_INVALID;
+    *wall_ms = ((int64_t)seconds - (int64_t)offset * 60) * 1000 + ms;
+    return STATUS_OK;
+}

@@ -1,0 +1,29 @@
+#ifndef CROUPIER_BASE_CLOCK_H
+#define CROUPIER_BASE_CLOCK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/text.h"
+
+/*
+ * Time. Deadlines and durations are monotonic; anything that is stored, shown or that decides a
+ * rate-limit window is wall-clock time in milliseconds since the Unix epoch. Threads: any.
+ */
+
+uint64_t clock_monotonic_ns(void);
+uint64_t clock_monotonic_ms(void);
+int64_t clock_wall_ms(void);
+
+/* "2026-11-21T04:53:17.042Z" (RFC 3339, UTC). The texts and their NUL fit CLOCK_TEXT_SIZE with room
+ * for any value of their numbers, which the compiler wants to see. */
+#define CLOCK_TEXT_SIZE 80
+void clock_format_rfc3339(int64_t wall_ms, char out[CLOCK_TEXT_SIZE]);
+
+/* "Sat, 21 Nov 2026 04:53:17 GMT" (IMF-fixdate, RFC 9110 section 5.6.7). */
+void clock_format_http(int64_t wall_ms, char out[CLOCK_TEXT_SIZE]);
+
+/* Reads RFC 3339 ("2026-11-21T04:53:17Z", an offset, a fraction), or a bare date (midnight UTC). */
+MUST_CHECK enum status clock_parse_rfc3339(struct text text, int64_t *wall_ms);
+
+#endif

@@ -1,0 +1,72 @@
+#ifndef CROUPIER_BASE_LOG_H
+#define CROUPIER_BASE_LOG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/text.h"
+
+/*
+ * Structured logging: a constant message and typed fields, written as one line of text or JSON.
+ *
+ *     log_event(log, LOG_WARNING, "odds store opened again",
+ *               LOG_STRING("path", path), LOG_INTEGER("attempts", attempts));
+ *
+ * text:  2026-11-21T04:53:17.042Z warning odds store opened again path=/var/lib/… attempts=3
+ * json:  {"time":"…","level":"warning","message":"odds store opened again","path":"…","attempts":3}
+ *
+ * A value is never a secret: keys are logged by their first 8 characters at most.
+ * A `struct log` may be used by any thread; a NULL log discards. A line is written whole.
+ */
+enum log_level { LOG_ERROR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
+enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
+
+struct log;
+
+enum log_field_kind { LOG_FIELD_END, LOG_FIELD_STRING, LOG_FIELD_TEXT, LOG_FIELD_INTEGER };
+struct log_field {
+    enum log_field_kind kind;
+    const char *name;
+    const char *string; /* may be NULL: written as an empty value */
+    struct text text;
+    int64_t integer;
+};
+#define LOG_STRING(name_, value_) \
+    ((struct log_field){.kind = LOG_FIELD_STRING, .name = (name_), .string = (value_)})
+#define LOG_TEXT(name_, value_) \
+    ((struct log_field){.kind = LOG_FIELD_TEXT, .name = (name_), .text = (value_)})
+#define LOG_INTEGER(name_, value_) \
+    ((struct log_field){.kind = LOG_FIELD_INTEGER, .name = (name_), .integer = (int64_t)(value_)})
+
+/* Writes to `descriptor`, which stays the caller's. */
+struct log *log_create(int descriptor, enum log_level level, enum log_format format);
+void log_destroy(struct log **log);
+
+/* Both may be changed while other threads log. */
+void log_set_level(struct log *log, enum log_level level);
+void log_set_format(struct log *log, enum log_format format);
+
+bool log_enabled(const struct log *log, enum log_level level);
+
+void log_emit(struct log *log, enum log_level level, const char *message,
+              const struct log_field *fields);
+#define log_event(log, level, ...) log_event_(log, level, __VA_ARGS__, ((struct log_field){0}))
+#define log_event_(log, level, message, ...) \
+    log_emit((log), (level), (message), (const struct log_field[]){__VA_ARGS__})
+
+/*
+ * Lines that come by the thousand (one a request) are gathered by their thread and written in
+ * blocks. One log_batch belongs to one thread. Lines are written when the batch holds 32 KiB, and
+ * when its owner calls log_batch_flush (a worker does so several times a second).
+ */
+struct log_batch;
+struct log_batch *log_batch_create(struct log *log);
+void log_batch_destroy(struct log_batch **batch); /* flushes */
+void log_batch_emit(struct log_batch *batch, enum log_level level, const char *message,
+                    const struct log_field *fields);
+void log_batch_flush(struct log_batch *batch);
+
+MUST_CHECK enum status log_level_parse(struct text text, enum log_level *level);
+MUST_CHECK enum status log_format_parse(struct text text, enum log_format *format);
+
+#endif

@@ -1,0 +1,74 @@
+/*
+ * A list under a mutex and one uv_async_t. libuv folds several sends into one wake-up, so delivery
+ * takes the whole list at once and walks it without the lock.
+ */
+#include "base/mailbox.h"
+
+#include <pthread.h>
+
+#include "base/memory.h"
+
+struct mailbox {
+    uv_async_t wake;
+    pthread_mutex_t lock; /* guards first and last */
+    struct mail *first;
+    struct mail *last;
+};
+
+static void deliver_all(struct mailbox *mailbox)
+{
+    CHECK(pthread_mutex_lock(&mailbox->lock) == 0);
+    struct mail *mail = mailbox->first;
+    mailbox->first = NULL;
+    mailbox->last = NULL;
+    CHECK(pthread_mutex_unlock(&mailbox->lock) == 0);
+    while (mail != NULL) {
+        struct mail *next = mail->next;
+        mail->deliver(mail);
+        mail = next;
+    }
+}
+
+static void on_wake(uv_async_t *wake)
+{
+    deliver_all(wake->data);
+}
+
+struct mailbox *mailbox_create(uv_loop_t *loop)
+{
+    struct mailbox *mailbox = memory_alloc_zeroed(1, sizeof *mailbox);
+    CHECK(pthread_mutex_init(&mailbox->lock, NULL) == 0);
+    CHECK(uv_async_init(loop, &mailbox->wake, on_wake) == 0);
+    mailbox->wake.data = mailbox;
+    uv_unref((uv_handle_t *)&mailbox->wake);
+    return mailbox;
+}
+
+void mailbox_post(struct mailbox *mailbox, struct mail *mail)
+{
+    mail->next = NULL;
+    CHECK(pthread_mutex_lock(&mailbox->lock) == 0);
+    if (mailbox->last == NULL)
+        mailbox->first = mail;
+    else
+        mailbox->last->next = mail;
+    mailbox->last = mail;
+    CHECK(pthread_mutex_unlock(&mailbox->lock) == 0);
+    CHECK(uv_async_send(&mailbox->wake) == 0);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct mailbox *mailbox = handle->data;
+    CHECK(pthread_mutex_destroy(&mailbox->lock) == 0);
+    memory_free(mailbox);
+}
+
+void mailbox_destroy(struct mailbox **mailbox)
+{
+    if (*mailbox == NULL)
+        return;
+    deliver_all(*mailbox);
+    uv_close((uv_handle_t *)&(*mailbox)->wake, on_closed);
+    *mailbox = NULL;
+}

@@ -1,0 +1,33 @@
+#ifndef CROUPIER_BASE_MAILBOX_H
+#define CROUPIER_BASE_MAILBOX_H
+
+#include <uv.h>
+
+#include "base/status.h"
+
+/*
+ * How any thread hands something to a thread that runs a libuv loop.
+ *
+ * A `struct mail` is embedded in whatever is handed over and belongs to the mailbox from post to
+ * delivery. `deliver` runs on the loop's thread, once, never inside mailbox_post. Mails of one
+ * sender are delivered in order. The bound is the senders': each mail is part of an object that
+ * was bounded when it was made.
+ */
+struct mail {
+    struct mail *next; /* the mailbox's */
+    void (*deliver)(struct mail *mail);
+};
+
+struct mailbox;
+
+/* Made on the loop's thread (or before it runs). The mailbox does not keep the loop alive. */
+struct mailbox *mailbox_create(uv_loop_t *loop);
+
+/* Any thread, any time between create and destroy. */
+void mailbox_post(struct mailbox *mailbox, struct mail *mail);
+
+/* On the loop's thread, when nobody can post any more; delivers what is left first. The handle is
+ * closed; the loop must run once more to let go of it. */
+void mailbox_destroy(struct mailbox **mailbox);
+
+#endif

@@ -1,0 +1,24 @@
+#ifndef CROUPIER_BASE_MEMORY_H
+#define CROUPIER_BASE_MEMORY_H
+
+#include <stddef.h>
+
+/*
+ * Allocation. The memory_* calls never return NULL: when the machine has no memory left for a small
+ * object there is no better answer than to stop, say so and be restarted (as Valkey and PgBouncer
+ * do). Sizes that come from outside are bounded before they get here.
+ *
+ * Two lifetimes only: x_create and x_destroy(struct x **), or something freed in bulk with its
+ * owner. Threads: any.
+ */
+
+void *memory_alloc(size_t size) __attribute__((malloc, returns_nonnull));
+void *memory_alloc_zeroed(size_t count, size_t size) __attribute__((malloc, returns_nonnull));
+void *memory_resize(void *memory, size_t size) __attribute__((returns_nonnull));
+char *memory_copy_string(const char *string) __attribute__((malloc, returns_nonnull));
+void *memory_copy(const void *bytes, size_t size) __attribute__((malloc, returns_nonnull));
+
+/* Gives memory back; NULL is fine. */
+void memory_free(void *memory);
+
+#endif

@@ -1,0 +1,56 @@
+#ifndef CROUPIER_BASE_STATUS_H
+#define CROUPIER_BASE_STATUS_H
+
+/*
+ * The one result type of every function that can fail, and the text that goes with a failure.
+ *
+ * Rules: a failing function leaves its out-parameters untouched. An error is either logged or
+ * returned, never both. `struct error` is for people (operators at a terminal, a log line); program
+ * logic looks at the status alone. One table, http/errors.c, turns a status into an HTTP answer.
+ */
+
+#define MUST_CHECK __attribute__((warn_unused_result))
+#define PRINTF_LIKE(format_at, first_at) __attribute__((format(printf, format_at, first_at)))
+
+enum status {
+    STATUS_OK = 0,
+    STATUS_PENDING,     /* not now: the operation's callback will tell, once */
+    STATUS_INVALID,     /* the input is not acceptable */
+    STATUS_NOT_FOUND,   /* there is no such thing */
+    STATUS_EXISTS,      /* there is such a thing already */
+    STATUS_FULL,        /* a bound has been reached (a queue, a table, a disk) */
+    STATUS_MALFORMED,   /* what is stored cannot be read */
+    STATUS_UNAVAILABLE, /* a store cannot be reached or used */
+    STATUS_TIMEOUT,     /* a store did not answer within its deadline */
+    STATUS_INTERNAL,    /* a bug, or a resource that should never run out */
+};
+
+/* A constant, lower-case English name: "ok", "not found", ... */
+const char *status_name(enum status status);
+
+#define ERROR_TEXT_SIZE 512
+
+/* What went wrong, for a person: one line, no trailing full stop or newline, never a secret. */
+struct error {
+    char text[ERROR_TEXT_SIZE];
+};
+
+/* Writes the text (cut off where it is too long). `error` may be NULL. Returns `status`, so that
+ * `return error_set(error, STATUS_INVALID, "…")` reads as one thought. */
+enum status error_set(struct error *error, enum status status, const char *format, ...)
+    PRINTF_LIKE(3, 4);
+
+/* Puts "text: " before what `error` says already. */
+void error_prefix(struct error *error, const char *format, ...) PRINTF_LIKE(2, 3);
+
+/*
+ * Asserts bugs, never input; stays in production. A failed check prints file, line and expression
+ * on standard error and aborts.
+ */
+#define CHECK(expression) \
+    ((expression) ? (void)0 : check_failed(#expression, __FILE__, __LINE__, __func__))
+
+_Noreturn void check_failed(const char *expression, const char *file, int line,
+                            const char *function);
+
+#endif

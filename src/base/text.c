@@ -1,0 +1,237 @@
+/* Borrowed texts and growing buffers; see text.h. */
+#include "base/text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+struct text text_of(const char *string)
+{
+    return (struct text){string, string == NULL ? 0 : strlen(string)};
+}
+
+bool text_equals(struct text a, struct text b)
+{
+    return a.size == b.size && (a.size == 0 || memcmp(a.at, b.at, a.size) == 0);
+}
+
+static char lower_ascii(char character)
+{
+    return character >= 'A' && character <= 'Z' ? (char)(character | 0x20) : character;
+}
+
+bool text_equals_ignore_case(struct text a, struct text b)
+{
+    if (a.size != b.size)
+        return false;
+    for (size_t i = 0; i < a.size; i++)
+        if (lower_ascii(a.at[i]) != lower_ascii(b.at[i]))
+            return false;
+    return true;
+}
+
+bool text_starts_with(struct text text, struct text start)
+{
+    return text.size >= start.size &&
+           (start.size == 0 || memcmp(text.at, start.at, start.size) == 0);
+}
+
+struct text text_trim(struct text text)
+{
+    while (text.size > 0 && (text.at[0] == ' ' || text.at[0] == '\t')) {
+        text.at++;
+        text.size--;
+    }
+    while (text.size > 0 && (text.at[text.size - 1] == ' ' || text.at[text.size - 1] == '\t'))
+        text.size--;
+    return text;
+}
+
+struct text text_cut(struct text *rest, char separator)
+{
+    struct text first = *rest;
+    const char *found = rest->size > 0 ? memchr(rest->at, separator, rest->size) : NULL;
+    if (found == NULL) {
+        *rest = (struct text){NULL, 0};
+        return first;
+    }
+    first.size = (size_t)(found - first.at);
+    rest->at = found + 1;
+    rest->size -= first.size + 1;
+    return first;
+}
+
+enum status text_to_u64(struct text text, uint64_t maximum, uint64_t *value)
+{
+    if (text.size == 0)
+        return STATUS_INVALID;
+    uint64_t sum = 0;
+    for (size_t i = 0; i < text.size; i++) {
+        if (text.at[i] < '0' || text.at[i] > '9')
+            return STATUS_INVALID;
+        uint64_t digit = (uint64_t)(text.at[i] - '0');
+        if (sum > (UINT64_MAX - digit) / 10)
+            return STATUS_INVALID;
+        sum = sum * 10 + digit;
+    }
+    if (sum > maximum)
+        return STATUS_INVALID;
+    *value = sum;
+    return STATUS_OK;
+}
+
+void buffer_reserve(struct buffer *buffer, size_t more)
+{
+    CHECK(more <= SIZE_MAX - buffer->size);
+    size_t needed = buffer->size + more;
+    if (needed <= buffer->capacity)
+        return;
+    size_t capacity = buffer->capacity < 64 ? 64 : buffer->capacity;
+    while (capacity < needed)
+        capacity = capacity > SIZE_MAX / 2 ? needed : capacity * 2;
+    buffer->data = memory_resize(buffer->data, capacity);
+    buffer->capacity = capacity;
+}
+
+void buffer_append(struct buffer *buffer, const void *bytes, size_t size)
+{
+    if (size == 0)
+        return;
+    buffer_reserve(buffer, size);
+    memcpy(buffer->data + buffer->size, bytes, size);
+    buffer->size += size;
+}
+
+void buffer_append_text(struct buffer *buffer, struct text text)
+{
+    buffer_append(buffer, text.at, text.size);
+}
+
+void buffer_append_string(struct buffer *buffer, const char *string)
+{
+    buffer_append(buffer, string, strlen(string));
+}
+
+void buffer_append_char(struct buffer *buffer, char character)
+{
+    buffer_reserve(buffer, 1);
+    buffer->data[buffer->size++] = character;
+}
+
+void buffer_append_u64(struct buffer *buffer, uint64_t value)
+{
+    buffer_reserve(buffer, 20);
+    buffer->size += decimal_write(buffer->data + buffer->size, value);
+}
+
+void buffer_append_format(struct buffer *buffer, const char *format, ...)
+{
+    va_list arguments;
+    va_list again;
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    int length = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    CHECK(length >= 0);
+    buffer_reserve(buffer, (size_t)length + 1);
+    (void)vsnprintf(buffer->data + buffer->size, (size_t)length + 1, format, again);
+    va_end(again);
+    buffer->size += (size_t)length;
+}
+
+/* The length of the UTF-8 sequence at `at` (RFC 3629 section 4), or 0 when it is not one. */
+static size_t utf8_sequence(const unsigned char *at, size_t size)
+{
+    if (at[0] < 0x80)
+        return 1;
+    size_t length = at[0] >= 0xF0 ? 4 : at[0] >= 0xE0 ? 3 : 2;
+    if (at[0] < 0xC2 || at[0] > 0xF4 || size < length)
+        return 0;
+    for (size_t i = 1; i < length; i++)
+        if ((at[i] & 0xC0) != 0x80)
+            return 0;
+    if ((at[0] == 0xE0 && at[1] < 0xA0) || (at[0] == 0xED && at[1] > 0x9F) ||
+        (at[0] == 0xF0 && at[1] < 0x90) || (at[0] == 0xF4 && at[1] > 0x8F))
+        return 0;
+    return length;
+}
+
+static void append_json_byte(struct buffer *buffer, unsigned char byte)
+{
+    switch (byte) {
+    case '"':
+        buffer_append(buffer, "\\\"", 2);
+        break;
+    case '\\':
+        buffer_append(buffer, "\\\\", 2);
+        break;
+    case '\n':
+        buffer_append(buffer, "\\n", 2);
+        break;
+    case '\r':
+        buffer_append(buffer, "\\r", 2);
+        break;
+    case '\t':
+        buffer_append(buffer, "\\t", 2);
+        break;
+    default:
+        if (byte < 0x20 || byte == 0x7F)
+            buffer_append_format(buffer, "\\u%04x", byte);
+        else
+            buffer_append_char(buffer, (char)byte);
+    }
+}
+
+void buffer_append_json_string(struct buffer *buffer, struct text text)
+{
+    buffer_append_char(buffer, '"');
+    const unsigned char *at = (const unsigned char *)text.at;
+    for (size_t i = 0; i < text.size;) {
+        size_t length = utf8_sequence(at + i, text.size - i);
+        if (length == 1)
+            append_json_byte(buffer, at[i]);
+        else if (length == 0)
+            buffer_append(buffer, "\xEF\xBF\xBD", 3);
+        else
+            buffer_append(buffer, at + i, length);
+        i += length == 0 ? 1 : length;
+    }
+    buffer_append_char(buffer, '"');
+}
+
+const char *buffer_string(struct buffer *buffer)
+{
+    buffer_reserve(buffer, 1);
+    buffer->data[buffer->size] = '\0';
+    return buffer->data;
+}
+
+struct text buffer_text(const struct buffer *buffer)
+{
+    return (struct text){buffer->data, buffer->size};
+}
+
+void buffer_clear(struct buffer *buffer)
+{
+    buffer->size = 0;
+}
+
+void buffer_free(struct buffer *buffer)
+{
+    memory_free(buffer->data);
+    *buffer = (struct buffer){0};
+}
+
+size_t decimal_write(char *at, uint64_t value)
+{
+    char digits[20];
+    size_t length = 0;
+    do {
+        digits[sizeof digits - ++length] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value > 0);
+    memcpy(at, digits + sizeof digits - length, length);
+    return length;
+}

@@ -1,0 +1,62 @@
+#ifndef CROUPIER_BASE_TEXT_H
+#define CROUPIER_BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+/*
+ * Bytes with a length. A `struct text` borrows: somebody else owns the bytes, which need not end in
+ * NUL and may hold any value. `at` may be NULL only when `size` is 0.
+ */
+struct text {
+    const char *at;
+    size_t size;
+};
+
+#define TEXT(literal) ((struct text){"" literal, sizeof(literal) - 1})
+
+struct text text_of(const char *string); /* of a NUL-terminated string; NULL is the empty text */
+bool text_equals(struct text a, struct text b);
+bool text_equals_ignore_case(struct text a, struct text b); /* ASCII letters only */
+bool text_starts_with(struct text text, struct text start);
+struct text text_trim(struct text text); /* without spaces and tabs at both ends */
+
+/* Cuts `rest` at the first `separator`: returns what is before it and leaves what follows in `rest`
+ * (`rest->at` is NULL when there was no separator, so a loop ends there). */
+struct text text_cut(struct text *rest, char separator);
+
+/* Decimal digits only, no sign, no space; STATUS_INVALID otherwise or above `maximum`. */
+MUST_CHECK enum status text_to_u64(struct text text, uint64_t maximum, uint64_t *value);
+
+/*
+ * A growing buffer of bytes. Owns its memory. A zeroed struct is an empty buffer.
+ * Threads: one at a time.
+ */
+struct buffer {
+    char *data;
+    size_t size;
+    size_t capacity;
+};
+
+void buffer_reserve(struct buffer *buffer, size_t more); /* room for `more` bytes beyond size */
+void buffer_append(struct buffer *buffer, const void *bytes, size_t size);
+void buffer_append_text(struct buffer *buffer, struct text text);
+void buffer_append_string(struct buffer *buffer, const char *string);
+void buffer_append_char(struct buffer *buffer, char character);
+void buffer_append_u64(struct buffer *buffer, uint64_t value);
+void buffer_append_format(struct buffer *buffer, const char *format, ...) PRINTF_LIKE(2, 3);
+/* As a JSON string with its quotes (RFC 8259 section 7); bytes that are not UTF-8 become U+FFFD. */
+void buffer_append_json_string(struct buffer *buffer, struct text text);
+/* The bytes as a NUL-terminated string (the NUL is not counted in size). */
+const char *buffer_string(struct buffer *buffer);
+struct text buffer_text(const struct buffer *buffer);
+void buffer_clear(struct buffer *buffer); /* keeps the memory */
+void buffer_free(struct buffer *buffer);  /* gives the memory back; the buffer is empty again */
+
+/* Writes `value` in decimal at `at` (at least 20 bytes of room, no NUL); returns the length. */
+size_t decimal_write(char *at, uint64_t value);
+
+#endif

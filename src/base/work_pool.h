@@ -1,0 +1,29 @@
+#ifndef CROUPIER_BASE_WORK_POOL_H
+#define CROUPIER_BASE_WORK_POOL_H
+
+#include <stddef.h>
+
+#include "base/status.h"
+
+/*
+ * A few threads that take work from one bounded queue, first in, first out.
+ *
+ * A `struct work` is embedded in the job and belongs to the pool from submit until `run` is called
+ * on a pool thread, once, never inside submit. A full queue is STATUS_FULL at once. Threads: any.
+ */
+struct work {
+    struct work *next; /* the pool's */
+    void (*run)(struct work *work);
+};
+
+struct work_pool;
+
+/* `name` (at most 15 characters) shows in top and gdb. */
+struct work_pool *work_pool_create(const char *name, size_t threads, size_t queue_limit);
+MUST_CHECK enum status work_pool_submit(struct work_pool *pool, struct work *work);
+/* How many jobs are waiting now. */
+size_t work_pool_depth(struct work_pool *pool);
+/* Runs what is queued, then ends the threads. Nobody may submit any more. */
+void work_pool_destroy(struct work_pool **pool);
+
+#endif

@@ -1,0 +1,88 @@
+#ifndef CROUPIER_CONFIG_CONFIG_H
+#define CROUPIER_CONFIG_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/address.h"
+#include "base/log.h"
+#include "base/status.h"
+
+/*
+ * The configuration: an immutable snapshot made from the table of settings (config/settings.c), the
+ * INI file and the environment (CROUPIER_SECTION_KEY, which wins). docs/configuration.md describes
+ * every row of the table; a test proves that it does.
+ *
+ * A snapshot is counted: config_hold / config_release, any thread.
+ */
+
+#define CONFIG_DEFAULT_PATH "/etc/croupier/croupier.conf"
+
+struct listen_address {
+    char text[64]; /* as written: "127.0.0.1:8080", "[::]:8080" */
+    char host[ADDRESS_TEXT_SIZE];
+    uint16_t port; /* 0: any free port (tests) */
+};
+
+struct config {
+    /* [server] */
+    struct listen_address listen;
+    uint32_t threads; /* resolved: at least 1 */
+    struct cidr *trusted_proxies;
+    size_t trusted_proxy_count;
+    char *tls_certificate; /* path of a PEM chain, or "" for plain HTTP */
+    char *tls_key;
+    uint32_t drain_seconds;
+    uint32_t max_connections; /* of all threads together */
+    uint32_t header_seconds;  /* from the first byte of a request to the end of its head */
+    uint32_t body_seconds;    /* for the whole body */
+    uint32_t write_seconds;   /* without progress while an answer is being sent */
+    uint32_t idle_seconds;    /* between requests */
+    /* [operator] */
+    struct listen_address operator_listen;
+    /* [odds] */
+    char *odds_store;
+    uint32_t odds_timeout_ms;
+    char *odds_prefix;
+    /* [platform] */
+    char *platform_store;
+    uint32_t platform_timeout_ms;
+    /* [casino] */
+    char *secrets_key_file; /* resolved from the platform store when not set */
+    /* [log] */
+    enum log_level log_level;
+    enum log_format log_format;
+
+    char *path; /* the file it came from, or "" */
+};
+
+/*
+ * Loads `path`; NULL means CONFIG_DEFAULT_PATH if that file exists, else defaults and environment
+ * alone. Every unknown section, key or unusable value is refused with file, line and reason
+ * ("croupier.conf:12: [odds] timeout_ms: must be 1 to 60000, in milliseconds"), or with the name of
+ * the environment variable. `overrides` ("server.listen", "127.0.0.1:0", …, NULL) come last and win
+ * over both; may be NULL.
+ */
+MUST_CHECK enum status config_load(const struct config **config, const char *path,
+                                   const char *const *overrides, struct error *error);
+
+const struct config *config_hold(const struct config *config);
+void config_release(const struct config **config);
+
+/* The settings that differ and cannot change while running, comma-separated, into `out` ("" when
+ * there is none). For SIGHUP: those need a restart. */
+void config_list_restart_needed(const struct config *before, const struct config *after,
+                                struct buffer *out);
+
+/* The table, for docs tests and `croupier help configuration`. */
+struct setting_description {
+    const char *section;
+    const char *key;
+    const char *default_text;
+    const char *what; /* one line, with the unit and the range */
+    bool reloadable;
+};
+size_t config_settings(const struct setting_description **settings);
+
+#endif

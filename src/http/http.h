@@ -1,0 +1,256 @@
+#ifndef CROUPIER_HTTP_HTTP_H
+#define CROUPIER_HTTP_HTTP_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <uv.h>
+
+#include "base/address.h"
+#include "base/log.h"
+#include "base/status.h"
+#include "base/text.h"
+
+/*
+ * HTTP/1.1 for one thread: a listening socket, its connections, requests in, replies out.
+ *
+ * llhttp finds the parts of a request; this layer decides whether it is one (framing doubt ends in a
+ * JSON error document and a closed connection, never in a repair: RFC 9112 section 11.2), keeps the
+ * bounds and deadlines, and sends replies in the order of their requests. It knows no route and no
+ * JSON but its own refusals. Everything runs on the loop's thread; nothing here is shared between
+ * threads except `struct http_message`, which is immutable and counted.
+ *
+ * A request is handed to the handler when its head and whole body have arrived. The handler replies at
+ * once or later, exactly once, with one of the http_reply_* calls; all texts of the request stay valid
+ * until then. If the client goes away first, `abandoned` is called (once) and the request is gone: no
+ * reply may follow. A request that was replied to is never abandoned.
+ */
+
+/* ---- bounds (decisions: public HTTP 13) ---------------------------------------------------------- */
+#define HTTP_TARGET_MAX 8192U    /* 414 uri_too_long */
+#define HTTP_HEAD_MAX 16384U     /* field lines in all: 431 headers_too_large */
+#define HTTP_FIELDS_MAX 100U     /* 431 */
+#define HTTP_BODY_MAX 16384U     /* 413 payload_too_large */
+#define HTTP_PIPELINE_MAX 65536U /* bytes read ahead of the request being answered */
+
+/* ---- ready-made messages ------------------------------------------------------------------------- */
+
+/*
+ * A reply that is kept ready: the status line and constant header fields as bytes (each line ends in
+ * CRLF, without the empty line at the end), and the body. Immutable, shared by all threads, counted;
+ * sent without copying. The head must contain Content-Length unless the status is 304.
+ */
+struct http_message {
+    atomic_uint references;
+    uint16_t status;
+    uint32_t head_size;
+    size_t body_size;
+    const char *head; /* both live in the message's own allocation */
+    const char *body;
+};
+
+/* Starts with one reference. Copies head and body. */
+struct http_message *http_message_create(uint16_t status, struct text head, struct text body);
+struct http_message *http_message_hold(struct http_message *message);
+void http_message_release(struct http_message **message);
+
+/* ---- requests ------------------------------------------------------------------------------------ */
+
+/* Methods that exist here; any other is refused with 501 before a handler sees it. */
+enum http_method {
+    HTTP_GET,
+    HTTP_HEAD,
+    HTTP_POST,
+    HTTP_PUT,
+    HTTP_DELETE,
+    HTTP_PATCH,
+    HTTP_OPTIONS,
+    HTTP_TRACE,
+    HTTP_CONNECT,
+};
+const char *http_method_name(enum http_method method);
+
+/* The header fields that anybody here looks at. Others are checked and forgotten. */
+enum http_field {
+    HTTP_FIELD_HOST,
+    HTTP_FIELD_AUTHORIZATION,
+    HTTP_FIELD_X_API_KEY,
+    HTTP_FIELD_X_FORWARDED_FOR,
+    HTTP_FIELD_ACCEPT_ENCODING,
+    HTTP_FIELD_IF_NONE_MATCH,
+    HTTP_FIELD_CONTENT_TYPE,
+    HTTP_FIELD_EXPECT,
+    HTTP_FIELD_OTHER,
+};
+#define HTTP_FIELD_COUNT HTTP_FIELD_OTHER
+
+struct http_field_line {
+    struct text value;     /* trimmed of spaces and tabs */
+    enum http_field field; /* never HTTP_FIELD_OTHER */
+};
+
+struct http_server;
+struct http_connection;
+
+struct http_request {
+    enum http_method method;
+    struct text path;  /* from the target, absolute-form reduced to its path; percent-encoded
+                          unreserved characters decoded (RFC 3986 section 6.2.2.2), all else as sent */
+    struct text query; /* after '?', as sent; size 0 when there is none */
+    const struct http_field_line *lines; /* the known fields, in the order they came */
+    uint32_t line_count;
+    uint8_t field_count
+        [HTTP_FIELD_COUNT]; /* how many lines of each there are (255 means 255 or more) */
+    struct text body;
+    struct address peer; /* of the TCP connection */
+    char id[24];         /* X-Request-Id of the answer; NUL-terminated */
+    uint64_t started_ns; /* monotonic: when the first byte of the request was seen */
+
+    /* The user's. `user` starts as zeros for every request; `connection_user` is kept (zeros at
+     * first) as long as the connection, for what is worth remembering between requests. Sizes come
+     * from http_server_options. */
+    void *user;
+    void *connection_user;
+    /* Called when the client goes away before the reply; may stay NULL. */
+    void (*abandoned)(struct http_request *request);
+
+    struct http_connection *connection;
+};
+
+/* The first line of that field, or the empty text with at == NULL. */
+struct text http_request_field(const struct http_request *request, enum http_field field);
+
+/* Adds "name: value" to the reply that will follow, beside the reply's own fields. Bounded (512
+ * bytes in all, CHECKed: only constants and numbers are added). */
+void http_request_add_field(struct http_request *request, struct text name, struct text value);
+
+/* ---- replies: exactly one for each request -------------------------------------------------------- */
+
+/* Sends a ready-made message (takes its own reference), with Date, X-Request-Id and the added fields.
+ * Leaves the body away for HEAD. */
+void http_reply_message(struct http_request *request, struct http_message *message);
+
+/* Sends a JSON document (copied), with Content-Type, nosniff and `Cache-Control: no-store`. */
+void http_reply_json(struct http_request *request, int status, struct text body);
+
+/* The error table (http/errors.c): every code that the interface names, with status and message. */
+enum http_error {
+    HTTP_ERROR_BAD_REQUEST,
+    HTTP_ERROR_REQUEST_TIMEOUT,
+    HTTP_ERROR_PAYLOAD_TOO_LARGE,
+    HTTP_ERROR_URI_TOO_LONG,
+    HTTP_ERROR_EXPECTATION_FAILED,
+    HTTP_ERROR_HEADERS_TOO_LARGE,
+    HTTP_ERROR_NOT_IMPLEMENTED,
+    HTTP_ERROR_VERSION_NOT_SUPPORTED,
+    HTTP_ERROR_OVERLOADED, /* 503 `overloaded`: a queue here is full */
+    HTTP_ERROR_INVALID_SPORT,
+    HTTP_ERROR_INVALID_EVENT_ID,
+    HTTP_ERROR_IP_NOT_ALLOWED,
+    HTTP_ERROR_SPORT_NOT_ALLOWED,
+    HTTP_ERROR_NOT_FOUND,
+    HTTP_ERROR_EVENT_NOT_FOUND,
+    HTTP_ERROR_ODDS_NOT_FOUND,
+    HTTP_ERROR_METHOD_NOT_ALLOWED,
+    HTTP_ERROR_RATE_LIMITED,
+    HTTP_ERROR_INTERNAL_ERROR,
+    HTTP_ERROR_MALFORMED_UPSTREAM_DATA,
+    HTTP_ERROR_CATALOG_UNAVAILABLE,
+    HTTP_ERROR_CACHE_UNAVAILABLE,
+    HTTP_ERROR_SECURITY_CONFIG_UNAVAILABLE,
+    HTTP_ERROR_CACHE_TIMEOUT,
+};
+#define HTTP_ERROR_COUNT (HTTP_ERROR_CACHE_TIMEOUT + 1)
+
+struct http_error_row {
+    int status;
+    const char *code;
+    const char *message;
+};
+const struct http_error_row *http_error_row(enum http_error error);
+
+/* Sends the error document. */
+void http_reply_error(struct http_request *request, enum http_error error);
+
+/* The one place where a store's status becomes an HTTP error (OK, PENDING: a bug). NOT_FOUND has no
+ * general meaning and must be handled by the caller. */
+enum http_error http_error_of_status(enum status status);
+
+/* ---- content negotiation (pure) -------------------------------------------------------------------- */
+
+/* Does Accept-Encoding (all its lines) prefer gzip to identity? RFC 9110 section 12.5.3: "gzip" or
+ * "x-gzip" or "*" with a q above 0 and not below identity's explicit q. No field: false. */
+bool http_accepts_gzip(const struct http_request *request);
+
+/* Does If-None-Match name this strong entity tag (given with its quotes), by weak comparison, or "*"?
+ * RFC 9110 section 13.1.2. */
+bool http_matches_etag(const struct http_request *request, struct text etag);
+
+/* ---- the server of one thread ----------------------------------------------------------------------- */
+
+struct http_tls; /* certificate and key, shared by all threads; see http/tls.h */
+
+/* What was answered, for the access log and metrics: called once for each reply when its last byte has
+ * been handed to the kernel (or the connection died before: then `complete` is false). For refusals
+ * before there was a request, `request` has only what was known; `refused` is true. */
+struct http_outcome {
+    const struct http_request *request;
+    int status;
+    uint64_t bytes;
+    uint64_t duration_ns;
+    bool complete;
+    bool refused;
+};
+
+enum http_event {
+    HTTP_EVENT_OPENED,
+    HTTP_EVENT_CLOSED,
+    HTTP_EVENT_REFUSED,    /* over the limit of connections */
+    HTTP_EVENT_TLS_FAILED, /* handshake failed */
+};
+
+struct http_server_options {
+    uv_loop_t *loop;
+    struct http_tls *tls;        /* borrowed; NULL: plain */
+    size_t request_user_size;    /* bytes at request->user */
+    size_t connection_user_size; /* bytes at request->connection_user; wiped on close */
+    uint32_t connection_limit;   /* of this thread */
+    uint32_t header_seconds, body_seconds, write_seconds, idle_seconds;
+    void (*handle)(void *context, struct http_request *request);
+    void (*finished)(void *context, const struct http_outcome *outcome); /* may be NULL */
+    void (*event)(void *context, enum http_event event);                 /* may be NULL */
+    void *context;
+    struct log *log;
+};
+
+/*
+ * Opens a listening socket for `threads` threads to share (SO_REUSEPORT when more than one), checking
+ * first that no other process has it. Each thread calls this once with its index; with port 0, thread 0
+ * goes first and `bound` tells the others. Returns the descriptor, which http_server_create takes over.
+ */
+MUST_CHECK enum status http_listen(const char *host, uint16_t port, bool share, int *descriptor,
+                                   uint16_t *bound, struct error *error);
+
+struct http_server *http_server_create(const struct http_server_options *options, int descriptor);
+
+/* Deadlines and the like that may change while running (SIGHUP). */
+void http_server_set_deadlines(struct http_server *server, uint32_t header_seconds,
+                               uint32_t body_seconds, uint32_t write_seconds,
+                               uint32_t idle_seconds);
+void http_server_set_tls(struct http_server *server, struct http_tls *tls);
+
+/* Graceful end: accepts what is already queued, then stops listening; idle connections close at once,
+ * the others after their current answer (`Connection: close`). `drained` is called once when none is
+ * left. */
+void http_server_drain(struct http_server *server, void (*drained)(void *context));
+/* The drain took too long: closes everything now (requests are abandoned), then `drained` fires. */
+void http_server_abort(struct http_server *server);
+
+size_t http_server_connections(const struct http_server *server);
+
+/* Only when drained. */
+void http_server_destroy(struct http_server **server);
+
+#endif

@@ -1,0 +1,18 @@
+#ifndef CROUPIER_HTTP_TLS_H
+#define CROUPIER_HTTP_TLS_H
+
+#include "base/status.h"
+
+/*
+ * A server's certificate and private key, ready for use: TLS 1.2 and 1.3, ALPN "http/1.1" (kept open
+ * for h2), no compression, no renegotiation, session tickets. Counted, shared by all threads.
+ * Errors name the file and OpenSSL's reason; never the key.
+ */
+struct http_tls;
+
+MUST_CHECK enum status http_tls_create(struct http_tls **tls, const char *certificate_path,
+                                       const char *key_path, struct error *error);
+struct http_tls *http_tls_hold(struct http_tls *tls);
+void http_tls_release(struct http_tls **tls);
+
+#endif

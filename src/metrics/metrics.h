@@ -1,0 +1,96 @@
+#ifndef CROUPIER_METRICS_METRICS_H
+#define CROUPIER_METRICS_METRICS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/text.h"
+
+/*
+ * Counters of the service, in Prometheus' text format 0.0.4.
+ *
+ * Each serving thread has a `struct metrics_shard` of its own and only adds to that one (plain
+ * relaxed atomics, no sharing of cache lines); a scrape adds the shards up. Gauges are asked for at
+ * scrape time by the caller (feed age, table age, connections). All names are rows of one table in
+ * metrics.c; a test proves that docs/operations.md names every row.
+ */
+
+/* The routes that requests are counted under; "other" is everything that matched none. */
+enum metrics_route {
+    METRICS_ROUTE_HEALTH,
+    METRICS_ROUTE_SPORTS,
+    METRICS_ROUTE_CATALOG,
+    METRICS_ROUTE_EVENT,
+    METRICS_ROUTE_OTHER,
+    METRICS_ROUTE_REFUSED, /* refused before it was a request: 400, 408, 413, … */
+};
+#define METRICS_ROUTE_COUNT (METRICS_ROUTE_REFUSED + 1)
+const char *metrics_route_name(enum metrics_route route); /* "/api/v1/{sport}/events" … */
+
+enum metrics_counter {
+    METRICS_RATE_LIMITED,
+    METRICS_NOT_ADMITTED,
+    METRICS_POLICY_UNAVAILABLE,
+    METRICS_ODDS_UNAVAILABLE, /* answers 503 cache_unavailable */
+    METRICS_ODDS_TIMEOUT,     /* answers 504 */
+    METRICS_ODDS_MALFORMED,   /* answers 502 */
+    METRICS_READY_HITS,       /* answered from memory */
+    METRICS_READY_MISSES,     /* had to wait for a value to be read or made ready */
+    METRICS_READY_REBUILDS,   /* catalogs and events made ready */
+    METRICS_GZIP_REBUILDS,    /* bodies compressed */
+    METRICS_NOT_MODIFIED,     /* answers 304 */
+    METRICS_CONNECTIONS_OPENED,
+    METRICS_CONNECTIONS_CLOSED,
+    METRICS_CONNECTIONS_REFUSED, /* over max_connections */
+    METRICS_TLS_FAILURES,
+    METRICS_BYTES_SENT,
+};
+#define METRICS_COUNTER_COUNT (METRICS_BYTES_SENT + 1)
+
+struct metrics_shard;
+struct metrics;
+
+struct metrics *metrics_create(size_t shards);
+void metrics_destroy(struct metrics **metrics);
+struct metrics_shard *metrics_shard(struct metrics *metrics, size_t index);
+
+/* One answered request: its route, HTTP status and time from first byte in to answer handed to the
+ * kernel. Owner thread of the shard only. */
+void metrics_request(struct metrics_shard *shard, enum metrics_route route, int http_status,
+                     uint64_t duration_ns);
+/* Any thread for shared shards: relaxed atomic add. */
+void metrics_add(struct metrics_shard *shard, enum metrics_counter counter, uint64_t amount);
+
+/* What only the scraper can know. Times in ms; negative ages are written as NaN (unknown). */
+struct metrics_gauges {
+    int64_t policy_age_ms;
+    uint64_t policy_customers;
+    uint64_t policy_keys;
+    uint64_t policy_addresses;
+    struct {
+        const char *sport;
+        int64_t age_ms;
+    } feed[8];
+    size_t feed_count;
+    uint64_t odds_reads;
+    uint64_t odds_errors;
+    uint64_t odds_reopened;
+    uint64_t interest_written;
+    uint64_t interest_dropped;
+    uint64_t ready_answers; /* held in memory */
+    uint64_t ready_bytes;
+    uint64_t work_queue_depth;
+    uint64_t platform_errors;
+};
+void metrics_write(const struct metrics *metrics, const struct metrics_gauges *gauges,
+                   struct buffer *out);
+
+/* The table of names, for the docs test. */
+struct metric_description {
+    const char *name;
+    const char *type; /* counter, gauge, histogram */
+    const char *help;
+};
+size_t metrics_descriptions(const struct metric_description **descriptions);
+
+#endif

@@ -1,0 +1,58 @@
+#ifndef CROUPIER_SPORTS_SPORTS_H
+#define CROUPIER_SPORTS_SPORTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/event_id.h"
+#include "base/log.h"
+#include "base/mailbox.h"
+#include "base/sport.h"
+#include "base/work_pool.h"
+#include "http/http.h"
+#include "metrics/metrics.h"
+#include "stores/odds_store.h"
+
+/*
+ * Sports: answers made ready once when a stored value changes, and sent as they are.
+ *
+ *   struct sports  shared by all threads: the catalogs (indexed by gmid), the ready-made answers, and
+ *                  the jobs that make them, single-flight, on the work pool.
+ *   sports_desk    one serving thread's side: what it has ready, under which stamp of the store.
+ *
+ * A lookup either has the answer at once or sets the caller aside until it is ready; it is never an
+ * answer that the store could already have replaced when the request came.
+ */
+
+struct sports;
+struct sports_desk;
+
+struct sports *sports_create(struct odds_store *odds, struct work_pool *pool, struct log *log);
+void sports_destroy(struct sports **sports); /* the pool is idle, all desks are gone */
+
+struct sports_facts {
+    uint64_t answers; /* held ready */
+    uint64_t bytes;
+};
+void sports_facts(struct sports *sports, struct sports_facts *facts);
+
+/* `mailbox` is the serving thread's; all three are borrowed. */
+struct sports_desk *sports_desk_create(struct sports *sports, struct mailbox *mailbox,
+                                       struct metrics_shard *metrics);
+void sports_desk_destroy(struct sports_desk **desk); /* nobody is waiting */
+
+/*
+ * The three sports routes (sports/sports_routes.c). Admission, rate limit, method, and the path's
+ * form are settled. They reply to the request, at once or later; they set request->abandoned when
+ * they set it aside. `request->user` is the caller's: what these routes need to remember of a request
+ * is kept by the desk.
+ */
+void sports_route_list(struct http_request *request, sport_set allowed);
+/* sport and event id texts as they stand in the path: 400 invalid_sport, then 400 invalid_event_id,
+ * then 403 sport_not_allowed, then the store. */
+void sports_route_catalog(struct sports_desk *desk, struct http_request *request, sport_set allowed,
+                          struct text sport);
+void sports_route_event(struct sports_desk *desk, struct http_request *request, sport_set allowed,
+                        struct text sport, struct text event);
+
+#endif

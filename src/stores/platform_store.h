@@ -1,0 +1,176 @@
+#ifndef CROUPIER_STORES_PLATFORM_STORE_H
+#define CROUPIER_STORES_PLATFORM_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/address.h"
+#include "base/log.h"
+#include "base/sport.h"
+#include "base/status.h"
+
+/*
+ * The platform store: customers, their keys, legacy address policies (and, with the casino, games,
+ * players and the ledger). One interface, several engines: `sqlite:FILE` (stores/platform_sqlite.c);
+ * PostgreSQL has its place beside it. Calls block, up to the store's timeout: they are for the
+ * command line and for background threads, never for a thread that serves requests.
+ *
+ * Revisions. Every change of a customer, key or address takes the next revision number of the store
+ * and stamps the row with it, in the same transaction, and becomes visible in revision order. So "what
+ * changed since R" is a range scan, and rows are never deleted: a revoked key and a removed address
+ * stay as marked rows.
+ *
+ * Threads: one thread at a time may use a `struct platform_store`; open one for each thread.
+ */
+
+struct platform_store;
+
+struct platform_store_options {
+    const char *uri;     /* sqlite:FILE */
+    uint32_t timeout_ms; /* how long a call may wait for the store */
+    bool create;         /* make the database when it is not there (migrate, demo) */
+    struct log *log;     /* borrowed; may be NULL */
+};
+
+/* Opens and looks at the schema: a schema older or newer than this program's is STATUS_INVALID with a
+ * text that says what to do ("run: croupier migrate"), unless `create` is set, which leaves the
+ * schema to platform_store_migrate. STATUS_UNAVAILABLE: cannot be reached or opened now, with the
+ * path and the reason; STATUS_MALFORMED: it is not a database, or damaged. */
+MUST_CHECK enum status platform_store_open(struct platform_store **store,
+                                           const struct platform_store_options *options,
+                                           struct error *error);
+void platform_store_close(struct platform_store **store);
+
+/* Brings the schema up to this program's, one numbered migration after the other, each in its own
+ * transaction; safe to repeat and to run twice at once. Versions before and after are told. */
+MUST_CHECK enum status platform_store_migrate(struct platform_store *store, uint32_t *before,
+                                              uint32_t *after, struct error *error);
+
+/* Really asks the database. */
+MUST_CHECK enum status platform_store_ping(struct platform_store *store, struct error *error);
+
+/* ---- records ---------------------------------------------------------------------------------- */
+
+#define CUSTOMER_ID_SIZE 24    /* "cus_" and 16 base62 characters; NUL-terminated */
+#define CUSTOMER_NAME_SIZE 129 /* 1 to 128 bytes of UTF-8, NUL-terminated */
+#define KEY_ID_SIZE 24         /* "key_" and 16 base62 characters */
+#define KEY_LABEL_SIZE 65
+#define KEY_PREFIX_SIZE 9  /* the first 8 characters of a key, to recognise it by */
+#define KEY_DIGEST_SIZE 32 /* SHA-256 of the whole key */
+#define CIDRS_MAX 256      /* a customer */
+
+struct rate_limit {
+    bool enabled;
+    uint32_t requests;       /* admitted in one window, 1 to 1,000,000,000 */
+    uint32_t window_seconds; /* 1 to 86,400 */
+};
+
+struct customer_record {
+    char id[CUSTOMER_ID_SIZE];
+    char name[CUSTOMER_NAME_SIZE];
+    bool enabled;
+    bool casino; /* may use the casino */
+    bool usable; /* false: the stored row makes no sense (set on reading); admits nobody */
+    sport_set sports;
+    struct rate_limit rate;
+    struct cidr *cidrs; /* owned by the record */
+    size_t cidr_count;
+    int64_t created_ms;
+    uint64_t revision;
+};
+
+struct key_record {
+    char id[KEY_ID_SIZE];
+    char customer_id[CUSTOMER_ID_SIZE];
+    char label[KEY_LABEL_SIZE]; /* may be empty */
+    char prefix[KEY_PREFIX_SIZE];
+    uint8_t digest[KEY_DIGEST_SIZE];
+    int64_t created_ms;
+    int64_t expires_ms;   /* 0: never */
+    int64_t last_used_ms; /* 0: never; about a minute behind; does not take a revision */
+    int64_t revoked_ms;   /* 0: live */
+    uint64_t revision;
+};
+
+struct legacy_record {
+    struct address address;
+    bool enabled;
+    bool removed;
+    bool usable;
+    sport_set sports;
+    struct rate_limit rate;
+    int64_t created_ms;
+    uint64_t revision;
+};
+
+void customer_record_free(struct customer_record *record); /* what it owns, not the struct */
+
+/* ---- customers, keys, legacy addresses -------------------------------------------------------- */
+
+/* The caller fills everything but `revision`; ids come from operator/identity.h. */
+MUST_CHECK enum status platform_customer_add(struct platform_store *store,
+                                             const struct customer_record *record,
+                                             struct error *error);
+/* Replaces name, enabled, casino, sports, rate, cidrs of the customer with this id. NOT_FOUND. */
+MUST_CHECK enum status platform_customer_update(struct platform_store *store,
+                                                const struct customer_record *record,
+                                                struct error *error);
+MUST_CHECK enum status platform_customer_get(struct platform_store *store, const char *id,
+                                             struct customer_record *record, struct error *error);
+
+MUST_CHECK enum status platform_key_add(struct platform_store *store,
+                                        const struct key_record *record, struct error *error);
+/* Marks it revoked; STATUS_NOT_FOUND, or STATUS_OK also when it was revoked before. */
+MUST_CHECK enum status platform_key_revoke(struct platform_store *store, const char *key_id,
+                                           int64_t now_ms, struct error *error);
+
+MUST_CHECK enum status platform_legacy_put(struct platform_store *store,
+                                           const struct legacy_record *record,
+                                           struct error *error); /* adds or replaces by address */
+MUST_CHECK enum status platform_legacy_get(struct platform_store *store,
+                                           const struct address *address,
+                                           struct legacy_record *record, struct error *error);
+
+/* Listing: the visitor is called for every record in order (customers and keys: as created;
+ * addresses: by address; removed ones are left out); what it is given is valid during the call. It
+ * returns false to stop early, which is not an error. */
+typedef bool customer_visitor(void *context, const struct customer_record *record);
+typedef bool key_visitor(void *context, const struct key_record *record);
+typedef bool legacy_visitor(void *context, const struct legacy_record *record);
+MUST_CHECK enum status platform_customer_list(struct platform_store *store, customer_visitor *visit,
+                                              void *context, struct error *error);
+/* `customer_id` NULL: of all customers. */
+MUST_CHECK enum status platform_key_list(struct platform_store *store, const char *customer_id,
+                                         key_visitor *visit, void *context, struct error *error);
+MUST_CHECK enum status platform_legacy_list(struct platform_store *store, legacy_visitor *visit,
+                                            void *context, struct error *error);
+
+/* ---- what the policy table needs --------------------------------------------------------------- */
+
+/* The store's revision now: one cheap query. */
+MUST_CHECK enum status platform_revision(struct platform_store *store, uint64_t *revision,
+                                         struct error *error);
+
+struct platform_changes {
+    void (*customer)(void *context, const struct customer_record *record);
+    void (*key)(void *context, const struct key_record *record);       /* revoked ones too */
+    void (*legacy)(void *context, const struct legacy_record *record); /* removed ones too */
+    void *context;
+};
+
+/* Every row whose revision is above `since`, customers first, from one snapshot of the store, whose
+ * revision is then stored in `revision`. since = 0 reads everything. */
+MUST_CHECK enum status platform_changes_since(struct platform_store *store, uint64_t since,
+                                              const struct platform_changes *visit,
+                                              uint64_t *revision, struct error *error);
+
+/* Records when keys were last used: one transaction, takes no revision. */
+struct key_use {
+    uint8_t digest[KEY_DIGEST_SIZE];
+    int64_t used_ms;
+};
+MUST_CHECK enum status platform_key_touch(struct platform_store *store, const struct key_use *uses,
+                                          size_t count, struct error *error);
+
+#endif

@@ -1,0 +1,65 @@
+/* base/text: borrowed texts and growing buffers. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/text.h"
+
+static void cut_walks_a_list(void **state)
+{
+    (void)state;
+    struct text rest = TEXT("a,,bc");
+    assert_true(text_equals(text_cut(&rest, ','), TEXT("a")));
+    assert_true(text_equals(text_cut(&rest, ','), TEXT("")));
+    assert_true(text_equals(text_cut(&rest, ','), TEXT("bc")));
+    assert_null(rest.at);
+}
+
+static void u64_refuses_what_is_not_plain_digits(void **state)
+{
+    (void)state;
+    uint64_t value = 7;
+    const char *wrong[] = {"", "+1", "-1", " 1", "1 ", "0x1", "1.0", "18446744073709551616"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        assert_int_equal(text_to_u64(text_of(wrong[i]), UINT64_MAX, &value), STATUS_INVALID);
+    assert_int_equal(value, 7);
+    assert_int_equal(text_to_u64(TEXT("18446744073709551615"), UINT64_MAX, &value), STATUS_OK);
+    assert_true(value == UINT64_MAX);
+    assert_int_equal(text_to_u64(TEXT("101"), 100, &value), STATUS_INVALID);
+}
+
+static void json_string_escapes_and_mends_utf8(void **state)
+{
+    (void)state;
+    struct buffer out = {0};
+    buffer_append_json_string(&out, TEXT("a\"\\\n\x01\xC3\xA9\xFF\xED\xA0\x80"));
+    assert_string_equal(buffer_string(&out),
+                        "\"a\\\"\\\\\\n\\u0001\xC3\xA9\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF"
+                        "\xBD\"");
+    buffer_free(&out);
+}
+
+static void decimals_are_written_whole(void **state)
+{
+    (void)state;
+    char at[20];
+    assert_int_equal(decimal_write(at, 0), 1);
+    assert_memory_equal(at, "0", 1);
+    assert_int_equal(decimal_write(at, UINT64_MAX), 20);
+    assert_memory_equal(at, "18446744073709551615", 20);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cut_walks_a_list),
+        cmocka_unit_test(u64_refuses_what_is_not_plain_digits),
+        cmocka_unit_test(json_string_escapes_and_mends_utf8),
+        cmocka_unit_test(decimals_are_written_whole),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
