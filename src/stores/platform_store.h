@@ -108,7 +108,7 @@ void customer_record_free(struct customer_record *record); /* what it owns, not 
 
 /* ---- customers, keys, legacy addresses -------------------------------------------------------- */
 
-/* The caller fills everything but `revision`; ids come from operator/identity.h. */
+/* The caller fills everything but `revision`; ids come from admission/key.h. */
 MUST_CHECK enum status platform_customer_add(struct platform_store *store,
                                              const struct customer_record *record,
                                              struct error *error);

@@ -1,0 +1,133 @@
+/* admission/key: the form of a key, and what is kept of it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "admission/key.h"
+
+/* Computed independently (Python: zlib.crc32, hashlib.sha256), as a secret scanner would. */
+static const char known_key[] = "crk_0123456789ABCDEFGHIJabcdefghij3rUW3m";
+
+static void a_new_key_is_well_formed(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 1000; i++) {
+        char key[KEY_SIZE];
+        key_generate(key);
+        assert_int_equal(strlen(key), 40);
+        assert_memory_equal(key, "crk_", 4);
+        assert_true(key_is_well_formed(text_of(key)));
+    }
+}
+
+static void two_keys_differ(void **state)
+{
+    (void)state;
+    char one[KEY_SIZE];
+    char other[KEY_SIZE];
+    key_generate(one);
+    key_generate(other);
+    assert_string_not_equal(one, other);
+}
+
+static void the_checksum_is_what_a_scanner_computes(void **state)
+{
+    (void)state;
+    assert_true(key_is_well_formed(text_of(known_key)));
+}
+
+static void every_single_typo_is_noticed(void **state)
+{
+    (void)state;
+    char key[KEY_SIZE];
+    key_generate(key);
+    for (size_t i = 0; i < KEY_LENGTH; i++) {
+        for (int character = 0; character < 256; character++) {
+            char typo[KEY_SIZE];
+            memcpy(typo, key, sizeof typo);
+            typo[i] = (char)character;
+            bool same = typo[i] == key[i];
+            assert_int_equal(key_is_well_formed((struct text){typo, KEY_LENGTH}), same);
+        }
+    }
+}
+
+static void a_key_has_exactly_one_length(void **state)
+{
+    (void)state;
+    char longer[KEY_SIZE + 1];
+    key_generate(longer);
+    longer[KEY_LENGTH] = '0';
+    assert_false(key_is_well_formed((struct text){longer, KEY_LENGTH + 1}));
+    assert_false(key_is_well_formed((struct text){longer, KEY_LENGTH - 1}));
+    assert_false(key_is_well_formed((struct text){NULL, 0}));
+}
+
+static void all_digits_occur_about_equally_often(void **state)
+{
+    (void)state;
+    unsigned seen[128] = {0};
+    for (int i = 0; i < 10000; i++) {
+        char id[CUSTOMER_ID_SIZE];
+        identity_generate("cus_", id, sizeof id);
+        for (size_t at = 4; at < 20; at++)
+            seen[(unsigned char)id[at]]++;
+    }
+    const char *digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    /* 160,000 draws of 62: 2581 expected, standard deviation 50; ten of those are allowed. With the
+     * bias of a plain modulo the first eight digits would be 645 above the others. */
+    for (const char *digit = digits; *digit != '\0'; digit++)
+        assert_in_range(seen[(unsigned char)*digit], 2081, 3081);
+}
+
+static void the_digest_is_sha256(void **state)
+{
+    (void)state;
+    static const uint8_t of_abc[KEY_DIGEST_SIZE] = {0xba, 0x78, 0x16, 0xbf, 0x8f, 0x01, 0xcf, 0xea,
+                                                    0x41, 0x41, 0x40, 0xde, 0x5d, 0xae, 0x22, 0x23,
+                                                    0xb0, 0x03, 0x61, 0xa3, 0x96, 0x17, 0x7a, 0x9c,
+                                                    0xb4, 0x10, 0xff, 0x61, 0xf2, 0x00, 0x15, 0xad};
+    uint8_t digest[KEY_DIGEST_SIZE];
+    key_digest(TEXT("abc"), digest);
+    assert_memory_equal(digest, of_abc, sizeof digest);
+}
+
+static void the_prefix_is_the_first_eight_characters(void **state)
+{
+    (void)state;
+    char prefix[KEY_PREFIX_SIZE];
+    key_prefix(text_of(known_key), prefix);
+    assert_string_equal(prefix, "crk_0123");
+}
+
+static void an_identity_is_its_prefix_and_sixteen_characters(void **state)
+{
+    (void)state;
+    char id[KEY_ID_SIZE];
+    memset(id, 'x', sizeof id);
+    identity_generate("key_", id, sizeof id);
+    assert_memory_equal(id, "key_", 4);
+    assert_int_equal(strlen(id), 20);
+    for (size_t i = 20; i < sizeof id; i++)
+        assert_int_equal(id[i], 0); /* so that ids can be compared as whole arrays */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_new_key_is_well_formed),
+        cmocka_unit_test(two_keys_differ),
+        cmocka_unit_test(the_checksum_is_what_a_scanner_computes),
+        cmocka_unit_test(every_single_typo_is_noticed),
+        cmocka_unit_test(a_key_has_exactly_one_length),
+        cmocka_unit_test(all_digits_occur_about_equally_often),
+        cmocka_unit_test(the_digest_is_sha256),
+        cmocka_unit_test(the_prefix_is_the_first_eight_characters),
+        cmocka_unit_test(an_identity_is_its_prefix_and_sixteen_characters),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
