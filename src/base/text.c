@@ -141,9 +141,9 @@ void buffer_append_format(struct buffer *buffer, const char *format, ...)
     buffer->size += (size_t)length;
 }
 
-/* The length of the UTF-8 sequence at `at` (RFC 3629 section 4), or 0 when it is not one. */
-static size_t utf8_sequence(const unsigned char *at, size_t size)
+size_t utf8_sequence(const char *bytes, size_t size)
 {
+    const unsigned char *at = (const unsigned char *)bytes;
     if (at[0] < 0x80)
         return 1;
     size_t length = at[0] >= 0xF0 ? 4 : at[0] >= 0xE0 ? 3 : 2;
@@ -189,7 +189,7 @@ void buffer_append_json_string(struct buffer *buffer, struct text text)
     buffer_append_char(buffer, '"');
     const unsigned char *at = (const unsigned char *)text.at;
     for (size_t i = 0; i < text.size;) {
-        size_t length = utf8_sequence(at + i, text.size - i);
+        size_t length = utf8_sequence(text.at + i, text.size - i);
         if (length == 1)
             append_json_byte(buffer, at[i]);
         else if (length == 0)

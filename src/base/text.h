@@ -17,12 +17,20 @@ struct text {
 };
 
 #define TEXT(literal) ((struct text){"" literal, sizeof(literal) - 1})
+/* The same in the initializer of a static table, where C wants constants. */
+#define TEXT_INIT(literal)              \
+    {                                   \
+        "" literal, sizeof(literal) - 1 \
+    }
 
 struct text text_of(const char *string); /* of a NUL-terminated string; NULL is the empty text */
 bool text_equals(struct text a, struct text b);
 bool text_equals_ignore_case(struct text a, struct text b); /* ASCII letters only */
 bool text_starts_with(struct text text, struct text start);
 struct text text_trim(struct text text); /* without spaces and tabs at both ends */
+
+/* The length of the UTF-8 sequence at `at` (RFC 3629 section 4), or 0 when it is not one. Size > 0. */
+size_t utf8_sequence(const char *at, size_t size);
 
 /* Cuts `rest` at the first `separator`: returns what is before it and leaves what follows in `rest`
  * (`rest->at` is NULL when there was no separator, so a loop ends there). */

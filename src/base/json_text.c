@@ -1,0 +1,592 @@
+/*
+ * A strict checker of JSON text and a slicer of what it accepted.
+ *
+ * Why not yyjson alone, which is used wherever JSON is read for its meaning: pass-through must be
+ * exact to the byte of each token (a number keeps its text, a string its escapes), and hidden
+ * members must be cut out of the source text, but yyjson does not tell where in the source a value
+ * stands. It also refuses lone surrogate escapes ("\ud800"), which the grammar of RFC 8259 allows
+ * (section 8.2 calls the result unpredictable, not the text invalid), while here all of what RFC
+ * 8259 forbids is unreadable and what it allows passes. In everything else the two must agree; a
+ * test holds them against each other.
+ *
+ * The check is one pass without recursion: what may come next is a state, and whether an open
+ * bracket is an array or an object is one bit a level. Minifying copies runs between whitespace, so
+ * that it costs next to nothing on a document that has none.
+ */
+#include "base/json_text.h"
+
+#include <string.h>
+
+/* ---- checking -------------------------------------------------------------------------------- */
+
+struct scan {
+    const char *at;
+    const char *end;
+    const char *kept; /* begin of what is not yet copied to `out` */
+    char *out;        /* NULL: no copy is wanted */
+    const char *wrong_at;
+    const char *reason;
+    uint32_t depth;
+    uint64_t objects[JSON_TEXT_DEPTH_MAX / 64]; /* bit N: the bracket at depth N is an object */
+};
+
+static bool fail(struct scan *scan, const char *at, const char *reason)
+{
+    scan->wrong_at = at;
+    scan->reason = reason;
+    return false;
+}
+
+static bool is_space(char byte)
+{
+    return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t';
+}
+
+static bool is_digit(char byte)
+{
+    return byte >= '0' && byte <= '9';
+}
+
+static void keep(struct scan *scan)
+{
+    size_t size = (size_t)(scan->at - scan->kept);
+    if (scan->out != NULL && size > 0) {
+        memcpy(scan->out, scan->kept, size);
+        scan->out += size;
+    }
+}
+
+static void skip_space(struct scan *scan)
+{
+    if (scan->at == scan->end || !is_space(*scan->at))
+        return;
+    keep(scan);
+    do
+        scan->at++;
+    while (scan->at < scan->end && is_space(*scan->at));
+    scan->kept = scan->at;
+}
+
+static bool is_plain(unsigned char byte) /* inside a string: needs no closer look */
+{
+    return byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\';
+}
+
+#define EACH_BYTE(value) ((uint64_t)(value)*0x0101010101010101U)
+
+/* Skips plain bytes, eight at a time while there are eight. */
+static const char *skip_plain(const char *at, const char *end)
+{
+    while (end - at >= 8) {
+        uint64_t word;
+        memcpy(&word, at, sizeof word);
+        uint64_t quote = word ^ EACH_BYTE('"');
+        uint64_t backslash = word ^ EACH_BYTE('\\');
+        /* The high bit of a byte of each term: it is below 0x20; zero; zero; or 0x80 and above. */
+        uint64_t special = (((word - EACH_BYTE(0x20)) & ~word) | ((quote - EACH_BYTE(1)) & ~quote) |
+                            ((backslash - EACH_BYTE(1)) & ~backslash) | word) &
+                           EACH_BYTE(0x80);
+        if (special != 0)
+            break;
+        at += 8;
+    }
+    while (at < end && is_plain((unsigned char)*at))
+        at++;
+    return at;
+}
+
+static int hex_value(char byte)
+{
+    if (is_digit(byte))
+        return byte - '0';
+    char lower = (char)(byte | 0x20);
+    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+/* The escape whose backslash is at `at`; returns what follows it, or NULL. */
+static const char *scan_escape(struct scan *scan, const char *at)
+{
+    if (scan->end - at < 2) {
+        (void)fail(scan, scan->end, "the document ends inside a string");
+        return NULL;
+    }
+    if (at[1] != 'u') {
+        if (at[1] != '\0' && strchr("\"\\/bfnrt", at[1]) != NULL)
+            return at + 2;
+        (void)fail(scan, at, "unknown escape in a string");
+        return NULL;
+    }
+    for (int i = 2; i < 6; i++) {
+        if (at + i == scan->end) {
+            (void)fail(scan, scan->end, "the document ends inside a string");
+            return NULL;
+        }
+        if (hex_value(at[i]) < 0) {
+            (void)fail(scan, at, "\\u must be followed by four hexadecimal digits");
+            return NULL;
+        }
+    }
+    return at + 6;
+}
+
+static bool scan_string(struct scan *scan)
+{
+    const char *at = scan->at + 1;
+    for (;;) {
+        at = skip_plain(at, scan->end);
+        if (at == scan->end)
+            return fail(scan, at, "the document ends inside a string");
+        if (*at == '"') {
+            scan->at = at + 1;
+            return true;
+        }
+        if (*at == '\\') {
+            at = scan_escape(scan, at);
+            if (at == NULL)
+                return false;
+        } else if ((unsigned char)*at < 0x20) {
+            return fail(scan, at, "a control character in a string must be escaped");
+        } else {
+            size_t size = utf8_sequence(at, (size_t)(scan->end - at));
+            if (size == 0)
+                return fail(scan, at, "not UTF-8");
+            at += size;
+        }
+    }
+}
+
+static bool scan_digits(struct scan *scan)
+{
+    const char *start = scan->at;
+    while (scan->at < scan->end && is_digit(*scan->at))
+        scan->at++;
+    return scan->at > start || fail(scan, scan->at, "expected a digit");
+}
+
+static bool scan_number(struct scan *scan)
+{
+    const char *start = scan->at;
+    if (*scan->at == '-')
+        scan->at++;
+    const char *whole = scan->at;
+    if (!scan_digits(scan))
+        return false;
+    if (*whole == '0' && scan->at - whole > 1)
+        return fail(scan, start, "a number must not have leading zeros");
+    if (scan->at < scan->end && *scan->at == '.') {
+        scan->at++;
+        if (!scan_digits(scan))
+            return false;
+    }
+    if (scan->at < scan->end && (*scan->at == 'e' || *scan->at == 'E')) {
+        scan->at++;
+        if (scan->at < scan->end && (*scan->at == '+' || *scan->at == '-'))
+            scan->at++;
+        return scan_digits(scan);
+    }
+    return true;
+}
+
+static bool scan_word(struct scan *scan, struct text word)
+{
+    struct text rest = {scan->at, (size_t)(scan->end - scan->at)};
+    if (!text_starts_with(rest, word))
+        return fail(scan, scan->at, "expected a value");
+    scan->at += word.size;
+    return true;
+}
+
+static bool scan_scalar(struct scan *scan)
+{
+    switch (*scan->at) {
+    case '"':
+        return scan_string(scan);
+    case 't':
+        return scan_word(scan, TEXT("true"));
+    case 'f':
+        return scan_word(scan, TEXT("false"));
+    case 'n':
+        return scan_word(scan, TEXT("null"));
+    default:
+        if (*scan->at == '-' || is_digit(*scan->at))
+            return scan_number(scan);
+        return fail(scan, scan->at, "expected a value");
+    }
+}
+
+static bool inside_object(const struct scan *scan)
+{
+    uint32_t level = scan->depth - 1;
+    return (scan->objects[level / 64] >> (level % 64) & 1) != 0;
+}
+
+static bool open_bracket(struct scan *scan)
+{
+    if (scan->depth == JSON_TEXT_DEPTH_MAX)
+        return fail(scan, scan->at, "nested more than 256 deep");
+    uint64_t bit = (uint64_t)1 << (scan->depth % 64);
+    if (*scan->at == '{')
+        scan->objects[scan->depth / 64] |= bit;
+    else
+        scan->objects[scan->depth / 64] &= ~bit;
+    scan->depth++;
+    scan->at++;
+    return true;
+}
+
+/* A member's name and the colon; leaves the scan before the value. */
+static bool scan_name(struct scan *scan)
+{
+    if (*scan->at != '"')
+        return fail(scan, scan->at, "expected a member name in double quotes");
+    if (!scan_string(scan))
+        return false;
+    skip_space(scan);
+    if (scan->at == scan->end)
+        return fail(scan, scan->at, "the document ends too early");
+    if (*scan->at != ':')
+        return fail(scan, scan->at, "expected ':' after a member name");
+    scan->at++;
+    return true;
+}
+
+/* What may come next. */
+enum expected {
+    A_VALUE,
+    A_NAME,
+    FIRST_ELEMENT, /* or the end of the array */
+    FIRST_MEMBER,  /* or the end of the object */
+    MORE_OR_END,   /* inside a container, after a value */
+};
+
+/* After a value inside a container. */
+static bool scan_more_or_end(struct scan *scan, enum expected *expected)
+{
+    bool object = inside_object(scan);
+    if (*scan->at == ',')
+        *expected = object ? A_NAME : A_VALUE;
+    else if (*scan->at == (object ? '}' : ']'))
+        scan->depth--;
+    else
+        return fail(scan, scan->at, object ? "expected ',' or '}'" : "expected ',' or ']'");
+    scan->at++;
+    return true;
+}
+
+static bool scan_step(struct scan *scan, enum expected *expected)
+{
+    char byte = *scan->at;
+    switch (*expected) {
+    case FIRST_MEMBER:
+        if (byte == '}')
+            break;
+        /* fall through */
+    case A_NAME:
+        *expected = A_VALUE;
+        return scan_name(scan);
+    case FIRST_ELEMENT:
+        if (byte == ']')
+            break;
+        /* fall through */
+    case A_VALUE:
+        *expected = byte == '{' ? FIRST_MEMBER : byte == '[' ? FIRST_ELEMENT : MORE_OR_END;
+        return *expected == MORE_OR_END ? scan_scalar(scan) : open_bracket(scan);
+    case MORE_OR_END:
+        break;
+    }
+    *expected = MORE_OR_END;
+    return scan_more_or_end(scan, expected);
+}
+
+static bool scan_document(struct scan *scan)
+{
+    enum expected expected = A_VALUE;
+    do {
+        skip_space(scan);
+        if (scan->at == scan->end)
+            return fail(scan, scan->at, "the document ends too early");
+        if (!scan_step(scan, &expected))
+            return false;
+    } while (scan->depth > 0 || expected != MORE_OR_END);
+    skip_space(scan);
+    if (scan->at < scan->end)
+        return fail(scan, scan->at, "something follows the document");
+    keep(scan);
+    return true;
+}
+
+/* Everything before the place of an error has been checked, so it is UTF-8. */
+static void locate(struct json_text_error *error, struct text text, size_t offset,
+                   const char *reason)
+{
+    size_t line = 1;
+    size_t column = 1;
+    for (size_t i = 0; i < offset; i++) {
+        if (text.at[i] == '\n') {
+            line++;
+            column = 1;
+        } else if (((unsigned char)text.at[i] & 0xC0) != 0x80) {
+            column++;
+        }
+    }
+    *error = (struct json_text_error){offset, line, column, reason};
+}
+
+enum status json_text_check(struct text text, struct buffer *minified,
+                            struct json_text_error *error)
+{
+    struct scan scan = {.at = text.at, .end = text.at, .kept = text.at};
+    bool good = false;
+    if (text.size > JSON_TEXT_SIZE_MAX) {
+        (void)fail(&scan, text.at, "larger than 32 MiB");
+    } else if (text.size == 0) {
+        (void)fail(&scan, text.at, "the document is empty");
+    } else if (text_starts_with(text, TEXT("\xEF\xBB\xBF"))) {
+        (void)fail(&scan, text.at, "a byte order mark is not allowed");
+    } else {
+        scan.end = text.at + text.size;
+        if (minified != NULL) {
+            buffer_reserve(minified, text.size);
+            scan.out = minified->data + minified->size;
+        }
+        good = scan_document(&scan);
+    }
+    if (!good) {
+        if (error != NULL)
+            locate(error, text, text.size == 0 ? 0 : (size_t)(scan.wrong_at - text.at),
+                   scan.reason);
+        return STATUS_MALFORMED;
+    }
+    if (minified != NULL)
+        minified->size = (size_t)(scan.out - minified->data);
+    return STATUS_OK;
+}
+
+/* ---- slicing what was checked ------------------------------------------------------------------ */
+
+struct text json_text_trim(struct text text)
+{
+    while (text.size > 0 && is_space(text.at[0])) {
+        text.at++;
+        text.size--;
+    }
+    while (text.size > 0 && is_space(text.at[text.size - 1]))
+        text.size--;
+    return text;
+}
+
+enum json_text_kind json_text_kind(struct text value)
+{
+    CHECK(value.size > 0);
+    switch (value.at[0]) {
+    case '{':
+        return JSON_TEXT_OBJECT;
+    case '[':
+        return JSON_TEXT_ARRAY;
+    case '"':
+        return JSON_TEXT_STRING;
+    case 't':
+        return JSON_TEXT_TRUE;
+    case 'f':
+        return JSON_TEXT_FALSE;
+    case 'n':
+        return JSON_TEXT_NULL;
+    default:
+        CHECK(value.at[0] == '-' || is_digit(value.at[0]));
+        return JSON_TEXT_NUMBER;
+    }
+}
+
+/* From the opening quote to behind the closing one. */
+static const char *string_end(const char *at, const char *end)
+{
+    for (at++;; at++) {
+        at = memchr(at, '"', (size_t)(end - at));
+        CHECK(at != NULL);
+        /* It closes the string unless an odd number of backslashes stands before it; the opening
+         * quote stops the count. */
+        const char *back = at;
+        while (back[-1] == '\\')
+            back--;
+        if ((at - back) % 2 == 0)
+            return at + 1;
+    }
+}
+
+/* Of an array or object: brackets are balanced, so only their number matters. */
+static const char *container_end(const char *at, const char *end)
+{
+    size_t depth = 0;
+    for (;;) {
+        CHECK(at < end);
+        /* '[' and '{' differ in one bit, and so do ']' and '}'; no other byte outside a string has
+         * these values. */
+        char folded = (char)(*at | 0x20);
+        if (*at == '"') {
+            at = string_end(at, end);
+            continue;
+        }
+        at++;
+        if (folded == '{')
+            depth++;
+        else if (folded == '}' && --depth == 0)
+            return at;
+    }
+}
+
+static const char *value_end(const char *at, const char *end)
+{
+    if (*at == '"')
+        return string_end(at, end);
+    if (*at == '{' || *at == '[')
+        return container_end(at, end);
+    while (at < end && *at != ',' && *at != ']' && *at != '}' && !is_space(*at))
+        at++;
+    return at;
+}
+
+static void cursor_skip_space(struct json_text_cursor *cursor)
+{
+    while (cursor->at < cursor->end && is_space(*cursor->at))
+        cursor->at++;
+}
+
+static struct text cursor_take_value(struct json_text_cursor *cursor)
+{
+    cursor_skip_space(cursor);
+    CHECK(cursor->at < cursor->end);
+    struct text value = {cursor->at, 0};
+    cursor->at = value_end(cursor->at, cursor->end);
+    value.size = (size_t)(cursor->at - value.at);
+    return value;
+}
+
+struct json_text_cursor json_text_open(struct text container)
+{
+    struct text text = json_text_trim(container);
+    CHECK(text.size >= 2 && (text.at[0] == '[' || text.at[0] == '{'));
+    struct json_text_cursor cursor = {text.at + 1, text.at + text.size - 1};
+    cursor_skip_space(&cursor);
+    return cursor;
+}
+
+bool json_text_next_element(struct json_text_cursor *cursor, struct text *element)
+{
+    if (cursor->at == cursor->end)
+        return false;
+    *element = cursor_take_value(cursor);
+    cursor_skip_space(cursor);
+    if (cursor->at < cursor->end)
+        cursor->at++; /* the comma */
+    return true;
+}
+
+bool json_text_next_member(struct json_text_cursor *cursor, struct text *name, struct text *value)
+{
+    if (cursor->at == cursor->end)
+        return false;
+    *name = cursor_take_value(cursor);
+    cursor_skip_space(cursor);
+    CHECK(*cursor->at == ':');
+    cursor->at++;
+    return json_text_next_element(cursor, value);
+}
+
+/* ---- strings ------------------------------------------------------------------------------------- */
+
+static uint32_t four_hex(const char *at)
+{
+    uint32_t value = 0;
+    for (int i = 0; i < 4; i++)
+        value = value << 4 | (uint32_t)hex_value(at[i]);
+    return value;
+}
+
+static size_t utf8_write(char out[4], uint32_t code_point)
+{
+    if (code_point < 0x80) {
+        out[0] = (char)code_point;
+        return 1;
+    }
+    size_t size = code_point < 0x800 ? 2 : code_point < 0x10000 ? 3 : 4;
+    static const uint8_t first[] = {0, 0, 0xC0, 0xE0, 0xF0};
+    for (size_t i = size - 1; i > 0; i--) {
+        out[i] = (char)(0x80 | (code_point & 0x3F));
+        code_point >>= 6;
+    }
+    out[0] = (char)(first[size] | code_point);
+    return size;
+}
+
+/* One escape as UTF-8: returns what follows it in the source; `size` is 0 for a lone surrogate. */
+static const char *unescape_one(const char *at, const char *end, char out[4], size_t *size)
+{
+    static const char from[] = "\"\\/bfnrt";
+    static const char to[] = "\"\\/\b\f\n\r\t";
+    if (at[1] != 'u') {
+        out[0] = to[strchr(from, at[1]) - from];
+        *size = 1;
+        return at + 2;
+    }
+    uint32_t unit = four_hex(at + 2);
+    at += 6;
+    if (unit >= 0xD800 && unit < 0xDC00 && end - at >= 6 && at[0] == '\\' && at[1] == 'u') {
+        uint32_t low = four_hex(at + 2);
+        if (low >= 0xDC00 && low < 0xE000) {
+            *size = utf8_write(out, 0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00));
+            return at + 6;
+        }
+    }
+    *size = unit >= 0xD800 && unit < 0xE000 ? 0 : utf8_write(out, unit);
+    return at;
+}
+
+static struct text inside_quotes(struct text string)
+{
+    CHECK(string.size >= 2 && string.at[0] == '"');
+    return (struct text){string.at + 1, string.size - 2};
+}
+
+bool json_text_string_equals(struct text string, struct text plain)
+{
+    struct text inside = inside_quotes(string);
+    if (inside.size < plain.size) /* no escape is shorter than what it stands for */
+        return false;
+    if (inside.size == 0 || memchr(inside.at, '\\', inside.size) == NULL)
+        return text_equals(inside, plain);
+    const char *at = inside.at;
+    const char *end = inside.at + inside.size;
+    while (at < end) {
+        char unescaped[4] = {*at};
+        size_t size = 1;
+        at = *at == '\\' ? unescape_one(at, end, unescaped, &size) : at + 1;
+        if (size == 0 || plain.size < size || memcmp(unescaped, plain.at, size) != 0)
+            return false;
+        plain.at += size;
+        plain.size -= size;
+    }
+    return plain.size == 0;
+}
+
+void json_text_unescape(struct text string, struct buffer *out)
+{
+    struct text inside = inside_quotes(string);
+    const char *at = inside.at;
+    const char *end = inside.at + inside.size;
+    while (at < end) {
+        const char *escape = memchr(at, '\\', (size_t)(end - at));
+        if (escape == NULL)
+            escape = end;
+        buffer_append(out, at, (size_t)(escape - at));
+        at = escape;
+        if (at < end) {
+            char unescaped[4];
+            size_t size;
+            at = unescape_one(at, end, unescaped, &size);
+            if (size == 0)
+                buffer_append(out, "\xEF\xBF\xBD", 3);
+            else
+                buffer_append(out, unescaped, size);
+        }
+    }
+}
