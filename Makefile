@@ -1,0 +1,96 @@
+# The short way in; Meson and Ninja do the work. `make help` lists what there is.
+#
+# SETUP=: leaves the installing of packages out. ARGUMENTS= is handed to the demo, or to pytest.
+
+prefix = /usr/local
+SETUP = tools/setup
+MESON = meson
+JOBS = $(shell nproc 2>/dev/null || echo 2)
+NINJA = ninja -j $(JOBS)
+# Debian's own Python has Debian's pytest; another one may stand before it on PATH.
+PYTHON = $(firstword $(wildcard /usr/bin/python3) python3)
+PYTEST = CROUPIER_BIN=$(abspath $(1)) $(PYTHON) -m pytest -p no:cacheprovider -q -n $(WORKERS) tests/service $(ARGUMENTS)
+# Most of a service test is waiting, so more of them than there are processors run at once.
+WORKERS = 4
+# Address-space randomisation of newer kernels is more than ThreadSanitizer's run-time can place.
+UNRANDOMIZED = $(shell setarch -R true 2>/dev/null && echo setarch -R)
+
+.PHONY: help run build test check check-format check-lint check-compilers check-asan check-tsan bench install clean
+.NOTPARALLEL:
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
+
+run: build ## build, then serve sample customers and moving odds (croupier demo)
+	build/croupier demo $(ARGUMENTS)
+
+build: build/build.ninja ## leave the program at build/croupier
+	@$(SETUP) build
+	@$(NINJA) -C build croupier
+
+build/build.ninja:
+	@$(SETUP) build
+	@$(MESON) setup build -Dtests=disabled
+
+test: build/with-tests ## unit tests, store tests, and the service from outside
+	@$(SETUP) build test
+	@$(NINJA) -C build
+	@$(MESON) test -C build --no-rebuild --num-processes $(JOBS) --print-errorlogs
+	@$(call PYTEST,build/croupier)
+
+build/with-tests: build/build.ninja
+	@$(SETUP) build test
+	@$(MESON) configure build -Dtests=enabled
+	@touch $@
+
+check: check-format check-compilers check-lint check-asan check-tsan ## format, warnings of two compilers, lint, tests under sanitizers
+
+SOURCES = $(shell git ls-files --cached --others --exclude-standard -- '*.c' '*.h')
+
+check-format:
+	@$(SETUP) build test check
+	clang-format --dry-run -Werror $(SOURCES)
+	mandoc -T lint -W warning man/*.1
+
+# What the sanitizers run is compiled below; this is the optimised build, which warns of more.
+check-compilers: build/check-gcc/build.ninja build/check-clang/build.ninja
+	$(NINJA) -C build/check-gcc
+	$(NINJA) -C build/check-clang
+
+check-lint: build/check-clang/build.ninja
+	printf '%s\n' $(filter %.c,$(SOURCES)) | xargs -P $(JOBS) -n 4 clang-tidy -p build/check-clang --quiet --warnings-as-errors='*'
+
+check-asan: build/check-asan/build.ninja
+	$(NINJA) -C build/check-asan
+	$(MESON) test -C build/check-asan --no-rebuild --num-processes $(JOBS) --timeout-multiplier 5 --print-errorlogs
+	$(call PYTEST,build/check-asan/croupier)
+
+check-tsan: build/check-tsan/build.ninja
+	$(NINJA) -C build/check-tsan
+	$(UNRANDOMIZED) $(MESON) test -C build/check-tsan --no-rebuild --num-processes $(JOBS) --timeout-multiplier 5 --print-errorlogs
+	$(UNRANDOMIZED) env $(call PYTEST,build/check-tsan/croupier)
+
+CHECKED = -Dtests=enabled -Dwerror=true
+build/check-gcc/build.ninja:
+	CC=gcc $(MESON) setup build/check-gcc $(CHECKED)
+build/check-clang/build.ninja:
+	CC=clang $(MESON) setup build/check-clang $(CHECKED)
+build/check-asan/build.ninja:
+	CC=gcc $(MESON) setup build/check-asan $(CHECKED) -Dbuildtype=debugoptimized -Db_sanitize=address,undefined
+build/check-tsan/build.ninja:
+	CC=clang $(MESON) setup build/check-tsan $(CHECKED) -Dbuildtype=debugoptimized -Db_sanitize=thread -Db_lundef=false
+
+bench: build ## measure against a bare loop and nginx; see bench/RESULTS.md
+	@$(SETUP) build test bench
+	@$(NINJA) -C build
+	bench/run $(ARGUMENTS)
+
+install: build ## install the program, its unit, configuration and manual (DESTDIR, prefix)
+	install -D -m 0755 build/croupier $(DESTDIR)$(prefix)/bin/croupier
+	install -D -m 0644 man/croupier.1 $(DESTDIR)$(prefix)/share/man/man1/croupier.1
+	install -d $(DESTDIR)$(prefix)/lib/systemd/system
+	sed 's|@bindir@|$(prefix)/bin|' dist/croupier.service >$(DESTDIR)$(prefix)/lib/systemd/system/croupier.service
+	test -e $(DESTDIR)/etc/croupier/croupier.conf || install -D -m 0644 dist/croupier.conf $(DESTDIR)/etc/croupier/croupier.conf
+
+clean: ## remove everything that was built
+	rm -rf build
