@@ -1,0 +1,454 @@
+"""A croupier of a test's own: its directory, its stores, its commands, its server, its clients.
+
+    service = Service(tmp_path)            # writes a configuration, makes both stores
+    customer = service.add_customer()      # through `croupier customer add` and `key issue`
+    service.publish("cricket", [row], {row_id: markets})
+    service.start()                        # on ports of the kernel's choice; returns when it answers
+    service.get("/api/v1/sports", key=customer.key)
+    service.stop()                         # SIGTERM; the exit status must be 0
+
+Nothing here knows how croupier is made: commands, files, sockets and signals only. The program under
+test is CROUPIER_BIN (build/croupier when unset); `put_odds`, which writes into the odds store without
+the checks of `croupier feed`, is expected beside it.
+"""
+
+import base64
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import ssl
+import subprocess
+import time
+import zlib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BINARY = Path(os.environ.get("CROUPIER_BIN") or ROOT / "build" / "croupier").resolve()
+PUT_ODDS = BINARY.parent / "tests" / "service" / "put_odds"
+# Sanitized builds are several times slower; every limit below is for a program that hangs, not a slow one.
+PATIENCE = float(os.environ.get("CROUPIER_PATIENCE", "1"))
+REPORT = re.compile(
+    r"ERROR: AddressSanitizer|ERROR: LeakSanitizer|WARNING: ThreadSanitizer|FATAL: ThreadSanitizer"
+    r"|runtime error:|SUMMARY: UndefinedBehaviorSanitizer|check failed", re.IGNORECASE)
+
+SPORTS = [("cricket", "Cricket"), ("football", "Football"), ("tennis", "Tennis"),
+          ("horse-racing", "Horse Racing"), ("greyhound-racing", "Greyhound Racing")]
+SPORT_KEYS = [key for key, _ in SPORTS]
+
+NOT_ALLOWED = (403, {"error": "ip_not_allowed", "message": "Client address is not allowed."})
+
+
+def sanitizer_environment():
+    environment = dict(os.environ)
+    environment.setdefault("ASAN_OPTIONS", "exitcode=99:detect_leaks=1:abort_on_error=0")
+    environment.setdefault("UBSAN_OPTIONS", "print_stacktrace=1:halt_on_error=1:exitcode=99")
+    environment.setdefault("TSAN_OPTIONS", "exitcode=99:halt_on_error=0:second_deadlock_stack=1")
+    for name in [name for name in environment if name.startswith("CROUPIER_")]:
+        del environment[name]
+    return environment
+
+
+def eventually(condition, seconds=10.0, interval=0.02):
+    """The first true value of condition(), asked again and again; fails when there is none in time."""
+    deadline = time.monotonic() + seconds * PATIENCE
+    while True:
+        value = condition()
+        if value:
+            return value
+        assert time.monotonic() < deadline, f"not within {seconds} s: {condition}"
+        time.sleep(interval)
+
+
+class Response:
+    """An answer: status, header fields in their order, body as it came (and `content`, decompressed)."""
+
+    def __init__(self, status, fields, body, version="HTTP/1.1", reason=""):
+        self.status = status
+        self.fields = fields
+        self.body = body
+        self.version = version
+        self.reason = reason
+
+    def all(self, name):
+        return [value for field, value in self.fields if field.lower() == name.lower()]
+
+    def header(self, name):
+        values = self.all(name)
+        assert len(values) <= 1, f"{name} given {len(values)} times"
+        return values[0] if values else None
+
+    @property
+    def content(self):
+        if self.header("content-encoding") == "gzip":
+            return zlib.decompress(self.body, wbits=31)
+        assert self.header("content-encoding") is None
+        return self.body
+
+    def json(self):
+        return json.loads(self.content)
+
+    @property
+    def error(self):
+        """(status, code) of an error document."""
+        document = self.json()
+        assert set(document) == {"error", "message"}, document
+        assert document["message"], "an error document needs a message"
+        return self.status, document["error"]
+
+    def __repr__(self):
+        return f"<{self.status} {self.body[:200]!r}>"
+
+
+class Connection:
+    """A raw connection: what is sent is what was written, what is read is what came."""
+
+    def __init__(self, address, source=None, tls=None, timeout=10.0):
+        self.timeout = timeout * PATIENCE
+        self.socket = socket.create_connection(address, timeout=self.timeout,
+                                               source_address=(source, 0) if source else None)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if tls:
+            self.socket = tls.wrap_socket(self.socket, server_hostname="localhost")
+        self.buffer = b""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        self.socket.close()
+
+    def send(self, data):
+        self.socket.sendall(data.encode("latin-1") if isinstance(data, str) else data)
+
+    def _more(self):
+        try:
+            data = self.socket.recv(65536)
+        except ConnectionResetError:
+            data = b""
+        self.buffer += data
+        return bool(data)
+
+    def _until(self, mark):
+        while mark not in self.buffer:
+            if not self._more():
+                raise EOFError(f"closed after {self.buffer!r}")
+        at = self.buffer.index(mark) + len(mark)
+        taken, self.buffer = self.buffer[:at], self.buffer[at:]
+        return taken
+
+    def _exactly(self, size):
+        while len(self.buffer) < size:
+            if not self._more():
+                raise EOFError(f"closed after {len(self.buffer)} of {size} bytes of a body")
+        taken, self.buffer = self.buffer[:size], self.buffer[size:]
+        return taken
+
+    def receive(self, method="GET"):
+        """The next answer (interim ones are left out)."""
+        while True:
+            head = self._until(b"\r\n\r\n").decode("latin-1")
+            lines = head[:-4].split("\r\n")
+            version, status, reason = (lines[0].split(" ", 2) + [""])[:3]
+            fields = []
+            for line in lines[1:]:
+                name, colon, value = line.partition(":")
+                assert colon and name == name.strip() and name, f"malformed field line {line!r}"
+                fields.append((name, value.strip()))
+            response = Response(int(status), fields, b"", version, reason)
+            if response.status >= 200:
+                break
+        if method == "HEAD" or response.status in (204, 304):
+            return response
+        assert response.header("transfer-encoding") is None
+        length = response.header("content-length")
+        if length is not None:
+            response.body = self._exactly(int(length))
+        else:
+            response.body = self.rest()
+        return response
+
+    def rest(self):
+        """All that comes until the other side closes."""
+        while self._more():
+            pass
+        taken, self.buffer = self.buffer, b""
+        return taken
+
+    def at_end(self):
+        """Whether the other side has closed, with nothing more to read."""
+        return self.rest() == b""
+
+
+class Customer:
+    def __init__(self, identity, key):
+        self.id = identity
+        self.key = key
+
+
+class Service:
+    def __init__(self, directory, settings=None, environment=None, stores=True):
+        self.directory = Path(directory)
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self.configuration = self.directory / "croupier.conf"
+        self.environment = sanitizer_environment()
+        self.environment.update(environment or {})
+        self.settings = {
+            ("server", "listen"): "127.0.0.1:0",
+            ("server", "threads"): "2",
+            ("server", "drain_seconds"): "5",
+            ("operator", "listen"): "127.0.0.1:0",
+            ("odds", "store"): f"embedded:{self.directory}/odds",
+            ("platform", "store"): f"sqlite:{self.directory}/platform.db",
+            ("casino", "secrets_key_file"): f"{self.directory}/secrets.key",
+            ("log", "level"): "info",
+            ("log", "format"): "json",
+        }
+        self.configure(settings or {})
+        self.process = None
+        self.address = None
+        self.operator_address = None
+        self.tls = None
+        self._log_path = None
+        self._starts = 0
+        if stores:
+            self.run("migrate")
+            self.publish_nothing()
+
+    # ---- configuration, commands ------------------------------------------------------------------
+
+    def configure(self, settings):
+        """Settings are {"section.key": value}; None takes one out. Writes the file."""
+        for name, value in settings.items():
+            section, key = name.split(".")
+            if value is None:
+                self.settings.pop((section, key), None)
+            else:
+                self.settings[(section, key)] = str(value)
+        lines = []
+        for section in dict.fromkeys(section for section, _ in self.settings):
+            lines.append(f"[{section}]")
+            lines += [f"{key} = {value}" for (of, key), value in self.settings.items() if of == section]
+        self.configuration.write_text("\n".join(lines) + "\n")
+
+    @property
+    def odds_directory(self):
+        return Path(self.settings[("odds", "store")].split(":", 1)[1])
+
+    @property
+    def platform_file(self):
+        return Path(self.settings[("platform", "store")].split(":", 1)[1])
+
+    def run(self, *arguments, input=None, status=0, configuration=True):
+        """Runs a command with -c; its exit status must be `status` (None: any)."""
+        command = [str(BINARY), *map(str, arguments)]
+        if configuration:
+            command += ["-c", str(self.configuration)]
+        if isinstance(input, str):
+            input = input.encode()
+        done = subprocess.run(command, input=input if input is not None else b"", capture_output=True,
+                              env=self.environment, cwd=self.directory, timeout=60 * PATIENCE)
+        text = done.stderr.decode("utf-8", "replace")
+        assert not REPORT.search(text), text
+        if status is not None:
+            assert done.returncode == status, f"{' '.join(command)}: {done.returncode}\n{done.stdout}\n{text}"
+        done.text = done.stdout.decode("utf-8", "replace")
+        done.errors = text
+        return done
+
+    def ask(self, *arguments, **options):
+        """Runs a command with --json and returns its document."""
+        return json.loads(self.run(*arguments, "--json", **options).stdout)
+
+    def add_customer(self, name="Acme", cidrs=("127.0.0.0/8", "::1/128"), sports="all", rate=None,
+                     key=True, options=()):
+        arguments = ["customer", "add", name, "--sports", sports, *options]
+        for cidr in cidrs:
+            arguments += ["--cidr", cidr]
+        if rate:
+            arguments += ["--rate", rate]
+        identity = self.ask(*arguments)["id"]
+        return Customer(identity, self.issue_key(identity) if key else None)
+
+    def issue_key(self, customer, *options):
+        return self.ask("key", "issue", customer, *options)["key"]
+
+    # ---- the feed ---------------------------------------------------------------------------------
+
+    def publish_nothing(self):
+        """Makes the odds store, with nothing in it."""
+        self.run("feed", "withdraw", "cricket")
+
+    def publish(self, sport, catalog, odds=None):
+        """A catalog (a list, or bytes) and the odds of its events, through `croupier feed`."""
+        self.run("feed", "catalog", sport, "-", input=as_document(catalog))
+        for event, markets in (odds or {}).items():
+            self.publish_odds(sport, event, markets)
+
+    def publish_odds(self, sport, event, markets):
+        self.run("feed", "odds", sport, str(event), "-", input=as_document(markets))
+
+    def put(self, sport, event, document):
+        """Puts bytes into the odds store that `croupier feed` would refuse. event None: the catalog."""
+        subprocess.run([PUT_ODDS, self.settings[("odds", "store")], sport, "-" if event is None else str(event)],
+                       input=document, env=self.environment, check=True, timeout=60 * PATIENCE)
+
+    # ---- the server -------------------------------------------------------------------------------
+
+    def spawn(self):
+        """Starts the server and does not wait."""
+        assert self.process is None
+        self._starts += 1
+        self._log_path = self.directory / f"server-{self._starts}.log"
+        with open(self._log_path, "wb") as log:
+            self.process = subprocess.Popen([str(BINARY), "serve", "-c", str(self.configuration)], stdout=log,
+                                            stderr=log, stdin=subprocess.DEVNULL, env=self.environment,
+                                            cwd=self.directory)
+
+    def start(self, healthy=True):
+        """Starts the server and waits until it listens (and, unless told otherwise, is healthy)."""
+        self.spawn()
+        eventually(self._listening, 30)
+        if healthy:
+            eventually(lambda: self.get("/api/v1/health").status == 200, 30)
+        return self
+
+    def _listening(self):
+        found = {}
+        for line in self.log_lines():
+            if line.get("message") == "listening":
+                host, _, port = line["address"].rpartition(":")
+                found[line["listener"]] = (host.strip("[]"), int(port))
+        if {"public", "operator"} <= set(found):
+            self.address, self.operator_address = found["public"], found["operator"]
+            return True
+        assert self.process.poll() is None, f"the server ended with {self.process.returncode}:\n{self.log_text()}"
+        return False
+
+    def log_text(self):
+        return self._log_path.read_text("utf-8", "replace") if self._log_path else ""
+
+    def log_lines(self):
+        """Every line of the server's log so far. Each must be a JSON object."""
+        text = self.log_text()
+        lines = text.split("\n")[:-1] if text else []
+        assert not REPORT.search(text), text
+        return [json.loads(line) for line in lines]
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def wait(self, seconds=30):
+        """Waits for the server to end by itself; returns its exit status."""
+        process, self.process = self.process, None
+        try:
+            return process.wait(seconds * PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise AssertionError(f"the server did not end:\n{self.log_text()}") from None
+
+    def stop(self):
+        """Asks the server to end; it must do so in order, and leave no complaint of a sanitizer."""
+        if self.process is None:
+            return
+        self.signal(signal.SIGTERM)
+        status = self.wait()
+        text = self.log_text()
+        assert not REPORT.search(text), text
+        assert status == 0, f"exit status {status}:\n{text}"
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.process = None
+
+    # ---- clients ----------------------------------------------------------------------------------
+
+    def connect(self, source=None, timeout=10.0, address=None):
+        return Connection(address or self.address, source, self.tls, timeout)
+
+    def request(self, method, path, key=None, headers=(), body=None, source=None, address=None):
+        """One request on a connection of its own, by Python's own HTTP client."""
+        host, port = address or self.address
+        options = {"timeout": 20 * PATIENCE, "source_address": (source, 0) if source else None}
+        if self.tls and address is None:
+            client = http.client.HTTPSConnection(host, port, context=self.tls, **options)
+        else:
+            client = http.client.HTTPConnection(host, port, **options)
+        fields = list(headers.items() if isinstance(headers, dict) else headers)
+        if key is not None:
+            fields.append(("Authorization", f"Bearer {key}"))
+        try:
+            client.putrequest(method, path, skip_accept_encoding=True)
+            for name, value in fields:
+                client.putheader(name, value)
+            if body is not None:
+                client.putheader("Content-Length", str(len(body)))
+            client.endheaders(body)
+            answer = client.getresponse()
+            return Response(answer.status, answer.getheaders(), answer.read(), reason=answer.reason)
+        finally:
+            client.close()
+
+    def get(self, path, key=None, headers=(), source=None):
+        return self.request("GET", path, key, headers, source=source)
+
+    def metrics(self):
+        """The operator's metrics: {name{labels}: value}."""
+        response = self.request("GET", "/metrics", address=self.operator_address)
+        assert response.status == 200
+        values = {}
+        for line in response.body.decode().splitlines():
+            if line and not line.startswith("#"):
+                name, _, value = line.rpartition(" ")
+                values[name] = float(value)
+        return values
+
+    def await_admission(self, key=None, source=None, admitted=True):
+        """Waits until the server knows of a change of policy."""
+        eventually(lambda: (self.get("/api/v1/nothing-here", key=key, source=source).status != 403) == admitted)
+
+
+def as_document(value):
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, str):
+        return value.encode()
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def certificate(directory, name="server"):
+    """A self-signed certificate for localhost and its key, made with openssl; their paths."""
+    directory = Path(directory)
+    paths = directory / f"{name}.crt", directory / f"{name}.key"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                    "-days", "2", "-subj", f"/CN={name}", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
+                    "-out", paths[0], "-keyout", paths[1]], check=True, capture_output=True)
+    return paths
+
+
+def trusting(certificate_path):
+    """A client's TLS context that trusts this one certificate."""
+    return ssl.create_default_context(cafile=str(certificate_path))
+
+
+def row(gmid, **fields):
+    """A catalog row as a feed writes it."""
+    return {"gmid": gmid, "ename": f"Event {gmid}", "etid": 4, "status": "OPEN", **fields}
+
+
+def match_odds(price="1.80"):
+    """A market whose numbers would not survive a float."""
+    return ('[{"marketId":"1.234","marketName":"MATCH_ODDS","gtype":"match","status":"OPEN","runners":['
+            '{"selectionId":7461,"runnerName":"India","status":"ACTIVE","ex":{"availableToBack":'
+            '[{"price":%s,"size":283.3844663329566}],"availableToLay":[{"price":1.90,"size":1e2}]}}]}]' % price).encode()
+
+
+def basic(user="user", password="secret"):
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
