@@ -44,6 +44,11 @@ struct mailbox *mailbox_create(uv_loop_t *loop)
     return mailbox;
 }
 
+uv_loop_t *mailbox_loop(struct mailbox *mailbox)
+{
+    return mailbox->wake.loop;
+}
+
 void mailbox_post(struct mailbox *mailbox, struct mail *mail)
 {
     mail->next = NULL;

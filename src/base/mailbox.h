@@ -23,6 +23,9 @@ struct mailbox;
 /* Made on the loop's thread (or before it runs). The mailbox does not keep the loop alive. */
 struct mailbox *mailbox_create(uv_loop_t *loop);
 
+/* The loop that delivers, for a timer beside the mail. */
+uv_loop_t *mailbox_loop(struct mailbox *mailbox);
+
 /* Any thread, any time between create and destroy. */
 void mailbox_post(struct mailbox *mailbox, struct mail *mail);
 

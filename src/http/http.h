@@ -115,6 +115,7 @@ struct http_request {
     void *connection_user;
     /* Called when the client goes away before the reply; may stay NULL. */
     void (*abandoned)(struct http_request *request);
+    void *aside; /* belongs to whoever set `abandoned` */
 
     struct http_connection *connection;
 };

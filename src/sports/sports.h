@@ -39,15 +39,16 @@ void sports_facts(struct sports *sports, struct sports_facts *facts);
 /* `mailbox` is the serving thread's; all three are borrowed. */
 struct sports_desk *sports_desk_create(struct sports *sports, struct mailbox *mailbox,
                                        struct metrics_shard *metrics);
-void sports_desk_destroy(struct sports_desk **desk); /* nobody is waiting */
+/* On the desk's thread, when no request is set aside any more (all were answered or abandoned). The
+ * mailbox may be destroyed after it; the loop must run once more to let go of a timer. */
+void sports_desk_destroy(struct sports_desk **desk);
 
 /*
  * The three sports routes (sports/sports_routes.c). Admission, rate limit, method, and the path's
- * form are settled. They reply to the request, at once or later; they set request->abandoned when
- * they set it aside. `request->user` is the caller's: what these routes need to remember of a request
- * is kept by the desk.
+ * form are settled. They reply to the request, at once or later; they set request->abandoned and
+ * request->aside when they set it aside. `request->user` is the caller's.
  */
-void sports_route_list(struct http_request *request, sport_set allowed);
+void sports_route_list(struct sports_desk *desk, struct http_request *request, sport_set allowed);
 /* sport and event id texts as they stand in the path: 400 invalid_sport, then 400 invalid_event_id,
  * then 403 sport_not_allowed, then the store. */
 void sports_route_catalog(struct sports_desk *desk, struct http_request *request, sport_set allowed,
