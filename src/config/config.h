@@ -8,13 +8,18 @@
 #include "base/address.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "base/text.h"
 
 /*
  * The configuration: an immutable snapshot made from the table of settings (config/settings.c), the
  * INI file and the environment (CROUPIER_SECTION_KEY, which wins). docs/configuration.md describes
  * every row of the table; a test proves that it does.
  *
- * A snapshot is counted: config_hold / config_release, any thread.
+ * A snapshot is counted: config_hold / config_release, any thread. config_load reads the environment:
+ * one thread at a time.
+ *
+ * In the file, `key = value` stands under its [section]; `#` and `;` begin a comment (also after a value,
+ * when a space is before the `;`). A list may go on in following lines that begin with a space.
  */
 
 #define CONFIG_DEFAULT_PATH "/etc/croupier/croupier.conf"
@@ -75,14 +80,20 @@ void config_release(const struct config **config);
 void config_list_restart_needed(const struct config *before, const struct config *after,
                                 struct buffer *out);
 
-/* The table, for docs tests and `croupier help configuration`. */
+/* A store's URI as it may be shown: passwords in it are replaced by "***". */
+void config_redact_uri(const char *uri, struct buffer *out);
+
+/* The table, for the docs test and `croupier help settings`. */
 struct setting_description {
     const char *section;
     const char *key;
     const char *default_text;
     const char *what; /* one line, with the unit and the range */
-    bool reloadable;
+    bool reloadable;  /* SIGHUP changes it; else it needs a restart */
 };
-size_t config_settings(const struct setting_description **settings);
+/* NULL beyond the last row. */
+const struct setting_description *config_setting(size_t index);
+/* The name of its environment variable: CROUPIER_ODDS_TIMEOUT_MS. */
+void config_append_variable(const struct setting_description *setting, struct buffer *out);
 
 #endif

@@ -1,0 +1,336 @@
+/*
+ * The table of settings, and how a value of each kind is read. Everything that can be said about a
+ * setting stands in its row; docs/configuration.md names every row, and a test holds it to that.
+ *
+ * The readers refuse with a text that names the unit, the range and an example, never a secret.
+ */
+#include "config/settings.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+
+#define SHOWN_MAX 64 /* bytes of a refused value that are shown */
+
+static int shown(struct text value)
+{
+    return (int)(value.size < SHOWN_MAX ? value.size : SHOWN_MAX);
+}
+
+static enum status read_number(const struct setting *setting, char *value, void *field,
+                               struct error *error)
+{
+    uint64_t number;
+    if (text_to_u64(text_of(value), setting->most, &number) != STATUS_OK || number < setting->least)
+        return error_set(error, STATUS_INVALID,
+                         "must be a whole number from %u to %u, and is '%.*s' (%s)",
+                         (unsigned)setting->least, (unsigned)setting->most, shown(text_of(value)),
+                         value, setting->about.what);
+    *(uint32_t *)field = (uint32_t)number;
+    return STATUS_OK;
+}
+
+/* The processors that this process may run on; containers and taskset often allow fewer than exist. */
+static uint32_t processors(void)
+{
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_COUNT(&allowed) > 0)
+        return (uint32_t)CPU_COUNT(&allowed);
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? (uint32_t)online : 1;
+}
+
+static enum status read_threads(const struct setting *setting, char *value, void *field,
+                                struct error *error)
+{
+    uint32_t threads;
+    enum status status = read_number(setting, value, &threads, error);
+    if (status != STATUS_OK)
+        return status;
+    if (threads == 0)
+        threads = processors() < setting->most ? processors() : setting->most;
+    *(uint32_t *)field = threads;
+    return STATUS_OK;
+}
+
+static enum status read_listen(const struct setting *setting, char *value, void *field,
+                               struct error *error)
+{
+    (void)setting;
+    const char *form = "must be ADDRESS:PORT, as in 127.0.0.1:8080, 0.0.0.0:8080 or [::]:8080";
+    struct listen_address listen = {0};
+    struct text text = text_of(value);
+    if (text.size == 0 || text.size >= sizeof listen.text)
+        return error_set(error, STATUS_INVALID, "%s", form);
+    const char *colon = strrchr(value, ':');
+    uint64_t port;
+    /* "::1" has a last colon too; with a port, an IPv6 address stands in brackets. */
+    bool bracketed = value[0] == '[';
+    if (colon == NULL || (bracketed && colon[-1] != ']'))
+        return error_set(error, STATUS_INVALID, "'%s' has no port; it %s", value, form);
+    struct text host = {value, (size_t)(colon - value)};
+    if (!bracketed && memchr(host.at, ':', host.size) != NULL)
+        return error_set(error, STATUS_INVALID, "'%s': an IPv6 address stands in brackets; it %s",
+                         value, form);
+    if (bracketed)
+        host = (struct text){host.at + 1, host.size - 2};
+    if (strlen(colon + 1) > 5 || text_to_u64(text_of(colon + 1), 65535, &port) != STATUS_OK)
+        return error_set(error, STATUS_INVALID,
+                         "'%s': the port must be a number from 0 to 65535 (0: any free one)",
+                         value);
+    struct address address;
+    if (address_parse(host, &address) != STATUS_OK ||
+        bracketed != (memchr(host.at, ':', host.size) != NULL))
+        return error_set(error, STATUS_INVALID, "'%s': '%.*s' is not an IP address; it %s", value,
+                         shown(host), host.at, form);
+    memcpy(listen.text, value, text.size + 1);
+    address_format(&address, listen.host);
+    listen.port = (uint16_t)port;
+    *(struct listen_address *)field = listen;
+    return STATUS_OK;
+}
+
+/* Items are separated by commas, spaces or line ends. */
+static struct text next_item(struct text *rest)
+{
+    static const char separators[] = ", \t\n";
+    while (rest->size > 0 && strchr(separators, rest->at[0]) != NULL)
+        *rest = (struct text){rest->at + 1, rest->size - 1};
+    size_t size = rest->size > 0 ? strcspn(rest->at, separators) : 0;
+    struct text item = {rest->at, size};
+    *rest = (struct text){rest->at + size, rest->size - size};
+    return item;
+}
+
+static enum status read_proxies(const struct setting *setting, char *value, void *field,
+                                struct error *error)
+{
+    (void)setting;
+    (void)field;
+    struct config *config =
+        (struct config *)(void *)((char *)field - offsetof(struct config, trusted_proxies));
+    struct text rest = text_of(value);
+    struct buffer blocks = {0};
+    size_t count = 0;
+    for (struct text item = next_item(&rest); item.size > 0; item = next_item(&rest)) {
+        struct cidr block;
+        enum status status = cidr_parse(item, &block, error);
+        if (status != STATUS_OK) {
+            error_prefix(error, "item %zu", count + 1);
+            buffer_free(&blocks);
+            return status;
+        }
+        buffer_append(&blocks, &block, sizeof block);
+        count++;
+    }
+    settings_free_lists(config);
+    config->trusted_proxies = (struct cidr *)(void *)blocks.data;
+    config->trusted_proxy_count = count;
+    return STATUS_OK;
+}
+
+void settings_free_lists(struct config *config)
+{
+    memory_free(config->trusted_proxies);
+    config->trusted_proxies = NULL;
+    config->trusted_proxy_count = 0;
+}
+
+static enum status read_text(const struct setting *setting, char *value, void *field,
+                             struct error *error)
+{
+    (void)setting;
+    if (value[0] == '"' || value[0] == '\'')
+        return error_set(error, STATUS_INVALID, "must be written without quotes");
+    *(char **)field = value;
+    return STATUS_OK;
+}
+
+static enum status read_prefix(const struct setting *setting, char *value, void *field,
+                               struct error *error)
+{
+    struct text text = text_of(value);
+    bool clean = text.size <= 64;
+    for (size_t i = 0; i < text.size; i++)
+        clean = clean && text.at[i] > ' ' && text.at[i] < 0x7F;
+    if (!clean)
+        return error_set(error, STATUS_INVALID,
+                         "must be at most 64 printable ASCII characters without spaces");
+    return read_text(setting, value, field, error);
+}
+
+static bool begins(const char *value, const char *start)
+{
+    return strncmp(value, start, strlen(start)) == 0;
+}
+
+static enum status read_odds_store(const struct setting *setting, char *value, void *field,
+                                   struct error *error)
+{
+    if (begins(value, "redis://") || begins(value, "rediss://") || begins(value, "unix:") ||
+        begins(value, "redis+sentinel://"))
+        return error_set(error, STATUS_INVALID,
+                         "Redis and Valkey are not built into this croupier yet; use embedded:DIR");
+    if (!begins(value, "embedded:") || value[strlen("embedded:")] == '\0')
+        return error_set(error, STATUS_INVALID,
+                         "must be embedded:DIR, as in embedded:/var/lib/croupier/odds");
+    return read_text(setting, value, field, error);
+}
+
+static enum status read_platform_store(const struct setting *setting, char *value, void *field,
+                                       struct error *error)
+{
+    if (begins(value, "postgresql://") || begins(value, "postgres://"))
+        return error_set(error, STATUS_INVALID,
+                         "PostgreSQL is not built into this croupier yet; use sqlite:FILE");
+    if (!begins(value, "sqlite:") || value[strlen("sqlite:")] == '\0')
+        return error_set(error, STATUS_INVALID,
+                         "must be sqlite:FILE, as in sqlite:/var/lib/croupier/platform.db");
+    if (begins(value, "sqlite::memory:"))
+        return error_set(error, STATUS_INVALID,
+                         "must be a file: commands and the service open it from several places");
+    return read_text(setting, value, field, error);
+}
+
+static enum status read_level(const struct setting *setting, char *value, void *field,
+                              struct error *error)
+{
+    (void)setting;
+    if (log_level_parse(text_of(value), field) == STATUS_OK)
+        return STATUS_OK;
+    return error_set(error, STATUS_INVALID, "must be error, warning, info or debug, and is '%.*s'",
+                     shown(text_of(value)), value);
+}
+
+static enum status read_format(const struct setting *setting, char *value, void *field,
+                               struct error *error)
+{
+    (void)setting;
+    if (log_format_parse(text_of(value), field) == STATUS_OK)
+        return STATUS_OK;
+    return error_set(error, STATUS_INVALID, "must be text or json, and is '%.*s'",
+                     shown(text_of(value)), value);
+}
+
+#define FIELD(name) .offset = offsetof(struct config, name)
+#define SECONDS(section_, key_, default_, least_, most_, what_)                              \
+    {                                                                                        \
+        .about = {section_, #key_, default_, what_, true}, FIELD(key_), .read = read_number, \
+        .least = (least_), .most = (most_)                                                   \
+    }
+
+const struct setting settings[] = {
+    {.about = {"server", "listen", "127.0.0.1:8080",
+               "address and port of the public API; port 0 takes any free one", false},
+     FIELD(listen),
+     .read = read_listen},
+    {.about = {"server", "threads", "0", "serving threads, 0 to 256; 0: one a processor", false},
+     FIELD(threads),
+     .read = read_threads,
+     .most = 256},
+    {.about = {"server", "trusted_proxies", "",
+               "addresses and CIDR blocks whose X-Forwarded-For is believed, comma-separated",
+               true},
+     FIELD(trusted_proxies),
+     .read = read_proxies,
+     .list = true},
+    {.about = {"server", "tls_certificate", "",
+               "file with the certificate chain (PEM) for HTTPS; goes with tls_key", true},
+     FIELD(tls_certificate),
+     .read = read_text},
+    {.about = {"server", "tls_key", "",
+               "file with the private key (PEM) for HTTPS; goes with tls_certificate", true},
+     FIELD(tls_key),
+     .read = read_text},
+    SECONDS("server", drain_seconds, "10", 0, 3600,
+            "seconds that requests in flight get to finish at the end, 0 to 3600"),
+    {.about = {"server", "max_connections", "20000",
+               "client connections at the same time, of all threads, 1 to 1000000", false},
+     FIELD(max_connections),
+     .read = read_number,
+     .least = 1,
+     .most = 1000000},
+    SECONDS("server", header_seconds, "10", 1, 3600,
+            "seconds from the first byte of a request to the end of its head, 1 to 3600"),
+    SECONDS("server", body_seconds, "10", 1, 3600, "seconds for a whole request body, 1 to 3600"),
+    SECONDS("server", write_seconds, "30", 1, 3600,
+            "seconds without progress while an answer is being sent, 1 to 3600"),
+    SECONDS("server", idle_seconds, "75", 1, 86400,
+            "seconds that a connection may be idle between requests, 1 to 86400"),
+    {.about = {"operator", "listen", "127.0.0.1:9090",
+               "address and port of GET /metrics; never make it public", false},
+     FIELD(operator_listen),
+     .read = read_listen},
+    {.about = {"odds", "store", "embedded:/var/lib/croupier/odds", "the odds store: embedded:DIR",
+               false},
+     FIELD(odds_store),
+     .read = read_odds_store},
+    {.about = {"odds", "timeout_ms", "250",
+               "milliseconds that a call to the odds store may take, 1 to 60000", false},
+     FIELD(odds_timeout_ms),
+     .read = read_number,
+     .least = 1,
+     .most = 60000},
+    {.about = {"odds", "prefix", "",
+               "begins the name of every key in an odds store that is shared with others", false},
+     FIELD(odds_prefix),
+     .read = read_prefix},
+    {.about = {"platform", "store", "sqlite:/var/lib/croupier/platform.db",
+               "the platform store (customers, keys, policies): sqlite:FILE", false},
+     FIELD(platform_store),
+     .read = read_platform_store},
+    {.about = {"platform", "timeout_ms", "1000",
+               "milliseconds that a call to the platform store may take, 1 to 60000", false},
+     FIELD(platform_timeout_ms),
+     .read = read_number,
+     .least = 1,
+     .most = 60000},
+    {.about = {"casino", "secrets_key_file", "",
+               "file with the key that encrypts stored secrets; when empty: secrets.key beside the "
+               "SQLite file, else /var/lib/croupier/secrets.key",
+               false},
+     FIELD(secrets_key_file),
+     .read = read_text},
+    {.about = {"log", "level", "info", "the least that is logged: error, warning, info or debug",
+               true},
+     FIELD(log_level),
+     .read = read_level},
+    {.about = {"log", "format", "text", "how a line is written: text or json", true},
+     FIELD(log_format),
+     .read = read_format},
+};
+const size_t setting_count = sizeof settings / sizeof settings[0];
+
+const struct setting_description *config_setting(size_t index)
+{
+    return index < setting_count ? &settings[index].about : NULL;
+}
+
+size_t setting_find(struct text section, struct text key)
+{
+    size_t i = 0;
+    while (i < setting_count && !(text_equals(section, text_of(settings[i].about.section)) &&
+                                  text_equals(key, text_of(settings[i].about.key))))
+        i++;
+    return i;
+}
+
+bool setting_section_exists(struct text section)
+{
+    for (size_t i = 0; i < setting_count; i++)
+        if (text_equals(section, text_of(settings[i].about.section)))
+            return true;
+    return false;
+}
+
+void config_append_variable(const struct setting_description *setting, struct buffer *out)
+{
+    size_t start = out->size;
+    buffer_append_format(out, "CROUPIER_%s_%s", setting->section, setting->key);
+    for (size_t i = start; i < out->size; i++)
+        if (out->data[i] >= 'a' && out->data[i] <= 'z')
+            out->data[i] = (char)(out->data[i] - 'a' + 'A');
+}

@@ -1,0 +1,39 @@
+#ifndef CROUPIER_CONFIG_SETTINGS_H
+#define CROUPIER_CONFIG_SETTINGS_H
+
+#include "config/config.h"
+
+/*
+ * The table of settings and the file that sets them, as config.c uses them. Nobody else includes this.
+ */
+
+struct setting {
+    struct setting_description about;
+    size_t offset; /* of the field in struct config */
+    /* Reads `value` into `field` or says what is wrong with it. Texts are not copied: `value` lives as
+     * long as the snapshot. */
+    enum status (*read)(const struct setting *setting, char *value, void *field,
+                        struct error *error);
+    uint32_t least, most; /* of a number */
+    bool list;            /* may go on over several lines of the file */
+};
+
+extern const struct setting settings[];
+extern const size_t setting_count;
+
+/* What frees a field that owns more than its text (the list of trusted proxies). */
+void settings_free_lists(struct config *config);
+
+/* The index of a setting, or setting_count. Names are exact. */
+size_t setting_find(struct text section, struct text key);
+bool setting_section_exists(struct text section);
+
+/* Takes one value: `origin` says where it was written ("croupier.conf:12: [odds] timeout_ms"). */
+typedef enum status config_taker(void *context, size_t setting, struct text value,
+                                 const char *origin, struct error *error);
+
+/* Reads an INI file and hands every setting in it to `take`, in order, until one is refused. */
+MUST_CHECK enum status config_file_read(const char *path, config_taker *take, void *context,
+                                        struct error *error);
+
+#endif
