@@ -1,8 +1,11 @@
 /* The commands, nothing else. */
-#include <stdio.h>
+#include "operator/commands.h"
 
-int main(void)
+static const struct command_group groups[] = {
+    {NULL, NULL, NULL},
+};
+
+int main(int argc, char **argv)
 {
-    (void)puts("croupier");
-    return 0;
+    return command_main(groups, argc, argv);
 }

@@ -14,9 +14,11 @@
  *
  *   croupier [GROUP] COMMAND [OPTIONS] [ARGUMENTS]
  *
- * Every command takes `-c FILE`, `--json` and `--help`. Options may stand before or after arguments,
- * as `--name value` or `--name=value`; `--` ends them. Exit: 0 done, 1 refused or failed, with one
- * clear line on stderr ("croupier customer add: …"), 2 usage.
+ * Every command takes `-c FILE`, `--json` and `--help`; `croupier help [GROUP [COMMAND]]` is the same
+ * help, `croupier help settings` the table of settings. Several rows of the table may have the same
+ * name: their commands make one group. Options may stand before or after arguments, as `--name value`
+ * or `--name=value`; `--` ends them. Exit: 0 done, 1 refused or failed, with one clear line on stderr
+ * ("croupier customer add: …"), 2 usage.
  */
 
 enum { EXIT_DONE = 0, EXIT_REFUSED = 1, EXIT_USAGE = 2 };
@@ -59,6 +61,8 @@ size_t command_option_count(const struct command_line *line, const char *name);
 const char *command_option_at(const struct command_line *line, const char *name, size_t index);
 bool command_json(const struct command_line *line);
 
+/* What -c named, or NULL: for commands that call config_load with overrides of their own. */
+const char *command_config_path(const struct command_line *line);
 /* Loads the configuration that -c names (or the default); prints the refusal and returns false. */
 MUST_CHECK bool command_config(const struct command_line *line, const struct config **config);
 
