@@ -136,6 +136,10 @@ void http_reply_message(struct http_request *request, struct http_message *messa
 /* Sends a JSON document (copied), with Content-Type, nosniff and `Cache-Control: no-store`. */
 void http_reply_json(struct http_request *request, int status, struct text body);
 
+/* The same with another content type, a constant: the operator listener's metrics. */
+void http_reply_text(struct http_request *request, int status, const char *content_type,
+                     struct text body);
+
 /* The error table (http/errors.c): every code that the interface names, with status and message. */
 enum http_error {
     HTTP_ERROR_BAD_REQUEST,
