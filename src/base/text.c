@@ -158,6 +158,20 @@ size_t utf8_sequence(const char *bytes, size_t size)
     return length;
 }
 
+bool text_is_plain(struct text text)
+{
+    for (size_t i = 0; i < text.size;) {
+        size_t length = utf8_sequence(text.at + i, text.size - i);
+        unsigned char first = (unsigned char)text.at[i];
+        bool c0 = length == 1 && (first < 0x20 || first == 0x7F);
+        bool c1 = length == 2 && first == 0xC2 && (unsigned char)text.at[i + 1] < 0xA0;
+        if (length == 0 || c0 || c1)
+            return false;
+        i += length;
+    }
+    return true;
+}
+
 static void append_json_byte(struct buffer *buffer, unsigned char byte)
 {
     switch (byte) {

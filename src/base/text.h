@@ -32,6 +32,9 @@ struct text text_trim(struct text text); /* without spaces and tabs at both ends
 /* The length of the UTF-8 sequence at `at` (RFC 3629 section 4), or 0 when it is not one. Size > 0. */
 size_t utf8_sequence(const char *at, size_t size);
 
+/* Whether it is UTF-8 (RFC 3629) without control characters (C0, DEL, C1): fit to be shown. */
+bool text_is_plain(struct text text);
+
 /* Cuts `rest` at the first `separator`: returns what is before it and leaves what follows in `rest`
  * (`rest->at` is NULL when there was no separator, so a loop ends there). */
 struct text text_cut(struct text *rest, char separator);

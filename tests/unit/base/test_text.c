@@ -43,6 +43,19 @@ static void json_string_escapes_and_mends_utf8(void **state)
     buffer_free(&out);
 }
 
+static void plain_text_is_utf8_without_control_characters(void **state)
+{
+    (void)state;
+    assert_true(text_is_plain(TEXT("")));
+    assert_true(text_is_plain(TEXT("Caf\xC3\xA9 \xE2\x82\xAC \xF0\x9F\x8E\xB2")));
+    const char *wrong[] = {
+        "\x01", "a\tb",     "a\nb",         "\x7F",     "\xC2\x85",        "\xFF",
+        "\xC3", "\xC0\x80", "\xED\xA0\x80", "\xE2\x82", "\xF4\x90\x80\x80"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        assert_false(text_is_plain(text_of(wrong[i])));
+    assert_false(text_is_plain(TEXT("a\0b")));
+}
+
 static void decimals_are_written_whole(void **state)
 {
     (void)state;
@@ -59,6 +72,7 @@ int main(void)
         cmocka_unit_test(cut_walks_a_list),
         cmocka_unit_test(u64_refuses_what_is_not_plain_digits),
         cmocka_unit_test(json_string_escapes_and_mends_utf8),
+        cmocka_unit_test(plain_text_is_utf8_without_control_characters),
         cmocka_unit_test(decimals_are_written_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
