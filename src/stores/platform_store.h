@@ -21,6 +21,12 @@
  * changed since R" is a range scan, and rows are never deleted: a revoked key and a removed address
  * stay as marked rows.
  *
+ * A store that was replaced by another (a restored backup) shows as a revision lower than one seen
+ * before: whoever keeps a copy of the rows then starts again from revision 0.
+ *
+ * A database that goes away, is replaced under its path or fails with an I/O error is opened afresh
+ * by the next call on the same handle; a caller just calls again.
+ *
  * Threads: one thread at a time may use a `struct platform_store`; open one for each thread.
  */
 
@@ -108,11 +114,15 @@ void customer_record_free(struct customer_record *record); /* what it owns, not 
 
 /* ---- customers, keys, legacy addresses -------------------------------------------------------- */
 
-/* The caller fills everything but `revision`; ids come from admission/key.h. */
+/* Records that are not acceptable (a bad id, a name too long, a rate out of range) are STATUS_INVALID.
+ * The caller fills everything but `revision`; ids come from identity_generate (admission/key.h). An
+ * id or digest that is there already is STATUS_EXISTS; a key's customer that is not, NOT_FOUND. */
 MUST_CHECK enum status platform_customer_add(struct platform_store *store,
                                              const struct customer_record *record,
                                              struct error *error);
-/* Replaces name, enabled, casino, sports, rate, cidrs of the customer with this id. NOT_FOUND. */
+/* Replaces name, enabled, casino, sports, rate, cidrs of the customer with this id. NOT_FOUND. With a
+ * `revision` other than 0 only if the stored row still has it, else STATUS_EXISTS: somebody else has
+ * changed it meanwhile, so read it again (so that `set` never undoes somebody's `disable`). */
 MUST_CHECK enum status platform_customer_update(struct platform_store *store,
                                                 const struct customer_record *record,
                                                 struct error *error);
@@ -127,14 +137,15 @@ MUST_CHECK enum status platform_key_revoke(struct platform_store *store, const c
 
 MUST_CHECK enum status platform_legacy_put(struct platform_store *store,
                                            const struct legacy_record *record,
-                                           struct error *error); /* adds or replaces by address */
+                                           struct error *error); /* adds or replaces by address;
+                                                                  * `revision` as for customers */
 MUST_CHECK enum status platform_legacy_get(struct platform_store *store,
                                            const struct address *address,
                                            struct legacy_record *record, struct error *error);
 
 /* Listing: the visitor is called for every record in order (customers and keys: as created;
  * addresses: by address; removed ones are left out); what it is given is valid during the call. It
- * returns false to stop early, which is not an error. */
+ * returns false to stop early, which is not an error. A visitor must not call the store. */
 typedef bool customer_visitor(void *context, const struct customer_record *record);
 typedef bool key_visitor(void *context, const struct key_record *record);
 typedef bool legacy_visitor(void *context, const struct legacy_record *record);
@@ -165,7 +176,7 @@ MUST_CHECK enum status platform_changes_since(struct platform_store *store, uint
                                               const struct platform_changes *visit,
                                               uint64_t *revision, struct error *error);
 
-/* Records when keys were last used: one transaction, takes no revision. */
+/* Records when keys were last used (never moving it back; unknown digests are skipped): one transaction, takes no revision. */
 struct key_use {
     uint8_t digest[KEY_DIGEST_SIZE];
     int64_t used_ms;

@@ -1,0 +1,69 @@
+#ifndef CROUPIER_STORES_PLATFORM_ENGINE_H
+#define CROUPIER_STORES_PLATFORM_ENGINE_H
+
+#include "stores/platform_store.h"
+
+/*
+ * What an engine of the platform store provides; only files in stores/ include this. The front
+ * (platform_store.c) chooses the engine by the URI's scheme and checks every record before the engine
+ * sees it, so an engine only stores and finds. Each function does what platform_store.h says of the
+ * function of its name. A new engine is one row in the table of platform_store.c.
+ */
+struct platform_engine {
+    const char *scheme; /* with its colon: "sqlite:" */
+    enum status (*open)(struct platform_store **store, const struct platform_store_options *options,
+                        struct error *error);
+    void (*close)(struct platform_store *store);
+    enum status (*migrate)(struct platform_store *store, uint32_t *before, uint32_t *after,
+                           struct error *error);
+    enum status (*ping)(struct platform_store *store, struct error *error);
+
+    enum status (*customer_add)(struct platform_store *store, const struct customer_record *record,
+                                struct error *error);
+    enum status (*customer_update)(struct platform_store *store,
+                                   const struct customer_record *record, struct error *error);
+    enum status (*customer_get)(struct platform_store *store, const char *id,
+                                struct customer_record *record, struct error *error);
+    enum status (*customer_list)(struct platform_store *store, customer_visitor *visit,
+                                 void *context, struct error *error);
+
+    enum status (*key_add)(struct platform_store *store, const struct key_record *record,
+                           struct error *error);
+    enum status (*key_revoke)(struct platform_store *store, const char *key_id, int64_t now_ms,
+                              struct error *error);
+    enum status (*key_list)(struct platform_store *store, const char *customer_id,
+                            key_visitor *visit, void *context, struct error *error);
+    enum status (*key_touch)(struct platform_store *store, const struct key_use *uses, size_t count,
+                             struct error *error);
+
+    enum status (*legacy_put)(struct platform_store *store, const struct legacy_record *record,
+                              struct error *error);
+    enum status (*legacy_get)(struct platform_store *store, const struct address *address,
+                              struct legacy_record *record, struct error *error);
+    enum status (*legacy_list)(struct platform_store *store, legacy_visitor *visit, void *context,
+                               struct error *error);
+
+    enum status (*revision)(struct platform_store *store, uint64_t *revision, struct error *error);
+    enum status (*changes_since)(struct platform_store *store, uint64_t since,
+                                 const struct platform_changes *visit, uint64_t *revision,
+                                 struct error *error);
+};
+
+/* The head of every engine's own struct. */
+struct platform_store {
+    const struct platform_engine *engine;
+};
+
+extern const struct platform_engine platform_sqlite_engine;
+
+/* A step of the schema, from sql/ENGINE/NNNN_name.sql (tools/embed_migrations.py). */
+struct migration {
+    uint32_t number;
+    const char *name;
+    const char *checksum; /* SHA-256 of the file, 64 hexadecimal digits */
+    const char *sql;
+};
+extern const struct migration sqlite_migrations[];
+extern const size_t sqlite_migration_count;
+
+#endif

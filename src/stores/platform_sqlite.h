@@ -1,0 +1,88 @@
+#ifndef CROUPIER_STORES_PLATFORM_SQLITE_H
+#define CROUPIER_STORES_PLATFORM_SQLITE_H
+
+#include <sqlite3.h>
+#include <sys/types.h>
+
+#include "stores/platform_engine.h"
+
+/*
+ * The SQLite engine's connection, shared by the files that put statements through it:
+ * platform_sqlite.c owns opening, failures, transactions and the schema; platform_sqlite_records.c
+ * holds the statements. One connection, one thread at a time.
+ */
+
+#define SQLITE_STATEMENTS_MAX 64
+
+struct sqlite_store {
+    struct platform_store base;
+    sqlite3 *database; /* NULL: to be opened again by the next call */
+    char *path;
+    uint32_t timeout_ms;
+    bool create;
+    bool failed; /* an error after which the connection is not to be trusted */
+    struct log *log;
+    dev_t device; /* of the file when it was opened, */
+    ino_t inode;  /* to notice that another has taken its place */
+    struct {
+        const char *sql; /* by address: each text is a constant at one place */
+        sqlite3_stmt *statement;
+    } statements[SQLITE_STATEMENTS_MAX];
+    size_t statement_count;
+};
+
+struct sqlite_store *sqlite_store_of(struct platform_store *store);
+
+/* Before anything else in a call: the connection is there and the file is the one it was. */
+MUST_CHECK enum status sqlite_ready(struct sqlite_store *store, struct error *error);
+
+/* The prepared statement of a constant SQL text, reset, without bindings. */
+MUST_CHECK enum status sqlite_statement(struct sqlite_store *store, const char *sql,
+                                        sqlite3_stmt **statement, struct error *error);
+
+/* Runs a statement that returns no row, and resets it. */
+MUST_CHECK enum status sqlite_run(struct sqlite_store *store, sqlite3_stmt *statement,
+                                  struct error *error);
+
+/* Runs a statement to its first row: true in `found` when there is one, which is valid until the
+ * statement is reset (sqlite3_reset) by the caller. */
+MUST_CHECK enum status sqlite_first(struct sqlite_store *store, sqlite3_stmt *statement,
+                                    bool *found, struct error *error);
+
+/* Executes texts without parameters or rows. */
+MUST_CHECK enum status sqlite_execute(struct sqlite_store *store, const char *sql,
+                                      struct error *error);
+
+/* What the last failed call on the connection means: status, and a text with path and remedy. */
+enum status sqlite_failure(struct sqlite_store *store, struct error *error);
+
+/* Ends a transaction: commits when `status` is STATUS_OK, else rolls back. Returns `status`, or what
+ * the commit said. */
+MUST_CHECK enum status sqlite_end(struct sqlite_store *store, enum status status,
+                                  struct error *error);
+
+/* platform_sqlite_records.c */
+enum status sqlite_customer_add(struct platform_store *, const struct customer_record *,
+                                struct error *);
+enum status sqlite_customer_update(struct platform_store *, const struct customer_record *,
+                                   struct error *);
+enum status sqlite_customer_get(struct platform_store *, const char *, struct customer_record *,
+                                struct error *);
+enum status sqlite_customer_list(struct platform_store *, customer_visitor *, void *,
+                                 struct error *);
+enum status sqlite_key_add(struct platform_store *, const struct key_record *, struct error *);
+enum status sqlite_key_revoke(struct platform_store *, const char *, int64_t, struct error *);
+enum status sqlite_key_list(struct platform_store *, const char *, key_visitor *, void *,
+                            struct error *);
+enum status sqlite_key_touch(struct platform_store *, const struct key_use *, size_t,
+                             struct error *);
+enum status sqlite_legacy_put(struct platform_store *, const struct legacy_record *,
+                              struct error *);
+enum status sqlite_legacy_get(struct platform_store *, const struct address *,
+                              struct legacy_record *, struct error *);
+enum status sqlite_legacy_list(struct platform_store *, legacy_visitor *, void *, struct error *);
+enum status sqlite_revision(struct platform_store *, uint64_t *, struct error *);
+enum status sqlite_changes_since(struct platform_store *, uint64_t, const struct platform_changes *,
+                                 uint64_t *, struct error *);
+
+#endif

@@ -1,0 +1,125 @@
+/*
+ * The front of the platform store: chooses the engine by the URI's scheme, and checks what callers
+ * give before an engine sees it, so that no engine can be made to store what the others would refuse.
+ */
+#include <string.h>
+
+#include "stores/platform_engine.h"
+#include "stores/platform_record.h"
+
+static const struct platform_engine *const engines[] = {
+    &platform_sqlite_engine,
+};
+
+enum status platform_store_open(struct platform_store **store,
+                                const struct platform_store_options *options, struct error *error)
+{
+    for (size_t i = 0; i < sizeof engines / sizeof engines[0]; i++)
+        if (text_starts_with(text_of(options->uri), text_of(engines[i]->scheme)))
+            return engines[i]->open(store, options, error);
+    /* Not the URI itself: it may carry a password. */
+    return error_set(error, STATUS_INVALID,
+                     "platform store: unknown kind of store; write sqlite:FILE");
+}
+
+void platform_store_close(struct platform_store **store)
+{
+    if (*store == NULL)
+        return;
+    (*store)->engine->close(*store);
+    *store = NULL;
+}
+
+enum status platform_store_migrate(struct platform_store *store, uint32_t *before, uint32_t *after,
+                                   struct error *error)
+{
+    return store->engine->migrate(store, before, after, error);
+}
+
+enum status platform_store_ping(struct platform_store *store, struct error *error)
+{
+    return store->engine->ping(store, error);
+}
+
+enum status platform_customer_add(struct platform_store *store,
+                                  const struct customer_record *record, struct error *error)
+{
+    enum status status = customer_record_check(record, error);
+    return status == STATUS_OK ? store->engine->customer_add(store, record, error) : status;
+}
+
+enum status platform_customer_update(struct platform_store *store,
+                                     const struct customer_record *record, struct error *error)
+{
+    enum status status = customer_record_check(record, error);
+    return status == STATUS_OK ? store->engine->customer_update(store, record, error) : status;
+}
+
+enum status platform_customer_get(struct platform_store *store, const char *id,
+                                  struct customer_record *record, struct error *error)
+{
+    return store->engine->customer_get(store, id, record, error);
+}
+
+enum status platform_customer_list(struct platform_store *store, customer_visitor *visit,
+                                   void *context, struct error *error)
+{
+    return store->engine->customer_list(store, visit, context, error);
+}
+
+enum status platform_key_add(struct platform_store *store, const struct key_record *record,
+                             struct error *error)
+{
+    enum status status = key_record_check(record, error);
+    return status == STATUS_OK ? store->engine->key_add(store, record, error) : status;
+}
+
+enum status platform_key_revoke(struct platform_store *store, const char *key_id, int64_t now_ms,
+                                struct error *error)
+{
+    CHECK(now_ms > 0);
+    return store->engine->key_revoke(store, key_id, now_ms, error);
+}
+
+enum status platform_key_list(struct platform_store *store, const char *customer_id,
+                              key_visitor *visit, void *context, struct error *error)
+{
+    return store->engine->key_list(store, customer_id, visit, context, error);
+}
+
+enum status platform_key_touch(struct platform_store *store, const struct key_use *uses,
+                               size_t count, struct error *error)
+{
+    return count == 0 ? STATUS_OK : store->engine->key_touch(store, uses, count, error);
+}
+
+enum status platform_legacy_put(struct platform_store *store, const struct legacy_record *record,
+                                struct error *error)
+{
+    enum status status = legacy_record_check(record, error);
+    return status == STATUS_OK ? store->engine->legacy_put(store, record, error) : status;
+}
+
+enum status platform_legacy_get(struct platform_store *store, const struct address *address,
+                                struct legacy_record *record, struct error *error)
+{
+    return store->engine->legacy_get(store, address, record, error);
+}
+
+enum status platform_legacy_list(struct platform_store *store, legacy_visitor *visit, void *context,
+                                 struct error *error)
+{
+    return store->engine->legacy_list(store, visit, context, error);
+}
+
+enum status platform_revision(struct platform_store *store, uint64_t *revision, struct error *error)
+{
+    return store->engine->revision(store, revision, error);
+}
+
+enum status platform_changes_since(struct platform_store *store, uint64_t since,
+                                   const struct platform_changes *visit, uint64_t *revision,
+                                   struct error *error)
+{
+    return store->engine->changes_since(store, since, visit, revision, error);
+}

@@ -1,0 +1,740 @@
+/*
+ * The contract of the platform store, written against platform_store.h alone and run against every
+ * engine: `platform_contract ENGINE`. An engine joins by one row in `factories`, which makes a URI of
+ * an empty store of its own for each test.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "stores/platform_store.h"
+
+/* ---- factories --------------------------------------------------------------------------------- */
+
+struct place {
+    char directory[64];
+    char uri[128];
+};
+
+static void sqlite_place(struct place *place)
+{
+    (void)snprintf(place->directory, sizeof place->directory, "/tmp/croupier-contract-XXXXXX");
+    assert_non_null(mkdtemp(place->directory));
+    (void)snprintf(place->uri, sizeof place->uri, "sqlite:%s/platform.db", place->directory);
+}
+
+static void sqlite_clear(struct place *place)
+{
+    static const char *const names[] = {"platform.db", "platform.db-wal", "platform.db-shm"};
+    char path[128];
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        (void)snprintf(path, sizeof path, "%s/%s", place->directory, names[i]);
+        (void)unlink(path);
+    }
+    assert_int_equal(rmdir(place->directory), 0);
+}
+
+static const struct factory {
+    const char *engine;
+    void (*place)(struct place *place);
+    void (*clear)(struct place *place);
+} factories[] = {
+    {"sqlite", sqlite_place, sqlite_clear},
+};
+
+static const struct factory *factory; /* the engine under test, named on the command line */
+
+/* ---- fixture ----------------------------------------------------------------------------------- */
+
+struct fixture {
+    struct place place;
+    struct platform_store *store;
+    struct error error;
+};
+
+static struct platform_store *open_store(struct fixture *fixture, bool create)
+{
+    struct platform_store *store = NULL;
+    struct platform_store_options options = {
+        .uri = fixture->place.uri, .timeout_ms = 5000, .create = create};
+    enum status status = platform_store_open(&store, &options, &fixture->error);
+    if (status != STATUS_OK)
+        fail_msg("%s", fixture->error.text);
+    return store;
+}
+
+static int set_up(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+    uint32_t before = 99;
+    uint32_t after = 0;
+    factory->place(&fixture->place);
+    fixture->store = open_store(fixture, true);
+    assert_int_equal(platform_store_migrate(fixture->store, &before, &after, &fixture->error),
+                     STATUS_OK);
+    assert_int_equal(before, 0);
+    assert_true(after >= 1);
+    *state = fixture;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+    platform_store_close(&fixture->store);
+    assert_null(fixture->store);
+    factory->clear(&fixture->place);
+    free(fixture);
+    return 0;
+}
+
+#define OK(call)                                                                      \
+    do {                                                                              \
+        enum status status_ = (call);                                                 \
+        if (status_ != STATUS_OK)                                                     \
+            fail_msg("%s: %s: %s", #call, status_name(status_), fixture->error.text); \
+    } while (0)
+
+static struct cidr cidr(const char *text)
+{
+    struct cidr block;
+    assert_int_equal(cidr_parse(text_of(text), &block, NULL), STATUS_OK);
+    return block;
+}
+
+static struct address address(const char *text)
+{
+    struct address parsed;
+    assert_int_equal(address_parse(text_of(text), &parsed), STATUS_OK);
+    return parsed;
+}
+
+static struct customer_record customer(const char *id, const char *name)
+{
+    struct customer_record record = {
+        .enabled = true, .usable = true, .sports = SPORT_SET_ALL, .created_ms = 1763700000000};
+    (void)snprintf(record.id, sizeof record.id, "%s", id);
+    (void)snprintf(record.name, sizeof record.name, "%s", name);
+    return record;
+}
+
+static struct key_record key(const char *id, const char *customer_id, uint8_t digest)
+{
+    struct key_record record = {.created_ms = 1763700000001};
+    (void)snprintf(record.id, sizeof record.id, "%s", id);
+    (void)snprintf(record.customer_id, sizeof record.customer_id, "%s", customer_id);
+    (void)snprintf(record.prefix, sizeof record.prefix, "crk_%c%c%c%c", 'a', 'b', 'c', 'd');
+    memset(record.digest, digest, sizeof record.digest);
+    return record;
+}
+
+static struct legacy_record legacy(const char *text)
+{
+    return (struct legacy_record){.address = address(text),
+                                  .enabled = true,
+                                  .usable = true,
+                                  .sports = SPORT_SET_ALL,
+                                  .created_ms = 1763700000002};
+}
+
+/* What a listing or a look at the changes brought, in order. */
+#define SEEN_MAX 16
+struct seen {
+    size_t customers, keys, addresses;
+    size_t stop_after; /* of a listing; 0: never */
+    bool customer_after_key;
+    struct customer_record customer[SEEN_MAX]; /* cidrs are not kept, but the first is: */
+    struct cidr first_cidr[SEEN_MAX];
+    struct key_record key[SEEN_MAX];
+    struct legacy_record legacy[SEEN_MAX];
+};
+
+static bool see_customer(void *context, const struct customer_record *record)
+{
+    struct seen *seen = context;
+    assert_true(seen->customers < SEEN_MAX);
+    seen->customer_after_key = seen->keys > 0 || seen->addresses > 0;
+    seen->customer[seen->customers] = *record;
+    seen->customer[seen->customers].cidrs = NULL;
+    if (record->cidr_count > 0)
+        seen->first_cidr[seen->customers] = record->cidrs[0];
+    return ++seen->customers != seen->stop_after;
+}
+
+static bool see_key(void *context, const struct key_record *record)
+{
+    struct seen *seen = context;
+    assert_true(seen->keys < SEEN_MAX);
+    seen->key[seen->keys] = *record;
+    return ++seen->keys != seen->stop_after;
+}
+
+static bool see_legacy(void *context, const struct legacy_record *record)
+{
+    struct seen *seen = context;
+    assert_true(seen->addresses < SEEN_MAX);
+    seen->legacy[seen->addresses] = *record;
+    return ++seen->addresses != seen->stop_after;
+}
+
+static void note_customer(void *context, const struct customer_record *record)
+{
+    (void)see_customer(context, record);
+}
+
+static void note_key(void *context, const struct key_record *record)
+{
+    (void)see_key(context, record);
+}
+
+static void note_legacy(void *context, const struct legacy_record *record)
+{
+    (void)see_legacy(context, record);
+}
+
+static uint64_t look(struct fixture *fixture, struct platform_store *store, uint64_t since,
+                     struct seen *seen)
+{
+    uint64_t revision = 0;
+    *seen = (struct seen){0};
+    struct platform_changes visit = {note_customer, note_key, note_legacy, seen};
+    OK(platform_changes_since(store, since, &visit, &revision, &fixture->error));
+    return revision;
+}
+
+/* ---- the contract ------------------------------------------------------------------------------ */
+
+static void a_new_store_is_empty_at_revision_zero(void **state)
+{
+    struct fixture *fixture = *state;
+    struct seen seen;
+    uint64_t revision = 7;
+    OK(platform_store_ping(fixture->store, &fixture->error));
+    OK(platform_revision(fixture->store, &revision, &fixture->error));
+    assert_int_equal(revision, 0);
+    assert_int_equal(look(fixture, fixture->store, 0, &seen), 0);
+    assert_int_equal(seen.customers + seen.keys + seen.addresses, 0);
+}
+
+static void migrating_again_changes_nothing(void **state)
+{
+    struct fixture *fixture = *state;
+    struct customer_record record = customer("cus_1", "One");
+    uint32_t before = 0;
+    uint32_t after = 0;
+    OK(platform_customer_add(fixture->store, &record, &fixture->error));
+    OK(platform_store_migrate(fixture->store, &before, &after, &fixture->error));
+    assert_true(before == after && before >= 1);
+    struct customer_record found;
+    OK(platform_customer_get(fixture->store, "cus_1", &found, &fixture->error));
+    customer_record_free(&found);
+}
+
+static void a_customer_comes_back_as_it_was_stored(void **state)
+{
+    struct fixture *fixture = *state;
+    struct cidr blocks[] = {cidr("192.0.2.0/24"), cidr("2001:db8::/32"), cidr("0.0.0.0/0")};
+    struct customer_record record = customer("cus_0123456789abcdef", "Caf\xC3\xA9 \"O'Neill\"; --");
+    record.enabled = false;
+    record.casino = true;
+    record.sports = SPORT_BIT(SPORT_TENNIS) | SPORT_BIT(SPORT_HORSE_RACING);
+    record.rate = (struct rate_limit){true, 1000000000, 86400};
+    record.cidrs = blocks;
+    record.cidr_count = 3;
+    OK(platform_customer_add(fixture->store, &record, &fixture->error));
+
+    struct customer_record found;
+    OK(platform_customer_get(fixture->store, record.id, &found, &fixture->error));
+    assert_string_equal(found.id, record.id);
+    assert_string_equal(found.name, record.name);
+    assert_false(found.enabled);
+    assert_true(found.casino);
+    assert_true(found.usable);
+    assert_int_equal(found.sports, record.sports);
+    assert_true(found.rate.enabled);
+    assert_int_equal(found.rate.requests, 1000000000);
+    assert_int_equal(found.rate.window_seconds, 86400);
+    assert_int_equal(found.cidr_count, 3);
+    assert_memory_equal(found.cidrs, blocks, sizeof blocks);
+    assert_true(found.created_ms == record.created_ms);
+    assert_int_equal(found.revision, 1);
+    customer_record_free(&found);
+}
+
+static void a_customer_may_have_no_sport_no_limit_no_block_or_the_most(void **state)
+{
+    struct fixture *fixture = *state;
+    struct cidr blocks[CIDRS_MAX];
+    for (size_t i = 0; i < CIDRS_MAX; i++) {
+        char text[CIDR_TEXT_SIZE];
+        (void)snprintf(text, sizeof text, "2001:db8:1111:2222:3333:4444:%x:%x/128", (unsigned)i,
+                       (unsigned)i);
+        blocks[i] = cidr(text);
+    }
+    struct customer_record least = customer("cus_least", "x");
+    struct customer_record most = customer("cus_most", "");
+    least.sports = 0;
+    memset(most.name, 'n', CUSTOMER_NAME_SIZE - 1);
+    most.cidrs = blocks;
+    most.cidr_count = CIDRS_MAX;
+    OK(platform_customer_add(fixture->store, &least, &fixture->error));
+    OK(platform_customer_add(fixture->store, &most, &fixture->error));
+
+    struct customer_record found;
+    OK(platform_customer_get(fixture->store, "cus_least", &found, &fixture->error));
+    assert_true(found.usable);
+    assert_int_equal(found.sports, 0);
+    assert_false(found.rate.enabled);
+    assert_int_equal(found.cidr_count, 0);
+    customer_record_free(&found);
+    OK(platform_customer_get(fixture->store, "cus_most", &found, &fixture->error));
+    assert_true(found.usable);
+    assert_int_equal(strlen(found.name), CUSTOMER_NAME_SIZE - 1);
+    assert_memory_equal(found.cidrs, blocks, sizeof blocks);
+    customer_record_free(&found);
+}
+
+static void records_that_are_not_acceptable_are_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    struct platform_store *store = fixture->store;
+    struct customer_record wrong[8];
+    for (size_t i = 0; i < 8; i++)
+        wrong[i] = customer("cus_1", "One");
+    wrong[0].id[0] = '\0';
+    wrong[1].id[0] = 'k';
+    wrong[2].name[0] = '\0';
+    wrong[3].name[1] = '\n';
+    wrong[4].name[1] = '\xFF';
+    memset(wrong[5].name, 'n', sizeof wrong[5].name);
+    wrong[6].sports = 1U << SPORT_COUNT;
+    wrong[7].rate = (struct rate_limit){true, 0, 1};
+    for (size_t i = 0; i < 8; i++)
+        assert_int_equal(platform_customer_add(store, &wrong[i], &fixture->error), STATUS_INVALID);
+    struct legacy_record address_record = legacy("192.0.2.1");
+    address_record.rate = (struct rate_limit){true, 1, 86401};
+    assert_int_equal(platform_legacy_put(store, &address_record, &fixture->error), STATUS_INVALID);
+    struct key_record key_record = key("key_1", "cus_1", 1);
+    key_record.label[0] = '\x07';
+    assert_int_equal(platform_key_add(store, &key_record, &fixture->error), STATUS_INVALID);
+    struct seen seen;
+    assert_int_equal(look(fixture, store, 0, &seen), 0);
+}
+
+static void ids_are_unique(void **state)
+{
+    struct fixture *fixture = *state;
+    struct customer_record record = customer("cus_1", "One");
+    struct key_record key_record = key("key_1", "cus_1", 1);
+    uint64_t revision;
+    OK(platform_customer_add(fixture->store, &record, &fixture->error));
+    OK(platform_key_add(fixture->store, &key_record, &fixture->error));
+    assert_int_equal(platform_customer_add(fixture->store, &record, &fixture->error),
+                     STATUS_EXISTS);
+    assert_int_equal(platform_key_add(fixture->store, &key_record, &fixture->error), STATUS_EXISTS);
+    key_record = key("key_2", "cus_1", 1); /* another id, the same key */
+    assert_int_equal(platform_key_add(fixture->store, &key_record, &fixture->error), STATUS_EXISTS);
+    OK(platform_revision(fixture->store, &revision, &fixture->error));
+    assert_int_equal(revision, 2); /* what failed took none */
+}
+
+static void an_update_replaces_everything_but_id_and_creation(void **state)
+{
+    struct fixture *fixture = *state;
+    struct cidr blocks[] = {cidr("192.0.2.0/24"), cidr("198.51.100.7/32")};
+    struct customer_record record = customer("cus_1", "One");
+    record.cidrs = blocks;
+    record.cidr_count = 2;
+    record.rate = (struct rate_limit){true, 5, 1};
+    OK(platform_customer_add(fixture->store, &record, &fixture->error));
+    struct customer_record update = customer("cus_1", "Uno");
+    update.enabled = false;
+    update.casino = true;
+    update.sports = SPORT_BIT(SPORT_CRICKET);
+    update.cidrs = &blocks[1];
+    update.cidr_count = 1;
+    update.created_ms = 5;
+    OK(platform_customer_update(fixture->store, &update, &fixture->error));
+
+    struct customer_record found;
+    OK(platform_customer_get(fixture->store, "cus_1", &found, &fixture->error));
+    assert_string_equal(found.name, "Uno");
+    assert_false(found.enabled);
+    assert_true(found.casino);
+    assert_int_equal(found.sports, SPORT_BIT(SPORT_CRICKET));
+    assert_false(found.rate.enabled);
+    assert_int_equal(found.cidr_count, 1);
+    assert_memory_equal(found.cidrs, &blocks[1], sizeof blocks[1]);
+    assert_true(found.created_ms == record.created_ms);
+    assert_int_equal(found.revision, 2);
+    customer_record_free(&found);
+}
+
+static void an_update_of_a_revision_that_has_passed_is_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    struct customer_record record = customer("cus_1", "One");
+    OK(platform_customer_add(fixture->store, &record, &fixture->error));
+    struct customer_record first;
+    struct customer_record second;
+    OK(platform_customer_get(fixture->store, "cus_1", &first, &fixture->error));
+    OK(platform_customer_get(fixture->store, "cus_1", &second, &fixture->error));
+    first.enabled = false;
+    OK(platform_customer_update(fixture->store, &first, &fixture->error));
+    assert_int_equal(platform_customer_update(fixture->store, &second, &fixture->error),
+                     STATUS_EXISTS);
+    customer_record_free(&first);
+    customer_record_free(&second);
+    struct customer_record found;
+    OK(platform_customer_get(fixture->store, "cus_1", &found, &fixture->error));
+    assert_false(found.enabled);
+    customer_record_free(&found);
+
+    struct legacy_record put = legacy("192.0.2.1");
+    OK(platform_legacy_put(fixture->store, &put, &fixture->error));
+    put.revision = 2; /* that of another row */
+    assert_int_equal(platform_legacy_put(fixture->store, &put, &fixture->error), STATUS_EXISTS);
+    put.revision = 3;
+    OK(platform_legacy_put(fixture->store, &put, &fixture->error));
+}
+
+static void what_is_not_there_is_not_found(void **state)
+{
+    struct fixture *fixture = *state;
+    struct customer_record record = customer("cus_none", "None");
+    struct customer_record untouched = {.name = "untouched"};
+    struct key_record key_record = key("key_1", "cus_none", 1);
+    struct legacy_record legacy_record;
+    struct address nobody = address("192.0.2.1");
+    struct platform_store *store = fixture->store;
+    assert_int_equal(platform_customer_get(store, "cus_none", &untouched, &fixture->error),
+                     STATUS_NOT_FOUND);
+    assert_string_equal(untouched.name, "untouched");
+    assert_int_equal(platform_customer_get(store, "", &untouched, NULL), STATUS_NOT_FOUND);
+    assert_int_equal(platform_customer_update(store, &record, &fixture->error), STATUS_NOT_FOUND);
+    record.revision = 5;
+    assert_int_equal(platform_customer_update(store, &record, &fixture->error), STATUS_NOT_FOUND);
+    assert_int_equal(platform_key_add(store, &key_record, &fixture->error), STATUS_NOT_FOUND);
+    assert_int_equal(platform_key_revoke(store, "key_1", 1, &fixture->error), STATUS_NOT_FOUND);
+    assert_int_equal(platform_legacy_get(store, &nobody, &legacy_record, &fixture->error),
+                     STATUS_NOT_FOUND);
+    uint64_t revision;
+    OK(platform_revision(store, &revision, &fixture->error));
+    assert_int_equal(revision, 0);
+}
+
+static void a_key_comes_back_as_it_was_stored(void **state)
+{
+    struct fixture *fixture = *state;
+    struct customer_record owner = customer("cus_1", "One");
+    struct key_record record = key("key_0123456789abcdef", "cus_1", 0xA5);
+    record.expires_ms = 1800000000000;
+    (void)snprintf(record.label, sizeof record.label, "b\xC3\xBCro");
+    OK(platform_customer_add(fixture->store, &owner, &fixture->error));
+    OK(platform_key_add(fixture->store, &record, &fixture->error));
+    struct seen seen = {0};
+    OK(platform_key_list(fixture->store, "cus_1", see_key, &seen, &fixture->error));
+    assert_int_equal(seen.keys, 1);
+    assert_string_equal(seen.key[0].id, record.id);
+    assert_string_equal(seen.key[0].customer_id, "cus_1");
+    assert_string_equal(seen.key[0].label, record.label);
+    assert_string_equal(seen.key[0].prefix, record.prefix);
+    assert_memory_equal(seen.key[0].digest, record.digest, KEY_DIGEST_SIZE);
+    assert_true(seen.key[0].created_ms == record.created_ms);
+    assert_true(seen.key[0].expires_ms == record.expires_ms);
+    assert_true(seen.key[0].last_used_ms == 0 && seen.key[0].revoked_ms == 0);
+    assert_int_equal(seen.key[0].revision, 2);
+}
+
+static void revoking_keeps_the_first_time_and_is_seen_as_a_change(void **state)
+{
+    struct fixture *fixture = *state;
+    struct customer_record owner = customer("cus_1", "One");
+    struct key_record record = key("key_1", "cus_1", 1);
+    struct seen seen;
+    OK(platform_customer_add(fixture->store, &owner, &fixture->error));
+    OK(platform_key_add(fixture->store, &record, &fixture->error));
+    OK(platform_key_revoke(fixture->store, "key_1", 1000, &fixture->error));
+    uint64_t revision = look(fixture, fixture->store, 2, &seen);
+    assert_int_equal(revision, 3);
+    assert_int_equal(seen.customers, 0);
+    assert_int_equal(seen.keys, 1);
+    assert_true(seen.key[0].revoked_ms == 1000);
+    OK(platform_key_revoke(fixture->store, "key_1", 2000, &fixture->error));
+    look(fixture, fixture->store, 0, &seen);
+    assert_true(seen.key[0].revoked_ms == 1000);
+}
+
+static void touching_keys_moves_forward_only_and_takes_no_revision(void **state)
+{
+    struct fixture *fixture = *state;
+    struct customer_record owner = customer("cus_1", "One");
+    struct key_record first = key("key_1", "cus_1", 1);
+    struct key_record second = key("key_2", "cus_1", 2);
+    OK(platform_customer_add(fixture->store, &owner, &fixture->error));
+    OK(platform_key_add(fixture->store, &first, &fixture->error));
+    OK(platform_key_add(fixture->store, &second, &fixture->error));
+    struct key_use uses[3] = {{.used_ms = 500}, {.used_ms = 600}, {.used_ms = 700}};
+    memset(uses[0].digest, 1, KEY_DIGEST_SIZE);
+    memset(uses[1].digest, 9, KEY_DIGEST_SIZE); /* nobody's */
+    memset(uses[2].digest, 2, KEY_DIGEST_SIZE);
+    OK(platform_key_touch(fixture->store, uses, 3, &fixture->error));
+    uses[0].used_ms = 400;
+    OK(platform_key_touch(fixture->store, uses, 1, &fixture->error));
+    OK(platform_key_touch(fixture->store, NULL, 0, &fixture->error));
+    struct seen seen;
+    assert_int_equal(look(fixture, fixture->store, 0, &seen), 3);
+    assert_int_equal(seen.key[0].last_used_ms, 500);
+    assert_int_equal(seen.key[1].last_used_ms, 700);
+}
+
+static void a_legacy_address_is_added_replaced_and_removed_but_never_gone(void **state)
+{
+    struct fixture *fixture = *state;
+    struct address wanted = address("203.0.113.9");
+    struct legacy_record record = legacy("203.0.113.9");
+    struct legacy_record found;
+    struct seen seen = {0};
+    record.rate = (struct rate_limit){true, 10, 60};
+    OK(platform_legacy_put(fixture->store, &record, &fixture->error));
+    OK(platform_legacy_get(fixture->store, &wanted, &found, &fixture->error));
+    assert_memory_equal(&found.address, &wanted, sizeof wanted);
+    assert_true(found.enabled && found.usable && !found.removed);
+    assert_int_equal(found.rate.requests, 10);
+    assert_int_equal(found.rate.window_seconds, 60);
+    assert_true(found.created_ms == record.created_ms);
+
+    record.sports = SPORT_BIT(SPORT_GREYHOUND_RACING);
+    record.rate.enabled = false;
+    record.enabled = false;
+    OK(platform_legacy_put(fixture->store, &record, &fixture->error));
+    OK(platform_legacy_get(fixture->store, &wanted, &found, &fixture->error));
+    assert_false(found.enabled);
+    assert_false(found.rate.enabled);
+    assert_int_equal(found.sports, SPORT_BIT(SPORT_GREYHOUND_RACING));
+
+    record.removed = true;
+    OK(platform_legacy_put(fixture->store, &record, &fixture->error));
+    OK(platform_legacy_list(fixture->store, see_legacy, &seen, &fixture->error));
+    assert_int_equal(seen.addresses, 0);
+    assert_int_equal(look(fixture, fixture->store, 2, &seen), 3);
+    assert_int_equal(seen.addresses, 1);
+    assert_true(seen.legacy[0].removed);
+    OK(platform_legacy_get(fixture->store, &wanted, &found, &fixture->error));
+    assert_true(found.removed);
+}
+
+static void both_spellings_of_a_v4_address_are_one(void **state)
+{
+    struct fixture *fixture = *state;
+    struct legacy_record record = legacy("192.0.2.1");
+    struct address mapped = address("::ffff:192.0.2.1");
+    struct legacy_record found;
+    OK(platform_legacy_put(fixture->store, &record, &fixture->error));
+    OK(platform_legacy_get(fixture->store, &mapped, &found, &fixture->error));
+}
+
+static void lists_keep_their_order_and_stop_when_told(void **state)
+{
+    struct fixture *fixture = *state;
+    static const char *const ids[] = {"cus_c", "cus_a", "cus_b"};
+    static const char *const key_ids[] = {"key_z", "key_x", "key_y"};
+    static const char *const addresses[] = {"2001:db8::1", "192.0.2.10", "192.0.2.9"};
+    for (size_t i = 0; i < 3; i++) {
+        struct customer_record record = customer(ids[i], "n");
+        struct key_record key_record = key(key_ids[i], i == 1 ? "cus_a" : "cus_c", (uint8_t)i);
+        struct legacy_record legacy_record = legacy(addresses[i]);
+        OK(platform_customer_add(fixture->store, &record, &fixture->error));
+        OK(platform_key_add(fixture->store, &key_record, &fixture->error));
+        OK(platform_legacy_put(fixture->store, &legacy_record, &fixture->error));
+    }
+    struct customer_record update = customer("cus_c", "changed last");
+    OK(platform_customer_update(fixture->store, &update, &fixture->error));
+
+    struct seen seen = {0};
+    OK(platform_customer_list(fixture->store, see_customer, &seen, &fixture->error));
+    OK(platform_key_list(fixture->store, NULL, see_key, &seen, &fixture->error));
+    OK(platform_legacy_list(fixture->store, see_legacy, &seen, &fixture->error));
+    assert_int_equal(seen.customers, 3);
+    assert_int_equal(seen.keys, 3);
+    assert_int_equal(seen.addresses, 3);
+    for (size_t i = 0; i < 3; i++) {
+        assert_string_equal(seen.customer[i].id, ids[i]);
+        assert_string_equal(seen.key[i].id, key_ids[i]);
+        struct address expected = address(addresses[2 - i]);
+        assert_memory_equal(&seen.legacy[i].address, &expected, sizeof expected);
+    }
+    seen = (struct seen){0};
+    OK(platform_key_list(fixture->store, "cus_c", see_key, &seen, &fixture->error));
+    assert_int_equal(seen.keys, 2);
+    OK(platform_key_list(fixture->store, "cus_nobody", see_key, &seen, &fixture->error));
+    assert_int_equal(seen.keys, 2);
+
+    seen = (struct seen){.stop_after = 2};
+    OK(platform_customer_list(fixture->store, see_customer, &seen, &fixture->error));
+    assert_int_equal(seen.customers, 2);
+    OK(platform_customer_add(fixture->store, &(struct customer_record){.id = "cus_d", .name = "d"},
+                             &fixture->error)); /* a stopped list leaves nothing open */
+}
+
+static void changes_are_what_is_above_the_revision_customers_first(void **state)
+{
+    struct fixture *fixture = *state;
+    struct cidr block = cidr("198.51.100.0/24");
+    struct seen seen;
+    struct legacy_record legacy_record = legacy("192.0.2.1");
+    struct customer_record one = customer("cus_1", "One");
+    struct customer_record two = customer("cus_2", "Two");
+    struct key_record key_record = key("key_1", "cus_1", 1);
+    two.cidrs = &block;
+    two.cidr_count = 1;
+    OK(platform_legacy_put(fixture->store, &legacy_record, &fixture->error)); /* 1 */
+    OK(platform_customer_add(fixture->store, &one, &fixture->error));         /* 2 */
+    OK(platform_key_add(fixture->store, &key_record, &fixture->error));       /* 3 */
+    OK(platform_customer_add(fixture->store, &two, &fixture->error));         /* 4 */
+
+    assert_int_equal(look(fixture, fixture->store, 0, &seen), 4);
+    assert_int_equal(seen.customers, 2);
+    assert_int_equal(seen.keys, 1);
+    assert_int_equal(seen.addresses, 1);
+    assert_false(seen.customer_after_key);
+    assert_int_equal(seen.customer[1].cidr_count, 1);
+    assert_memory_equal(&seen.first_cidr[1], &block, sizeof block);
+
+    assert_int_equal(look(fixture, fixture->store, 3, &seen), 4);
+    assert_int_equal(seen.customers, 1);
+    assert_string_equal(seen.customer[0].id, "cus_2");
+    assert_int_equal(seen.keys + seen.addresses, 0);
+
+    assert_int_equal(look(fixture, fixture->store, 4, &seen), 4);
+    assert_int_equal(seen.customers + seen.keys + seen.addresses, 0);
+    /* A revision from the future (the store was replaced): nothing, and the lower number tells. */
+    assert_int_equal(look(fixture, fixture->store, 1000, &seen), 4);
+    assert_int_equal(seen.customers + seen.keys + seen.addresses, 0);
+
+    OK(platform_customer_update(fixture->store, &one, &fixture->error)); /* 5 */
+    assert_int_equal(look(fixture, fixture->store, 4, &seen), 5);
+    assert_int_equal(seen.customers, 1);
+    assert_string_equal(seen.customer[0].id, "cus_1");
+    assert_int_equal(seen.customer[0].revision, 5);
+}
+
+/* A visitor that has another handle write while the changes are being read. */
+struct meddler {
+    struct fixture *fixture;
+    struct platform_store *writer;
+    size_t customers;
+    size_t keys;
+};
+
+static void meddle(void *context, const struct customer_record *record)
+{
+    struct meddler *meddler = context;
+    struct fixture *fixture = meddler->fixture;
+    struct key_record late = key("key_late", record->id, 77);
+    meddler->customers++;
+    OK(platform_key_add(meddler->writer, &late, &fixture->error));
+}
+
+static void count_key(void *context, const struct key_record *record)
+{
+    (void)record;
+    ((struct meddler *)context)->keys++;
+}
+
+static void ignore_legacy(void *context, const struct legacy_record *record)
+{
+    (void)context;
+    (void)record;
+}
+
+static void changes_come_from_one_snapshot_and_block_no_writer(void **state)
+{
+    struct fixture *fixture = *state;
+    struct meddler meddler = {.fixture = fixture, .writer = open_store(fixture, false)};
+    struct customer_record record = customer("cus_1", "One");
+    uint64_t revision = 0;
+    OK(platform_customer_add(fixture->store, &record, &fixture->error));
+    struct platform_changes visit = {meddle, count_key, ignore_legacy, &meddler};
+    OK(platform_changes_since(fixture->store, 0, &visit, &revision, &fixture->error));
+    assert_int_equal(meddler.customers, 1);
+    assert_int_equal(meddler.keys, 0); /* written after the snapshot was taken */
+    assert_int_equal(revision, 1);
+    struct seen seen;
+    assert_int_equal(look(fixture, fixture->store, revision, &seen), 2);
+    assert_int_equal(seen.keys, 1);
+    platform_store_close(&meddler.writer);
+}
+
+static void another_handle_sees_a_change_at_once(void **state)
+{
+    struct fixture *fixture = *state;
+    struct platform_store *reader = open_store(fixture, false);
+    struct customer_record record = customer("cus_1", "One");
+    uint64_t revision = 0;
+    OK(platform_revision(reader, &revision, &fixture->error));
+    assert_int_equal(revision, 0);
+    OK(platform_customer_add(fixture->store, &record, &fixture->error));
+    OK(platform_revision(reader, &revision, &fixture->error));
+    assert_int_equal(revision, 1);
+    struct customer_record found;
+    OK(platform_customer_get(reader, "cus_1", &found, &fixture->error));
+    customer_record_free(&found);
+    platform_store_close(&reader);
+}
+
+static void an_unknown_kind_of_store_is_refused_without_repeating_it(void **state)
+{
+    struct fixture *fixture = *state;
+    struct platform_store *store = NULL;
+    static const char *const wrong[] = {"", "platform.db", "mysql://user:secret@host/db",
+                                        "sqlite:"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct platform_store_options options = {.uri = wrong[i], .timeout_ms = 1000};
+        assert_int_equal(platform_store_open(&store, &options, &fixture->error), STATUS_INVALID);
+        assert_null(store);
+        assert_null(strstr(fixture->error.text, "secret"));
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const char *engine = argc == 2 ? argv[1] : "";
+    for (size_t i = 0; i < sizeof factories / sizeof factories[0]; i++)
+        if (strcmp(factories[i].engine, engine) == 0)
+            factory = &factories[i];
+    if (factory == NULL) {
+        (void)fprintf(stderr, "usage: platform_contract ENGINE\n");
+        return 2;
+    }
+#define CONTRACT(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        CONTRACT(a_new_store_is_empty_at_revision_zero),
+        CONTRACT(migrating_again_changes_nothing),
+        CONTRACT(a_customer_comes_back_as_it_was_stored),
+        CONTRACT(a_customer_may_have_no_sport_no_limit_no_block_or_the_most),
+        CONTRACT(records_that_are_not_acceptable_are_refused),
+        CONTRACT(ids_are_unique),
+        CONTRACT(an_update_replaces_everything_but_id_and_creation),
+        CONTRACT(an_update_of_a_revision_that_has_passed_is_refused),
+        CONTRACT(what_is_not_there_is_not_found),
+        CONTRACT(a_key_comes_back_as_it_was_stored),
+        CONTRACT(revoking_keeps_the_first_time_and_is_seen_as_a_change),
+        CONTRACT(touching_keys_moves_forward_only_and_takes_no_revision),
+        CONTRACT(a_legacy_address_is_added_replaced_and_removed_but_never_gone),
+        CONTRACT(both_spellings_of_a_v4_address_are_one),
+        CONTRACT(lists_keep_their_order_and_stop_when_told),
+        CONTRACT(changes_are_what_is_above_the_revision_customers_first),
+        CONTRACT(changes_come_from_one_snapshot_and_block_no_writer),
+        CONTRACT(another_handle_sees_a_change_at_once),
+        CONTRACT(an_unknown_kind_of_store_is_refused_without_repeating_it),
+    };
+    return cmocka_run_group_tests_name(engine, tests, NULL, NULL);
+}

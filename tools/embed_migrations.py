@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+"""Turns numbered migrations into a C table, so that the program carries its schema.
+
+usage: embed_migrations.py NAME OUTPUT.c FILE.sql…
+
+NAME becomes `const struct migration NAME_migrations[]` (src/stores/platform_engine.h). Files are
+called NNNN_words.sql and numbered from 1 without a gap: a gap would be a migration that somebody
+forgot to commit.
+"""
+import hashlib
+import os
+import re
+import sys
+
+
+def main():
+    name, output, paths = sys.argv[1], sys.argv[2], sorted(sys.argv[3:], key=os.path.basename)
+    bodies, rows = [], []
+    for number, path in enumerate(paths, 1):
+        base = os.path.basename(path)
+        match = re.fullmatch(r"(\d{4})_([a-z0-9_]+)\.sql", base)
+        if match is None or int(match.group(1)) != number:
+            sys.exit(f"{path}: expected a file named {number:04d}_words.sql")
+        with open(path, "rb") as file:
+            sql = file.read()
+        if b"\0" in sql:
+            sys.exit(f"{path}: holds a NUL byte")
+        bytes_text = "".join(
+            "\n    " + " ".join(f"{byte}," for byte in sql[at : at + 20])
+            for at in range(0, len(sql), 20)
+        )
+        bodies.append(f"static const char sql_{number}[] = {{{bytes_text}\n    0}};\n")
+        digest = hashlib.sha256(sql).hexdigest()
+        rows.append(f'    {{{number}, "{match.group(2)}", "{digest}", sql_{number}}},\n')
+    with open(output, "w", encoding="ascii") as file:
+        file.write("/* Made by tools/embed_migrations.py from sql/; do not edit. */\n")
+        file.write('#include "stores/platform_engine.h"\n\n')
+        file.write("\n".join(bodies))
+        file.write(f"\nconst struct migration {name}_migrations[] = {{\n{''.join(rows)}}};\n")
+        file.write(f"const size_t {name}_migration_count = {len(rows)};\n")
+
+
+main()
