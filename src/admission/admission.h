@@ -24,7 +24,8 @@
  *   struct admission     one serving thread's view: its table, picked up by generation number.
  */
 
-struct rate_budget; /* the count of one client's current window; see admission/rate_limit.h */
+struct rate_budget;  /* the count of one client's current window; see admission/rate_limit.h */
+struct policy_entry; /* a key in the table; see admission/policy_table.h */
 
 struct policy {
     bool is_customer; /* else a legacy address */
@@ -42,15 +43,21 @@ struct policy {
 
 struct policies;
 
-/* Starts the refresher thread, which opens the store for itself and goes on trying when it cannot.
- * All pointers are borrowed and must outlive it. */
+/*
+ * Starts two threads, each with a store handle of its own, which they open and go on trying to open
+ * when they cannot: one keeps the table fresh; the other writes the times at which keys were used,
+ * about once a minute and at the end, and so can never hold up the first. All pointers are borrowed and
+ * must outlive them.
+ */
 struct policies_options {
     struct platform_store_options store;
     uint32_t refresh_ms; /* between two looks at the store's revision: well inside a second (200) */
     struct log *log;
 };
 struct policies *policies_create(const struct policies_options *options);
-void policies_destroy(struct policies **policies); /* all admissions are gone */
+/* All admissions are gone. Takes as long as a store call that is under way, and the last writing of
+ * uses: a few store timeouts at most. */
+void policies_destroy(struct policies **policies);
 
 /* Waits until the first table is loaded, at most `timeout_ms`. For start-up and tests. */
 bool policies_wait_ready(struct policies *policies, uint32_t timeout_ms);
@@ -85,10 +92,19 @@ struct admission_memory {
     char key[48]; /* a longer supplied key is never valid, so never remembered */
     struct address address;
     const struct policy *policy;
-    int64_t expires_ms; /* of the key; 0: never */
+    struct policy_entry *entry; /* of the key; NULL without one */
+    int64_t expires_ms;         /* of the key; 0: never */
 };
 
-/* What the verdict is about. Texts borrow from the request. */
+/*
+ * What the verdict is about. Texts borrow from the request.
+ *
+ * The supplied key is the Bearer token when there is one line of Authorization and its scheme is Bearer
+ * (whatever its case; the token is what follows, without spaces and tabs around it), else the value of
+ * X-Api-Key. It is unusable, which denies, when it is empty, and when either field occurs more than
+ * once, whatever the other says: two answers to "who are you" are none. Only without any supplied key
+ * does the address alone decide.
+ */
 struct admission_question {
     struct address peer;
     const struct text *forwarded; /* the X-Forwarded-For lines, in order */

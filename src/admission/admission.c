@@ -1,0 +1,192 @@
+/*
+ * The verdict; see admission.h. One thread's view of the policies, and pure decisions on top of it.
+ *
+ * Whether a key is known must not show in the time it takes to say no: a key of the right form always
+ * costs one digest, one look-up and one scan of blocks (an unknown one against the policy of nobody).
+ * A malformed key is refused before, which tells nobody anything that he could not compute himself.
+ */
+#include "admission/admission.h"
+
+#include <string.h>
+
+#include <openssl/crypto.h>
+
+#include "admission/client_address.h"
+#include "admission/key.h"
+#include "admission/policies.h"
+#include "base/memory.h"
+
+struct admission {
+    struct policies *policies;
+    struct policies_edition *edition; /* what this thread holds */
+    uint64_t generation;              /* of it; 0: none */
+    struct cidr *trusted_proxies;
+    size_t trusted_proxy_count;
+};
+
+struct admission *admission_create(struct policies *policies, const struct cidr *trusted_proxies,
+                                   size_t trusted_proxy_count)
+{
+    struct admission *admission = memory_alloc_zeroed(1, sizeof *admission);
+    admission->policies = policies;
+    admission_set_trusted_proxies(admission, trusted_proxies, trusted_proxy_count);
+    return admission;
+}
+
+void admission_set_trusted_proxies(struct admission *admission, const struct cidr *proxies,
+                                   size_t count)
+{
+    struct cidr *copy = memory_copy(proxies, count * sizeof proxies[0]);
+    memory_free(admission->trusted_proxies);
+    admission->trusted_proxies = copy;
+    admission->trusted_proxy_count = count;
+}
+
+void admission_destroy(struct admission **admission)
+{
+    if (*admission == NULL)
+        return;
+    policies_let_go((*admission)->policies, &(*admission)->edition);
+    memory_free((*admission)->trusted_proxies);
+    memory_free(*admission);
+    *admission = NULL;
+}
+
+/* ---- what was supplied ------------------------------------------------------------------------------ */
+
+/* If the scheme is Bearer, its token. */
+static bool bearer_token(struct text authorization, struct text *token)
+{
+    size_t end = 0;
+    while (end < authorization.size && authorization.at[end] != ' ' &&
+           authorization.at[end] != '\t')
+        end++;
+    if (!text_equals_ignore_case((struct text){authorization.at, end}, TEXT("bearer")))
+        return false;
+    *token = text_trim((struct text){authorization.at + end, authorization.size - end});
+    return true;
+}
+
+enum supply {
+    SUPPLY_NO_KEY,   /* the address decides */
+    SUPPLY_KEY,      /* of the right form */
+    SUPPLY_UNUSABLE, /* empty, malformed, or more than one */
+};
+
+static enum supply supplied_key(const struct admission_question *question, struct text *key)
+{
+    if (question->authorization_count > 1 || question->api_key_count > 1)
+        return SUPPLY_UNUSABLE;
+    bool bearer = question->authorization_count == 1 && bearer_token(question->authorization, key);
+    if (!bearer && question->api_key_count == 0)
+        return SUPPLY_NO_KEY;
+    if (!bearer)
+        *key = text_trim(question->api_key);
+    return key_is_well_formed(*key) ? SUPPLY_KEY : SUPPLY_UNUSABLE;
+}
+
+/* ---- what the connection remembers ------------------------------------------------------------------ */
+
+static bool is_remembered(const struct admission_memory *memory, uint64_t generation,
+                          struct text key, const struct address *client, int64_t now_wall_ms)
+{
+    if (memory->generation != generation || memory->key_size != key.size)
+        return false;
+    if (key.size > 0 && CRYPTO_memcmp(memory->key, key.at, key.size) != 0)
+        return false;
+    if (memory->expires_ms != 0 && now_wall_ms >= memory->expires_ms)
+        return false;
+    return address_equals(&memory->address, client);
+}
+
+static void remember(struct admission_memory *memory, uint64_t generation, struct text key,
+                     const struct address *client)
+{
+    CHECK(key.size <= sizeof memory->key);
+    OPENSSL_cleanse(memory->key, sizeof memory->key);
+    memory->generation = generation;
+    memory->key_size = (uint16_t)key.size;
+    if (key.size > 0)
+        memcpy(memory->key, key.at, key.size);
+    memory->address_known = true;
+    memory->address = *client;
+}
+
+/* ---- the verdict ------------------------------------------------------------------------------------ */
+
+static bool cidrs_contain(const struct policy *policy, const struct address *client)
+{
+    for (size_t i = 0; i < policy->cidr_count; i++) {
+        if (cidr_contains(&policy->cidrs[i], client))
+            return true;
+    }
+    return false;
+}
+
+/* What the table says about a key (or, when it is empty, about an address), with what is to be
+ * remembered of it. */
+static struct admission_memory ask_table(const struct policy_table *table, struct text key,
+                                         const struct address *client, int64_t now_wall_ms)
+{
+    struct admission_memory answer = {0};
+    bool admitted;
+    if (key.size > 0) {
+        uint8_t digest[KEY_DIGEST_SIZE];
+        key_digest(key, digest);
+        answer.policy = policy_table_find_key(table, digest, &answer.entry);
+        answer.expires_ms = answer.entry == NULL ? 0 : policy_entry_expires_ms(answer.entry);
+        bool live = answer.expires_ms == 0 || now_wall_ms < answer.expires_ms;
+        bool inside = cidrs_contain(answer.policy, client);
+        admitted = inside && live && answer.policy->admits && answer.policy->is_customer;
+        OPENSSL_cleanse(digest, sizeof digest);
+    } else {
+        answer.policy = policy_table_find_address(table, client);
+        admitted = answer.policy->admits && !answer.policy->is_customer;
+    }
+    answer.verdict = admitted ? ADMISSION_ADMITTED : ADMISSION_DENIED;
+    return answer;
+}
+
+/* Takes hold of the current table if it is another one than ours. */
+static bool pick_up_table(struct admission *admission, uint64_t now_mono_ms)
+{
+    if (!policies_confirmed(admission->policies, now_mono_ms))
+        return false;
+    if (policies_generation(admission->policies) != admission->generation) {
+        policies_exchange(admission->policies, &admission->edition);
+        admission->generation = admission->edition->generation;
+    }
+    return true;
+}
+
+enum admission_verdict admission_judge(struct admission *admission, struct admission_memory *memory,
+                                       const struct admission_question *question,
+                                       const struct policy **policy, struct address *client)
+{
+    const struct forwarding forwarding = {admission->trusted_proxies,
+                                          admission->trusted_proxy_count, question->forwarded,
+                                          question->forwarded_count};
+    struct address address;
+    struct text key = {NULL, 0};
+    struct admission_memory fresh;
+    if (!pick_up_table(admission, question->now_mono_ms))
+        return ADMISSION_UNAVAILABLE;
+    if (supplied_key(question, &key) == SUPPLY_UNUSABLE ||
+        !client_address(&question->peer, &forwarding, &address))
+        return ADMISSION_DENIED;
+    if (memory == NULL)
+        memory = &fresh;
+    if (memory == &fresh ||
+        !is_remembered(memory, admission->generation, key, &address, question->now_wall_ms)) {
+        *memory = ask_table(admission->edition->table, key, &address, question->now_wall_ms);
+        if (memory != &fresh)
+            remember(memory, admission->generation, key, &address);
+    }
+    if (memory->verdict != ADMISSION_ADMITTED)
+        return ADMISSION_DENIED;
+    if (memory->entry != NULL)
+        policy_entry_note_use(memory->entry, question->now_wall_ms);
+    *policy = memory->policy;
+    *client = address;
+    return ADMISSION_ADMITTED;
+}

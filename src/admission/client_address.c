@@ -1,0 +1,39 @@
+/* The walk along X-Forwarded-For; see client_address.h. */
+#include "admission/client_address.h"
+
+static bool is_trusted(const struct forwarding *forwarding, const struct address *address)
+{
+    for (size_t i = 0; i < forwarding->trusted_proxy_count; i++) {
+        if (cidr_contains(&forwarding->trusted_proxies[i], address))
+            return true;
+    }
+    return false;
+}
+
+/* Cuts the last element of a list off and returns it; `rest->at` is NULL when it was the first one. */
+static struct text cut_last(struct text *rest)
+{
+    size_t start = rest->size;
+    while (start > 0 && rest->at[start - 1] != ',')
+        start--;
+    struct text last = {start > 0 ? rest->at + start : rest->at, rest->size - start};
+    *rest = start > 0 ? (struct text){rest->at, start - 1} : (struct text){NULL, 0};
+    return last;
+}
+
+bool client_address(const struct address *peer, const struct forwarding *forwarding,
+                    struct address *client)
+{
+    struct address nearest = *peer;
+    bool ended = !is_trusted(forwarding, &nearest);
+    for (size_t i = forwarding->line_count; i-- > 0 && !ended;) {
+        struct text rest = forwarding->lines[i];
+        do {
+            if (address_parse_with_port(text_trim(cut_last(&rest)), &nearest) != STATUS_OK)
+                return false;
+            ended = !is_trusted(forwarding, &nearest);
+        } while (rest.at != NULL && !ended);
+    }
+    *client = nearest;
+    return true;
+}

@@ -1,0 +1,412 @@
+/*
+ * The current policy table, the thread that keeps it fresh, and the thread that writes back when keys
+ * were used; see admission.h and policies.h.
+ *
+ * The refresher owns the editor and frees tables; it asks the store for its revision every
+ * `refresh_ms`, and for what changed when it has moved. A look confirms the table as of the moment it
+ * began, so a verdict never rests on a table older than it claims. After trouble with the store it
+ * opens it anew, and then reads everything anew: what comes back may be another database.
+ *
+ * `lock` guards the current edition, the counts of editions, the retired ones, `stopping` and `ready`.
+ * Nothing slow happens under it.
+ */
+#include "admission/policies.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+
+#define BACK_OFF_MAX_MS 1000U
+#define USES_PERIOD_MS 60000U
+#define USES_BATCH 256U
+
+struct policies {
+    struct policies_options options;
+    pthread_mutex_t lock;
+    pthread_cond_t stop;   /* `stopping` was set */
+    pthread_cond_t loaded; /* `ready` was set */
+    struct policies_edition *current;
+    struct policies_edition *retired; /* nobody holds these any more */
+    bool stopping;
+    bool ready;
+    atomic_uint_least64_t generation;
+    atomic_uint_least64_t confirmed_ms; /* monotonic; 0: never */
+    atomic_uint_least64_t errors;
+    pthread_t refresher;
+    pthread_t use_writer;
+
+    /* the refresher's own */
+    struct policy_editor *editor;
+    struct platform_store *store;
+    uint64_t revision;
+    bool read_all;     /* start from nothing: at first, and after the store was opened again */
+    uint32_t failures; /* in a row */
+};
+
+static void lock(struct policies *policies)
+{
+    CHECK(pthread_mutex_lock(&policies->lock) == 0);
+}
+
+static void unlock(struct policies *policies)
+{
+    CHECK(pthread_mutex_unlock(&policies->lock) == 0);
+}
+
+/* Waits under the lock until `*flag`, or for `timeout_ms`. Returns the flag. */
+static bool wait_for(struct policies *policies, pthread_cond_t *condition, const bool *flag,
+                     uint32_t timeout_ms)
+{
+    struct timespec until;
+    CHECK(clock_gettime(CLOCK_MONOTONIC, &until) == 0);
+    until.tv_sec += timeout_ms / 1000;
+    until.tv_nsec += (long)(timeout_ms % 1000) * 1000000L;
+    if (until.tv_nsec >= 1000000000L) {
+        until.tv_nsec -= 1000000000L;
+        until.tv_sec++;
+    }
+    int result = 0;
+    lock(policies);
+    while (!*flag && result == 0)
+        result = pthread_cond_timedwait(condition, &policies->lock, &until);
+    bool set = *flag;
+    unlock(policies);
+    return set;
+}
+
+/* ---- editions --------------------------------------------------------------------------------------- */
+
+static void release_locked(struct policies *policies, struct policies_edition **held)
+{
+    struct policies_edition *edition = *held;
+    *held = NULL;
+    if (edition == NULL)
+        return;
+    CHECK(edition->references > 0);
+    if (--edition->references > 0)
+        return;
+    edition->next = policies->retired;
+    policies->retired = edition;
+}
+
+void policies_exchange(struct policies *policies, struct policies_edition **held)
+{
+    lock(policies);
+    release_locked(policies, held);
+    *held = policies->current;
+    if (*held != NULL)
+        (*held)->references++;
+    unlock(policies);
+}
+
+void policies_let_go(struct policies *policies, struct policies_edition **held)
+{
+    lock(policies);
+    release_locked(policies, held);
+    unlock(policies);
+}
+
+uint64_t policies_generation(struct policies *policies)
+{
+    return atomic_load_explicit(&policies->generation, memory_order_acquire);
+}
+
+bool policies_confirmed(struct policies *policies, uint64_t now_mono_ms)
+{
+    uint64_t at = atomic_load_explicit(&policies->confirmed_ms, memory_order_acquire);
+    return at != 0 && now_mono_ms <= at + POLICIES_AGE_MAX_MS;
+}
+
+static void publish(struct policies *policies)
+{
+    struct policies_edition *edition = memory_alloc_zeroed(1, sizeof *edition);
+    edition->table = policy_editor_publish(policies->editor, policies->revision);
+    edition->references = 1;
+    lock(policies);
+    edition->generation = policies->current == NULL ? 1 : policies->current->generation + 1;
+    release_locked(policies, &policies->current);
+    policies->current = edition;
+    unlock(policies);
+    atomic_store_explicit(&policies->generation, edition->generation, memory_order_release);
+}
+
+static void free_retired(struct policies *policies)
+{
+    lock(policies);
+    struct policies_edition *edition = policies->retired;
+    policies->retired = NULL;
+    unlock(policies);
+    while (edition != NULL) {
+        struct policies_edition *next = edition->next;
+        policy_table_destroy(policies->editor, &edition->table);
+        memory_free(edition);
+        edition = next;
+    }
+}
+
+/* ---- the refresher ---------------------------------------------------------------------------------- */
+
+static void on_customer(void *context, const struct customer_record *record)
+{
+    policy_editor_customer(context, record);
+}
+
+static void on_key(void *context, const struct key_record *record)
+{
+    policy_editor_key(context, record);
+}
+
+static void on_legacy(void *context, const struct legacy_record *record)
+{
+    policy_editor_legacy(context, record);
+}
+
+/* Brings the editor up to the store's revision and publishes. Rows of a reading that failed half-way
+ * stay in the editor, unpublished; they come again next time. */
+static enum status read_changes(struct policies *policies, struct error *error)
+{
+    const struct platform_changes visit = {
+        .customer = on_customer, .key = on_key, .legacy = on_legacy, .context = policies->editor};
+    if (policies->read_all)
+        policy_editor_restart(policies->editor);
+    enum status status =
+        platform_changes_since(policies->store, policies->read_all ? 0 : policies->revision, &visit,
+                               &policies->revision, error);
+    if (status != STATUS_OK)
+        return status;
+    policies->read_all = false;
+    publish(policies);
+    return STATUS_OK;
+}
+
+/* One look at the store. `changed` tells whether there was anything to read. */
+static enum status look(struct policies *policies, bool *changed, struct error *error)
+{
+    uint64_t began_ms = clock_monotonic_ms();
+    if (policies->store == NULL) {
+        enum status opened = platform_store_open(&policies->store, &policies->options.store, error);
+        if (opened != STATUS_OK)
+            return opened;
+        policies->read_all = true;
+    }
+    uint64_t revision;
+    enum status status = platform_revision(policies->store, &revision, error);
+    if (status != STATUS_OK)
+        return status;
+    if (revision < policies->revision)
+        policies->read_all = true; /* an older copy was put in place */
+    *changed = policies->read_all || revision != policies->revision;
+    if (*changed) {
+        status = read_changes(policies, error);
+        if (status != STATUS_OK)
+            return status;
+    }
+    atomic_store_explicit(&policies->confirmed_ms, began_ms, memory_order_release);
+    return STATUS_OK;
+}
+
+/* Says so once when things go wrong and once when they are right again. */
+static void note_failure(struct policies *policies, enum status status, const struct error *error)
+{
+    atomic_fetch_add_explicit(&policies->errors, 1, memory_order_relaxed);
+    if (policies->failures++ == 0)
+        log_event(policies->options.log, LOG_ERROR, "policies cannot be refreshed",
+                  LOG_STRING("reason", error->text), LOG_STRING("status", status_name(status)));
+    if (status != STATUS_TIMEOUT) /* a busy store need not be opened again */
+        platform_store_close(&policies->store);
+}
+
+static void note_success(struct policies *policies, bool first, uint64_t took_ms)
+{
+    struct policies_facts facts;
+    if (policies->failures == 0 && !first)
+        return;
+    policies_facts(policies, &facts);
+    log_event(policies->options.log, LOG_INFO,
+              first ? "policies loaded" : "policies refreshed again",
+              LOG_INTEGER("customers", facts.customers), LOG_INTEGER("keys", facts.keys),
+              LOG_INTEGER("addresses", facts.addresses), LOG_INTEGER("revision", facts.revision),
+              LOG_INTEGER("took_ms", took_ms));
+    policies->failures = 0;
+}
+
+static uint32_t pause_ms(const struct policies *policies)
+{
+    uint32_t pause = policies->options.refresh_ms;
+    for (uint32_t i = 1; i < policies->failures && pause < BACK_OFF_MAX_MS; i++)
+        pause *= 2;
+    return policies->failures > 0 && pause > BACK_OFF_MAX_MS ? BACK_OFF_MAX_MS : pause;
+}
+
+/* Looks once; returns how long to wait until the next time. */
+static uint32_t refresh(struct policies *policies)
+{
+    struct error error = {.text = ""};
+    bool first = policies_generation(policies) == 0;
+    bool changed = false;
+    uint64_t began_ms = clock_monotonic_ms();
+    enum status status = look(policies, &changed, &error);
+    free_retired(policies);
+    if (status != STATUS_OK) {
+        note_failure(policies, status, &error);
+        return pause_ms(policies);
+    }
+    uint64_t took_ms = clock_monotonic_ms() - began_ms;
+    note_success(policies, first, took_ms);
+    if (changed && took_ms > policies->options.refresh_ms)
+        return 0; /* a long reading is confirmed at once, or it would be out of date on arrival */
+    lock(policies);
+    policies->ready = true;
+    CHECK(pthread_cond_broadcast(&policies->loaded) == 0);
+    unlock(policies);
+    return pause_ms(policies);
+}
+
+static void *run_refresher(void *argument)
+{
+    struct policies *policies = argument;
+    (void)pthread_setname_np(pthread_self(), "policies");
+    while (!wait_for(policies, &policies->stop, &policies->stopping, refresh(policies)))
+        continue;
+    platform_store_close(&policies->store);
+    return NULL;
+}
+
+/* ---- writing uses ----------------------------------------------------------------------------------- */
+
+struct use_batch {
+    struct key_use uses[USES_BATCH];
+    struct policy_entry *entries[USES_BATCH];
+};
+
+/* One batch; the store is opened when there is something to write. */
+static enum status write_batch(struct policies *policies, struct platform_store **store,
+                               struct use_batch *batch, size_t count, struct error *error)
+{
+    if (*store == NULL) {
+        enum status opened = platform_store_open(store, &policies->options.store, error);
+        if (opened != STATUS_OK)
+            return opened;
+    }
+    enum status status = platform_key_touch(*store, batch->uses, count, error);
+    if (status != STATUS_OK)
+        return status;
+    for (size_t i = 0; i < count; i++)
+        policy_entry_mark_written(batch->entries[i], batch->uses[i].used_ms);
+    return STATUS_OK;
+}
+
+/* What cannot be written stays noted with its key, and is tried again next time. */
+static void write_uses(struct policies *policies, struct use_batch *batch)
+{
+    struct error error = {.text = ""};
+    enum status status = STATUS_OK;
+    struct platform_store *store = NULL;
+    struct policies_edition *edition = NULL;
+    policies_exchange(policies, &edition);
+    uint32_t cursor = edition == NULL ? POLICY_USES_END : 0;
+    while (cursor != POLICY_USES_END && status == STATUS_OK) {
+        size_t count = policy_table_collect_uses(edition->table, &cursor, batch->uses,
+                                                 batch->entries, USES_BATCH);
+        if (count > 0)
+            status = write_batch(policies, &store, batch, count, &error);
+    }
+    if (status != STATUS_OK)
+        log_event(policies->options.log, LOG_WARNING, "last use of keys cannot be written",
+                  LOG_STRING("reason", error.text), LOG_STRING("status", status_name(status)));
+    platform_store_close(&store);
+    policies_let_go(policies, &edition);
+}
+
+static void *run_use_writer(void *argument)
+{
+    struct policies *policies = argument;
+    struct use_batch *batch = memory_alloc_zeroed(1, sizeof *batch);
+    (void)pthread_setname_np(pthread_self(), "key-uses");
+    while (!wait_for(policies, &policies->stop, &policies->stopping, USES_PERIOD_MS))
+        write_uses(policies, batch);
+    write_uses(policies, batch);
+    memory_free(batch);
+    return NULL;
+}
+
+/* ---- life ------------------------------------------------------------------------------------------- */
+
+static void condition_init(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+    CHECK(pthread_condattr_init(&attributes) == 0);
+    CHECK(pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) == 0);
+    CHECK(pthread_cond_init(condition, &attributes) == 0);
+    CHECK(pthread_condattr_destroy(&attributes) == 0);
+}
+
+struct policies *policies_create(const struct policies_options *options)
+{
+    struct policies *policies = memory_alloc_zeroed(1, sizeof *policies);
+    CHECK(options->refresh_ms > 0);
+    policies->options = *options;
+    policies->editor = policy_editor_create();
+    CHECK(pthread_mutex_init(&policies->lock, NULL) == 0);
+    condition_init(&policies->stop);
+    condition_init(&policies->loaded);
+    /* Signals are for the main thread. */
+    sigset_t all;
+    sigset_t before;
+    CHECK(sigfillset(&all) == 0);
+    CHECK(pthread_sigmask(SIG_SETMASK, &all, &before) == 0);
+    CHECK(pthread_create(&policies->refresher, NULL, run_refresher, policies) == 0);
+    CHECK(pthread_create(&policies->use_writer, NULL, run_use_writer, policies) == 0);
+    CHECK(pthread_sigmask(SIG_SETMASK, &before, NULL) == 0);
+    return policies;
+}
+
+void policies_destroy(struct policies **at)
+{
+    struct policies *policies = *at;
+    if (policies == NULL)
+        return;
+    *at = NULL;
+    lock(policies);
+    policies->stopping = true;
+    CHECK(pthread_cond_broadcast(&policies->stop) == 0);
+    unlock(policies);
+    CHECK(pthread_join(policies->use_writer, NULL) == 0);
+    CHECK(pthread_join(policies->refresher, NULL) == 0);
+    policies_let_go(policies, &policies->current);
+    free_retired(policies);
+    policy_editor_destroy(&policies->editor); /* checks that no table is left */
+    CHECK(pthread_cond_destroy(&policies->stop) == 0);
+    CHECK(pthread_cond_destroy(&policies->loaded) == 0);
+    CHECK(pthread_mutex_destroy(&policies->lock) == 0);
+    memory_free(policies);
+}
+
+bool policies_wait_ready(struct policies *policies, uint32_t timeout_ms)
+{
+    return wait_for(policies, &policies->loaded, &policies->ready, timeout_ms);
+}
+
+void policies_facts(struct policies *policies, struct policies_facts *facts)
+{
+    struct policy_table_facts table = {0};
+    uint64_t at = atomic_load_explicit(&policies->confirmed_ms, memory_order_acquire);
+    lock(policies);
+    if (policies->current != NULL)
+        policy_table_facts(policies->current->table, &table);
+    unlock(policies);
+    uint64_t now_ms = clock_monotonic_ms();
+    *facts = (struct policies_facts){
+        .age_ms = at == 0 ? -1 : (int64_t)(now_ms - at),
+        .customers = table.customers,
+        .keys = table.keys,
+        .addresses = table.addresses,
+        .revision = table.revision,
+        .errors = atomic_load_explicit(&policies->errors, memory_order_relaxed),
+        .bytes = table.bytes,
+    };
+}

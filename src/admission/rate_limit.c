@@ -1,0 +1,64 @@
+/* Fixed windows in one atomic word; see rate_limit.h. */
+#include "admission/rate_limit.h"
+
+static uint64_t window_make(uint64_t start, uint64_t count)
+{
+    return start << 32 | count;
+}
+
+static uint64_t window_start(uint64_t window)
+{
+    return window >> 32;
+}
+
+static uint64_t window_requests(uint64_t window)
+{
+    return window & UINT32_MAX;
+}
+
+/* Seconds since the epoch; 32 bits last until 2106. */
+static uint64_t seconds_of(int64_t wall_ms)
+{
+    uint64_t seconds = wall_ms > 0 ? (uint64_t)wall_ms / 1000 : 0;
+    return seconds < UINT32_MAX ? seconds : UINT32_MAX;
+}
+
+uint64_t rate_window_count(uint64_t window, uint32_t window_seconds, int64_t now_wall_ms)
+{
+    uint64_t now = seconds_of(now_wall_ms);
+    uint64_t start = now - now % window_seconds;
+    uint64_t counted = window_start(window);
+    uint64_t requests = window_requests(window);
+    if (counted > now + RATE_LIMIT_LAG_SECONDS || counted < start)
+        return window_make(start, 1); /* the clock was set back, or a new window */
+    if (counted > now)
+        start = counted; /* another thread's clock is ahead of ours */
+    return window_make(start, requests < UINT32_MAX ? requests + 1 : requests);
+}
+
+void rate_limit_take(const struct policy *policy, int64_t now_wall_ms, struct rate_verdict *verdict)
+{
+    const struct rate_limit *rate = &policy->rate;
+    if (!rate->enabled) {
+        *verdict = (struct rate_verdict){.allowed = true};
+        return;
+    }
+    CHECK(policy->budget != NULL && rate->window_seconds > 0);
+    _Atomic uint64_t *word = &policy->budget->window;
+    uint64_t before = atomic_load_explicit(word, memory_order_relaxed);
+    uint64_t after;
+    do
+        after = rate_window_count(before, rate->window_seconds, now_wall_ms);
+    while (!atomic_compare_exchange_weak_explicit(word, &before, after, memory_order_relaxed,
+                                                  memory_order_relaxed));
+    uint64_t requests = window_requests(after);
+    int64_t end_ms = (int64_t)(window_start(after) + rate->window_seconds) * 1000;
+    int64_t left_seconds = (end_ms - now_wall_ms + 999) / 1000;
+    *verdict = (struct rate_verdict){
+        .limited = true,
+        .allowed = requests <= rate->requests,
+        .limit = rate->requests,
+        .remaining = requests < rate->requests ? (uint32_t)(rate->requests - requests) : 0,
+        .reset_seconds = left_seconds > 1 ? (uint32_t)left_seconds : 1,
+    };
+}

@@ -1,0 +1,39 @@
+#ifndef CROUPIER_ADMISSION_RATE_LIMIT_H
+#define CROUPIER_ADMISSION_RATE_LIMIT_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "admission/admission.h"
+
+/*
+ * The count of one client's current window (decisions: admission 5). Windows are fixed and aligned to
+ * the epoch: a window of 60 seconds begins with the minute, on every machine.
+ *
+ * There is one budget a customer or legacy address, and every snapshot of its policy points at the
+ * same one, so that a refresh of the policies never gives a client its requests back.
+ *
+ * One 64-bit word holds the start of the window, in seconds since the epoch (high half), and the
+ * requests seen in it (low half), so that one compare-and-swap both starts a window and counts. The
+ * count stops at its maximum; requests that are refused count too.
+ *
+ * Clocks: threads read the time a little before they count, so one may arrive with the end of the old
+ * window when another has started the next; it is counted in the next. A clock that is set back by
+ * more than RATE_LIMIT_LAG_SECONDS starts a window afresh, rather than locking the client out until
+ * the old time has come again. A window that a policy change made longer keeps its count.
+ *
+ * Here is the place for leases from a shared odds store: beside the word, a budget then holds how much
+ * of the window this instance may still give out, and asks for more before that is used up
+ * (rate_limit_take decides, the store's engine fetches in the background).
+ */
+struct rate_budget {
+    _Atomic uint64_t window;
+    uint32_t references; /* policies that point here; belongs to the policy editor's thread */
+};
+
+#define RATE_LIMIT_LAG_SECONDS 2U
+
+/* The word after one more request at `now_wall_ms`. Pure. */
+uint64_t rate_window_count(uint64_t window, uint32_t window_seconds, int64_t now_wall_ms);
+
+#endif
