@@ -91,6 +91,7 @@ struct metric_description {
     const char *type; /* counter, gauge, histogram */
     const char *help;
 };
-size_t metrics_descriptions(const struct metric_description **descriptions);
+/* NULL beyond the last row. */
+const struct metric_description *metrics_description(size_t index);
 
 #endif
