@@ -155,10 +155,10 @@ static enum status take_overrides(struct snapshot *snapshot, const char *const *
     return STATUS_OK;
 }
 
-static const char *origin_of(const struct snapshot *snapshot, const char *section, const char *key)
+/* Where a setting was written; NULL when it has its default. */
+static const char *origin_of(const struct snapshot *snapshot, struct text section, struct text key)
 {
-    size_t setting = setting_find(text_of(section), text_of(key));
-    return snapshot->origins[setting] == NULL ? key : snapshot->origins[setting];
+    return snapshot->origins[setting_find(section, key)];
 }
 
 /* What one setting asks of another. */
@@ -167,16 +167,20 @@ static enum status check_together(const struct snapshot *snapshot, struct error 
     const struct config *config = &snapshot->config;
     if (config->tls_certificate[0] != '\0' && config->tls_key[0] == '\0')
         return error_set(error, STATUS_INVALID, "%s: needs tls_key as well",
-                         origin_of(snapshot, "server", "tls_certificate"));
+                         origin_of(snapshot, TEXT("server"), TEXT("tls_certificate")));
     if (config->tls_certificate[0] == '\0' && config->tls_key[0] != '\0')
         return error_set(error, STATUS_INVALID, "%s: needs tls_certificate as well",
-                         origin_of(snapshot, "server", "tls_key"));
+                         origin_of(snapshot, TEXT("server"), TEXT("tls_key")));
     if (config->listen.port != 0 && config->listen.port == config->operator_listen.port &&
-        strcmp(config->listen.host, config->operator_listen.host) == 0)
+        strcmp(config->listen.host, config->operator_listen.host) == 0) {
+        const char *origin = origin_of(snapshot, TEXT("operator"), TEXT("listen"));
+        if (origin == NULL)
+            origin = origin_of(snapshot, TEXT("server"), TEXT("listen"));
+        CHECK(origin != NULL); /* the defaults differ */
         return error_set(error, STATUS_INVALID,
-                         "%s: the public API listens on %s already; the metrics need a port of "
-                         "their own",
-                         origin_of(snapshot, "operator", "listen"), config->listen.text);
+                         "%s: the public API and the metrics cannot both have %s", origin,
+                         config->listen.text);
+    }
     return STATUS_OK;
 }
 

@@ -62,6 +62,15 @@ static void check_section_line(struct reading *reading, struct text line)
             (int)(name.size < 64 ? name.size : 64), name.at);
 }
 
+/* Cuts a comment off the end of a continuation line, as inih does for the first line of a value. */
+static struct text without_comment(struct text line)
+{
+    for (size_t i = 1; i < line.size; i++)
+        if (line.at[i] == ';' && (line.at[i - 1] == ' ' || line.at[i - 1] == '\t'))
+            line.size = i;
+    return line;
+}
+
 /* inih's fgets. */
 static char *give_line(char *out, int room, void *context)
 {
@@ -82,8 +91,7 @@ static char *give_line(char *out, int room, void *context)
                         strchr("[#;", trimmed.at[0]) == NULL &&
                         memchr(trimmed.at, '=', trimmed.size) == NULL;
     reading->goes_on = continuation;
-    if (!continuation)
-        line = trimmed;
+    line = continuation ? without_comment(line) : trimmed;
     if (line.size + 2 > (size_t)room)
         problem(reading,
                 "this line is longer than %d bytes; lists may go on in the next line, and "

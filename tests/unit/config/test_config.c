@@ -1,0 +1,484 @@
+/* config: defaults, file, environment, overrides; and every refusal with its place and reason. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "config/config.h"
+
+static char directory[] = "/tmp/croupier-test-config-XXXXXX";
+static char path[128];
+
+static int make_directory(void **state)
+{
+    (void)state;
+    for (char **variable = environ; *variable != NULL;) {
+        char name[256];
+        (void)snprintf(name, sizeof name, "%s", *variable);
+        name[strcspn(name, "=")] = '\0';
+        if (strncmp(name, "CROUPIER_", 9) == 0)
+            (void)unsetenv(name);
+        else
+            variable++;
+    }
+    if (mkdtemp(directory) == NULL)
+        return -1;
+    (void)snprintf(path, sizeof path, "%s/c.conf", directory);
+    return 0;
+}
+
+static int remove_directory(void **state)
+{
+    (void)state;
+    (void)unlink(path);
+    return rmdir(directory);
+}
+
+static void write_bytes(const char *bytes, size_t size)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+static const struct config *load_text(const char *text)
+{
+    struct error error = {0};
+    const struct config *config = NULL;
+    write_bytes(text, strlen(text));
+    if (config_load(&config, path, NULL, &error) != STATUS_OK)
+        fail_msg("refused: %s", error.text);
+    return config;
+}
+
+/* The refusal of a file, without the path before the line number. */
+static void expect_refusal(const char *text, const char *expected)
+{
+    struct error error = {0};
+    const struct config *config = NULL;
+    write_bytes(text, strlen(text));
+    assert_int_not_equal(config_load(&config, path, NULL, &error), STATUS_OK);
+    assert_null(config);
+    assert_true(strncmp(error.text, path, strlen(path)) == 0);
+    if (strstr(error.text + strlen(path), expected) == NULL)
+        fail_msg("'%s' does not say '%s'", error.text, expected);
+}
+
+static void without_a_file_everything_has_its_default(void **state)
+{
+    (void)state;
+    const struct config *config = load_text("");
+    assert_string_equal(config->listen.text, "127.0.0.1:8080");
+    assert_string_equal(config->listen.host, "127.0.0.1");
+    assert_int_equal(config->listen.port, 8080);
+    assert_true(config->threads >= 1);
+    assert_int_equal(config->trusted_proxy_count, 0);
+    assert_string_equal(config->tls_certificate, "");
+    assert_int_equal(config->drain_seconds, 10);
+    assert_true(config->max_connections > 10000);
+    assert_string_equal(config->operator_listen.text, "127.0.0.1:9090");
+    assert_string_equal(config->odds_store, "embedded:/var/lib/croupier/odds");
+    assert_int_equal(config->odds_timeout_ms, 250);
+    assert_string_equal(config->odds_prefix, "");
+    assert_string_equal(config->platform_store, "sqlite:/var/lib/croupier/platform.db");
+    assert_int_equal(config->platform_timeout_ms, 1000);
+    assert_string_equal(config->secrets_key_file, "/var/lib/croupier/secrets.key");
+    assert_int_equal(config->log_level, LOG_INFO);
+    assert_int_equal(config->log_format, LOG_FORMAT_TEXT);
+    assert_string_equal(config->path, path);
+    config_release(&config);
+    assert_null(config);
+}
+
+static void the_file_sets_what_it_names(void **state)
+{
+    (void)state;
+    const struct config *config = load_text(
+        "\xEF\xBB\xBF# a comment\n; another\r\n"
+        "[server]\n"
+        "listen = [::1]:0\n"
+        "  threads=3   ; indented keys are fine\n"
+        "\n"
+        "[log]\nlevel: debug\nformat = json\n"
+        "[odds]\nstore = embedded:rel/dir\nprefix = shop1:\n"
+        "[platform]\nstore = sqlite:data/platform.db\n"
+        "[server]\nidle_seconds = 5"); /* a section may come back; no newline at the end */
+    assert_string_equal(config->listen.host, "::1");
+    assert_string_equal(config->listen.text, "[::1]:0");
+    assert_int_equal(config->listen.port, 0);
+    assert_int_equal(config->threads, 3);
+    assert_int_equal(config->idle_seconds, 5);
+    assert_int_equal(config->log_level, LOG_DEBUG);
+    assert_int_equal(config->log_format, LOG_FORMAT_JSON);
+    assert_string_equal(config->odds_prefix, "shop1:");
+    assert_string_equal(config->odds_store, "embedded:rel/dir");
+    assert_string_equal(config->secrets_key_file, "data/secrets.key");
+    config_release(&config);
+}
+
+static void lists_hold_addresses_and_blocks(void **state)
+{
+    (void)state;
+    const struct config *config = load_text("[server]\n"
+                                            "trusted_proxies = 10.0.0.0/8,192.0.2.7\n"
+                                            "    # the office\n"
+                                            "    2001:db8::/32 ; the other office\n"
+                                            "\t203.0.113.9,\n"
+                                            "threads = 1\n");
+    assert_int_equal(config->trusted_proxy_count, 4);
+    struct address inside;
+    assert_int_equal(address_parse(TEXT("2001:db8::17"), &inside), STATUS_OK);
+    assert_true(cidr_contains(&config->trusted_proxies[2], &inside));
+    assert_int_equal(address_parse(TEXT("203.0.113.9"), &inside), STATUS_OK);
+    assert_true(cidr_contains(&config->trusted_proxies[3], &inside));
+    assert_false(cidr_contains(&config->trusted_proxies[1], &inside));
+    assert_int_equal(config->threads, 1);
+    config_release(&config);
+}
+
+static void the_environment_wins_over_the_file_and_overrides_over_both(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    const struct config *config = NULL;
+    const char *text =
+        "[server]\nlisten = 127.0.0.1:1\ndrain_seconds = 1\n[odds]\ntimeout_ms = 1\n";
+    write_bytes(text, strlen(text));
+    assert_int_equal(setenv("CROUPIER_SERVER_LISTEN", "127.0.0.1:2", 1), 0);
+    assert_int_equal(setenv("CROUPIER_ODDS_TIMEOUT_MS", " 2 ", 1), 0);
+    const char *overrides[] = {"server.listen", "127.0.0.1:3", NULL};
+    assert_int_equal(config_load(&config, path, overrides, &error), STATUS_OK);
+    assert_int_equal(config->listen.port, 3);
+    assert_int_equal(config->odds_timeout_ms, 2);
+    assert_int_equal(config->drain_seconds, 1);
+    config_release(&config);
+    (void)unsetenv("CROUPIER_SERVER_LISTEN");
+    (void)unsetenv("CROUPIER_ODDS_TIMEOUT_MS");
+}
+
+static void expect_variable_refused(const char *name, const char *value, const char *expected)
+{
+    struct error error = {0};
+    const struct config *config = NULL;
+    write_bytes("", 0);
+    assert_int_equal(setenv(name, value, 1), 0);
+    assert_int_equal(config_load(&config, path, NULL, &error), STATUS_INVALID);
+    assert_null(config);
+    assert_non_null(strstr(error.text, name));
+    if (strstr(error.text, expected) == NULL)
+        fail_msg("'%s' does not say '%s'", error.text, expected);
+    (void)unsetenv(name);
+}
+
+static void a_variable_that_means_no_setting_is_refused_by_name(void **state)
+{
+    (void)state;
+    expect_variable_refused("CROUPIER_ODDS_TIMEOUT", "1", "no such setting");
+    expect_variable_refused("CROUPIER_SERVER_", "1", "no such setting");
+    expect_variable_refused("CROUPIER_server_listen", "127.0.0.1:1", "no such setting");
+    expect_variable_refused("CROUPIER_ODDS_TIMEOUT_MS", "soon", "from 1 to 60000");
+    expect_variable_refused("CROUPIER_SERVER_LISTEN", "", "ADDRESS:PORT");
+}
+
+static void variables_of_other_names_are_somebody_elses(void **state)
+{
+    (void)state;
+    assert_int_equal(setenv("CROUPIER_BIN", "/x", 1), 0);
+    assert_int_equal(setenv("CROUPIER_", "x", 1), 0);
+    assert_int_equal(setenv("CROUPIER_SERVERS_LISTEN", "x", 1), 0);
+    const struct config *config = load_text("");
+    config_release(&config);
+    (void)unsetenv("CROUPIER_BIN");
+    (void)unsetenv("CROUPIER_");
+    (void)unsetenv("CROUPIER_SERVERS_LISTEN");
+}
+
+static void what_is_no_configuration_is_refused_with_its_line(void **state)
+{
+    (void)state;
+    expect_refusal("[server]\n\nlisten 8080\n", ":3: this is neither");
+    expect_refusal("[server\nthreads = 1\n", ":1: this is neither");
+    expect_refusal("threads = 1\n", ":1: 'threads' stands before the first [section]");
+    expect_refusal("[server]\nthreads = 1\n[sever]\n", ":3: there is no section [sever]");
+    expect_refusal("[Server]\n", ":1: there is no section [Server]");
+    expect_refusal("[]\n", ":1: there is no section []");
+    expect_refusal("[odds]\ntimeout = 5\n",
+                   ":2: there is no setting 'timeout' in [odds]; there are store, timeout_ms, "
+                   "prefix");
+    expect_refusal("[odds]\ntimeout_ms = 5\n[log]\nlevel = info\n[odds]\ntimeout_ms = 5\n",
+                   ":6: [odds] timeout_ms is set twice, first in line 2");
+    expect_refusal("[odds]\ntimeout_ms = 5\n  6\n", ":3: this line begins with a space");
+    expect_refusal("[log]\nlevel = in\x01"
+                   "fo\n",
+                   ":2: there is a control character");
+}
+
+static void nul_bytes_are_refused_and_not_read_over(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    const struct config *config = NULL;
+    write_bytes("[log]\nlevel = debug\0junk\n", 25);
+    assert_int_equal(config_load(&config, path, NULL, &error), STATUS_INVALID);
+    assert_non_null(strstr(error.text, ":2: there is a control character"));
+}
+
+static void a_line_that_is_too_long_is_refused_and_not_split(void **state)
+{
+    (void)state;
+    struct buffer text = {0};
+    buffer_append_string(&text, "[log]\nlevel = info\n[odds]\nstore = embedded:/");
+    for (int i = 0; i < 5000; i++)
+        buffer_append_char(&text, 'x');
+    buffer_append_string(&text, "\n");
+    expect_refusal(buffer_string(&text), ":4: this line is longer than ");
+    buffer_free(&text);
+    /* The longest comment is no exception: its end would be read as a line of its own. */
+    buffer_append_char(&text, '#');
+    for (int i = 0; i < 5000; i++)
+        buffer_append_char(&text, 'x');
+    expect_refusal(buffer_string(&text), ":1: this line is longer than ");
+    buffer_free(&text);
+}
+
+static void a_file_that_cannot_be_read_is_refused(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    const struct config *config = NULL;
+    assert_int_equal(config_load(&config, "/nonexistent/c.conf", NULL, &error), STATUS_NOT_FOUND);
+    assert_non_null(strstr(error.text, "/nonexistent/c.conf: cannot be opened: No such file"));
+    assert_int_equal(config_load(&config, directory, NULL, &error), STATUS_UNAVAILABLE);
+    assert_non_null(strstr(error.text, "Is a directory"));
+    assert_int_equal(config_load(&config, "", NULL, &error), STATUS_NOT_FOUND);
+    assert_int_equal(config_load(&config, "/dev/zero", NULL, &error), STATUS_INVALID);
+    assert_non_null(strstr(error.text, "larger than 1 MiB"));
+    assert_null(config);
+}
+
+static void listen_addresses_are_refused_with_an_example(void **state)
+{
+    (void)state;
+    const char *wrong[] = {
+        "8080",
+        "127.0.0.1",
+        "127.0.0.1:",
+        ":8080",
+        "*:8080",
+        "localhost:80",
+        "::1",
+        "::1:8080",
+        "[::1]",
+        "[::1]8080",
+        "[::1]:",
+        "[127.0.0.1]:80",
+        "127.0.0.1:65536",
+        "127.0.0.1:-1",
+        "127.0.0.1:080000",
+        "127.0.0.1:8 0",
+        "127.0.0.256:80",
+        "[::1:80",
+        "[]:80",
+        "http://127.0.0.1:80",
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        char text[256];
+        (void)snprintf(text, sizeof text, "[server]\nlisten = %s\n", wrong[i]);
+        expect_refusal(text, ":2: [server] listen: ");
+    }
+    expect_refusal("[server]\nlisten = 127.0.0.1\n", "has no port; it must be ADDRESS:PORT");
+    expect_refusal("[server]\nlisten = ::1:80\n", "an IPv6 address stands in brackets");
+    expect_refusal("[server]\nlisten = localhost:80\n", "'localhost' is not an IP address");
+    expect_refusal(
+        "[server]\nlisten = 127.0.0.1:9090\n",
+        ":2: [server] listen: the public API and the metrics cannot both have 127.0.0.1:9090");
+}
+
+static void numbers_are_refused_with_unit_and_range(void **state)
+{
+    (void)state;
+    expect_refusal("[odds]\ntimeout_ms = 0\n",
+                   ":2: [odds] timeout_ms: must be a whole number from 1 to 60000, and is '0'");
+    expect_refusal("[odds]\ntimeout_ms = 250ms\n", "milliseconds");
+    expect_refusal("[odds]\ntimeout_ms =\n", "from 1 to 60000");
+    expect_refusal("[odds]\ntimeout_ms = -1\n", "from 1 to 60000");
+    expect_refusal("[odds]\ntimeout_ms = 99999999999999999999\n", "from 1 to 60000");
+    expect_refusal("[platform]\ntimeout_ms = 60001\n", "from 1 to 60000");
+    expect_refusal("[server]\nthreads = 257\n", "from 0 to 256");
+    expect_refusal("[server]\ndrain_seconds = 1.5\n", "seconds");
+    expect_refusal("[server]\nmax_connections = 0\n", "from 1 to 1000000");
+    const char *deadlines[] = {"header_seconds", "body_seconds", "write_seconds", "idle_seconds"};
+    for (size_t i = 0; i < 4; i++) {
+        char text[128];
+        (void)snprintf(text, sizeof text, "[server]\n%s = 0\n", deadlines[i]);
+        expect_refusal(text, "whole number from 1 to");
+    }
+}
+
+static void lists_are_refused_with_the_item(void **state)
+{
+    (void)state;
+    expect_refusal("[server]\ntrusted_proxies = 10.0.0.0/8, proxy.example\n",
+                   ":2: [server] trusted_proxies: item 2: 'proxy.example' is not an address");
+    expect_refusal("[server]\ntrusted_proxies = 10.0.0.1/8\n", "did you mean 10.0.0.0/8?");
+    expect_refusal("[server]\ntrusted_proxies = 10.0.0.0/33\n",
+                   "the prefix length must be 0 to 32");
+}
+
+static void stores_of_engines_that_are_not_built_in_are_refused_honestly(void **state)
+{
+    (void)state;
+    const char *redis[] = {"redis://localhost:6379/0", "unix:/run/redis.sock",
+                           "redis+sentinel://a,b/s/0", "rediss://host"};
+    for (size_t i = 0; i < 4; i++) {
+        char text[128];
+        (void)snprintf(text, sizeof text, "[odds]\nstore = %s\n", redis[i]);
+        expect_refusal(text, ":2: [odds] store: Redis and Valkey are not built into");
+    }
+    expect_refusal("[platform]\nstore = postgresql://u:secret@h/d\n",
+                   ":2: [platform] store: PostgreSQL is not built into");
+    expect_refusal("[odds]\nstore = lmdb:/x\n", "must be embedded:DIR");
+    expect_refusal("[odds]\nstore = embedded:\n", "must be embedded:DIR");
+    expect_refusal("[odds]\nstore = \"embedded:/x\"\n", "must be embedded:DIR");
+    expect_refusal("[platform]\nstore = /var/lib/p.db\n", "must be sqlite:FILE");
+    expect_refusal("[platform]\nstore = sqlite::memory:\n", "must be a file");
+}
+
+static void no_refusal_shows_a_password(void **state)
+{
+    (void)state;
+    const char *texts[] = {"[platform]\nstore = postgresql://u:hunter2@h/d\n",
+                           "[odds]\nstore = redis://:hunter2@h/0\n",
+                           "[odds]\nstore = valkey://:hunter2@h/0\n"};
+    for (size_t i = 0; i < 3; i++) {
+        struct error error = {0};
+        const struct config *config = NULL;
+        write_bytes(texts[i], strlen(texts[i]));
+        assert_int_equal(config_load(&config, path, NULL, &error), STATUS_INVALID);
+        assert_null(strstr(error.text, "hunter2"));
+    }
+}
+
+static void the_rest_is_refused_too(void **state)
+{
+    (void)state;
+    expect_refusal("[log]\nlevel = loud\n", "must be error, warning, info or debug, and is 'loud'");
+    expect_refusal("[log]\nformat = xml\n", "must be text or json, and is 'xml'");
+    expect_refusal("[odds]\nprefix = a b\n", "without spaces");
+    expect_refusal("[server]\ntls_certificate = /c.pem\n",
+                   ":2: [server] tls_certificate: needs tls_key");
+    expect_refusal("[server]\n\ntls_key = /k.pem\n", ":3: [server] tls_key: needs tls_certificate");
+    expect_refusal("[server]\ntls_key = \"/k.pem\"\n", "without quotes");
+}
+
+static void a_broken_line_is_refused_though_the_environment_wins(void **state)
+{
+    (void)state;
+    assert_int_equal(setenv("CROUPIER_ODDS_TIMEOUT_MS", "5", 1), 0);
+    expect_refusal("[odds]\ntimeout_ms = soon\n", ":2: [odds] timeout_ms:");
+    (void)unsetenv("CROUPIER_ODDS_TIMEOUT_MS");
+}
+
+static void an_override_is_refused_by_its_name(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    const struct config *config = NULL;
+    const char *overrides[] = {"server.listen", "nowhere", NULL};
+    write_bytes("", 0);
+    assert_int_equal(config_load(&config, path, overrides, &error), STATUS_INVALID);
+    assert_true(strncmp(error.text, "server.listen: ", 15) == 0);
+}
+
+static void what_needs_a_restart_is_listed(void **state)
+{
+    (void)state;
+    const struct config *before = load_text("[log]\nlevel = info\n");
+    const struct config *same = load_text("[log]\nlevel = debug\n[server]\nidle_seconds = 9\n");
+    const struct config *after =
+        load_text("[server]\nlisten = 127.0.0.1:1\n[odds]\ntimeout_ms = 1\n"
+                  "[platform]\nstore = sqlite:/x/y.db\n");
+    struct buffer out = {0};
+    config_list_restart_needed(before, same, &out);
+    assert_int_equal(out.size, 0);
+    config_list_restart_needed(before, after, &out);
+    assert_string_equal(buffer_string(&out), "server.listen, odds.timeout_ms, platform.store, "
+                                             "casino.secrets_key_file");
+    buffer_free(&out);
+    const struct config *held = config_hold(before);
+    config_release(&before);
+    assert_int_equal(held->log_level, LOG_INFO);
+    config_release(&held);
+    config_release(&same);
+    config_release(&after);
+}
+
+static void passwords_in_uris_are_hidden(void **state)
+{
+    (void)state;
+    static const char *const pairs[][2] = {
+        {"sqlite:/a@b/c.db", "sqlite:/a@b/c.db"},
+        {"redis://host:6379/0", "redis://host:6379/0"},
+        {"redis://user:pa@ss:/?w@host/0", "redis://user:***@host/0"},
+        {"redis://:secret@host", "redis://:***@host"},
+        {"postgresql://user@host/db", "postgresql://user@host/db"},
+        {"postgresql://h/d?user=u&password=x&a=b", "postgresql://h/d?user=u&password=***&a=b"},
+        {"postgresql://h/d?sslpassword=x", "postgresql://h/d?sslpassword=***"},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        struct buffer out = {0};
+        config_redact_uri(pairs[i][0], &out);
+        assert_string_equal(buffer_string(&out), pairs[i][1]);
+        buffer_free(&out);
+    }
+}
+
+static void every_setting_has_a_variable_of_its_own(void **state)
+{
+    (void)state;
+    struct buffer out = {0};
+    config_append_variable(config_setting(0), &out);
+    assert_string_equal(buffer_string(&out), "CROUPIER_SERVER_LISTEN");
+    buffer_free(&out);
+    size_t count = 0;
+    while (config_setting(count) != NULL)
+        count++;
+    assert_null(config_setting(count + 1));
+    assert_true(count > 15);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_a_file_everything_has_its_default),
+        cmocka_unit_test(the_file_sets_what_it_names),
+        cmocka_unit_test(lists_hold_addresses_and_blocks),
+        cmocka_unit_test(the_environment_wins_over_the_file_and_overrides_over_both),
+        cmocka_unit_test(a_variable_that_means_no_setting_is_refused_by_name),
+        cmocka_unit_test(variables_of_other_names_are_somebody_elses),
+        cmocka_unit_test(what_is_no_configuration_is_refused_with_its_line),
+        cmocka_unit_test(nul_bytes_are_refused_and_not_read_over),
+        cmocka_unit_test(a_line_that_is_too_long_is_refused_and_not_split),
+        cmocka_unit_test(a_file_that_cannot_be_read_is_refused),
+        cmocka_unit_test(listen_addresses_are_refused_with_an_example),
+        cmocka_unit_test(numbers_are_refused_with_unit_and_range),
+        cmocka_unit_test(lists_are_refused_with_the_item),
+        cmocka_unit_test(stores_of_engines_that_are_not_built_in_are_refused_honestly),
+        cmocka_unit_test(no_refusal_shows_a_password),
+        cmocka_unit_test(the_rest_is_refused_too),
+        cmocka_unit_test(a_broken_line_is_refused_though_the_environment_wins),
+        cmocka_unit_test(an_override_is_refused_by_its_name),
+        cmocka_unit_test(what_needs_a_restart_is_listed),
+        cmocka_unit_test(passwords_in_uris_are_hidden),
+        cmocka_unit_test(every_setting_has_a_variable_of_its_own),
+    };
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}
