@@ -130,8 +130,8 @@ static void publish(struct policies *policies)
     edition->generation = policies->current == NULL ? 1 : policies->current->generation + 1;
     release_locked(policies, &policies->current);
     policies->current = edition;
-    unlock(policies);
     atomic_store_explicit(&policies->generation, edition->generation, memory_order_release);
+    unlock(policies);
 }
 
 static void free_retired(struct policies *policies)

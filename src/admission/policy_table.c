@@ -20,7 +20,7 @@
 #define NAME_SIZE KEY_DIGEST_SIZE
 #define SHARD_LEVELS 2
 #define SHARD_COUNT (1U << SHARED_TREE_BITS * SHARD_LEVELS)
-#define SLOT_LEVELS 4
+#define SLOT_LEVELS 5 /* a billion: memory ends first */
 #define SLOT_COUNT_MAX (1U << SHARED_TREE_BITS * SLOT_LEVELS)
 #define NOBODY 0U /* the slot of the policy that admits nobody */
 #define USE_RESOLUTION_MS 1000
@@ -54,6 +54,7 @@ struct trees {
     struct shared_tree slots;
     struct shared_tree keys;
     struct shared_tree addresses;
+    uint32_t slot_count; /* used or free, slot 0 included */
     uint64_t customer_count, key_count, address_count;
 };
 
@@ -68,7 +69,6 @@ struct draft {
     struct trees trees;
     uint32_t *by_customer; /* open addressing by the hash of the id; 0 is empty */
     uint32_t by_customer_size;
-    uint32_t slot_count; /* used or free, slot 0 included */
     uint32_t *free_slots;
     uint32_t free_count, free_capacity;
 };
@@ -323,8 +323,8 @@ static uint32_t slot_take(struct draft *draft)
 {
     if (draft->free_count > 0)
         return draft->free_slots[--draft->free_count];
-    CHECK(draft->slot_count < SLOT_COUNT_MAX);
-    return draft->slot_count++;
+    CHECK(draft->trees.slot_count < SLOT_COUNT_MAX);
+    return draft->trees.slot_count++;
 }
 
 static void slot_give_back(struct policy_editor *editor, struct draft *draft, uint32_t number)
@@ -500,7 +500,8 @@ static void draft_begin(struct policy_editor *editor, struct draft *draft)
     static const struct cidr no_address[4] = {
         {{{0}}, 128}, {{{0}}, 128}, {{{0}}, 128}, {{{0}}, 128}};
     const struct policy nobody = {.cidrs = no_address, .cidr_count = 4};
-    *draft = (struct draft){.trees = empty_trees, .slot_count = 1};
+    *draft = (struct draft){.trees = empty_trees};
+    draft->trees.slot_count = NOBODY + 1;
     slot_put(editor, draft, NOBODY, &nobody);
 }
 
@@ -591,7 +592,9 @@ void policy_table_compare(const struct policy_table *a, const struct policy_tabl
                           size_t *pieces, size_t *shared)
 {
     *pieces = *shared = 0;
-    tree_compare(&a->trees.slots, &b->trees.slots, SLOT_COUNT_MAX, pieces, shared);
+    uint32_t slots =
+        a->trees.slot_count > b->trees.slot_count ? a->trees.slot_count : b->trees.slot_count;
+    tree_compare(&a->trees.slots, &b->trees.slots, slots, pieces, shared);
     tree_compare(&a->trees.keys, &b->trees.keys, SHARD_COUNT, pieces, shared);
     tree_compare(&a->trees.addresses, &b->trees.addresses, SHARD_COUNT, pieces, shared);
 }

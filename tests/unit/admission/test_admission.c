@@ -1,0 +1,521 @@
+/* admission/admission: the verdict, rule by rule (interface: Authentication; decisions: section 3). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "admission/admission.h"
+#include "admission/rate_limit.h"
+#include "fake_platform.h"
+
+#define NOW_WALL_MS 1763700000000
+#define PATIENCE_MS 10000U
+
+struct scene {
+    struct policies *policies;
+    struct admission *admission;
+    struct admission_memory memory;
+    const struct policy *policy; /* of the last request that was admitted */
+    struct address client;
+    char key[KEY_SIZE]; /* of customer 0, who calls from 192.0.2.0/24 */
+};
+
+static void settle(struct policies *policies)
+{
+    assert_true(fake_settle(policies, PATIENCE_MS));
+}
+
+static int set_up(void **state)
+{
+    fake_reset();
+    struct scene *scene = memory_alloc_zeroed(1, sizeof *scene);
+    (void)fake_add_key(fake_add_customer("192.0.2.0/24"), scene->key);
+    (void)fake_add_legacy("203.0.113.7");
+    const struct policies_options options = {.store = {.uri = "fake:"}, .refresh_ms = 2};
+    scene->policies = policies_create(&options);
+    struct cidr proxy;
+    assert_int_equal(cidr_parse(TEXT("10.0.0.0/8"), &proxy, NULL), STATUS_OK);
+    scene->admission = admission_create(scene->policies, &proxy, 1);
+    assert_true(policies_wait_ready(scene->policies, PATIENCE_MS));
+    *state = scene;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct scene *scene = *state;
+    admission_destroy(&scene->admission);
+    policies_destroy(&scene->policies);
+    memory_free(scene);
+    return 0;
+}
+
+/* Asked so early that no table is too old for it, however slow the machine that tests. */
+static struct admission_question from(const char *peer)
+{
+    struct admission_question question = {.now_mono_ms = 0, .now_wall_ms = NOW_WALL_MS};
+    assert_int_equal(address_parse(text_of(peer), &question.peer), STATUS_OK);
+    return question;
+}
+
+static struct admission_question with_bearer(const char *peer, const char *authorization)
+{
+    struct admission_question question = from(peer);
+    question.authorization_count = 1;
+    question.authorization = text_trim(text_of(authorization));
+    return question;
+}
+
+static struct admission_question with_api_key(const char *peer, const char *api_key)
+{
+    struct admission_question question = from(peer);
+    question.api_key_count = 1;
+    question.api_key = text_trim(text_of(api_key));
+    return question;
+}
+
+/* Every question is asked three times: without a memory, with a fresh one, and again with that; the
+ * verdict must be the same. */
+static enum admission_verdict judge(struct scene *scene, const struct admission_question *question)
+{
+    enum admission_verdict verdicts[3];
+    struct admission_memory memory = {0};
+    struct admission_memory *memories[3] = {NULL, &memory, &memory};
+    for (size_t i = 0; i < 3; i++)
+        verdicts[i] = admission_judge(scene->admission, memories[i], question, &scene->policy,
+                                      &scene->client);
+    assert_int_equal(verdicts[0], verdicts[1]);
+    assert_int_equal(verdicts[1], verdicts[2]);
+    return verdicts[0];
+}
+
+/* As one connection after another request of its own. */
+static enum admission_verdict judge_again(struct scene *scene,
+                                          const struct admission_question *question)
+{
+    return admission_judge(scene->admission, &scene->memory, question, &scene->policy,
+                           &scene->client);
+}
+
+static void assert_verdict(struct scene *scene, struct admission_question question,
+                           enum admission_verdict expected)
+{
+    assert_int_equal(judge(scene, &question), expected);
+}
+
+static const char *bearer(const struct scene *scene, const char *format)
+{
+    static char line[128];
+    const char *start = strchr(format, '*');
+    (void)snprintf(line, sizeof line, "%.*s%s%s", (int)(start - format), format, scene->key,
+                   start + 1);
+    return line;
+}
+
+/* ---- which key ---------------------------------------------------------------------------------------- */
+
+static void a_bearer_token_admits(void **state)
+{
+    struct scene *scene = *state;
+    assert_verdict(scene, with_bearer("192.0.2.1", bearer(scene, "Bearer *")), ADMISSION_ADMITTED);
+    assert_string_equal(scene->policy->customer_id, "cus_0000000000000000");
+    assert_true(scene->policy->is_customer);
+}
+
+static void the_scheme_has_no_case_and_the_token_may_stand_off(void **state)
+{
+    struct scene *scene = *state;
+    assert_verdict(scene, with_bearer("192.0.2.1", bearer(scene, "bEARER *")), ADMISSION_ADMITTED);
+    assert_verdict(scene, with_bearer("192.0.2.1", bearer(scene, "Bearer   *")),
+                   ADMISSION_ADMITTED);
+    assert_verdict(scene, with_bearer("192.0.2.1", bearer(scene, "Bearer\t*")), ADMISSION_ADMITTED);
+}
+
+static void an_x_api_key_admits(void **state)
+{
+    struct scene *scene = *state;
+    assert_verdict(scene, with_api_key("192.0.2.1", scene->key), ADMISSION_ADMITTED);
+}
+
+static void a_bearer_token_comes_before_x_api_key(void **state)
+{
+    struct scene *scene = *state;
+    struct admission_question question = with_bearer("192.0.2.1", "Bearer wrong");
+    question.api_key_count = 1;
+    question.api_key = text_of(scene->key);
+    assert_verdict(scene, question, ADMISSION_DENIED);
+    question = with_bearer("192.0.2.1", bearer(scene, "Bearer *"));
+    question.api_key_count = 1;
+    question.api_key = TEXT("wrong");
+    assert_verdict(scene, question, ADMISSION_ADMITTED);
+}
+
+static void an_empty_bearer_token_is_a_supplied_key(void **state)
+{
+    struct scene *scene = *state;
+    struct admission_question question = with_bearer("203.0.113.7", "Bearer");
+    assert_verdict(scene, question, ADMISSION_DENIED); /* no legacy access */
+    question = with_bearer("203.0.113.7", "Bearer   ");
+    assert_verdict(scene, question, ADMISSION_DENIED);
+    question = with_bearer("192.0.2.1", "bearer");
+    question.api_key_count = 1; /* no X-Api-Key */
+    question.api_key = text_of(scene->key);
+    assert_verdict(scene, question, ADMISSION_DENIED);
+}
+
+static void an_empty_x_api_key_is_a_supplied_key(void **state)
+{
+    struct scene *scene = *state;
+    assert_verdict(scene, with_api_key("203.0.113.7", ""), ADMISSION_DENIED);
+    assert_verdict(scene, with_api_key("203.0.113.7", "  "), ADMISSION_DENIED);
+}
+
+static void other_schemes_are_ignored(void **state)
+{
+    struct scene *scene = *state;
+    const char *others[] = {"Basic dXNlcjpwYXNz", "Bearerxyz", "Bear", "", "Digest Bearer x"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        struct admission_question question = with_bearer("203.0.113.7", others[i]);
+        assert_verdict(scene, question, ADMISSION_ADMITTED); /* by its address */
+        assert_false(scene->policy->is_customer);
+        question = with_bearer("192.0.2.1", others[i]);
+        question.api_key_count = 1;
+        question.api_key = text_of(scene->key);
+        assert_verdict(scene, question, ADMISSION_ADMITTED); /* by X-Api-Key */
+        assert_true(scene->policy->is_customer);
+    }
+}
+
+static void two_lines_of_either_field_are_an_unusable_key(void **state)
+{
+    struct scene *scene = *state;
+    struct admission_question question = with_bearer("192.0.2.1", bearer(scene, "Bearer *"));
+    question.authorization_count = 2;
+    assert_verdict(scene, question, ADMISSION_DENIED);
+    question = with_api_key("192.0.2.1", scene->key);
+    question.api_key_count = 2;
+    assert_verdict(scene, question, ADMISSION_DENIED);
+    question = with_bearer("192.0.2.1", bearer(scene, "Bearer *"));
+    question.api_key_count = 2; /* also beside a good token */
+    assert_verdict(scene, question, ADMISSION_DENIED);
+    question = with_bearer("203.0.113.7", "Basic x");
+    question.authorization_count = 2; /* and no legacy access either */
+    assert_verdict(scene, question, ADMISSION_DENIED);
+}
+
+static void a_malformed_or_unknown_key_is_denied(void **state)
+{
+    struct scene *scene = *state;
+    char unknown[KEY_SIZE];
+    char typo[KEY_SIZE];
+    char overlong[5000];
+    key_generate(unknown);
+    memcpy(typo, scene->key, sizeof typo);
+    typo[20] = typo[20] == 'x' ? 'y' : 'x';
+    memset(overlong, 'x', sizeof overlong);
+    overlong[sizeof overlong - 1] = '\0';
+    assert_verdict(scene, with_api_key("192.0.2.1", unknown), ADMISSION_DENIED);
+    assert_verdict(scene, with_api_key("192.0.2.1", typo), ADMISSION_DENIED);
+    assert_verdict(scene, with_api_key("192.0.2.1", overlong), ADMISSION_DENIED);
+    assert_verdict(scene, with_api_key("203.0.113.7", unknown), ADMISSION_DENIED);
+    assert_verdict(scene, with_bearer("192.0.2.1", bearer(scene, "Bearer * x")), ADMISSION_DENIED);
+    assert_verdict(scene, with_bearer("192.0.2.1", bearer(scene, "Bearer *,")), ADMISSION_DENIED);
+}
+
+/* ---- whose key ---------------------------------------------------------------------------------------- */
+
+static void a_key_expires(void **state)
+{
+    struct scene *scene = *state;
+    fake_begin();
+    fake.key[0].expires_ms = NOW_WALL_MS;
+    fake_commit(&fake.key[0].revision);
+    settle(scene->policies);
+    struct admission_question question = with_api_key("192.0.2.1", scene->key);
+    question.now_wall_ms = NOW_WALL_MS - 1;
+    assert_int_equal(judge_again(scene, &question), ADMISSION_ADMITTED);
+    question.now_wall_ms = NOW_WALL_MS; /* on the same connection */
+    assert_int_equal(judge_again(scene, &question), ADMISSION_DENIED);
+    assert_verdict(scene, question, ADMISSION_DENIED);
+}
+
+static void a_revoked_key_is_denied_on_a_connection_that_used_it(void **state)
+{
+    struct scene *scene = *state;
+    char second[KEY_SIZE];
+    (void)fake_add_key(0, second);
+    settle(scene->policies);
+    struct admission_question question = with_api_key("192.0.2.1", scene->key);
+    assert_int_equal(judge_again(scene, &question), ADMISSION_ADMITTED);
+    fake_begin();
+    fake.key[0].revoked_ms = 1;
+    fake_commit(&fake.key[0].revision);
+    settle(scene->policies);
+    assert_int_equal(judge_again(scene, &question), ADMISSION_DENIED);
+    assert_verdict(scene, with_api_key("192.0.2.1", second), ADMISSION_ADMITTED);
+}
+
+static void a_disabled_customer_is_denied_until_enabled_again(void **state)
+{
+    struct scene *scene = *state;
+    struct admission_question question = with_api_key("192.0.2.1", scene->key);
+    for (int enabled = 0; enabled < 2; enabled++) {
+        fake_begin();
+        fake.customer[0].enabled = enabled == 1;
+        fake_commit(&fake.customer[0].revision);
+        settle(scene->policies);
+        assert_int_equal(judge_again(scene, &question),
+                         enabled == 1 ? ADMISSION_ADMITTED : ADMISSION_DENIED);
+    }
+}
+
+static void an_unusable_customer_is_denied(void **state)
+{
+    struct scene *scene = *state;
+    fake_begin();
+    fake.customer[0].usable = false;
+    fake_commit(&fake.customer[0].revision);
+    settle(scene->policies);
+    assert_verdict(scene, with_api_key("192.0.2.1", scene->key), ADMISSION_DENIED);
+}
+
+static void what_the_customer_may_do_comes_with_the_verdict(void **state)
+{
+    struct scene *scene = *state;
+    fake_begin();
+    fake.customer[0].sports = SPORT_BIT(SPORT_TENNIS);
+    fake.customer[0].casino = false;
+    fake.customer[0].rate = (struct rate_limit){true, 7, 60};
+    fake_commit(&fake.customer[0].revision);
+    settle(scene->policies);
+    assert_verdict(scene, with_api_key("192.0.2.1", scene->key), ADMISSION_ADMITTED);
+    assert_int_equal(scene->policy->sports, SPORT_BIT(SPORT_TENNIS));
+    assert_false(scene->policy->casino);
+    assert_int_equal(scene->policy->rate.requests, 7);
+}
+
+/* ---- from where --------------------------------------------------------------------------------------- */
+
+static void an_address_outside_the_customers_blocks_is_denied(void **state)
+{
+    struct scene *scene = *state;
+    assert_verdict(scene, with_api_key("192.0.3.1", scene->key), ADMISSION_DENIED);
+    assert_verdict(scene, with_api_key("::1", scene->key), ADMISSION_DENIED);
+}
+
+static void a_legacy_address_does_not_help_a_key(void **state)
+{
+    struct scene *scene = *state;
+    assert_verdict(scene, with_api_key("203.0.113.7", scene->key), ADMISSION_DENIED);
+}
+
+static void an_empty_list_of_blocks_denies(void **state)
+{
+    struct scene *scene = *state;
+    char key[KEY_SIZE];
+    (void)fake_add_key(fake_add_customer(""), key);
+    settle(scene->policies);
+    assert_verdict(scene, with_api_key("192.0.2.1", key), ADMISSION_DENIED);
+}
+
+static void v6_blocks_and_several_blocks_work(void **state)
+{
+    struct scene *scene = *state;
+    char key[KEY_SIZE];
+    (void)fake_add_key(fake_add_customer("198.51.100.4,2001:db8::/32"), key);
+    settle(scene->policies);
+    assert_verdict(scene, with_api_key("198.51.100.4", key), ADMISSION_ADMITTED);
+    assert_verdict(scene, with_api_key("198.51.100.5", key), ADMISSION_DENIED);
+    assert_verdict(scene, with_api_key("2001:db8:1::5", key), ADMISSION_ADMITTED);
+    assert_verdict(scene, with_api_key("2001:db9::5", key), ADMISSION_DENIED);
+}
+
+static void a_connection_that_moves_to_another_address_is_judged_anew(void **state)
+{
+    struct scene *scene = *state;
+    struct text forwarded = TEXT("192.0.2.9");
+    struct admission_question question = with_api_key("10.0.0.1", scene->key);
+    question.forwarded = &forwarded;
+    question.forwarded_count = 1;
+    assert_int_equal(judge_again(scene, &question), ADMISSION_ADMITTED);
+    char client[ADDRESS_TEXT_SIZE];
+    address_format(&scene->client, client);
+    assert_string_equal(client, "192.0.2.9");
+    forwarded = TEXT("198.51.100.1");
+    assert_int_equal(judge_again(scene, &question), ADMISSION_DENIED);
+    forwarded = TEXT("192.0.2.10");
+    assert_int_equal(judge_again(scene, &question), ADMISSION_ADMITTED);
+}
+
+static void a_connection_that_changes_its_key_is_judged_anew(void **state)
+{
+    struct scene *scene = *state;
+    char key[KEY_SIZE];
+    (void)fake_add_key(fake_add_customer("192.0.2.0/24"), key);
+    settle(scene->policies);
+    struct admission_question question = with_api_key("192.0.2.1", scene->key);
+    assert_int_equal(judge_again(scene, &question), ADMISSION_ADMITTED);
+    question = with_api_key("192.0.2.1", key);
+    assert_int_equal(judge_again(scene, &question), ADMISSION_ADMITTED);
+    assert_string_equal(scene->policy->customer_id, "cus_0000000000000001");
+    question = from("192.0.2.1");
+    assert_int_equal(judge_again(scene, &question), ADMISSION_DENIED);
+}
+
+static void an_unknown_address_matches_nothing(void **state)
+{
+    struct scene *scene = *state;
+    char key[KEY_SIZE];
+    struct text forwarded = TEXT("unknown");
+    (void)fake_add_key(fake_add_customer("::/0,10.0.0.1"), key);
+    settle(scene->policies);
+    struct admission_question question = with_api_key("10.0.0.1", key);
+    assert_verdict(scene, question, ADMISSION_ADMITTED);
+    question.forwarded = &forwarded;
+    question.forwarded_count = 1;
+    assert_verdict(scene, question, ADMISSION_DENIED);
+}
+
+static void trusted_proxies_can_change(void **state)
+{
+    struct scene *scene = *state;
+    struct text forwarded = TEXT("192.0.2.9");
+    struct admission_question question = with_api_key("10.0.0.1", scene->key);
+    question.forwarded = &forwarded;
+    question.forwarded_count = 1;
+    assert_int_equal(judge_again(scene, &question), ADMISSION_ADMITTED);
+    admission_set_trusted_proxies(scene->admission, NULL, 0);
+    assert_int_equal(judge_again(scene, &question), ADMISSION_DENIED);
+}
+
+/* ---- without a key ------------------------------------------------------------------------------------ */
+
+static void a_legacy_address_admits_exactly_itself(void **state)
+{
+    struct scene *scene = *state;
+    assert_verdict(scene, from("203.0.113.7"), ADMISSION_ADMITTED);
+    assert_false(scene->policy->is_customer);
+    assert_verdict(scene, from("203.0.113.8"), ADMISSION_DENIED);
+    assert_verdict(scene, from("192.0.2.1"), ADMISSION_DENIED); /* a customer's block is no help */
+}
+
+static void a_disabled_unusable_or_removed_legacy_address_is_denied(void **state)
+{
+    struct scene *scene = *state;
+    bool *switches[] = {&fake.address[0].enabled, &fake.address[0].usable,
+                        &fake.address[0].removed};
+    for (size_t i = 0; i < 3; i++) {
+        for (int times = 0; times < 2; times++) {
+            fake_begin();
+            *switches[i] = !*switches[i];
+            fake_commit(&fake.address[0].revision);
+            settle(scene->policies);
+            assert_verdict(scene, from("203.0.113.7"),
+                           times == 0 ? ADMISSION_DENIED : ADMISSION_ADMITTED);
+        }
+    }
+}
+
+/* ---- the table's age ---------------------------------------------------------------------------------- */
+
+static void a_table_that_is_not_confirmed_for_a_second_decides_nothing(void **state)
+{
+    struct scene *scene = *state;
+    fake_set(&fake.query_status, STATUS_TIMEOUT);
+    struct policies_facts facts;
+    do
+        policies_facts(scene->policies, &facts);
+    while (facts.errors == 0);
+    struct admission_question question = with_api_key("192.0.2.1", scene->key);
+    assert_int_equal(judge_again(scene, &question), ADMISSION_ADMITTED);
+    question.now_mono_ms = clock_monotonic_ms() + 1001;
+    assert_int_equal(judge_again(scene, &question), ADMISSION_UNAVAILABLE);
+    assert_verdict(scene, question, ADMISSION_UNAVAILABLE);
+    question.api_key = TEXT(""); /* not even that there is no key */
+    assert_verdict(scene, question, ADMISSION_UNAVAILABLE);
+}
+
+static void without_any_table_nothing_is_decided(void **state)
+{
+    (void)state;
+    fake_reset();
+    fake_set(&fake.open_status, STATUS_UNAVAILABLE);
+    const struct policies_options options = {.store = {.uri = "fake:"}, .refresh_ms = 2};
+    struct scene scene = {.policies = policies_create(&options)};
+    scene.admission = admission_create(scene.policies, NULL, 0);
+    assert_false(policies_wait_ready(scene.policies, 20));
+    assert_verdict(&scene, from("203.0.113.7"), ADMISSION_UNAVAILABLE);
+    admission_destroy(&scene.admission);
+    policies_destroy(&scene.policies);
+}
+
+/* ---- budgets ------------------------------------------------------------------------------------------ */
+
+static void all_keys_and_addresses_of_a_customer_share_one_budget(void **state)
+{
+    struct scene *scene = *state;
+    char second[KEY_SIZE];
+    (void)fake_add_key(0, second);
+    settle(scene->policies);
+    assert_verdict(scene, with_api_key("192.0.2.1", scene->key), ADMISSION_ADMITTED);
+    struct rate_budget *budget = scene->policy->budget;
+    assert_verdict(scene, with_api_key("192.0.2.2", second), ADMISSION_ADMITTED);
+    assert_ptr_equal(scene->policy->budget, budget);
+    assert_verdict(scene, from("203.0.113.7"), ADMISSION_ADMITTED);
+    assert_ptr_not_equal(scene->policy->budget, budget);
+}
+
+static void a_refresh_gives_nobody_his_requests_back(void **state)
+{
+    struct scene *scene = *state;
+    struct rate_verdict verdict;
+    for (uint32_t i = 1; i <= 3; i++) {
+        fake_begin();
+        fake.customer[0].rate = (struct rate_limit){true, 10 + i, 60};
+        fake_commit(&fake.customer[0].revision);
+        settle(scene->policies);
+        assert_verdict(scene, with_api_key("192.0.2.1", scene->key), ADMISSION_ADMITTED);
+        rate_limit_take(scene->policy, NOW_WALL_MS, &verdict);
+        assert_int_equal(verdict.remaining, 10 + i - i);
+    }
+}
+
+#define SCENE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCENE_TEST(a_bearer_token_admits),
+        SCENE_TEST(the_scheme_has_no_case_and_the_token_may_stand_off),
+        SCENE_TEST(an_x_api_key_admits),
+        SCENE_TEST(a_bearer_token_comes_before_x_api_key),
+        SCENE_TEST(an_empty_bearer_token_is_a_supplied_key),
+        SCENE_TEST(an_empty_x_api_key_is_a_supplied_key),
+        SCENE_TEST(other_schemes_are_ignored),
+        SCENE_TEST(two_lines_of_either_field_are_an_unusable_key),
+        SCENE_TEST(a_malformed_or_unknown_key_is_denied),
+        SCENE_TEST(a_key_expires),
+        SCENE_TEST(a_revoked_key_is_denied_on_a_connection_that_used_it),
+        SCENE_TEST(a_disabled_customer_is_denied_until_enabled_again),
+        SCENE_TEST(an_unusable_customer_is_denied),
+        SCENE_TEST(what_the_customer_may_do_comes_with_the_verdict),
+        SCENE_TEST(an_address_outside_the_customers_blocks_is_denied),
+        SCENE_TEST(a_legacy_address_does_not_help_a_key),
+        SCENE_TEST(an_empty_list_of_blocks_denies),
+        SCENE_TEST(v6_blocks_and_several_blocks_work),
+        SCENE_TEST(a_connection_that_moves_to_another_address_is_judged_anew),
+        SCENE_TEST(a_connection_that_changes_its_key_is_judged_anew),
+        SCENE_TEST(an_unknown_address_matches_nothing),
+        SCENE_TEST(trusted_proxies_can_change),
+        SCENE_TEST(a_legacy_address_admits_exactly_itself),
+        SCENE_TEST(a_disabled_unusable_or_removed_legacy_address_is_denied),
+        SCENE_TEST(a_table_that_is_not_confirmed_for_a_second_decides_nothing),
+        cmocka_unit_test(without_any_table_nothing_is_decided),
+        SCENE_TEST(all_keys_and_addresses_of_a_customer_share_one_budget),
+        SCENE_TEST(a_refresh_gives_nobody_his_requests_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

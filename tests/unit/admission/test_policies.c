@@ -1,0 +1,308 @@
+/* admission/policies: the threads that keep the table fresh and write uses back, against a store that
+ * has troubles. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "admission/admission.h"
+#include "fake_platform.h"
+
+#define PATIENCE_MS 20000U
+
+static int set_up(void **state)
+{
+    (void)state;
+    fake_reset();
+    return 0;
+}
+
+/* Whatever happened, every handle that was opened has been closed. */
+static int tear_down(void **state)
+{
+    (void)state;
+    return fake.opened == fake.closed ? 0 : -1;
+}
+
+static struct policies *start(void)
+{
+    const struct policies_options options = {.store = {.uri = "fake:"}, .refresh_ms = 2};
+    return policies_create(&options);
+}
+
+static void settle(struct policies *policies)
+{
+    assert_true(fake_settle(policies, PATIENCE_MS));
+}
+
+/* Waits until one more look at the store has failed. */
+static void wait_for_error(struct policies *policies)
+{
+    struct policies_facts facts;
+    policies_facts(policies, &facts);
+    uint64_t before = facts.errors;
+    uint64_t began_ms = clock_monotonic_ms();
+    while (facts.errors == before) {
+        struct timespec moment = {.tv_nsec = 1000000};
+        (void)nanosleep(&moment, NULL);
+        policies_facts(policies, &facts);
+        assert_true(clock_monotonic_ms() - began_ms < PATIENCE_MS);
+    }
+}
+
+static enum admission_verdict ask(struct admission *admission, const char *peer, const char *key)
+{
+    const struct policy *policy;
+    struct address client;
+    struct admission_question question = {.api_key_count = 1,
+                                          .api_key = text_of(key),
+                                          .now_mono_ms = 0, /* no table is too old */
+                                          .now_wall_ms = clock_wall_ms()};
+    assert_int_equal(address_parse(text_of(peer), &question.peer), STATUS_OK);
+    return admission_judge(admission, NULL, &question, &policy, &client);
+}
+
+static void everything_is_read_once_and_then_only_what_changed(void **state)
+{
+    (void)state;
+    char key[KEY_SIZE];
+    struct policies_facts facts;
+    (void)fake_add_key(fake_add_customer("192.0.2.0/24"), key);
+    struct policies *policies = start();
+    assert_true(policies_wait_ready(policies, PATIENCE_MS));
+    (void)fake_add_customer("192.0.2.0/24");
+    settle(policies);
+    (void)fake_add_legacy("192.0.2.1");
+    settle(policies);
+    policies_facts(policies, &facts);
+    assert_int_equal(facts.customers, 2);
+    assert_int_equal(facts.keys, 1);
+    assert_int_equal(facts.addresses, 1);
+    assert_true(facts.bytes > 0);
+    policies_destroy(&policies);
+    assert_int_equal(fake.asked_all, 1);
+}
+
+static void the_age_tells_when_the_table_was_confirmed(void **state)
+{
+    (void)state;
+    struct policies_facts facts;
+    fake_set(&fake.open_status, STATUS_UNAVAILABLE);
+    struct policies *policies = start();
+    wait_for_error(policies);
+    policies_facts(policies, &facts);
+    assert_int_equal(facts.age_ms, -1);
+    fake_set(&fake.open_status, STATUS_OK);
+    assert_true(policies_wait_ready(policies, PATIENCE_MS));
+    policies_facts(policies, &facts);
+    assert_true(facts.age_ms >= 0);
+    policies_destroy(&policies);
+}
+
+static void a_store_that_cannot_be_opened_is_tried_until_it_can(void **state)
+{
+    (void)state;
+    fake_set(&fake.open_status, STATUS_UNAVAILABLE);
+    struct policies *policies = start();
+    for (int i = 0; i < 3; i++)
+        wait_for_error(policies);
+    assert_false(policies_wait_ready(policies, 1));
+    fake_set(&fake.open_status, STATUS_OK);
+    assert_true(policies_wait_ready(policies, PATIENCE_MS));
+    policies_destroy(&policies);
+}
+
+static void after_trouble_the_store_is_opened_and_read_anew(void **state)
+{
+    (void)state;
+    struct policies_facts facts;
+    (void)fake_add_legacy("192.0.2.1");
+    (void)fake_add_legacy("192.0.2.2");
+    struct policies *policies = start();
+    assert_true(policies_wait_ready(policies, PATIENCE_MS));
+    fake_set(&fake.query_status, STATUS_UNAVAILABLE);
+    wait_for_error(policies);
+    fake_begin();
+    fake.legacy = 1; /* another database, with a later revision, stands there now */
+    fake.revision += 10;
+    fake.query_status = STATUS_OK;
+    fake_end();
+    settle(policies);
+    policies_facts(policies, &facts);
+    assert_int_equal(facts.addresses, 1);
+    policies_destroy(&policies);
+    assert_true(fake.opened >= 2);
+}
+
+static void a_store_that_is_only_slow_is_not_opened_again(void **state)
+{
+    (void)state;
+    struct policies *policies = start();
+    assert_true(policies_wait_ready(policies, PATIENCE_MS));
+    fake_set(&fake.query_status, STATUS_TIMEOUT);
+    wait_for_error(policies);
+    fake_set(&fake.query_status, STATUS_OK);
+    (void)fake_add_legacy("192.0.2.1");
+    settle(policies);
+    policies_destroy(&policies);
+    assert_int_equal(fake.opened, 1);
+}
+
+static void an_older_copy_of_the_store_is_read_from_the_start(void **state)
+{
+    (void)state;
+    struct policies_facts facts;
+    (void)fake_add_legacy("192.0.2.1");
+    (void)fake_add_legacy("192.0.2.2");
+    struct policies *policies = start();
+    assert_true(policies_wait_ready(policies, PATIENCE_MS));
+    fake_begin();
+    fake.legacy = 1;
+    fake.revision = 1;
+    fake_end();
+    settle(policies);
+    policies_facts(policies, &facts);
+    assert_int_equal(facts.addresses, 1);
+    policies_destroy(&policies);
+}
+
+static void a_reading_that_breaks_off_is_not_published(void **state)
+{
+    (void)state;
+    char key[KEY_SIZE];
+    (void)fake_add_key(fake_add_customer("192.0.2.0/24"), key);
+    struct policies *policies = start();
+    struct admission *admission = admission_create(policies, NULL, 0);
+    assert_true(policies_wait_ready(policies, PATIENCE_MS));
+    fake_begin();
+    fake.customer[0].enabled = false;
+    fake.changes_status = STATUS_TIMEOUT;
+    fake_commit(&fake.customer[0].revision);
+    wait_for_error(policies);
+    struct policies_facts facts;
+    policies_facts(policies, &facts);
+    assert_int_equal(facts.revision, 2);
+    assert_int_equal(ask(admission, "192.0.2.1", key), ADMISSION_ADMITTED);
+    fake_set(&fake.changes_status, STATUS_OK);
+    settle(policies);
+    assert_int_equal(ask(admission, "192.0.2.1", key), ADMISSION_DENIED);
+    admission_destroy(&admission);
+    policies_destroy(&policies);
+}
+
+static void uses_are_written_at_the_end_once_a_key(void **state)
+{
+    (void)state;
+    char used[KEY_SIZE];
+    char unused[KEY_SIZE];
+    size_t customer = fake_add_customer("192.0.2.0/24");
+    size_t number = fake_add_key(customer, used);
+    (void)fake_add_key(customer, unused);
+    struct policies *policies = start();
+    struct admission *admission = admission_create(policies, NULL, 0);
+    assert_true(policies_wait_ready(policies, PATIENCE_MS));
+    int64_t began_ms = clock_wall_ms();
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(ask(admission, "192.0.2.1", used), ADMISSION_ADMITTED);
+    assert_int_equal(ask(admission, "198.51.100.1", unused), ADMISSION_DENIED); /* is no use */
+    admission_destroy(&admission);
+    policies_destroy(&policies);
+    assert_int_equal(fake.touched, 1);
+    assert_memory_equal(fake.last_touch.digest, fake.key[number].digest, KEY_DIGEST_SIZE);
+    assert_true(fake.last_touch.used_ms >= began_ms);
+}
+
+static void without_uses_the_store_is_not_opened_to_write_them(void **state)
+{
+    (void)state;
+    struct policies *policies = start();
+    assert_true(policies_wait_ready(policies, PATIENCE_MS));
+    policies_destroy(&policies);
+    assert_int_equal(fake.opened, 1);
+}
+
+static void uses_that_cannot_be_written_do_not_stop_the_end(void **state)
+{
+    (void)state;
+    char key[KEY_SIZE];
+    (void)fake_add_key(fake_add_customer("192.0.2.0/24"), key);
+    struct policies *policies = start();
+    struct admission *admission = admission_create(policies, NULL, 0);
+    assert_true(policies_wait_ready(policies, PATIENCE_MS));
+    assert_int_equal(ask(admission, "192.0.2.1", key), ADMISSION_ADMITTED);
+    admission_destroy(&admission);
+    fake_set(&fake.query_status, STATUS_UNAVAILABLE);
+    policies_destroy(&policies);
+    assert_int_equal(fake.touched, 0);
+}
+
+struct caller {
+    pthread_t thread;
+    struct policies *policies;
+    const char *key;
+    bool saw_denied;
+};
+
+/* Calls until the key is denied, which happens when its customer is disabled at the end. */
+static void *call(void *argument)
+{
+    struct caller *caller = argument;
+    struct admission *admission = admission_create(caller->policies, NULL, 0);
+    uint64_t began_ms = clock_monotonic_ms();
+    while (!caller->saw_denied && clock_monotonic_ms() - began_ms < PATIENCE_MS)
+        caller->saw_denied = ask(admission, "192.0.2.1", caller->key) == ADMISSION_DENIED;
+    admission_destroy(&admission);
+    return NULL;
+}
+
+static void threads_judge_while_the_table_changes(void **state)
+{
+    (void)state;
+    char key[KEY_SIZE];
+    struct caller callers[3];
+    size_t customer = fake_add_customer("192.0.2.0/24");
+    (void)fake_add_key(customer, key);
+    struct policies *policies = start();
+    assert_true(policies_wait_ready(policies, PATIENCE_MS));
+    for (size_t i = 0; i < 3; i++) {
+        callers[i] = (struct caller){.policies = policies, .key = key};
+        assert_int_equal(pthread_create(&callers[i].thread, NULL, call, &callers[i]), 0);
+    }
+    for (uint32_t i = 0; i < 50; i++) {
+        fake_begin();
+        fake.customer[customer].rate = (struct rate_limit){true, i + 1, 60};
+        fake_commit(&fake.customer[customer].revision);
+        settle(policies);
+    }
+    fake_begin();
+    fake.customer[customer].enabled = false;
+    fake_commit(&fake.customer[customer].revision);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(pthread_join(callers[i].thread, NULL), 0);
+        assert_true(callers[i].saw_denied);
+    }
+    policies_destroy(&policies);
+}
+
+#define POLICIES_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        POLICIES_TEST(everything_is_read_once_and_then_only_what_changed),
+        POLICIES_TEST(the_age_tells_when_the_table_was_confirmed),
+        POLICIES_TEST(a_store_that_cannot_be_opened_is_tried_until_it_can),
+        POLICIES_TEST(after_trouble_the_store_is_opened_and_read_anew),
+        POLICIES_TEST(a_store_that_is_only_slow_is_not_opened_again),
+        POLICIES_TEST(an_older_copy_of_the_store_is_read_from_the_start),
+        POLICIES_TEST(a_reading_that_breaks_off_is_not_published),
+        POLICIES_TEST(uses_are_written_at_the_end_once_a_key),
+        POLICIES_TEST(without_uses_the_store_is_not_opened_to_write_them),
+        POLICIES_TEST(uses_that_cannot_be_written_do_not_stop_the_end),
+        POLICIES_TEST(threads_judge_while_the_table_changes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
