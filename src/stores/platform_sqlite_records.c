@@ -51,15 +51,17 @@ static struct text read_text(sqlite3_stmt *row, int column)
     return (struct text){at, at == NULL ? 0 : (size_t)sqlite3_column_bytes(row, column)};
 }
 
-/* Copies a text with its NUL; what does not fit is cut off and false. */
+/* Copies a text with its NUL. One that does not fit or could not be shown is "" and false. */
 static bool read_string(sqlite3_stmt *row, int column, char *out, size_t room)
 {
     struct text text = read_text(row, column);
-    size_t size = text.size < room ? text.size : room - 1;
-    if (size > 0)
-        memcpy(out, text.at, size);
-    out[size] = '\0';
-    return text.at != NULL && text.size < room && strlen(out) == text.size;
+    bool sound = text.at != NULL && text.size < room && text_is_plain(text);
+    out[0] = '\0';
+    if (sound && text.size > 0) {
+        memcpy(out, text.at, text.size);
+        out[text.size] = '\0';
+    }
+    return sound;
 }
 
 static bool read_flag(sqlite3_stmt *row, int column, bool *flag)
