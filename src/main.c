@@ -2,6 +2,10 @@
 #include "operator/commands.h"
 
 static const struct command_group groups[] = {
+    {"", "", migrate_commands},
+    {"customer", "who may call, from where, how often", customer_commands},
+    {"key", "the API keys of customers", key_commands},
+    {"ip", "addresses that are admitted to sports without a key", ip_commands},
     {NULL, NULL, NULL},
 };
 

@@ -80,5 +80,6 @@ struct table;
 struct table *table_create(const char *const *headers); /* NULL-terminated */
 void table_cell(struct table *table, const char *format, ...) PRINTF_LIKE(2, 3); /* left to right */
 void table_print(struct table **table, FILE *out);                               /* and destroys */
+void table_destroy(struct table **table); /* unprinted; a NULL table is fine */
 
 #endif

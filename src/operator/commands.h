@@ -8,4 +8,9 @@
  * is NULL. main.c puts them into groups; several lists may stand in one group.
  */
 
+extern const struct command customer_commands[]; /* commands_customer.c */
+extern const struct command ip_commands[];       /* commands_ip.c */
+extern const struct command key_commands[];      /* commands_key.c */
+extern const struct command migrate_commands[];  /* commands_migrate.c; in the group "" */
+
 #endif

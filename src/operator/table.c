@@ -81,7 +81,13 @@ void table_print(struct table **table_at, FILE *out)
         (void)fprintf(out, "%*s%s", (int)pad, "", last ? "\n" : "");
     }
     memory_free(widths);
-    buffer_free(&table->cells);
-    memory_free(table);
-    *table_at = NULL;
+    table_destroy(table_at);
+}
+
+void table_destroy(struct table **table)
+{
+    if (*table != NULL)
+        buffer_free(&(*table)->cells);
+    memory_free(*table);
+    *table = NULL;
 }

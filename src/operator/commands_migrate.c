@@ -1,0 +1,53 @@
+/* croupier migrate. */
+#include "operator/commands.h"
+#include "operator/commands_platform.h"
+
+static int run_migrate(const struct command_line *line)
+{
+    struct platform_store *store = NULL;
+    struct error error = {0};
+    uint32_t before = 0;
+    uint32_t after = 0;
+    if (!command_open_platform(line, true, &store))
+        return EXIT_REFUSED;
+    enum status status = platform_store_migrate(store, &before, &after, &error);
+    platform_store_close(&store);
+    if (status != STATUS_OK)
+        return command_refuse(line, "%s", error.text);
+    if (command_json(line)) {
+        yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+        yyjson_mut_val *object = yyjson_mut_obj(doc);
+        yyjson_mut_doc_set_root(doc, object);
+        (void)yyjson_mut_obj_add_uint(doc, object, "before", before);
+        (void)yyjson_mut_obj_add_uint(doc, object, "after", after);
+        command_print_json(&doc);
+    } else if (before == 0) {
+        (void)printf("The platform store is made, at schema %u.\n", after);
+    } else if (before == after) {
+        (void)printf("The platform store is at schema %u; there was nothing to do.\n", after);
+    } else {
+        (void)printf("The platform store is upgraded from schema %u to %u.\n", before, after);
+    }
+    return EXIT_DONE;
+}
+
+const struct command migrate_commands[] = {
+    {.name = "migrate",
+     .arguments = "",
+     .summary = "create or upgrade the platform store",
+     .details =
+         "Makes the platform store that [platform] store names, or brings its schema up to this\n"
+         "program's, one step after the other, each in a transaction of its own. It is safe to\n"
+         "repeat, to run on several machines at once, and while a server runs.\n"
+         "\n"
+         "The directory must be there and writable for the user that croupier runs as; run this "
+         "as\n"
+         "that user. The file is made with mode 0640 or tighter. A store whose schema is newer\n"
+         "than this program's is left alone. --json prints the schema's number before and after.",
+     .examples = "croupier migrate\n"
+                 "croupier migrate -c /etc/croupier/croupier.conf\n"
+                 "sudo -u croupier croupier migrate\n"
+                 "CROUPIER_PLATFORM_STORE=sqlite:./platform.db croupier migrate --json",
+     .run = run_migrate},
+    {0},
+};

@@ -1,0 +1,37 @@
+#ifndef CROUPIER_OPERATOR_COMMANDS_PLATFORM_H
+#define CROUPIER_OPERATOR_COMMANDS_PLATFORM_H
+
+#include <yyjson.h>
+
+#include "base/clock.h"
+#include "operator/command.h"
+#include "operator/policy_text.h"
+#include "stores/platform_store.h"
+
+/*
+ * What the commands on the platform store share: opening it, and printing. Only commands_*.c include
+ * this.
+ */
+
+/* Opens the store that the configuration names; prints the refusal and returns false. With `create`
+ * the database is made when it is not there. */
+MUST_CHECK bool command_open_platform(const struct command_line *line, bool create,
+                                      struct platform_store **store);
+
+/* Prints a document on stdout and frees it. */
+void command_print_json(yyjson_mut_doc **doc);
+
+/* How to call the program in a hint that works as printed: "croupier", or "croupier -c FILE". */
+#define PROGRAM_TEXT_SIZE 256
+void command_program(const struct command_line *line, char out[PROGRAM_TEXT_SIZE]);
+
+/* SETTING_ON for --NAME, SETTING_OFF for --no-NAME; false (and printed) when both are given. */
+MUST_CHECK bool command_switch(const struct command_line *line, const char *on, const char *off,
+                               enum setting_switch *setting);
+
+/* Cells for people: dates to the minute, in UTC; "-" for never. */
+void table_time(struct table *table, int64_t time_ms);
+void table_sports(struct table *table, sport_set sports);
+void table_rate(struct table *table, const struct rate_limit *rate);
+
+#endif
