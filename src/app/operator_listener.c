@@ -1,0 +1,133 @@
+/* One HTTP server on the main thread's loop, with one route; see operator_listener.h. */
+#include "app/operator_listener.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/address.h"
+#include "base/memory.h"
+#include "http/http.h"
+
+/* A scraper or two, a person with curl: few and quick. */
+#define CONNECTIONS 64
+#define HEADER_SECONDS 10
+#define BODY_SECONDS 10
+#define WRITE_SECONDS 10
+#define IDLE_SECONDS 120 /* longer than a scrape interval of a minute */
+
+struct operator_listener {
+    struct operator_listener_options options;
+    struct http_server *server;
+    uint16_t port;
+    void (*drained)(void *context);
+    void *drained_context;
+};
+
+static void reply_metrics(struct operator_listener *listener, struct http_request *request)
+{
+    struct metrics_gauges gauges = {0};
+    listener->options.collect(listener->options.context, &gauges);
+    struct buffer body = {0};
+    metrics_write(listener->options.metrics, &gauges, &body);
+    http_reply_text(request, 200, "text/plain; version=0.0.4; charset=utf-8", buffer_text(&body));
+    buffer_free(&body);
+}
+
+static void handle(void *context, struct http_request *request)
+{
+    if (!text_equals(request->path, TEXT("/metrics"))) {
+        http_reply_error(request, HTTP_ERROR_NOT_FOUND);
+        return;
+    }
+    if (request->method != HTTP_GET && request->method != HTTP_HEAD) {
+        http_request_add_field(request, TEXT("Allow"), TEXT("GET, HEAD"));
+        http_reply_error(request, HTTP_ERROR_METHOD_NOT_ALLOWED);
+        return;
+    }
+    reply_metrics(context, request);
+}
+
+static bool is_private(const char *host)
+{
+    /* Loopback, and the networks that no one outside can reach by themselves (RFC 1918, RFC 4193). */
+    static const char *const blocks[] = {"127.0.0.0/8",   "::1/128",        "10.0.0.0/8",
+                                         "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"};
+    struct address address;
+    CHECK(address_parse(text_of(host), &address) == STATUS_OK);
+    for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++) {
+        struct cidr block;
+        CHECK(cidr_parse(text_of(blocks[i]), &block, NULL) == STATUS_OK);
+        if (cidr_contains(&block, &address))
+            return true;
+    }
+    return false;
+}
+
+enum status operator_listener_create(struct operator_listener **listener_at,
+                                     const struct operator_listener_options *options,
+                                     struct error *error)
+{
+    int descriptor;
+    uint16_t port;
+    enum status status =
+        http_listen(options->listen.host, options->listen.port, false, &descriptor, &port, error);
+    if (status != STATUS_OK)
+        return status;
+    struct operator_listener *listener = memory_alloc_zeroed(1, sizeof *listener);
+    listener->options = *options;
+    listener->port = port;
+    if (!is_private(options->listen.host))
+        log_event(
+            options->log, LOG_WARNING,
+            "the operator listener is not on a private address: anybody who can reach it sees "
+            "the metrics",
+            LOG_STRING("listen", options->listen.text));
+    listener->server = http_server_create(
+        &(struct http_server_options){
+            .loop = options->loop,
+            .connection_limit = CONNECTIONS,
+            .header_seconds = HEADER_SECONDS,
+            .body_seconds = BODY_SECONDS,
+            .write_seconds = WRITE_SECONDS,
+            .idle_seconds = IDLE_SECONDS,
+            .handle = handle,
+            .context = listener,
+            .log = options->log,
+        },
+        descriptor);
+    *listener_at = listener;
+    return STATUS_OK;
+}
+
+uint16_t operator_listener_port(const struct operator_listener *listener)
+{
+    return listener->port;
+}
+
+static void on_drained(void *context)
+{
+    struct operator_listener *listener = context;
+    listener->drained(listener->drained_context);
+}
+
+void operator_listener_drain(struct operator_listener *listener, void (*drained)(void *context),
+                             void *context)
+{
+    listener->drained = drained;
+    listener->drained_context = context;
+    http_server_drain(listener->server, on_drained);
+}
+
+void operator_listener_abort(struct operator_listener *listener)
+{
+    http_server_abort(listener->server);
+}
+
+void operator_listener_destroy(struct operator_listener **listener)
+{
+    if (*listener == NULL)
+        return;
+    http_server_destroy(&(*listener)->server);
+    memory_free(*listener);
+    *listener = NULL;
+}

@@ -1,0 +1,44 @@
+#ifndef CROUPIER_APP_OPERATOR_LISTENER_H
+#define CROUPIER_APP_OPERATOR_LISTENER_H
+
+#include <uv.h>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "config/config.h"
+#include "metrics/metrics.h"
+
+/*
+ * The operator's listener: GET /metrics, in Prometheus' text format, and nothing else. It knows no keys,
+ * so it belongs on loopback or a private network; any other address is allowed and warned about.
+ *
+ * Everything runs on the loop's thread.
+ */
+struct operator_listener;
+
+struct operator_listener_options {
+    uv_loop_t *loop;
+    struct listen_address listen;  /* port 0: any free one */
+    const struct metrics *metrics; /* borrowed */
+    /* Fills in the gauges of one scrape; they are zeros at first. */
+    void (*collect)(void *context, struct metrics_gauges *gauges);
+    void *context;
+    struct log *log; /* borrowed; may be NULL */
+};
+
+MUST_CHECK enum status operator_listener_create(struct operator_listener **listener,
+                                                const struct operator_listener_options *options,
+                                                struct error *error);
+
+/* The port that it has. */
+uint16_t operator_listener_port(const struct operator_listener *listener);
+
+/* As http_server_drain and http_server_abort. */
+void operator_listener_drain(struct operator_listener *listener, void (*drained)(void *context),
+                             void *context);
+void operator_listener_abort(struct operator_listener *listener);
+
+/* Only when drained. */
+void operator_listener_destroy(struct operator_listener **listener);
+
+#endif
