@@ -1,0 +1,729 @@
+/*
+ * What every engine of the odds store has to do, written against odds_store.h alone.
+ *
+ *     odds_contract ENGINE          one run of the suite; meson runs it once an engine
+ *     odds_contract --publish URI SPORT EVENT BYTES      the other process of some tests
+ *
+ * An engine is one row of `factories`: how to make a fresh, empty store and its URI, and what it
+ * does not promise.
+ */
+#include <errno.h>
+#include <ftw.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "stores/odds_store.h"
+
+extern char **environ;
+
+/* ---- engines ---------------------------------------------------------------------------------- */
+
+struct fixture {
+    char directory[64];
+    char uri[128];
+    struct odds_store *store;
+};
+
+struct factory {
+    const char *name;
+    void (*make)(struct fixture *fixture);
+    void (*remove)(struct fixture *fixture);
+    bool atomic_batches; /* a batch is published as a whole */
+};
+
+static void embedded_make(struct fixture *fixture)
+{
+    (void)snprintf(fixture->directory, sizeof fixture->directory, "/tmp/croupier-odds-XXXXXX");
+    assert_non_null(mkdtemp(fixture->directory));
+    (void)snprintf(fixture->uri, sizeof fixture->uri, "embedded:%s/store", fixture->directory);
+}
+
+static int remove_entry(const char *path, const struct stat *stat, int type, struct FTW *walk)
+{
+    (void)stat;
+    (void)type;
+    (void)walk;
+    return remove(path);
+}
+
+static void embedded_remove(struct fixture *fixture)
+{
+    (void)nftw(fixture->directory, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static const struct factory factories[] = {
+    {"embedded", embedded_make, embedded_remove, true},
+};
+static const struct factory *engine;
+
+/* ---- helpers ---------------------------------------------------------------------------------- */
+
+static struct odds_store *open_store(const char *uri, bool create)
+{
+    struct odds_store_options options = {.uri = uri, .timeout_ms = 2000, .create = create};
+    struct odds_store *store = NULL;
+    struct error error = {{0}};
+    if (odds_store_open(&store, &options, &error) != STATUS_OK)
+        fail_msg("%s", error.text);
+    return store;
+}
+
+static int set_up(void **state)
+{
+    struct fixture *fixture = memory_alloc_zeroed(1, sizeof *fixture);
+    engine->make(fixture);
+    fixture->store = open_store(fixture->uri, true);
+    *state = fixture;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+    odds_store_close(&fixture->store);
+    engine->remove(fixture);
+    memory_free(fixture);
+    return 0;
+}
+
+static struct event_id event_of(const char *digits)
+{
+    struct event_id event;
+    assert_int_equal(event_id_parse(text_of(digits), &event), STATUS_OK);
+    return event;
+}
+
+static struct odds_change catalog_change(enum sport sport, const char *bytes)
+{
+    return (struct odds_change){.kind = ODDS_CATALOG,
+                                .sport = sport,
+                                .bytes = bytes,
+                                .size = bytes != NULL ? strlen(bytes) : 0};
+}
+
+static struct odds_change odds_change(enum sport sport, const char *event, const char *bytes)
+{
+    return (struct odds_change){.kind = ODDS_MARKETS,
+                                .sport = sport,
+                                .event = event_of(event),
+                                .bytes = bytes,
+                                .size = bytes != NULL ? strlen(bytes) : 0};
+}
+
+static void publish(struct odds_store *store, const struct odds_change *changes, size_t count)
+{
+    struct error error = {{0}};
+    if (odds_store_publish(store, changes, count, &error) != STATUS_OK)
+        fail_msg("%s", error.text);
+}
+
+static void publish_one(struct odds_store *store, struct odds_change change)
+{
+    publish(store, &change, 1);
+}
+
+/* Reads at once or when the engine calls back. */
+struct waiting_read {
+    struct odds_read read;
+    sem_t done;
+};
+
+static void on_read(struct odds_read *read)
+{
+    assert_int_equal(sem_post(&((struct waiting_read *)(void *)read)->done), 0);
+}
+
+static enum status read_value(struct odds_store *store, enum odds_kind kind, enum sport sport,
+                              const char *event, struct odds_value *value)
+{
+    struct waiting_read waiting = {.read = {.kind = kind, .sport = sport, .done = on_read}};
+    if (event != NULL)
+        waiting.read.event = event_of(event);
+    assert_int_equal(sem_init(&waiting.done, 0, 0), 0);
+    enum status status = odds_store_read(store, &waiting.read);
+    if (status == STATUS_PENDING) {
+        while (sem_wait(&waiting.done) != 0)
+            assert_int_equal(errno, EINTR);
+        status = waiting.read.result;
+    }
+    assert_int_equal(sem_destroy(&waiting.done), 0);
+    if (status == STATUS_OK)
+        *value = waiting.read.value;
+    return status;
+}
+
+static uint64_t version_of(struct odds_store *store, enum odds_kind kind, enum sport sport,
+                           const char *event)
+{
+    struct odds_value value = {0};
+    assert_int_equal(read_value(store, kind, sport, event, &value), STATUS_OK);
+    memory_free(value.bytes);
+    return value.version;
+}
+
+static void assert_stored(struct odds_store *store, enum odds_kind kind, enum sport sport,
+                          const char *event, const char *bytes, size_t size)
+{
+    struct odds_value value = {0};
+    assert_int_equal(read_value(store, kind, sport, event, &value), STATUS_OK);
+    assert_true(value.version != 0);
+    assert_int_equal(value.size, size);
+    assert_memory_equal(value.bytes, bytes, size);
+    assert_int_equal(value.bytes[size], 0);
+    memory_free(value.bytes);
+}
+
+static void assert_not_stored(struct odds_store *store, enum odds_kind kind, enum sport sport,
+                              const char *event)
+{
+    struct odds_value value = {.version = 7};
+    assert_int_equal(read_value(store, kind, sport, event, &value), STATUS_OK);
+    assert_true(value.version == 0);
+    assert_null(value.bytes);
+}
+
+static uint64_t stamp_of(struct odds_store *store)
+{
+    uint64_t stamp = 0;
+    assert_int_equal(odds_store_stamp(store, &stamp), STATUS_OK);
+    return stamp;
+}
+
+static void publish_in_another_process(const char *uri, const char *sport, const char *event,
+                                       const char *bytes)
+{
+    char *arguments[] = {(char *)(uintptr_t) "odds_contract",
+                         (char *)(uintptr_t) "--publish",
+                         (char *)(uintptr_t)uri,
+                         (char *)(uintptr_t)sport,
+                         (char *)(uintptr_t)event,
+                         (char *)(uintptr_t)bytes,
+                         NULL};
+    pid_t child;
+    int status = -1;
+    assert_int_equal(posix_spawn(&child, "/proc/self/exe", NULL, NULL, arguments, environ), 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+static int publish_and_exit(char **arguments)
+{
+    struct odds_store_options options = {.uri = arguments[2], .timeout_ms = 2000};
+    struct odds_store *store = NULL;
+    struct error error = {{0}};
+    struct odds_change change = {
+        .kind = ODDS_MARKETS, .bytes = arguments[5], .size = strlen(arguments[5])};
+    if (sport_from_key(text_of(arguments[3]), &change.sport) != STATUS_OK ||
+        event_id_parse(text_of(arguments[4]), &change.event) != STATUS_OK ||
+        odds_store_open(&store, &options, &error) != STATUS_OK ||
+        odds_store_publish(store, &change, 1, &error) != STATUS_OK) {
+        (void)fprintf(stderr, "%s\n", error.text);
+        return 1;
+    }
+    odds_store_close(&store);
+    return 0;
+}
+
+/* ---- values ----------------------------------------------------------------------------------- */
+
+static void what_was_published_is_read_back(void **state)
+{
+    struct odds_store *store = ((struct fixture *)*state)->store;
+    publish_one(store, catalog_change(SPORT_CRICKET, "[{\"gmid\":1}]"));
+    publish_one(store, odds_change(SPORT_CRICKET, "1", "[{\"marketId\":\"1.1\"}]"));
+    assert_stored(store, ODDS_CATALOG, SPORT_CRICKET, NULL, "[{\"gmid\":1}]", 12);
+    assert_stored(store, ODDS_MARKETS, SPORT_CRICKET, "1", "[{\"marketId\":\"1.1\"}]", 20);
+}
+
+static void a_fresh_store_holds_nothing(void **state)
+{
+    struct odds_store *store = ((struct fixture *)*state)->store;
+    for (unsigned i = 0; i < SPORT_COUNT; i++) {
+        assert_not_stored(store, ODDS_CATALOG, (enum sport)i, NULL);
+        assert_not_stored(store, ODDS_MARKETS, (enum sport)i, "1");
+    }
+}
+
+static void an_empty_document_is_stored_and_not_missing(void **state)
+{
+    struct odds_store *store = ((struct fixture *)*state)->store;
+    publish_one(store, catalog_change(SPORT_TENNIS, ""));
+    assert_stored(store, ODDS_CATALOG, SPORT_TENNIS, NULL, "", 0);
+}
+
+static void bytes_are_kept_exactly(void **state)
+{
+    struct odds_store *store = ((struct fixture *)*state)->store;
+    char bytes[512];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (char)(i * 7); /* every byte value, NUL and broken UTF-8 among them */
+    publish_one(store, (struct odds_change){.kind = ODDS_CATALOG,
+                                            .sport = SPORT_FOOTBALL,
+                                            .bytes = bytes,
+                                            .size = sizeof bytes});
+    assert_stored(store, ODDS_CATALOG, SPORT_FOOTBALL, NULL, bytes, sizeof bytes);
+}
+
+static void a_document_may_have_32_mib_and_no_byte_more(void **state)
+{
+    struct odds_store *store = ((struct fixture *)*state)->store;
+    size_t size = ODDS_VALUE_MAX;
+    char *bytes = memory_alloc(size + 1);
+    for (size_t i = 0; i < size + 1; i++)
+        bytes[i] = (char)('a' + i % 23);
+    struct odds_change change = {
+        .kind = ODDS_CATALOG, .sport = SPORT_FOOTBALL, .bytes = bytes, .size = size + 1};
+    struct error error = {{0}};
+    assert_int_equal(odds_store_publish(store, &change, 1, &error), STATUS_INVALID);
+    assert_not_stored(store, ODDS_CATALOG, SPORT_FOOTBALL, NULL);
+    change.size = size;
+    publish_one(store, change);
+    assert_stored(store, ODDS_CATALOG, SPORT_FOOTBALL, NULL, bytes, size);
+    memory_free(bytes);
+}
+
+static void ids_have_up_to_20_digits(void **state)
+{
+    struct odds_store *store = ((struct fixture *)*state)->store;
+    publish_one(store, odds_change(SPORT_CRICKET, "99999999999999999999", "[1]"));
+    publish_one(store, odds_change(SPORT_CRICKET, "9999999999999999999", "[2]"));
+    publish_one(store, odds_change(SPORT_CRICKET, "18446744073709551615", "[3]"));
+    publish_one(store, odds_change(SPORT_CRICKET, "18446744073709551616", "[4]"));
+    assert_stored(store, ODDS_MARKETS, SPORT_CRICKET, "99999999999999999999", "[1]", 3);
+    assert_stored(store, ODDS_MARKETS, SPORT_CRICKET, "9999999999999999999", "[2]", 3);
+    assert_stored(store, ODDS_MARKETS, SPORT_CRICKET, "18446744073709551615", "[3]", 3);
+    assert_stored(store, ODDS_MARKETS, SPORT_CRICKET, "18446744073709551616", "[4]", 3);
+}
+
+static void sports_are_kept_apart(void **state)
+{
+    struct odds_store *store = ((struct fixture *)*state)->store;
+    for (unsigned i = 0; i < SPORT_COUNT; i++) {
+        char text[2] = {(char)('0' + i), '\0'};
+        publish_one(store, catalog_change((enum sport)i, text));
+        publish_one(store, odds_change((enum sport)i, "5", text));
+    }
+    for (unsigned i = 0; i < SPORT_COUNT; i++) {
+        char text[2] = {(char)('0' + i), '\0'};
+        assert_stored(store, ODDS_CATALOG, (enum sport)i, NULL, text, 1);
+        assert_stored(store, ODDS_MARKETS, (enum sport)i, "5", text, 1);
+    }
+}
+
+static void what_was_withdrawn_is_not_stored(void **state)
+{
+    struct odds_store *store = ((struct fixture *)*state)->store;
+    publish_one(store, catalog_change(SPORT_CRICKET, "[]"));
+    publish_one(store, odds_change(SPORT_CRICKET, "1", "[]"));
+    publish_one(store, odds_change(SPORT_CRICKET, "1", NULL));
+    assert_not_stored(store, ODDS_MARKETS, SPORT_CRICKET, "1");
+    assert_stored(store, ODDS_CATALOG, SPORT_CRICKET, NULL, "[]", 2);
+    publish_one(store, odds_change(SPORT_CRICKET, "1", NULL)); /* once more is fine */
+    publish_one(store, catalog_change(SPORT_CRICKET, NULL));
+    assert_not_stored(store, ODDS_CATALOG, SPORT_CRICKET, NULL);
+}
+
+static void withdrawing_a_sport_takes_its_catalog_and_all_its_odds(void **state)
+{
+    struct odds_store *store = ((struct fixture *)*state)->store;
+    char event[16];
+    publish_one(store, catalog_change(SPORT_HORSE_RACING, "[]"));
+    publish_one(store, catalog_change(SPORT_GREYHOUND_RACING, "[]"));
+    publish_one(store, odds_change(SPORT_GREYHOUND_RACING, "3", "[]"));
+    for (int i = 1; i <= 50; i++) {
+        (void)snprintf(event, sizeof event, "%d", i * 37);
+        publish_one(store, odds_change(SPORT_HORSE_RACING, event, "[]"));
+    }
+    struct error error = {{0}};
+    assert_int_equal(odds_store_withdraw_sport(store, SPORT_HORSE_RACING, &error), STATUS_OK);
+    assert_not_stored(store, ODDS_CATALOG, SPORT_HORSE_RACING, NULL);
+    for (int i = 1; i <= 50; i++) {
+        (void)snprintf(event, sizeof event, "%d", i * 37);
+        assert_not_stored(store, ODDS_MARKETS, SPORT_HORSE_RACING, event);
+    }
+    assert_stored(store, ODDS_CATALOG, SPORT_GREYHOUND_RACING, NULL, "[]", 2);
+    assert_stored(store, ODDS_MARKETS, SPORT_GREYHOUND_RACING, "3", "[]", 2);
+    assert_int_equal(odds_store_withdraw_sport(store, SPORT_TENNIS, &error), STATUS_OK);
+}
+
+static void a_batch_is_published_as_one(void **state)
+{
+    struct fixture *fixture = *state;
+    if (!engine->atomic_batches) {
+        print_message("this engine does not promise it\n");
+        skip();
+    }
+    struct odds_change changes[] = {
+        catalog_change(SPORT_CRICKET, "[{\"gmid\":1}]"),
+        odds_change(SPORT_CRICKET, "1", "[1]"),
+        odds_change(SPORT_TENNIS, "2", "[2]"),
+        odds_change(SPORT_TENNIS, "3", NULL),
+    };
+    uint64_t before = stamp_of(fixture->store);
+    publish(fixture->store, changes, 4);
+    assert_true(stamp_of(fixture->store) != before);
+    uint64_t version = version_of(fixture->store, ODDS_CATALOG, SPORT_CRICKET, NULL);
+    assert_true(version == version_of(fixture->store, ODDS_MARKETS, SPORT_CRICKET, "1"));
+    assert_true(version == version_of(fixture->store, ODDS_MARKETS, SPORT_TENNIS, "2"));
+    /* One change that cannot be takes all the others with it. */
+    changes[0].size = (size_t)ODDS_VALUE_MAX + 1;
+    changes[1].bytes = "[9]";
+    struct error error = {{0}};
+    assert_int_equal(odds_store_publish(fixture->store, changes, 4, &error), STATUS_INVALID);
+    assert_stored(fixture->store, ODDS_MARKETS, SPORT_CRICKET, "1", "[1]", 3);
+}
+
+static void publishing_nothing_is_fine(void **state)
+{
+    struct odds_store *store = ((struct fixture *)*state)->store;
+    uint64_t before = stamp_of(store);
+    struct error error = {{0}};
+    assert_int_equal(odds_store_publish(store, NULL, 0, &error), STATUS_OK);
+    assert_true(stamp_of(store) == before);
+}
+
+/* ---- freshness -------------------------------------------------------------------------------- */
+
+static void a_version_moves_with_every_publication(void **state)
+{
+    struct odds_store *store = ((struct fixture *)*state)->store;
+    uint64_t seen[6] = {0};
+    for (size_t i = 0; i < 6; i++) {
+        if (i == 3)
+            publish_one(store, odds_change(SPORT_CRICKET, "1", NULL));
+        publish_one(store, odds_change(SPORT_CRICKET, "1", i % 2 == 0 ? "[1]" : "[2]"));
+        seen[i] = version_of(store, ODDS_MARKETS, SPORT_CRICKET, "1");
+        assert_true(seen[i] != 0);
+        for (size_t j = 0; j < i; j++)
+            assert_true(seen[i] != seen[j]);
+    }
+}
+
+static void a_version_stays_while_others_change(void **state)
+{
+    struct odds_store *store = ((struct fixture *)*state)->store;
+    publish_one(store, odds_change(SPORT_CRICKET, "1", "[1]"));
+    uint64_t version = version_of(store, ODDS_MARKETS, SPORT_CRICKET, "1");
+    publish_one(store, odds_change(SPORT_CRICKET, "2", "[2]"));
+    publish_one(store, catalog_change(SPORT_CRICKET, "[]"));
+    assert_true(version == version_of(store, ODDS_MARKETS, SPORT_CRICKET, "1"));
+}
+
+static void the_stamp_moves_when_something_may_have_changed(void **state)
+{
+    struct odds_store *store = ((struct fixture *)*state)->store;
+    uint64_t before = stamp_of(store);
+    assert_true(stamp_of(store) == before);
+    publish_one(store, catalog_change(SPORT_CRICKET, "[]"));
+    uint64_t after = stamp_of(store);
+    assert_true(after != before);
+    publish_one(store, catalog_change(SPORT_CRICKET, NULL));
+    assert_true(stamp_of(store) != after);
+}
+
+static void a_reader_tells_the_versions_of_an_event(void **state)
+{
+    struct odds_store *store = ((struct fixture *)*state)->store;
+    struct odds_reader *reader = odds_reader_create(store);
+    struct event_id event = event_of("77");
+    struct odds_versions versions = {0};
+    enum status status = odds_reader_versions(reader, SPORT_CRICKET, &event, &versions);
+    if (status == STATUS_PENDING) {
+        print_message("this engine cannot tell without asking\n");
+        odds_reader_destroy(&reader);
+        skip();
+    }
+    assert_int_equal(status, STATUS_OK);
+    assert_true(versions.catalog == 0 && versions.odds == 0);
+    assert_true(versions.stamp == stamp_of(store));
+    publish_one(store, catalog_change(SPORT_CRICKET, "[]"));
+    publish_one(store, odds_change(SPORT_CRICKET, "77", "[]"));
+    assert_int_equal(odds_reader_versions(reader, SPORT_CRICKET, &event, &versions), STATUS_OK);
+    assert_true(versions.stamp == stamp_of(store));
+    assert_true(versions.catalog == version_of(store, ODDS_CATALOG, SPORT_CRICKET, NULL));
+    assert_true(versions.odds == version_of(store, ODDS_MARKETS, SPORT_CRICKET, "77"));
+    assert_int_equal(odds_reader_versions(reader, SPORT_CRICKET, NULL, &versions), STATUS_OK);
+    assert_true(versions.catalog != 0 && versions.odds == 0);
+    odds_reader_destroy(&reader);
+}
+
+static void another_process_is_seen_at_once(void **state)
+{
+    struct fixture *fixture = *state;
+    publish_one(fixture->store, odds_change(SPORT_CRICKET, "1", "[0]"));
+    for (int i = 1; i <= 5; i++) {
+        char bytes[16];
+        uint64_t stamp = stamp_of(fixture->store);
+        uint64_t version = version_of(fixture->store, ODDS_MARKETS, SPORT_CRICKET, "1");
+        (void)snprintf(bytes, sizeof bytes, "[%d]", i);
+        publish_in_another_process(fixture->uri, "cricket", "1", bytes);
+        assert_true(stamp_of(fixture->store) != stamp);
+        assert_true(version_of(fixture->store, ODDS_MARKETS, SPORT_CRICKET, "1") != version);
+        assert_stored(fixture->store, ODDS_MARKETS, SPORT_CRICKET, "1", bytes, strlen(bytes));
+    }
+}
+
+static void what_was_published_outlives_the_handle(void **state)
+{
+    struct fixture *fixture = *state;
+    publish_one(fixture->store, catalog_change(SPORT_TENNIS, "[5]"));
+    odds_store_close(&fixture->store);
+    fixture->store = open_store(fixture->uri, false);
+    assert_stored(fixture->store, ODDS_CATALOG, SPORT_TENNIS, NULL, "[5]", 3);
+}
+
+struct polling {
+    struct odds_store *store;
+    uint64_t least; /* the number that must be there at least; grows */
+    pthread_mutex_t lock;
+    bool ending;
+};
+
+/* Reads "[N]" again and again: N never goes back below what a publication had returned for. */
+static void *poll_numbers(void *argument)
+{
+    struct polling *polling = argument;
+    for (bool ending = false; !ending;) {
+        CHECK(pthread_mutex_lock(&polling->lock) == 0);
+        uint64_t least = polling->least;
+        ending = polling->ending;
+        CHECK(pthread_mutex_unlock(&polling->lock) == 0);
+        struct odds_value value = {0};
+        assert_int_equal(read_value(polling->store, ODDS_CATALOG, SPORT_FOOTBALL, NULL, &value),
+                         STATUS_OK);
+        if (least > 0)
+            CHECK(strtoull(value.bytes + 1, NULL, 10) >= least);
+        memory_free(value.bytes);
+    }
+    return NULL;
+}
+
+static void threads_publish_while_others_read(void **state)
+{
+    struct fixture *fixture = *state;
+    struct polling polling = {.store = fixture->store, .lock = PTHREAD_MUTEX_INITIALIZER};
+    pthread_t threads[3];
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, poll_numbers, &polling), 0);
+    for (uint64_t i = 1; i <= 60; i++) {
+        char bytes[32];
+        (void)snprintf(bytes, sizeof bytes, "[%llu]", (unsigned long long)i);
+        publish_one(fixture->store, catalog_change(SPORT_FOOTBALL, bytes));
+        assert_int_equal(pthread_mutex_lock(&polling.lock), 0);
+        polling.least = i;
+        polling.ending = i == 60;
+        assert_int_equal(pthread_mutex_unlock(&polling.lock), 0);
+    }
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+}
+
+/* ---- facts and health ------------------------------------------------------------------------- */
+
+static void facts_tell_the_last_publication_of_each_sport(void **state)
+{
+    struct odds_store *store = ((struct fixture *)*state)->store;
+    struct odds_facts facts;
+    int64_t before_ms = clock_wall_ms();
+    publish_one(store, odds_change(SPORT_CRICKET, "1", "[]"));
+    assert_stored(store, ODDS_MARKETS, SPORT_CRICKET, "1", "[]", 2);
+    odds_store_facts(store, &facts);
+    assert_true(facts.published_ms[SPORT_CRICKET] >= before_ms);
+    assert_true(facts.published_ms[SPORT_CRICKET] <= clock_wall_ms());
+    assert_true(facts.published_ms[SPORT_TENNIS] == 0);
+    assert_true(facts.reads >= 1);
+    assert_true(facts.errors == 0);
+}
+
+static void a_store_that_works_answers_a_ping(void **state)
+{
+    struct odds_store *store = ((struct fixture *)*state)->store;
+    struct error error = {{0}};
+    assert_int_equal(odds_store_ping(store, &error), STATUS_OK);
+}
+
+/* ---- interest --------------------------------------------------------------------------------- */
+
+static size_t list_interest(struct odds_store *store, enum sport sport, int64_t since_ms,
+                            struct odds_interest **list)
+{
+    size_t count = 0;
+    struct error error = {{0}};
+    if (odds_store_list_interest(store, sport, since_ms, list, &count, &error) != STATUS_OK)
+        fail_msg("%s", error.text);
+    return count;
+}
+
+/* Interest is written in the background: waits until `count` events are listed. */
+static struct odds_interest *wait_for_interest(struct odds_store *store, enum sport sport,
+                                               size_t count)
+{
+    for (int i = 0; i < 1000; i++) {
+        struct odds_interest *list = NULL;
+        size_t listed = list_interest(store, sport, 0, &list);
+        if (listed == count)
+            return list;
+        memory_free(list);
+        (void)nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    }
+    fail_msg("interest in %zu events was never written", count);
+    return NULL;
+}
+
+static void note(struct odds_store *store, enum sport sport, const char *digits)
+{
+    struct event_id event = event_of(digits);
+    odds_store_note_interest(store, sport, &event);
+    (void)nanosleep(&(struct timespec){.tv_nsec = 3000000}, NULL); /* another millisecond */
+}
+
+static void interest_is_listed_latest_first(void **state)
+{
+    struct odds_store *store = ((struct fixture *)*state)->store;
+    note(store, SPORT_CRICKET, "1");
+    note(store, SPORT_CRICKET, "99999999999999999999");
+    note(store, SPORT_CRICKET, "3");
+    note(store, SPORT_CRICKET, "1"); /* asked for again: latest now */
+    note(store, SPORT_TENNIS, "8");
+    struct odds_interest *list = wait_for_interest(store, SPORT_CRICKET, 3);
+    assert_string_equal(list[0].event.digits, "1");
+    assert_string_equal(list[1].event.digits, "3");
+    assert_string_equal(list[2].event.digits, "99999999999999999999");
+    assert_true(list[0].requested_ms > list[1].requested_ms);
+    /* `since` is inclusive */
+    struct odds_interest *later = NULL;
+    assert_int_equal(list_interest(store, SPORT_CRICKET, list[1].requested_ms, &later), 2);
+    memory_free(later);
+    later = NULL;
+    assert_int_equal(list_interest(store, SPORT_CRICKET, list[0].requested_ms + 1, &later), 0);
+    memory_free(later);
+    memory_free(list);
+    memory_free(wait_for_interest(store, SPORT_TENNIS, 1));
+}
+
+static void interest_in_one_event_is_written_once_a_second(void **state)
+{
+    struct odds_store *store = ((struct fixture *)*state)->store;
+    struct event_id event = event_of("42");
+    uint64_t until_ms = clock_monotonic_ms() + 1500;
+    while (clock_monotonic_ms() < until_ms)
+        for (int i = 0; i < 100; i++)
+            odds_store_note_interest(store, SPORT_CRICKET, &event);
+    memory_free(wait_for_interest(store, SPORT_CRICKET, 1));
+    struct odds_facts facts;
+    odds_store_facts(store, &facts);
+    assert_true(facts.interest_written >= 1);
+    assert_true(facts.interest_written <= 2 + (clock_monotonic_ms() - until_ms + 1500) / 1000);
+    assert_true(facts.interest_dropped == 0);
+}
+
+static void more_interest_than_fits_is_dropped_and_counted(void **state)
+{
+    struct odds_store *store = ((struct fixture *)*state)->store;
+    char digits[24];
+    for (int i = 1; i <= 100000; i++) {
+        (void)snprintf(digits, sizeof digits, "%d", i);
+        struct event_id event = event_of(digits);
+        odds_store_note_interest(store, SPORT_CRICKET, &event);
+    }
+    struct odds_facts facts;
+    odds_store_facts(store, &facts);
+    assert_true(facts.interest_dropped > 0);
+}
+
+static void interest_does_not_move_the_stamp(void **state)
+{
+    struct odds_store *store = ((struct fixture *)*state)->store;
+    uint64_t before = stamp_of(store);
+    note(store, SPORT_CRICKET, "1");
+    memory_free(wait_for_interest(store, SPORT_CRICKET, 1));
+    assert_true(stamp_of(store) == before);
+}
+
+static void interest_noted_before_closing_is_written(void **state)
+{
+    struct fixture *fixture = *state;
+    note(fixture->store, SPORT_CRICKET, "1");
+    odds_store_close(&fixture->store);
+    fixture->store = open_store(fixture->uri, false);
+    struct odds_interest *list = NULL;
+    assert_int_equal(list_interest(fixture->store, SPORT_CRICKET, 0, &list), 1);
+    memory_free(list);
+}
+
+/* ---- opening ---------------------------------------------------------------------------------- */
+
+static void an_unknown_uri_is_refused_by_both_ways_of_opening(void **state)
+{
+    (void)state;
+    const char *wrong[] = {NULL, "", "embedded", "embedded:", "lmdb:/tmp/x", "/tmp/x"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct odds_store_options options = {.uri = wrong[i], .timeout_ms = 100};
+        struct odds_store *store = NULL;
+        struct error error = {{0}};
+        assert_int_equal(odds_store_open(&store, &options, &error), STATUS_INVALID);
+        assert_int_equal(odds_store_open_patiently(&store, &options, &error), STATUS_INVALID);
+        assert_null(store);
+        assert_true(error.text[0] != '\0');
+    }
+}
+
+#define CONTRACT(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(int count, char **arguments)
+{
+    if (count == 6 && strcmp(arguments[1], "--publish") == 0)
+        return publish_and_exit(arguments);
+    const char *name = count > 1 ? arguments[1] : "embedded";
+    for (size_t i = 0; i < sizeof factories / sizeof factories[0]; i++)
+        if (strcmp(factories[i].name, name) == 0)
+            engine = &factories[i];
+    if (engine == NULL) {
+        (void)fprintf(stderr, "no engine is called %s\n", name);
+        return 2;
+    }
+    const struct CMUnitTest tests[] = {
+        CONTRACT(what_was_published_is_read_back),
+        CONTRACT(a_fresh_store_holds_nothing),
+        CONTRACT(an_empty_document_is_stored_and_not_missing),
+        CONTRACT(bytes_are_kept_exactly),
+        CONTRACT(a_document_may_have_32_mib_and_no_byte_more),
+        CONTRACT(ids_have_up_to_20_digits),
+        CONTRACT(sports_are_kept_apart),
+        CONTRACT(what_was_withdrawn_is_not_stored),
+        CONTRACT(withdrawing_a_sport_takes_its_catalog_and_all_its_odds),
+        CONTRACT(a_batch_is_published_as_one),
+        CONTRACT(publishing_nothing_is_fine),
+        CONTRACT(a_version_moves_with_every_publication),
+        CONTRACT(a_version_stays_while_others_change),
+        CONTRACT(the_stamp_moves_when_something_may_have_changed),
+        CONTRACT(a_reader_tells_the_versions_of_an_event),
+        CONTRACT(another_process_is_seen_at_once),
+        CONTRACT(what_was_published_outlives_the_handle),
+        CONTRACT(threads_publish_while_others_read),
+        CONTRACT(facts_tell_the_last_publication_of_each_sport),
+        CONTRACT(a_store_that_works_answers_a_ping),
+        CONTRACT(interest_is_listed_latest_first),
+        CONTRACT(interest_in_one_event_is_written_once_a_second),
+        CONTRACT(more_interest_than_fits_is_dropped_and_counted),
+        CONTRACT(interest_does_not_move_the_stamp),
+        CONTRACT(interest_noted_before_closing_is_written),
+        cmocka_unit_test(an_unknown_uri_is_refused_by_both_ways_of_opening),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
