@@ -1,0 +1,216 @@
+/*
+ * Messages made once and picked by content negotiation; see answer.h.
+ *
+ * The only thing that changes after creation is `gzip`: NULL until the gzipped message is made, then
+ * that message, or `plain` itself when compressing did not help. It is released with a store and
+ * read with an acquire, so that whoever sees the pointer sees the message.
+ */
+#include "sports/answer.h"
+
+#include <string.h>
+
+#include <openssl/evp.h>
+#include <zlib.h>
+
+#include "base/memory.h"
+
+#define TAG_DIGEST_BYTES 18 /* of the SHA-256: 144 bits, which are 24 characters of base64 */
+#define TAG_SIZE 32         /* two quotes, 24 characters, "-gz", NUL, rounded up */
+
+/* A good deal of the size for a small part of the time: odds are repetitive, and they are compressed
+ * anew with every change. */
+#define GZIP_LEVEL 5
+
+struct answer {
+    atomic_uint references;
+    atomic_bool gzip_wanted;
+    struct answer_tally *tally;
+    struct http_message *plain;
+    _Atomic(struct http_message *) gzip;
+    struct http_message *plain_not_modified;
+    struct http_message *gzip_not_modified;
+    char plain_tag[TAG_SIZE];
+    char gzip_tag[TAG_SIZE];
+};
+
+/* ---- making ------------------------------------------------------------------------------------ */
+
+static void write_tags(struct answer *answer, struct text body)
+{
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned char base64[EVP_MAX_MD_SIZE * 2];
+    CHECK(EVP_Digest(body.at, body.size, digest, NULL, EVP_sha256(), NULL) == 1);
+    int size = EVP_EncodeBlock(base64, digest, TAG_DIGEST_BYTES);
+    for (int i = 0; i < size; i++) { /* base64url: RFC 4648 section 5 */
+        base64[i] = base64[i] == '+' ? '-' : base64[i] == '/' ? '_' : base64[i];
+    }
+    (void)snprintf(answer->plain_tag, TAG_SIZE, "\"%.24s\"", (const char *)base64);
+    (void)snprintf(answer->gzip_tag, TAG_SIZE, "\"%.24s-gz\"", (const char *)base64);
+}
+
+/* The fields of 200 and 304 alike: RFC 9110 section 15.4.5 wants them in both. */
+static void append_common_fields(struct buffer *head, const char *tag)
+{
+    buffer_append_format(head,
+                         "X-Content-Type-Options: nosniff\r\n"
+                         "ETag: %s\r\n"
+                         "Vary: Accept-Encoding\r\n"
+                         "Cache-Control: private, no-cache\r\n",
+                         tag);
+}
+
+static struct http_message *make_full(const char *tag, const char *encoding, struct text body)
+{
+    struct buffer head = {0};
+    buffer_append_string(&head, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n");
+    append_common_fields(&head, tag);
+    if (encoding != NULL)
+        buffer_append_format(&head, "Content-Encoding: %s\r\n", encoding);
+    buffer_append_format(&head, "Content-Length: %zu\r\n", body.size);
+    struct http_message *message = http_message_create(200, buffer_text(&head), body);
+    buffer_free(&head);
+    return message;
+}
+
+static struct http_message *make_not_modified(const char *tag)
+{
+    struct buffer head = {0};
+    buffer_append_string(&head, "HTTP/1.1 304 Not Modified\r\n");
+    append_common_fields(&head, tag);
+    struct http_message *message =
+        http_message_create(304, buffer_text(&head), (struct text){NULL, 0});
+    buffer_free(&head);
+    return message;
+}
+
+static size_t message_bytes(const struct http_message *message)
+{
+    return sizeof *message + message->head_size + message->body_size;
+}
+
+static size_t fixed_bytes(const struct answer *answer)
+{
+    return sizeof *answer + message_bytes(answer->plain) +
+           message_bytes(answer->plain_not_modified) + message_bytes(answer->gzip_not_modified);
+}
+
+struct answer *answer_create(struct text body, struct answer_tally *tally)
+{
+    struct answer *answer = memory_alloc_zeroed(1, sizeof *answer);
+    atomic_init(&answer->references, 1);
+    atomic_init(&answer->gzip_wanted, false);
+    atomic_init(&answer->gzip, NULL);
+    write_tags(answer, body);
+    answer->tally = tally;
+    answer->plain = make_full(answer->plain_tag, NULL, body);
+    answer->plain_not_modified = make_not_modified(answer->plain_tag);
+    answer->gzip_not_modified = make_not_modified(answer->gzip_tag);
+    (void)atomic_fetch_add_explicit(&tally->answers, 1, memory_order_relaxed);
+    (void)atomic_fetch_add_explicit(&tally->bytes, fixed_bytes(answer), memory_order_relaxed);
+    return answer;
+}
+
+struct answer *answer_hold(struct answer *answer)
+{
+    (void)atomic_fetch_add_explicit(&answer->references, 1, memory_order_relaxed);
+    return answer;
+}
+
+void answer_release(struct answer **answer)
+{
+    struct answer *mine = *answer;
+    *answer = NULL;
+    if (mine == NULL || atomic_fetch_sub_explicit(&mine->references, 1, memory_order_acq_rel) > 1)
+        return;
+    struct http_message *gzip = atomic_load_explicit(&mine->gzip, memory_order_relaxed);
+    size_t bytes = fixed_bytes(mine);
+    if (gzip != NULL && gzip != mine->plain) {
+        bytes += message_bytes(gzip);
+        http_message_release(&gzip);
+    }
+    (void)atomic_fetch_sub_explicit(&mine->tally->answers, 1, memory_order_relaxed);
+    (void)atomic_fetch_sub_explicit(&mine->tally->bytes, bytes, memory_order_relaxed);
+    http_message_release(&mine->plain);
+    http_message_release(&mine->plain_not_modified);
+    http_message_release(&mine->gzip_not_modified);
+    memory_free(mine);
+}
+
+/* ---- compressing --------------------------------------------------------------------------------- */
+
+/* NULL: no smaller than the body. */
+static struct http_message *make_gzip(const struct answer *answer, struct text body)
+{
+    z_stream stream = {0};
+    CHECK(deflateInit2(&stream, GZIP_LEVEL, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) == Z_OK);
+    struct http_message *message = NULL;
+    char *out = memory_alloc(body.size); /* more would be no use */
+    stream.next_in = (z_const Bytef *)(uintptr_t)body.at;
+    stream.avail_in = (uInt)body.size;
+    stream.next_out = (Bytef *)out;
+    stream.avail_out = (uInt)body.size;
+    if (deflate(&stream, Z_FINISH) == Z_STREAM_END && stream.total_out < body.size)
+        message = make_full(answer->gzip_tag, "gzip", (struct text){out, stream.total_out});
+    memory_free(out);
+    CHECK(deflateEnd(&stream) != Z_STREAM_ERROR);
+    return message;
+}
+
+void answer_compress(struct answer *answer)
+{
+    if (answer_compressed(answer))
+        return;
+    struct http_message *gzip = make_gzip(answer, answer_body(answer));
+    if (gzip == NULL)
+        gzip = answer->plain;
+    else
+        (void)atomic_fetch_add_explicit(&answer->tally->bytes, message_bytes(gzip),
+                                        memory_order_relaxed);
+    atomic_store_explicit(&answer->gzip, gzip, memory_order_release);
+}
+
+bool answer_compressed(const struct answer *answer)
+{
+    return atomic_load_explicit(&answer->gzip, memory_order_acquire) != NULL;
+}
+
+bool answer_gzip_wanted(const struct answer *answer)
+{
+    return atomic_load_explicit(&answer->gzip_wanted, memory_order_relaxed);
+}
+
+/* ---- picking -------------------------------------------------------------------------------------- */
+
+struct http_message *answer_pick(struct answer *answer, const struct http_request *request)
+{
+    struct http_message *full = answer->plain;
+    struct http_message *not_modified = answer->plain_not_modified;
+    const char *tag = answer->plain_tag;
+    if (http_accepts_gzip(request)) {
+        if (!answer_gzip_wanted(answer)) /* written once: the line is shared by all threads */
+            atomic_store_explicit(&answer->gzip_wanted, true, memory_order_relaxed);
+        struct http_message *gzip = atomic_load_explicit(&answer->gzip, memory_order_acquire);
+        if (gzip != answer->plain) {
+            full = gzip;
+            not_modified = answer->gzip_not_modified;
+            tag = answer->gzip_tag;
+        }
+    }
+    /* A client that has the tag of a gzipped form that is not made yet has its very bytes. */
+    return http_matches_etag(request, text_of(tag)) ? not_modified : full;
+}
+
+struct http_message *answer_plain(const struct answer *answer)
+{
+    return answer->plain;
+}
+
+struct text answer_body(const struct answer *answer)
+{
+    return (struct text){answer->plain->body, answer->plain->body_size};
+}
+
+bool answer_equals(const struct answer *a, const struct answer *b)
+{
+    return text_equals(answer_body(a), answer_body(b));
+}

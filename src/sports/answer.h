@@ -1,0 +1,50 @@
+#ifndef CROUPIER_SPORTS_ANSWER_H
+#define CROUPIER_SPORTS_ANSWER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/text.h"
+#include "http/http.h"
+
+/*
+ * One JSON body, ready to be sent in every form a client may ask for: as it is, gzipped, and as the
+ * 304 of each (decisions: public HTTP 11). Immutable but for the gzipped form, which is made once,
+ * when first asked for; counted; any thread.
+ *
+ * The entity tag is strong and comes from the content alone: two answers with one body have one tag,
+ * whatever made them. The gzipped form's tag is the same with "-gz" at its end, as the bytes differ.
+ */
+struct answer;
+
+/* What all answers hold together; an answer is counted from create to its last release. */
+struct answer_tally {
+    atomic_uint_fast64_t answers;
+    atomic_uint_fast64_t bytes;
+};
+
+/* Starts with one reference; copies `body`. The tally is borrowed. */
+struct answer *answer_create(struct text body, struct answer_tally *tally);
+struct answer *answer_hold(struct answer *answer);
+void answer_release(struct answer **answer);
+
+struct text answer_body(const struct answer *answer);
+bool answer_equals(const struct answer *a, const struct answer *b); /* the same body */
+
+/* The message for this request, by its Accept-Encoding and If-None-Match; it lives as long as the
+ * answer. NULL: the client wants gzip, which has not been made yet: answer_compress, then ask again
+ * (or send answer_plain, which is always right). */
+struct http_message *answer_pick(struct answer *answer, const struct http_request *request);
+struct http_message *answer_plain(const struct answer *answer);
+
+/* Did any client want this one gzipped? */
+bool answer_gzip_wanted(const struct answer *answer);
+
+/* Makes the gzipped form (takes milliseconds: for a pool thread). One thread at a time. When gzip
+ * does not make it smaller, the plain form is used in its place. */
+void answer_compress(struct answer *answer);
+bool answer_compressed(const struct answer *answer);
+
+#endif

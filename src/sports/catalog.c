@@ -1,0 +1,193 @@
+/*
+ * The rows are slices of the list's text. The index is open addressing over row numbers, at most
+ * half full, built once and never changed.
+ */
+#include "sports/catalog.h"
+
+#include <stdatomic.h>
+
+#include "base/memory.h"
+#include "sports/filter.h"
+#include "stores/odds_store.h"
+
+_Static_assert(JSON_TEXT_SIZE_MAX == ODDS_VALUE_MAX, "whatever the store holds can be checked");
+
+struct catalog {
+    atomic_uint references;
+    struct buffer list;
+    struct catalog_row *rows; /* those with an id of their own, in order */
+    size_t row_count;
+    uint32_t *index; /* row number + 1, or 0; a power of two of slots, at least one of them free */
+    size_t index_mask;
+};
+
+static const struct text hidden_members[] = {
+    TEXT_INIT("providerEventId"),
+    TEXT_INIT("feed_source"),
+};
+static const struct object_filter row_filter = {
+    .hidden = hidden_members,
+    .hidden_count = sizeof hidden_members / sizeof hidden_members[0],
+    .wanted = TEXT_INIT("gmid"),
+};
+
+static enum status read_gmid(struct text value, struct event_id *id)
+{
+    if (value.size == 0)
+        return STATUS_NOT_FOUND;
+    switch (json_text_kind(value)) {
+    case JSON_TEXT_NUMBER:
+        return event_id_parse(value, id);
+    case JSON_TEXT_STRING: {
+        /* Even twenty escapes of six bytes are short; anything longer is no id. */
+        if (value.size > 2 + 6 * EVENT_ID_DIGITS)
+            return STATUS_INVALID;
+        struct buffer digits = {0};
+        json_text_unescape(value, &digits);
+        enum status status = event_id_parse(buffer_text(&digits), id);
+        buffer_free(&digits);
+        return status;
+    }
+    default:
+        return STATUS_INVALID;
+    }
+}
+
+/* ---- making ------------------------------------------------------------------------------------ */
+
+static void add_row(struct catalog *catalog, size_t *capacity, const struct catalog_row *row)
+{
+    if (catalog->row_count == *capacity) {
+        *capacity = *capacity == 0 ? 64 : 2 * *capacity;
+        catalog->rows = memory_resize(catalog->rows, *capacity * sizeof catalog->rows[0]);
+    }
+    catalog->rows[catalog->row_count++] = *row;
+}
+
+/* Filtering only shortens, so a list with room for the whole source never moves, and rows can point
+ * into it from the start. */
+static enum status add_rows(struct catalog *catalog, struct text minified)
+{
+    struct buffer *list = &catalog->list;
+    struct json_text_cursor cursor = json_text_open(minified);
+    struct text element;
+    size_t capacity = 0;
+    list->data = memory_alloc(minified.size);
+    list->capacity = minified.size;
+    const char *start = list->data;
+    buffer_append_char(list, '[');
+    while (json_text_next_element(&cursor, &element)) {
+        if (json_text_kind(element) != JSON_TEXT_OBJECT)
+            return STATUS_MALFORMED;
+        if (list->size > 1)
+            buffer_append_char(list, ',');
+        struct catalog_row row = {.text.at = start + list->size};
+        struct text gmid;
+        object_filter_append(&row_filter, element, list, &gmid);
+        row.text.size = (size_t)(start + list->size - row.text.at);
+        if (read_gmid(gmid, &row.id) == STATUS_OK)
+            add_row(catalog, &capacity, &row);
+    }
+    buffer_append_char(list, ']');
+    CHECK(list->data == start);
+    return STATUS_OK;
+}
+
+/* The slot of this id, or the empty one where it belongs. */
+static uint32_t *find_slot(const struct catalog *catalog, const struct event_id *id)
+{
+    size_t at = event_id_hash(id) & catalog->index_mask;
+    while (catalog->index[at] != 0 &&
+           !event_id_equals(&catalog->rows[catalog->index[at] - 1].id, id))
+        at = (at + 1) & catalog->index_mask;
+    return &catalog->index[at];
+}
+
+static void build_index(struct catalog *catalog)
+{
+    size_t slots = 2;
+    while (slots < 2 * catalog->row_count)
+        slots *= 2;
+    catalog->index = memory_alloc_zeroed(slots, sizeof catalog->index[0]);
+    catalog->index_mask = slots - 1;
+    for (size_t i = 0; i < catalog->row_count; i++) {
+        uint32_t *slot = find_slot(catalog, &catalog->rows[i].id);
+        if (*slot == 0) /* else the first row of that id stands */
+            *slot = (uint32_t)i + 1;
+    }
+}
+
+static enum status refuse_kind(struct json_text_error *error, const char *reason)
+{
+    if (error != NULL)
+        *error = (struct json_text_error){.reason = reason};
+    return STATUS_MALFORMED;
+}
+
+enum status catalog_create(struct text stored, struct catalog **catalog,
+                           struct json_text_error *error)
+{
+    struct buffer minified = {0};
+    enum status status = json_text_check(stored, &minified, error);
+    if (status != STATUS_OK)
+        goto done;
+    if (json_text_kind(buffer_text(&minified)) != JSON_TEXT_ARRAY) {
+        status = refuse_kind(error, "not an array");
+        goto done;
+    }
+    struct catalog *made = memory_alloc_zeroed(1, sizeof *made);
+    atomic_init(&made->references, 1);
+    status = add_rows(made, buffer_text(&minified));
+    if (status != STATUS_OK) {
+        catalog_release(&made);
+        status = refuse_kind(error, "an element of the array is not an object");
+        goto done;
+    }
+    build_index(made);
+    *catalog = made;
+done:
+    buffer_free(&minified);
+    return status;
+}
+
+struct catalog *catalog_hold(struct catalog *catalog)
+{
+    (void)atomic_fetch_add_explicit(&catalog->references, 1, memory_order_relaxed);
+    return catalog;
+}
+
+void catalog_release(struct catalog **catalog)
+{
+    struct catalog *mine = *catalog;
+    *catalog = NULL;
+    if (mine == NULL || atomic_fetch_sub_explicit(&mine->references, 1, memory_order_acq_rel) > 1)
+        return;
+    buffer_free(&mine->list);
+    memory_free(mine->rows);
+    memory_free(mine->index);
+    memory_free(mine);
+}
+
+/* ---- asking ------------------------------------------------------------------------------------ */
+
+struct text catalog_list(const struct catalog *catalog)
+{
+    return buffer_text(&catalog->list);
+}
+
+const struct catalog_row *catalog_find(const struct catalog *catalog, const struct event_id *id)
+{
+    uint32_t row = *find_slot(catalog, id);
+    return row == 0 ? NULL : &catalog->rows[row - 1];
+}
+
+size_t catalog_row_count(const struct catalog *catalog)
+{
+    return catalog->row_count;
+}
+
+size_t catalog_bytes(const struct catalog *catalog)
+{
+    return sizeof *catalog + catalog->list.capacity + catalog->row_count * sizeof catalog->rows[0] +
+           (catalog->index_mask + 1) * sizeof catalog->index[0];
+}

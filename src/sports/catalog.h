@@ -1,0 +1,45 @@
+#ifndef CROUPIER_SPORTS_CATALOG_H
+#define CROUPIER_SPORTS_CATALOG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/event_id.h"
+#include "base/json_text.h"
+#include "base/text.h"
+
+/*
+ * One published catalog of a sport, made ready: the body of the event list, and its rows by event
+ * id. Immutable and counted, so that every thread may keep the one it is answering from. Finding a
+ * row does not depend on how many there are.
+ *
+ * Rows pass without `providerEventId` and `feed_source` (interface: Event). A row's id is its `gmid`:
+ * an integer, or a string of digits, of 1 to 20 digits and above zero (decisions: public HTTP 6); of
+ * several members of that name the last one counts, as most readers have it. A row without a usable
+ * one stays in the list and cannot be found; of two rows with one id the first is found.
+ */
+struct catalog;
+
+struct catalog_row {
+    struct event_id id; /* as digits: also how the answer writes it */
+    struct text text;   /* the object, as in the list */
+};
+
+/* Starts with one reference. STATUS_MALFORMED: not strict JSON, not an
+ * array, or an element is not an object. `error` may be NULL; its
+ * line is 0 when it is about the document as a whole. */
+MUST_CHECK enum status catalog_create(struct text stored, struct catalog **catalog,
+                                      struct json_text_error *error);
+struct catalog *catalog_hold(struct catalog *catalog);
+void catalog_release(struct catalog **catalog);
+
+/* The whole list as JSON. */
+struct text catalog_list(const struct catalog *catalog);
+
+/* NULL: not in the catalog. The row lives as long as the catalog. */
+const struct catalog_row *catalog_find(const struct catalog *catalog, const struct event_id *id);
+
+size_t catalog_row_count(const struct catalog *catalog); /* rows with a usable id */
+size_t catalog_bytes(const struct catalog *catalog);     /* memory held, about */
+
+#endif

@@ -1,0 +1,71 @@
+/* The single-event body, put together from a catalog row and an odds document; see event.h. */
+#include "sports/event.h"
+
+#include "sports/filter.h"
+
+static const struct text hidden_members[] = {
+    TEXT_INIT("tv"),
+    TEXT_INIT("tvChannel"),
+    TEXT_INIT("odd_type"),
+};
+static const struct object_filter market_filter = {
+    .hidden = hidden_members,
+    .hidden_count = sizeof hidden_members / sizeof hidden_members[0],
+};
+
+static enum status append_markets(struct text minified, struct buffer *body)
+{
+    struct json_text_cursor cursor = json_text_open(minified);
+    struct text element;
+    bool first = true;
+    buffer_append_char(body, '[');
+    while (json_text_next_element(&cursor, &element)) {
+        if (json_text_kind(element) != JSON_TEXT_OBJECT)
+            return STATUS_MALFORMED;
+        if (!first)
+            buffer_append_char(body, ',');
+        first = false;
+        object_filter_append(&market_filter, element, body, NULL);
+    }
+    buffer_append_char(body, ']');
+    return STATUS_OK;
+}
+
+static enum status refuse_kind(struct json_text_error *error, const char *reason)
+{
+    if (error != NULL)
+        *error = (struct json_text_error){.reason = reason};
+    return STATUS_MALFORMED;
+}
+
+enum status event_body_append(enum sport sport, const struct catalog_row *row,
+                              struct text stored_odds, struct buffer *body,
+                              struct event_row_place *place, struct json_text_error *error)
+{
+    struct buffer minified = {0};
+    size_t before = body->size;
+    enum status status = json_text_check(stored_odds, &minified, error);
+    if (status != STATUS_OK)
+        goto done;
+    if (json_text_kind(buffer_text(&minified)) != JSON_TEXT_ARRAY) {
+        status = refuse_kind(error, "not an array");
+        goto done;
+    }
+    buffer_reserve(body, row->text.size + minified.size + 128);
+    buffer_append_format(body, "{\"sport\":\"%s\",\"event_id\":%s,\"event\":", sport_key(sport),
+                         row->id.digits);
+    struct event_row_place event = {body->size, row->text.size};
+    buffer_append_text(body, row->text);
+    buffer_append_string(body, ",\"odds\":");
+    status = append_markets(buffer_text(&minified), body);
+    if (status != STATUS_OK) {
+        body->size = before;
+        status = refuse_kind(error, "an element of the array is not an object");
+        goto done;
+    }
+    buffer_append_char(body, '}');
+    *place = event;
+done:
+    buffer_free(&minified);
+    return status;
+}

@@ -1,0 +1,29 @@
+#ifndef CROUPIER_SPORTS_EVENT_H
+#define CROUPIER_SPORTS_EVENT_H
+
+#include "base/json_text.h"
+#include "base/sport.h"
+#include "base/text.h"
+#include "sports/catalog.h"
+
+/*
+ * The body of the single-event answer (interface: Single-event response):
+ *
+ *     {"sport":"cricket","event_id":34000001,"event":{…},"odds":[…]}
+ *
+ * `stored_odds` is the odds document as published: an array of market objects, which pass without
+ * `tv`, `tvChannel` and `odd_type` (interface: Market). Appends to `body` and tells the place of the
+ * event in it. STATUS_MALFORMED: not strict JSON, not an array, or an
+ * element is not an object; `body` is as it was. `error` may be NULL; its
+ * line is 0 when it is about the document as a whole.
+ */
+struct event_row_place {
+    size_t offset; /* from the beginning of the buffer */
+    size_t size;
+};
+MUST_CHECK enum status event_body_append(enum sport sport, const struct catalog_row *row,
+                                         struct text stored_odds, struct buffer *body,
+                                         struct event_row_place *place,
+                                         struct json_text_error *error);
+
+#endif

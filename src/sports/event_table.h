@@ -1,0 +1,46 @@
+#ifndef CROUPIER_SPORTS_EVENT_TABLE_H
+#define CROUPIER_SPORTS_EVENT_TABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/event_id.h"
+#include "base/sport.h"
+
+/*
+ * Things kept by event, with the order in which they were used last, so that the table's owner can
+ * let go of the oldest. Finding costs the same however many there are. The nodes are embedded in
+ * the owner's structs and belong to it. Threads: one at a time.
+ */
+struct event_node {
+    struct event_node *chain;         /* next in the bucket */
+    struct event_node *newer, *older; /* by last use */
+    uint64_t hash;
+    uint64_t used_ms; /* monotonic */
+    struct event_id id;
+    enum sport sport;
+};
+
+struct event_table {
+    struct event_node **buckets;
+    size_t bucket_mask;
+    size_t count;
+    struct event_node *newest, *oldest;
+};
+
+void event_table_init(struct event_table *table);
+void event_table_free(struct event_table *table); /* it is empty */
+
+/* NULL: there is none. */
+struct event_node *event_table_find(const struct event_table *table, enum sport sport,
+                                    const struct event_id *id);
+
+/* Fills the node and adds it as the newest. There is none of that event yet. */
+void event_table_add(struct event_table *table, struct event_node *node, enum sport sport,
+                     const struct event_id *id, uint64_t now_ms);
+void event_table_remove(struct event_table *table, struct event_node *node);
+
+/* Makes it the newest. At most once a second for one node, so that a busy node costs nothing. */
+void event_table_touch(struct event_table *table, struct event_node *node, uint64_t now_ms);
+
+#endif

@@ -1,0 +1,38 @@
+/* Cuts members out of the text of an object; see filter.h. */
+#include "sports/filter.h"
+
+#include "base/json_text.h"
+
+static bool is_hidden(const struct object_filter *filter, struct text name)
+{
+    for (size_t i = 0; i < filter->hidden_count; i++)
+        if (json_text_string_equals(name, filter->hidden[i]))
+            return true;
+    return false;
+}
+
+void object_filter_append(const struct object_filter *filter, struct text object,
+                          struct buffer *out, struct text *wanted_value)
+{
+    struct json_text_cursor cursor = json_text_open(object);
+    struct text name;
+    struct text value;
+    struct text wanted = {NULL, 0};
+    bool first = true;
+    buffer_reserve(out, object.size);
+    buffer_append_char(out, '{');
+    while (json_text_next_member(&cursor, &name, &value)) {
+        if (wanted_value != NULL && json_text_string_equals(name, filter->wanted))
+            wanted = value;
+        if (is_hidden(filter, name))
+            continue;
+        if (!first)
+            buffer_append_char(out, ',');
+        first = false;
+        /* Name, colon and value stand side by side: the text is minified. */
+        buffer_append(out, name.at, (size_t)(value.at + value.size - name.at));
+    }
+    buffer_append_char(out, '}');
+    if (wanted_value != NULL)
+        *wanted_value = wanted;
+}
