@@ -3,6 +3,7 @@
  * engine: `platform_contract ENGINE`. An engine joins by one row in `factories`, which makes a URI of
  * an empty store of its own for each test.
  */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -690,6 +691,83 @@ static void another_handle_sees_a_change_at_once(void **state)
     platform_store_close(&reader);
 }
 
+/* ---- several writers --------------------------------------------------------------------------- */
+
+#define WRITERS 3
+#define ROWS_EACH 20
+
+struct writer {
+    struct fixture *fixture;
+    struct platform_store *store;
+    unsigned number;
+    enum status status; /* asserted by the main thread: cmocka's own stay there */
+    struct error error;
+    pthread_t thread;
+};
+
+static void *write_rows(void *context)
+{
+    struct writer *writer = context;
+    for (unsigned i = 0; i < ROWS_EACH && writer->status == STATUS_OK; i++) {
+        struct customer_record record = {.enabled = true, .created_ms = 1};
+        (void)snprintf(record.id, sizeof record.id, "cus_%ux%u", writer->number, i);
+        (void)snprintf(record.name, sizeof record.name, "n");
+        writer->status = platform_customer_add(writer->store, &record, &writer->error);
+    }
+    return NULL;
+}
+
+struct follower {
+    uint64_t revision; /* of the last row seen */
+    size_t rows;
+    bool in_order;
+};
+
+static void follow_customer(void *context, const struct customer_record *record)
+{
+    struct follower *follower = context;
+    if (record->revision <= follower->revision)
+        follower->in_order = false;
+    follower->revision = record->revision;
+    follower->rows++;
+}
+
+static void ignore_key(void *context, const struct key_record *record)
+{
+    (void)context;
+    (void)record;
+}
+
+static void a_follower_of_several_writers_sees_every_row_once(void **state)
+{
+    struct fixture *fixture = *state;
+    struct writer writers[WRITERS];
+    struct follower follower = {.in_order = true};
+    struct platform_changes visit = {follow_customer, ignore_key, ignore_legacy, &follower};
+    for (unsigned i = 0; i < WRITERS; i++) {
+        writers[i] =
+            (struct writer){.fixture = fixture, .store = open_store(fixture, false), .number = i};
+        assert_int_equal(pthread_create(&writers[i].thread, NULL, write_rows, &writers[i]), 0);
+    }
+    uint64_t revision = 0;
+    enum status status = STATUS_OK;
+    for (int look_count = 0; look_count < 200 && status == STATUS_OK; look_count++)
+        status =
+            platform_changes_since(fixture->store, revision, &visit, &revision, &fixture->error);
+    for (unsigned i = 0; i < WRITERS; i++)
+        assert_int_equal(pthread_join(writers[i].thread, NULL), 0);
+    OK(status);
+    OK(platform_changes_since(fixture->store, revision, &visit, &revision, &fixture->error));
+    for (unsigned i = 0; i < WRITERS; i++) {
+        if (writers[i].status != STATUS_OK)
+            fail_msg("%s", writers[i].error.text);
+        platform_store_close(&writers[i].store);
+    }
+    assert_true(follower.in_order);
+    assert_int_equal(follower.rows, WRITERS * ROWS_EACH);
+    assert_int_equal(revision, WRITERS * ROWS_EACH);
+}
+
 static void an_unknown_kind_of_store_is_refused_without_repeating_it(void **state)
 {
     struct fixture *fixture = *state;
@@ -734,6 +812,7 @@ int main(int argc, char **argv)
         CONTRACT(changes_are_what_is_above_the_revision_customers_first),
         CONTRACT(changes_come_from_one_snapshot_and_block_no_writer),
         CONTRACT(another_handle_sees_a_change_at_once),
+        CONTRACT(a_follower_of_several_writers_sees_every_row_once),
         CONTRACT(an_unknown_kind_of_store_is_refused_without_repeating_it),
     };
     return cmocka_run_group_tests_name(engine, tests, NULL, NULL);

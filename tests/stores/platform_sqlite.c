@@ -1,0 +1,582 @@
+/*
+ * What is SQLite's own about the platform store: the file and its rights, migrations, files that are
+ * not what they should be, and rows that make no sense. (What every engine must do stands in
+ * platform_contract.c.)
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <sqlite3.h>
+
+#include "base/clock.h"
+#include "stores/platform_engine.h"
+
+#define NOBODY 65534
+
+/* ---- fixture ----------------------------------------------------------------------------------- */
+
+struct fixture {
+    char directory[64];
+    char path[96];
+    char uri[128];
+    struct platform_store *store;
+    struct error error;
+};
+
+static int set_up(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+    (void)snprintf(fixture->directory, sizeof fixture->directory, "/tmp/croupier-sqlite-XXXXXX");
+    assert_non_null(mkdtemp(fixture->directory));
+    (void)snprintf(fixture->path, sizeof fixture->path, "%s/platform.db", fixture->directory);
+    (void)snprintf(fixture->uri, sizeof fixture->uri, "sqlite:%s", fixture->path);
+    *state = fixture;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+    static const char *const endings[] = {"", "-wal", "-shm", ".old", ".old-wal", ".old-shm"};
+    platform_store_close(&fixture->store);
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        char path[128];
+        (void)snprintf(path, sizeof path, "%s%s", fixture->path, endings[i]);
+        (void)unlink(path);
+    }
+    assert_int_equal(rmdir(fixture->directory), 0);
+    free(fixture);
+    return 0;
+}
+
+static enum status open_store(struct fixture *fixture, bool create)
+{
+    struct platform_store_options options = {
+        .uri = fixture->uri, .timeout_ms = 2000, .create = create};
+    return platform_store_open(&fixture->store, &options, &fixture->error);
+}
+
+#define OK(call)                                                                      \
+    do {                                                                              \
+        enum status status_ = (call);                                                 \
+        if (status_ != STATUS_OK)                                                     \
+            fail_msg("%s: %s: %s", #call, status_name(status_), fixture->error.text); \
+    } while (0)
+
+/* Refused with this status, and with words that name the file and what matters about it. */
+static void assert_refused(struct fixture *fixture, enum status status, enum status expected,
+                           const char *words)
+{
+    if (status != expected)
+        fail_msg("%s, not %s: %s", status_name(status), status_name(expected), fixture->error.text);
+    if (strstr(fixture->error.text, fixture->path) == NULL ||
+        strstr(fixture->error.text, words) == NULL)
+        fail_msg("'%s' names not the file, or not '%s'", fixture->error.text, words);
+    assert_null(strchr(fixture->error.text, '\n'));
+}
+
+static void make_store(struct fixture *fixture)
+{
+    uint32_t before;
+    uint32_t after;
+    OK(open_store(fixture, true));
+    OK(platform_store_migrate(fixture->store, &before, &after, &fixture->error));
+}
+
+static void make_and_close(struct fixture *fixture)
+{
+    make_store(fixture);
+    platform_store_close(&fixture->store);
+}
+
+/* Meddles with the file behind the store's back. */
+static void execute(struct fixture *fixture, const char *sql)
+{
+    sqlite3 *database = NULL;
+    char *problem = NULL;
+    assert_int_equal(sqlite3_open(fixture->path, &database), SQLITE_OK);
+    (void)sqlite3_busy_timeout(database, 2000);
+    if (sqlite3_exec(database, sql, NULL, NULL, &problem) != SQLITE_OK)
+        fail_msg("%s: %s", sql, problem);
+    assert_int_equal(sqlite3_close(database), SQLITE_OK);
+}
+
+static void write_file(struct fixture *fixture, const char *bytes, size_t size)
+{
+    FILE *file = fopen(fixture->path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void add_customer(struct fixture *fixture, const char *id)
+{
+    struct customer_record record = {.enabled = true, .sports = SPORT_SET_ALL, .created_ms = 1};
+    (void)snprintf(record.id, sizeof record.id, "%s", id);
+    (void)snprintf(record.name, sizeof record.name, "A customer");
+    OK(platform_customer_add(fixture->store, &record, &fixture->error));
+}
+
+/* Runs `body` as a user who may only do what the file modes say, also when the tests run as root. */
+static void as_an_ordinary_user(struct fixture *fixture, void (*body)(struct fixture *fixture))
+{
+    if (geteuid() != 0) {
+        body(fixture);
+        return;
+    }
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        if (setgid(NOBODY) != 0 || setuid(NOBODY) != 0)
+            _exit(2);
+        body(fixture); /* a failed assertion in here ends the child otherwise than by 0 */
+        platform_store_close(&fixture->store);
+        _exit(0);
+    }
+    int how = -1;
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_true(WIFEXITED(how));
+    assert_int_equal(WEXITSTATUS(how), 0);
+}
+
+/* ---- the file ---------------------------------------------------------------------------------- */
+
+static unsigned mode_of(struct fixture *fixture, const char *ending)
+{
+    char path[128];
+    struct stat facts;
+    (void)snprintf(path, sizeof path, "%s%s", fixture->path, ending);
+    assert_int_equal(stat(path, &facts), 0);
+    return facts.st_mode & 0777U;
+}
+
+static void the_file_and_its_companions_are_made_closed_to_others(void **state)
+{
+    struct fixture *fixture = *state;
+    mode_t before = umask(0);
+    make_store(fixture);
+    add_customer(fixture, "cus_1");
+    (void)umask(before);
+    assert_int_equal(mode_of(fixture, ""), 0640);
+    assert_int_equal(mode_of(fixture, "-wal"), 0640);
+    assert_int_equal(mode_of(fixture, "-shm"), 0640);
+}
+
+static void a_tighter_umask_is_kept(void **state)
+{
+    struct fixture *fixture = *state;
+    mode_t before = umask(077);
+    make_store(fixture);
+    (void)umask(before);
+    assert_int_equal(mode_of(fixture, ""), 0600);
+}
+
+static void a_missing_file_is_not_made_unless_asked(void **state)
+{
+    struct fixture *fixture = *state;
+    assert_refused(fixture, open_store(fixture, false), STATUS_UNAVAILABLE,
+                   "run: croupier migrate");
+    assert_int_equal(access(fixture->path, F_OK), -1);
+}
+
+static void a_missing_directory_is_named(void **state)
+{
+    struct fixture *fixture = *state;
+    char uri[128];
+    (void)snprintf(uri, sizeof uri, "sqlite:%s/not/there.db", fixture->directory);
+    struct platform_store_options options = {.uri = uri, .timeout_ms = 1000, .create = true};
+    assert_int_equal(platform_store_open(&fixture->store, &options, &fixture->error),
+                     STATUS_UNAVAILABLE);
+    assert_non_null(strstr(fixture->error.text, "no directory"));
+    assert_non_null(strstr(fixture->error.text, "/not"));
+}
+
+static void a_directory_in_its_place_is_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    assert_int_equal(mkdir(fixture->path, 0700), 0);
+    assert_refused(fixture, open_store(fixture, true), STATUS_UNAVAILABLE, "not a regular file");
+    assert_int_equal(rmdir(fixture->path), 0);
+}
+
+static void expect_unwritable_file(struct fixture *fixture)
+{
+    assert_refused(fixture, open_store(fixture, false), STATUS_UNAVAILABLE,
+                   "cannot be read and written by user");
+}
+
+static void a_read_only_file_is_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    make_and_close(fixture);
+    assert_int_equal(chmod(fixture->path, 0444), 0);
+    assert_int_equal(chmod(fixture->directory, 0777), 0);
+    as_an_ordinary_user(fixture, expect_unwritable_file);
+}
+
+static void expect_unwritable_directory(struct fixture *fixture)
+{
+    assert_refused(fixture, open_store(fixture, true), STATUS_UNAVAILABLE,
+                   "cannot be written by user");
+}
+
+static void a_read_only_directory_is_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    make_and_close(fixture);
+    assert_int_equal(chmod(fixture->path, 0666), 0);
+    assert_int_equal(chmod(fixture->directory, 0555), 0);
+    as_an_ordinary_user(fixture, expect_unwritable_directory);
+    assert_int_equal(chmod(fixture->directory, 0755), 0);
+}
+
+/* ---- files that are something else ------------------------------------------------------------- */
+
+static void an_empty_file_asks_for_migration_and_takes_it(void **state)
+{
+    struct fixture *fixture = *state;
+    uint32_t before = 9;
+    uint32_t after = 9;
+    write_file(fixture, "", 0);
+    assert_refused(fixture, open_store(fixture, false), STATUS_INVALID, "run: croupier migrate");
+    OK(open_store(fixture, true));
+    OK(platform_store_migrate(fixture->store, &before, &after, &fixture->error));
+    assert_int_equal(before, 0);
+    assert_int_equal(after, sqlite_migration_count);
+}
+
+static void a_file_that_is_no_database_is_refused_and_left_alone(void **state)
+{
+    struct fixture *fixture = *state;
+    char text[4096];
+    memset(text, 'x', sizeof text);
+    write_file(fixture, text, sizeof text);
+    assert_refused(fixture, open_store(fixture, true), STATUS_MALFORMED, "not a database");
+    assert_refused(fixture, open_store(fixture, false), STATUS_MALFORMED, "not a database");
+    struct stat facts;
+    assert_int_equal(stat(fixture->path, &facts), 0);
+    assert_int_equal(facts.st_size, sizeof text);
+}
+
+static void another_programs_database_is_refused_and_left_alone(void **state)
+{
+    struct fixture *fixture = *state;
+    execute(fixture, "CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)");
+    assert_refused(fixture, open_store(fixture, true), STATUS_INVALID, "another program's");
+    assert_refused(fixture, open_store(fixture, false), STATUS_INVALID, "another program's");
+    execute(fixture, "PRAGMA application_id = 1234; DROP TABLE theirs");
+    assert_refused(fixture, open_store(fixture, true), STATUS_INVALID, "another program's");
+    execute(fixture, "CREATE TABLE customer (x)"); /* nothing of ours came into it */
+}
+
+static void a_damaged_file_is_called_damaged(void **state)
+{
+    struct fixture *fixture = *state;
+    make_and_close(fixture);
+    struct stat facts;
+    assert_int_equal(stat(fixture->path, &facts), 0);
+    FILE *file = fopen(fixture->path, "r+b");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, 4096, SEEK_SET), 0); /* behind the first page */
+    for (long i = 4096; i < facts.st_size; i++)
+        (void)fputc(0x5A, file);
+    assert_int_equal(fclose(file), 0);
+    assert_refused(fixture, open_store(fixture, false), STATUS_MALFORMED, "is damaged");
+}
+
+static void a_file_that_was_cut_off_is_called_damaged(void **state)
+{
+    struct fixture *fixture = *state;
+    make_and_close(fixture);
+    assert_int_equal(truncate(fixture->path, 4096), 0);
+    assert_refused(fixture, open_store(fixture, false), STATUS_MALFORMED, "is damaged");
+}
+
+/* ---- migrations -------------------------------------------------------------------------------- */
+
+static void a_newer_schema_is_refused_also_by_migrate(void **state)
+{
+    struct fixture *fixture = *state;
+    uint32_t before = 7;
+    uint32_t after = 7;
+    char sql[128];
+    make_and_close(fixture);
+    (void)snprintf(sql, sizeof sql, "INSERT INTO schema_migration VALUES (%zu, 'later', 'x', 1)",
+                   sqlite_migration_count + 1);
+    execute(fixture, sql);
+    assert_refused(fixture, open_store(fixture, false), STATUS_INVALID, "is newer");
+    OK(open_store(fixture, true));
+    assert_refused(fixture,
+                   platform_store_migrate(fixture->store, &before, &after, &fixture->error),
+                   STATUS_INVALID, "is newer");
+    assert_true(before == 7 && after == 7);
+}
+
+static void an_older_schema_is_refused_until_migrated(void **state)
+{
+    struct fixture *fixture = *state;
+    make_and_close(fixture);
+    execute(fixture, "DELETE FROM schema_migration"); /* as if no step had been taken yet */
+    assert_refused(fixture, open_store(fixture, false), STATUS_INVALID, "run: croupier migrate");
+}
+
+static void a_schema_of_a_different_build_is_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    make_and_close(fixture);
+    execute(fixture, "UPDATE schema_migration SET checksum = 'edited' WHERE number = 1");
+    assert_refused(fixture, open_store(fixture, false), STATUS_INVALID, "different build");
+}
+
+static void a_migration_that_fails_leaves_nothing_behind(void **state)
+{
+    struct fixture *fixture = *state;
+    uint32_t before;
+    uint32_t after;
+    make_and_close(fixture);
+    /* The first step is due again but will meet its own tables. */
+    execute(fixture, "DELETE FROM schema_migration; DROP TABLE legacy_address");
+    OK(open_store(fixture, true));
+    assert_true(platform_store_migrate(fixture->store, &before, &after, &fixture->error) !=
+                STATUS_OK);
+    assert_non_null(strstr(fixture->error.text, "migration 1 (customers)"));
+    platform_store_close(&fixture->store);
+    execute(fixture, "CREATE TABLE legacy_address (it_was_not_made INTEGER)");
+}
+
+static void migrating_several_times_at_once_does_it_once(void **state)
+{
+    struct fixture *fixture = *state;
+    enum { PROCESSES = 4 };
+    pid_t children[PROCESSES];
+    int gate[2];
+    assert_int_equal(pipe(gate), 0);
+    for (int i = 0; i < PROCESSES; i++) {
+        children[i] = fork();
+        assert_true(children[i] >= 0);
+        if (children[i] == 0) {
+            char byte;
+            uint32_t before;
+            uint32_t after = 0;
+            (void)close(gate[1]);
+            (void)!read(gate[0], &byte, 1); /* all start when the gate is closed */
+            enum status status = open_store(fixture, true);
+            if (status == STATUS_OK)
+                status = platform_store_migrate(fixture->store, &before, &after, &fixture->error);
+            if (status != STATUS_OK)
+                (void)fprintf(stderr, "%s\n", fixture->error.text);
+            platform_store_close(&fixture->store);
+            _exit(status == STATUS_OK && after == sqlite_migration_count ? 0 : 1);
+        }
+    }
+    (void)close(gate[0]);
+    (void)close(gate[1]);
+    for (int i = 0; i < PROCESSES; i++) {
+        int how = -1;
+        assert_int_equal(waitpid(children[i], &how, 0), children[i]);
+        assert_true(WIFEXITED(how) && WEXITSTATUS(how) == 0);
+    }
+    OK(open_store(fixture, false));
+    add_customer(fixture, "cus_1");
+}
+
+/* ---- while it is in use ------------------------------------------------------------------------ */
+
+static void a_lock_held_by_another_process_is_waited_for_and_then_told(void **state)
+{
+    struct fixture *fixture = *state;
+    make_and_close(fixture);
+    struct platform_store_options options = {.uri = fixture->uri, .timeout_ms = 50};
+    OK(platform_store_open(&fixture->store, &options, &fixture->error));
+    sqlite3 *other = NULL;
+    assert_int_equal(sqlite3_open(fixture->path, &other), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+
+    struct customer_record record = {.id = "cus_1", .name = "n", .created_ms = 1};
+    uint64_t revision = 9;
+    uint64_t start = clock_monotonic_ms();
+    assert_refused(fixture, platform_customer_add(fixture->store, &record, &fixture->error),
+                   STATUS_TIMEOUT, "locked for more than 50 ms");
+    assert_true(clock_monotonic_ms() - start >= 40);
+    OK(platform_revision(fixture->store, &revision, &fixture->error)); /* reading goes on */
+    assert_int_equal(revision, 0);
+
+    assert_int_equal(sqlite3_exec(other, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(other), SQLITE_OK);
+    OK(platform_customer_add(fixture->store, &record, &fixture->error));
+}
+
+static void a_file_that_is_replaced_is_noticed_and_opened_afresh(void **state)
+{
+    struct fixture *fixture = *state;
+    char old[128];
+    uint64_t revision = 9;
+    (void)snprintf(old, sizeof old, "%s.old", fixture->path);
+    make_store(fixture);
+    add_customer(fixture, "cus_1");
+    struct platform_store *held = fixture->store;
+    fixture->store = NULL;
+    /* As a restored backup comes: the old file goes with its -wal, another takes its place. */
+    execute(fixture, "PRAGMA wal_checkpoint(TRUNCATE)");
+    assert_int_equal(rename(fixture->path, old), 0);
+    assert_refused(fixture, platform_revision(held, &revision, &fixture->error), STATUS_UNAVAILABLE,
+                   "no such file");
+    make_and_close(fixture);
+    OK(platform_revision(held, &revision, &fixture->error));
+    assert_int_equal(revision, 0);
+    fixture->store = held;
+    add_customer(fixture, "cus_2");
+}
+
+static void a_database_damaged_while_in_use_fails_and_recovers_when_restored(void **state)
+{
+    struct fixture *fixture = *state;
+    uint64_t revision = 0;
+    make_store(fixture);
+    execute(fixture, "DELETE FROM store_revision");
+    assert_refused(fixture, platform_revision(fixture->store, &revision, &fixture->error),
+                   STATUS_MALFORMED, "is damaged");
+    struct customer_record record = {.id = "cus_1", .name = "n", .created_ms = 1};
+    assert_refused(fixture, platform_customer_add(fixture->store, &record, &fixture->error),
+                   STATUS_MALFORMED, "is damaged");
+    execute(fixture, "INSERT INTO store_revision VALUES (1, 41)");
+    OK(platform_customer_add(fixture->store, &record, &fixture->error));
+    OK(platform_revision(fixture->store, &revision, &fixture->error));
+    assert_int_equal(revision, 42);
+}
+
+/* ---- rows that make no sense ------------------------------------------------------------------- */
+
+static bool note_usable(void *context, const struct customer_record *record)
+{
+    char *verdicts = context;
+    size_t at = strlen(verdicts);
+    verdicts[at] = record->usable ? '+' : '-';
+    return true;
+}
+
+static bool note_legacy_usable(void *context, const struct legacy_record *record)
+{
+    char *verdicts = context;
+    size_t at = strlen(verdicts);
+    verdicts[at] = record->usable ? '+' : '-';
+    return true;
+}
+
+static void rows_that_make_no_sense_are_unusable_and_harm_no_other(void **state)
+{
+    struct fixture *fixture = *state;
+    make_store(fixture);
+    execute(fixture,
+            "PRAGMA ignore_check_constraints = ON;"
+            "INSERT INTO customer (id, name, enabled, casino, sports, rate_requests,"
+            " rate_window_seconds, cidrs, created_ms, revision) VALUES"
+            " ('cus_1', 'good', 1, 0, 'all', 1, 1, '192.0.2.0/24 2001:db8::/32', 1, 1),"
+            " ('cus_2', 'bits beyond', 1, 0, 'all', 1, 1, '192.0.2.1/24', 1, 2),"
+            " ('cus_3', 'no block', 1, 0, 'all', 1, 1, 'everywhere', 1, 3),"
+            " ('cus_4', 'two spaces', 1, 0, 'all', 1, 1, '192.0.2.0/24  10.0.0.0/8', 1, 4),"
+            " ('cus_5', 'a later sport', 1, 0, 'cricket,chess', 1, 1, '', 1, 5),"
+            " ('cus_6', 'rate of zero', 1, 0, 'all', 0, 1, '', 1, 6),"
+            " ('cus_7', 'negative', 1, 0, 'all', -5, 1, '', 1, 7),"
+            " ('cus_8', 'half a rate', 1, 0, 'all', 1, NULL, '', 1, 8),"
+            " ('cus_9', 'neither on nor off', 2, 0, 'all', 1, 1, '', 1, 9),"
+            " ('cus_a', CAST(x'ff41' AS TEXT), 1, 0, 'all', 1, 1, '', 1, 10),"
+            " ('cus_b', 'good', 1, 0, 'none', NULL, NULL, '', 1, 11);"
+            "INSERT INTO legacy_address (address, enabled, removed, sports, rate_requests,"
+            " rate_window_seconds, created_ms, revision) VALUES"
+            " (x'01', 1, 0, 'all', NULL, NULL, 1, 12),"
+            " (x'00000000000000000000ffffc0000201', 1, 0, 'all', NULL, NULL, 1, 13),"
+            " (x'00000000000000000000ffffc0000202', 1, 0, 'ludo', NULL, NULL, 1, 14);"
+            "UPDATE store_revision SET revision = 14");
+    char verdicts[32] = "";
+    OK(platform_customer_list(fixture->store, note_usable, verdicts, &fixture->error));
+    assert_string_equal(verdicts, "+---------+");
+    char legacy_verdicts[32] = "";
+    OK(platform_legacy_list(fixture->store, note_legacy_usable, legacy_verdicts, &fixture->error));
+    assert_string_equal(legacy_verdicts, "+--");
+}
+
+static bool note_revoked(void *context, const struct key_record *record)
+{
+    *(int64_t *)context = record->revoked_ms;
+    return true;
+}
+
+static void a_key_row_that_makes_no_sense_opens_nothing(void **state)
+{
+    struct fixture *fixture = *state;
+    int64_t revoked_ms = 0;
+    make_store(fixture);
+    add_customer(fixture, "cus_1");
+    execute(fixture, "PRAGMA ignore_check_constraints = ON;"
+                     "INSERT INTO api_key (id, customer_id, label, prefix, digest, created_ms,"
+                     " revision) VALUES ('key_1', 'cus_1', '', 'crk_abcd', x'0102', 1, 2)");
+    OK(platform_key_list(fixture->store, NULL, note_revoked, &revoked_ms, &fixture->error));
+    assert_true(revoked_ms != 0);
+}
+
+static void the_schema_itself_refuses_what_the_program_would(void **state)
+{
+    struct fixture *fixture = *state;
+    static const char *const wrong[] = {
+        "UPDATE customer SET enabled = 2",
+        "UPDATE customer SET name = ''",
+        "UPDATE customer SET rate_requests = 5",
+        "UPDATE customer SET rate_requests = 5, rate_window_seconds = 0",
+        "UPDATE customer SET rate_requests = 'many', rate_window_seconds = 1",
+        "INSERT INTO legacy_address VALUES (x'01', 1, 0, 'all', NULL, NULL, 1, 9)",
+        "INSERT INTO api_key VALUES (1, 'key_1', 'cus_none', '', 'crk_abcd', zeroblob(32), 1, NULL,"
+        " NULL, NULL, 9)",
+        "INSERT INTO store_revision VALUES (2, 0)",
+    };
+    make_store(fixture);
+    add_customer(fixture, "cus_1");
+    sqlite3 *database = NULL;
+    assert_int_equal(sqlite3_open(fixture->path, &database), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(database, "PRAGMA foreign_keys = ON", NULL, NULL, NULL),
+                     SQLITE_OK);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        if (sqlite3_exec(database, wrong[i], NULL, NULL, NULL) != SQLITE_CONSTRAINT)
+            fail_msg("not refused: %s", wrong[i]);
+    assert_int_equal(sqlite3_close(database), SQLITE_OK);
+}
+
+int main(void)
+{
+#define WITH_DIRECTORY(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        WITH_DIRECTORY(the_file_and_its_companions_are_made_closed_to_others),
+        WITH_DIRECTORY(a_tighter_umask_is_kept),
+        WITH_DIRECTORY(a_missing_file_is_not_made_unless_asked),
+        WITH_DIRECTORY(a_missing_directory_is_named),
+        WITH_DIRECTORY(a_directory_in_its_place_is_refused),
+        WITH_DIRECTORY(a_read_only_file_is_refused),
+        WITH_DIRECTORY(a_read_only_directory_is_refused),
+        WITH_DIRECTORY(an_empty_file_asks_for_migration_and_takes_it),
+        WITH_DIRECTORY(a_file_that_is_no_database_is_refused_and_left_alone),
+        WITH_DIRECTORY(another_programs_database_is_refused_and_left_alone),
+        WITH_DIRECTORY(a_damaged_file_is_called_damaged),
+        WITH_DIRECTORY(a_file_that_was_cut_off_is_called_damaged),
+        WITH_DIRECTORY(a_newer_schema_is_refused_also_by_migrate),
+        WITH_DIRECTORY(an_older_schema_is_refused_until_migrated),
+        WITH_DIRECTORY(a_schema_of_a_different_build_is_refused),
+        WITH_DIRECTORY(a_migration_that_fails_leaves_nothing_behind),
+        WITH_DIRECTORY(migrating_several_times_at_once_does_it_once),
+        WITH_DIRECTORY(a_lock_held_by_another_process_is_waited_for_and_then_told),
+        WITH_DIRECTORY(a_file_that_is_replaced_is_noticed_and_opened_afresh),
+        WITH_DIRECTORY(a_database_damaged_while_in_use_fails_and_recovers_when_restored),
+        WITH_DIRECTORY(rows_that_make_no_sense_are_unusable_and_harm_no_other),
+        WITH_DIRECTORY(a_key_row_that_makes_no_sense_opens_nothing),
+        WITH_DIRECTORY(the_schema_itself_refuses_what_the_program_would),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
