@@ -2,6 +2,7 @@
 #include "operator/commands.h"
 
 static const struct command_group groups[] = {
+    {"", "", serve_commands},
     {"", "", migrate_commands},
     {"customer", "who may call, from where, how often", customer_commands},
     {"key", "the API keys of customers", key_commands},

@@ -6,7 +6,7 @@
  *
  * Rules: a failing function leaves its out-parameters untouched. An error is either logged or
  * returned, never both. `struct error` is for people (operators at a terminal, a log line); program
- * logic looks at the status alone. One table, http/errors.c, turns a status into an HTTP answer.
+ * logic looks at the status alone. One table, http/failures.c, turns a status into an HTTP answer.
  */
 
 #define MUST_CHECK __attribute__((warn_unused_result))
@@ -39,11 +39,6 @@ struct error {
  * `return error_set(error, STATUS_INVALID, "…")` reads as one thought. */
 enum status error_set(struct error *error, enum status status, const char *format, ...)
     PRINTF_LIKE(3, 4);
-
-#ifdef __clang_analyzer__
-/* The analyser does not see into error_set: tells it that what it returns is what it was given. */
-#define error_set(error, status, ...) ((void)(error_set)((error), (status), __VA_ARGS__), (status))
-#endif
 
 /* Puts "text: " before what `error` says already. */
 void error_prefix(struct error *error, const char *format, ...) PRINTF_LIKE(2, 3);

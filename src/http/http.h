@@ -24,8 +24,10 @@
  *
  * A request is handed to the handler when its head and whole body have arrived. The handler replies at
  * once or later, exactly once, with one of the http_reply_* calls; all texts of the request stay valid
- * until then. If the client goes away first, `abandoned` is called (once) and the request is gone: no
- * reply may follow. A request that was replied to is never abandoned.
+ * and in place until then, and the request is gone when that call returns. If the connection dies
+ * first, `abandoned` is called (once) and the request is gone: no reply may follow. A request that was
+ * replied to is never abandoned. A client that has only shut its side (FIN) may still be reading, so
+ * it gets its answer; nothing on the wire tells it from one that has closed.
  */
 
 /* ---- bounds (decisions: public HTTP 13) ---------------------------------------------------------- */
@@ -140,7 +142,7 @@ void http_reply_json(struct http_request *request, int status, struct text body)
 void http_reply_text(struct http_request *request, int status, const char *content_type,
                      struct text body);
 
-/* The error table (http/errors.c): every code that the interface names, with status and message. */
+/* The error table (http/failures.c): every code that the interface names, with status and message. */
 enum http_error {
     HTTP_ERROR_BAD_REQUEST,
     HTTP_ERROR_REQUEST_TIMEOUT,
@@ -231,9 +233,14 @@ struct http_server_options {
 };
 
 /*
- * Opens a listening socket for `threads` threads to share (SO_REUSEPORT when more than one), checking
- * first that no other process has it. Each thread calls this once with its index; with port 0, thread 0
- * goes first and `bound` tells the others. Returns the descriptor, which http_server_create takes over.
+ * Opens a listening socket. With `share`, several threads listen on one address (SO_REUSEPORT), each
+ * with a socket of its own: call this once a thread with the same `bound`, which must be 0 at
+ * first. The first call makes sure that no other process has the address (SO_REUSEPORT alone would
+ * let a second croupier share it silently) and sets `bound` to the port, also when port is 0; the
+ * others join that port.
+ *
+ * "::" takes IPv4 clients too. The descriptor is listening already; http_server_create takes it over.
+ * The error names address and reason.
  */
 MUST_CHECK enum status http_listen(const char *host, uint16_t port, bool share, int *descriptor,
                                    uint16_t *bound, struct error *error);

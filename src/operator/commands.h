@@ -12,5 +12,6 @@ extern const struct command customer_commands[]; /* commands_customer.c */
 extern const struct command ip_commands[];       /* commands_ip.c */
 extern const struct command key_commands[];      /* commands_key.c */
 extern const struct command migrate_commands[];  /* commands_migrate.c; in the group "" */
+extern const struct command serve_commands[];    /* commands_serve.c; in the group "" */
 
 #endif

@@ -1,0 +1,428 @@
+/*
+ * Start-up and shut-down, in order. Everything here runs on the main thread, whose loop waits for
+ * signals, for mails of the workers, and serves the operator listener.
+ *
+ * Taking down goes backwards in the order of who uses whom: workers drain (no requests are left), the
+ * health probe and the work pool end (nobody makes mails for workers any more), workers stop, then
+ * what they shared goes.
+ */
+#include "app/app.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "admission/admission.h"
+#include "app/health.h"
+#include "app/operator_listener.h"
+#include "app/worker.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/work_pool.h"
+#include "sports/sports.h"
+
+#define POLICY_REFRESH_MS 200
+#define POLICY_WAIT_MS 3000
+#define WORK_QUEUE_LIMIT 4096
+/* Descriptors that are not client connections: stores, logs, loops, the operator's connections. */
+#define SPARE_DESCRIPTORS 128
+
+struct app {
+    const struct app_options *options;
+    const struct config *config;
+    struct log *log;
+
+    uv_loop_t loop;
+    struct mailbox *mailbox;
+    uv_signal_t signals[3];
+    uv_timer_t drain_deadline;
+
+    struct odds_store *odds;
+    struct policies *policies;
+    struct work_pool *pool;
+    struct sports *sports;
+    struct metrics *metrics;
+    struct health *health;
+    struct http_tls *tls;
+    struct operator_listener *operator_listener;
+
+    int *listeners; /* descriptors not yet taken over by a worker are >= 0 */
+    size_t listener_count;
+    struct worker **workers;
+    size_t worker_count;
+    size_t drained_count;
+    uint16_t port;
+    bool draining;
+};
+
+/* ---- the end ----------------------------------------------------------------------------------- */
+
+static void on_worker_drained(struct mail *mail)
+{
+    struct app *app = worker_context(worker_of_mail(mail));
+    if (++app->drained_count == app->worker_count)
+        uv_stop(&app->loop);
+}
+
+static void abort_workers(struct app *app)
+{
+    for (size_t i = 0; i < app->worker_count; i++)
+        worker_abort(app->workers[i]);
+}
+
+static void on_drain_deadline(uv_timer_t *timer)
+{
+    struct app *app = timer->data;
+    log_event(app->log, LOG_WARNING, "drain took too long; closing what is left",
+              LOG_INTEGER("drain_seconds", app->config->drain_seconds));
+    abort_workers(app);
+}
+
+static void drain(struct app *app, int signal)
+{
+    if (app->draining) {
+        log_event(app->log, LOG_WARNING, "second signal; closing what is left",
+                  LOG_INTEGER("signal", signal));
+        abort_workers(app);
+        return;
+    }
+    app->draining = true;
+    log_event(app->log, LOG_INFO, "draining", LOG_INTEGER("signal", signal),
+              LOG_INTEGER("drain_seconds", app->config->drain_seconds));
+    for (size_t i = 0; i < app->worker_count; i++)
+        worker_drain(app->workers[i]);
+    CHECK(uv_timer_start(&app->drain_deadline, on_drain_deadline,
+                         (uint64_t)app->config->drain_seconds * 1000, 0) == 0);
+}
+
+/* ---- SIGHUP ------------------------------------------------------------------------------------- */
+
+static void apply(struct app *app, const struct config *config, struct http_tls *tls)
+{
+    struct buffer restart = {0};
+    config_list_restart_needed(app->config, config, &restart);
+    log_set_level(app->log, config->log_level);
+    log_set_format(app->log, config->log_format);
+    for (size_t i = 0; i < app->worker_count; i++)
+        worker_reload(app->workers[i], config, tls);
+    log_event(app->log, LOG_INFO, "configuration read again", LOG_STRING("file", config->path));
+    if (restart.size > 0)
+        log_event(app->log, LOG_WARNING, "some changed settings need a restart",
+                  LOG_TEXT("settings", buffer_text(&restart)));
+    buffer_free(&restart);
+}
+
+static void reload(struct app *app)
+{
+    const struct config *config = NULL;
+    struct http_tls *tls = NULL;
+    struct error error;
+    if (config_load(&config, app->options->config_path, app->options->overrides, &error) !=
+        STATUS_OK) {
+        log_event(app->log, LOG_ERROR, "configuration not read again; nothing has changed",
+                  LOG_STRING("reason", error.text));
+        return;
+    }
+    bool secure = app->tls != NULL && config->tls_certificate[0] != '\0';
+    if (secure &&
+        http_tls_create(&tls, config->tls_certificate, config->tls_key, &error) != STATUS_OK) {
+        log_event(app->log, LOG_ERROR, "configuration not read again; nothing has changed",
+                  LOG_STRING("reason", error.text));
+        config_release(&config);
+        return;
+    }
+    apply(app, config, tls);
+    http_tls_release(&tls);
+    config_release(&app->config);
+    app->config = config;
+}
+
+static void on_signal(uv_signal_t *handle, int signal)
+{
+    struct app *app = handle->data;
+    if (signal == SIGHUP)
+        reload(app);
+    else
+        drain(app, signal);
+}
+
+/* ---- what the operator sees ------------------------------------------------------------------- */
+
+static void collect(void *context, struct metrics_gauges *gauges)
+{
+    struct app *app = context;
+    struct policies_facts policies;
+    struct odds_facts odds;
+    struct sports_facts sports;
+    policies_facts(app->policies, &policies);
+    odds_store_facts(app->odds, &odds);
+    sports_facts(app->sports, &sports);
+    *gauges = (struct metrics_gauges){
+        .policy_age_ms = policies.age_ms,
+        .policy_customers = policies.customers,
+        .policy_keys = policies.keys,
+        .policy_addresses = policies.addresses,
+        .platform_errors = policies.errors,
+        .feed_count = SPORT_COUNT,
+        .odds_reads = odds.reads,
+        .odds_errors = odds.errors,
+        .odds_reopened = odds.reopened,
+        .interest_written = odds.interest_written,
+        .interest_dropped = odds.interest_dropped,
+        .ready_answers = sports.answers,
+        .ready_bytes = sports.bytes,
+        .work_queue_depth = work_pool_depth(app->pool),
+    };
+    int64_t now = clock_wall_ms();
+    for (int i = 0; i < SPORT_COUNT; i++) {
+        gauges->feed[i].sport = sport_key((enum sport)i);
+        int64_t age = now - odds.published_ms[i];
+        gauges->feed[i].age_ms = odds.published_ms[i] == 0 ? -1 : age < 0 ? 0 : age;
+    }
+}
+
+/* ---- the beginning ------------------------------------------------------------------------------ */
+
+/* As many descriptors as the connections may need, or a warning that says how many there are. */
+static void raise_descriptor_limit(struct app *app)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    rlim_t wanted = (rlim_t)app->config->max_connections + SPARE_DESCRIPTORS;
+    if (limit.rlim_cur < wanted) {
+        limit.rlim_cur = wanted < limit.rlim_max ? wanted : limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
+    if (limit.rlim_cur < wanted)
+        log_event(app->log, LOG_WARNING, "fewer descriptors than max_connections needs",
+                  LOG_INTEGER("descriptors", limit.rlim_cur), LOG_INTEGER("needed", wanted));
+}
+
+static enum status open_listeners(struct app *app, struct error *error)
+{
+    const struct config *config = app->config;
+    app->listeners = memory_alloc_zeroed(config->threads, sizeof app->listeners[0]);
+    for (; app->listener_count < config->threads; app->listener_count++)
+        app->listeners[app->listener_count] = -1;
+    for (size_t i = 0; i < config->threads; i++) {
+        enum status status =
+            http_listen(config->listen.host, config->listen.port, config->threads > 1,
+                        &app->listeners[i], &app->port, error);
+        if (status != STATUS_OK)
+            return status;
+    }
+    return STATUS_OK;
+}
+
+static enum status open_stores(struct app *app, struct error *error)
+{
+    const struct config *config = app->config;
+    const struct platform_store_options platform = {
+        .uri = config->platform_store,
+        .timeout_ms = config->platform_timeout_ms,
+        .log = app->log,
+    };
+    /* A schema that this program cannot use is a mistake to be told at once; a store that is away may
+     * come back. */
+    struct platform_store *store = NULL;
+    enum status status = platform_store_open(&store, &platform, error);
+    platform_store_close(&store);
+    if (status == STATUS_INVALID)
+        return status;
+    if (app->options->odds != NULL) {
+        app->odds = app->options->odds;
+    } else {
+        const struct odds_store_options odds = {
+            .uri = config->odds_store,
+            .timeout_ms = config->odds_timeout_ms,
+            .prefix = config->odds_prefix,
+            .create = true,
+            .log = app->log,
+        };
+        status = odds_store_open_patiently(&app->odds, &odds, error);
+        if (status != STATUS_OK)
+            return status;
+    }
+    const struct policies_options policies = {
+        .store = platform,
+        .refresh_ms = POLICY_REFRESH_MS,
+        .log = app->log,
+    };
+    app->policies = policies_create(&policies);
+    const struct health_options health = {
+        .odds = app->odds,
+        .odds_timeout_ms = config->odds_timeout_ms,
+        .platform = platform,
+        .log = app->log,
+    };
+    app->health = health_create(&health);
+    return STATUS_OK;
+}
+
+static void start_workers(struct app *app)
+{
+    const struct config *config = app->config;
+    app->workers = memory_alloc_zeroed(config->threads, sizeof(struct worker *));
+    for (; app->worker_count < config->threads; app->worker_count++) {
+        size_t i = app->worker_count;
+        const struct worker_options options = {
+            .index = i,
+            .listener = app->listeners[i],
+            .config = config,
+            .tls = app->tls,
+            .policies = app->policies,
+            .sports = app->sports,
+            .health = app->health,
+            .metrics = metrics_shard(app->metrics, i),
+            .log = app->log,
+            .boss = app->mailbox,
+            .drained = on_worker_drained,
+            .context = app,
+        };
+        app->listeners[i] = -1;
+        app->workers[i] = worker_start(&options);
+    }
+}
+
+static void watch_signals(struct app *app)
+{
+    static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
+    (void)signal(SIGPIPE, SIG_IGN);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        CHECK(uv_signal_init(&app->loop, &app->signals[i]) == 0);
+        app->signals[i].data = app;
+        CHECK(uv_signal_start(&app->signals[i], on_signal, numbers[i]) == 0);
+    }
+}
+
+static void announce(struct app *app)
+{
+    if (!policies_wait_ready(app->policies, POLICY_WAIT_MS))
+        log_event(app->log, LOG_ERROR,
+                  "no policies yet: nobody is admitted until the platform store answers");
+    uint16_t operator_port = operator_listener_port(app->operator_listener);
+    char public[96];
+    char operator[96];
+    (void)snprintf(public, sizeof public,
+                   strchr(app->config->listen.host, ':') ? "[%s]:%u" : "%s:%u",
+                   app->config->listen.host, app->port);
+    (void)snprintf(operator, sizeof operator,
+                   strchr(app->config->operator_listen.host, ':') ? "[%s]:%u" : "%s:%u",
+                   app->config->operator_listen.host, operator_port);
+    log_event(app->log, LOG_INFO, "listening", LOG_STRING("listener", "operator"),
+              LOG_STRING("address", operator));
+    log_event(app->log, LOG_INFO, "listening", LOG_STRING("listener", "public"),
+              LOG_STRING("address", public), LOG_INTEGER("threads", app->config->threads),
+              LOG_STRING("scheme", app->tls != NULL ? "https" : "http"));
+    if (app->options->ready != NULL)
+        app->options->ready(app->options->context, app->port, operator_port);
+}
+
+static enum status start(struct app *app, struct error *error)
+{
+    const struct config *config = app->config;
+    enum status status;
+    raise_descriptor_limit(app);
+    if (config->tls_certificate[0] != '\0') {
+        status = http_tls_create(&app->tls, config->tls_certificate, config->tls_key, error);
+        if (status != STATUS_OK)
+            return status;
+    }
+    status = open_listeners(app, error);
+    if (status != STATUS_OK)
+        return status;
+    const struct operator_listener_options listener = {
+        .loop = &app->loop,
+        .listen = config->operator_listen,
+        .metrics = app->metrics,
+        .collect = collect,
+        .context = app,
+        .log = app->log,
+    };
+    status = operator_listener_create(&app->operator_listener, &listener, error);
+    if (status != STATUS_OK)
+        return status;
+    status = open_stores(app, error);
+    if (status != STATUS_OK)
+        return status;
+    app->pool =
+        work_pool_create("ready", config->threads > 2 ? config->threads : 2, WORK_QUEUE_LIMIT);
+    app->sports = sports_create(app->odds, app->pool, app->log);
+    start_workers(app);
+    announce(app);
+    return STATUS_OK;
+}
+
+/* Takes down whatever there is; also after a start that failed half-way. */
+static void take_down(struct app *app)
+{
+    health_destroy(&app->health);
+    work_pool_destroy(&app->pool);
+    for (size_t i = 0; i < app->worker_count; i++)
+        worker_stop(&app->workers[i]);
+    memory_free(app->workers);
+    for (size_t i = 0; i < app->listener_count; i++)
+        if (app->listeners[i] >= 0)
+            (void)close(app->listeners[i]);
+    memory_free(app->listeners);
+    sports_destroy(&app->sports);
+    policies_destroy(&app->policies);
+    if (app->options->odds == NULL)
+        odds_store_close(&app->odds);
+    http_tls_release(&app->tls);
+}
+
+static void on_operator_drained(void *context)
+{
+    struct app *app = context;
+    uv_stop(&app->loop);
+}
+
+/* Last, so that an operator can watch the drain; a scrape under way is cut off. */
+static void stop_operator_listener(struct app *app)
+{
+    if (app->operator_listener == NULL)
+        return;
+    operator_listener_drain(app->operator_listener, on_operator_drained, app);
+    operator_listener_abort(app->operator_listener);
+    (void)uv_run(&app->loop, UV_RUN_DEFAULT);
+    operator_listener_destroy(&app->operator_listener);
+}
+
+static void close_handle(uv_handle_t *handle, void *context)
+{
+    (void)context;
+    if (!uv_is_closing(handle))
+        uv_close(handle, NULL);
+}
+
+enum status app_run(const struct app_options *options, struct error *error)
+{
+    struct app app = {.options = options, .log = options->log};
+    app.config = config_hold(options->config);
+    CHECK(uv_loop_init(&app.loop) == 0);
+    app.mailbox = mailbox_create(&app.loop);
+    CHECK(uv_timer_init(&app.loop, &app.drain_deadline) == 0);
+    app.drain_deadline.data = &app;
+    app.metrics = metrics_create(app.config->threads);
+    watch_signals(&app);
+
+    enum status status = start(&app, error);
+    if (status == STATUS_OK)
+        (void)uv_run(&app.loop, UV_RUN_DEFAULT);
+    stop_operator_listener(&app);
+    take_down(&app);
+    mailbox_destroy(&app.mailbox);
+    uv_walk(&app.loop, close_handle, NULL);
+    (void)uv_run(&app.loop, UV_RUN_DEFAULT);
+    CHECK(uv_loop_close(&app.loop) == 0);
+    metrics_destroy(&app.metrics);
+    if (status == STATUS_OK)
+        log_event(app.log, LOG_INFO, "stopped");
+    config_release(&app.config);
+    return status;
+}

@@ -1,0 +1,39 @@
+#ifndef CROUPIER_APP_APP_H
+#define CROUPIER_APP_APP_H
+
+#include <stdint.h>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "config/config.h"
+#include "stores/odds_store.h"
+
+/*
+ * The running service: makes the parts, starts the threads, waits for signals, takes everything down
+ * again in order. `croupier serve` and `croupier demo` are two callers.
+ *
+ * Threads: the caller's thread becomes the main thread (signals, the operator listener, life cycle);
+ * `config->threads` workers serve requests; a refresher keeps the policy table fresh; a small pool
+ * makes answers ready; a probe asks the stores for /health.
+ */
+
+struct app_options {
+    const struct config *config;  /* the app takes a reference of its own */
+    const char *config_path;      /* re-read on SIGHUP; NULL as for config_load */
+    const char *const *overrides; /* for the re-read, as for config_load; may be NULL */
+    struct log *log;              /* borrowed */
+    struct odds_store *odds; /* borrowed and shared with the caller; NULL: the app opens its own */
+    /* Called on the main thread when requests are being answered; may be NULL. */
+    void (*ready)(void *context, uint16_t port, uint16_t operator_port);
+    void *context;
+};
+
+/*
+ * Runs until SIGTERM or SIGINT and returns when everything has been let go of (STATUS_OK), or at once
+ * when the service cannot start, with the reason. A second SIGTERM or SIGINT ends the drain. SIGHUP
+ * re-reads the configuration: what can change while running does, the rest is named in the log; a
+ * broken file changes nothing and says so. Blocks; at most one at a time in a process.
+ */
+MUST_CHECK enum status app_run(const struct app_options *options, struct error *error);
+
+#endif

@@ -1,0 +1,50 @@
+#ifndef CROUPIER_APP_ROUTES_H
+#define CROUPIER_APP_ROUTES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/text.h"
+#include "http/http.h"
+#include "metrics/metrics.h"
+
+/*
+ * The route table: every path that exists, as data (interface: Endpoints). Matching is pure.
+ *
+ * Paths are exact: no trailing slash, no empty segment, case-sensitive. `{name}` stands for one
+ * segment of any value. The word `casino` in the place of a sport is not a sports path, whatever
+ * follows it (decisions: public HTTP 3).
+ */
+
+enum route_id {
+    ROUTE_HEALTH,
+    ROUTE_SPORTS,
+    ROUTE_CATALOG,
+    ROUTE_EVENT,
+};
+
+struct route {
+    enum route_id id;
+    const char *pattern; /* "/api/v1/{sport}/events/{eventId}" */
+    bool admission;      /* judged before anything else is told */
+    bool rate_limited;   /* counts against the caller's budget, whatever comes of it */
+    const char *allow;   /* for 405 */
+    enum metrics_route metrics;
+};
+
+#define ROUTE_VALUES_MAX 2
+
+struct route_match {
+    const struct route *route;            /* NULL: no such path */
+    struct text values[ROUTE_VALUES_MAX]; /* what stood for {…}, left to right */
+};
+
+struct route_match route_find(struct text path);
+
+/* Is the method one that the route answers? HEAD is GET without the body. */
+bool route_allows(const struct route *route, enum http_method method);
+
+/* All rows, for the test that holds docs/openapi.yaml against them. */
+size_t route_table(const struct route **routes);
+
+#endif

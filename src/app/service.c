@@ -1,0 +1,209 @@
+/*
+ * From a request to a reply: who asks, may they, what is it, who answers. Nothing here looks into a
+ * store. What is logged of a request is put together at the end, from what each step noted down in
+ * `struct judged`.
+ */
+#include "app/service.h"
+
+#include <string.h>
+
+#include "app/routes.h"
+#include "base/clock.h"
+
+#define LOGGED_PATH_MAX 128
+
+/* What is known of a request so far; lives at request->user. */
+struct judged {
+    struct route_match match;
+    bool admitted;
+    struct address client;
+    sport_set sports;
+    char customer_id[CUSTOMER_ID_SIZE];
+};
+
+size_t service_request_size(void)
+{
+    return sizeof(struct judged);
+}
+
+size_t service_connection_size(void)
+{
+    return sizeof(struct admission_memory);
+}
+
+/* Gathers what admission looks at. `forwarded` has room for every field line that a request can have. */
+static void ask_admission(const struct http_request *request, struct text *forwarded,
+                          struct admission_question *question)
+{
+    question->peer = request->peer;
+    question->authorization_count = request->field_count[HTTP_FIELD_AUTHORIZATION];
+    question->authorization = http_request_field(request, HTTP_FIELD_AUTHORIZATION);
+    question->api_key_count = request->field_count[HTTP_FIELD_X_API_KEY];
+    question->api_key = http_request_field(request, HTTP_FIELD_X_API_KEY);
+    question->forwarded = forwarded;
+    question->now_mono_ms = clock_monotonic_ms();
+    question->now_wall_ms = clock_wall_ms();
+    if (request->field_count[HTTP_FIELD_X_FORWARDED_FOR] == 0)
+        return;
+    for (uint32_t i = 0; i < request->line_count; i++) {
+        if (request->lines[i].field == HTTP_FIELD_X_FORWARDED_FOR)
+            forwarded[question->forwarded_count++] = request->lines[i].value;
+    }
+}
+
+/* True: go on. False: replied. */
+static bool admit(struct service *service, struct http_request *request, struct judged *judged,
+                  struct rate_verdict *rate)
+{
+    struct text forwarded[HTTP_FIELDS_MAX];
+    struct admission_question question = {0};
+    const struct policy *policy = NULL;
+    ask_admission(request, forwarded, &question);
+    switch (admission_judge(service->admission, request->connection_user, &question, &policy,
+                            &judged->client)) {
+    case ADMISSION_ADMITTED:
+        break;
+    case ADMISSION_DENIED:
+        metrics_add(service->metrics, METRICS_NOT_ADMITTED, 1);
+        http_reply_error(request, HTTP_ERROR_IP_NOT_ALLOWED);
+        return false;
+    case ADMISSION_UNAVAILABLE:
+        metrics_add(service->metrics, METRICS_POLICY_UNAVAILABLE, 1);
+        http_reply_error(request, HTTP_ERROR_SECURITY_CONFIG_UNAVAILABLE);
+        return false;
+    }
+    judged->admitted = true;
+    judged->sports = policy->sports;
+    memcpy(judged->customer_id, policy->customer_id, sizeof judged->customer_id);
+    if (judged->match.route != NULL && judged->match.route->rate_limited)
+        rate_limit_take(policy, question.now_wall_ms, rate);
+    return true;
+}
+
+static void add_number(struct http_request *request, struct text name, uint64_t value)
+{
+    char digits[20];
+    http_request_add_field(request, name, (struct text){digits, decimal_write(digits, value)});
+}
+
+/* True: go on. False: over the budget, and replied. */
+static bool within_budget(struct service *service, struct http_request *request,
+                          const struct rate_verdict *rate)
+{
+    if (!rate->limited)
+        return true;
+    add_number(request, TEXT("X-RateLimit-Limit"), rate->limit);
+    add_number(request, TEXT("X-RateLimit-Remaining"), rate->remaining);
+    add_number(request, TEXT("X-RateLimit-Reset"), rate->reset_seconds);
+    if (rate->allowed)
+        return true;
+    add_number(request, TEXT("Retry-After"), rate->reset_seconds);
+    metrics_add(service->metrics, METRICS_RATE_LIMITED, 1);
+    http_reply_error(request, HTTP_ERROR_RATE_LIMITED);
+    return false;
+}
+
+static void dispatch(struct service *service, struct http_request *request,
+                     const struct judged *judged)
+{
+    const struct route_match *match = &judged->match;
+    if (match->route == NULL) {
+        http_reply_error(request, HTTP_ERROR_NOT_FOUND);
+        return;
+    }
+    if (!route_allows(match->route, request->method)) {
+        http_request_add_field(request, TEXT("Allow"), text_of(match->route->allow));
+        http_reply_error(request, HTTP_ERROR_METHOD_NOT_ALLOWED);
+        return;
+    }
+    switch (match->route->id) {
+    case ROUTE_HEALTH:
+        health_ask(service->health, service->mailbox, request);
+        return;
+    case ROUTE_SPORTS:
+        sports_route_list(service->desk, request, judged->sports);
+        return;
+    case ROUTE_CATALOG:
+        sports_route_catalog(service->desk, request, judged->sports, match->values[0]);
+        return;
+    case ROUTE_EVENT:
+        sports_route_event(service->desk, request, judged->sports, match->values[0],
+                           match->values[1]);
+        return;
+    }
+}
+
+void service_handle(void *context, struct http_request *request)
+{
+    struct service *service = context;
+    struct judged *judged = request->user;
+    struct rate_verdict rate = {0};
+    judged->match = route_find(request->path);
+    bool judge = judged->match.route == NULL || judged->match.route->admission;
+    if (judge && !admit(service, request, judged, &rate))
+        return;
+    if (!within_budget(service, request, &rate))
+        return;
+    dispatch(service, request, judged);
+}
+
+/* ---- afterwards: metrics and the access log --------------------------------------------------- */
+
+static enum metrics_route counted_route(const struct http_outcome *outcome)
+{
+    if (outcome->refused)
+        return METRICS_ROUTE_REFUSED;
+    const struct judged *judged = outcome->request->user;
+    return judged->match.route == NULL ? METRICS_ROUTE_OTHER : judged->match.route->metrics;
+}
+
+static struct text cut_off(struct text text, size_t most)
+{
+    return (struct text){text.at, text.size < most ? text.size : most};
+}
+
+static void log_request(struct log_batch *log, const struct http_outcome *outcome,
+                        enum metrics_route route)
+{
+    const struct http_request *request = outcome->request;
+    const struct judged *judged = outcome->refused ? NULL : request->user;
+    char client[ADDRESS_TEXT_SIZE];
+    address_format(judged != NULL && judged->admitted ? &judged->client : &request->peer, client);
+    const char *method = outcome->refused ? "" : http_method_name(request->method);
+    const struct log_field fields[] = {
+        LOG_STRING("id", request->id),
+        LOG_STRING("client", client),
+        LOG_STRING("customer", judged != NULL ? judged->customer_id : ""),
+        LOG_STRING("method", method),
+        LOG_STRING("route", metrics_route_name(route)),
+        LOG_TEXT("path", outcome->refused ? TEXT("") : cut_off(request->path, LOGGED_PATH_MAX)),
+        LOG_INTEGER("status", outcome->status),
+        LOG_INTEGER("bytes", outcome->bytes),
+        LOG_INTEGER("microseconds", outcome->duration_ns / 1000),
+        LOG_STRING("outcome", outcome->complete ? "sent" : "client went away"),
+        {0},
+    };
+    log_batch_emit(log, LOG_INFO, "request", fields);
+}
+
+void service_finished(void *context, const struct http_outcome *outcome)
+{
+    struct service *service = context;
+    enum metrics_route route = counted_route(outcome);
+    metrics_request(service->metrics, route, outcome->status, outcome->duration_ns);
+    metrics_add(service->metrics, METRICS_BYTES_SENT, outcome->bytes);
+    if (log_enabled(service->log, LOG_INFO))
+        log_request(service->access_log, outcome, route);
+}
+
+void service_event(void *context, enum http_event event)
+{
+    static const enum metrics_counter counters[] = {
+        [HTTP_EVENT_OPENED] = METRICS_CONNECTIONS_OPENED,
+        [HTTP_EVENT_CLOSED] = METRICS_CONNECTIONS_CLOSED,
+        [HTTP_EVENT_REFUSED] = METRICS_CONNECTIONS_REFUSED,
+        [HTTP_EVENT_TLS_FAILED] = METRICS_TLS_FAILURES,
+    };
+    struct service *service = context;
+    metrics_add(service->metrics, counters[event], 1);
+}

@@ -1,0 +1,40 @@
+#ifndef CROUPIER_APP_SERVICE_H
+#define CROUPIER_APP_SERVICE_H
+
+#include <stddef.h>
+
+#include "admission/admission.h"
+#include "app/health.h"
+#include "base/log.h"
+#include "base/mailbox.h"
+#include "http/http.h"
+#include "metrics/metrics.h"
+#include "sports/sports.h"
+
+/*
+ * The order of judgement, in one place (decisions: public HTTP 2):
+ *
+ *   health answers first → admission → rate limit on sports routes → route and method
+ *   → path parameters → sport permission → store.
+ *
+ * One `struct service` a serving thread; everything in it is borrowed.
+ */
+struct service {
+    struct admission *admission;
+    struct sports_desk *desk;
+    struct health *health;
+    struct mailbox *mailbox;
+    struct metrics_shard *metrics;
+    struct log_batch *access_log;
+    struct log *log;
+};
+
+/* For http_server_options: sizes of request->user and request->connection_user, and the callbacks,
+ * whose context is the struct service. */
+size_t service_request_size(void);
+size_t service_connection_size(void);
+void service_handle(void *context, struct http_request *request);
+void service_finished(void *context, const struct http_outcome *outcome);
+void service_event(void *context, enum http_event event);
+
+#endif

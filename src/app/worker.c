@@ -1,0 +1,219 @@
+/*
+ * A serving thread. Orders from the main thread are mails that carry a copy of what they are about, so
+ * that nothing but the mailbox is shared.
+ */
+#include "app/worker.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+
+#include "app/service.h"
+#include "base/memory.h"
+
+#define LOG_FLUSH_MS 100
+
+struct worker {
+    struct worker_options options;
+    pthread_t thread;
+    uv_loop_t loop;
+    struct mailbox *mailbox;
+    struct http_server *server;
+    struct service service;
+    uv_timer_t log_flush;
+    struct mail drained;
+};
+
+/* ---- the thread ------------------------------------------------------------------------------- */
+
+static void on_log_flush(uv_timer_t *timer)
+{
+    struct worker *worker = timer->data;
+    log_batch_flush(worker->service.access_log);
+}
+
+static void on_drained(void *context)
+{
+    struct service *service = context;
+    struct worker *worker =
+        (struct worker *)(void *)((char *)service - offsetof(struct worker, service));
+    log_batch_flush(service->access_log);
+    worker->drained.deliver = worker->options.drained;
+    mailbox_post(worker->options.boss, &worker->drained);
+}
+
+static void start_serving(struct worker *worker)
+{
+    const struct worker_options *options = &worker->options;
+    const struct config *config = options->config;
+    worker->service = (struct service){
+        .admission = admission_create(options->policies, config->trusted_proxies,
+                                      config->trusted_proxy_count),
+        .desk = sports_desk_create(options->sports, worker->mailbox, options->metrics),
+        .health = options->health,
+        .mailbox = worker->mailbox,
+        .metrics = options->metrics,
+        .access_log = log_batch_create(options->log),
+        .log = options->log,
+    };
+    uint32_t limit = config->max_connections / config->threads;
+    const struct http_server_options server = {
+        .loop = &worker->loop,
+        .tls = options->tls,
+        .request_user_size = service_request_size(),
+        .connection_user_size = service_connection_size(),
+        .connection_limit = limit > 0 ? limit : 1,
+        .header_seconds = config->header_seconds,
+        .body_seconds = config->body_seconds,
+        .write_seconds = config->write_seconds,
+        .idle_seconds = config->idle_seconds,
+        .handle = service_handle,
+        .finished = service_finished,
+        .event = service_event,
+        .context = &worker->service,
+        .log = options->log,
+    };
+    worker->server = http_server_create(&server, options->listener);
+    CHECK(uv_timer_init(&worker->loop, &worker->log_flush) == 0);
+    worker->log_flush.data = worker;
+    CHECK(uv_timer_start(&worker->log_flush, on_log_flush, LOG_FLUSH_MS, LOG_FLUSH_MS) == 0);
+}
+
+static void *run(void *argument)
+{
+    struct worker *worker = argument;
+    char name[16];
+    (void)snprintf(name, sizeof name, "worker-%zu", worker->options.index % 1000);
+    (void)pthread_setname_np(pthread_self(), name);
+    start_serving(worker);
+    (void)uv_run(&worker->loop, UV_RUN_DEFAULT);
+    return NULL;
+}
+
+/* ---- orders ------------------------------------------------------------------------------------ */
+
+struct order {
+    struct mail mail;
+    struct worker *worker;
+    const struct config *config;
+    struct http_tls *tls;
+};
+
+static void send_order(struct worker *worker, void (*deliver)(struct mail *mail),
+                       const struct config *config, struct http_tls *tls)
+{
+    struct order *order = memory_alloc_zeroed(1, sizeof *order);
+    order->mail.deliver = deliver;
+    order->worker = worker;
+    order->config = config;
+    order->tls = tls;
+    mailbox_post(worker->mailbox, &order->mail);
+}
+
+static void reload_here(struct mail *mail)
+{
+    struct order *order = (struct order *)(void *)mail;
+    struct worker *worker = order->worker;
+    const struct config *config = order->config;
+    admission_set_trusted_proxies(worker->service.admission, config->trusted_proxies,
+                                  config->trusted_proxy_count);
+    http_server_set_deadlines(worker->server, config->header_seconds, config->body_seconds,
+                              config->write_seconds, config->idle_seconds);
+    if (order->tls != NULL && worker->options.tls != NULL) {
+        http_server_set_tls(worker->server, order->tls);
+        http_tls_release(&worker->options.tls);
+        worker->options.tls = order->tls;
+    } else {
+        http_tls_release(&order->tls);
+    }
+    config_release(&worker->options.config);
+    worker->options.config = config;
+    memory_free(order);
+}
+
+static void drain_here(struct mail *mail)
+{
+    struct order *order = (struct order *)(void *)mail;
+    struct worker *worker = order->worker;
+    memory_free(order);
+    http_server_drain(worker->server, on_drained);
+}
+
+static void abort_here(struct mail *mail)
+{
+    struct order *order = (struct order *)(void *)mail;
+    struct worker *worker = order->worker;
+    memory_free(order);
+    http_server_abort(worker->server);
+}
+
+static void stop_here(struct mail *mail)
+{
+    struct order *order = (struct order *)(void *)mail;
+    struct worker *worker = order->worker;
+    memory_free(order);
+    http_server_destroy(&worker->server);
+    sports_desk_destroy(&worker->service.desk);
+    admission_destroy(&worker->service.admission);
+    log_batch_destroy(&worker->service.access_log);
+    uv_close((uv_handle_t *)&worker->log_flush, NULL);
+    mailbox_destroy(&worker->mailbox);
+}
+
+/* ---- the main thread's side ------------------------------------------------------------------- */
+
+struct worker *worker_start(const struct worker_options *options)
+{
+    struct worker *worker = memory_alloc_zeroed(1, sizeof *worker);
+    worker->options = *options;
+    worker->options.config = config_hold(options->config);
+    if (options->tls != NULL)
+        worker->options.tls = http_tls_hold(options->tls);
+    CHECK(uv_loop_init(&worker->loop) == 0);
+    worker->mailbox = mailbox_create(&worker->loop);
+    /* Signals are for the main thread. */
+    sigset_t all;
+    sigset_t before;
+    CHECK(sigfillset(&all) == 0);
+    CHECK(pthread_sigmask(SIG_SETMASK, &all, &before) == 0);
+    CHECK(pthread_create(&worker->thread, NULL, run, worker) == 0);
+    CHECK(pthread_sigmask(SIG_SETMASK, &before, NULL) == 0);
+    return worker;
+}
+
+struct worker *worker_of_mail(struct mail *mail)
+{
+    return (struct worker *)(void *)((char *)mail - offsetof(struct worker, drained));
+}
+
+void *worker_context(const struct worker *worker)
+{
+    return worker->options.context;
+}
+
+void worker_reload(struct worker *worker, const struct config *config, struct http_tls *tls)
+{
+    send_order(worker, reload_here, config_hold(config), tls != NULL ? http_tls_hold(tls) : NULL);
+}
+
+void worker_drain(struct worker *worker)
+{
+    send_order(worker, drain_here, NULL, NULL);
+}
+
+void worker_abort(struct worker *worker)
+{
+    send_order(worker, abort_here, NULL, NULL);
+}
+
+void worker_stop(struct worker **worker)
+{
+    struct worker *stopping = *worker;
+    send_order(stopping, stop_here, NULL, NULL);
+    CHECK(pthread_join(stopping->thread, NULL) == 0);
+    CHECK(uv_loop_close(&stopping->loop) == 0);
+    http_tls_release(&stopping->options.tls);
+    config_release(&stopping->options.config);
+    memory_free(stopping);
+    *worker = NULL;
+}

@@ -1,0 +1,60 @@
+#ifndef CROUPIER_APP_WORKER_H
+#define CROUPIER_APP_WORKER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "admission/admission.h"
+#include "app/health.h"
+#include "base/log.h"
+#include "base/mailbox.h"
+#include "config/config.h"
+#include "http/http.h"
+#include "http/tls.h"
+#include "metrics/metrics.h"
+#include "sports/sports.h"
+
+/*
+ * One serving thread: a libuv loop with a listening socket of its own, and one thread's side of
+ * admission, sports and metrics.
+ *
+ * Made, told things and destroyed by the main thread; everything it is told goes by mail. Its life:
+ *
+ *   worker_start → serving → worker_drain → drained (a mail to `boss`) → worker_stop → joined
+ *
+ * Between drained and stop the loop still runs, so that late mails (answers made ready for clients
+ * that went away) find it.
+ */
+
+struct worker;
+
+struct worker_options {
+    size_t index;
+    int listener; /* descriptor, taken over */
+    const struct config *config;
+    struct http_tls *tls; /* held; NULL: plain */
+    struct policies *policies;
+    struct sports *sports;
+    struct health *health;
+    struct metrics_shard *metrics;
+    struct log *log;
+    struct mailbox *boss;               /* of the main thread */
+    void (*drained)(struct mail *mail); /* runs on the main thread, once */
+    void *context;                      /* for worker_of_mail's caller */
+};
+
+struct worker *worker_start(const struct worker_options *options);
+
+/* From the mail that `drained` was given. */
+struct worker *worker_of_mail(struct mail *mail);
+void *worker_context(const struct worker *worker);
+
+/* New settings (held); `tls` may be NULL. */
+void worker_reload(struct worker *worker, const struct config *config, struct http_tls *tls);
+void worker_drain(struct worker *worker);
+/* The drain took too long; harmless when it is over. */
+void worker_abort(struct worker *worker);
+/* Ends the thread and frees the worker; only when it has drained and nobody posts to it any more. */
+void worker_stop(struct worker **worker);
+
+#endif

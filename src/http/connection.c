@@ -1,0 +1,406 @@
+/*
+ * A connection's life: what it is doing, what arrives for it, and when it ends.
+ *
+ * Requests are answered in order because there is one exchange at a time: while it is with the handler
+ * or on its way out, what the client sends ahead is kept (up to HTTP_PIPELINE_MAX, then reading stops)
+ * and looked at afterwards. Reading goes on meanwhile so that a client that has gone is noticed.
+ *
+ * A reply may come from inside `handle`, which process called: then the loop there goes on
+ * with the next request. Otherwise http_connection_replied starts it again. So the stack never grows
+ * with the number of pipelined requests.
+ *
+ * Memory is freed in on_closed alone, when libuv has let go of the handle; until then a closed
+ * connection is in state CLOSED and everything that reaches it is ignored.
+ */
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "http/internal.h"
+
+#define DRAIN_GRACE_MS 1000U /* for a connection that was just accepted to send its request */
+
+static uint64_t now_ms(const struct http_connection *connection)
+{
+    return uv_now(connection->server->options.loop);
+}
+
+static void settle(struct http_connection *connection);
+
+/* ---- the end ---------------------------------------------------------------------------------------- */
+
+static void exchange_end(struct http_connection *connection, bool complete)
+{
+    struct http_server *server = connection->server;
+    struct http_exchange *exchange = connection->exchange;
+    connection->exchange = NULL;
+    if (!complete)
+        exchange->bytes -= exchange->rest[0].size + exchange->rest[1].size + exchange->rest[2].size;
+    if (exchange->replied && server->options.finished != NULL) {
+        struct http_outcome outcome = {
+            .request = &exchange->request,
+            .status = exchange->status,
+            .bytes = exchange->bytes,
+            .duration_ns = clock_monotonic_ns() - exchange->request.started_ns,
+            .complete = complete,
+            .refused = exchange->refused,
+        };
+        server->options.finished(server->options.context, &outcome);
+    }
+    if (exchange->held != NULL)
+        http_message_release(&exchange->held);
+    http_exchange_give_back(server, exchange);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct http_connection *connection = handle->data;
+    CHECK(connection->magic == CONNECTION_MAGIC && connection->copies_in_flight == 0);
+    if (connection->exchange != NULL)
+        exchange_end(connection, false);
+    tls_session_destroy(&connection->tls);
+    buffer_free(&connection->pending);
+    http_server_forget(connection);
+}
+
+void http_connection_close(struct http_connection *connection)
+{
+    enum connection_state before = connection->state;
+    if (before == CONNECTION_CLOSED)
+        return;
+    connection->state = CONNECTION_CLOSED;
+    connection->deadline_ms = 0;
+    uv_close((uv_handle_t *)&connection->tcp, on_closed);
+    if (before == CONNECTION_HANDLING) {
+        struct http_request *request = &connection->exchange->request;
+        if (request->abandoned != NULL)
+            request->abandoned(request);
+    }
+}
+
+/* Our side is done. What the client still sends is read for a while and thrown away: closing a
+ * socket with unread data makes the kernel send RST, and the client might lose the answer. */
+static void linger(struct http_connection *connection)
+{
+    connection->state = CONNECTION_LINGERING;
+    if (connection->tls != NULL || !connection->input_ended)
+        http_output_shutdown(connection);
+    if (connection->input_ended)
+        http_connection_close(connection);
+    if (connection->state == CONNECTION_CLOSED)
+        return;
+    connection->deadline_ms = now_ms(connection) + HTTP_LINGER_MS;
+    connection->linger_left = HTTP_LINGER_BYTES;
+    http_connection_read(connection);
+}
+
+/* ---- requests ----------------------------------------------------------------------------------------- */
+
+static void exchange_begin(struct http_connection *connection)
+{
+    struct http_server *server = connection->server;
+    struct http_exchange *exchange = http_exchange_take(server);
+    exchange->request.peer = connection->peer;
+    exchange->request.connection = connection;
+    exchange->request.connection_user =
+        server->options.connection_user_size > 0 ? connection + 1 : NULL;
+    exchange->request.started_ns = clock_monotonic_ns();
+    connection->exchange = exchange;
+    connection->state = CONNECTION_RECEIVING;
+    connection->served = true;
+    connection->close_after = false;
+    connection->blank = 0;
+    connection->deadline_ms = now_ms(connection) + server->header_ms;
+}
+
+/* Steps over the empty line or two that may precede a request (RFC 9112 section 2.2). */
+static void skip_blank(struct http_connection *connection, struct text *input)
+{
+    while (input->size > 0 && connection->blank < 4 &&
+           input->at[0] == (connection->blank % 2 == 0 ? '\r' : '\n')) {
+        connection->blank++;
+        input->at++;
+        input->size--;
+    }
+}
+
+void http_connection_refuse(struct http_connection *connection, enum http_error error)
+{
+    CHECK(connection->state == CONNECTION_IDLE || connection->state == CONNECTION_RECEIVING);
+    if (connection->exchange == NULL)
+        exchange_begin(connection);
+    connection->exchange->refused = true;
+    connection->close_after = true;
+    connection->state = CONNECTION_HANDLING;
+    http_reply_error(&connection->exchange->request, error);
+}
+
+static void hand_over(struct http_connection *connection)
+{
+    struct http_server *server = connection->server;
+    struct http_exchange *exchange = connection->exchange;
+    connection->state = CONNECTION_HANDLING;
+    connection->deadline_ms = 0; /* the handler's work has deadlines of its own */
+    /* After CONNECT a client may start a tunnel without waiting for our refusal. */
+    connection->close_after =
+        !exchange->intake.keep_alive || exchange->request.method == HTTP_CONNECT;
+    server->options.handle(server->options.context, &exchange->request);
+}
+
+static void receive(struct http_connection *connection, struct text *input)
+{
+    struct http_intake *intake = &connection->exchange->intake;
+    switch (http_intake_feed(intake, &connection->exchange->request, input)) {
+    case INTAKE_MORE:
+        break;
+    case INTAKE_HEAD:
+        connection->deadline_ms = now_ms(connection) + connection->server->body_ms;
+        if (intake->expect_continue && input->size == 0)
+            http_output_interim(connection, TEXT("HTTP/1.1 100 Continue\r\n\r\n"));
+        break;
+    case INTAKE_COMPLETE:
+        hand_over(connection);
+        break;
+    case INTAKE_REFUSED:
+        http_connection_refuse(connection, intake->error);
+        break;
+    }
+}
+
+static bool wants_input(const struct http_connection *connection)
+{
+    return connection->state == CONNECTION_IDLE || connection->state == CONNECTION_RECEIVING;
+}
+
+/* Works through the input until it is used up or a request has to be waited for. */
+static void process(struct http_connection *connection, struct text *input)
+{
+    CHECK(!connection->processing);
+    connection->processing = true;
+    while (input->size > 0 && wants_input(connection)) {
+        if (connection->state == CONNECTION_IDLE) {
+            skip_blank(connection, input);
+            if (input->size == 0)
+                break;
+            exchange_begin(connection);
+        }
+        receive(connection, input);
+    }
+    connection->processing = false;
+}
+
+/* ---- input ---------------------------------------------------------------------------------------------- */
+
+static void keep_for_later(struct http_connection *connection, struct text input)
+{
+    struct buffer *pending = &connection->pending;
+    if (connection->pending_start > 0) {
+        pending->size -= connection->pending_start;
+        memmove(pending->data, pending->data + connection->pending_start, pending->size);
+        connection->pending_start = 0;
+    }
+    buffer_append_text(pending, input);
+    if (pending->size > HTTP_PIPELINE_MAX && !connection->read_stopped) {
+        connection->read_stopped = true;
+        (void)uv_read_stop((uv_stream_t *)&connection->tcp);
+    }
+}
+
+/* Plain text has arrived. */
+static void take_input(struct http_connection *connection, struct text input)
+{
+    if (connection->state == CONNECTION_LINGERING) {
+        if (input.size > connection->linger_left)
+            http_connection_close(connection);
+        else
+            connection->linger_left -= (uint32_t)input.size;
+        return;
+    }
+    if (wants_input(connection))
+        process(connection, &input);
+    if (input.size > 0 &&
+        (connection->state == CONNECTION_HANDLING || connection->state == CONNECTION_WRITING))
+        keep_for_later(connection, input);
+    settle(connection);
+}
+
+static void input_ended(struct http_connection *connection)
+{
+    connection->input_ended = true;
+    if (connection->state == CONNECTION_LINGERING || connection->state == CONNECTION_OPENING)
+        http_connection_close(connection);
+    settle(connection);
+}
+
+/* Goes on with what was read ahead, after a reply that did not come from inside process. */
+static void resume(struct http_connection *connection)
+{
+    struct buffer *pending = &connection->pending;
+    if (pending->size > 0 && wants_input(connection)) {
+        struct text input = {pending->data + connection->pending_start,
+                             pending->size - connection->pending_start};
+        process(connection, &input);
+        connection->pending_start = pending->size - input.size;
+        if (input.size == 0) {
+            buffer_free(pending);
+            connection->pending_start = 0;
+        }
+    }
+    if (connection->read_stopped && !connection->input_ended &&
+        pending->size - connection->pending_start <= HTTP_PIPELINE_MAX)
+        http_connection_read(connection);
+    settle(connection);
+}
+
+/* What has to happen when all input so far has been used. */
+static void settle(struct http_connection *connection)
+{
+    if (connection->state == CONNECTION_RECEIVING && connection->input_ended)
+        http_connection_refuse(connection, HTTP_ERROR_BAD_REQUEST); /* cut off in the middle */
+    else if (connection->state == CONNECTION_IDLE && connection->input_ended)
+        http_connection_close(connection);
+    else if (connection->state == CONNECTION_IDLE && connection->server->draining)
+        http_connection_drain(connection);
+}
+
+void http_connection_replied(struct http_connection *connection)
+{
+    CHECK(connection->state == CONNECTION_WRITING);
+    exchange_end(connection, true);
+    if (connection->close_after) {
+        linger(connection);
+        return;
+    }
+    connection->state = CONNECTION_IDLE;
+    connection->deadline_ms = now_ms(connection) + connection->server->idle_ms;
+    if (!connection->processing)
+        resume(connection);
+}
+
+/* ---- TLS ------------------------------------------------------------------------------------------------ */
+
+static void tls_failed(struct http_connection *connection)
+{
+    bool opening = connection->state == CONNECTION_OPENING;
+    if (opening)
+        http_server_tell(connection->server, HTTP_EVENT_TLS_FAILED);
+    http_output_cipher(connection); /* the alert */
+    if (opening && connection->state != CONNECTION_CLOSED)
+        linger(connection);
+    else
+        http_connection_close(connection);
+}
+
+static void take_cipher(struct http_connection *connection, struct text cipher)
+{
+    struct http_server *server = connection->server;
+    tls_session_feed(connection->tls, cipher);
+    enum tls_read result = TLS_DATA;
+    while (result == TLS_DATA && connection->state != CONNECTION_CLOSED) {
+        size_t size = 0;
+        result = tls_session_read(connection->tls, server->plain_buffer, HTTP_READ_SIZE, &size);
+        if (connection->state == CONNECTION_OPENING && tls_session_established(connection->tls)) {
+            connection->state = CONNECTION_IDLE;
+            connection->deadline_ms = now_ms(connection) + server->idle_ms;
+        }
+        if (result == TLS_DATA)
+            take_input(connection, (struct text){server->plain_buffer, size});
+    }
+    if (connection->state == CONNECTION_CLOSED)
+        buffer_clear(&server->cipher);
+    else if (result == TLS_FAILED)
+        tls_failed(connection);
+    else
+        http_output_cipher(connection); /* of the handshake, tickets */
+    if (result == TLS_ENDED && connection->state != CONNECTION_CLOSED)
+        input_ended(connection);
+}
+
+/* ---- libuv's callbacks ------------------------------------------------------------------------------------ */
+
+/* All connections of a thread read into one buffer: nothing of it is needed after on_read. */
+static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
+{
+    struct http_connection *connection = handle->data;
+    (void)suggested;
+    buffer->base = connection->server->read_buffer;
+    buffer->len = HTTP_READ_SIZE;
+}
+
+static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer)
+{
+    struct http_connection *connection = stream->data;
+    CHECK(connection->magic == CONNECTION_MAGIC);
+    if (connection->state == CONNECTION_CLOSED || size == 0)
+        return;
+    if (size == UV_EOF)
+        input_ended(connection);
+    else if (size < 0)
+        http_connection_close(connection);
+    else if (connection->tls == NULL)
+        take_input(connection, (struct text){buffer->base, (size_t)size});
+    else if (connection->state == CONNECTION_LINGERING)
+        take_input(connection, (struct text){buffer->base, (size_t)size});
+    else
+        take_cipher(connection, (struct text){buffer->base, (size_t)size});
+}
+
+void http_connection_read(struct http_connection *connection)
+{
+    connection->read_stopped = false;
+    if (uv_read_start((uv_stream_t *)&connection->tcp, on_alloc, on_read) != 0)
+        http_connection_close(connection);
+}
+
+/* ---- for the server ---------------------------------------------------------------------------------------- */
+
+void http_connection_start(struct http_connection *connection)
+{
+    struct http_server *server = connection->server;
+    connection->state = CONNECTION_IDLE;
+    connection->deadline_ms = now_ms(connection) + server->idle_ms;
+    if (server->tls != NULL) {
+        connection->tls = tls_session_create(server->tls, &server->cipher);
+        connection->state = CONNECTION_OPENING;
+        connection->deadline_ms = now_ms(connection) + server->header_ms;
+    }
+    http_connection_read(connection);
+}
+
+void http_connection_sweep(struct http_connection *connection, uint64_t now)
+{
+    if (connection->state == CONNECTION_WRITING) {
+        size_t unsent = uv_stream_get_write_queue_size((uv_stream_t *)&connection->tcp);
+        if (unsent < connection->unsent) {
+            connection->unsent = unsent;
+            connection->deadline_ms = now + connection->server->write_ms;
+            return;
+        }
+    }
+    if (connection->deadline_ms == 0 || now < connection->deadline_ms)
+        return;
+    if (connection->state == CONNECTION_OPENING)
+        http_server_tell(connection->server, HTTP_EVENT_TLS_FAILED);
+    if (connection->state == CONNECTION_RECEIVING)
+        http_connection_refuse(connection, HTTP_ERROR_REQUEST_TIMEOUT);
+    else
+        http_connection_close(connection);
+}
+
+void http_connection_drain(struct http_connection *connection)
+{
+    uint64_t grace = now_ms(connection) + DRAIN_GRACE_MS;
+    int descriptor;
+    int unread = 0;
+    if (connection->state != CONNECTION_IDLE && connection->state != CONNECTION_OPENING)
+        return;
+    /* A request that has reached this machine is answered; so is one that a new client has no doubt
+     * just sent. */
+    if (uv_fileno((uv_handle_t *)&connection->tcp, &descriptor) == 0)
+        (void)ioctl(descriptor, FIONREAD, &unread);
+    if (connection->served && unread == 0)
+        http_connection_close(connection);
+    else if (connection->deadline_ms > grace)
+        connection->deadline_ms = grace;
+}

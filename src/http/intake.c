@@ -1,0 +1,521 @@
+/*
+ * From bytes to a request, or to the reason why it is none; see intake.h.
+ *
+ * llhttp runs in its strict mode. What it leaves open is closed here: the methods that exist, single
+ * spaces in the request line, HTTP versions, exactly one valid Host, one Content-Length, chunked as
+ * the only transfer coding, expectations, and every bound (RFC 9112; decisions: public HTTP 13).
+ */
+#include "http/intake.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "http/target.h"
+
+_Static_assert(INTAKE_METHOD_MAX + HTTP_TARGET_MAX + HTTP_HEAD_MAX + 64 < UINT16_MAX,
+               "a span of the head fits its 16-bit numbers");
+
+/* ---- names --------------------------------------------------------------------------------------- */
+
+static const struct text method_names[] = {
+    [HTTP_GET] = {"GET", 3},         [HTTP_HEAD] = {"HEAD", 4},     [HTTP_POST] = {"POST", 4},
+    [HTTP_PUT] = {"PUT", 3},         [HTTP_DELETE] = {"DELETE", 6}, [HTTP_PATCH] = {"PATCH", 5},
+    [HTTP_OPTIONS] = {"OPTIONS", 7}, [HTTP_TRACE] = {"TRACE", 5},   [HTTP_CONNECT] = {"CONNECT", 7},
+};
+#define METHOD_COUNT (sizeof method_names / sizeof method_names[0])
+
+const char *http_method_name(enum http_method method)
+{
+    CHECK((unsigned)method < METHOD_COUNT);
+    return method_names[method].at;
+}
+
+/* The fields that this layer judges by itself come after those of http.h. */
+enum {
+    FIELD_CONTENT_LENGTH = HTTP_FIELD_OTHER + 1,
+    FIELD_TRANSFER_ENCODING,
+};
+
+static const struct {
+    struct text name;
+    int field;
+} known_fields[] = {
+    {{"host", 4}, HTTP_FIELD_HOST},
+    {{"authorization", 13}, HTTP_FIELD_AUTHORIZATION},
+    {{"x-api-key", 9}, HTTP_FIELD_X_API_KEY},
+    {{"x-forwarded-for", 15}, HTTP_FIELD_X_FORWARDED_FOR},
+    {{"accept-encoding", 15}, HTTP_FIELD_ACCEPT_ENCODING},
+    {{"if-none-match", 13}, HTTP_FIELD_IF_NONE_MATCH},
+    {{"content-type", 12}, HTTP_FIELD_CONTENT_TYPE},
+    {{"expect", 6}, HTTP_FIELD_EXPECT},
+    {{"content-length", 14}, FIELD_CONTENT_LENGTH},
+    {{"transfer-encoding", 17}, FIELD_TRANSFER_ENCODING},
+};
+
+static int field_of_name(struct text name)
+{
+    for (size_t i = 0; i < sizeof known_fields / sizeof known_fields[0]; i++)
+        if (known_fields[i].name.size == name.size &&
+            (name.at[0] | 0x20) == known_fields[i].name.at[0] &&
+            text_equals_ignore_case(known_fields[i].name, name))
+            return known_fields[i].field;
+    return HTTP_FIELD_OTHER;
+}
+
+struct text http_request_field(const struct http_request *request, enum http_field field)
+{
+    if (request->field_count[field] > 0)
+        for (uint32_t i = 0; i < request->line_count; i++)
+            if (request->lines[i].field == field)
+                return request->lines[i].value;
+    return (struct text){NULL, 0};
+}
+
+/* ---- storage --------------------------------------------------------------------------------------- */
+
+void http_intake_init(struct http_intake *intake)
+{
+    intake->bytes = intake->inline_bytes;
+    intake->capacity = INTAKE_INLINE;
+}
+
+void http_intake_start(struct http_intake *intake)
+{
+    intake->phase = INTAKE_METHOD;
+    intake->refused = false;
+    intake->head_complete = false;
+    intake->message_complete = false;
+    intake->keep_alive = false;
+    intake->expect_continue = false;
+    intake->method_size = 0;
+    intake->target_at = intake->target_size = 0;
+    intake->version_at = intake->version_size = 0;
+    intake->fields_at = 0;
+    intake->position = 0;
+    intake->span_count = 0;
+    intake->trailer_count = 0;
+    intake->body_at = intake->body_size = 0;
+    intake->wire_body = 0;
+    intake->size = 0;
+}
+
+void http_intake_reset(struct http_intake *intake)
+{
+    if (intake->bytes != intake->inline_bytes)
+        memory_free(intake->bytes);
+    http_intake_init(intake);
+}
+
+static void reserve(struct http_intake *intake, size_t more)
+{
+    size_t needed = intake->size + more;
+    if (needed <= intake->capacity)
+        return;
+    size_t capacity = intake->capacity;
+    while (capacity < needed)
+        capacity *= 2;
+    if (intake->bytes == intake->inline_bytes) {
+        intake->bytes = memory_alloc(capacity);
+        memcpy(intake->bytes, intake->inline_bytes, intake->size);
+    } else {
+        intake->bytes = memory_resize(intake->bytes, capacity);
+    }
+    intake->capacity = (uint32_t)capacity;
+}
+
+static void store(struct http_intake *intake, const char *at, size_t size)
+{
+    reserve(intake, size);
+    memcpy(intake->bytes + intake->size, at, size);
+    intake->size += (uint32_t)size;
+}
+
+static void step(struct text *input, size_t size)
+{
+    input->at += size;
+    input->size -= size;
+}
+
+static enum http_intake_result refuse(struct http_intake *intake, enum http_error error)
+{
+    if (!intake->refused) /* the first reason stands */
+        intake->error = error;
+    intake->refused = true;
+    intake->phase = INTAKE_FINISHED;
+    return INTAKE_REFUSED;
+}
+
+/* Refuses from inside a callback of llhttp. */
+static int stop(struct http_intake *intake, enum http_error error)
+{
+    (void)refuse(intake, error);
+    return -1;
+}
+
+/* ---- llhttp's callbacks ---------------------------------------------------------------------------- */
+
+/* Where a byte that llhttp points to stands in the request; bounded by the checks below. */
+static size_t offset_of(const struct http_intake *intake, const char *at)
+{
+    return intake->position + (size_t)(at - intake->feed);
+}
+
+static int on_url(llhttp_t *parser, const char *at, size_t size)
+{
+    struct http_intake *intake = parser->data;
+    size_t begin = offset_of(intake, at);
+    if (intake->target_size == 0) {
+        if (begin != intake->method_size + 1U) /* exactly one space */
+            return stop(intake, HTTP_ERROR_BAD_REQUEST);
+        intake->target_at = (uint16_t)begin;
+    }
+    if (intake->target_size + size > HTTP_TARGET_MAX)
+        return stop(intake, HTTP_ERROR_URI_TOO_LONG);
+    intake->target_size = (uint16_t)(intake->target_size + size);
+    return 0;
+}
+
+static int on_version(llhttp_t *parser, const char *at, size_t size)
+{
+    struct http_intake *intake = parser->data;
+    size_t expected = intake->target_at + intake->target_size + sizeof " HTTP/" - 1;
+    if (intake->version_size == 0) {
+        if (offset_of(intake, at) != expected)
+            return stop(intake, HTTP_ERROR_BAD_REQUEST);
+        intake->version_at = (uint16_t)expected;
+    }
+    intake->version_size = (uint16_t)(intake->version_size + size);
+    return intake->version_size <= 3 ? 0 : stop(intake, HTTP_ERROR_BAD_REQUEST);
+}
+
+static int on_version_complete(llhttp_t *parser)
+{
+    if (parser->http_major == 1 && parser->http_minor <= 1)
+        return 0;
+    return stop(parser->data, HTTP_ERROR_VERSION_NOT_SUPPORTED);
+}
+
+static bool fields_too_large(const struct http_intake *intake, const char *at, size_t size)
+{
+    return offset_of(intake, at) + size - intake->fields_at > HTTP_HEAD_MAX;
+}
+
+static int on_field_name(llhttp_t *parser, const char *at, size_t size)
+{
+    struct http_intake *intake = parser->data;
+    if (intake->head_complete)
+        return 0; /* a trailer: bounded by INTAKE_WIRE_BODY_MAX, counted, forgotten */
+    if (intake->version_size == 0) /* HTTP/0.9 has no fields, and is not spoken here */
+        return stop(intake, HTTP_ERROR_VERSION_NOT_SUPPORTED);
+    if (intake->fields_at == 0)
+        intake->fields_at = (uint32_t)offset_of(intake, at);
+    if (fields_too_large(intake, at, size) || intake->span_count == HTTP_FIELDS_MAX)
+        return stop(intake, HTTP_ERROR_HEADERS_TOO_LARGE);
+    struct http_intake_span *span = &intake->spans[intake->span_count];
+    if (span->name_size == 0)
+        span->name_at = (uint16_t)offset_of(intake, at);
+    span->name_size = (uint16_t)(span->name_size + size);
+    return 0;
+}
+
+static int on_field_value(llhttp_t *parser, const char *at, size_t size)
+{
+    struct http_intake *intake = parser->data;
+    if (intake->head_complete)
+        return 0;
+    if (fields_too_large(intake, at, size))
+        return stop(intake, HTTP_ERROR_HEADERS_TOO_LARGE);
+    struct http_intake_span *span = &intake->spans[intake->span_count];
+    if (span->value_size == 0)
+        span->value_at = (uint16_t)offset_of(intake, at);
+    span->value_size = (uint16_t)(span->value_size + size);
+    return 0;
+}
+
+static int on_field_complete(llhttp_t *parser)
+{
+    struct http_intake *intake = parser->data;
+    if (!intake->head_complete) {
+        if (++intake->span_count < HTTP_FIELDS_MAX)
+            intake->spans[intake->span_count] = (struct http_intake_span){0};
+        return 0;
+    }
+    return ++intake->trailer_count <= HTTP_FIELDS_MAX ? 0
+                                                      : stop(intake, HTTP_ERROR_HEADERS_TOO_LARGE);
+}
+
+static int on_headers_complete(llhttp_t *parser)
+{
+    struct http_intake *intake = parser->data;
+    intake->head_complete = true;
+    intake->keep_alive = llhttp_should_keep_alive(parser) != 0;
+    parser->upgrade = 0; /* no protocol is switched to: RFC 9110 section 7.8 lets us ignore it */
+    /* Pausing gives the head's exact end, and its judgement before any of the body is read. */
+    bool body = parser->content_length > 0 || (parser->flags & F_CHUNKED) != 0;
+    return body ? HPE_PAUSED : 0;
+}
+
+static int on_chunk_header(llhttp_t *parser)
+{
+    struct http_intake *intake = parser->data;
+    if (parser->content_length > HTTP_BODY_MAX - intake->body_size)
+        return stop(intake, HTTP_ERROR_PAYLOAD_TOO_LARGE);
+    return 0;
+}
+
+static int on_body(llhttp_t *parser, const char *at, size_t size)
+{
+    struct http_intake *intake = parser->data;
+    if (size > HTTP_BODY_MAX - intake->body_size)
+        return stop(intake, HTTP_ERROR_PAYLOAD_TOO_LARGE);
+    CHECK(intake->size + size <= intake->capacity); /* reserved when the head was judged */
+    store(intake, at, size);
+    intake->body_size += (uint32_t)size;
+    return 0;
+}
+
+static int on_message_complete(llhttp_t *parser)
+{
+    struct http_intake *intake = parser->data;
+    intake->message_complete = true;
+    return HPE_PAUSED;
+}
+
+static const llhttp_settings_t settings = {
+    .on_url = on_url,
+    .on_version = on_version,
+    .on_version_complete = on_version_complete,
+    .on_header_field = on_field_name,
+    .on_header_value = on_field_value,
+    .on_header_value_complete = on_field_complete,
+    .on_headers_complete = on_headers_complete,
+    .on_chunk_header = on_chunk_header,
+    .on_body = on_body,
+    .on_message_complete = on_message_complete,
+};
+
+/* ---- the method ------------------------------------------------------------------------------------ */
+
+static bool is_token_character(char character)
+{
+    return (character >= 'a' && character <= 'z') || (character >= 'A' && character <= 'Z') ||
+           (character >= '0' && character <= '9') ||
+           (character != '\0' && strchr("!#$%&'*+-.^_`|~", character) != NULL);
+}
+
+static bool find_method(struct text name, enum http_method *method)
+{
+    for (size_t i = 0; i < METHOD_COUNT; i++)
+        if (text_equals(name, method_names[i])) {
+            *method = (enum http_method)i;
+            return true;
+        }
+    return false;
+}
+
+static enum http_intake_result begin_parsing(struct http_intake *intake)
+{
+    llhttp_init(&intake->parser, HTTP_REQUEST, &settings);
+    intake->parser.data = intake;
+    intake->spans[0] = (struct http_intake_span){0};
+    intake->phase = INTAKE_FIELDS;
+    if (intake->size > 0) { /* a part of the method that came before */
+        intake->feed = intake->bytes;
+        CHECK(llhttp_execute(&intake->parser, intake->bytes, intake->size) == HPE_OK);
+        intake->position = intake->size;
+    }
+    return INTAKE_HEAD;
+}
+
+/* Gathers the method up to its space. INTAKE_HEAD: go on with llhttp. */
+static enum http_intake_result take_method(struct http_intake *intake, struct text *input)
+{
+    size_t size = 0;
+    while (size < input->size && is_token_character(input->at[size]))
+        if (intake->size + ++size > INTAKE_METHOD_MAX)
+            return refuse(intake, HTTP_ERROR_BAD_REQUEST);
+    if (size == input->size) {
+        store(intake, input->at, size);
+        step(input, size);
+        return INTAKE_MORE;
+    }
+    if (input->at[size] != ' ' || intake->size + size == 0)
+        return refuse(intake, HTTP_ERROR_BAD_REQUEST);
+    char name[INTAKE_METHOD_MAX];
+    memcpy(name, intake->bytes, intake->size);
+    memcpy(name + intake->size, input->at, size);
+    intake->method_size = (uint16_t)(intake->size + size);
+    struct text method = {name, intake->method_size};
+    if (find_method(method, &intake->method))
+        return begin_parsing(intake);
+    /* "PRI * HTTP/2.0": a client that takes for granted that HTTP/2 is spoken here. */
+    return refuse(intake, text_equals(method, TEXT("PRI")) ? HTTP_ERROR_VERSION_NOT_SUPPORTED
+                                                           : HTTP_ERROR_NOT_IMPLEMENTED);
+}
+
+/* ---- judging the head ------------------------------------------------------------------------------ */
+
+struct framing {
+    uint32_t lengths, codings;
+    struct text length, coding;
+};
+
+static void take_field(struct http_intake *intake, struct http_request *request,
+                       struct framing *framing, const struct http_intake_span *span)
+{
+    struct text name = {intake->bytes + span->name_at, span->name_size};
+    struct text value = text_trim((struct text){intake->bytes + span->value_at, span->value_size});
+    int field = field_of_name(name);
+    if (field == FIELD_CONTENT_LENGTH) {
+        framing->lengths++;
+        framing->length = value;
+    } else if (field == FIELD_TRANSFER_ENCODING) {
+        framing->codings++;
+        framing->coding = value;
+    } else if (field != HTTP_FIELD_OTHER) {
+        intake->lines[request->line_count++] =
+            (struct http_field_line){value, (enum http_field)field};
+        request->field_count[field]++; /* at most HTTP_FIELDS_MAX, which is below 255 */
+    }
+}
+
+/* How long the body is must be beyond doubt. */
+static bool framing_is_sound(const struct http_intake *intake, const struct framing *framing)
+{
+    uint64_t length;
+    if (framing->codings > 0)
+        return framing->codings == 1 && framing->lengths == 0 && intake->parser.http_minor == 1 &&
+               text_equals_ignore_case(framing->coding, TEXT("chunked"));
+    if (framing->lengths > 0)
+        return framing->lengths == 1 &&
+               text_to_u64(framing->length, UINT64_MAX, &length) == STATUS_OK &&
+               length == intake->parser.content_length;
+    return intake->parser.content_length == 0 && (intake->parser.flags & F_CHUNKED) == 0;
+}
+
+static bool host_is_sound(const struct http_intake *intake, const struct http_request *request)
+{
+    unsigned hosts = request->field_count[HTTP_FIELD_HOST];
+    if (hosts == 0)
+        return intake->parser.http_minor == 0;
+    return hosts == 1 && http_host_is_valid(http_request_field(request, HTTP_FIELD_HOST));
+}
+
+/* RFC 9110 section 10.1.1; HTTP/1.0 knows no expectations. */
+static bool expectation_is_known(struct http_intake *intake, const struct http_request *request)
+{
+    if (request->field_count[HTTP_FIELD_EXPECT] == 0 || intake->parser.http_minor == 0)
+        return true;
+    for (uint32_t i = 0; i < request->line_count; i++)
+        if (request->lines[i].field == HTTP_FIELD_EXPECT &&
+            !text_equals_ignore_case(request->lines[i].value, TEXT("100-continue")))
+            return false;
+    intake->expect_continue = true;
+    return true;
+}
+
+/* The head is whole and stands in `bytes`. */
+static enum http_intake_result judge_head(struct http_intake *intake, struct http_request *request)
+{
+    bool chunked = (intake->parser.flags & F_CHUNKED) != 0;
+    uint64_t length = intake->parser.content_length;
+    if (intake->version_size == 0)
+        return refuse(intake, HTTP_ERROR_VERSION_NOT_SUPPORTED);
+    /* From here on `bytes` must not move: the request's texts point into it. */
+    size_t body_room = chunked ? HTTP_BODY_MAX : length <= HTTP_BODY_MAX ? (size_t)length : 0;
+    reserve(intake, body_room);
+    intake->body_at = intake->size;
+
+    struct framing framing = {0};
+    request->method = intake->method;
+    request->lines = intake->lines;
+    for (uint32_t i = 0; i < intake->span_count; i++)
+        take_field(intake, request, &framing, &intake->spans[i]);
+    if (http_target_split(intake->bytes + intake->target_at, intake->target_size, intake->method,
+                          &request->path, &request->query) != STATUS_OK ||
+        !framing_is_sound(intake, &framing) || !host_is_sound(intake, request))
+        return refuse(intake, HTTP_ERROR_BAD_REQUEST);
+    if (!chunked && length > HTTP_BODY_MAX)
+        return refuse(intake, HTTP_ERROR_PAYLOAD_TOO_LARGE);
+    if (!expectation_is_known(intake, request))
+        return refuse(intake, HTTP_ERROR_EXPECTATION_FAILED);
+    intake->phase = INTAKE_BODY;
+    return INTAKE_HEAD;
+}
+
+/* ---- feeding ---------------------------------------------------------------------------------------- */
+
+static enum http_error error_of_parser(const struct http_intake *intake, llhttp_errno_t error)
+{
+    /* "HTTP/2.5" is a version, only not one of ours; "HTTP/x" is none. */
+    if (error == HPE_INVALID_VERSION && intake->version_size == 3)
+        return HTTP_ERROR_VERSION_NOT_SUPPORTED;
+    return HTTP_ERROR_BAD_REQUEST;
+}
+
+/* Keeps the bytes of the head that llhttp has seen, within the bounds. The spans have been bounded
+ * already; this also bounds what llhttp skips, such as spaces before a value. */
+static bool keep_head(struct http_intake *intake, size_t used)
+{
+    size_t end = intake->position + used;
+    size_t empty_line = 2; /* not a field line; when the head is not whole, it may have begun */
+    if (intake->fields_at > 0 && end > intake->fields_at + HTTP_HEAD_MAX + empty_line) {
+        (void)refuse(intake, HTTP_ERROR_HEADERS_TOO_LARGE);
+        return false;
+    }
+    if (intake->fields_at == 0 && end > INTAKE_METHOD_MAX + HTTP_TARGET_MAX + 32) {
+        (void)refuse(intake, HTTP_ERROR_BAD_REQUEST);
+        return false;
+    }
+    store(intake, intake->feed, used);
+    intake->position = (uint32_t)end;
+    return true;
+}
+
+static enum http_intake_result finish(struct http_intake *intake, struct http_request *request)
+{
+    request->body = (struct text){intake->bytes + intake->body_at, intake->body_size};
+    intake->phase = INTAKE_FINISHED;
+    return INTAKE_COMPLETE;
+}
+
+/* Runs llhttp over the input until it pauses, fails or has seen it all. */
+static enum http_intake_result run_parser(struct http_intake *intake, struct http_request *request,
+                                          struct text *input)
+{
+    intake->feed = input->at;
+    size_t used = input->size;
+    llhttp_errno_t error = llhttp_execute(&intake->parser, input->at, input->size);
+    if (error != HPE_OK && error != HPE_PAUSED)
+        return refuse(intake, error_of_parser(intake, error));
+    if (error == HPE_PAUSED) {
+        used = (size_t)(llhttp_get_error_pos(&intake->parser) - input->at);
+        llhttp_resume(&intake->parser);
+    }
+    if (intake->phase == INTAKE_FIELDS && !keep_head(intake, used))
+        return INTAKE_REFUSED;
+    if (intake->phase == INTAKE_BODY) {
+        intake->wire_body += (uint32_t)used;
+        if (intake->wire_body > INTAKE_WIRE_BODY_MAX)
+            return refuse(intake, HTTP_ERROR_PAYLOAD_TOO_LARGE);
+    }
+    step(input, used);
+    if (intake->phase == INTAKE_FIELDS && intake->head_complete) {
+        enum http_intake_result result = judge_head(intake, request);
+        if (result != INTAKE_HEAD || !intake->message_complete)
+            return result;
+    }
+    return intake->message_complete ? finish(intake, request) : INTAKE_MORE;
+}
+
+enum http_intake_result http_intake_feed(struct http_intake *intake, struct http_request *request,
+                                         struct text *input)
+{
+    CHECK(intake->phase != INTAKE_FINISHED);
+    if (intake->phase == INTAKE_METHOD) {
+        enum http_intake_result result = take_method(intake, input);
+        if (result != INTAKE_HEAD)
+            return result;
+    }
+    return run_parser(intake, request, input);
+}

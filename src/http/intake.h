@@ -1,0 +1,98 @@
+#ifndef CROUPIER_HTTP_INTAKE_H
+#define CROUPIER_HTTP_INTAKE_H
+
+#include "http/http.h"
+
+/* llhttp calls its methods HTTP_GET and so on, as http.h does: its names step aside. */
+#define HTTP_DELETE LLHTTP_DELETE
+#define HTTP_GET LLHTTP_GET
+#define HTTP_HEAD LLHTTP_HEAD
+#define HTTP_POST LLHTTP_POST
+#define HTTP_PUT LLHTTP_PUT
+#define HTTP_CONNECT LLHTTP_CONNECT
+#define HTTP_OPTIONS LLHTTP_OPTIONS
+#define HTTP_TRACE LLHTTP_TRACE
+#define HTTP_PATCH LLHTTP_PATCH
+#include <llhttp.h>
+#undef HTTP_DELETE
+#undef HTTP_GET
+#undef HTTP_HEAD
+#undef HTTP_POST
+#undef HTTP_PUT
+#undef HTTP_CONNECT
+#undef HTTP_OPTIONS
+#undef HTTP_TRACE
+#undef HTTP_PATCH
+
+/*
+ * Takes in one request, byte by byte or all at once, and decides whether it is one. Knows nothing of
+ * sockets, so that a test or a fuzzer can drive it directly. Private to http/.
+ *
+ * The bytes of the head are gathered in `bytes` (a copy: small, and it makes every text of the
+ * request stay put while the request is set aside); llhttp sees them where they arrived and tells
+ * where the parts begin and end, counted from the first byte of the request. When the head is
+ * whole, one pass over those spans checks the framing and fills in the request.
+ *
+ * Bounds: `bytes` never holds more than the request line, HTTP_HEAD_MAX of fields and HTTP_BODY_MAX
+ * of body, whatever is sent. Beyond INTAKE_INLINE it is allocated, and given back on reset.
+ */
+#define INTAKE_INLINE 1024U
+#define INTAKE_METHOD_MAX 32U
+/* What the chunks of a body of HTTP_BODY_MAX may take on the wire, extensions and trailers too. */
+#define INTAKE_WIRE_BODY_MAX (8U * HTTP_BODY_MAX)
+
+struct http_intake_span {
+    uint16_t name_at, name_size, value_at, value_size;
+};
+
+enum http_intake_phase {
+    INTAKE_METHOD,   /* gathering the method, so that an unknown one can be told from garbage */
+    INTAKE_FIELDS,   /* request line and fields: llhttp is at work */
+    INTAKE_BODY,     /* the head has been judged */
+    INTAKE_FINISHED, /* complete or refused: nothing more may be fed */
+};
+
+struct http_intake {
+    llhttp_t parser;
+    enum http_intake_phase phase;
+    enum http_method method;
+    enum http_error error; /* why it is refused */
+    bool refused;
+    bool head_complete;
+    bool message_complete;
+    bool keep_alive;      /* what version and Connection say; valid once the head is judged */
+    bool expect_continue; /* the client waits for "100 Continue" */
+    uint16_t method_size;
+    uint16_t target_at, target_size;
+    uint16_t version_at, version_size;
+    uint32_t fields_at; /* where the first field line begins; 0: none yet */
+    uint32_t position;  /* bytes of the head before `feed` */
+    uint32_t span_count;
+    uint32_t trailer_count;
+    uint32_t body_at, body_size;
+    uint32_t wire_body; /* bytes after the head, framing included */
+    const char *feed;   /* what llhttp is looking at */
+    char *bytes;
+    uint32_t size, capacity;
+    struct http_intake_span spans[HTTP_FIELDS_MAX];
+    struct http_field_line lines[HTTP_FIELDS_MAX];
+    char inline_bytes[INTAKE_INLINE];
+};
+
+enum http_intake_result {
+    INTAKE_MORE,     /* all input is used up; more is needed */
+    INTAKE_HEAD,     /* the head is good and a body follows: decide on expect_continue, feed on */
+    INTAKE_COMPLETE, /* the request is whole; what follows it is left in the input */
+    INTAKE_REFUSED,  /* `error` says why; the connection must end */
+};
+
+void http_intake_init(struct http_intake *intake);  /* once for the memory */
+void http_intake_start(struct http_intake *intake); /* before each request */
+void http_intake_reset(struct http_intake *intake); /* gives memory back */
+
+/* Feeds `input`, stepping over what was used. Fills in `request` (method, path, query, lines and
+ * counts) when the head is whole, and body when the request is. */
+enum http_intake_result http_intake_feed(struct http_intake *intake, struct http_request *request,
+                                         struct text *input);
+
+#endif

@@ -1,0 +1,162 @@
+#ifndef CROUPIER_HTTP_INTERNAL_H
+#define CROUPIER_HTTP_INTERNAL_H
+
+#include "http/http.h"
+#include "http/intake.h"
+#include "http/tls_session.h"
+
+/*
+ * What the files of http/ share: the server of a thread, its connections, and the exchange (a
+ * request with the reply to it) that a connection is busy with. Private to http/.
+ *
+ *   server.c      listening, accepting, limits, the sweep of deadlines, draining
+ *   connection.c  a connection's life: what it is doing, what arrives, when it ends
+ *   output.c      bytes to the kernel, plain or through TLS
+ *   reply.c       http_reply_*: from a message or an error to those bytes
+ *   intake.c      bytes to a request; tls_session.c: ciphertext to bytes and back
+ *
+ * A connection is in one state at a time:
+ *
+ *   OPENING ──▶ IDLE ──▶ RECEIVING ──▶ HANDLING ──▶ WRITING ──▶ IDLE … ──▶ LINGERING ──▶ CLOSED
+ *
+ * It has an exchange from RECEIVING to the end of WRITING. Idle connections own no buffer at all:
+ * all reads of a thread go to one buffer, and exchanges come from the server's store of them.
+ */
+#define HTTP_READ_SIZE 65536U
+#define HTTP_RECORD_SIZE 16384U /* the most plain text that a TLS record holds */
+#define HTTP_SWEEP_MS 250U
+#define HTTP_LINGER_MS 2000U             /* for a refused client to read the answer */
+#define HTTP_LINGER_BYTES (256U * 1024U) /* that it may go on sending meanwhile */
+#define HTTP_REFUSAL_RESERVE 64U         /* connections over the limit that are told so at a time */
+#define HTTP_SPARE_EXCHANGES 256U        /* kept for reuse */
+#define HTTP_SPARE_CONNECTIONS 256U
+#define HTTP_UNSENT_MAX (512U * 1024U) /* of ciphertext copies a client may let pile up */
+
+#define HTTP_DATE_HEAD_SIZE (sizeof "Date: Sat, 21 Nov 2026 04:53:17 GMT\r\nX-Request-Id: " - 1)
+#define HTTP_ID_SIZE 21U /* ten random characters of the server, '-', a counter of ten */
+#define HTTP_ADDED_MAX 512U
+#define HTTP_ADDED_AT (HTTP_DATE_HEAD_SIZE + HTTP_ID_SIZE + 2)
+#define HTTP_REPLY_HEAD_SIZE (HTTP_ADDED_AT + HTTP_ADDED_MAX + 32)
+
+enum connection_state {
+    CONNECTION_OPENING,   /* TLS handshake */
+    CONNECTION_IDLE,      /* between requests */
+    CONNECTION_RECEIVING, /* a request has begun */
+    CONNECTION_HANDLING,  /* it is with the handler */
+    CONNECTION_WRITING,   /* the kernel has not taken all of the reply yet */
+    CONNECTION_LINGERING, /* our side is shut; what still comes is thrown away */
+    CONNECTION_CLOSED,    /* waiting for libuv to let go */
+};
+
+#define EXCHANGE_MAGIC 0x45584348U
+#define CONNECTION_MAGIC 0x434F4E4EU
+
+struct http_exchange {
+    struct http_request request; /* first: handlers' pointers lead back here */
+    uint32_t magic;              /* EXCHANGE_MAGIC while a connection has it */
+    uint32_t added_size;
+    struct http_exchange *next_spare;
+    bool replied;
+    bool refused;
+    int status;
+    uint64_t bytes;
+    /* What the kernel has not taken yet; the message is held meanwhile. */
+    struct http_message *held;
+    struct text rest[3];
+    uv_write_t write;
+    char reply_head[HTTP_REPLY_HEAD_SIZE]; /* Date, X-Request-Id, the added fields, Connection */
+    struct http_intake intake;
+    /* request->user follows */
+};
+
+struct http_connection {
+    uv_tcp_t tcp; /* data: the connection */
+    uint32_t magic;
+    enum connection_state state;
+    struct http_server *server;
+    struct http_connection *next, *previous; /* all connections of the server */
+    struct http_exchange *exchange;
+    struct tls_session *tls; /* NULL: plain */
+    uint64_t deadline_ms;    /* by uv_now; 0: none */
+    size_t unsent;           /* what libuv had left to write at the last sweep */
+    struct buffer pending;   /* read ahead of the request being answered */
+    size_t pending_start;
+    uint32_t linger_left;
+    uint32_t copies_in_flight; /* writes of ciphertext that libuv has not finished */
+    uint8_t blank;             /* bytes of empty lines skipped before a request */
+    bool processing;           /* process is on the stack */
+    bool served;               /* a request has begun on it */
+    bool close_after;          /* this exchange is the last */
+    bool input_ended;          /* the client has sent FIN (or close_notify) */
+    bool read_stopped;
+    struct address peer;
+    /* request->connection_user follows */
+};
+
+struct http_server {
+    struct http_server_options options;
+    uv_poll_t listener;
+    int descriptor; /* of the listening socket; -1: none */
+    int reserve;    /* a descriptor kept for refusing a connection when there is none left */
+    uv_timer_t sweep;
+    uint64_t header_ms, body_ms, write_ms, idle_ms;
+    struct http_connection *connections;
+    size_t connection_count;
+    struct http_exchange *spare_exchanges;
+    size_t spare_exchange_count;
+    struct http_connection *spare_connections;
+    size_t spare_connection_count;
+    struct http_message *errors[HTTP_ERROR_COUNT];
+    struct http_tls *tls; /* held */
+    char date_head[HTTP_DATE_HEAD_SIZE + 1];
+    uint64_t date_checked_ms;
+    int64_t date_second;
+    char id_start[11];
+    uint64_t id_counter;
+    uint64_t accept_failed_ms;
+    bool sweeping;
+    bool listener_closed;
+    bool draining;
+    bool drained_told;
+    void (*drained)(void *context);
+    char *read_buffer;
+    char *plain_buffer;   /* with TLS */
+    struct buffer cipher; /* with TLS: what is to be sent next */
+};
+
+/* ---- server.c ------------------------------------------------------------------------------------ */
+struct http_exchange *http_exchange_take(struct http_server *server);
+void http_exchange_give_back(struct http_server *server, struct http_exchange *exchange);
+void http_server_tell(struct http_server *server, enum http_event event);
+/* libuv has let go of a closed connection. */
+void http_server_forget(struct http_connection *connection);
+/* A connected stream socket becomes a connection; for accepting, and for tests and the fuzzer. */
+void http_server_adopt(struct http_server *server, int descriptor);
+
+/* ---- connection.c --------------------------------------------------------------------------------- */
+/* A zeroed connection whose tcp handle is initialised: puts it to work. */
+void http_connection_start(struct http_connection *connection);
+/* Answers with the error and ends the connection; in any state before HANDLING. */
+void http_connection_refuse(struct http_connection *connection, enum http_error error);
+/* The kernel has all of the reply: go on with the next request or end. */
+void http_connection_replied(struct http_connection *connection);
+void http_connection_close(struct http_connection *connection);
+void http_connection_read(struct http_connection *connection); /* starts or goes on reading */
+void http_connection_sweep(struct http_connection *connection, uint64_t now_ms);
+/* Draining has begun. */
+void http_connection_drain(struct http_connection *connection);
+
+/* ---- output.c -------------------------------------------------------------------------------------- */
+/* Sends exchange->rest; http_connection_replied follows, perhaps before this returns. */
+void http_output_reply(struct http_connection *connection, struct http_message *message);
+/* Sends a few bytes outside any reply ("100 Continue"), as good as that is possible. */
+void http_output_interim(struct http_connection *connection, struct text bytes);
+/* Sends the ciphertext that a TLS session has left in server->cipher. */
+void http_output_cipher(struct http_connection *connection);
+/* Ends our side of the stream. */
+void http_output_shutdown(struct http_connection *connection);
+
+/* ---- reply.c --------------------------------------------------------------------------------------- */
+struct http_message *http_error_message_create(enum http_error error);
+
+#endif

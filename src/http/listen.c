@@ -1,0 +1,113 @@
+/* Listening sockets; see http_listen in http.h. */
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "http/http.h"
+
+#define BACKLOG 4096 /* the kernel cuts it down to net.core.somaxconn */
+
+static enum status resolve(const char *host, uint16_t port, struct sockaddr_storage *address,
+                           struct error *error)
+{
+    struct sockaddr_in *v4 = (struct sockaddr_in *)address;
+    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)address;
+    memset(address, 0, sizeof *address);
+    if (uv_ip4_addr(host, port, v4) == 0 || uv_ip6_addr(host, port, v6) == 0)
+        return STATUS_OK;
+    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+    struct addrinfo *found = NULL;
+    int failure = getaddrinfo(host, NULL, &hints, &found);
+    if (failure != 0)
+        return error_set(error, STATUS_INVALID, "cannot listen on '%s': %s", host,
+                         gai_strerror(failure));
+    memcpy(address, found->ai_addr, found->ai_addrlen);
+    freeaddrinfo(found);
+    if (address->ss_family == AF_INET6)
+        v6->sin6_port = htons(port);
+    else
+        v4->sin_port = htons(port);
+    return STATUS_OK;
+}
+
+static socklen_t size_of(const struct sockaddr_storage *address)
+{
+    return address->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+                                          : sizeof(struct sockaddr_in);
+}
+
+static enum status fail(struct error *error, const char *host, uint16_t port, int reason)
+{
+    bool v6 = strchr(host, ':') != NULL;
+    const char *hint = "";
+    if (reason == EADDRINUSE)
+        hint = " (another process is listening there)";
+    else if (reason == EACCES && port < 1024)
+        hint = " (ports below 1024 need CAP_NET_BIND_SERVICE)";
+    else if (reason == EADDRNOTAVAIL)
+        hint = " (this machine has no such address)";
+    return error_set(error, STATUS_UNAVAILABLE, "cannot listen on %s%s%s:%u: %s%s", v6 ? "[" : "",
+                     host, v6 ? "]" : "", (unsigned)port, strerror(reason), hint);
+}
+
+/* A bound socket, or -1 with errno. */
+static int bind_socket(const struct sockaddr_storage *address, bool share)
+{
+    const int on = 1;
+    const int off = 0;
+    int descriptor = socket(address->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (descriptor < 0)
+        return -1;
+    /* "::" takes IPv4 clients too, whatever net.ipv6.bindv6only says. */
+    if (setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
+        (address->ss_family != AF_INET6 ||
+         setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off) == 0) &&
+        (!share || setsockopt(descriptor, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) == 0) &&
+        bind(descriptor, (const struct sockaddr *)address, size_of(address)) == 0)
+        return descriptor;
+    int reason = errno;
+    (void)close(descriptor);
+    errno = reason;
+    return -1;
+}
+
+static uint16_t bound_port(int descriptor)
+{
+    struct sockaddr_storage address;
+    socklen_t size = sizeof address;
+    memset(&address, 0, sizeof address);
+    CHECK(getsockname(descriptor, (struct sockaddr *)&address, &size) == 0);
+    return ntohs(address.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&address)->sin6_port
+                                               : ((struct sockaddr_in *)&address)->sin_port);
+}
+
+enum status http_listen(const char *host, uint16_t port, bool share, int *descriptor,
+                        uint16_t *bound, struct error *error)
+{
+    struct sockaddr_storage address;
+    bool first = *bound == 0;
+    enum status status = resolve(host, first ? port : *bound, &address, error);
+    if (status != STATUS_OK)
+        return status;
+    if (share && first && port != 0) {
+        /* SO_REUSEPORT would let a second croupier of the same user join in silently. */
+        int probe = bind_socket(&address, false);
+        if (probe < 0)
+            return fail(error, host, port, errno);
+        (void)close(probe);
+    }
+    int opened = bind_socket(&address, share);
+    if (opened < 0)
+        return fail(error, host, port, errno);
+    if (listen(opened, BACKLOG) != 0) {
+        int reason = errno;
+        (void)close(opened);
+        return fail(error, host, port, reason);
+    }
+    *bound = bound_port(opened);
+    *descriptor = opened;
+    return STATUS_OK;
+}

@@ -1,0 +1,108 @@
+/* Content negotiation and conditional requests: pure functions of the request's fields. */
+#include "http/http.h"
+
+#define Q_ABSENT (-1)
+#define Q_ONE 1000
+
+/* A qvalue in thousandths (RFC 9110 section 12.4.2: at most three digits), or Q_ABSENT. */
+static int read_qvalue(struct text text)
+{
+    if (text.size == 0 || text.size > 5 || (text.at[0] != '0' && text.at[0] != '1') ||
+        (text.size > 1 && text.at[1] != '.'))
+        return Q_ABSENT;
+    int value = text.at[0] == '1' ? Q_ONE : 0;
+    int scale = 100;
+    for (size_t i = 2; i < text.size; i++, scale /= 10) {
+        if (text.at[i] < '0' || text.at[i] > '9')
+            return Q_ABSENT;
+        value += (text.at[i] - '0') * scale;
+    }
+    return value <= Q_ONE ? value : Q_ABSENT;
+}
+
+/* "gzip", "gzip;q=0.5": gives the coding; the weight is Q_ABSENT when it cannot be read. */
+static struct text read_coding(struct text element, int *weight)
+{
+    struct text rest = element;
+    struct text coding = text_trim(text_cut(&rest, ';'));
+    *weight = Q_ONE;
+    if (rest.at != NULL) {
+        struct text parameter = text_trim(rest);
+        *weight = Q_ABSENT;
+        if (parameter.size > 2 && (parameter.at[0] | 0x20) == 'q' && parameter.at[1] == '=')
+            *weight = read_qvalue((struct text){parameter.at + 2, parameter.size - 2});
+    }
+    return coding;
+}
+
+static int larger(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+bool http_accepts_gzip(const struct http_request *request)
+{
+    int gzip = Q_ABSENT;
+    int any = Q_ABSENT;
+    int identity = Q_ABSENT;
+    if (request->field_count[HTTP_FIELD_ACCEPT_ENCODING] == 0)
+        return false;
+    for (uint32_t i = 0; i < request->line_count; i++) {
+        if (request->lines[i].field != HTTP_FIELD_ACCEPT_ENCODING)
+            continue;
+        struct text rest = request->lines[i].value;
+        while (rest.at != NULL) {
+            int weight;
+            struct text coding = read_coding(text_cut(&rest, ','), &weight);
+            if (text_equals_ignore_case(coding, TEXT("gzip")) ||
+                text_equals_ignore_case(coding, TEXT("x-gzip")))
+                gzip = larger(gzip, weight);
+            else if (text_equals_ignore_case(coding, TEXT("identity")))
+                identity = larger(identity, weight);
+            else if (text_equals(coding, TEXT("*")))
+                any = larger(any, weight);
+        }
+    }
+    int weight = gzip != Q_ABSENT ? gzip : any;
+    return weight > 0 && weight >= identity;
+}
+
+/* Does one line of If-None-Match hold the tag? Entity tags may hold commas, so they are walked. */
+static bool line_matches(struct text line, struct text etag)
+{
+    if (text_equals(line, TEXT("*")))
+        return true;
+    const char *at = line.at;
+    const char *end = line.at + line.size;
+    while (at < end) {
+        if (*at == ' ' || *at == '\t' || *at == ',') {
+            at++;
+            continue;
+        }
+        if (end - at >= 2 && at[0] == 'W' && at[1] == '/')
+            at += 2; /* weak comparison: the mark does not count */
+        const char *start = at;
+        if (at == end || *at != '"')
+            return false; /* not an entity tag: nothing after it can be trusted to be one */
+        at++;
+        while (at < end && *at != '"')
+            at++;
+        if (at == end)
+            return false;
+        at++;
+        if (text_equals((struct text){start, (size_t)(at - start)}, etag))
+            return true;
+    }
+    return false;
+}
+
+bool http_matches_etag(const struct http_request *request, struct text etag)
+{
+    if (request->field_count[HTTP_FIELD_IF_NONE_MATCH] == 0)
+        return false;
+    for (uint32_t i = 0; i < request->line_count; i++)
+        if (request->lines[i].field == HTTP_FIELD_IF_NONE_MATCH &&
+            line_matches(request->lines[i].value, etag))
+            return true;
+    return false;
+}

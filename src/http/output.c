@@ -1,0 +1,247 @@
+/*
+ * Bytes to the kernel.
+ *
+ * A reply is tried at once (one writev of the three parts); only what the kernel does not take is left
+ * to libuv, with the message held until it has gone. Through TLS a reply is encrypted piece by
+ * piece, the next when the last is with the kernel, so that a slow reader of a large body costs a
+ * piece and not the body. Other ciphertext (handshake, tickets, alerts) is small and copied when it has
+ * to wait.
+ */
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/memory.h"
+#include "http/internal.h"
+
+#define TLS_PIECE (4U * HTTP_RECORD_SIZE)
+
+static uv_stream_t *stream_of(struct http_connection *connection)
+{
+    return (uv_stream_t *)&connection->tcp;
+}
+
+static void advance(struct text rest[3], size_t size)
+{
+    for (int i = 0; i < 3; i++) {
+        size_t step = size < rest[i].size ? size : rest[i].size;
+        rest[i].at += step;
+        rest[i].size -= step;
+        size -= step;
+    }
+}
+
+static unsigned gather(const struct text rest[3], uv_buf_t buffers[3])
+{
+    unsigned count = 0;
+    for (int i = 0; i < 3; i++)
+        if (rest[i].size > 0) {
+            /* libuv's type has no const; it only reads. Sizes stay below 4 GiB: bodies are bounded. */
+            buffers[count].base = (char *)(uintptr_t)rest[i].at;
+            buffers[count++].len = rest[i].size;
+        }
+    return count;
+}
+
+/* ---- plain ----------------------------------------------------------------------------------------- */
+
+static void on_written(uv_write_t *write, int status)
+{
+    struct http_connection *connection = write->data;
+    CHECK(connection->magic == CONNECTION_MAGIC);
+    if (connection->state == CONNECTION_CLOSED)
+        return; /* the exchange ends with the connection */
+    CHECK(connection->state == CONNECTION_WRITING);
+    if (status != 0) {
+        http_connection_close(connection);
+        return;
+    }
+    advance(connection->exchange->rest, SIZE_MAX);
+    http_connection_replied(connection);
+}
+
+static void wait_to_write(struct http_connection *connection)
+{
+    connection->deadline_ms =
+        uv_now(connection->server->options.loop) + connection->server->write_ms;
+    connection->unsent = SIZE_MAX;
+}
+
+static void send_plain(struct http_connection *connection, struct http_message *message)
+{
+    struct http_exchange *exchange = connection->exchange;
+    uv_buf_t buffers[3];
+    unsigned count = gather(exchange->rest, buffers);
+    size_t total = exchange->bytes;
+    int written = uv_try_write(stream_of(connection), buffers, count);
+    if (written == (ssize_t)total) {
+        http_connection_replied(connection);
+        return;
+    }
+    if (written < 0 && written != UV_EAGAIN) {
+        http_connection_close(connection);
+        return;
+    }
+    if (written > 0)
+        advance(exchange->rest, (size_t)written);
+    exchange->held = http_message_hold(message);
+    exchange->write.data = connection;
+    count = gather(exchange->rest, buffers);
+    wait_to_write(connection);
+    if (uv_write(&exchange->write, stream_of(connection), buffers, count, on_written) != 0)
+        http_connection_close(connection);
+}
+
+/* ---- copies: for what has no owner that could wait --------------------------------------------------- */
+
+struct copied_write {
+    uv_write_t write;
+    struct http_connection *connection;
+    char bytes[];
+};
+
+static void pump_tls(struct http_connection *connection);
+
+static void on_copy_written(uv_write_t *write, int status)
+{
+    struct copied_write *copied = write->data;
+    struct http_connection *connection = copied->connection;
+    CHECK(connection->magic == CONNECTION_MAGIC && connection->copies_in_flight > 0);
+    memory_free(copied);
+    connection->copies_in_flight--;
+    if (connection->state == CONNECTION_CLOSED)
+        return;
+    if (status != 0)
+        http_connection_close(connection);
+    else if (connection->state == CONNECTION_WRITING && connection->tls != NULL)
+        pump_tls(connection);
+}
+
+/* Sends now what the kernel takes and a copy of the rest later. */
+static void send_copy(struct http_connection *connection, struct text bytes)
+{
+    if (connection->state == CONNECTION_CLOSED || bytes.size == 0)
+        return;
+    uv_buf_t buffer = {(char *)(uintptr_t)bytes.at, bytes.size};
+    int written = uv_try_write(stream_of(connection), &buffer, 1);
+    if (written == (ssize_t)bytes.size)
+        return;
+    if ((written < 0 && written != UV_EAGAIN) ||
+        uv_stream_get_write_queue_size(stream_of(connection)) > HTTP_UNSENT_MAX) {
+        http_connection_close(connection);
+        return;
+    }
+    size_t sent = written > 0 ? (size_t)written : 0;
+    struct copied_write *copied = memory_alloc(sizeof *copied + bytes.size - sent);
+    copied->connection = connection;
+    copied->write.data = copied;
+    memcpy(copied->bytes, bytes.at + sent, bytes.size - sent);
+    buffer = (uv_buf_t){copied->bytes, bytes.size - sent};
+    if (uv_write(&copied->write, stream_of(connection), &buffer, 1, on_copy_written) != 0) {
+        memory_free(copied);
+        http_connection_close(connection);
+        return;
+    }
+    connection->copies_in_flight++;
+}
+
+void http_output_cipher(struct http_connection *connection)
+{
+    struct buffer *cipher = &connection->server->cipher;
+    send_copy(connection, buffer_text(cipher));
+    buffer_clear(cipher);
+}
+
+void http_output_interim(struct http_connection *connection, struct text bytes)
+{
+    if (connection->tls == NULL) {
+        send_copy(connection, bytes);
+    } else if (tls_session_encrypt(connection->tls, bytes) == STATUS_OK) {
+        http_output_cipher(connection);
+    } else {
+        http_connection_close(connection);
+    }
+}
+
+/* ---- TLS --------------------------------------------------------------------------------------------- */
+
+/* Up to one record's worth of the rest, put together from its parts when they are small. */
+static struct text next_record(struct http_connection *connection, struct text rest[3])
+{
+    char *together = connection->server->plain_buffer + HTTP_READ_SIZE;
+    size_t size = 0;
+    for (int i = 0; i < 3 && size < HTTP_RECORD_SIZE; i++) {
+        if (size == 0 && rest[i].size >= HTTP_RECORD_SIZE) {
+            struct text record = {rest[i].at, HTTP_RECORD_SIZE};
+            advance(rest, HTTP_RECORD_SIZE);
+            return record;
+        }
+        size_t step =
+            rest[i].size < HTTP_RECORD_SIZE - size ? rest[i].size : HTTP_RECORD_SIZE - size;
+        if (step > 0)
+            memcpy(together + size, rest[i].at, step);
+        size += step;
+    }
+    advance(rest, size);
+    return (struct text){together, size};
+}
+
+/* Encrypts and sends until the kernel takes no more or the reply is out. */
+static void pump_tls(struct http_connection *connection)
+{
+    struct http_exchange *exchange = connection->exchange;
+    while (connection->state == CONNECTION_WRITING && connection->copies_in_flight == 0) {
+        size_t piece = 0;
+        while (piece < TLS_PIECE) {
+            struct text record = next_record(connection, exchange->rest);
+            if (record.size == 0)
+                break;
+            piece += record.size;
+            if (tls_session_encrypt(connection->tls, record) != STATUS_OK) {
+                buffer_clear(&connection->server->cipher);
+                http_connection_close(connection);
+                return;
+            }
+        }
+        if (piece == 0) {
+            http_connection_replied(connection);
+            return;
+        }
+        http_output_cipher(connection);
+    }
+    if (connection->state == CONNECTION_WRITING)
+        wait_to_write(connection);
+}
+
+static void send_tls(struct http_connection *connection, struct http_message *message)
+{
+    connection->exchange->held = http_message_hold(message);
+    pump_tls(connection);
+}
+
+/* ---- both --------------------------------------------------------------------------------------------- */
+
+void http_output_reply(struct http_connection *connection, struct http_message *message)
+{
+    struct http_exchange *exchange = connection->exchange;
+    exchange->bytes = exchange->rest[0].size + exchange->rest[1].size + exchange->rest[2].size;
+    connection->state = CONNECTION_WRITING;
+    if (connection->tls == NULL)
+        send_plain(connection, message);
+    else
+        send_tls(connection, message);
+}
+
+void http_output_shutdown(struct http_connection *connection)
+{
+    int descriptor;
+    if (connection->tls != NULL) {
+        tls_session_finish(connection->tls);
+        http_output_cipher(connection);
+    }
+    if (connection->state == CONNECTION_CLOSED)
+        return;
+    if (connection->copies_in_flight > 0 ||
+        uv_fileno((uv_handle_t *)&connection->tcp, &descriptor) != 0 ||
+        shutdown(descriptor, SHUT_WR) != 0)
+        http_connection_close(connection);
+}

@@ -1,0 +1,376 @@
+/*
+ * The server of one thread: accepting, limits, the sweep of deadlines, draining.
+ *
+ * Connections have no timers: a sweep looks at every deadline four times a second, which costs less
+ * than setting and clearing a timer twice a request, and runs only while there are connections.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "http/internal.h"
+
+#define ACCEPTS_AT_ONCE 64         /* then the connections that are there get their turn */
+#define ACCEPT_COMPLAINT_MS 10000U /* between two log lines about failing accepts */
+#define USER_ALIGNMENT 16U
+
+void http_server_tell(struct http_server *server, enum http_event event)
+{
+    if (server->options.event != NULL)
+        server->options.event(server->options.context, event);
+}
+
+/* ---- exchanges ---------------------------------------------------------------------------------------- */
+
+static size_t exchange_size(void)
+{
+    return (sizeof(struct http_exchange) + USER_ALIGNMENT - 1) / USER_ALIGNMENT * USER_ALIGNMENT;
+}
+
+/* Unique for as long as it matters, not secret: ten random characters a server, and a counter. */
+static void write_id(struct http_server *server, char *id)
+{
+    static const char digits[] = "0123456789abcdefghjkmnpqrstvwxyz";
+    memcpy(id, server->id_start, 11);
+    uint64_t number = server->id_counter++;
+    for (int i = (int)HTTP_ID_SIZE - 1; i >= 11; i--, number >>= 5)
+        id[i] = digits[number & 31];
+    id[HTTP_ID_SIZE] = '\0';
+}
+
+struct http_exchange *http_exchange_take(struct http_server *server)
+{
+    struct http_exchange *exchange = server->spare_exchanges;
+    if (exchange != NULL) {
+        server->spare_exchanges = exchange->next_spare;
+        server->spare_exchange_count--;
+    } else {
+        exchange = memory_alloc(exchange_size() + server->options.request_user_size);
+        http_intake_init(&exchange->intake);
+        exchange->held = NULL;
+    }
+    memset(&exchange->request, 0, sizeof exchange->request);
+    if (server->options.request_user_size > 0) {
+        exchange->request.user = (char *)exchange + exchange_size();
+        memset(exchange->request.user, 0, server->options.request_user_size);
+    }
+    exchange->magic = EXCHANGE_MAGIC;
+    exchange->added_size = 0;
+    exchange->replied = false;
+    exchange->refused = false;
+    exchange->bytes = 0;
+    memset(exchange->rest, 0, sizeof exchange->rest);
+    write_id(server, exchange->request.id);
+    http_intake_start(&exchange->intake);
+    return exchange;
+}
+
+void http_exchange_give_back(struct http_server *server, struct http_exchange *exchange)
+{
+    CHECK(exchange->magic == EXCHANGE_MAGIC);
+    exchange->magic = 0;
+    http_intake_reset(&exchange->intake);
+    if (server->spare_exchange_count == HTTP_SPARE_EXCHANGES) {
+        memory_free(exchange);
+        return;
+    }
+    exchange->next_spare = server->spare_exchanges;
+    server->spare_exchanges = exchange;
+    server->spare_exchange_count++;
+}
+
+/* ---- connections --------------------------------------------------------------------------------------- */
+
+static void on_sweep(uv_timer_t *timer)
+{
+    struct http_server *server = timer->data;
+    uint64_t now = uv_now(server->options.loop);
+    /* Closing takes effect after this callback, so the list stays as it is under us. */
+    for (struct http_connection *at = server->connections; at != NULL; at = at->next)
+        http_connection_sweep(at, now);
+}
+
+static void on_sweep_closed(uv_handle_t *handle)
+{
+    struct http_server *server = handle->data;
+    server->drained_told = true;
+    server->drained(server->options.context);
+}
+
+static void finish_drain_when_empty(struct http_server *server)
+{
+    if (server->draining && server->listener_closed && server->connection_count == 0)
+        uv_close((uv_handle_t *)&server->sweep, on_sweep_closed);
+}
+
+static size_t connection_size(const struct http_server *server)
+{
+    return sizeof(struct http_connection) + server->options.connection_user_size;
+}
+
+static struct http_connection *connection_take(struct http_server *server)
+{
+    struct http_connection *connection = server->spare_connections;
+    if (connection != NULL) {
+        server->spare_connections = connection->next;
+        server->spare_connection_count--;
+        memset(connection, 0, connection_size(server));
+    } else {
+        connection = memory_alloc_zeroed(1, connection_size(server));
+    }
+    connection->magic = CONNECTION_MAGIC;
+    connection->server = server;
+    connection->next = server->connections;
+    if (connection->next != NULL)
+        connection->next->previous = connection;
+    server->connections = connection;
+    server->connection_count++;
+    if (!server->sweeping) {
+        server->sweeping = true;
+        CHECK(uv_timer_start(&server->sweep, on_sweep, HTTP_SWEEP_MS, HTTP_SWEEP_MS) == 0);
+    }
+    http_server_tell(server, HTTP_EVENT_OPENED);
+    return connection;
+}
+
+void http_server_forget(struct http_connection *connection)
+{
+    struct http_server *server = connection->server;
+    if (connection->previous != NULL)
+        connection->previous->next = connection->next;
+    else
+        server->connections = connection->next;
+    if (connection->next != NULL)
+        connection->next->previous = connection->previous;
+    connection->magic = 0;
+    explicit_bzero(connection + 1, server->options.connection_user_size);
+    if (server->spare_connection_count < HTTP_SPARE_CONNECTIONS) {
+        connection->next = server->spare_connections;
+        server->spare_connections = connection;
+        server->spare_connection_count++;
+    } else {
+        memory_free(connection);
+    }
+    if (--server->connection_count == 0) {
+        server->sweeping = false;
+        CHECK(uv_timer_stop(&server->sweep) == 0);
+    }
+    http_server_tell(server, HTTP_EVENT_CLOSED);
+    finish_drain_when_empty(server);
+}
+
+static void find_peer(struct http_connection *connection)
+{
+    struct sockaddr_storage from;
+    int size = sizeof from;
+    memset(&from, 0, sizeof from);
+    if (uv_tcp_getpeername(&connection->tcp, (struct sockaddr *)&from, &size) == 0 &&
+        address_from_sockaddr((struct sockaddr *)&from, &connection->peer) != STATUS_OK)
+        memset(&connection->peer, 0, sizeof connection->peer);
+}
+
+/* Over the limit a client is told so, as long as few are being told and it costs no handshake. */
+void http_server_adopt(struct http_server *server, int descriptor)
+{
+    bool over = server->connection_count >= server->options.connection_limit;
+    if (over)
+        http_server_tell(server, HTTP_EVENT_REFUSED);
+    if (over &&
+        (server->tls != NULL ||
+         server->connection_count >= server->options.connection_limit + HTTP_REFUSAL_RESERVE)) {
+        (void)close(descriptor);
+        return;
+    }
+    struct http_connection *connection = connection_take(server);
+    CHECK(uv_tcp_init(server->options.loop, &connection->tcp) == 0);
+    connection->tcp.data = connection;
+    if (uv_tcp_open(&connection->tcp, descriptor) != 0) {
+        (void)close(descriptor);
+        http_connection_close(connection);
+        return;
+    }
+    (void)uv_tcp_nodelay(&connection->tcp, 1);
+    find_peer(connection);
+    http_connection_start(connection);
+    if (over && connection->state == CONNECTION_IDLE)
+        http_connection_refuse(connection, HTTP_ERROR_OVERLOADED);
+}
+
+/* ---- accepting ------------------------------------------------------------------------------------------- */
+
+static void complain(struct http_server *server, int error)
+{
+    uint64_t now = uv_now(server->options.loop);
+    if (server->accept_failed_ms != 0 && now - server->accept_failed_ms < ACCEPT_COMPLAINT_MS)
+        return;
+    server->accept_failed_ms = now;
+    log_event(server->options.log, LOG_ERROR, "connections cannot be accepted",
+              LOG_STRING("reason", strerror(error)));
+}
+
+/* No descriptor is left, so the connection at the head of the queue can neither be had nor left
+ * there, where it would wake the loop for ever: the reserve is given up for it, and taken again. */
+static bool turn_one_away(struct http_server *server)
+{
+    if (server->reserve < 0)
+        return false;
+    (void)close(server->reserve);
+    int descriptor = accept4(server->descriptor, NULL, NULL, SOCK_CLOEXEC);
+    if (descriptor >= 0)
+        (void)close(descriptor);
+    server->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    http_server_tell(server, HTTP_EVENT_REFUSED);
+    return descriptor >= 0;
+}
+
+/* False when nothing (more) can be accepted now. */
+static bool accept_one(struct http_server *server)
+{
+    int descriptor = accept4(server->descriptor, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (descriptor >= 0) {
+        http_server_adopt(server, descriptor);
+        return true;
+    }
+    if (errno == EINTR || errno == ECONNABORTED)
+        return true;
+    if (errno == EAGAIN)
+        return false;
+    int error = errno;
+    complain(server, error);
+    return (error == EMFILE || error == ENFILE) && turn_one_away(server);
+}
+
+static void on_listener(uv_poll_t *poll, int status, int events)
+{
+    struct http_server *server = poll->data;
+    (void)events;
+    if (status != 0) {
+        complain(server, -status);
+        return;
+    }
+    for (int i = 0; i < ACCEPTS_AT_ONCE && accept_one(server); i++) {
+    }
+}
+
+/* ---- life -------------------------------------------------------------------------------------------------- */
+
+static void make_id_start(struct http_server *server)
+{
+    static const char digits[] = "0123456789abcdefghjkmnpqrstvwxyz";
+    unsigned char random[10];
+    CHECK(uv_random(NULL, NULL, random, sizeof random, 0, NULL) == 0);
+    for (size_t i = 0; i < sizeof random; i++)
+        server->id_start[i] = digits[random[i] & 31];
+    server->id_start[10] = '-';
+}
+
+struct http_server *http_server_create(const struct http_server_options *options, int descriptor)
+{
+    struct http_server *server = memory_alloc_zeroed(1, sizeof *server);
+    server->options = *options;
+    server->descriptor = descriptor;
+    server->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    server->read_buffer = memory_alloc(HTTP_READ_SIZE);
+    for (int i = 0; i < HTTP_ERROR_COUNT; i++)
+        server->errors[i] = http_error_message_create((enum http_error)i);
+    make_id_start(server);
+    http_server_set_deadlines(server, options->header_seconds, options->body_seconds,
+                              options->write_seconds, options->idle_seconds);
+    if (options->tls != NULL)
+        http_server_set_tls(server, options->tls);
+    CHECK(uv_timer_init(options->loop, &server->sweep) == 0);
+    server->sweep.data = server;
+    server->listener_closed = descriptor < 0;
+    if (descriptor >= 0) {
+        CHECK(uv_poll_init(options->loop, &server->listener, descriptor) == 0);
+        server->listener.data = server;
+        CHECK(uv_poll_start(&server->listener, UV_READABLE, on_listener) == 0);
+    }
+    return server;
+}
+
+void http_server_set_deadlines(struct http_server *server, uint32_t header_seconds,
+                               uint32_t body_seconds, uint32_t write_seconds, uint32_t idle_seconds)
+{
+    server->header_ms = header_seconds * UINT64_C(1000);
+    server->body_ms = body_seconds * UINT64_C(1000);
+    server->write_ms = write_seconds * UINT64_C(1000);
+    server->idle_ms = idle_seconds * UINT64_C(1000);
+}
+
+void http_server_set_tls(struct http_server *server, struct http_tls *tls)
+{
+    struct http_tls *before = server->tls;
+    server->tls = http_tls_hold(tls);
+    http_tls_release(&before);
+    if (server->plain_buffer == NULL) /* to read into, and behind it a record to write from */
+        server->plain_buffer = memory_alloc(HTTP_READ_SIZE + HTTP_RECORD_SIZE);
+}
+
+size_t http_server_connections(const struct http_server *server)
+{
+    return server->connection_count;
+}
+
+static void on_listener_closed(uv_handle_t *handle)
+{
+    struct http_server *server = handle->data;
+    server->listener_closed = true;
+    finish_drain_when_empty(server);
+}
+
+void http_server_drain(struct http_server *server, void (*drained)(void *context))
+{
+    CHECK(!server->draining && drained != NULL);
+    server->drained = drained;
+    if (server->descriptor >= 0) {
+        /* Closing the socket resets what is still queued on it. */
+        while (accept_one(server)) {
+        }
+        CHECK(uv_poll_stop(&server->listener) == 0);
+        (void)close(server->descriptor);
+        server->descriptor = -1;
+        uv_close((uv_handle_t *)&server->listener, on_listener_closed);
+    }
+    server->draining = true;
+    for (struct http_connection *at = server->connections; at != NULL; at = at->next)
+        http_connection_drain(at);
+    finish_drain_when_empty(server);
+}
+
+void http_server_abort(struct http_server *server)
+{
+    CHECK(server->draining);
+    for (struct http_connection *at = server->connections; at != NULL; at = at->next)
+        http_connection_close(at);
+}
+
+void http_server_destroy(struct http_server **server)
+{
+    struct http_server *gone = *server;
+    *server = NULL;
+    CHECK(gone->drained_told && gone->connection_count == 0);
+    while (gone->spare_exchanges != NULL) {
+        struct http_exchange *exchange = gone->spare_exchanges;
+        gone->spare_exchanges = exchange->next_spare;
+        memory_free(exchange);
+    }
+    while (gone->spare_connections != NULL) {
+        struct http_connection *connection = gone->spare_connections;
+        gone->spare_connections = connection->next;
+        memory_free(connection);
+    }
+    for (int i = 0; i < HTTP_ERROR_COUNT; i++)
+        http_message_release(&gone->errors[i]);
+    if (gone->reserve >= 0)
+        (void)close(gone->reserve);
+    http_tls_release(&gone->tls);
+    buffer_free(&gone->cipher);
+    memory_free(gone->plain_buffer);
+    memory_free(gone->read_buffer);
+    memory_free(gone);
+}

@@ -1,0 +1,23 @@
+#ifndef CROUPIER_HTTP_TARGET_H
+#define CROUPIER_HTTP_TARGET_H
+
+#include "base/text.h"
+#include "http/http.h"
+
+/*
+ * Request targets and Host (RFC 9112 sections 3.2 and 3.2.3). Pure; private to http/.
+ */
+
+/*
+ * Splits a target into path and query and decodes the percent-encoded unreserved characters of the
+ * path in place (the path may end up shorter). Origin-form, absolute-form of http and https, and
+ * as text that matches no route: "*" with OPTIONS, authority-form with CONNECT. STATUS_INVALID for
+ * anything else, for a fragment, and for bytes that no URI has.
+ */
+MUST_CHECK enum status http_target_split(char *target, size_t size, enum http_method method,
+                                         struct text *path, struct text *query);
+
+/* A host (name, IPv4 or bracketed IP literal; not empty) and perhaps a port. */
+bool http_host_is_valid(struct text host);
+
+#endif

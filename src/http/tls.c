@@ -1,0 +1,262 @@
+/*
+ * TLS by OpenSSL, without sockets: a BIO of our own lends OpenSSL the ciphertext that has arrived and
+ * gathers what it wants sent, so an idle session keeps no buffer and nothing is copied twice.
+ *
+ * OpenSSL's error queue is a thread's; it is cleared before each call whose failure is looked at, so
+ * that one connection never sees another's errors.
+ */
+#include "http/tls.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+
+#include "base/memory.h"
+#include "http/tls_session.h"
+
+struct http_tls {
+    atomic_uint references;
+    SSL_CTX *context;
+    BIO_METHOD *method;
+};
+
+struct tls_session {
+    struct http_tls *tls;
+    SSL *ssl;
+    struct text in;     /* lent */
+    struct buffer *out; /* the thread's */
+};
+
+/* ---- the BIO ------------------------------------------------------------------------------------------ */
+
+static int bio_read(BIO *bio, char *at, size_t room, size_t *size)
+{
+    struct tls_session *session = BIO_get_data(bio);
+    BIO_clear_retry_flags(bio);
+    *size = room < session->in.size ? room : session->in.size;
+    if (*size == 0) {
+        BIO_set_retry_read(bio);
+        return 0;
+    }
+    memcpy(at, session->in.at, *size);
+    session->in.at += *size;
+    session->in.size -= *size;
+    return 1;
+}
+
+static int bio_write(BIO *bio, const char *at, size_t size, size_t *written)
+{
+    struct tls_session *session = BIO_get_data(bio);
+    BIO_clear_retry_flags(bio);
+    buffer_append(session->out, at, size);
+    *written = size;
+    return 1;
+}
+
+static long bio_control(BIO *bio, int command, long number, void *pointer)
+{
+    (void)bio;
+    (void)number;
+    (void)pointer;
+    return command == BIO_CTRL_FLUSH ? 1 : 0;
+}
+
+static BIO_METHOD *make_method(void)
+{
+    BIO_METHOD *method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "croupier");
+    CHECK(method != NULL && BIO_meth_set_read_ex(method, bio_read) == 1 &&
+          BIO_meth_set_write_ex(method, bio_write) == 1 &&
+          BIO_meth_set_ctrl(method, bio_control) == 1);
+    return method;
+}
+
+/* ---- certificate and key -------------------------------------------------------------------------------- */
+
+static int select_protocol(SSL *ssl, const unsigned char **chosen, unsigned char *chosen_size,
+                           const unsigned char *offered, unsigned offered_size, void *argument)
+{
+    static const unsigned char ours[] = "\x08http/1.1\x08http/1.0";
+    unsigned char *found = NULL;
+    (void)ssl;
+    (void)argument;
+    /* RFC 7301 section 3.2: when there is nothing in common, no_application_protocol. */
+    if (SSL_select_next_proto(&found, chosen_size, ours, sizeof ours - 1, offered, offered_size) !=
+        OPENSSL_NPN_NEGOTIATED)
+        return SSL_TLSEXT_ERR_ALERT_FATAL;
+    *chosen = found;
+    return SSL_TLSEXT_ERR_OK;
+}
+
+/* A service has nobody to ask: an encrypted key is refused instead of prompting on the terminal. */
+static int no_password(char *at, int room, int writing, void *argument)
+{
+    (void)at;
+    (void)room;
+    (void)writing;
+    (void)argument;
+    return -1;
+}
+
+static enum status tls_error(struct error *error, const char *what, const char *path)
+{
+    unsigned long code = ERR_peek_last_error();
+    const char *reason = ERR_reason_error_string(code);
+#ifdef ERR_SYSTEM_ERROR
+    if (ERR_SYSTEM_ERROR(code))
+        reason = strerror(ERR_GET_REASON(code));
+#endif
+    if (ERR_GET_LIB(ERR_peek_error()) == ERR_LIB_SYS)
+        reason = strerror(ERR_GET_REASON(ERR_peek_error()));
+    ERR_clear_error();
+    return error_set(error, STATUS_INVALID, "%s %s: %s", what, path,
+                     reason != NULL ? reason : "unknown error");
+}
+
+static enum status load(SSL_CTX *context, const char *certificate_path, const char *key_path,
+                        struct error *error)
+{
+    ERR_clear_error();
+    if (SSL_CTX_use_certificate_chain_file(context, certificate_path) != 1)
+        return tls_error(error, "cannot use the TLS certificate", certificate_path);
+    ERR_clear_error();
+    if (SSL_CTX_use_PrivateKey_file(context, key_path, SSL_FILETYPE_PEM) != 1)
+        return tls_error(error, "cannot use the TLS key", key_path);
+    ERR_clear_error();
+    if (SSL_CTX_check_private_key(context) != 1)
+        return tls_error(error, "the TLS key does not belong to the certificate:", key_path);
+    return STATUS_OK;
+}
+
+static SSL_CTX *make_context(void)
+{
+    SSL_CTX *context = SSL_CTX_new(TLS_server_method());
+    CHECK(context != NULL);
+    CHECK(SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1);
+    (void)SSL_CTX_set_options(context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
+                                           SSL_OP_CIPHER_SERVER_PREFERENCE |
+                                           SSL_OP_PRIORITIZE_CHACHA | SSL_OP_IGNORE_UNEXPECTED_EOF);
+    (void)SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
+    /* Sessions resume by tickets; nothing is kept here. */
+    (void)SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+    CHECK(SSL_CTX_set_session_id_context(context, (const unsigned char *)"croupier", 8) == 1);
+    SSL_CTX_set_alpn_select_cb(context, select_protocol, NULL);
+    SSL_CTX_set_default_passwd_cb(context, no_password);
+    return context;
+}
+
+enum status http_tls_create(struct http_tls **tls, const char *certificate_path,
+                            const char *key_path, struct error *error)
+{
+    SSL_CTX *context = make_context();
+    enum status status = load(context, certificate_path, key_path, error);
+    if (status != STATUS_OK) {
+        SSL_CTX_free(context);
+        return status;
+    }
+    struct http_tls *created = memory_alloc_zeroed(1, sizeof *created);
+    atomic_init(&created->references, 1);
+    created->context = context;
+    created->method = make_method();
+    *tls = created;
+    return STATUS_OK;
+}
+
+struct http_tls *http_tls_hold(struct http_tls *tls)
+{
+    unsigned before = atomic_fetch_add_explicit(&tls->references, 1, memory_order_relaxed);
+    CHECK(before > 0);
+    return tls;
+}
+
+void http_tls_release(struct http_tls **tls)
+{
+    struct http_tls *released = *tls;
+    *tls = NULL;
+    if (released == NULL ||
+        atomic_fetch_sub_explicit(&released->references, 1, memory_order_acq_rel) != 1)
+        return;
+    SSL_CTX_free(released->context);
+    BIO_meth_free(released->method);
+    memory_free(released);
+}
+
+/* ---- sessions --------------------------------------------------------------------------------------------- */
+
+struct tls_session *tls_session_create(struct http_tls *tls, struct buffer *out)
+{
+    struct tls_session *session = memory_alloc_zeroed(1, sizeof *session);
+    session->tls = http_tls_hold(tls); /* the BIO's methods live there */
+    session->out = out;
+    session->ssl = SSL_new(tls->context);
+    BIO *bio = BIO_new(tls->method);
+    CHECK(session->ssl != NULL && bio != NULL); /* as with memory_alloc */
+    BIO_set_data(bio, session);
+    BIO_set_init(bio, 1);
+    SSL_set_bio(session->ssl, bio, bio);
+    SSL_set_accept_state(session->ssl);
+    return session;
+}
+
+void tls_session_destroy(struct tls_session **session)
+{
+    struct tls_session *gone = *session;
+    *session = NULL;
+    if (gone == NULL)
+        return;
+    SSL_free(gone->ssl);
+    http_tls_release(&gone->tls);
+    memory_free(gone);
+}
+
+void tls_session_feed(struct tls_session *session, struct text cipher)
+{
+    CHECK(session->in.size == 0);
+    session->in = cipher;
+}
+
+enum tls_read tls_session_read(struct tls_session *session, char *plain, size_t room, size_t *size)
+{
+    ERR_clear_error();
+    if (SSL_read_ex(session->ssl, plain, room, size) == 1)
+        return TLS_DATA;
+    switch (SSL_get_error(session->ssl, 0)) {
+    case SSL_ERROR_WANT_READ:
+        if (session->in.size == 0)
+            return TLS_MORE;
+        break;
+    case SSL_ERROR_ZERO_RETURN:
+        session->in.size = 0;
+        return TLS_ENDED;
+    default:
+        break;
+    }
+    ERR_clear_error();
+    session->in.size = 0;
+    return TLS_FAILED;
+}
+
+bool tls_session_established(const struct tls_session *session)
+{
+    return SSL_is_init_finished(session->ssl) == 1;
+}
+
+enum status tls_session_encrypt(struct tls_session *session, struct text plain)
+{
+    size_t written = 0;
+    ERR_clear_error();
+    if (SSL_write_ex(session->ssl, plain.at, plain.size, &written) == 1 && written == plain.size)
+        return STATUS_OK;
+    ERR_clear_error();
+    return STATUS_UNAVAILABLE;
+}
+
+void tls_session_finish(struct tls_session *session)
+{
+    ERR_clear_error();
+    (void)SSL_shutdown(
+        session->ssl); /* it only writes close_notify; the answer is not waited for */
+    ERR_clear_error();
+}
