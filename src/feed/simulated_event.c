@@ -19,9 +19,11 @@
 #define SETTLED_AFTER_MS 20000
 #define GONE_AFTER_MS 40000
 
-/* Prices quoted are between these: 985,000 ppm is a fair 1.015, 1,005 ppm a fair 995. */
+/* Prices quoted are between these: 985,000 ppm is a fair 1.015, 1,005 ppm a fair 995. What a favourite
+ * at 1.01 leaves of 100 %, the others of its market share at least. */
 #define QUOTED_MOST 985000U
 #define QUOTED_LEAST 1005U
+#define LEFT_BY_FAVOURITE 10000U
 
 static const struct event_model *model_of(enum sport sport)
 {
@@ -140,11 +142,12 @@ void market_set_chances(struct market *market, const uint32_t *ppm)
 
 /* ---- prices ---------------------------------------------------------------------------------------- */
 
-static void quote_runner(struct runner *runner, uint32_t chance_ppm, uint64_t flutter)
+static void quote_runner(struct runner *runner, uint32_t chance_ppm, uint32_t least_ppm,
+                         uint64_t flutter)
 {
-    uint32_t chance = chance_ppm > QUOTED_MOST    ? QUOTED_MOST
-                      : chance_ppm < QUOTED_LEAST ? QUOTED_LEAST
-                                                  : chance_ppm;
+    uint32_t chance = chance_ppm > QUOTED_MOST ? QUOTED_MOST
+                      : chance_ppm < least_ppm ? least_ppm
+                                               : chance_ppm;
     runner->chance_ppm = chance;
     runner->tick = price_ladder_floor((uint32_t)((uint64_t)100 * CHANCE_ONE / chance));
     runner->spread = flutter % 4 == 0 ? 2 : 1;
@@ -157,7 +160,7 @@ static void quote_market(struct event *event, struct market *market)
 {
     uint64_t weights[RUNNERS_MAX] = {0};
     uint32_t ppm[RUNNERS_MAX];
-    uint64_t sum = 0;
+    uint32_t active = 0;
     for (size_t i = 0; i < market->runner_count; i++) {
         struct runner *runner = &market->runners[i];
         if (!in_play_for(runner))
@@ -167,14 +170,16 @@ static void quote_market(struct event *event, struct market *market)
         if (chance_happens(&event->chance, 600000))
             runner->size_epoch++;
         weights[i] = ((uint64_t)runner->chance_ppm + 1) * chance_weight(runner->noise);
-        sum += weights[i];
+        active++;
     }
-    if (sum == 0)
+    if (active == 0)
         return;
+    uint32_t share = active > 1 ? LEFT_BY_FAVOURITE / (active - 1) + 1 : QUOTED_LEAST;
+    uint32_t least = share > QUOTED_LEAST ? share : QUOTED_LEAST;
     chance_share(weights, market->runner_count, ppm);
     for (size_t i = 0; i < market->runner_count; i++)
         if (in_play_for(&market->runners[i]))
-            quote_runner(&market->runners[i], ppm[i] * market->winners,
+            quote_runner(&market->runners[i], ppm[i] * market->winners, least,
                          chance_mix(event->salt + i + (uint64_t)market->runners[i].size_epoch / 8));
 }
 

@@ -9,6 +9,7 @@
  */
 
 extern const struct command customer_commands[]; /* commands_customer.c */
+extern const struct command feed_commands[];     /* commands_feed.c */
 extern const struct command ip_commands[];       /* commands_ip.c */
 extern const struct command key_commands[];      /* commands_key.c */
 extern const struct command migrate_commands[];  /* commands_migrate.c; in the group "" */

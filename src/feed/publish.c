@@ -1,0 +1,268 @@
+/*
+ * Documents on their way into the odds store. Checking is a pure function of the bytes; only then is
+ * the store asked for anything, so that a refused document changes nothing.
+ */
+#include "feed/publish.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "base/json_text.h"
+#include "base/memory.h"
+
+/* ---- places in a document ------------------------------------------------------------------------- */
+
+/* Walks forward only, so that finding the line of every row costs one pass. */
+struct place {
+    const char *at;
+    size_t line;             /* from 1 */
+    const char *line_begins; /* its first byte */
+};
+
+static void walk_to(struct place *place, const char *to)
+{
+    while (place->at < to) {
+        const char *found = memchr(place->at, '\n', (size_t)(to - place->at));
+        if (found == NULL)
+            break;
+        place->line++;
+        place->at = place->line_begins = found + 1;
+    }
+    place->at = to;
+}
+
+/* In characters, from 1: bytes that continue a character do not count. */
+static size_t column_of(const struct place *place)
+{
+    size_t column = 1;
+    for (const char *at = place->line_begins; at < place->at; at++)
+        column += ((unsigned char)*at & 0xC0) != 0x80;
+    return column;
+}
+
+static enum status refuse(struct error *error, const char *name, const struct place *place,
+                          const char *reason)
+{
+    return error_set(error, STATUS_MALFORMED, "%s:%zu:%zu: %s", name, place->line, column_of(place),
+                     reason);
+}
+
+/* ---- event ids of catalog rows -------------------------------------------------------------------- */
+
+/* A number or a string of digits; of several gmids in a row the last one counts, as for the server. */
+static bool read_row_id(struct text row, struct event_id *id)
+{
+    struct json_text_cursor cursor = json_text_open(row);
+    struct text name, value, gmid = {NULL, 0};
+    while (json_text_next_member(&cursor, &name, &value))
+        if (json_text_string_equals(name, TEXT("gmid")))
+            gmid = value;
+    if (gmid.size == 0)
+        return false;
+    if (json_text_kind(gmid) == JSON_TEXT_NUMBER)
+        return event_id_parse(gmid, id) == STATUS_OK;
+    /* Even twenty escapes of six bytes are short; anything longer is no id. */
+    if (json_text_kind(gmid) != JSON_TEXT_STRING || gmid.size > 2 + 6 * EVENT_ID_DIGITS)
+        return false;
+    struct buffer digits = {0};
+    json_text_unescape(gmid, &digits);
+    bool usable = event_id_parse(buffer_text(&digits), id) == STATUS_OK;
+    buffer_free(&digits);
+    return usable;
+}
+
+struct id_set {
+    struct event_id *slots; /* size 0: free */
+    size_t mask;
+};
+
+static void id_set_create(struct id_set *set, size_t count)
+{
+    size_t slots = 2;
+    while (slots < 2 * count)
+        slots *= 2;
+    set->slots = memory_alloc_zeroed(slots, sizeof *set->slots);
+    set->mask = slots - 1;
+}
+
+/* False when it was there already. */
+static bool id_set_add(struct id_set *set, const struct event_id *id)
+{
+    size_t at = event_id_hash(id) & set->mask;
+    for (; set->slots[at].size != 0; at = (at + 1) & set->mask)
+        if (event_id_equals(&set->slots[at], id))
+            return false;
+    set->slots[at] = *id;
+    return true;
+}
+
+/* ---- checking --------------------------------------------------------------------------------------- */
+
+static enum status check_elements(const char *name, struct text document,
+                                  struct feed_report *report, struct error *error)
+{
+    struct text array = json_text_trim(document);
+    struct place place = {.at = document.at, .line = 1, .line_begins = document.at};
+    walk_to(&place, array.at);
+    if (json_text_kind(array) != JSON_TEXT_ARRAY)
+        return refuse(error, name, &place, "expected an array of objects");
+    struct json_text_cursor cursor = json_text_open(array);
+    struct text element;
+    while (json_text_next_element(&cursor, &element)) {
+        walk_to(&place, element.at);
+        if (json_text_kind(element) != JSON_TEXT_OBJECT)
+            return refuse(error, name, &place, "expected an object: every element is one");
+        report->rows++;
+    }
+    report->bytes = document.size;
+    return STATUS_OK;
+}
+
+static void count_unaddressable(struct text document, struct feed_report *report)
+{
+    struct place place = {.at = document.at, .line = 1, .line_begins = document.at};
+    struct json_text_cursor cursor = json_text_open(json_text_trim(document));
+    struct text row;
+    struct id_set seen;
+    id_set_create(&seen, report->rows);
+    while (json_text_next_element(&cursor, &row)) {
+        walk_to(&place, row.at);
+        struct event_id id;
+        if (!read_row_id(row, &id)) {
+            if (report->without_id++ == 0)
+                report->without_id_line = place.line;
+        } else if (!id_set_add(&seen, &id)) {
+            if (report->repeated++ == 0) {
+                report->repeated_line = place.line;
+                report->repeated_id = id;
+            }
+        }
+    }
+    memory_free(seen.slots);
+}
+
+enum status feed_check(enum odds_kind kind, const char *name, struct text document,
+                       struct feed_report *report, struct error *error)
+{
+    if (document.size > ODDS_VALUE_MAX)
+        return error_set(error, STATUS_MALFORMED, "%s: more than 32 MiB", name);
+    struct json_text_error wrong;
+    if (json_text_check(document, NULL, &wrong) != STATUS_OK)
+        return error_set(error, STATUS_MALFORMED, "%s:%zu:%zu: %s", name, wrong.line, wrong.column,
+                         wrong.reason);
+    struct feed_report found = {0};
+    enum status status = check_elements(name, document, &found, error);
+    if (status != STATUS_OK)
+        return status;
+    if (kind == ODDS_CATALOG)
+        count_unaddressable(document, &found);
+    *report = found;
+    return STATUS_OK;
+}
+
+/* ---- publishing ------------------------------------------------------------------------------------- */
+
+static enum status check_and_publish(struct odds_store *store, struct odds_change change,
+                                     const char *name, struct feed_report *report,
+                                     struct error *error)
+{
+    struct feed_report found;
+    enum status status =
+        feed_check(change.kind, name, (struct text){change.bytes, change.size}, &found, error);
+    if (status != STATUS_OK)
+        return status;
+    status = odds_store_publish(store, &change, 1, error);
+    if (status == STATUS_OK)
+        *report = found;
+    return status;
+}
+
+enum status feed_publish_catalog(struct odds_store *store, enum sport sport, const char *name,
+                                 struct text document, struct feed_report *report,
+                                 struct error *error)
+{
+    struct odds_change change = {
+        .kind = ODDS_CATALOG, .sport = sport, .bytes = document.at, .size = document.size};
+    return check_and_publish(store, change, name, report, error);
+}
+
+enum status feed_publish_odds(struct odds_store *store, enum sport sport,
+                              const struct event_id *event, const char *name, struct text document,
+                              struct feed_report *report, struct error *error)
+{
+    struct odds_change change = {.kind = ODDS_MARKETS,
+                                 .sport = sport,
+                                 .event = *event,
+                                 .bytes = document.at,
+                                 .size = document.size};
+    return check_and_publish(store, change, name, report, error);
+}
+
+/* ---- what is published ------------------------------------------------------------------------------ */
+
+/* A read that is waited for: an engine that must ask answers on a thread of its own. */
+struct waiting_read {
+    struct odds_read read; /* first: `done` is given this */
+    pthread_mutex_t lock;
+    pthread_cond_t finished;
+    bool done;
+};
+
+static void read_done(struct odds_read *read)
+{
+    struct waiting_read *waiting = (struct waiting_read *)read;
+    (void)pthread_mutex_lock(&waiting->lock);
+    waiting->done = true;
+    (void)pthread_cond_signal(&waiting->finished);
+    (void)pthread_mutex_unlock(&waiting->lock);
+}
+
+static enum status read_and_wait(struct odds_store *store, struct waiting_read *waiting)
+{
+    waiting->read.done = read_done;
+    enum status status = odds_store_read(store, &waiting->read);
+    if (status != STATUS_PENDING)
+        return status;
+    (void)pthread_mutex_lock(&waiting->lock);
+    while (!waiting->done)
+        (void)pthread_cond_wait(&waiting->finished, &waiting->lock);
+    (void)pthread_mutex_unlock(&waiting->lock);
+    return waiting->read.result;
+}
+
+static bool lists(struct text catalog, const struct event_id *event)
+{
+    if (json_text_check(catalog, NULL, NULL) != STATUS_OK)
+        return false;
+    struct text array = json_text_trim(catalog), row;
+    if (json_text_kind(array) != JSON_TEXT_ARRAY)
+        return false;
+    struct json_text_cursor cursor = json_text_open(array);
+    while (json_text_next_element(&cursor, &row)) {
+        struct event_id id;
+        if (json_text_kind(row) == JSON_TEXT_OBJECT && read_row_id(row, &id) &&
+            event_id_equals(&id, event))
+            return true;
+    }
+    return false;
+}
+
+enum status feed_catalog_lists(struct odds_store *store, enum sport sport,
+                               const struct event_id *event, bool *listed, struct error *error)
+{
+    struct waiting_read waiting = {.read = {.kind = ODDS_CATALOG, .sport = sport},
+                                   .lock = PTHREAD_MUTEX_INITIALIZER,
+                                   .finished = PTHREAD_COND_INITIALIZER};
+    enum status status = read_and_wait(store, &waiting);
+    if (status == STATUS_MALFORMED) {
+        *listed = false;
+        return STATUS_OK;
+    }
+    if (status != STATUS_OK)
+        return error_set(error, status, "cannot read the catalog of %s: %s", sport_key(sport),
+                         status_name(status));
+    *listed = waiting.read.value.version != 0 &&
+              lists((struct text){waiting.read.value.bytes, waiting.read.value.size}, event);
+    memory_free(waiting.read.value.bytes);
+    return STATUS_OK;
+}

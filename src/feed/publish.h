@@ -1,0 +1,55 @@
+#ifndef CROUPIER_FEED_PUBLISH_H
+#define CROUPIER_FEED_PUBLISH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/event_id.h"
+#include "base/sport.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "stores/odds_store.h"
+
+/*
+ * Publishing a document that somebody gives us: it is looked at first, and what the server could not
+ * serve is refused with the line and column of the first thing that is wrong. What is published is
+ * exactly the bytes that were given.
+ *
+ * A document is a JSON array (RFC 8259, UTF-8, at most 32 MiB, nested at most 256 deep) of objects.
+ * Rows of a catalog that no client can ask for (no usable `gmid`, or one that an earlier row has) are
+ * published all the same, and counted.
+ *
+ * These calls block on the store. Threads: any.
+ */
+
+struct feed_report {
+    size_t bytes;
+    size_t rows;                 /* elements of the array */
+    size_t without_id;           /* catalog rows without a usable gmid */
+    size_t without_id_line;      /* of the first one, from 1 */
+    size_t repeated;             /* catalog rows whose gmid an earlier row has */
+    size_t repeated_line;        /* of the first one */
+    struct event_id repeated_id; /* its id */
+};
+
+/* Looks at a document and publishes nothing. `name` is what to call it in the error ("odds.json",
+ * "standard input"): "odds.json:3:14: expected a value". STATUS_MALFORMED: refused. */
+MUST_CHECK enum status feed_check(enum odds_kind kind, const char *name, struct text document,
+                                  struct feed_report *report, struct error *error);
+
+/* Checks, then publishes. A store that fails is its own status, with the reason. */
+MUST_CHECK enum status feed_publish_catalog(struct odds_store *store, enum sport sport,
+                                            const char *name, struct text document,
+                                            struct feed_report *report, struct error *error);
+MUST_CHECK enum status feed_publish_odds(struct odds_store *store, enum sport sport,
+                                         const struct event_id *event, const char *name,
+                                         struct text document, struct feed_report *report,
+                                         struct error *error);
+
+/* Is the event in the sport's published catalog? A catalog that was never published, or cannot be
+ * read, lists nothing. */
+MUST_CHECK enum status feed_catalog_lists(struct odds_store *store, enum sport sport,
+                                          const struct event_id *event, bool *listed,
+                                          struct error *error);
+
+#endif
