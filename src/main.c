@@ -3,6 +3,7 @@
 
 static const struct command_group groups[] = {
     {"", "", serve_commands},
+    {"", "", check_commands},
     {"", "", migrate_commands},
     {"customer", "who may call, from where, how often", customer_commands},
     {"key", "the API keys of customers", key_commands},

@@ -8,6 +8,7 @@
  * is NULL. main.c puts them into groups; several lists may stand in one group.
  */
 
+extern const struct command check_commands[];    /* commands_check.c; in the group "" */
 extern const struct command customer_commands[]; /* commands_customer.c */
 extern const struct command feed_commands[];     /* commands_feed.c */
 extern const struct command ip_commands[];       /* commands_ip.c */

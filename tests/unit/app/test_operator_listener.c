@@ -1,0 +1,164 @@
+/* app/operator_listener: GET /metrics over a real socket, and nothing else. */
+#include <netinet/in.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "app/operator_listener.h"
+
+static uv_loop_t loop;
+static struct metrics *metrics;
+static struct operator_listener *listener;
+
+struct client {
+    uint16_t port;
+    const char *request;
+    char answer[65536];
+    uv_async_t finished;
+};
+
+static void collect(void *context, struct metrics_gauges *gauges)
+{
+    assert_ptr_equal(context, &loop);
+    assert_int_equal(gauges->policy_keys, 0);
+    gauges->policy_keys = 42;
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    if (uv_loop_init(&loop) != 0)
+        return -1;
+    metrics = metrics_create(1);
+    const struct operator_listener_options options = {
+        .loop = &loop,
+        .listen = {.text = "127.0.0.1:0", .host = "127.0.0.1", .port = 0},
+        .metrics = metrics,
+        .collect = collect,
+        .context = &loop,
+    };
+    return operator_listener_create(&listener, &options, &error) == STATUS_OK ? 0 : -1;
+}
+
+static void on_drained(void *context)
+{
+    *(bool *)context = true;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    bool drained = false;
+    operator_listener_drain(listener, on_drained, &drained);
+    (void)uv_run(&loop, UV_RUN_DEFAULT);
+    if (!drained)
+        return -1;
+    operator_listener_destroy(&listener);
+    (void)uv_run(&loop, UV_RUN_DEFAULT);
+    metrics_destroy(&metrics);
+    return uv_loop_close(&loop);
+}
+
+static void *talk(void *argument)
+{
+    struct client *client = argument;
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons(client->port),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int descriptor = socket(AF_INET, SOCK_STREAM, 0);
+    size_t size = 0;
+    if (connect(descriptor, (struct sockaddr *)&address, sizeof address) == 0 &&
+        write(descriptor, client->request, strlen(client->request)) > 0)
+        for (ssize_t got = 1; got > 0; size += got > 0 ? (size_t)got : 0)
+            got = read(descriptor, client->answer + size, sizeof client->answer - 1 - size);
+    client->answer[size] = '\0';
+    (void)close(descriptor);
+    (void)uv_async_send(&client->finished);
+    return NULL;
+}
+
+static void on_finished(uv_async_t *finished)
+{
+    uv_close((uv_handle_t *)finished, NULL);
+    uv_stop(&loop);
+}
+
+static const char *ask(const char *request)
+{
+    static struct client client;
+    client = (struct client){.port = operator_listener_port(listener), .request = request};
+    assert_int_equal(uv_async_init(&loop, &client.finished, on_finished), 0);
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, talk, &client), 0);
+    (void)uv_run(&loop, UV_RUN_DEFAULT);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    return client.answer;
+}
+
+#define REST " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+
+static void metrics_are_served_with_what_was_collected(void **state)
+{
+    (void)state;
+    const char *answer = ask("GET /metrics" REST);
+    assert_non_null(strstr(answer, "HTTP/1.1 200 "));
+    assert_non_null(strstr(answer, "text/plain; version=0.0.4"));
+    assert_non_null(strstr(answer, "\ncroupier_policy_keys 42\n"));
+}
+
+static void head_is_get_without_the_body(void **state)
+{
+    (void)state;
+    const char *answer = ask("HEAD /metrics" REST);
+    assert_non_null(strstr(answer, "HTTP/1.1 200 "));
+    assert_string_equal(strstr(answer, "\r\n\r\n"), "\r\n\r\n");
+}
+
+static void nothing_else_is_here(void **state)
+{
+    (void)state;
+    assert_non_null(strstr(ask("GET /" REST), "HTTP/1.1 404 "));
+    assert_non_null(strstr(ask("GET /metrics/" REST), "HTTP/1.1 404 "));
+    assert_non_null(strstr(ask("GET /api/v1/health" REST), "HTTP/1.1 404 "));
+    const char *answer = ask("DELETE /metrics" REST);
+    assert_non_null(strstr(answer, "HTTP/1.1 405 "));
+    assert_non_null(strstr(answer, "GET, HEAD\r\n"));
+}
+
+static void an_address_that_is_taken_is_an_error(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    struct operator_listener *second = NULL;
+    const struct operator_listener_options options = {
+        .loop = &loop,
+        .listen = {.host = "127.0.0.1", .port = operator_listener_port(listener)},
+        .metrics = metrics,
+        .collect = collect,
+    };
+    assert_int_not_equal(operator_listener_create(&second, &options, &error), STATUS_OK);
+    assert_null(second);
+    assert_int_not_equal(error.text[0], '\0');
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+    const struct CMUnitTest tests[] = {
+        TEST(metrics_are_served_with_what_was_collected),
+        TEST(head_is_get_without_the_body),
+        TEST(nothing_else_is_here),
+        TEST(an_address_that_is_taken_is_an_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
