@@ -280,14 +280,14 @@ static bool scan_step(struct scan *scan, enum expected *expected)
     case FIRST_MEMBER:
         if (byte == '}')
             break;
-        /* fall through */
+        __attribute__((fallthrough));
     case A_NAME:
         *expected = A_VALUE;
         return scan_name(scan);
     case FIRST_ELEMENT:
         if (byte == ']')
             break;
-        /* fall through */
+        __attribute__((fallthrough));
     case A_VALUE:
         *expected = byte == '{' ? FIRST_MEMBER : byte == '[' ? FIRST_ELEMENT : MORE_OR_END;
         return *expected == MORE_OR_END ? scan_scalar(scan) : open_bracket(scan);

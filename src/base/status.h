@@ -40,6 +40,11 @@ struct error {
 enum status error_set(struct error *error, enum status status, const char *format, ...)
     PRINTF_LIKE(3, 4);
 
+#ifdef __clang_analyzer__
+/* The analyser does not see into error_set: tells it that what it returns is what it was given. */
+#define error_set(error, status, ...) ((void)(error_set)((error), (status), __VA_ARGS__), (status))
+#endif
+
 /* Puts "text: " before what `error` says already. */
 void error_prefix(struct error *error, const char *format, ...) PRINTF_LIKE(2, 3);
 

@@ -372,8 +372,8 @@ bool command_config(const struct command_line *line, const struct config **confi
 }
 
 /* What was printed so far comes first, so that a terminal shows both in the order they happened. */
-static void say(const struct command_line *line, const char *prefix, const char *format,
-                va_list arguments)
+static void PRINTF_LIKE(3, 0)
+    say(const struct command_line *line, const char *prefix, const char *format, va_list arguments)
 {
     (void)fflush(stdout);
     if (prefix == NULL)

@@ -19,7 +19,7 @@
 
 static void on_read(struct odds_read *read)
 {
-    struct job *job = (struct job *)((char *)read - offsetof(struct job, read));
+    struct job *job = (struct job *)(void *)((char *)read - offsetof(struct job, read));
     enum status status = work_pool_submit(job->sports->pool, &job->work);
     if (status != STATUS_OK)
         sports_finish(job, status);

@@ -1,0 +1,372 @@
+"""Changes: of policies, seen within a second; of the feed, seen at once; of stores that go, break and come back."""
+
+import datetime
+import os
+import shutil
+import threading
+import time
+
+import pytest
+
+from croupier import PATIENCE, eventually, match_odds, row
+
+# The interface allows one second. Reading the clock and asking take time too, more under a sanitizer.
+SEEN_WITHIN = 1.0 + 0.2 * PATIENCE
+
+
+def seen(service, change, condition):
+    """Makes a change and asks until it is seen; the contract's second begins when the command is done."""
+    assert not condition()
+    change()
+    done = time.monotonic()
+    while not condition():
+        assert time.monotonic() - done < SEEN_WITHIN, "the change was not seen within a second"
+        time.sleep(0.02)
+
+
+def status(service, path="/api/v1/sports", **options):
+    return service.get(path, **options).status
+
+
+# ---- policies -----------------------------------------------------------------------------------------
+
+def test_a_customers_changes_are_seen_within_a_second(shared):
+    customer = shared.add_customer("Changing", cidrs=["127.0.0.1/32"], sports="cricket")
+    shared.await_admission(customer.key)
+    key = customer.key
+
+    def sports():
+        response = shared.get("/api/v1/sports", key=key)
+        return [sport["key"] for sport in response.json()["sports"]] if response.status == 200 else None
+
+    def change(*arguments):
+        return lambda: shared.run("customer", *arguments)
+
+    seen(shared, change("set", customer.id, "--sports", "tennis,football"), lambda: sports() == ["football", "tennis"])
+    seen(shared, change("disable", customer.id), lambda: sports() is None)
+    seen(shared, change("enable", customer.id), lambda: sports() == ["football", "tennis"])
+    seen(shared, change("set", customer.id, "--cidr", "127.0.6.0/24"), lambda: sports() is None)
+    assert status(shared, key=key, source="127.0.6.1") == 200
+    seen(shared, change("set", customer.id, "--cidr", "127.0.0.0/8"), lambda: sports() is not None)
+    seen(shared, change("set", customer.id, "--rate", "1/3600"), lambda: status(shared, key=key) == 429)
+
+
+def test_keys_come_and_go_within_a_second(shared):
+    customer = shared.add_customer("Rotating")
+    shared.await_admission(customer.key)
+    issued = []
+    seen(shared, lambda: issued.append(shared.issue_key(customer.id, "--label", "new")),
+         lambda: bool(issued) and status(shared, key=issued[0]) == 200)
+    old = next(key["id"] for key in shared.ask("key", "list", customer.id) if key["label"] != "new")
+    seen(shared, lambda: shared.run("key", "revoke", old), lambda: status(shared, key=customer.key) == 403)
+    assert status(shared, key=issued[0]) == 200
+
+
+def test_a_key_ends_when_it_expires(shared):
+    customer = shared.add_customer("Expiring", key=False)
+    end = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=3 + 2 * PATIENCE)
+    key = shared.issue_key(customer.id, "--expires", end.strftime("%Y-%m-%dT%H:%M:%SZ"))
+    with shared.connect() as connection:  # a connection that remembers the key must forget it in time
+        def ask():
+            connection.send(f"GET /api/v1/sports HTTP/1.1\r\nHost: a\r\nX-Api-Key: {key}\r\n\r\n")
+            return connection.receive().status
+        eventually(lambda: ask() == 200, 3)
+        eventually(lambda: ask() == 403)
+        assert datetime.datetime.now(datetime.timezone.utc) >= end.replace(microsecond=0)
+
+
+def test_legacy_addresses_come_and_go_within_a_second(shared):
+    source = "127.0.66.1"
+    ask = lambda: status(shared, source=source)
+    seen(shared, lambda: shared.run("ip", "add", source), lambda: ask() == 200)
+    seen(shared, lambda: shared.run("ip", "disable", source), lambda: ask() == 403)
+    seen(shared, lambda: shared.run("ip", "enable", source), lambda: ask() == 200)
+    seen(shared, lambda: shared.run("ip", "remove", source), lambda: ask() == 403)
+    seen(shared, lambda: shared.run("ip", "add", source, "--sports", "none"), lambda: ask() == 200)
+
+
+def test_a_change_reaches_connections_that_are_open(shared):
+    customer = shared.add_customer("Connected")
+    shared.await_admission(customer.key)
+    connections = [shared.connect() for _ in range(8)]
+    try:
+        def ask(connection):
+            connection.send(f"GET /api/v1/sports HTTP/1.1\r\nHost: a\r\nX-Api-Key: {customer.key}\r\n\r\n")
+            return connection.receive().status
+        assert [ask(connection) for connection in connections] == [200] * 8
+        shared.run("customer", "disable", customer.id)
+        time.sleep(SEEN_WITHIN)
+        assert [ask(connection) for connection in connections] == [403] * 8
+    finally:
+        for connection in connections:
+            connection.close()
+
+
+# ---- the feed -----------------------------------------------------------------------------------------
+
+def test_what_is_published_is_seen_at_once_on_every_connection(shared):
+    key = f"X-Api-Key: {shared.customer.key}"
+    shared.publish("cricket", [row(1, n=-1)], {1: []})
+    connections = [shared.connect() for _ in range(6)]
+    try:
+        def ask(connection, path):
+            connection.send(f"GET {path} HTTP/1.1\r\nHost: a\r\n{key}\r\n\r\n")
+            return connection.receive()
+        for n in range(15):
+            shared.publish("cricket", [row(1, n=n)])
+            for connection in connections:
+                assert ask(connection, "/api/v1/cricket/events").json()[0]["n"] == n
+                assert ask(connection, "/api/v1/cricket/events/1").json()["event"]["n"] == n
+            shared.publish_odds("cricket", 1, match_odds(f"{n}.50"))
+            for connection in connections:
+                assert f'"price":{n}.50,'.encode() in ask(connection, "/api/v1/cricket/events/1").body
+    finally:
+        for connection in connections:
+            connection.close()
+
+
+def test_a_condition_is_never_answered_from_what_was_replaced(shared):
+    path = "/api/v1/cricket/events/1"
+    shared.publish("cricket", [row(1)], {1: match_odds("1.10")})
+    for n in range(20):
+        tag = shared.get(path, key=shared.customer.key).header("etag")
+        assert status(shared, path, key=shared.customer.key, headers={"If-None-Match": tag}) == 304
+        shared.publish_odds("cricket", 1, match_odds(f"2.{n}"))
+        assert status(shared, path, key=shared.customer.key, headers={"If-None-Match": tag}) == 200
+
+
+def test_odds_and_sports_can_be_withdrawn(shared):
+    shared.publish("football", [row(1), row(2)], {1: [], 2: []})
+    get = lambda rest="": shared.get("/api/v1/football/events" + rest, key=shared.customer.key)
+    shared.run("feed", "withdraw", "football", "1")
+    assert get("/1").error == (404, "odds_not_found") and get("/2").status == 200
+    shared.run("feed", "withdraw", "football")
+    assert get().error == (503, "catalog_unavailable") and get("/2").error == (503, "catalog_unavailable")
+    shared.publish("football", [row(2)])
+    assert get().status == 200 and get("/2").error == (404, "odds_not_found")
+
+
+def test_an_event_that_leaves_the_catalog_is_gone_and_may_return(shared):
+    get = lambda: shared.get("/api/v1/tennis/events/1", key=shared.customer.key)
+    shared.publish("tennis", [row(1)], {1: match_odds()})
+    assert get().status == 200
+    shared.publish("tennis", [row(2)])
+    assert get().error == (404, "event_not_found")
+    shared.publish("tennis", [row(1)])
+    assert get().status == 200
+
+
+def test_polling_while_the_feed_writes_always_gives_a_whole_answer(shared):
+    """Each generation of the catalog is consistent in itself; no answer may mix two."""
+    path, key = "/api/v1/greyhound-racing/events", shared.customer.key
+    catalog = lambda n: [row(event, generation=n, note="x" * 200) for event in range(1, 1001)]
+    shared.publish("greyhound-racing", catalog(0))
+    stop, wrong = threading.Event(), []
+
+    def poll():
+        last = 0
+        with shared.connect() as connection:
+            while not stop.is_set():
+                connection.send(f"GET {path} HTTP/1.1\r\nHost: a\r\nX-Api-Key: {key}\r\nAccept-Encoding: gzip\r\n\r\n")
+                response = connection.receive()
+                generations = {event["generation"] for event in response.json()} if response.status == 200 else None
+                if not generations or len(generations) != 1 or min(generations) < last:
+                    wrong.append((response, generations, last))
+                    return
+                last = min(generations)
+
+    threads = [threading.Thread(target=poll) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for n in range(1, 25):
+        shared.publish("greyhound-racing", catalog(n))
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+# ---- interest -----------------------------------------------------------------------------------------
+
+def interest(service, sport="cricket", *options):
+    return [entry["event_id"] for entry in service.ask("feed", "interest", sport, *options)]
+
+
+def test_asking_for_an_event_records_interest_also_when_its_odds_are_missing(shared):
+    shared.publish("horse-racing", [row(11), row(12), row("99999999999999999999")], {11: []})
+    for event, expected in [("11", 200), ("12", 404), ("99999999999999999999", 404), ("13", 404), ("abc", 400)]:
+        assert status(shared, f"/api/v1/horse-racing/events/{event}", key=shared.customer.key) == expected
+    assert status(shared, "/api/v1/horse-racing/events/14") == 403
+    eventually(lambda: set(interest(shared, "horse-racing")) == {"11", "12", "99999999999999999999"})
+
+
+def test_interest_is_refreshed_by_repeated_calls_latest_first(shared):
+    shared.publish("tennis", [row(21), row(22)], {21: [], 22: []})
+    ask = lambda event: shared.get(f"/api/v1/tennis/events/{event}", key=shared.customer.key)
+    ask(21)
+    eventually(lambda: "21" in interest(shared, "tennis"))
+    time.sleep(1.1)
+    ask(22)
+    eventually(lambda: interest(shared, "tennis")[:2] == ["22", "21"])
+    time.sleep(1.1)
+    tag = ask(21).header("etag")
+    eventually(lambda: interest(shared, "tennis")[:2] == ["21", "22"])
+    time.sleep(1.1)
+    ask(22)
+    eventually(lambda: interest(shared, "tennis")[:2] == ["22", "21"])
+    time.sleep(1.1)
+    shared.get("/api/v1/tennis/events/21", key=shared.customer.key, headers={"If-None-Match": tag})
+    eventually(lambda: interest(shared, "tennis")[:2] == ["21", "22"])
+    entry = shared.ask("feed", "interest", "tennis")[0]
+    assert set(entry) == {"event_id", "requested_at"}
+    at = datetime.datetime.fromisoformat(entry["requested_at"].replace("Z", "+00:00"))
+    assert abs((datetime.datetime.now(datetime.timezone.utc) - at).total_seconds()) < 20 * PATIENCE
+
+
+def test_interest_within_leaves_older_requests_out(shared):
+    shared.publish("football", [row(31)], {31: []})
+    assert status(shared, "/api/v1/football/events/31", key=shared.customer.key) == 200
+    eventually(lambda: interest(shared, "football", "--within", "60") == ["31"])
+    eventually(lambda: interest(shared, "football", "--within", "1") == [])
+
+
+# ---- a server that dies, stores that go ---------------------------------------------------------------
+
+def test_a_killed_server_starts_again_where_it_was(service):
+    customer = service.add_customer()
+    service.publish("cricket", [row(1)], {1: match_odds()})
+    service.start()
+    service.await_admission(customer.key)
+    for _ in range(5):
+        before = service.get("/api/v1/cricket/events/1", key=customer.key)
+        assert before.status == 200
+        service.kill()
+        service.start()
+        eventually(lambda: service.get("/api/v1/cricket/events/1", key=customer.key).status == 200)
+        after = service.get("/api/v1/cricket/events/1", key=customer.key)
+        assert (after.body, after.header("etag")) == (before.body, before.header("etag"))
+    service.publish("cricket", [row(1, status="CLOSED")])
+    assert service.get("/api/v1/cricket/events/1", key=customer.key).json()["event"]["status"] == "CLOSED"
+
+
+def test_a_server_killed_while_it_is_polled_does_not_stop_the_feed(service):
+    customer = service.add_customer()
+    service.publish("cricket", [row(n) for n in range(1, 50)], {n: [] for n in range(1, 10)})
+    for round_ in range(3):
+        service.start()
+        service.await_admission(customer.key)
+        for n in range(1, 40):
+            service.get(f"/api/v1/cricket/events/{n % 49 + 1}", key=customer.key)
+        service.kill()
+        for n in range(5):  # a dead reader must not hold the store's readers or its writer
+            service.publish("cricket", [row(1, round=round_, n=n)])
+
+
+def test_health_and_answers_follow_the_odds_store(service):
+    customer = service.add_customer()
+    service.publish("cricket", [row(1)], {1: match_odds()})
+    service.start()
+    service.await_admission(customer.key)
+    get = lambda path="/api/v1/cricket/events/1": service.get(path, key=customer.key)
+    assert get().status == 200
+    away = service.directory / "away"
+    service.odds_directory.rename(away)
+    eventually(lambda: get().status == 503)
+    assert get().error == (503, "cache_unavailable")
+    health = eventually(lambda: [r for r in [service.get("/api/v1/health")] if r.status == 503])[0]
+    assert health.json() == {"status": "degraded", "cache": "unreachable"}
+    assert get("/api/v1/sports").status == 200, "sports needs no odds"
+    away.rename(service.odds_directory)
+    eventually(lambda: get().status == 200)
+    eventually(lambda: service.get("/api/v1/health").status == 200)
+
+
+def test_an_odds_store_that_is_replaced_under_its_path_is_noticed(service, make_service):
+    customer = service.add_customer()
+    service.publish("cricket", [row(1, which="first")])
+    service.start()
+    service.await_admission(customer.key)
+    get = lambda: service.get("/api/v1/cricket/events", key=customer.key)
+    assert get().json()[0]["which"] == "first"
+    other = make_service()
+    other.publish("cricket", [row(1, which="second")])
+    shutil.move(service.odds_directory, service.directory / "old")
+    shutil.copytree(other.odds_directory, service.odds_directory)
+    eventually(lambda: get().status == 200 and get().json()[0]["which"] == "second")
+
+
+def test_a_server_starts_without_its_odds_store_and_finds_it_later(make_service):
+    service = make_service(stores=False)
+    service.run("migrate")
+    customer = service.add_customer()
+    shutil.rmtree(service.odds_directory, ignore_errors=True)
+    service.start(healthy=False)
+    service.await_admission(customer.key)
+    assert service.get("/api/v1/health").status == 503
+    assert service.get("/api/v1/cricket/events", key=customer.key).error == (503, "cache_unavailable")
+    assert service.get("/api/v1/sports", key=customer.key).status == 200
+    service.publish("cricket", [row(1)])
+    eventually(lambda: service.get("/api/v1/cricket/events", key=customer.key).status == 200)
+    eventually(lambda: service.get("/api/v1/health").status == 200)
+
+
+@pytest.mark.parametrize("garbage", [b"", b"not a database at all", b"\x00" * 100_000, b"\xff" * 100_000],
+                         ids=["empty", "text", "zeros", "ones"])
+def test_a_corrupt_odds_store_is_unavailable_and_nothing_else_is(make_service, garbage):
+    service = make_service()
+    customer = service.add_customer()
+    service.publish("cricket", [row(1)])
+    for file in service.odds_directory.iterdir():
+        file.write_bytes(garbage)
+    service.start(healthy=False)
+    service.await_admission(customer.key)
+    response = service.get("/api/v1/cricket/events", key=customer.key)
+    if garbage:  # an empty file is a store with nothing in it
+        assert response.status in (502, 503), response
+        assert service.get("/api/v1/health").status == 503
+    else:
+        assert response.status == 503
+    assert service.get("/api/v1/sports", key=customer.key).status == 200
+    assert service.get("/api/v1/nothing").status == 403
+
+
+def test_without_the_platform_store_nobody_is_admitted_and_nobody_is_refused(make_service):
+    service = make_service(stores=False)
+    service.publish_nothing()
+    service.start(healthy=False)
+    for path in ("/api/v1/sports", "/api/v1/cricket/events", "/nothing", "/api/v1/cricket/events/abc"):
+        for key in (None, "crk_x"):
+            assert service.get(path, key=key).error == (503, "security_config_unavailable")
+    assert service.get("/api/v1/health").status == 503
+    service.run("migrate")
+    customer = service.add_customer()
+    eventually(lambda: service.get("/api/v1/sports", key=customer.key).status == 200)
+    eventually(lambda: service.get("/api/v1/health").status == 200)
+
+
+@pytest.mark.parametrize("garbage", [b"this is not a database, and long enough to be looked at " * 100, b"\x00" * 8192])
+def test_a_corrupt_platform_store_is_security_config_unavailable(make_service, garbage):
+    service = make_service()
+    for name in os.listdir(service.directory):
+        if name.startswith("platform.db"):
+            (service.directory / name).unlink()
+    service.platform_file.write_bytes(garbage)
+    service.start(healthy=False)
+    assert service.get("/api/v1/sports").error == (503, "security_config_unavailable")
+    assert service.get("/api/v1/health").json() == {"status": "degraded", "cache": "unreachable"}
+    failed = service.run("customer", "list", status=1)
+    assert len(failed.errors.strip().splitlines()) == 1
+
+
+def test_a_table_that_could_not_be_confirmed_is_not_used_and_is_used_again(service):
+    customer = service.add_customer()
+    service.publish("cricket", [row(1)])
+    service.start()
+    service.await_admission(customer.key)
+    away = service.directory / "away.db"
+    service.platform_file.rename(away)
+    eventually(lambda: service.get("/api/v1/sports", key=customer.key).status == 503)
+    assert service.get("/api/v1/sports", key=customer.key).error == (503, "security_config_unavailable")
+    eventually(lambda: service.get("/api/v1/health").status == 503)
+    away.rename(service.platform_file)
+    eventually(lambda: service.get("/api/v1/sports", key=customer.key).status == 200)

@@ -1,0 +1,483 @@
+"""Running it: start and end, signals, HTTPS, the operator's listener, logs, and configuration refused."""
+
+import json
+import os
+import re
+import signal
+import socket
+import ssl
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from croupier import BINARY, PATIENCE, Service, certificate, eventually, match_odds, row, trusting
+
+HEALTH = b"GET /api/v1/health HTTP/1.1\r\nHost: a\r\n\r\n"
+
+
+@pytest.fixture
+def running(service):
+    service.customer = service.add_customer()
+    service.publish("cricket", [row(1)], {1: match_odds()})
+    service.start()
+    service.await_admission(service.customer.key)
+    return service
+
+
+def processes_of(directory):
+    """Processes whose command line names this directory."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                if str(directory).encode() in (entry / "cmdline").read_bytes():
+                    found.append(entry.name)
+            except OSError:
+                pass
+    return found
+
+
+# ---- the end ------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_server_with_status_0_and_leaves_no_process(running, number):
+    running.signal(number)
+    assert running.wait() == 0
+    assert not processes_of(running.directory)
+
+
+def test_idle_connections_do_not_hold_up_the_end(running):
+    with running.connect() as fresh, running.connect() as used:
+        used.send(HEALTH)
+        used.receive()
+        started = time.monotonic()
+        running.stop()
+        assert time.monotonic() - started < 4 * PATIENCE
+        assert used.at_end() and fresh.at_end()
+
+
+def test_an_answer_under_way_is_finished_before_the_end(running):
+    running.publish("tennis", [row(n, note="x" * 2000) for n in range(1, 5001)])
+    with running.connect(timeout=30) as connection:
+        connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
+        connection.send(f"GET /api/v1/tennis/events HTTP/1.1\r\nHost: a\r\nX-Api-Key: {running.customer.key}\r\n\r\n")
+        connection._more()
+        running.signal(signal.SIGTERM)
+        time.sleep(0.3)
+        assert running.process.poll() is None, "the server did not wait for the answer"
+        assert len(connection.receive().json()) == 5000
+        assert connection.at_end()
+    assert running.wait() == 0
+
+
+def test_new_connections_are_not_taken_while_draining(running):
+    running.publish("tennis", [row(n, note="x" * 2000) for n in range(1, 5001)])
+    with running.connect(timeout=30) as connection:
+        connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
+        connection.send(f"GET /api/v1/tennis/events HTTP/1.1\r\nHost: a\r\nX-Api-Key: {running.customer.key}\r\n\r\n")
+        connection._more()
+        running.signal(signal.SIGTERM)
+
+        def refused():
+            try:
+                running.connect().close()
+            except ConnectionError:
+                return True
+            return False
+        eventually(refused, 3)
+        connection.receive()
+    assert running.wait() == 0
+
+
+def test_a_client_that_does_not_read_cannot_keep_the_server_from_ending(make_service):
+    service = make_service({"server.drain_seconds": 1})
+    customer = service.add_customer()
+    service.publish("tennis", [row(n, note="x" * 2000) for n in range(1, 5001)])
+    service.start()
+    service.await_admission(customer.key)
+    with service.connect() as connection:
+        connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
+        connection.send(f"GET /api/v1/tennis/events HTTP/1.1\r\nHost: a\r\nX-Api-Key: {customer.key}\r\n\r\n")
+        connection._more()
+        started = time.monotonic()
+        service.stop()
+        assert time.monotonic() - started < 10 * PATIENCE
+
+
+def test_the_address_of_a_running_server_is_not_taken_twice(running, make_service):
+    host, port = running.address
+    second = make_service({"server.listen": f"{host}:{port}"})
+    second.spawn()
+    assert second.wait() == 1
+    assert f"{host}:{port}" in second.log_text()
+
+
+# ---- SIGHUP -------------------------------------------------------------------------------------------
+
+def test_sighup_takes_over_what_can_change(running):
+    assert running.get("/api/v1/sports", headers={"X-Forwarded-For": "203.0.113.9"}).status == 403
+    running.run("ip", "add", "203.0.113.9")
+    running.configure({"server.trusted_proxies": "127.0.0.0/8", "log.level": "debug"})
+    time.sleep(0.5)
+    assert running.get("/api/v1/sports", headers={"X-Forwarded-For": "203.0.113.9"}).status == 403, "not before SIGHUP"
+    running.signal(signal.SIGHUP)
+    eventually(lambda: running.get("/api/v1/sports", headers={"X-Forwarded-For": "203.0.113.9"}).status == 200)
+
+
+def test_a_broken_file_changes_nothing_and_says_so(running):
+    good = running.configuration.read_text()
+    running.configuration.write_text(good.replace("[log]", "[server]\ntrusted_proxies = 0.0.0.0/0\nnonsense = 1\n[log]"))
+    lines = len(running.log_lines())
+    running.signal(signal.SIGHUP)
+    said = eventually(lambda: [line for line in running.log_lines()[lines:] if "nonsense" in json.dumps(line)])
+    assert said[0]["level"] in ("warning", "error")
+    assert running.get("/api/v1/sports", headers={"X-Forwarded-For": "203.0.113.9"}).status == 403
+    assert running.get("/api/v1/sports", key=running.customer.key).status == 200
+    running.configuration.unlink()
+    lines = len(running.log_lines())
+    running.signal(signal.SIGHUP)
+    eventually(lambda: [line for line in running.log_lines()[lines:] if line["level"] in ("warning", "error")])
+    running.configuration.write_text(good)
+    running.signal(signal.SIGHUP)
+    assert running.get("/api/v1/sports", key=running.customer.key).status == 200
+
+
+def test_what_cannot_change_while_running_is_named(running):
+    running.configure({"server.threads": 1, "server.listen": "127.0.0.1:1"})
+    lines = len(running.log_lines())
+    running.signal(signal.SIGHUP)
+    said = eventually(lambda: [json.dumps(line) for line in running.log_lines()[lines:] if "restart" in json.dumps(line)])
+    assert "server.listen" in said[0] or "[server] listen" in said[0]
+    assert running.get("/api/v1/health").status == 200
+
+
+def test_many_signals_while_busy_do_no_harm(running):
+    for _ in range(20):
+        running.signal(signal.SIGHUP)
+        assert running.get("/api/v1/cricket/events", key=running.customer.key).status == 200
+
+
+# ---- HTTPS --------------------------------------------------------------------------------------------
+
+@pytest.fixture
+def secure(make_service, tmp_path):
+    paths = certificate(tmp_path)
+    service = make_service({"server.tls_certificate": paths[0], "server.tls_key": paths[1],
+                            "server.header_seconds": 2})
+    service.tls = trusting(paths[0])
+    service.customer = service.add_customer()
+    service.publish("cricket", [row(n, note="x" * 1000) for n in range(1, 3001)], {1: match_odds()})
+    service.start()
+    service.await_admission(service.customer.key)
+    return service
+
+
+def test_https_serves_the_same(secure):
+    response = secure.get("/api/v1/cricket/events", key=secure.customer.key)
+    assert response.status == 200 and len(response.json()) == 3000
+    with secure.connect() as connection:
+        assert connection.socket.version() in ("TLSv1.2", "TLSv1.3")
+        request = f"GET /api/v1/cricket/events/1 HTTP/1.1\r\nHost: a\r\nX-Api-Key: {secure.customer.key}\r\n\r\n"
+        connection.send(request * 50)
+        assert [connection.receive().status for _ in range(50)] == [200] * 50
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_tls_1_2_and_1_3_are_spoken(secure, version):
+    secure.tls.minimum_version = secure.tls.maximum_version = version
+    assert secure.get("/api/v1/health").status == 200
+
+
+def test_older_tls_is_refused(secure):
+    old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    old.check_hostname, old.verify_mode = False, ssl.CERT_NONE
+    old.set_ciphers("ALL:@SECLEVEL=0")
+    with pytest.deprecated_call():
+        old.minimum_version = ssl.TLSVersion.TLSv1
+        old.maximum_version = ssl.TLSVersion.TLSv1_1
+    with pytest.raises((ssl.SSLError, ConnectionError)), socket.create_connection(secure.address, 10) as raw:
+        old.wrap_socket(raw, server_hostname="localhost")
+    assert secure.get("/api/v1/health").status == 200
+
+
+def test_alpn_offers_http_1_1(secure):
+    secure.tls.set_alpn_protocols(["h2", "http/1.1"])
+    with secure.connect() as connection:
+        assert connection.socket.selected_alpn_protocol() == "http/1.1"
+
+
+def test_plain_http_on_the_https_port_and_other_noise_harm_nobody(secure):
+    for noise in (HEALTH, b"\x16\x03\x01\x00\x05hello", b"\x00" * 1000, b""):
+        with socket.create_connection(secure.address, 10 * PATIENCE) as raw:
+            raw.sendall(noise)
+            raw.shutdown(socket.SHUT_WR)
+            try:
+                while raw.recv(65536):
+                    pass
+            except ConnectionResetError:
+                pass
+    assert secure.get("/api/v1/health").status == 200
+
+
+def test_a_tls_handshake_that_does_not_come_is_given_up(secure):
+    with socket.create_connection(secure.address, 20 * PATIENCE) as raw:
+        raw.sendall(b"\x16\x03\x01")
+        try:
+            assert raw.recv(65536) == b""
+        except ConnectionResetError:
+            pass
+
+
+def test_an_https_client_that_goes_away_in_the_middle_harms_nobody(secure):
+    for _ in range(5):
+        connection = secure.connect()
+        connection.send(f"GET /api/v1/cricket/events HTTP/1.1\r\nHost: a\r\nX-Api-Key: {secure.customer.key}\r\n\r\n" * 5)
+        connection.socket.recv(1000)
+        connection.close()
+    assert secure.get("/api/v1/health").status == 200
+
+
+def test_a_new_certificate_is_taken_over_by_sighup(secure, tmp_path):
+    paths = certificate(tmp_path, "renewed")
+    old = secure.tls
+    Path(secure.settings[("server", "tls_certificate")]).write_bytes(paths[0].read_bytes())
+    Path(secure.settings[("server", "tls_key")]).write_bytes(paths[1].read_bytes())
+    with secure.connect() as before:
+        secure.signal(signal.SIGHUP)
+        secure.tls = trusting(paths[0])
+
+        def renewed():
+            try:
+                return secure.get("/api/v1/health").status == 200
+            except ssl.SSLError:
+                return False
+        eventually(renewed)
+        before.send(HEALTH)
+        assert before.receive().status == 200, "a connection that is open goes on"
+    secure.tls = old
+    with pytest.raises(ssl.SSLError):
+        secure.get("/api/v1/health")
+
+
+@pytest.mark.parametrize("spoil", ["missing", "garbage", "other key"])
+def test_an_unusable_certificate_is_refused_at_the_start(make_service, tmp_path, spoil):
+    paths = certificate(tmp_path)
+    other = certificate(tmp_path, "other")
+    key = {"missing": tmp_path / "nowhere.key", "garbage": tmp_path / "garbage.key", "other key": other[1]}[spoil]
+    (tmp_path / "garbage.key").write_text("nothing of a key")
+    service = make_service({"server.tls_certificate": paths[0], "server.tls_key": key})
+    service.spawn()
+    assert service.wait() == 1
+    assert key.name in service.log_text()
+
+
+# ---- the operator's listener --------------------------------------------------------------------------
+
+def test_metrics_are_in_prometheus_text(running):
+    for _ in range(3):
+        running.get("/api/v1/cricket/events/1", key=running.customer.key)
+    running.get("/api/v1/cricket/events/1")
+    response = running.request("GET", "/metrics", address=running.operator_address)
+    assert response.header("content-type").startswith("text/plain; version=0.0.4")
+    types, samples = {}, []
+    for line in response.body.decode().splitlines():
+        if line.startswith("# TYPE "):
+            _, _, name, kind = line.split(" ")
+            assert name not in types
+            types[name] = kind
+        elif not line.startswith("#"):
+            assert re.fullmatch(r'[a-z_]+(\{[a-z_]+="[^"]*"(,[a-z_]+="[^"]*")*\})? (NaN|[+-]?Inf|-?[0-9.e+-]+)', line), line
+            samples.append(line.split("{")[0].split(" ")[0])
+    for name in samples:
+        assert name in types or re.sub("_(bucket|sum|count)$", "", name) in types
+    assert {"counter", "gauge", "histogram"} <= set(types.values())
+
+
+def test_metrics_count_what_happened(running):
+    before = running.metrics()
+    for _ in range(4):
+        running.get("/api/v1/cricket/events/1", key=running.customer.key)
+    running.get("/api/v1/cricket/events/1")
+    with running.connect() as connection:
+        connection.send(b"NONSENSE / HTTP/1.1\r\nHost: a\r\n\r\n")
+        connection.receive()
+
+    def grown(*words):
+        after = running.metrics()
+        return sum(value - before.get(name, 0) for name, value in after.items()
+                   if name.startswith("croupier_requests_total") and all(word in name for word in words))
+    eventually(lambda: grown("{sport}/events/{eventId}", '"200"') == 4)
+    eventually(lambda: grown("{sport}/events/{eventId}", '"403"') == 1)
+    eventually(lambda: grown('"501"') == 1)
+    after = running.metrics()
+    assert after["croupier_not_admitted_total"] - before["croupier_not_admitted_total"] == 1
+    assert after["croupier_policy_customers"] == 1 and after["croupier_policy_keys"] == 1
+    assert 0 <= after["croupier_policy_age_seconds"] < 5
+    ages = {name: value for name, value in after.items() if name.startswith("croupier_feed_age_seconds")}
+    assert 0 <= next(value for name, value in ages.items() if "cricket" in name) < 600
+
+
+def test_the_operators_listener_has_nothing_of_the_public_interface(running):
+    for path in ("/api/v1/health", "/api/v1/sports", "/", "/metrics/"):
+        assert running.request("GET", path, address=running.operator_address).status == 404
+    assert running.request("POST", "/metrics", body=b"", address=running.operator_address).status == 405
+
+
+def test_operator_docs_name_every_metric(running):
+    text = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
+    body = running.request("GET", "/metrics", address=running.operator_address).body.decode()
+    missing = [name for name in re.findall(r"^# TYPE (\S+)", body, re.MULTILINE) if f"`{name}`" not in text]
+    assert not missing
+
+
+# ---- logs ---------------------------------------------------------------------------------------------
+
+def test_each_request_is_one_line_with_the_id_of_its_answer(running):
+    answers = [running.get(path, key=key) for path, key in [
+        ("/api/v1/cricket/events/1", running.customer.key), ("/api/v1/cricket/events", None), ("/nothing", "x")]]
+    for answer in answers:
+        identity = answer.header("x-request-id")
+        eventually(lambda: identity in running.log_text())
+        lines = [line for line in running.log_lines() if identity in line.values()]
+        assert len(lines) == 1
+        assert answer.status in lines[0].values() or str(answer.status) in lines[0].values()
+        assert lines[0]["level"] == "info"
+
+
+def test_a_key_is_never_logged(make_service):
+    service = make_service({"log.level": "debug"})
+    customer = service.add_customer()
+    service.start()
+    service.await_admission(customer.key)
+    key = customer.key
+    wrong = "crk_" + "SECRETSECRETSECRETSECRETSECRET123456"
+    service.get(f"/api/v1/sports?key={key}", key=key)
+    service.get(f"/api/v1/{key}/events", headers={"X-Api-Key": wrong})
+    service.get(f"/{wrong}", headers={"X-Api-Key": key, "Authorization": "Basic c2VjcmV0"})
+    with service.connect() as connection:
+        connection.send(f"GET / HTTP/1.1\r\nHost: a\r\nX-Api-Key : {wrong}\r\n\r\n")
+        connection.receive()
+    service.stop()
+    text = service.log_text()
+    assert key[9:] not in text and wrong[9:] not in text and "c2VjcmV0" not in text
+
+
+def test_what_a_client_sends_cannot_forge_a_line(running):
+    with running.connect() as connection:
+        connection.send(b'GET /a%0a%22}%0a{"level":"error" HTTP/1.1\r\nHost: a\r\n\r\n')
+        connection.receive()
+        connection.send(b'GET /api/v1/sports?"\\,{} HTTP/1.1\r\nHost: a\r\nX-Api-Key: "\\x\r\n\r\n')
+        connection.receive()
+    running.stop()
+    for line in running.log_lines():
+        assert isinstance(line, dict) and {"time", "level", "message"} <= set(line)
+
+
+def test_text_logs_are_lines_of_text(make_service):
+    service = make_service({"log.format": "text"})
+    service.spawn()
+    eventually(lambda: len(re.findall(r"^\S+Z \w+ +listening .*address=127\.0\.0\.1:\d+", service.log_text(), re.MULTILINE)) == 2, 30)
+
+
+def test_a_higher_level_says_less(make_service):
+    service = make_service({"log.level": "error"})
+    service.spawn()
+    time.sleep(1)
+    assert "listening" not in service.log_text()
+    service.stop()
+
+
+# ---- configuration ------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("text, place", [
+    ("[server]\nlisten = nonsense\n", ":2"), ("[server]\nnonsense = 1\n", ":2"), ("[nonsense]\nlisten = 1\n", ":2"),
+    ("[server]\nlisten = 127.0.0.1:0\n\n[odds]\ntimeout_ms = soon\n", ":5"), ("nonsense\n", ":1"),
+    ("[server]\ntrusted_proxies = 10.0.0.0/33\n", ":2"), ("[log]\nlevel = loud\n", ":2"),
+    ("[server]\ntls_certificate = /nowhere.crt\n", "tls")])
+@pytest.mark.parametrize("command", ["check", "serve", "migrate"])
+def test_a_wrong_configuration_is_refused_with_file_line_and_reason(service, text, place, command):
+    service.configuration.write_text(text)
+    done = service.run(command, status=1)
+    assert len(done.errors.strip().splitlines()) == 1
+    assert place in done.errors and (place == "tls" or "croupier.conf" in done.errors)
+
+
+def test_the_environment_wins_and_is_named_when_it_is_wrong(service):
+    service.environment["CROUPIER_ODDS_TIMEOUT_MS"] = "soon"
+    assert "CROUPIER_ODDS_TIMEOUT_MS" in service.run("check", status=1).errors
+    service.environment["CROUPIER_ODDS_TIMEOUT_MS"] = "100"
+    service.run("check")
+    service.environment["CROUPIER_SERVER_LISTEN"] = "127.0.0.2:0"
+    service.start()
+    assert service.address[0] == "127.0.0.2"
+
+
+def test_check_tells_whether_the_stores_answer(make_service):
+    service = make_service()
+    service.run("check")
+    service.platform_file.rename(service.directory / "away.db")
+    assert str(service.platform_file) in service.run("check", status=1).errors
+
+
+def test_the_sample_configuration_is_accepted(tmp_path):
+    sample = Path(__file__).parents[2] / "dist" / "croupier.conf"
+    text = sample.read_text().replace("/var/lib/croupier", str(tmp_path))
+    # every setting that the sample shows is there as a comment with its default: take the comments off
+    text = re.sub(r"^#(\w+ = \S.*)$", r"\1", text, flags=re.MULTILINE)
+    text = re.sub(r"^(tls_\w+|trusted_proxies) = .*$", "", text, flags=re.MULTILINE)
+    service = Service(tmp_path, stores=False)
+    service.configuration.write_text(text)
+    service.run("migrate")
+    service.run("feed", "withdraw", "cricket")
+    service.run("check")
+
+
+def test_the_program_tells_its_version_and_its_usage():
+    version = subprocess.run([BINARY, "--version"], capture_output=True, text=True)
+    assert version.returncode == 0 and re.search(r"\d+\.\d+\.\d+", version.stdout)
+    for arguments in ([], ["--help"], ["serve", "--help"], ["customer", "--help"], ["customer", "add", "--help"]):
+        done = subprocess.run([BINARY, *arguments], capture_output=True, text=True)
+        assert "croupier" in done.stdout + done.stderr
+        assert done.returncode == (0 if arguments else 2)
+    for arguments in (["nonsense"], ["customer"], ["customer", "nonsense"], ["customer", "add"], ["serve", "--nonsense"]):
+        done = subprocess.run([BINARY, *arguments], capture_output=True, text=True)
+        assert done.returncode == 2 and done.stderr
+
+
+def test_connections_beyond_the_limit_are_turned_away_and_counted(make_service):
+    service = make_service({"server.max_connections": 10, "server.threads": 1})
+    service.start()
+    eventually(lambda: service.metrics()["croupier_connections"] == 0)
+    held = []
+    try:
+        for _ in range(10):
+            connection = service.connect()
+            connection.send(HEALTH)
+            assert connection.receive().status == 200
+            held.append(connection)
+        with service.connect() as over:
+            try:
+                over.send(HEALTH)
+                assert b"HTTP/1.1 200" not in over.rest()
+            except OSError:
+                pass
+        assert eventually(lambda: service.metrics()["croupier_connections_refused_total"]) >= 1
+        held.pop().close()
+        eventually(lambda: service.metrics()["croupier_connections"] == 9)
+        assert service.get("/api/v1/health").status == 200
+    finally:
+        for connection in held:
+            connection.close()
+
+
+def test_memory_and_descriptors_do_not_grow_with_what_was_served(running):
+    def descriptors():
+        return len(os.listdir(f"/proc/{running.process.pid}/fd"))
+    for _ in range(50):
+        running.get("/api/v1/cricket/events/1", key=running.customer.key)
+    before = descriptors()
+    for _ in range(300):
+        running.get("/api/v1/cricket/events/1", key=running.customer.key)
+    eventually(lambda: descriptors() <= before + 3)
