@@ -20,6 +20,7 @@ struct admission {
     struct policies *policies;
     struct policies_edition *edition; /* what this thread holds */
     uint64_t generation;              /* of it; 0: none */
+    struct key_digester *digester;
     struct cidr *trusted_proxies;
     size_t trusted_proxy_count;
 };
@@ -29,6 +30,7 @@ struct admission *admission_create(struct policies *policies, const struct cidr 
 {
     struct admission *admission = memory_alloc_zeroed(1, sizeof *admission);
     admission->policies = policies;
+    admission->digester = key_digester_create();
     admission_set_trusted_proxies(admission, trusted_proxies, trusted_proxy_count);
     return admission;
 }
@@ -47,6 +49,7 @@ void admission_destroy(struct admission **admission)
     if (*admission == NULL)
         return;
     policies_let_go((*admission)->policies, &(*admission)->edition);
+    key_digester_destroy(&(*admission)->digester);
     memory_free((*admission)->trusted_proxies);
     memory_free(*admission);
     *admission = NULL;
@@ -67,22 +70,18 @@ static bool bearer_token(struct text authorization, struct text *token)
     return true;
 }
 
-enum supply {
-    SUPPLY_NO_KEY,   /* the address decides */
-    SUPPLY_KEY,      /* of the right form */
-    SUPPLY_UNUSABLE, /* empty, malformed, or more than one */
-};
-
-static enum supply supplied_key(const struct admission_question *question, struct text *key)
+/* Finds the key to judge; it stays empty when none was supplied, so that the address decides. Returns
+ * false when what was supplied is unusable: empty, of another length than a key's, or more than one. */
+static bool supplied_key(const struct admission_question *question, struct text *key)
 {
     if (question->authorization_count > 1 || question->api_key_count > 1)
-        return SUPPLY_UNUSABLE;
+        return false;
     bool bearer = question->authorization_count == 1 && bearer_token(question->authorization, key);
     if (!bearer && question->api_key_count == 0)
-        return SUPPLY_NO_KEY;
+        return true;
     if (!bearer)
         *key = text_trim(question->api_key);
-    return key_is_well_formed(*key) ? SUPPLY_KEY : SUPPLY_UNUSABLE;
+    return key->size == KEY_LENGTH;
 }
 
 /* ---- what the connection remembers ------------------------------------------------------------------ */
@@ -103,7 +102,6 @@ static void remember(struct admission_memory *memory, uint64_t generation, struc
                      const struct address *client)
 {
     CHECK(key.size <= sizeof memory->key);
-    OPENSSL_cleanse(memory->key, sizeof memory->key);
     memory->generation = generation;
     memory->key_size = (uint16_t)key.size;
     if (key.size > 0)
@@ -124,15 +122,18 @@ static bool cidrs_contain(const struct policy *policy, const struct address *cli
 }
 
 /* What the table says about a key (or, when it is empty, about an address), with what is to be
- * remembered of it. */
-static struct admission_memory ask_table(const struct policy_table *table, struct text key,
+ * remembered of it. A malformed key never reaches the table. */
+static struct admission_memory ask_table(const struct admission *admission, struct text key,
                                          const struct address *client, int64_t now_wall_ms)
 {
-    struct admission_memory answer = {0};
+    const struct policy_table *table = admission->edition->table;
+    struct admission_memory answer = {.verdict = ADMISSION_DENIED};
     bool admitted;
+    if (key.size > 0 && !key_is_well_formed(key))
+        return answer;
     if (key.size > 0) {
         uint8_t digest[KEY_DIGEST_SIZE];
-        key_digest(key, digest);
+        key_digester_digest(admission->digester, key, digest);
         answer.policy = policy_table_find_key(table, digest, &answer.entry);
         answer.expires_ms = answer.entry == NULL ? 0 : policy_entry_expires_ms(answer.entry);
         bool live = answer.expires_ms == 0 || now_wall_ms < answer.expires_ms;
@@ -171,14 +172,13 @@ enum admission_verdict admission_judge(struct admission *admission, struct admis
     struct admission_memory fresh;
     if (!pick_up_table(admission, question->now_mono_ms))
         return ADMISSION_UNAVAILABLE;
-    if (supplied_key(question, &key) == SUPPLY_UNUSABLE ||
-        !client_address(&question->peer, &forwarding, &address))
+    if (!supplied_key(question, &key) || !client_address(&question->peer, &forwarding, &address))
         return ADMISSION_DENIED;
     if (memory == NULL)
         memory = &fresh;
     if (memory == &fresh ||
         !is_remembered(memory, admission->generation, key, &address, question->now_wall_ms)) {
-        *memory = ask_table(admission->edition->table, key, &address, question->now_wall_ms);
+        *memory = ask_table(admission, key, &address, question->now_wall_ms);
         if (memory != &fresh)
             remember(memory, admission->generation, key, &address);
     }
