@@ -1,0 +1,96 @@
+/* sports/event: the single-event body. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "sports/event.h"
+
+static struct catalog_row row_of(const char *id, const char *object)
+{
+    struct catalog_row row = {.text = text_of(object)};
+    assert_int_equal(event_id_parse(text_of(id), &row.id), STATUS_OK);
+    return row;
+}
+
+static void assert_odds(const char *stored, const char *odds)
+{
+    struct catalog_row row = row_of("7", "{\"gmid\":7}");
+    struct buffer body = {0};
+    struct buffer expected = {0};
+    struct event_row_place place;
+    buffer_append_format(&expected,
+                         "{\"sport\":\"tennis\",\"event_id\":7,\"event\":{\"gmid\":7},\"odds\":%s}",
+                         odds);
+    assert_int_equal(event_body_append(SPORT_TENNIS, &row, text_of(stored), &body, &place, NULL),
+                     STATUS_OK);
+    assert_string_equal(buffer_string(&body), buffer_string(&expected));
+    buffer_free(&body);
+    buffer_free(&expected);
+}
+
+static void the_id_is_a_bare_number_whatever_its_size(void **state)
+{
+    (void)state;
+    struct catalog_row row =
+        row_of("99999999999999999999", "{\"gmid\":\"99999999999999999999\",\"x\":1.80}");
+    struct buffer body = {0};
+    struct event_row_place place;
+    buffer_append_string(&body, "before");
+    assert_int_equal(event_body_append(SPORT_HORSE_RACING, &row, TEXT("[]"), &body, &place, NULL),
+                     STATUS_OK);
+    assert_string_equal(
+        buffer_string(&body),
+        "before{\"sport\":\"horse-racing\",\"event_id\":99999999999999999999,\"event\":{\"gmid\":"
+        "\"99999999999999999999\",\"x\":1.80},\"odds\":[]}");
+    assert_true(text_equals((struct text){body.data + place.offset, place.size}, row.text));
+    buffer_free(&body);
+}
+
+static void markets_pass_without_their_hidden_members(void **state)
+{
+    (void)state;
+    assert_odds("[]", "[]");
+    assert_odds(" [ { \"tv\" : 1 , \"marketId\":\"1.2\", \"price\" : 1.80 } , { } ] ",
+                "[{\"marketId\":\"1.2\",\"price\":1.80},{}]");
+    assert_odds("[{\"t\\u0076\":1,\"tvChannel\":[{}],\"\\u006fdd_type\":\"x\",\"tv\":2,\"TV\":3}]",
+                "[{\"TV\":3}]");
+    assert_odds("[{\"a\":{\"tv\":1},\"runners\":[{\"tvChannel\":2,\"odd_type\":3}]}]",
+                "[{\"a\":{\"tv\":1},\"runners\":[{\"tvChannel\":2,\"odd_type\":3}]}]");
+    assert_odds("[{\"feed_source\":1,\"providerEventId\":2}]",
+                "[{\"feed_source\":1,\"providerEventId\":2}]");
+    assert_odds("[{\"same\":1,\"same\":2,\"s\":\"\\ud83d \\/\"}]",
+                "[{\"same\":1,\"same\":2,\"s\":\"\\ud83d \\/\"}]");
+}
+
+static void unreadable_odds_leave_the_body_as_it_was(void **state)
+{
+    (void)state;
+    static const char *const stored[] = {"", "{}", "null", "[1]", "[{},[]]", "[{}", "[{}],"};
+    for (size_t i = 0; i < sizeof stored / sizeof stored[0]; i++) {
+        struct catalog_row row = row_of("7", "{\"gmid\":7}");
+        struct buffer body = {0};
+        struct event_row_place place = {11, 12};
+        struct json_text_error error = {0};
+        buffer_append_string(&body, "before");
+        assert_int_equal(
+            event_body_append(SPORT_TENNIS, &row, text_of(stored[i]), &body, &place, &error),
+            STATUS_MALFORMED);
+        assert_string_equal(buffer_string(&body), "before");
+        assert_int_equal(place.offset, 11);
+        assert_non_null(error.reason);
+        buffer_free(&body);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_id_is_a_bare_number_whatever_its_size),
+        cmocka_unit_test(markets_pass_without_their_hidden_members),
+        cmocka_unit_test(unreadable_odds_leave_the_body_as_it_was),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
