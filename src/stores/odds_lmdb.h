@@ -45,7 +45,8 @@ struct lmdb_place {
 struct lmdb_env {
     MDB_env *env; /* NULL: not open */
     MDB_dbi dbi;
-    int folder; /* its descriptor, for the writer's turn */
+    int folder;   /* its descriptor, for the writer's turn */
+    size_t claim; /* on being the only one of this process; 0: none */
     char *data_path;
     char *lock_path;
     dev_t data_device;

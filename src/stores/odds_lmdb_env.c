@@ -6,12 +6,15 @@
  * works on read-only file systems and ends with its holder), so that nobody opens a data file with
  * the lock file of another.
  *
- * LMDB's lock file carries POSIX record locks, which a process loses when it closes any descriptor
- * of that file: nothing here ever opens lock.mdb itself. For the same reason an environment must not
- * be opened twice in one process; a `struct odds_store` closes the old one before it opens anew.
+ * LMDB's lock file carries POSIX record locks, which belong to the process: it loses them when it
+ * closes any descriptor of that file. So lock.mdb is touched here only before LMDB opens it, and an
+ * environment must not be open twice in one process. A `struct odds_store` closes the old one before
+ * it opens anew; a second handle on the same store is refused, which takes a list of what the process
+ * has open: static, as the locks that it stands for are the process's.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -26,6 +29,7 @@
 #include "stores/odds_lmdb.h"
 
 #define READERS_MAX 1000 /* slots of all processes together; 64 bytes each */
+#define LOCK_FILE_SIZE (64 * 1024)
 #define FOLDER_MODE 0770 /* the feed and the server may be two users of one group; umask applies */
 #define FILE_MODE 0660
 #define SNAPSHOT_ATTEMPTS 20
@@ -102,6 +106,55 @@ enum status lmdb_status(const struct lmdb_env *env, int result)
     }
 }
 
+/* ---- what this process has open --------------------------------------------------------------- */
+
+#define OPEN_MAX_HERE 64
+
+static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+    bool used;
+    dev_t device;
+    ino_t inode;
+} open_folders[OPEN_MAX_HERE]; /* guarded by open_lock */
+
+/* Takes a folder for this process; STATUS_EXISTS when it has it already. */
+static enum status claim_folder(struct lmdb_env *env)
+{
+    struct stat folder;
+    if (fstat(env->folder, &folder) != 0)
+        return STATUS_UNAVAILABLE;
+    enum status status = STATUS_FULL;
+    size_t at = 0;
+    CHECK(pthread_mutex_lock(&open_lock) == 0);
+    for (size_t i = 0; i < OPEN_MAX_HERE && status != STATUS_EXISTS; i++) {
+        if (!open_folders[i].used && status == STATUS_FULL) {
+            status = STATUS_OK;
+            at = i;
+        } else if (open_folders[i].used && open_folders[i].device == folder.st_dev &&
+                   open_folders[i].inode == folder.st_ino) {
+            status = STATUS_EXISTS;
+        }
+    }
+    if (status == STATUS_OK) {
+        open_folders[at].used = true;
+        open_folders[at].device = folder.st_dev;
+        open_folders[at].inode = folder.st_ino;
+        env->claim = at + 1;
+    }
+    CHECK(pthread_mutex_unlock(&open_lock) == 0);
+    return status;
+}
+
+static void release_folder(struct lmdb_env *env)
+{
+    if (env->claim == 0)
+        return;
+    CHECK(pthread_mutex_lock(&open_lock) == 0);
+    open_folders[env->claim - 1].used = false;
+    CHECK(pthread_mutex_unlock(&open_lock) == 0);
+    env->claim = 0;
+}
+
 /* ---- before LMDB may have it ------------------------------------------------------------------ */
 
 void lmdb_make_root(const char *root)
@@ -117,31 +170,30 @@ void lmdb_make_root(const char *root)
 }
 
 /* LMDB reports a bare errno; people need to know which file. */
-static enum status check_access(const struct lmdb_env *env, const struct lmdb_place *place,
-                                const char *folder, struct error *error)
+static enum status check_presence(const struct lmdb_env *env, const struct lmdb_place *place,
+                                  struct error *error)
 {
     struct stat data;
-    if (stat(env->data_path, &data) != 0) {
-        if (errno == ENOENT && place->create) {
-            if (access(folder, W_OK | X_OK) != 0)
-                return path_error(error, folder, "written", errno);
-            return STATUS_OK;
-        }
-        if (errno == ENOENT)
-            return error_set(error, STATUS_UNAVAILABLE, "there is no odds store at %s",
-                             place->root);
-        return path_error(error, env->data_path, "used", errno);
-    }
-    if (access(env->data_path, R_OK | W_OK) != 0)
-        return path_error(error, env->data_path, "opened for reading and writing", errno);
-    if (access(env->lock_path, R_OK | W_OK) == 0)
+    if (stat(env->data_path, &data) == 0 || (errno == ENOENT && place->create))
         return STATUS_OK;
-    if (errno != ENOENT)
+    if (errno == ENOENT)
+        return error_set(error, STATUS_UNAVAILABLE, "there is no odds store at %s", place->root);
+    return path_error(error, env->data_path, "used", errno);
+}
+
+/* The lock file is written through a map of it: where the disk has no room for its pages, that is a
+ * SIGBUS. So they are taken beforehand; the environment is not open in this process now (see the
+ * top of this file). */
+static enum status reserve_lock_file(const struct lmdb_env *env, struct error *error)
+{
+    int descriptor = open(env->lock_path, O_RDWR | O_CREAT | O_CLOEXEC, FILE_MODE);
+    if (descriptor < 0)
         return path_error(error, env->lock_path, "opened for reading and writing", errno);
-    if (access(folder, W_OK | X_OK) != 0)
-        return error_set(error, STATUS_UNAVAILABLE, "%s cannot be made: %s", env->lock_path,
-                         strerror(errno));
-    return STATUS_OK;
+    enum status status = STATUS_OK;
+    if (fallocate(descriptor, 0, 0, LOCK_FILE_SIZE) != 0 && (errno == ENOSPC || errno == EDQUOT))
+        status = path_error(error, env->lock_path, "written", errno);
+    (void)close(descriptor);
+    return status;
 }
 
 /* Looks at the file before LMDB does. A file that was being made when its maker died (LMDB writes
@@ -151,9 +203,9 @@ static enum status check_start(const struct lmdb_env *env, const struct lmdb_pla
 {
     int descriptor = open(env->data_path, O_RDWR | O_CLOEXEC);
     if (descriptor < 0 && errno == ENOENT)
-        return STATUS_OK; /* check_access allowed that only for `create` */
+        return STATUS_OK; /* check_presence allowed that only for `create` */
     if (descriptor < 0)
-        return path_error(error, env->data_path, "opened", errno);
+        return path_error(error, env->data_path, "opened for reading and writing", errno);
     enum status status = STATUS_OK;
     struct stat data;
     if (fstat(descriptor, &data) != 0)
@@ -339,14 +391,20 @@ static enum status remember_identity(struct lmdb_env *env, struct error *error)
 static enum status open_here(struct lmdb_env *env, const struct lmdb_place *place,
                              const char *folder, struct error *error)
 {
-    enum status status = check_access(env, place, folder, error);
-    if (status == STATUS_OK)
-        status = check_start(env, place, error);
+    enum status status = check_presence(env, place, error);
     if (status != STATUS_OK)
         return status;
     env->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (env->folder < 0)
         return path_error(error, folder, "opened", errno);
+    if (claim_folder(env) != STATUS_OK)
+        return error_set(error, STATUS_UNAVAILABLE,
+                         "this process has the odds store at %s open already", place->root);
+    status = reserve_lock_file(env, error);
+    if (status == STATUS_OK)
+        status = check_start(env, place, error);
+    if (status != STATUS_OK)
+        return status;
     CHECK(mdb_env_create(&env->env) == 0);
     struct opening opening = {.env = env, .place = place, .folder = folder};
     status = step(&opening, open_body, error);
@@ -422,6 +480,7 @@ void lmdb_env_close(struct lmdb_env *env)
     if (env->env != NULL && !odds_guard_run(close_body, env))
         (void)0;
     env->env = NULL;
+    release_folder(env);
     if (env->folder >= 0)
         (void)close(env->folder);
     env->folder = -1;

@@ -504,8 +504,7 @@ static void *poll_numbers(void *argument)
         ending = polling->ending;
         CHECK(pthread_mutex_unlock(&polling->lock) == 0);
         struct odds_value value = {0};
-        assert_int_equal(read_value(polling->store, ODDS_CATALOG, SPORT_FOOTBALL, NULL, &value),
-                         STATUS_OK);
+        CHECK(read_value(polling->store, ODDS_CATALOG, SPORT_FOOTBALL, NULL, &value) == STATUS_OK);
         if (least > 0)
             CHECK(strtoull(value.bytes + 1, NULL, 10) >= least);
         memory_free(value.bytes);

@@ -1,0 +1,340 @@
+/*
+ * The processes of the odds store's fault tests (test_odds_faults.py), one a command. Not for people.
+ *
+ *     odds_tool write URI           publishes N = 1, 2, … (a catalog and an event's odds in one batch, the odds
+ *                                   of others beside them), and prints N once it has been acknowledged
+ *     odds_tool fill URI SIZE       publishes tennis odds of SIZE bytes until one is refused; prints its
+ *                                   status and how many went in
+ *     odds_tool number URI          prints what N the catalog and the odds hold
+ *     odds_tool watch URI           reads as a server does, for ever; ends with 1 when what it sees is torn or
+ *                                   goes back; prints each change of what it can do
+ *     odds_tool fresh URI           as `watch`, but reads from standard input which N a writer
+ *                                   has been told is published, and must never have an older one confirmed
+ *     odds_tool measure URI         nanoseconds for each call of a serving thread
+ */
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "stores/odds_store.h"
+
+#define OTHERS 40
+
+static struct event_id event_number(unsigned number)
+{
+    char digits[16];
+    struct event_id event = {0};
+    (void)snprintf(digits, sizeof digits, "%u", number);
+    CHECK(event_id_parse(text_of(digits), &event) == STATUS_OK);
+    return event;
+}
+
+static struct odds_store *open_store(const char *uri, bool patiently)
+{
+    struct odds_store_options options = {.uri = uri, .timeout_ms = 1000, .create = !patiently};
+    struct odds_store *store = NULL;
+    struct error error = {{0}};
+    options.log = patiently ? log_create(STDERR_FILENO, LOG_INFO, LOG_FORMAT_TEXT) : NULL;
+    enum status status = patiently ? odds_store_open_patiently(&store, &options, &error)
+                                   : odds_store_open(&store, &options, &error);
+    if (status != STATUS_OK) {
+        (void)printf("%s: %s\n", status_name(status), error.text);
+        exit(1);
+    }
+    return store;
+}
+
+/* What a document holds first; 0 when there is none. */
+static enum status read_number(struct odds_store *store, enum odds_kind kind, uint64_t *number,
+                               uint64_t *version)
+{
+    struct odds_read read = {.kind = kind, .sport = SPORT_CRICKET, .event = event_number(1)};
+    enum status status = odds_store_read(store, &read);
+    if (status != STATUS_OK)
+        return status;
+    *number = read.value.bytes != NULL ? strtoull(read.value.bytes + 1, NULL, 10) : 0;
+    *version = read.value.version;
+    memory_free(read.value.bytes);
+    return STATUS_OK;
+}
+
+static void say(const char *text)
+{
+    (void)printf("%s\n", text);
+    (void)fflush(stdout);
+}
+
+/* ---- write, fill, number ---------------------------------------------------------------------- */
+
+static void fill_document(struct buffer *document, uint64_t number, size_t size)
+{
+    buffer_clear(document);
+    buffer_append_format(document, "[%" PRIu64, number);
+    while (document->size + 1 < size)
+        buffer_append_char(document, ' ');
+    buffer_append_char(document, ']');
+}
+
+static int write_numbers(const char *uri)
+{
+    struct odds_store *store = open_store(uri, false);
+    struct buffer catalog = {0};
+    struct buffer odds = {0};
+    struct error error = {{0}};
+    uint64_t number = 0;
+    uint64_t version;
+    srand((unsigned)getpid());
+    CHECK(read_number(store, ODDS_CATALOG, &number, &version) == STATUS_OK);
+    for (;;) {
+        number++;
+        fill_document(&catalog, number, 100 + (size_t)rand() % 60000);
+        fill_document(&odds, number, 100 + (size_t)rand() % 20000);
+        struct odds_change changes[3] = {
+            {.kind = ODDS_CATALOG, .bytes = catalog.data, .size = catalog.size},
+            {.kind = ODDS_MARKETS, .event = event_number(1), .bytes = odds.data, .size = odds.size},
+            {.kind = ODDS_MARKETS,
+             .event = event_number(2 + (unsigned)rand() % OTHERS),
+             .bytes = rand() % 4 != 0 ? odds.data : NULL,
+             .size = odds.size},
+        };
+        enum status status = odds_store_publish(store, changes, 3, &error);
+        if (status != STATUS_OK) {
+            (void)printf("%s: %s\n", status_name(status), error.text);
+            return 1;
+        }
+        (void)printf("%" PRIu64 "\n", number);
+        (void)fflush(stdout);
+    }
+}
+
+static int fill_store(const char *uri, size_t size)
+{
+    struct odds_store *store = open_store(uri, false);
+    struct buffer document = {0};
+    struct error error = {{0}};
+    enum status status = STATUS_OK;
+    unsigned count = 0;
+    fill_document(&document, 1, size);
+    for (; status == STATUS_OK && count < 100000; count++) {
+        struct odds_change change = {.kind = ODDS_MARKETS,
+                                     .sport = SPORT_TENNIS,
+                                     .event = event_number(1000 + count),
+                                     .bytes = document.data,
+                                     .size = document.size};
+        status = odds_store_publish(store, &change, 1, &error);
+    }
+    (void)printf("%s: %s\n%u\n", status_name(status), error.text, count - 1);
+    /* What went in before is there, and the store can still be used and emptied. */
+    for (unsigned i = 0; i + 1 < count; i++) {
+        struct odds_read read = {
+            .kind = ODDS_MARKETS, .sport = SPORT_TENNIS, .event = event_number(1000 + i)};
+        CHECK(odds_store_read(store, &read) == STATUS_OK && read.value.size == document.size);
+        memory_free(read.value.bytes);
+    }
+    status = odds_store_withdraw_sport(store, SPORT_TENNIS, &error);
+    (void)printf("%s\n", status_name(status));
+    struct odds_change again = {.kind = ODDS_MARKETS,
+                                .sport = SPORT_TENNIS,
+                                .event = event_number(1),
+                                .bytes = "[1]",
+                                .size = 3};
+    for (int i = 0; status == STATUS_OK && i < 5; i++)
+        status = odds_store_publish(store, &again, 1, &error);
+    (void)printf("%s\n", status_name(status));
+    odds_store_close(&store);
+    buffer_free(&document);
+    return 0;
+}
+
+static int print_number(const char *uri)
+{
+    struct odds_store *store = open_store(uri, false);
+    uint64_t catalog = 0;
+    uint64_t odds = 0;
+    uint64_t version;
+    if (read_number(store, ODDS_CATALOG, &catalog, &version) != STATUS_OK ||
+        read_number(store, ODDS_MARKETS, &odds, &version) != STATUS_OK)
+        return 1;
+    (void)printf("%" PRIu64 " %" PRIu64 "\n", catalog, odds);
+    odds_store_close(&store);
+    return 0;
+}
+
+/* ---- watch ------------------------------------------------------------------------------------ */
+
+/* The highest number seen, and in which opening of the store (the part of a version above 2^40). */
+struct seen {
+    uint64_t number;
+    uint64_t epoch;
+};
+
+static enum status look(struct odds_store *store, struct odds_reader *reader, struct seen *seen)
+{
+    struct event_id event = event_number(1);
+    struct odds_versions versions;
+    uint64_t number = 0;
+    uint64_t version = 0;
+    uint64_t stamp;
+    enum status status = odds_store_stamp(store, &stamp);
+    if (status == STATUS_OK)
+        status = odds_reader_versions(reader, SPORT_CRICKET, &event, &versions);
+    if (status != STATUS_OK)
+        return status;
+    if (versions.catalog != versions.odds) {
+        say("torn");
+        exit(1);
+    }
+    status = read_number(store, ODDS_MARKETS, &number, &version);
+    if (status != STATUS_OK)
+        return status;
+    if (number < seen->number && version >> 40 == seen->epoch) {
+        say("went back");
+        exit(1);
+    }
+    *seen = (struct seen){number, version >> 40};
+    return STATUS_OK;
+}
+
+_Noreturn static void watch(const char *uri)
+{
+    struct odds_store *store = open_store(uri, true);
+    struct odds_reader *reader = odds_reader_create(store);
+    struct event_id event = event_number(1);
+    enum status said = STATUS_PENDING;
+    struct seen seen = {0};
+    for (;;) {
+        enum status status = look(store, reader, &seen);
+        if (status != said)
+            say(status_name(status));
+        said = status;
+        odds_store_note_interest(store, SPORT_CRICKET, &event);
+        if (status != STATUS_OK)
+            (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+}
+
+/* ---- fresh ------------------------------------------------------------------------------------ */
+
+/* What a server keeps: an answer (here its number), and under which stamp it was right. */
+struct kept {
+    uint64_t stamp;
+    uint64_t version;
+    uint64_t number;
+};
+
+static uint64_t answer(struct odds_store *store, struct odds_reader *reader, struct kept *kept,
+                       uint64_t counts[3])
+{
+    struct event_id event = event_number(1);
+    struct odds_versions versions;
+    uint64_t stamp = 0;
+    CHECK(odds_store_stamp(store, &stamp) == STATUS_OK);
+    if (stamp == kept->stamp) {
+        counts[0]++;
+        return kept->number;
+    }
+    CHECK(odds_reader_versions(reader, SPORT_CRICKET, &event, &versions) == STATUS_OK);
+    counts[1]++;
+    if (versions.odds != kept->version) {
+        counts[2]++;
+        CHECK(read_number(store, ODDS_MARKETS, &kept->number, &kept->version) == STATUS_OK);
+        if (kept->version == versions.odds)
+            kept->stamp = versions.stamp;
+    } else {
+        kept->stamp = versions.stamp;
+    }
+    return kept->number;
+}
+
+static int stay_fresh(const char *uri)
+{
+    struct odds_store *store = open_store(uri, true);
+    struct odds_reader *reader = odds_reader_create(store);
+    struct kept kept = {0};
+    uint64_t counts[3] = {0};
+    uint64_t published = 0;
+    char line[4096];
+    size_t have = 0;
+    for (;;) {
+        /* Whatever has been acknowledged by now … */
+        while (poll(&(struct pollfd){.fd = 0, .events = POLLIN}, 1, 0) > 0) {
+            ssize_t got = read(0, line + have, sizeof line - 1 - have);
+            if (got <= 0) {
+                (void)printf("ok stamps=%" PRIu64 " versions=%" PRIu64 " reads=%" PRIu64
+                             " published=%" PRIu64 "\n",
+                             counts[0], counts[1], counts[2], published);
+                return 0;
+            }
+            have += (size_t)got;
+            line[have] = '\0';
+            char *end;
+            while ((end = memchr(line, '\n', have)) != NULL) {
+                published = strtoull(line, NULL, 10);
+                have -= (size_t)(end + 1 - line);
+                memmove(line, end + 1, have);
+            }
+        }
+        /* … is what an answer given now must hold, or something newer. */
+        for (int i = 0; i < 20; i++) {
+            uint64_t number = answer(store, reader, &kept, counts);
+            if (number < published) {
+                (void)printf("stale: %" PRIu64 " after %" PRIu64 "\n", number, published);
+                return 1;
+            }
+        }
+    }
+}
+
+/* ---- measure ---------------------------------------------------------------------------------- */
+
+static int measure(const char *uri)
+{
+    struct odds_store *store = open_store(uri, false);
+    struct odds_reader *reader = odds_reader_create(store);
+    struct event_id event = event_number(1);
+    struct odds_versions versions;
+    uint64_t stamp = 0;
+    enum { ROUNDS = 1000000 };
+    uint64_t start = clock_monotonic_ns();
+    for (int i = 0; i < ROUNDS; i++)
+        CHECK(odds_store_stamp(store, &stamp) == STATUS_OK);
+    uint64_t middle = clock_monotonic_ns();
+    for (int i = 0; i < ROUNDS; i++)
+        CHECK(odds_reader_versions(reader, SPORT_CRICKET, &event, &versions) == STATUS_OK);
+    uint64_t last = clock_monotonic_ns();
+    for (int i = 0; i < ROUNDS; i++)
+        odds_store_note_interest(store, SPORT_CRICKET, &event);
+    uint64_t end = clock_monotonic_ns();
+    (void)printf("stamp %" PRIu64 " ns, versions %" PRIu64 " ns, note interest %" PRIu64 " ns\n",
+                 (middle - start) / ROUNDS, (last - middle) / ROUNDS, (end - last) / ROUNDS);
+    odds_reader_destroy(&reader);
+    odds_store_close(&store);
+    return 0;
+}
+
+int main(int count, char **arguments)
+{
+    const char *command = count > 2 ? arguments[1] : "";
+    const char *uri = count > 2 ? arguments[2] : "";
+    if (strcmp(command, "write") == 0)
+        return write_numbers(uri);
+    if (strcmp(command, "fill") == 0 && count > 3)
+        return fill_store(uri, strtoul(arguments[3], NULL, 10));
+    if (strcmp(command, "number") == 0)
+        return print_number(uri);
+    if (strcmp(command, "watch") == 0)
+        watch(uri);
+    if (strcmp(command, "fresh") == 0)
+        return stay_fresh(uri);
+    if (strcmp(command, "measure") == 0)
+        return measure(uri);
+    (void)fprintf(stderr, "usage: odds_tool write|fill|number|watch|fresh|measure URI [SIZE]\n");
+    return 2;
+}
