@@ -417,9 +417,14 @@ failed:
 
 enum status sqlite_ready(struct sqlite_store *store, struct error *error)
 {
-    if (store->database != NULL && !store->failed && file_is_the_same(store))
+    bool replaced = store->database != NULL && !file_is_the_same(store);
+    if (store->database != NULL && !store->failed && !replaced)
         return STATUS_OK;
     disconnect(store);
+    /* Told once, because what is there now is not a later state of what was there before. */
+    if (replaced && access(store->path, F_OK) == 0)
+        return error_set(error, STATUS_UNAVAILABLE, "%s: was replaced by another file",
+                         store->path);
     enum status status = connect_file(store, false, error);
     if (status == STATUS_OK)
         log_event(store->log, LOG_WARNING, "platform store opened again",

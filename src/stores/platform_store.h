@@ -21,11 +21,10 @@
  * changed since R" is a range scan, and rows are never deleted: a revoked key and a removed address
  * stay as marked rows.
  *
- * A store that was replaced by another (a restored backup) shows as a revision lower than one seen
- * before: whoever keeps a copy of the rows then starts again from revision 0.
- *
- * A database that goes away, is replaced under its path or fails with an I/O error is opened afresh
- * by the next call on the same handle; a caller just calls again.
+ * A database that is gone or failed with an I/O error is opened afresh by the next call on the same
+ * handle; a caller just calls again. One that was replaced (a restored backup) fails one call with
+ * STATUS_UNAVAILABLE: whoever keeps a copy of the rows starts again from revision 0, as also when the
+ * revision is lower than one seen before.
  *
  * Threads: one thread at a time may use a `struct platform_store`; open one for each thread.
  */

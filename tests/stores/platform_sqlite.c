@@ -437,6 +437,25 @@ static void a_file_that_is_replaced_is_noticed_and_opened_afresh(void **state)
     add_customer(fixture, "cus_2");
 }
 
+static void a_file_that_is_replaced_in_one_step_fails_one_call(void **state)
+{
+    struct fixture *fixture = *state;
+    char old[128];
+    uint64_t revision = 9;
+    (void)snprintf(old, sizeof old, "%s.old", fixture->path);
+    make_and_close(fixture);
+    assert_int_equal(rename(fixture->path, old), 0);
+    make_store(fixture);
+    add_customer(fixture, "cus_1");
+    execute(fixture, "PRAGMA wal_checkpoint(TRUNCATE)");
+    assert_int_equal(rename(old, fixture->path), 0);
+    /* Told once, so that nobody mistakes the one for a later state of the other. */
+    assert_refused(fixture, platform_revision(fixture->store, &revision, &fixture->error),
+                   STATUS_UNAVAILABLE, "was replaced");
+    OK(platform_revision(fixture->store, &revision, &fixture->error));
+    assert_int_equal(revision, 0);
+}
+
 static void a_database_damaged_while_in_use_fails_and_recovers_when_restored(void **state)
 {
     struct fixture *fixture = *state;
@@ -534,8 +553,8 @@ static void the_schema_itself_refuses_what_the_program_would(void **state)
         "UPDATE customer SET rate_requests = 5, rate_window_seconds = 0",
         "UPDATE customer SET rate_requests = 'many', rate_window_seconds = 1",
         "INSERT INTO legacy_address VALUES (x'01', 1, 0, 'all', NULL, NULL, 1, 9)",
-        "INSERT INTO api_key VALUES (1, 'key_1', 'cus_none', '', 'crk_abcd', zeroblob(32), 1, NULL,"
-        " NULL, NULL, 9)",
+        "INSERT INTO api_key SELECT 1, 'key_1', 'cus_0', '', 'crk_abcd', zeroblob(32), 1, 1, 1, 1, "
+        "9",
         "INSERT INTO store_revision VALUES (2, 0)",
     };
     make_store(fixture);
@@ -573,6 +592,7 @@ int main(void)
         WITH_DIRECTORY(migrating_several_times_at_once_does_it_once),
         WITH_DIRECTORY(a_lock_held_by_another_process_is_waited_for_and_then_told),
         WITH_DIRECTORY(a_file_that_is_replaced_is_noticed_and_opened_afresh),
+        WITH_DIRECTORY(a_file_that_is_replaced_in_one_step_fails_one_call),
         WITH_DIRECTORY(a_database_damaged_while_in_use_fails_and_recovers_when_restored),
         WITH_DIRECTORY(rows_that_make_no_sense_are_unusable_and_harm_no_other),
         WITH_DIRECTORY(a_key_row_that_makes_no_sense_opens_nothing),

@@ -1,0 +1,75 @@
+#ifndef CROUPIER_TESTS_OPERATOR_PLATFORM_FIXTURE_H
+#define CROUPIER_TESTS_OPERATOR_PLATFORM_FIXTURE_H
+
+/* A platform store of each test's own, for the tests of what operators do to it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "stores/platform_store.h"
+
+#define NOW_MS 1763700000000 /* 2025-11-21T04:40:00Z */
+
+struct fixture {
+    char directory[64];
+    struct platform_store *store;
+    struct error error;
+};
+
+static int set_up(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+    char uri[128];
+    uint32_t before;
+    uint32_t after;
+    (void)snprintf(fixture->directory, sizeof fixture->directory, "/tmp/croupier-operator-XXXXXX");
+    assert_non_null(mkdtemp(fixture->directory));
+    (void)snprintf(uri, sizeof uri, "sqlite:%s/p.db", fixture->directory);
+    struct platform_store_options options = {.uri = uri, .timeout_ms = 5000, .create = true};
+    if (platform_store_open(&fixture->store, &options, &fixture->error) != STATUS_OK ||
+        platform_store_migrate(fixture->store, &before, &after, &fixture->error) != STATUS_OK)
+        fail_msg("%s", fixture->error.text);
+    *state = fixture;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+    char path[128];
+    platform_store_close(&fixture->store);
+    (void)snprintf(path, sizeof path, "%s/p.db", fixture->directory);
+    (void)unlink(path);
+    assert_int_equal(rmdir(fixture->directory), 0);
+    free(fixture);
+    return 0;
+}
+
+#define OK(call)                                                                      \
+    do {                                                                              \
+        enum status status_ = (call);                                                 \
+        if (status_ != STATUS_OK)                                                     \
+            fail_msg("%s: %s: %s", #call, status_name(status_), fixture->error.text); \
+    } while (0)
+
+#define REFUSED(call, expected, words)                                        \
+    do {                                                                      \
+        assert_int_equal((call), (expected));                                 \
+        if (strstr(fixture->error.text, (words)) == NULL)                     \
+            fail_msg("'%s' does not say '%s'", fixture->error.text, (words)); \
+    } while (0)
+
+#define WITH_STORE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+/* What a JSON value is, without spaces. Freed by the caller. */
+#define JSON_OF(doc, value) \
+    (yyjson_mut_doc_set_root((doc), (value)), yyjson_mut_write((doc), 0, NULL))
+
+#endif

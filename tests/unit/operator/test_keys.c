@@ -1,0 +1,268 @@
+/* operator/keys: issuing, finding and revoking keys. */
+#include "platform_fixture.h"
+
+#include "operator/customers.h"
+#include "operator/keys.h"
+
+#define DAY_MS 86400000LL
+
+static void an_expiry_is_a_date_a_time_or_a_duration(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t expected_ms;
+    } right[] = {
+        {"90d", NOW_MS + 90 * DAY_MS},
+        {"2w", NOW_MS + 14 * DAY_MS},
+        {"12h", NOW_MS + DAY_MS / 2},
+        {"30m", NOW_MS + 1800000},
+        {"1s", NOW_MS + 1000},
+        {"2026-01-01", 1767225600000},
+        {"2026-01-01T00:00:00Z", 1767225600000},
+        {"2026-01-01T01:00:00+01:00", 1767225600000},
+    };
+    for (size_t i = 0; i < sizeof right / sizeof right[0]; i++) {
+        int64_t expires_ms = 0;
+        assert_int_equal(expiry_parse(text_of(right[i].text), NOW_MS, &expires_ms, NULL),
+                         STATUS_OK);
+        assert_true(expires_ms == right[i].expected_ms);
+    }
+}
+
+static void an_expiry_that_is_past_or_no_time_is_refused(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"",
+                                        "d",
+                                        "90",
+                                        "-1d",
+                                        "0d",
+                                        "1.5h",
+                                        "90 d",
+                                        "2025-11-20",
+                                        "tomorrow",
+                                        "2026-02-30",
+                                        "9999999999w",
+                                        "99999999999999999999d",
+                                        "2025-11-21T04:40:00Z"};
+    struct error error;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        int64_t expires_ms = 7;
+        if (expiry_parse(text_of(wrong[i]), NOW_MS, &expires_ms, &error) != STATUS_INVALID)
+            fail_msg("'%s' was taken", wrong[i]);
+        assert_true(expires_ms == 7);
+    }
+}
+
+static void add_customer(struct fixture *fixture, char id[CUSTOMER_ID_SIZE])
+{
+    struct customer_record record = {0};
+    OK(customers_add(fixture->store, &(struct customer_settings){.name = "Acme"}, NOW_MS, &record,
+                     &fixture->error));
+    strcpy(id, record.id);
+    customer_record_free(&record);
+}
+
+static bool keep_key(void *context, const struct key_record *record)
+{
+    *(struct key_record *)context = *record;
+    return true;
+}
+
+static void what_is_stored_of_a_key_is_its_digest_and_prefix(void **state)
+{
+    struct fixture *fixture = *state;
+    char customer_id[CUSTOMER_ID_SIZE];
+    char key[KEY_SIZE] = "";
+    uint8_t digest[KEY_DIGEST_SIZE];
+    struct key_record record = {0};
+    struct key_record stored = {0};
+    add_customer(fixture, customer_id);
+    OK(keys_issue(
+        fixture->store,
+        &(struct key_settings){.customer_id = customer_id, .label = "prod", .expires = "1d"},
+        NOW_MS, key, &record, &fixture->error));
+    assert_true(key_is_well_formed(text_of(key)));
+    OK(platform_key_list(fixture->store, customer_id, keep_key, &stored, &fixture->error));
+    key_digest(text_of(key), digest);
+    assert_memory_equal(stored.digest, digest, sizeof digest);
+    assert_memory_equal(stored.prefix, key, KEY_PREFIX_SIZE - 1);
+    assert_string_equal(stored.label, "prod");
+    assert_string_equal(stored.id, record.id);
+    assert_memory_equal(stored.id, "key_", 4);
+    assert_true(stored.expires_ms == NOW_MS + DAY_MS);
+}
+
+static void issuing_is_refused_without_a_customer_or_with_bad_texts(void **state)
+{
+    struct fixture *fixture = *state;
+    char customer_id[CUSTOMER_ID_SIZE];
+    char long_label[KEY_LABEL_SIZE + 1];
+    char key[KEY_SIZE] = "";
+    struct key_record record = {0};
+    memset(long_label, 'l', KEY_LABEL_SIZE);
+    long_label[KEY_LABEL_SIZE] = '\0';
+    add_customer(fixture, customer_id);
+    const struct {
+        struct key_settings settings;
+        enum status status;
+        const char *words;
+    } wrong[] = {
+        {{.customer_id = "cus_nobody"}, STATUS_NOT_FOUND, "no customer 'cus_nobody'"},
+        {{.customer_id = "cus_0123456789abcdef0123456789"}, STATUS_NOT_FOUND, "no customer"},
+        {{.customer_id = customer_id, .label = long_label}, STATUS_INVALID, "at most 64 bytes"},
+        {{.customer_id = customer_id, .label = "a\tb"}, STATUS_INVALID, "control characters"},
+        {{.customer_id = customer_id, .expires = "2001-01-01"},
+         STATUS_INVALID,
+         "not in the future"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        REFUSED(
+            keys_issue(fixture->store, &wrong[i].settings, NOW_MS, key, &record, &fixture->error),
+            wrong[i].status, wrong[i].words);
+    assert_string_equal(key, "");
+}
+
+static void a_key_is_found_by_id_by_all_of_it_and_by_its_prefix(void **state)
+{
+    struct fixture *fixture = *state;
+    char customer_id[CUSTOMER_ID_SIZE];
+    char key[KEY_SIZE];
+    char prefix[KEY_PREFIX_SIZE];
+    struct key_record issued;
+    struct key_record found;
+    add_customer(fixture, customer_id);
+    OK(keys_issue(fixture->store, &(struct key_settings){.customer_id = customer_id}, NOW_MS, key,
+                  &issued, &fixture->error));
+    key_prefix(text_of(key), prefix);
+    const char *const names[] = {issued.id, key, prefix};
+    for (size_t i = 0; i < 3; i++) {
+        memset(&found, 0, sizeof found);
+        OK(keys_find(fixture->store, names[i], NOW_MS, &found, &fixture->error));
+        assert_string_equal(found.id, issued.id);
+    }
+    REFUSED(keys_find(fixture->store, "key_none", NOW_MS, &found, &fixture->error),
+            STATUS_NOT_FOUND, "no key 'key_none'");
+    REFUSED(keys_find(fixture->store, "crk_----", NOW_MS, &found, &fixture->error),
+            STATUS_NOT_FOUND, "no key 'crk_----'");
+}
+
+static void a_whole_key_is_never_repeated_in_a_refusal(void **state)
+{
+    struct fixture *fixture = *state;
+    char key[KEY_SIZE];
+    struct key_record found;
+    key_generate(key);
+    REFUSED(keys_find(fixture->store, key, NOW_MS, &found, &fixture->error), STATUS_NOT_FOUND,
+            "no such key");
+    assert_null(strstr(fixture->error.text, key + 4));
+    key[20] = key[20] == 'a' ? 'b' : 'a'; /* a typo */
+    REFUSED(keys_find(fixture->store, key, NOW_MS, &found, &fixture->error), STATUS_INVALID,
+            "that is no key");
+    assert_null(strstr(fixture->error.text, key + 22));
+}
+
+static void add_key(struct fixture *fixture, const char *customer_id, const char *id,
+                    int64_t expires_ms)
+{
+    struct key_record record = {.created_ms = 1, .expires_ms = expires_ms, .prefix = "crk_same"};
+    strcpy(record.id, id);
+    strcpy(record.customer_id, customer_id);
+    memcpy(record.digest, id, strlen(id));
+    OK(platform_key_add(fixture->store, &record, &fixture->error));
+}
+
+static void a_prefix_of_several_live_keys_is_refused_with_their_ids(void **state)
+{
+    struct fixture *fixture = *state;
+    char customer_id[CUSTOMER_ID_SIZE];
+    struct key_record record;
+    bool before = false;
+    add_customer(fixture, customer_id);
+    add_key(fixture, customer_id, "key_a", 0);
+    add_key(fixture, customer_id, "key_b", NOW_MS + 1);
+    add_key(fixture, customer_id, "key_expired", NOW_MS);
+    REFUSED(keys_revoke(fixture->store, "crk_same", NOW_MS, &record, &before, &fixture->error),
+            STATUS_INVALID, "key_a, key_b");
+    assert_null(strstr(fixture->error.text, "key_expired"));
+    OK(keys_revoke(fixture->store, "key_a", NOW_MS, &record, &before, &fixture->error));
+    OK(keys_revoke(fixture->store, "crk_same", NOW_MS, &record, &before, &fixture->error));
+    assert_string_equal(record.id, "key_b"); /* the one that was still live */
+    REFUSED(keys_revoke(fixture->store, "crk_same", NOW_MS, &record, &before, &fixture->error),
+            STATUS_INVALID, "none of them is live");
+}
+
+static void revoking_twice_is_fine_and_says_so(void **state)
+{
+    struct fixture *fixture = *state;
+    char customer_id[CUSTOMER_ID_SIZE];
+    struct key_record record;
+    bool before = true;
+    add_customer(fixture, customer_id);
+    add_key(fixture, customer_id, "key_a", 0);
+    OK(keys_revoke(fixture->store, "key_a", NOW_MS, &record, &before, &fixture->error));
+    assert_false(before);
+    assert_true(record.revoked_ms == NOW_MS);
+    OK(keys_revoke(fixture->store, "crk_same", NOW_MS + 5, &record, &before, &fixture->error));
+    assert_true(before);
+    assert_true(record.revoked_ms == NOW_MS);
+}
+
+static void live_keys_are_counted_for_each_customer(void **state)
+{
+    struct fixture *fixture = *state;
+    char first[CUSTOMER_ID_SIZE];
+    char second[CUSTOMER_ID_SIZE];
+    struct key_record record;
+    struct key_counts *counts = NULL;
+    bool before;
+    add_customer(fixture, first);
+    add_customer(fixture, second);
+    add_key(fixture, first, "key_a", 0);
+    add_key(fixture, second, "key_b", NOW_MS + 1);
+    add_key(fixture, first, "key_c", 0);
+    add_key(fixture, first, "key_expired", NOW_MS);
+    add_key(fixture, second, "key_revoked", 0);
+    OK(keys_revoke(fixture->store, "key_revoked", NOW_MS, &record, &before, &fixture->error));
+    OK(key_counts_create(&counts, fixture->store, NULL, NOW_MS, &fixture->error));
+    assert_int_equal(key_counts_of(counts, first), 2);
+    assert_int_equal(key_counts_of(counts, second), 1);
+    assert_int_equal(key_counts_of(counts, "cus_nobody"), 0);
+    key_counts_destroy(&counts);
+}
+
+static void json_has_every_field_and_no_digest(void **state)
+{
+    (void)state;
+    struct key_record record = {.id = "key_1",
+                                .customer_id = "cus_1",
+                                .prefix = "crk_abcd",
+                                .created_ms = NOW_MS,
+                                .revoked_ms = NOW_MS + 1};
+    yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+    char *text = JSON_OF(doc, key_json(doc, &record));
+    assert_string_equal(text, "{\"id\":\"key_1\",\"customer\":\"cus_1\",\"prefix\":\"crk_abcd\","
+                              "\"label\":\"\",\"created_at\":\"2025-11-21T04:40:00.000Z\","
+                              "\"expires_at\":null,\"last_used_at\":null,"
+                              "\"revoked_at\":\"2025-11-21T04:40:00.001Z\"}");
+    free(text);
+    yyjson_mut_doc_free(doc);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_expiry_is_a_date_a_time_or_a_duration),
+        cmocka_unit_test(an_expiry_that_is_past_or_no_time_is_refused),
+        WITH_STORE(what_is_stored_of_a_key_is_its_digest_and_prefix),
+        WITH_STORE(issuing_is_refused_without_a_customer_or_with_bad_texts),
+        WITH_STORE(a_key_is_found_by_id_by_all_of_it_and_by_its_prefix),
+        WITH_STORE(a_whole_key_is_never_repeated_in_a_refusal),
+        WITH_STORE(a_prefix_of_several_live_keys_is_refused_with_their_ids),
+        WITH_STORE(revoking_twice_is_fine_and_says_so),
+        WITH_STORE(live_keys_are_counted_for_each_customer),
+        cmocka_unit_test(json_has_every_field_and_no_digest),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
