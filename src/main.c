@@ -2,6 +2,7 @@
 #include "operator/commands.h"
 
 static const struct command_group groups[] = {
+    {"", "", demo_commands},
     {"", "", serve_commands},
     {"", "", check_commands},
     {"", "", migrate_commands},

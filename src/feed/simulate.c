@@ -191,9 +191,29 @@ static void replace_event(struct simulator *simulator, enum sport sport, struct 
     simulator->facts.retired++;
 }
 
+static bool is_better_example(const struct event *event, const struct event *best)
+{
+    if (event->stage > STAGE_IN_PLAY)
+        return false;
+    if (best == NULL || event->stage != best->stage)
+        return best == NULL || event->stage == STAGE_IN_PLAY;
+    return event->stage == STAGE_IN_PLAY ? event->start_ms > best->start_ms
+                                         : event->start_ms < best->start_ms;
+}
+
 void simulator_facts(const struct simulator *simulator, struct simulator_facts *facts)
 {
     *facts = simulator->facts;
+    for (int sport = 0; sport < SPORT_COUNT; sport++) {
+        const struct event *best = NULL;
+        for (uint32_t i = 0; simulates(simulator, sport) && i < simulator->options.events; i++) {
+            const struct event *event = simulator->desks[sport].slots[i].event;
+            if (is_better_example(event, best))
+                best = event;
+        }
+        if (best != NULL)
+            facts->example[sport] = best->id;
+    }
 }
 
 /* ---- what is due ------------------------------------------------------------------------------------- */

@@ -43,7 +43,7 @@ struct simulator_options {
 struct simulator *simulator_create(const struct simulator_options *options, int64_t now_ms);
 void simulator_destroy(struct simulator **simulator);
 
-/* What has happened since the simulator was made. */
+/* What has happened since the simulator was made, and what is worth looking at. */
 struct simulator_facts {
     uint64_t catalogs; /* published */
     uint64_t markets;  /* odds documents published */
@@ -52,6 +52,8 @@ struct simulator_facts {
     uint32_t events;   /* now */
     uint32_t in_play;  /* now */
     uint32_t polled;   /* now */
+    /* Of each simulated sport an event to watch: the last that went in play, else the next to. */
+    struct event_id example[SPORT_COUNT];
 };
 void simulator_facts(const struct simulator *simulator, struct simulator_facts *facts);
 

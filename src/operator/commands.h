@@ -10,6 +10,7 @@
 
 extern const struct command check_commands[];    /* commands_check.c; in the group "" */
 extern const struct command customer_commands[]; /* commands_customer.c */
+extern const struct command demo_commands[];     /* commands_demo.c; in the group "" */
 extern const struct command feed_commands[];     /* commands_feed.c */
 extern const struct command ip_commands[];       /* commands_ip.c */
 extern const struct command key_commands[];      /* commands_key.c */
