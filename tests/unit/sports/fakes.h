@@ -39,8 +39,7 @@ struct odds_store {
     uint64_t next_version;
     bool gate_closed; /* reads wait, after they have read */
     bool asks;        /* an engine that cannot tell in place: everything is PENDING */
-    pthread_t asking[4096];
-    size_t asking_count;
+    size_t asking;    /* threads that are asking for it */
     enum status read_status;
     atomic_uint_fast64_t stamp;
     atomic_int status; /* of stamp and versions */
@@ -58,8 +57,10 @@ static struct odds_store *fake_store_create(void)
 
 static void fake_store_destroy(struct odds_store *store)
 {
-    for (size_t i = 0; i < store->asking_count; i++)
-        CHECK(pthread_join(store->asking[i], NULL) == 0);
+    CHECK(pthread_mutex_lock(&store->lock) == 0);
+    while (store->asking > 0)
+        CHECK(pthread_cond_wait(&store->gate_opens, &store->lock) == 0);
+    CHECK(pthread_mutex_unlock(&store->lock) == 0);
     for (size_t i = 0; i < FAKE_VALUES; i++)
         memory_free(store->values[i].bytes);
     CHECK(pthread_cond_destroy(&store->gate_opens) == 0);
@@ -106,12 +107,12 @@ static void fake_publish(struct odds_store *store, enum sport sport, const char 
 }
 
 /* Something that has nothing to do with the tests' values changes. */
-static void fake_move_stamp(struct odds_store *store)
+__attribute__((unused)) static void fake_move_stamp(struct odds_store *store)
 {
     atomic_fetch_add(&store->stamp, 1);
 }
 
-static void fake_gate(struct odds_store *store, bool closed)
+__attribute__((unused)) static void fake_gate(struct odds_store *store, bool closed)
 {
     CHECK(pthread_mutex_lock(&store->lock) == 0);
     store->gate_closed = closed;
@@ -196,10 +197,15 @@ struct fake_asking {
 static void *fake_ask(void *argument)
 {
     struct fake_asking *asking = argument;
+    struct odds_store *store = asking->store;
     struct odds_read *read = asking->read;
-    read->result = fake_read(asking->store, read);
+    read->result = fake_read(store, read);
     memory_free(asking);
     read->done(read);
+    CHECK(pthread_mutex_lock(&store->lock) == 0);
+    store->asking--;
+    CHECK(pthread_cond_broadcast(&store->gate_opens) == 0);
+    CHECK(pthread_mutex_unlock(&store->lock) == 0);
     return NULL;
 }
 
@@ -208,11 +214,13 @@ enum status odds_store_read(struct odds_store *store, struct odds_read *read)
     if (!store->asks)
         return fake_read(store, read);
     struct fake_asking *asking = memory_alloc(sizeof *asking);
+    pthread_t thread;
     *asking = (struct fake_asking){store, read};
     CHECK(pthread_mutex_lock(&store->lock) == 0);
-    CHECK(store->asking_count < sizeof store->asking / sizeof store->asking[0]);
-    CHECK(pthread_create(&store->asking[store->asking_count++], NULL, fake_ask, asking) == 0);
+    store->asking++;
     CHECK(pthread_mutex_unlock(&store->lock) == 0);
+    CHECK(pthread_create(&thread, NULL, fake_ask, asking) == 0);
+    CHECK(pthread_detach(thread) == 0);
     return STATUS_PENDING;
 }
 
@@ -290,7 +298,7 @@ void http_reply_error(struct http_request *request, enum http_error error)
 }
 
 /* The client goes away. */
-static void fake_abandon(struct fake_request *fake)
+__attribute__((unused)) static void fake_abandon(struct fake_request *fake)
 {
     (void)fake_open(&fake->request);
     CHECK(fake->request.abandoned != NULL);
