@@ -107,37 +107,49 @@ static bool read_offset(const char **at, const char *end, int *minutes)
     return true;
 }
 
-static bool read_time(const char **at, const char *end, struct tm *utc, int *ms, int *offset)
+static bool read_time(const char **at, const char *end, struct tm *time, int *ms, int *offset)
 {
     if (!read_char(at, end, 'T') && !read_char(at, end, 't') && !read_char(at, end, ' '))
         return false;
-    return read_digits(at, end, 2, &utc->tm_hour) && read_char(at, end, ':') &&
-           read_digits(at, end, 2, &utc->tm_min) && read_char(at, end, ':') &&
-           read_digits(at, end, 2, &utc->tm_sec) && utc->tm_hour < 24 && utc->tm_min < 60 &&
-           utc->tm_sec < 61 && read_fraction(at, end, ms) && read_offset(at, end, offset);
+    return read_digits(at, end, 2, &time->tm_hour) && read_char(at, end, ':') &&
+           read_digits(at, end, 2, &time->tm_min) && read_char(at, end, ':') &&
+           read_digits(at, end, 2, &time->tm_sec) && time->tm_hour < 24 && time->tm_min < 60 &&
+           time->tm_sec < 61 && read_fraction(at, end, ms) && read_offset(at, end, offset);
+}
+
+/* A leap second (RFC 3339 section 5.7) is the last of a day in UTC; it counts as the one after it. */
+static bool is_possible_second(const struct tm *time, int offset)
+{
+    int minute = time->tm_hour * 60 + time->tm_min - offset;
+    return time->tm_sec < 60 || (minute + 1440) % 1440 == 1439;
 }
 
 enum status clock_parse_rfc3339(struct text text, int64_t *wall_ms)
 {
+    if (text.size == 0)
+        return STATUS_INVALID;
     const char *at = text.at;
     const char *end = text.at + text.size;
-    struct tm utc = {0};
+    struct tm date = {0};
+    struct tm time = {0};
     int ms = 0;
     int offset = 0;
-    if (text.size == 0 || !read_digits(&at, end, 4, &utc.tm_year) || !read_char(&at, end, '-') ||
-        !read_digits(&at, end, 2, &utc.tm_mon) || !read_char(&at, end, '-') ||
-        !read_digits(&at, end, 2, &utc.tm_mday))
+    if (!read_digits(&at, end, 4, &date.tm_year) || !read_char(&at, end, '-') ||
+        !read_digits(&at, end, 2, &date.tm_mon) || !read_char(&at, end, '-') ||
+        !read_digits(&at, end, 2, &date.tm_mday))
         return STATUS_INVALID;
-    if (at < end && !read_time(&at, end, &utc, &ms, &offset))
+    if (at < end && !read_time(&at, end, &time, &ms, &offset))
         return STATUS_INVALID;
-    if (at != end || utc.tm_year < 1970 || utc.tm_mon < 1 || utc.tm_mon > 12 || utc.tm_mday < 1)
+    if (at != end || date.tm_year < 1970 || date.tm_mon < 1 || date.tm_mon > 12 ||
+        date.tm_mday < 1 || !is_possible_second(&time, offset))
         return STATUS_INVALID;
-    int day = utc.tm_mday;
-    utc.tm_year -= 1900;
-    utc.tm_mon -= 1;
-    time_t seconds = timegm(&utc);
-    if (utc.tm_mday != day) /* 31 April and the like were carried into the next month */
+    int day = date.tm_mday;
+    date.tm_year -= 1900;
+    date.tm_mon -= 1;
+    int64_t seconds = (int64_t)timegm(&date);
+    if (date.tm_mday != day) /* 31 April and the like were carried into the next month */
         return STATUS_INVALID;
-    *wall_ms = ((int64_t)seconds - (int64_t)offset * 60) * 1000 + ms;
+    seconds += (int64_t)time.tm_hour * 3600 + ((int64_t)time.tm_min - offset) * 60 + time.tm_sec;
+    *wall_ms = seconds * 1000 + ms;
     return STATUS_OK;
 }

@@ -5,6 +5,7 @@
 #include "base/mailbox.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 
 #include "base/memory.h"
 
@@ -15,23 +16,26 @@ struct mailbox {
     struct mail *last;
 };
 
-static void deliver_all(struct mailbox *mailbox)
+/* Returns whether there was any. */
+static bool deliver_all(struct mailbox *mailbox)
 {
     CHECK(pthread_mutex_lock(&mailbox->lock) == 0);
     struct mail *mail = mailbox->first;
     mailbox->first = NULL;
     mailbox->last = NULL;
     CHECK(pthread_mutex_unlock(&mailbox->lock) == 0);
+    bool any = mail != NULL;
     while (mail != NULL) {
         struct mail *next = mail->next;
         mail->deliver(mail);
         mail = next;
     }
+    return any;
 }
 
 static void on_wake(uv_async_t *wake)
 {
-    deliver_all(wake->data);
+    (void)deliver_all(wake->data);
 }
 
 struct mailbox *mailbox_create(uv_loop_t *loop)
@@ -58,8 +62,10 @@ void mailbox_post(struct mailbox *mailbox, struct mail *mail)
     else
         mailbox->last->next = mail;
     mailbox->last = mail;
-    CHECK(pthread_mutex_unlock(&mailbox->lock) == 0);
+    /* Under the lock: the mail can be taken, and what it brings may be the reason to destroy this
+     * mailbox, only when the sender has let go of the handle. */
     CHECK(uv_async_send(&mailbox->wake) == 0);
+    CHECK(pthread_mutex_unlock(&mailbox->lock) == 0);
 }
 
 static void on_closed(uv_handle_t *handle)
@@ -73,7 +79,8 @@ void mailbox_destroy(struct mailbox **mailbox)
 {
     if (*mailbox == NULL)
         return;
-    deliver_all(*mailbox);
+    while (deliver_all(*mailbox)) /* what is delivered may post once more */
+        ;
     uv_close((uv_handle_t *)&(*mailbox)->wake, on_closed);
     *mailbox = NULL;
 }

@@ -208,6 +208,8 @@ void buffer_append_json_string(struct buffer *buffer, struct text text)
             append_json_byte(buffer, at[i]);
         else if (length == 0)
             buffer_append(buffer, "\xEF\xBF\xBD", 3);
+        else if (at[i] == 0xC2 && at[i + 1] < 0xA0) /* C1 controls steer terminals too */
+            buffer_append_format(buffer, "\\u%04x", at[i + 1]);
         else
             buffer_append(buffer, at + i, length);
         i += length == 0 ? 1 : length;

@@ -1,0 +1,232 @@
+/* base/address: addresses and CIDR blocks, v4 as v4-mapped v6. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <netinet/in.h>
+
+#include "base/address.h"
+
+static struct address parsed(const char *text)
+{
+    struct address address;
+    if (address_parse(text_of(text), &address) != STATUS_OK)
+        fail_msg("'%s' was refused", text);
+    return address;
+}
+
+static struct cidr block_of(const char *text)
+{
+    struct cidr block;
+    struct error error = {0};
+    if (cidr_parse(text_of(text), &block, &error) != STATUS_OK)
+        fail_msg("%s", error.text);
+    return block;
+}
+
+static void expect_text(const char *text, const char *canonical)
+{
+    struct address address = parsed(text);
+    char out[ADDRESS_TEXT_SIZE];
+    address_format(&address, out);
+    assert_string_equal(out, canonical);
+}
+
+static void addresses_have_one_canonical_text(void **state)
+{
+    (void)state;
+    expect_text("192.0.2.1", "192.0.2.1");
+    expect_text("::ffff:192.0.2.1", "192.0.2.1");
+    expect_text("::FFFF:c000:0201", "192.0.2.1");
+    expect_text("2001:DB8:0:0:0:0:0:1", "2001:db8::1");
+    expect_text("::", "::");
+    expect_text("::1", "::1");
+    expect_text("0.0.0.0", "0.0.0.0");
+    expect_text("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
+                "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff");
+}
+
+static void both_spellings_of_one_client_are_equal(void **state)
+{
+    (void)state;
+    struct address plain = parsed("192.0.2.1");
+    struct address mapped = parsed("::ffff:192.0.2.1");
+    struct address compatible = parsed("::192.0.2.1");
+    assert_true(address_equals(&plain, &mapped));
+    assert_false(address_equals(&plain, &compatible));
+}
+
+static void what_is_no_address_is_refused(void **state)
+{
+    (void)state;
+    const char *wrong[] = {
+        "",         "1.2.3",           "1.2.3.4.5",        "1.2.3.256", "01.2.3.4",  "0x1.2.3.4",
+        "1.2.3.4 ", " 1.2.3.4",        "1.2.3.4:80",       "[::1]",     "::1%eth0",  "fe80::1%1",
+        ":::",      "1::2::3",         "12345::",          "localhost", "1.2.3.4/8", "2130706433",
+        "::1/128",  "1.2.3.4,5.6.7.8", "::ffff:1.2.3.4.5", "-1.2.3.4"};
+    struct address address;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        if (address_parse(text_of(wrong[i]), &address) != STATUS_INVALID)
+            fail_msg("'%s' was read", wrong[i]);
+    assert_int_equal(address_parse((struct text){"1.2.3.4\0", 8}, &address), STATUS_INVALID);
+    assert_int_equal(address_parse((struct text){NULL, 0}, &address), STATUS_INVALID);
+}
+
+static void forwarded_forms_may_have_ports_and_brackets(void **state)
+{
+    (void)state;
+    static const char *const right[][2] = {
+        {"192.0.2.1", "192.0.2.1"},          {"192.0.2.1:5678", "192.0.2.1"},
+        {"2001:db8::1", "2001:db8::1"},      {"[2001:db8::1]", "2001:db8::1"},
+        {"[2001:db8::1]:80", "2001:db8::1"}, {"[::ffff:192.0.2.1]:65535", "192.0.2.1"},
+        {"192.0.2.1:0", "192.0.2.1"},
+    };
+    struct address address;
+    for (size_t i = 0; i < sizeof right / sizeof right[0]; i++) {
+        assert_int_equal(address_parse_with_port(text_of(right[i][0]), &address), STATUS_OK);
+        char out[ADDRESS_TEXT_SIZE];
+        address_format(&address, out);
+        assert_string_equal(out, right[i][1]);
+    }
+    const char *wrong[] = {"192.0.2.1:",
+                           "192.0.2.1:65536",
+                           "192.0.2.1:000080",
+                           "192.0.2.1:x",
+                           "[192.0.2.1]",
+                           "[192.0.2.1]:80",
+                           "[2001:db8::1",
+                           "[2001:db8::1]80",
+                           "[2001:db8::1]:",
+                           "[]",
+                           "[",
+                           "",
+                           ":80",
+                           "unknown",
+                           "_hidden",
+                           "[::1]:80:80"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        if (address_parse_with_port(text_of(wrong[i]), &address) != STATUS_INVALID)
+            fail_msg("'%s' was read", wrong[i]);
+    assert_int_equal(address_parse_with_port((struct text){NULL, 0}, &address), STATUS_INVALID);
+}
+
+static bool contains(const char *block, const char *address)
+{
+    struct cidr cidr = block_of(block);
+    struct address inside = parsed(address);
+    return cidr_contains(&cidr, &inside);
+}
+
+static void blocks_contain_what_shares_their_prefix(void **state)
+{
+    (void)state;
+    assert_true(contains("192.0.2.0/24", "192.0.2.255"));
+    assert_false(contains("192.0.2.0/24", "192.0.3.0"));
+    assert_true(contains("192.0.2.128/25", "192.0.2.128"));
+    assert_false(contains("192.0.2.128/25", "192.0.2.127"));
+    assert_true(contains("192.0.2.7", "192.0.2.7"));
+    assert_true(contains("192.0.2.7/32", "::ffff:192.0.2.7"));
+    assert_false(contains("192.0.2.7/32", "192.0.2.6"));
+    assert_true(contains("0.0.0.0/0", "203.0.113.9"));
+    assert_false(contains("0.0.0.0/0", "2001:db8::1"));
+    assert_true(contains("::ffff:10.0.0.0/104", "10.1.2.3"));
+    assert_true(contains("2001:db8::/33", "2001:db8:7fff::1"));
+    assert_false(contains("2001:db8::/33", "2001:db8:8000::1"));
+    assert_true(contains("::/0", "2001:db8::1"));
+    assert_true(contains("2001:db8::1", "2001:db8::1"));
+}
+
+static void every_prefix_length_cuts_where_it_says(void **state)
+{
+    (void)state;
+    for (unsigned prefix = 1; prefix <= 128; prefix++) {
+        struct cidr block = {.prefix = (uint8_t)prefix};
+        struct address last_bit = {{0}};
+        struct address next_bit = {{0}};
+        last_bit.bytes[(prefix - 1) / 8] = (uint8_t)(0x80U >> ((prefix - 1) % 8));
+        assert_false(cidr_contains(&block, &last_bit));
+        if (prefix < 128)
+            next_bit.bytes[prefix / 8] = (uint8_t)(0x80U >> (prefix % 8));
+        assert_true(cidr_contains(&block, &next_bit));
+    }
+}
+
+static void expect_block_refused(const char *text, const char *expected)
+{
+    struct cidr block;
+    struct error error = {0};
+    assert_int_equal(cidr_parse(text_of(text), &block, &error), STATUS_INVALID);
+    if (strstr(error.text, expected) == NULL)
+        fail_msg("'%s' does not say '%s'", error.text, expected);
+}
+
+static void blocks_are_refused_with_what_was_meant(void **state)
+{
+    (void)state;
+    expect_block_refused("10.0.0.1/8", "did you mean 10.0.0.0/8?");
+    expect_block_refused("2001:db8::1/32", "did you mean 2001:db8::/32?");
+    expect_block_refused("10.0.0.0/33", "must be 0 to 32");
+    expect_block_refused("2001:db8::/129", "must be 0 to 128");
+    expect_block_refused("10.0.0.0/", "must be 0 to 32");
+    expect_block_refused("10.0.0.0/-1", "must be 0 to 32");
+    expect_block_refused("10.0.0.0/8/8", "must be 0 to 32");
+    expect_block_refused("10.0.0.0/8 ", "must be 0 to 32");
+    expect_block_refused("example.com", "'example.com' is not an address or CIDR block");
+    expect_block_refused("", "'' is not an address");
+    expect_block_refused("10.0.0/8", "is not an address");
+}
+
+static void blocks_are_written_as_they_are_read(void **state)
+{
+    (void)state;
+    static const char *const texts[][2] = {
+        {"10.0.0.0/8", "10.0.0.0/8"},         {"192.0.2.1", "192.0.2.1/32"},
+        {"0.0.0.0/0", "0.0.0.0/0"},           {"::/0", "::/0"},
+        {"2001:db8::/32", "2001:db8::/32"},   {"::1", "::1/128"},
+        {"::ffff:10.0.0.0/104", "10.0.0.0/8"}};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct cidr block = block_of(texts[i][0]);
+        char out[CIDR_TEXT_SIZE];
+        cidr_format(&block, out);
+        assert_string_equal(out, texts[i][1]);
+    }
+}
+
+static void socket_addresses_are_read(void **state)
+{
+    (void)state;
+    struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0xC0000201)};
+    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    struct sockaddr local = {.sa_family = AF_UNIX};
+    struct address address;
+    struct address expected = parsed("192.0.2.1");
+    assert_int_equal(address_from_sockaddr((struct sockaddr *)&v4, &address), STATUS_OK);
+    assert_true(address_equals(&address, &expected));
+    expected = parsed("::1");
+    assert_int_equal(address_from_sockaddr((struct sockaddr *)&v6, &address), STATUS_OK);
+    assert_true(address_equals(&address, &expected));
+    assert_int_equal(address_from_sockaddr(&local, &address), STATUS_INVALID);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(addresses_have_one_canonical_text),
+        cmocka_unit_test(both_spellings_of_one_client_are_equal),
+        cmocka_unit_test(what_is_no_address_is_refused),
+        cmocka_unit_test(forwarded_forms_may_have_ports_and_brackets),
+        cmocka_unit_test(blocks_contain_what_shares_their_prefix),
+        cmocka_unit_test(every_prefix_length_cuts_where_it_says),
+        cmocka_unit_test(blocks_are_refused_with_what_was_meant),
+        cmocka_unit_test(blocks_are_written_as_they_are_read),
+        cmocka_unit_test(socket_addresses_are_read),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

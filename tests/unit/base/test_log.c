@@ -1,0 +1,207 @@
+/* base/log: one line a record, as text or JSON. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+
+#include <yyjson.h>
+
+#include "base/log.h"
+
+static int file;
+
+static int open_file(void **state)
+{
+    (void)state;
+    char name[] = "/tmp/croupier-test-log-XXXXXX";
+    file = mkstemp(name);
+    return file >= 0 ? unlink(name) : -1;
+}
+
+static int close_file(void **state)
+{
+    (void)state;
+    return close(file);
+}
+
+static const char *written(void)
+{
+    static char lines[1024 * 1024];
+    ssize_t got = pread(file, lines, sizeof lines - 1, 0);
+    assert_true(got >= 0);
+    lines[got] = '\0';
+    return lines;
+}
+
+#define STAMP_SIZE 24 /* "2026-11-21T04:53:17.042Z" */
+
+static void a_text_line_is_stamp_level_message_fields(void **state)
+{
+    (void)state;
+    struct log *log = log_create(file, LOG_INFO, LOG_FORMAT_TEXT);
+    log_event(log, LOG_WARNING, "odds store opened again", LOG_STRING("path", "/var/lib"),
+              LOG_INTEGER("attempts", 3), LOG_INTEGER("least", INT64_MIN));
+    log_event(log, LOG_ERROR, "no fields");
+    log_destroy(&log);
+    assert_null(log);
+    const char *line = written();
+    assert_int_equal(line[10], 'T');
+    assert_int_equal(line[STAMP_SIZE - 1], 'Z');
+    assert_true(strncmp(line + STAMP_SIZE,
+                        " warning odds store opened again path=/var/lib attempts=3 "
+                        "least=-9223372036854775808\n",
+                        strlen(" warning odds store opened again path=/var/lib attempts=3 "
+                               "least=-9223372036854775808\n")) == 0);
+    assert_non_null(strstr(line, "Z error no fields\n"));
+}
+
+static void values_that_could_be_misread_are_quoted(void **state)
+{
+    (void)state;
+    struct log *log = log_create(file, LOG_INFO, LOG_FORMAT_TEXT);
+    log_event(log, LOG_INFO, "m", LOG_STRING("a", ""), LOG_STRING("b", NULL),
+              LOG_STRING("c", "two words"), LOG_STRING("d", "x=y"),
+              LOG_STRING("e", "1\nforged line \033[2J\xC2\x9B"),
+              LOG_TEXT("f", ((struct text){"cut short", 3})), LOG_STRING("g", "\"q\""));
+    log_destroy(&log);
+    assert_string_equal(written() + STAMP_SIZE,
+                        " info m a=\"\" b=\"\" c=\"two words\" d=\"x=y\" "
+                        "e=\"1\\nforged line \\u001b[2J\\u009b\" f=cut g=\"\\\"q\\\"\"\n");
+}
+
+static void a_json_line_is_one_object(void **state)
+{
+    (void)state;
+    struct log *log = log_create(file, LOG_INFO, LOG_FORMAT_JSON);
+    log_event(log, LOG_INFO, "a \"message\"", LOG_STRING("path", "/v\n\xFF"), LOG_INTEGER("n", -5));
+    log_destroy(&log);
+    const char *line = written();
+    assert_int_equal(line[strlen(line) - 1], '\n');
+    yyjson_doc *document = yyjson_read(line, strlen(line), 0);
+    assert_non_null(document);
+    yyjson_val *root = yyjson_doc_get_root(document);
+    assert_string_equal(yyjson_get_str(yyjson_obj_get(root, "level")), "info");
+    assert_string_equal(yyjson_get_str(yyjson_obj_get(root, "message")), "a \"message\"");
+    assert_string_equal(yyjson_get_str(yyjson_obj_get(root, "path")), "/v\n\xEF\xBF\xBD");
+    assert_int_equal(yyjson_get_int(yyjson_obj_get(root, "n")), -5);
+    assert_int_equal(yyjson_get_len(yyjson_obj_get(root, "time")), STAMP_SIZE);
+    yyjson_doc_free(document);
+}
+
+static void what_is_below_the_level_is_not_written(void **state)
+{
+    (void)state;
+    struct log *log = log_create(file, LOG_WARNING, LOG_FORMAT_TEXT);
+    log_event(log, LOG_INFO, "quiet");
+    assert_false(log_enabled(log, LOG_INFO));
+    assert_true(log_enabled(log, LOG_ERROR));
+    log_set_level(log, LOG_DEBUG);
+    log_event(log, LOG_DEBUG, "loud");
+    log_set_format(log, LOG_FORMAT_JSON);
+    log_event(log, LOG_DEBUG, "json");
+    log_destroy(&log);
+    assert_null(strstr(written(), "quiet"));
+    assert_non_null(strstr(written(), " debug loud\n{"));
+}
+
+static void no_log_discards(void **state)
+{
+    (void)state;
+    assert_false(log_enabled(NULL, LOG_ERROR));
+    log_event(NULL, LOG_ERROR, "nowhere");
+    struct log_batch *batch = log_batch_create(NULL);
+    log_batch_emit(batch, LOG_ERROR, "nowhere", &(struct log_field){0});
+    log_batch_destroy(&batch);
+    assert_null(batch);
+    assert_string_equal(written(), "");
+}
+
+static void a_batch_is_written_when_it_is_full_or_flushed(void **state)
+{
+    (void)state;
+    struct log *log = log_create(file, LOG_INFO, LOG_FORMAT_TEXT);
+    struct log_batch *batch = log_batch_create(log);
+    const struct log_field none = {0};
+    log_batch_emit(batch, LOG_INFO, "first", &none);
+    log_batch_emit(batch, LOG_DEBUG, "below", &none);
+    assert_string_equal(written(), "");
+    log_batch_flush(batch);
+    assert_string_equal(written() + STAMP_SIZE, " info first\n");
+    for (int i = 0; i < 2000; i++)
+        log_batch_emit(batch, LOG_INFO, "many", &none);
+    assert_true(strlen(written()) > 32768);
+    log_batch_emit(batch, LOG_INFO, "last", &none);
+    log_batch_destroy(&batch);
+    const char *lines = written();
+    assert_string_equal(lines + strlen(lines) - strlen(" info last\n"), " info last\n");
+    log_destroy(&log);
+}
+
+static void *log_many(void *log)
+{
+    for (int i = 0; i < 500; i++)
+        log_event(log, LOG_INFO, "a line of some length that would show if it were torn");
+    return NULL;
+}
+
+static void lines_of_several_threads_do_not_mix(void **state)
+{
+    (void)state;
+    struct log *log = log_create(file, LOG_INFO, LOG_FORMAT_TEXT);
+    pthread_t threads[4];
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, log_many, log), 0);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    log_destroy(&log);
+    struct text rest = text_of(written());
+    size_t lines = 0;
+    for (struct text line = text_cut(&rest, '\n'); line.size > 0; line = text_cut(&rest, '\n')) {
+        line.at += STAMP_SIZE;
+        line.size -= STAMP_SIZE;
+        assert_true(
+            text_equals(line, TEXT(" info a line of some length that would show if it were torn")));
+        lines++;
+    }
+    assert_int_equal(lines, 2000);
+}
+
+static void names_of_levels_and_formats_are_read(void **state)
+{
+    (void)state;
+    enum log_level level;
+    enum log_format format;
+    assert_int_equal(log_level_parse(TEXT("error"), &level), STATUS_OK);
+    assert_int_equal(level, LOG_ERROR);
+    assert_int_equal(log_level_parse(TEXT("debug"), &level), STATUS_OK);
+    assert_int_equal(level, LOG_DEBUG);
+    assert_int_equal(log_level_parse(TEXT("Info"), &level), STATUS_INVALID);
+    assert_int_equal(log_level_parse(TEXT(""), &level), STATUS_INVALID);
+    assert_int_equal(log_format_parse(TEXT("json"), &format), STATUS_OK);
+    assert_int_equal(format, LOG_FORMAT_JSON);
+    assert_int_equal(log_format_parse(TEXT("JSON"), &format), STATUS_INVALID);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_file, close_file)
+    const struct CMUnitTest tests[] = {
+        TEST(a_text_line_is_stamp_level_message_fields),
+        TEST(values_that_could_be_misread_are_quoted),
+        TEST(a_json_line_is_one_object),
+        TEST(what_is_below_the_level_is_not_written),
+        TEST(no_log_discards),
+        TEST(a_batch_is_written_when_it_is_full_or_flushed),
+        TEST(lines_of_several_threads_do_not_mix),
+        TEST(names_of_levels_and_formats_are_read),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,280 @@
+/* base/mailbox and base/work_pool: handing something to another thread. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+
+#include "base/mailbox.h"
+#include "base/memory.h"
+#include "base/work_pool.h"
+
+/* ---- mailbox ---------------------------------------------------------------------------------- */
+
+#define SENDERS 3
+#define MAILS 5000
+
+struct letter {
+    struct mail mail; /* first */
+    int sender;
+    int number;
+};
+
+struct sending {
+    struct mailbox *mailbox;
+    struct letter *letters;
+};
+
+static uv_loop_t loop;
+static struct mailbox *mailbox;
+static pthread_t loop_thread;
+static int last_number[SENDERS];
+static int delivered;
+
+static void take_letter(struct mail *mail)
+{
+    struct letter *letter = (struct letter *)(void *)mail;
+    assert_true(pthread_equal(pthread_self(), loop_thread) != 0);
+    assert_int_equal(letter->number, last_number[letter->sender] + 1);
+    last_number[letter->sender] = letter->number;
+    delivered++;
+}
+
+static void *send_all(void *argument)
+{
+    struct sending *sending = argument;
+    for (int i = 0; i < MAILS; i++)
+        mailbox_post(sending->mailbox, &sending->letters[i].mail);
+    return NULL;
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    (void)timer;
+}
+
+static void mails_of_each_sender_come_in_order_on_the_loops_thread(void **state)
+{
+    (void)state;
+    struct sending sendings[SENDERS];
+    pthread_t threads[SENDERS];
+    uv_timer_t tick;
+    assert_int_equal(uv_loop_init(&loop), 0);
+    assert_int_equal(uv_timer_init(&loop, &tick), 0);
+    assert_int_equal(uv_timer_start(&tick, on_tick, 1, 1), 0);
+    loop_thread = pthread_self();
+    mailbox = mailbox_create(&loop);
+    for (int sender = 0; sender < SENDERS; sender++) {
+        sendings[sender].mailbox = mailbox;
+        sendings[sender].letters = memory_alloc_zeroed(MAILS, sizeof(struct letter));
+        for (int i = 0; i < MAILS; i++)
+            sendings[sender].letters[i] =
+                (struct letter){.mail.deliver = take_letter, .sender = sender, .number = i + 1};
+        assert_int_equal(pthread_create(&threads[sender], NULL, send_all, &sendings[sender]), 0);
+    }
+    while (delivered < SENDERS * MAILS)
+        (void)uv_run(&loop, UV_RUN_ONCE);
+    for (int sender = 0; sender < SENDERS; sender++) {
+        assert_int_equal(pthread_join(threads[sender], NULL), 0);
+        memory_free(sendings[sender].letters);
+    }
+    uv_close((uv_handle_t *)&tick, NULL);
+    mailbox_destroy(&mailbox);
+    assert_null(mailbox);
+    (void)uv_run(&loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&loop), 0);
+}
+
+static struct letter reply_letter;
+
+static void reply_once(struct mail *mail)
+{
+    (void)mail;
+    delivered++;
+    mailbox_post(mailbox, &reply_letter.mail);
+}
+
+static void count(struct mail *mail)
+{
+    (void)mail;
+    delivered++;
+}
+
+static void delivery_is_never_inside_post_and_the_end_leaves_nothing(void **state)
+{
+    (void)state;
+    struct letter letter = {.mail.deliver = reply_once};
+    reply_letter = (struct letter){.mail.deliver = count};
+    delivered = 0;
+    assert_int_equal(uv_loop_init(&loop), 0);
+    mailbox = mailbox_create(&loop);
+    mailbox_post(mailbox, &letter.mail);
+    assert_int_equal(delivered, 0);
+    mailbox_destroy(&mailbox); /* also what the first one posts while it is delivered */
+    assert_int_equal(delivered, 2);
+    (void)uv_run(&loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&loop), 0);
+}
+
+static void a_mailbox_does_not_keep_its_loop_alive(void **state)
+{
+    (void)state;
+    assert_int_equal(uv_loop_init(&loop), 0);
+    mailbox = mailbox_create(&loop);
+    assert_int_equal(uv_run(&loop, UV_RUN_DEFAULT), 0);
+    mailbox_destroy(&mailbox);
+    (void)uv_run(&loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&loop), 0);
+}
+
+static void end_it(struct mail *mail)
+{
+    (void)mail;
+    mailbox_destroy(&mailbox);
+}
+
+static void *post_the_last(void *argument)
+{
+    mailbox_post(mailbox, argument);
+    return NULL;
+}
+
+/* The receiver of the last mail may destroy the mailbox while the sender is still on its way out of
+ * mailbox_post; the sanitizers see it when the sender touches what is gone. */
+static void the_last_mail_may_be_the_reason_to_end(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 300; i++) {
+        struct letter wake = {.mail.deliver = count};
+        struct letter last = {.mail.deliver = end_it};
+        uv_timer_t tick;
+        pthread_t thread;
+        assert_int_equal(uv_loop_init(&loop), 0);
+        assert_int_equal(uv_timer_init(&loop, &tick), 0);
+        assert_int_equal(uv_timer_start(&tick, on_tick, 1, 1), 0);
+        mailbox = mailbox_create(&loop);
+        mailbox_post(mailbox,
+                     &wake.mail); /* so that the loop looks without being told of the last */
+        assert_int_equal(pthread_create(&thread, NULL, post_the_last, &last.mail), 0);
+        while (mailbox != NULL)
+            (void)uv_run(&loop, UV_RUN_ONCE);
+        uv_close((uv_handle_t *)&tick, NULL);
+        (void)uv_run(&loop, UV_RUN_DEFAULT);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        assert_int_equal(uv_loop_close(&loop), 0);
+    }
+}
+
+/* ---- work pool -------------------------------------------------------------------------------- */
+
+struct job {
+    struct work work; /* first */
+    sem_t *entered;
+    sem_t *release;
+    atomic_int *counter;
+    int order;
+};
+
+static void run_job(struct work *work)
+{
+    struct job *job = (struct job *)(void *)work;
+    if (job->entered != NULL)
+        assert_int_equal(sem_post(job->entered), 0);
+    if (job->release != NULL)
+        assert_int_equal(sem_wait(job->release), 0);
+    job->order = atomic_fetch_add(job->counter, 1);
+}
+
+static void a_full_queue_is_told_at_once(void **state)
+{
+    (void)state;
+    sem_t entered;
+    sem_t release;
+    atomic_int counter = 0;
+    assert_int_equal(sem_init(&entered, 0, 0), 0);
+    assert_int_equal(sem_init(&release, 0, 0), 0);
+    struct job busy = {
+        .work.run = run_job, .entered = &entered, .release = &release, .counter = &counter};
+    struct job waiting[2] = {{.work.run = run_job, .counter = &counter},
+                             {.work.run = run_job, .counter = &counter}};
+    struct job refused = {.work.run = run_job, .counter = &counter, .order = -1};
+    struct work_pool *pool = work_pool_create("test-of-a-long-name", 1, 2);
+    assert_int_equal(work_pool_submit(pool, &busy.work), STATUS_OK);
+    assert_int_equal(sem_wait(&entered), 0);
+    assert_int_equal(work_pool_depth(pool), 0);
+    assert_int_equal(work_pool_submit(pool, &waiting[0].work), STATUS_OK);
+    assert_int_equal(work_pool_submit(pool, &waiting[1].work), STATUS_OK);
+    assert_int_equal(work_pool_depth(pool), 2);
+    assert_int_equal(work_pool_submit(pool, &refused.work), STATUS_FULL);
+    assert_int_equal(sem_post(&release), 0);
+    work_pool_destroy(&pool); /* runs what is queued */
+    assert_null(pool);
+    assert_int_equal(busy.order, 0);
+    assert_int_equal(waiting[0].order, 1);
+    assert_int_equal(waiting[1].order, 2);
+    assert_int_equal(refused.order, -1);
+    assert_int_equal(atomic_load(&counter), 3);
+}
+
+static void every_job_runs_once(void **state)
+{
+    (void)state;
+    enum { JOBS = 3000 };
+    atomic_int counter = 0;
+    struct job *jobs = memory_alloc_zeroed(JOBS, sizeof *jobs);
+    struct work_pool *pool = work_pool_create("test", 3, JOBS);
+    for (int i = 0; i < JOBS; i++) {
+        jobs[i] = (struct job){.work.run = run_job, .counter = &counter, .order = -1};
+        assert_int_equal(work_pool_submit(pool, &jobs[i].work), STATUS_OK);
+    }
+    work_pool_destroy(&pool);
+    assert_int_equal(atomic_load(&counter), JOBS);
+    for (int i = 0; i < JOBS; i++)
+        assert_in_range(jobs[i].order, 0, JOBS - 1);
+    memory_free(jobs);
+}
+
+static void several_threads_work_at_the_same_time(void **state)
+{
+    (void)state;
+    sem_t entered;
+    sem_t release;
+    atomic_int counter = 0;
+    assert_int_equal(sem_init(&entered, 0, 0), 0);
+    assert_int_equal(sem_init(&release, 0, 0), 0);
+    struct job jobs[2];
+    struct work_pool *pool = work_pool_create("test", 2, 1);
+    for (int i = 0; i < 2; i++) {
+        jobs[i] = (struct job){
+            .work.run = run_job, .entered = &entered, .release = &release, .counter = &counter};
+        assert_int_equal(work_pool_submit(pool, &jobs[i].work), STATUS_OK);
+        assert_int_equal(sem_wait(&entered), 0); /* the first is still inside when the second is */
+    }
+    assert_int_equal(sem_post(&release), 0);
+    assert_int_equal(sem_post(&release), 0);
+    work_pool_destroy(&pool);
+    assert_int_equal(atomic_load(&counter), 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(mails_of_each_sender_come_in_order_on_the_loops_thread),
+        cmocka_unit_test(delivery_is_never_inside_post_and_the_end_leaves_nothing),
+        cmocka_unit_test(a_mailbox_does_not_keep_its_loop_alive),
+        cmocka_unit_test(the_last_mail_may_be_the_reason_to_end),
+        cmocka_unit_test(a_full_queue_is_told_at_once),
+        cmocka_unit_test(every_job_runs_once),
+        cmocka_unit_test(several_threads_work_at_the_same_time),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
