@@ -104,6 +104,22 @@ static void tell_store(struct report *report, const char *check, const char *uri
     buffer_free(&message);
 }
 
+/* The embedded store is made by whoever comes first, the service or the feed: before that, it is enough
+ * that it can be made. */
+static bool can_be_made(const char *uri)
+{
+    const char *path = uri + strlen("embedded:");
+    const char *slash = strrchr(path, '/');
+    if (strncmp(uri, "embedded:", strlen("embedded:")) != 0 || access(path, F_OK) == 0)
+        return false;
+    struct buffer parent = {0};
+    buffer_append(&parent, path, slash == NULL ? 0 : (size_t)(slash - path) + 1);
+    buffer_append_char(&parent, '.');
+    bool writable = access(buffer_string(&parent), W_OK | X_OK) == 0;
+    buffer_free(&parent);
+    return writable;
+}
+
 static void check_odds(struct report *report, const struct config *config)
 {
     const struct odds_store_options options = {
@@ -117,6 +133,9 @@ static void check_odds(struct report *report, const struct config *config)
     if (status == STATUS_OK) {
         status = odds_store_ping(odds, &error);
         odds_store_close(&odds);
+    } else if (can_be_made(config->odds_store)) {
+        tell(report, "odds store", true, "is not there yet; the service makes it when it starts");
+        return;
     }
     tell_store(report, "odds store", config->odds_store, status, &error);
 }

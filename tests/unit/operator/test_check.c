@@ -136,13 +136,23 @@ static void all_that_is_wrong_is_told_at_once(void **state)
     (void)state;
     write_config("listen = 192.0.2.1:0\ntls_certificate = /nonexistent/c.pem\n"
                  "tls_key = /nonexistent/k.pem",
-                 "nowhere", "nowhere/platform.db");
+                 "nowhere/odds", "nowhere/platform.db");
     yyjson_doc *document = run_check(EXIT_REFUSED);
     expect_result(document, "configuration", true, config_path);
     expect_result(document, "tls", false, "/nonexistent/c.pem");
     expect_result(document, "server.listen", false, "192.0.2.1:0 cannot be listened on");
     expect_result(document, "odds store", false, "nowhere");
     expect_result(document, "platform store", false, "nowhere/platform.db");
+    yyjson_doc_free(document);
+}
+
+static void an_odds_store_that_can_be_made_is_fine(void **state)
+{
+    (void)state;
+    make_stores();
+    write_config("listen = 127.0.0.1:0", "not-yet", "platform.db");
+    yyjson_doc *document = run_check(EXIT_DONE);
+    expect_result(document, "odds store", true, "not there yet");
     yyjson_doc_free(document);
 }
 
@@ -180,6 +190,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(when_all_is_well_it_succeeds),
         cmocka_unit_test(all_that_is_wrong_is_told_at_once),
+        cmocka_unit_test(an_odds_store_that_can_be_made_is_fine),
         cmocka_unit_test(a_configuration_that_is_refused_is_the_only_check),
         cmocka_unit_test(an_address_in_use_is_a_running_service),
     };
