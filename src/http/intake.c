@@ -83,6 +83,7 @@ void http_intake_start(struct http_intake *intake)
 {
     intake->phase = INTAKE_METHOD;
     intake->refused = false;
+    intake->version_complete = false;
     intake->head_complete = false;
     intake->message_complete = false;
     intake->keep_alive = false;
@@ -190,9 +191,11 @@ static int on_version(llhttp_t *parser, const char *at, size_t size)
 
 static int on_version_complete(llhttp_t *parser)
 {
-    if (parser->http_major == 1 && parser->http_minor <= 1)
-        return 0;
-    return stop(parser->data, HTTP_ERROR_VERSION_NOT_SUPPORTED);
+    struct http_intake *intake = parser->data;
+    if (parser->http_major != 1 || parser->http_minor > 1)
+        return stop(intake, HTTP_ERROR_VERSION_NOT_SUPPORTED);
+    intake->version_complete = true;
+    return 0;
 }
 
 static bool fields_too_large(const struct http_intake *intake, const char *at, size_t size)
@@ -248,7 +251,9 @@ static int on_headers_complete(llhttp_t *parser)
 {
     struct http_intake *intake = parser->data;
     intake->head_complete = true;
-    intake->keep_alive = llhttp_should_keep_alive(parser) != 0;
+    /* When Connection says both, closing is the safe reading. */
+    intake->keep_alive =
+        llhttp_should_keep_alive(parser) != 0 && (parser->flags & F_CONNECTION_CLOSE) == 0;
     parser->upgrade = 0; /* no protocol is switched to: RFC 9110 section 7.8 lets us ignore it */
     /* Pausing gives the head's exact end, and its judgement before any of the body is read. */
     bool body = parser->content_length > 0 || (parser->flags & F_CHUNKED) != 0;
@@ -447,8 +452,8 @@ static enum http_intake_result judge_head(struct http_intake *intake, struct htt
 
 static enum http_error error_of_parser(const struct http_intake *intake, llhttp_errno_t error)
 {
-    /* "HTTP/2.5" is a version, only not one of ours; "HTTP/x" is none. */
-    if (error == HPE_INVALID_VERSION && intake->version_size == 3)
+    /* "HTTP/2.5" is a version, only not one of ours; "HTTP/x" and "HTTP/1.10" are none. */
+    if (error == HPE_INVALID_VERSION && intake->version_size == 3 && !intake->version_complete)
         return HTTP_ERROR_VERSION_NOT_SUPPORTED;
     return HTTP_ERROR_BAD_REQUEST;
 }

@@ -58,6 +58,7 @@ struct http_intake {
     enum http_method method;
     enum http_error error; /* why it is refused */
     bool refused;
+    bool version_complete;
     bool head_complete;
     bool message_complete;
     bool keep_alive;      /* what version and Connection say; valid once the head is judged */

@@ -114,6 +114,8 @@ struct http_server {
     char id_start[11];
     uint64_t id_counter;
     uint64_t accept_failed_ms;
+    uint64_t swept_ms;
+    bool swept_late;
     bool sweeping;
     bool listener_closed;
     bool draining;

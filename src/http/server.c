@@ -89,6 +89,13 @@ static void on_sweep(uv_timer_t *timer)
 {
     struct http_server *server = timer->data;
     uint64_t now = uv_now(server->options.loop);
+    /* When the thread itself was held up, what has arrived meanwhile is looked at first: it may be
+     * just what a deadline waits for. Not twice in a row, or an overloaded server had no deadlines. */
+    bool late = now - server->swept_ms > 2 * HTTP_SWEEP_MS && !server->swept_late;
+    server->swept_ms = now;
+    server->swept_late = late;
+    if (late)
+        return;
     /* Closing takes effect after this callback, so the list stays as it is under us. */
     for (struct http_connection *at = server->connections; at != NULL; at = at->next)
         http_connection_sweep(at, now);
@@ -131,6 +138,7 @@ static struct http_connection *connection_take(struct http_server *server)
     server->connection_count++;
     if (!server->sweeping) {
         server->sweeping = true;
+        server->swept_ms = uv_now(server->options.loop);
         CHECK(uv_timer_start(&server->sweep, on_sweep, HTTP_SWEEP_MS, HTTP_SWEEP_MS) == 0);
     }
     http_server_tell(server, HTTP_EVENT_OPENED);

@@ -1,0 +1,469 @@
+/* The HTTP layer over real sockets: order, deadlines, closing, limits. */
+#include "loopback.h"
+
+static struct loopback loopback;
+
+static int open_loopback(void **state)
+{
+    (void)state;
+    loopback_open(&loopback, NULL, 8);
+    return 0;
+}
+
+static int close_loopback(void **state)
+{
+    (void)state;
+    loopback_close(&loopback);
+    return 0;
+}
+
+static void a_connection_serves_request_after_request(void **state)
+{
+    (void)state;
+    struct client client = client_open(&loopback);
+    SEND(&client, GET("/a?b"));
+    client_expect(&client, "<GET /a ? b # >");
+    SEND(&client, GET("/count"));
+    client_expect(&client, "<2>");
+    assert_true(client_has(&client, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+                                    "X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\n"
+                                    "Content-Length: "));
+    assert_true(client_has(&client, "\r\nDate: "));
+    assert_true(client_has(&client, "\r\nX-Request-Id: "));
+    assert_true(client_has(&client, "\r\nX-Added: yes\r\n\r\n<2>"));
+    assert_int_equal(loopback.outcomes, 2);
+    assert_int_equal(loopback.incomplete, 0);
+    client_close(&client);
+    WAIT_UNTIL(&loopback, http_server_connections(loopback.server) == 0);
+    client = client_open(&loopback); /* what a connection remembers ends with it */
+    SEND(&client, GET("/count"));
+    client_expect(&client, "<1>");
+    client_close(&client);
+}
+
+static void pipelined_requests_are_answered_in_order(void **state)
+{
+    (void)state;
+    struct client client = client_open(&loopback);
+    SEND(&client, GET("/1") "POST /2 HTTP/1.1\r\n" HOST "Content-Length: 3\r\n\r\nabc" GET("/later")
+                      GET("/3") GET("/4"));
+    WAIT_UNTIL(&loopback, loopback.waiting != NULL);
+    assert_int_equal(loopback.handled, 3);
+    reply_in_full(loopback.waiting);
+    client_expect(&client, "/4");
+    const char *at = buffer_string(&client.received);
+    const char *wanted[] = {"<GET /1", "<POST /2 ?  # abc>", "<GET /later", "<GET /3", "<GET /4"};
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
+        assert_non_null(at = strstr(at, wanted[i]));
+    client_close(&client);
+}
+
+static void thousands_of_pipelined_requests_need_no_stack(void **state)
+{
+    (void)state;
+    enum { COUNT = 20000, PIECE = 2000 };
+    struct buffer requests = {0};
+    for (int i = 0; i < PIECE; i++)
+        buffer_append_string(&requests, GET("/p"));
+    struct client client = client_open(&loopback);
+    for (unsigned answered = 0; answered < COUNT; answered += PIECE) {
+        client_send(&client, buffer_text(&requests));
+        while (client_count(&client, "<GET /p ?  # >") < PIECE && !client.ended)
+            client_read(&client);
+        if (client.ended)
+            fail_msg("ended (reset %d, incomplete %u) after: %s", client.reset, loopback.incomplete,
+                     buffer_string(&client.received) +
+                         (client.received.size > 600 ? client.received.size - 600 : 0));
+        buffer_clear(&client.received);
+    }
+    buffer_free(&requests);
+    assert_int_equal(loopback.outcomes, COUNT);
+    client_close(&client);
+}
+
+static void reading_ahead_is_bounded(void **state)
+{
+    (void)state;
+    enum { AHEAD = 64 * 1024 * 1024 };
+    struct client client = client_open(&loopback);
+    SEND(&client, GET("/later"));
+    WAIT_UNTIL(&loopback, loopback.waiting != NULL);
+    char *flood = memory_alloc_zeroed(1, 65536);
+    size_t taken = 0;
+    for (int idle = 0; idle < 20 && taken < AHEAD;) {
+        ssize_t sent = send(client.descriptor, flood, 65536, MSG_DONTWAIT | MSG_NOSIGNAL);
+        taken += sent > 0 ? (size_t)sent : 0;
+        idle = sent > 0 ? 0 : idle + 1;
+        loopback_turn(&loopback, -1);
+    }
+    assert_true(taken < AHEAD); /* the kernel's buffers and HTTP_PIPELINE_MAX, no more */
+    reply_in_full(loopback.waiting);
+    client_expect(&client, "bad_request");
+    memory_free(flood);
+    client_close(&client);
+}
+
+static void bytes_may_come_one_by_one(void **state)
+{
+    (void)state;
+    struct client client = client_open(&loopback);
+    struct text bytes = TEXT("\r\n"
+                             "POST /slow HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n"
+                             "3\r\nabc\r\n4\r\ndefg\r\n0\r\n\r\n" GET("/next"));
+    for (size_t i = 0; i < bytes.size; i++) {
+        assert_int_equal(send(client.descriptor, bytes.at + i, 1, 0), 1);
+        loopback_turn(&loopback, -1);
+    }
+    client_expect(&client, "<POST /slow ?  # abcdefg>");
+    client_expect(&client, "<GET /next");
+    client_close(&client);
+}
+
+static void head_has_the_length_but_no_body(void **state)
+{
+    (void)state;
+    struct client client = client_open(&loopback);
+    SEND(&client, "HEAD /a HTTP/1.1\r\n" HOST "\r\n" GET("/b"));
+    client_expect(&client, "<GET /b ?  # >");
+    assert_false(client_has(&client, "<HEAD"));
+    assert_true(client_has(&client, "Content-Length: 15\r\n"));
+    client_close(&client);
+}
+
+static void a_client_that_asks_is_told_to_continue(void **state)
+{
+    (void)state;
+    struct client client = client_open(&loopback);
+    SEND(&client, "POST / HTTP/1.1\r\n" HOST "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+    client_expect(&client, "HTTP/1.1 100 Continue\r\n\r\n");
+    SEND(&client, "ab");
+    client_expect(&client, "# ab>");
+    /* Not when the body has come already, nor when it will not be read. */
+    SEND(&client, "POST / HTTP/1.1\r\n" HOST "Expect: 100-continue\r\nContent-Length: 2\r\n\r\ncd");
+    client_expect(&client, "# cd>");
+    SEND(&client,
+         "POST / HTTP/1.1\r\n" HOST "Expect: 100-continue\r\nContent-Length: 20000\r\n\r\n");
+    client_expect(&client, "payload_too_large");
+    client_expect_end(&client);
+    assert_int_equal(client_count(&client, "100 Continue"), 1);
+    client_close(&client);
+}
+
+static void a_refusal_is_a_document_and_the_end(void **state)
+{
+    (void)state;
+    struct client client = client_open(&loopback);
+    SEND(&client, "GET /secret HTTP/1.1\r\n\r\n" GET("/never"));
+    client_expect_end(&client);
+    assert_true(client_has(&client, "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\n"
+                                    "X-Content-Type-Options: nosniff\r\n"));
+    assert_true(client_has(&client, "\r\nX-Request-Id: "));
+    assert_true(client_has(&client, "\r\nConnection: close\r\n\r\n{\"error\":\"bad_request\","));
+    assert_false(client_has(&client, "secret"));
+    assert_int_equal(loopback.handled, 0);
+    assert_int_equal(loopback.refused, 1);
+    assert_int_equal(loopback.last_status, 400);
+    client_close(&client);
+}
+
+static void a_refused_client_that_goes_on_sending_still_sees_the_answer(void **state)
+{
+    (void)state;
+    struct client client = client_open(&loopback);
+    SEND(&client, "POST / HTTP/1.1\r\n" HOST "Content-Length: 100000\r\n\r\n");
+    char body[100000] = {0};
+    client_send(&client, (struct text){body, sizeof body});
+    client_expect_end(&client);
+    assert_true(client_has(&client, "413 Content Too Large"));
+    client_close(&client);
+}
+
+static void connections_close_when_asked_to(void **state)
+{
+    (void)state;
+    struct client client = client_open(&loopback);
+    SEND(&client, "GET / HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n");
+    client_expect_end(&client);
+    assert_true(client_has(&client, "\r\nConnection: close\r\n"));
+    client_close(&client);
+    client = client_open(&loopback);
+    SEND(&client, "GET / HTTP/1.0\r\n\r\n");
+    client_expect_end(&client);
+    assert_true(client_has(&client, "\r\nConnection: close\r\n"));
+    client_close(&client);
+    client = client_open(&loopback);
+    SEND(&client, "GET /1 HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+    client_expect(&client, "\r\nConnection: keep-alive\r\n");
+    SEND(&client, GET("/2"));
+    client_expect(&client, "<GET /2");
+    client_close(&client);
+}
+
+static void a_client_that_has_shut_its_side_gets_its_answers(void **state)
+{
+    (void)state;
+    struct client client = client_open(&loopback);
+    SEND(&client, GET("/later") GET("/last"));
+    assert_int_equal(shutdown(client.descriptor, SHUT_WR), 0);
+    WAIT_UNTIL(&loopback, loopback.waiting != NULL);
+    for (int i = 0; i < 10; i++)
+        loopback_turn(&loopback, -1);
+    assert_int_equal(loopback.abandoned, 0);
+    reply_in_full(loopback.waiting);
+    client_expect_end(&client);
+    assert_true(client_has(&client, "<GET /later") && client_has(&client, "<GET /last"));
+    client_close(&client);
+    client = client_open(&loopback);
+    SEND(&client, "GET / HT");
+    assert_int_equal(shutdown(client.descriptor, SHUT_WR), 0);
+    client_expect_end(&client);
+    assert_true(client_has(&client, "bad_request"));
+    client_close(&client);
+}
+
+static void a_request_whose_client_resets_is_abandoned_at_once(void **state)
+{
+    (void)state;
+    struct client client = client_open(&loopback);
+    SEND(&client, GET("/later") GET("/never"));
+    WAIT_UNTIL(&loopback, loopback.waiting != NULL);
+    struct linger reset = {.l_onoff = 1, .l_linger = 0};
+    assert_int_equal(setsockopt(client.descriptor, SOL_SOCKET, SO_LINGER, &reset, sizeof reset), 0);
+    client_close(&client);
+    WAIT_UNTIL(&loopback, loopback.abandoned == 1);
+    WAIT_UNTIL(&loopback, http_server_connections(loopback.server) == 0);
+    assert_int_equal(loopback.outcomes, 0);
+    assert_int_equal(loopback.handled, 1);
+}
+
+static void a_request_that_does_not_arrive_in_time_is_told_so(void **state)
+{
+    (void)state;
+    struct client head = client_open(&loopback);
+    struct client body = client_open(&loopback);
+    SEND(&head, "GET / HTTP/1.1\r\n");
+    SEND(&body, "POST / HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\nab");
+    client_expect_end(&head);
+    client_expect_end(&body);
+    assert_true(client_has(&head, "408 Request Timeout") && client_has(&head, "request_timeout"));
+    assert_true(client_has(&body, "408 Request Timeout") && client_has(&body, "request_timeout"));
+    client_close(&head);
+    client_close(&body);
+}
+
+static void a_slow_head_has_one_deadline_however_often_bytes_come(void **state)
+{
+    (void)state;
+    struct client client = client_open(&loopback);
+    SEND(&client, "GET / HTTP/1.1\r\nX: ");
+    uint64_t end = clock_monotonic_ms() + PATIENCE_MS;
+    while (!client_has(&client, "request_timeout") && clock_monotonic_ms() < end) {
+        struct pollfd nothing = {.fd = -1};
+        (void)poll(&nothing, 1, 20);
+        (void)send(client.descriptor, "x", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+        client_read(&client);
+    }
+    if (!client_has(&client, "request_timeout"))
+        fail_msg("got: %s", buffer_string(&client.received));
+    client_close(&client);
+}
+
+static void an_idle_connection_is_closed_without_a_word(void **state)
+{
+    (void)state;
+    struct client fresh = client_open(&loopback);
+    struct client used = client_open(&loopback);
+    SEND(&used, GET("/"));
+    client_expect(&used, "<GET /");
+    SEND(&used, "\r\n"); /* an empty line begins no request */
+    size_t size = used.received.size;
+    client_expect_end(&fresh);
+    client_expect_end(&used);
+    assert_int_equal(fresh.received.size, 0);
+    assert_int_equal(used.received.size, size);
+    client_close(&fresh);
+    client_close(&used);
+}
+
+static void a_request_set_aside_has_no_deadline_here(void **state)
+{
+    (void)state;
+    struct client client = client_open(&loopback);
+    SEND(&client, GET("/later"));
+    uint64_t end = clock_monotonic_ms() + 1800;
+    WAIT_UNTIL(&loopback, clock_monotonic_ms() > end);
+    assert_non_null(loopback.waiting);
+    reply_in_full(loopback.waiting);
+    client_expect(&client, "<GET /later");
+    client_close(&client);
+}
+
+static void a_large_answer_arrives_whole(void **state)
+{
+    (void)state;
+    struct client client = client_open(&loopback);
+    SEND(&client, GET("/large") GET("/after"));
+    while (client.received.size < LARGE_SIZE)
+        client_read(&client);
+    client_expect(&client, "<GET /after");
+    char *body = strstr(client.received.data, "\r\n\r\n") + 4;
+    for (size_t i = 0; i < LARGE_SIZE; i++)
+        if (body[i] != 'x')
+            fail_msg("byte %zu is wrong", i);
+    client_close(&client);
+}
+
+static void a_reader_that_stops_is_dropped(void **state)
+{
+    (void)state;
+    struct client client = client_open(&loopback);
+    SEND(&client, GET("/large"));
+    WAIT_UNTIL(&loopback, loopback.incomplete == 1);
+    WAIT_UNTIL(&loopback, http_server_connections(loopback.server) == 0);
+    client_close(&client);
+}
+
+static void a_slow_reader_that_goes_on_reading_is_not(void **state)
+{
+    (void)state;
+    struct client client = client_open(&loopback);
+    SEND(&client, GET("/large"));
+    uint64_t end = clock_monotonic_ms() + 2500; /* more than twice the deadline */
+    while (clock_monotonic_ms() < end) {
+        struct pollfd nothing = {.fd = -1};
+        (void)poll(&nothing, 1, 20);
+        client_read(&client);
+    }
+    assert_int_equal(loopback.incomplete, 0);
+    while (client.received.size < LARGE_SIZE)
+        client_read(&client);
+    client_close(&client);
+}
+
+static void connections_over_the_limit_are_told_so(void **state)
+{
+    (void)state;
+    struct client clients[9];
+    for (int i = 0; i < 9; i++)
+        clients[i] = client_open(&loopback);
+    client_expect_end(&clients[8]);
+    assert_true(client_has(&clients[8], "503 Service Unavailable"));
+    assert_true(client_has(&clients[8], "\"overloaded\""));
+    assert_int_equal(loopback.events[HTTP_EVENT_REFUSED], 1);
+    SEND(&clients[0], GET("/still"));
+    client_expect(&clients[0], "<GET /still");
+    for (int i = 0; i < 9; i++)
+        client_close(&clients[i]);
+}
+
+static void draining_finishes_what_has_begun_and_nothing_else(void **state)
+{
+    (void)state;
+    struct client idle = client_open(&loopback);
+    struct client busy = client_open(&loopback);
+    struct client partial = client_open(&loopback);
+    SEND(&idle, GET("/idle"));
+    client_expect(&idle, "<GET /idle");
+    SEND(&busy, GET("/later"));
+    SEND(&partial, "GET /partial HTTP/1.1\r\n");
+    WAIT_UNTIL(&loopback, loopback.waiting != NULL);
+    http_server_drain(loopback.server, on_drained);
+    client_expect_end(&idle);
+    SEND(&partial, HOST "\r\n");
+    client_expect_end(&partial);
+    assert_true(client_has(&partial, "Connection: close\r\n\r\n<GET /partial"));
+    assert_false(loopback.drained);
+    reply_in_full(loopback.waiting);
+    client_expect_end(&busy);
+    assert_true(client_has(&busy, "Connection: close\r\n\r\n<GET /later"));
+    client_close(&idle);
+    client_close(&busy);
+    client_close(&partial);
+    WAIT_UNTIL(&loopback, loopback.drained);
+}
+
+static void a_connection_still_in_the_queue_is_answered_when_draining(void **state)
+{
+    (void)state;
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons(loopback.port),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct client client = {.loopback = &loopback};
+    client.descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(client.descriptor, (struct sockaddr *)&address, sizeof address), 0);
+    http_server_drain(loopback.server, on_drained); /* the loop has not turned since */
+    SEND(&client, GET("/queued"));
+    client_expect_end(&client);
+    assert_true(client_has(&client, "Connection: close\r\n\r\n<GET /queued"));
+    client_close(&client);
+    WAIT_UNTIL(&loopback, loopback.drained);
+}
+
+static void aborting_abandons_what_is_left(void **state)
+{
+    (void)state;
+    struct client client = client_open(&loopback);
+    SEND(&client, GET("/later"));
+    WAIT_UNTIL(&loopback, loopback.waiting != NULL);
+    http_server_drain(loopback.server, on_drained);
+    loopback_turn(&loopback, -1);
+    assert_false(loopback.drained);
+    http_server_abort(loopback.server);
+    assert_int_equal(loopback.abandoned, 1);
+    WAIT_UNTIL(&loopback, loopback.drained);
+    client_close(&client);
+}
+
+static void a_second_listener_is_told_that_the_address_is_taken(void **state)
+{
+    (void)state;
+    struct error error;
+    int descriptor;
+    uint16_t bound = 0;
+    assert_int_equal(http_listen("127.0.0.1", loopback.port, true, &descriptor, &bound, &error),
+                     STATUS_UNAVAILABLE);
+    assert_non_null(strstr(error.text, "127.0.0.1:"));
+    assert_non_null(strstr(error.text, "Address already in use"));
+    int first;
+    assert_int_equal(http_listen("::1", 0, true, &first, &bound, &error), STATUS_OK);
+    assert_int_not_equal(bound, 0);
+    assert_int_equal(http_listen("::1", 0, true, &descriptor, &bound, &error), STATUS_OK);
+    (void)close(descriptor);
+    uint16_t other = 0;
+    assert_int_equal(http_listen("::1", bound, true, &descriptor, &other, &error),
+                     STATUS_UNAVAILABLE);
+    (void)close(first);
+}
+
+#define LOOPBACK_TEST(name) cmocka_unit_test_setup_teardown(name, open_loopback, close_loopback)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        LOOPBACK_TEST(a_connection_serves_request_after_request),
+        LOOPBACK_TEST(pipelined_requests_are_answered_in_order),
+        LOOPBACK_TEST(thousands_of_pipelined_requests_need_no_stack),
+        LOOPBACK_TEST(reading_ahead_is_bounded),
+        LOOPBACK_TEST(bytes_may_come_one_by_one),
+        LOOPBACK_TEST(head_has_the_length_but_no_body),
+        LOOPBACK_TEST(a_client_that_asks_is_told_to_continue),
+        LOOPBACK_TEST(a_refusal_is_a_document_and_the_end),
+        LOOPBACK_TEST(a_refused_client_that_goes_on_sending_still_sees_the_answer),
+        LOOPBACK_TEST(connections_close_when_asked_to),
+        LOOPBACK_TEST(a_client_that_has_shut_its_side_gets_its_answers),
+        LOOPBACK_TEST(a_request_whose_client_resets_is_abandoned_at_once),
+        LOOPBACK_TEST(a_request_that_does_not_arrive_in_time_is_told_so),
+        LOOPBACK_TEST(a_slow_head_has_one_deadline_however_often_bytes_come),
+        LOOPBACK_TEST(an_idle_connection_is_closed_without_a_word),
+        LOOPBACK_TEST(a_request_set_aside_has_no_deadline_here),
+        LOOPBACK_TEST(a_large_answer_arrives_whole),
+        LOOPBACK_TEST(a_reader_that_stops_is_dropped),
+        LOOPBACK_TEST(a_slow_reader_that_goes_on_reading_is_not),
+        LOOPBACK_TEST(connections_over_the_limit_are_told_so),
+        LOOPBACK_TEST(draining_finishes_what_has_begun_and_nothing_else),
+        LOOPBACK_TEST(a_connection_still_in_the_queue_is_answered_when_draining),
+        LOOPBACK_TEST(aborting_abandons_what_is_left),
+        LOOPBACK_TEST(a_second_listener_is_told_that_the_address_is_taken),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,413 @@
+/*
+ * What is a request and what is none. Every case is fed whole, byte by byte and cut at every single
+ * place, and must end the same way.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "http/intake.h"
+
+#define TAKEN (-1)
+#define UNFINISHED (-2)
+
+struct fixture {
+    struct http_intake intake;
+    struct http_request request;
+    size_t left; /* of the input, when the request was complete */
+};
+
+static void begin(struct fixture *fixture)
+{
+    http_intake_init(&fixture->intake);
+    http_intake_start(&fixture->intake);
+    memset(&fixture->request, 0, sizeof fixture->request);
+}
+
+/* Feeds one piece; each piece is a copy of its own size, so that a sanitizer sees any overrun. */
+static int feed(struct fixture *fixture, const char *at, size_t size)
+{
+    char *copy = memory_copy(at, size);
+    struct text input = {copy, size};
+    enum http_intake_result result = INTAKE_MORE;
+    while (input.size > 0 && (result == INTAKE_MORE || result == INTAKE_HEAD))
+        result = http_intake_feed(&fixture->intake, &fixture->request, &input);
+    fixture->left = input.size;
+    memory_free(copy);
+    if (result == INTAKE_REFUSED)
+        return (int)fixture->intake.error;
+    return result == INTAKE_COMPLETE ? TAKEN : UNFINISHED;
+}
+
+static int run_cut(struct fixture *fixture, struct text bytes, size_t cut)
+{
+    begin(fixture);
+    int outcome = feed(fixture, bytes.at, cut);
+    return outcome == UNFINISHED && cut < bytes.size
+               ? feed(fixture, bytes.at + cut, bytes.size - cut)
+               : outcome;
+}
+
+static int run_bytewise(struct fixture *fixture, struct text bytes)
+{
+    int outcome = UNFINISHED;
+    begin(fixture);
+    for (size_t i = 0; i < bytes.size && outcome == UNFINISHED; i++)
+        outcome = feed(fixture, bytes.at + i, 1);
+    return outcome;
+}
+
+static const char *name_of(int outcome)
+{
+    return outcome == TAKEN        ? "taken"
+           : outcome == UNFINISHED ? "unfinished"
+                                   : http_error_row((enum http_error)outcome)->code;
+}
+
+static void expect(struct text bytes, int wanted)
+{
+    struct fixture fixture;
+    int outcome = run_bytewise(&fixture, bytes);
+    http_intake_reset(&fixture.intake);
+    if (outcome != wanted)
+        fail_msg("byte by byte: %s, not %s:\n%.*s", name_of(outcome), name_of(wanted),
+                 (int)bytes.size, bytes.at);
+    size_t pace = bytes.size > 4000 ? bytes.size / 50 : 1;
+    for (size_t cut = bytes.size; cut > 0; cut = cut > pace ? cut - pace : 0) {
+        outcome = run_cut(&fixture, bytes, cut);
+        http_intake_reset(&fixture.intake);
+        if (outcome != wanted)
+            fail_msg("cut at %zu: %s, not %s:\n%.*s", cut, name_of(outcome), name_of(wanted),
+                     (int)bytes.size, bytes.at);
+    }
+}
+
+#define EXPECT(bytes, wanted) expect(TEXT(bytes), (wanted))
+#define HOST "Host: example.com\r\n"
+#define BAD HTTP_ERROR_BAD_REQUEST
+
+static void proper_requests_are_taken(void **state)
+{
+    (void)state;
+    EXPECT("GET / HTTP/1.1\r\n" HOST "\r\n", TAKEN);
+    EXPECT("GET / HTTP/1.0\r\n\r\n", TAKEN);
+    EXPECT("GET / HTTP/1.0\r\n" HOST "\r\n", TAKEN);
+    EXPECT("HEAD /a?b HTTP/1.1\r\nhOST:\t example.com:80 \t\r\nX:\r\nY: \r\nZ: a b\r\n\r\n", TAKEN);
+    EXPECT("POST / HTTP/1.1\r\n" HOST "Content-Length: 3\r\n\r\nabc", TAKEN);
+    EXPECT("POST / HTTP/1.1\r\n" HOST "Content-Length: 0\r\n\r\n", TAKEN);
+    EXPECT("GET / HTTP/1.1\r\n" HOST "Content-Length: 3\r\n\r\nabc", TAKEN);
+    EXPECT("POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n"
+           "3\r\nabc\r\nA;x=y\r\n0123456789\r\n0\r\n\r\n",
+           TAKEN);
+    EXPECT("POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: CHUNKED\r\n\r\n0\r\nT: 1\r\nU: 2\r\n\r\n",
+           TAKEN);
+    EXPECT("GET http://other.example/a HTTP/1.1\r\n" HOST "\r\n", TAKEN);
+    EXPECT("OPTIONS * HTTP/1.1\r\n" HOST "\r\n", TAKEN);
+    EXPECT("CONNECT example.com:443 HTTP/1.1\r\n" HOST "\r\n", TAKEN);
+    EXPECT("GET / HTTP/1.1\r\n" HOST "Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n", TAKEN);
+    EXPECT("POST / HTTP/1.1\r\n" HOST
+           "Connection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 2\r\n\r\nab",
+           TAKEN);
+}
+
+static void unfinished_requests_wait_for_more(void **state)
+{
+    (void)state;
+    EXPECT("GET", UNFINISHED);
+    EXPECT("GET / HTTP/1.1\r\n" HOST, UNFINISHED);
+    EXPECT("POST / HTTP/1.1\r\n" HOST "Content-Length: 3\r\n\r\nab", UNFINISHED);
+    EXPECT("POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n",
+           UNFINISHED);
+}
+
+static void a_request_needs_one_valid_host(void **state)
+{
+    (void)state;
+    EXPECT("GET / HTTP/1.1\r\n\r\n", BAD);
+    EXPECT("GET / HTTP/1.1\r\n" HOST HOST "\r\n", BAD);
+    EXPECT("GET / HTTP/1.0\r\n" HOST HOST "\r\n", BAD);
+    EXPECT("GET / HTTP/1.1\r\nHost:\r\n\r\n", BAD);
+    EXPECT("GET / HTTP/1.1\r\nHost: a b\r\n\r\n", BAD);
+    EXPECT("GET / HTTP/1.1\r\nHost: a, b\r\n\r\n", BAD);
+    EXPECT("GET / HTTP/1.1\r\nHost: user@a\r\n\r\n", BAD);
+    EXPECT("GET / HTTP/1.1\r\nHost: a/b\r\n\r\n", BAD);
+}
+
+static void doubt_about_where_a_body_ends_is_refused(void **state)
+{
+    (void)state;
+#define POST "POST / HTTP/1.1\r\n" HOST
+    EXPECT(POST "Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", BAD);
+    EXPECT(POST "Content-Length: 3\r\nContent-Length: 3\r\n\r\nabc", BAD);
+    EXPECT(POST "Content-Length: 3, 3\r\n\r\nabc", BAD);
+    EXPECT(POST "Content-Length: +3\r\n\r\nabc", BAD);
+    EXPECT(POST "Content-Length: -3\r\n\r\nabc", BAD);
+    EXPECT(POST "Content-Length: 0x3\r\n\r\nabc", BAD);
+    EXPECT(POST "Content-Length: 3 3\r\n\r\nabc", BAD);
+    EXPECT(POST "Content-Length: three\r\n\r\nabc", BAD);
+    EXPECT(POST "Content-Length:\r\n\r\n", BAD);
+    EXPECT(POST "Content-Length: 99999999999999999999999\r\n\r\n", BAD);
+    EXPECT(POST "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", BAD);
+    EXPECT(POST "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n", BAD);
+    EXPECT(POST "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", BAD);
+    EXPECT(POST "Transfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n", BAD);
+    EXPECT(POST "Transfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n", BAD);
+    EXPECT(POST "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", BAD);
+    EXPECT(POST "Transfer-Encoding: gzip\r\n\r\n", BAD);
+    EXPECT(POST "Transfer-Encoding: identity\r\n\r\n", BAD);
+    EXPECT(POST "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", BAD);
+    EXPECT(POST "Transfer-Encoding:\r\n\r\n", BAD);
+    EXPECT(POST "Transfer-Encoding: \x0b"
+                "chunked\r\n\r\n0\r\n\r\n",
+           BAD);
+    EXPECT("POST / HTTP/1.0\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", BAD);
+    EXPECT(POST "Transfer-Encoding: chunked\r\n\r\n0x3\r\nabc\r\n0\r\n\r\n", BAD);
+    EXPECT(POST "Transfer-Encoding: chunked\r\n\r\n-3\r\nabc\r\n0\r\n\r\n", BAD);
+    EXPECT(POST "Transfer-Encoding: chunked\r\n\r\n3 \r\nabc\r\n0\r\n\r\n", BAD);
+    EXPECT(POST "Transfer-Encoding: chunked\r\n\r\n3\nabc\r\n0\r\n\r\n", BAD);
+    EXPECT(POST "Transfer-Encoding: chunked\r\n\r\n3\r\nabcd\r\n0\r\n\r\n", BAD);
+    EXPECT(POST "Transfer-Encoding: chunked\r\n\r\n\r\n", BAD);
+    EXPECT(POST "Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n", BAD);
+#undef POST
+}
+
+static void malformed_lines_are_refused(void **state)
+{
+    (void)state;
+    EXPECT("GET / HTTP/1.1\r\nHost : example.com\r\n\r\n", BAD);
+    EXPECT("GET / HTTP/1.1\r\n Host: example.com\r\n\r\n", BAD);
+    EXPECT("GET / HTTP/1.1\r\n" HOST "A: b\r\n c\r\n\r\n", BAD);
+    EXPECT("GET / HTTP/1.1\r\n" HOST ": b\r\n\r\n", BAD);
+    EXPECT("GET / HTTP/1.1\r\n" HOST "A\r\n\r\n", BAD);
+    EXPECT("GET / HTTP/1.1\r\n" HOST "A(: b\r\n\r\n", BAD);
+    EXPECT("GET / HTTP/1.1\r\n" HOST "A: b\0c\r\n\r\n", BAD);
+    EXPECT("GET / HTTP/1.1\r\n" HOST "A: b\rc\r\n\r\n", BAD);
+    EXPECT("GET / HTTP/1.1\r\n" HOST "A: b\nB: c\r\n\r\n", BAD);
+    EXPECT("GET / HTTP/1.1\n" HOST "\r\n", BAD);
+    EXPECT("GET / HTTP/1.1\r\n" HOST "\n", BAD);
+    EXPECT("GET  / HTTP/1.1\r\n" HOST "\r\n", BAD);
+    EXPECT("GET /  HTTP/1.1\r\n" HOST "\r\n", BAD);
+    EXPECT("GET / HTTP/1.1 \r\n" HOST "\r\n", BAD);
+    EXPECT("GET / a HTTP/1.1\r\n" HOST "\r\n", BAD);
+    EXPECT("GET\t/ HTTP/1.1\r\n" HOST "\r\n", BAD);
+    EXPECT(" GET / HTTP/1.1\r\n" HOST "\r\n", BAD);
+    EXPECT("GET / http/1.1\r\n" HOST "\r\n", BAD);
+    EXPECT("GET / HTTP/11\r\n" HOST "\r\n", BAD);
+    EXPECT("GET / HTTP/1.\r\n" HOST "\r\n", BAD);
+    EXPECT("GET / HTTP/1.10\r\n" HOST "\r\n", BAD);
+    EXPECT("GET / HTTP/a.b\r\n" HOST "\r\n", BAD);
+    EXPECT("GET / ICE/1.1\r\n" HOST "\r\n", BAD);
+    EXPECT("GET a HTTP/1.1\r\n" HOST "\r\n", BAD);
+    EXPECT("GET * HTTP/1.1\r\n" HOST "\r\n", BAD);
+    EXPECT("GET /a#b HTTP/1.1\r\n" HOST "\r\n", BAD);
+    EXPECT("GET /\xff HTTP/1.1\r\n" HOST "\r\n", BAD);
+    EXPECT("GET ftp://a/ HTTP/1.1\r\n" HOST "\r\n", BAD);
+    EXPECT("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", BAD);
+    EXPECT("\0", BAD);
+    EXPECT("GET\r\n", BAD);
+}
+
+static void methods_and_versions_that_do_not_exist_here_are_named(void **state)
+{
+    (void)state;
+    EXPECT("PROPFIND / HTTP/1.1\r\n", HTTP_ERROR_NOT_IMPLEMENTED);
+    EXPECT("M-SEARCH * HTTP/1.1\r\n", HTTP_ERROR_NOT_IMPLEMENTED);
+    EXPECT("get / HTTP/1.1\r\n", HTTP_ERROR_NOT_IMPLEMENTED);
+    EXPECT("GETX / HTTP/1.1\r\n", HTTP_ERROR_NOT_IMPLEMENTED);
+    EXPECT("SOURCE /x ICE/1.0\r\n", HTTP_ERROR_NOT_IMPLEMENTED);
+    EXPECT("GET / HTTP/1.2\r\n" HOST "\r\n", HTTP_ERROR_VERSION_NOT_SUPPORTED);
+    EXPECT("GET / HTTP/2.0\r\n" HOST "\r\n", HTTP_ERROR_VERSION_NOT_SUPPORTED);
+    EXPECT("GET / HTTP/0.9\r\n" HOST "\r\n", HTTP_ERROR_VERSION_NOT_SUPPORTED);
+    EXPECT("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", HTTP_ERROR_VERSION_NOT_SUPPORTED);
+    EXPECT("GET /\r\n" HOST "\r\n", HTTP_ERROR_VERSION_NOT_SUPPORTED);
+}
+
+static void expectations(void **state)
+{
+    (void)state;
+    EXPECT("POST / HTTP/1.1\r\n" HOST "Expect: 100-Continue\r\nContent-Length: 1\r\n\r\na", TAKEN);
+    EXPECT("POST / HTTP/1.1\r\n" HOST "Expect: a\r\nContent-Length: 1\r\n\r\n",
+           HTTP_ERROR_EXPECTATION_FAILED);
+    EXPECT("POST / HTTP/1.1\r\n" HOST "Expect: 100-continue, a\r\n\r\n",
+           HTTP_ERROR_EXPECTATION_FAILED);
+    EXPECT("POST / HTTP/1.0\r\n" HOST "Expect: a\r\nContent-Length: 1\r\n\r\na", TAKEN);
+    EXPECT("POST / HTTP/1.1\r\n" HOST "Expect: 100-continue\r\nContent-Length: 16385\r\n\r\n",
+           HTTP_ERROR_PAYLOAD_TOO_LARGE);
+}
+
+/* ---- bounds: the largest is taken, one more is refused ------------------------------------------------ */
+
+static void expect_buffer(struct buffer *buffer, int wanted)
+{
+    expect(buffer_text(buffer), wanted);
+    buffer_free(buffer);
+}
+
+static void append_repeated(struct buffer *buffer, char character, size_t count)
+{
+    buffer_reserve(buffer, count);
+    memset(buffer->data + buffer->size, character, count);
+    buffer->size += count;
+}
+
+static void targets_are_bounded(void **state)
+{
+    (void)state;
+    for (size_t over = 0; over < 2; over++) {
+        struct buffer buffer = {0};
+        buffer_append_string(&buffer, "GET /");
+        append_repeated(&buffer, 'a', HTTP_TARGET_MAX - 1 + over);
+        buffer_append_string(&buffer, " HTTP/1.1\r\n" HOST "\r\n");
+        expect_buffer(&buffer, over == 0 ? TAKEN : HTTP_ERROR_URI_TOO_LONG);
+    }
+}
+
+static void field_lines_are_bounded(void **state)
+{
+    (void)state;
+    for (size_t over = 0; over < 2; over++) {
+        struct buffer buffer = {0};
+        buffer_append_string(&buffer, "GET / HTTP/1.1\r\n" HOST "A: ");
+        append_repeated(&buffer, 'a', HTTP_HEAD_MAX - strlen(HOST) - strlen("A: \r\n") + over);
+        buffer_append_string(&buffer, "\r\n\r\n");
+        expect_buffer(&buffer, over == 0 ? TAKEN : HTTP_ERROR_HEADERS_TOO_LARGE);
+    }
+    struct buffer spaces = {0};
+    buffer_append_string(&spaces, "GET / HTTP/1.1\r\n" HOST "A:");
+    append_repeated(&spaces, ' ', HTTP_HEAD_MAX);
+    buffer_append_string(&spaces, "b\r\n\r\n");
+    expect_buffer(&spaces, HTTP_ERROR_HEADERS_TOO_LARGE);
+    struct buffer name = {0};
+    buffer_append_string(&name, "GET / HTTP/1.1\r\n" HOST);
+    append_repeated(&name, 'n', HTTP_HEAD_MAX);
+    expect_buffer(&name, HTTP_ERROR_HEADERS_TOO_LARGE);
+}
+
+static void fields_are_counted(void **state)
+{
+    (void)state;
+    for (size_t over = 0; over < 2; over++) {
+        struct buffer buffer = {0};
+        buffer_append_string(&buffer, "GET / HTTP/1.1\r\n" HOST);
+        for (size_t i = 1; i < HTTP_FIELDS_MAX + over; i++)
+            buffer_append_string(&buffer, "X-Forwarded-For: 1\r\n");
+        buffer_append_string(&buffer, "\r\n");
+        expect_buffer(&buffer, over == 0 ? TAKEN : HTTP_ERROR_HEADERS_TOO_LARGE);
+    }
+}
+
+static void bodies_are_bounded(void **state)
+{
+    (void)state;
+    for (size_t over = 0; over < 2; over++) {
+        struct buffer buffer = {0};
+        buffer_append_format(&buffer, "POST / HTTP/1.1\r\n" HOST "Content-Length: %zu\r\n\r\n",
+                             HTTP_BODY_MAX + over);
+        append_repeated(&buffer, 'a', HTTP_BODY_MAX + over);
+        expect_buffer(&buffer, over == 0 ? TAKEN : HTTP_ERROR_PAYLOAD_TOO_LARGE);
+        buffer_append_string(&buffer, "POST / HTTP/1.1\r\n" HOST
+                                      "Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n");
+        buffer_append_format(&buffer, "%zx\r\n", HTTP_BODY_MAX - 1 + over);
+        append_repeated(&buffer, 'a', HTTP_BODY_MAX - 1 + over);
+        buffer_append_string(&buffer, "\r\n0\r\n\r\n");
+        expect_buffer(&buffer, over == 0 ? TAKEN : HTTP_ERROR_PAYLOAD_TOO_LARGE);
+    }
+}
+
+static void chunk_extensions_and_trailers_are_bounded(void **state)
+{
+    (void)state;
+    struct buffer extension = {0};
+    buffer_append_string(&extension,
+                         "POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n1;");
+    append_repeated(&extension, 'x', INTAKE_WIRE_BODY_MAX);
+    expect_buffer(&extension, HTTP_ERROR_PAYLOAD_TOO_LARGE);
+    struct buffer trailers = {0};
+    buffer_append_string(&trailers,
+                         "POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n0\r\n");
+    for (size_t i = 0; i <= HTTP_FIELDS_MAX; i++)
+        buffer_append_string(&trailers, "T: 1\r\n");
+    buffer_append_string(&trailers, "\r\n");
+    expect_buffer(&trailers, HTTP_ERROR_HEADERS_TOO_LARGE);
+}
+
+/* ---- what a taken request looks like ------------------------------------------------------------------- */
+
+static void the_parts_are_found_however_they_arrive(void **state)
+{
+    (void)state;
+    struct text bytes = TEXT("POST /%61/b?c=d HTTP/1.1\r\n"
+                             "host: example.com\r\n"
+                             "X-API-Key: \t k \t\r\n"
+                             "x-forwarded-for: 1.2.3.4\r\n"
+                             "Other: o\r\n"
+                             "X-Forwarded-For: 5.6.7.8\r\n"
+                             "Transfer-Encoding: chunked\r\n\r\n"
+                             "3\r\nabc\r\n2;e\r\nde\r\n0\r\nX-Api-Key: trailer\r\n\r\nGET");
+    for (size_t cut = 1; cut < bytes.size; cut++) {
+        struct fixture fixture;
+        assert_int_equal(run_cut(&fixture, bytes, cut), TAKEN);
+        struct http_request *request = &fixture.request;
+        assert_int_equal(request->method, HTTP_POST);
+        assert_true(text_equals(request->path, TEXT("/a/b")));
+        assert_true(text_equals(request->query, TEXT("c=d")));
+        assert_true(text_equals(request->body, TEXT("abcde")));
+        assert_int_equal(request->field_count[HTTP_FIELD_X_API_KEY], 1);
+        assert_int_equal(request->field_count[HTTP_FIELD_X_FORWARDED_FOR], 2);
+        assert_int_equal(request->field_count[HTTP_FIELD_AUTHORIZATION], 0);
+        assert_int_equal(request->line_count, 4);
+        assert_true(text_equals(http_request_field(request, HTTP_FIELD_X_API_KEY), TEXT("k")));
+        assert_true(
+            text_equals(http_request_field(request, HTTP_FIELD_X_FORWARDED_FOR), TEXT("1.2.3.4")));
+        assert_true(text_equals(request->lines[3].value, TEXT("5.6.7.8")));
+        assert_null(http_request_field(request, HTTP_FIELD_AUTHORIZATION).at);
+        assert_true(fixture.left <= 3);
+        http_intake_reset(&fixture.intake);
+    }
+}
+
+static bool keeps_alive(const char *bytes)
+{
+    struct fixture fixture;
+    assert_int_equal(run_cut(&fixture, text_of(bytes), strlen(bytes)), TAKEN);
+    http_intake_reset(&fixture.intake);
+    return fixture.intake.keep_alive;
+}
+
+static void connections_stay_open_as_version_and_connection_say(void **state)
+{
+    (void)state;
+    assert_true(keeps_alive("GET / HTTP/1.1\r\n" HOST "\r\n"));
+    assert_false(keeps_alive("GET / HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n"));
+    assert_false(keeps_alive("GET / HTTP/1.1\r\n" HOST "Connection: Close, TE\r\n\r\n"));
+    assert_false(keeps_alive("GET / HTTP/1.0\r\n\r\n"));
+    assert_true(keeps_alive("GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n"));
+    assert_false(
+        keeps_alive("GET / HTTP/1.0\r\nConnection: keep-alive\r\nConnection: close\r\n\r\n"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(proper_requests_are_taken),
+        cmocka_unit_test(unfinished_requests_wait_for_more),
+        cmocka_unit_test(a_request_needs_one_valid_host),
+        cmocka_unit_test(doubt_about_where_a_body_ends_is_refused),
+        cmocka_unit_test(malformed_lines_are_refused),
+        cmocka_unit_test(methods_and_versions_that_do_not_exist_here_are_named),
+        cmocka_unit_test(expectations),
+        cmocka_unit_test(targets_are_bounded),
+        cmocka_unit_test(field_lines_are_bounded),
+        cmocka_unit_test(fields_are_counted),
+        cmocka_unit_test(bodies_are_bounded),
+        cmocka_unit_test(chunk_extensions_and_trailers_are_bounded),
+        cmocka_unit_test(the_parts_are_found_however_they_arrive),
+        cmocka_unit_test(connections_stay_open_as_version_and_connection_say),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,112 @@
+/* Accept-Encoding and If-None-Match: what a request asks for (RFC 9110 sections 12.5.3 and 13.1.2). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "http/http.h"
+
+static struct http_request request_with(struct http_field_line *lines, enum http_field field,
+                                        const char *first, const char *second)
+{
+    struct http_request request = {.lines = lines};
+    const char *values[2] = {first, second};
+    for (int i = 0; i < 2 && values[i] != NULL; i++) {
+        lines[i] = (struct http_field_line){text_of(values[i]), field};
+        request.line_count++;
+        request.field_count[field]++;
+    }
+    return request;
+}
+
+static bool accepts(const char *first, const char *second)
+{
+    struct http_field_line lines[2];
+    struct http_request request = request_with(lines, HTTP_FIELD_ACCEPT_ENCODING, first, second);
+    return http_accepts_gzip(&request);
+}
+
+static bool matches(const char *first, const char *second)
+{
+    struct http_field_line lines[2];
+    struct http_request request = request_with(lines, HTTP_FIELD_IF_NONE_MATCH, first, second);
+    return http_matches_etag(&request, TEXT("\"abc\""));
+}
+
+static void gzip_is_sent_to_those_who_ask_for_it(void **state)
+{
+    (void)state;
+    assert_true(accepts("gzip", NULL));
+    assert_true(accepts("GZip", NULL));
+    assert_true(accepts("x-gzip", NULL));
+    assert_true(accepts("deflate, gzip, br", NULL));
+    assert_true(accepts("deflate , gzip;q=0.001", NULL));
+    assert_true(accepts("br", "gzip"));
+    assert_true(accepts("*", NULL));
+    assert_true(accepts("br;q=1.0, *;q=0.5", NULL));
+    assert_true(accepts("gzip ; q=1.000", NULL));
+    assert_true(accepts("gzip;Q=0.5", NULL));
+    assert_true(accepts("gzip;q=0.5, identity;q=0.5", NULL));
+    assert_true(accepts("gzip, *;q=0", NULL));
+}
+
+static void gzip_is_not_sent_to_those_who_do_not(void **state)
+{
+    (void)state;
+    assert_false(accepts(NULL, NULL));
+    assert_false(accepts("", NULL));
+    assert_false(accepts("br, deflate", NULL));
+    assert_false(accepts("identity", NULL));
+    assert_false(accepts("gzip;q=0", NULL));
+    assert_false(accepts("gzip;q=0.000, *", NULL));
+    assert_false(accepts("*;q=0", NULL));
+    assert_false(accepts("gzip;q=0.5, identity", NULL));
+    assert_false(accepts("gzip;q=0.5, identity;q=0.8", NULL));
+    assert_false(accepts("gzipped", NULL));
+    assert_false(accepts("gzip;q=2", NULL));
+    assert_false(accepts("gzip;q=1.001", NULL));
+    assert_false(accepts("gzip;q=0.0001", NULL));
+    assert_false(accepts("gzip;q=", NULL));
+    assert_false(accepts("gzip;level=9", NULL));
+}
+
+static void a_tag_is_found_wherever_it_stands_in_the_list(void **state)
+{
+    (void)state;
+    assert_true(matches("\"abc\"", NULL));
+    assert_true(matches("W/\"abc\"", NULL));
+    assert_true(matches("*", NULL));
+    assert_true(matches("\"x\", \"abc\"", NULL));
+    assert_true(matches("\"x\",W/\"abc\" , \"y\"", NULL));
+    assert_true(matches(",, \"abc\"", NULL));
+    assert_true(matches("\"x\"", "\"abc\""));
+    assert_true(matches("\"a,b\", \"abc\"", NULL));
+}
+
+static void anything_else_does_not_match(void **state)
+{
+    (void)state;
+    assert_false(matches(NULL, NULL));
+    assert_false(matches("", NULL));
+    assert_false(matches("abc", NULL));
+    assert_false(matches("\"abcd\"", NULL));
+    assert_false(matches("\"ab", NULL));
+    assert_false(matches("\"abc", NULL));
+    assert_false(matches("w/\"abc\"", NULL));
+    assert_false(matches("W/", NULL));
+    assert_false(matches("\"x, \"abc", NULL));
+    assert_false(matches("*, \"abc\"", NULL));
+    assert_false(matches("\"\"", NULL));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gzip_is_sent_to_those_who_ask_for_it),
+        cmocka_unit_test(gzip_is_not_sent_to_those_who_do_not),
+        cmocka_unit_test(a_tag_is_found_wherever_it_stands_in_the_list),
+        cmocka_unit_test(anything_else_does_not_match),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

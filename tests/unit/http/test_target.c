@@ -1,0 +1,116 @@
+/* Request targets and Host: what is a path, and what is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "http/target.h"
+
+static char bytes[256];
+static struct text path;
+static struct text query;
+
+static enum status split(enum http_method method, const char *target)
+{
+    size_t size = strlen(target);
+    memcpy(bytes, target, size);
+    path = query = (struct text){NULL, 0};
+    return http_target_split(bytes, size, method, &path, &query);
+}
+
+static void assert_split(const char *target, const char *wanted_path, const char *wanted_query)
+{
+    assert_int_equal(split(HTTP_GET, target), STATUS_OK);
+    if (!text_equals(path, text_of(wanted_path)) || !text_equals(query, text_of(wanted_query)))
+        fail_msg("%s: got '%.*s' and '%.*s'", target, (int)path.size, path.at, (int)query.size,
+                 query.size > 0 ? query.at : "");
+}
+
+static void a_target_is_a_path_and_perhaps_a_query(void **state)
+{
+    (void)state;
+    assert_split("/", "/", "");
+    assert_split("/api/v1/sports", "/api/v1/sports", "");
+    assert_split("/a?b=c", "/a", "b=c");
+    assert_split("/a?b?c=%41", "/a", "b?c=%41");
+    assert_split("/a?", "/a", "");
+    assert_split("//a", "//a", "");
+    assert_split("/a/../b", "/a/../b", "");
+}
+
+static void only_unreserved_characters_are_decoded(void **state)
+{
+    (void)state;
+    assert_split("/%61pi/v1", "/api/v1", "");
+    assert_split("/%7E%2d%2E%5f%41%7a%30", "/~-._Az0", "");
+    assert_split("/a%2Fb", "/a%2Fb", "");
+    assert_split("/a%20b%00%ff", "/a%20b%00%ff", "");
+    assert_split("/%2561", "/%2561", "");
+    assert_split("/%", "/%", "");
+    assert_split("/%6", "/%6", "");
+    assert_split("/%6g%zz", "/%6g%zz", "");
+    assert_split("/%%361", "/%61", ""); /* decoded once */
+}
+
+static void an_absolute_target_is_reduced_to_its_path(void **state)
+{
+    (void)state;
+    assert_split("http://example.com/a?b", "/a", "b");
+    assert_split("HTTPS://example.com:8443/a", "/a", "");
+    assert_split("http://example.com", "/", "");
+    assert_split("http://[::1]:80?x", "/", "x");
+}
+
+static void what_is_no_target_is_refused(void **state)
+{
+    (void)state;
+    const char *bad[] = {"",        "a",           "*",       "/a#b",       "/a b",
+                         "/\x7f",   "/\xc3\xa4",   "http://", "http:///a",  "ftp://a/b",
+                         "http:/a", "http://a b/", "?a",      "http://u@h/"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        if (split(HTTP_GET, bad[i]) != STATUS_INVALID)
+            fail_msg("'%s' was taken", bad[i]);
+}
+
+static void asterisk_and_authority_belong_to_their_methods(void **state)
+{
+    (void)state;
+    assert_int_equal(split(HTTP_OPTIONS, "*"), STATUS_OK);
+    assert_true(text_equals(path, TEXT("*")));
+    assert_int_equal(split(HTTP_CONNECT, "example.com:443"), STATUS_OK);
+    assert_true(text_equals(path, TEXT("example.com:443")));
+    assert_int_equal(split(HTTP_CONNECT, "/api"), STATUS_INVALID);
+}
+
+static void a_host_is_a_name_or_an_address_and_perhaps_a_port(void **state)
+{
+    (void)state;
+    const char *good[] = {
+        "example.com",     "example.com:8080", "a",     "127.0.0.1:1",   "[::1]",
+        "[::1]:65535",     "a_b-c.d",          "x%41y", "example.com:0", "example.com:",
+        "[::ffff:1.2.3.4]"};
+    const char *bad[] = {"",     ":80",    "a b",      "a/b",      "a:65536", "a:x",  "a:80:80",
+                         "[::1", "[::1]x", "[::1]a",   "[]",       "[zz]",    "u@h",  "a,b c",
+                         "a?b",  "a#b",    "a:000080", "\xc3\xa4", "a%4",     "a%zz", "[1]"};
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+        if (!http_host_is_valid(text_of(good[i])))
+            fail_msg("'%s' was refused", good[i]);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        if (http_host_is_valid(text_of(bad[i])))
+            fail_msg("'%s' was taken", bad[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_target_is_a_path_and_perhaps_a_query),
+        cmocka_unit_test(only_unreserved_characters_are_decoded),
+        cmocka_unit_test(an_absolute_target_is_reduced_to_its_path),
+        cmocka_unit_test(what_is_no_target_is_refused),
+        cmocka_unit_test(asterisk_and_authority_belong_to_their_methods),
+        cmocka_unit_test(a_host_is_a_name_or_an_address_and_perhaps_a_port),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,314 @@
+/* HTTP through TLS: handshakes, whole answers, protocols, and what is wrong with a certificate. */
+#include "loopback.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+
+static struct loopback loopback;
+static struct http_tls *tls;
+static char directory[] = "/tmp/croupier-test-tls-XXXXXX";
+static char certificate_path[64], key_path[64], other_key_path[64];
+
+static EVP_PKEY *write_key(const char *path)
+{
+    EVP_PKEY *key = EVP_PKEY_Q_keygen(NULL, NULL, "EC", "P-256");
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_int_equal(PEM_write_PrivateKey(file, key, NULL, NULL, 0, NULL, NULL), 1);
+    assert_int_equal(fclose(file), 0);
+    return key;
+}
+
+static int make_certificate(void **state)
+{
+    (void)state;
+    struct error error;
+    assert_non_null(mkdtemp(directory));
+    (void)snprintf(certificate_path, sizeof certificate_path, "%s/cert.pem", directory);
+    (void)snprintf(key_path, sizeof key_path, "%s/key.pem", directory);
+    (void)snprintf(other_key_path, sizeof other_key_path, "%s/other.pem", directory);
+    EVP_PKEY_free(write_key(other_key_path));
+    EVP_PKEY *key = write_key(key_path);
+    X509 *certificate = X509_new();
+    (void)ASN1_INTEGER_set(X509_get_serialNumber(certificate), 1);
+    (void)X509_gmtime_adj(X509_getm_notBefore(certificate), 0);
+    (void)X509_gmtime_adj(X509_getm_notAfter(certificate), 3600);
+    (void)X509_set_pubkey(certificate, key);
+    assert_true(X509_sign(certificate, key, EVP_sha256()) > 0);
+    FILE *file = fopen(certificate_path, "w");
+    assert_int_equal(PEM_write_X509(file, certificate), 1);
+    assert_int_equal(fclose(file), 0);
+    X509_free(certificate);
+    EVP_PKEY_free(key);
+    if (http_tls_create(&tls, certificate_path, key_path, &error) != STATUS_OK)
+        fail_msg("%s", error.text);
+    return 0;
+}
+
+static int remove_certificate(void **state)
+{
+    (void)state;
+    http_tls_release(&tls);
+    (void)unlink(certificate_path);
+    (void)unlink(key_path);
+    (void)unlink(other_key_path);
+    return rmdir(directory);
+}
+
+static int open_loopback(void **state)
+{
+    (void)state;
+    loopback_open(&loopback, tls, 8);
+    return 0;
+}
+
+static int close_loopback(void **state)
+{
+    (void)state;
+    loopback_close(&loopback);
+    return 0;
+}
+
+/* ---- a client ----------------------------------------------------------------------------------------- */
+
+struct tls_client {
+    struct client client;
+    SSL_CTX *context;
+    SSL *ssl;
+};
+
+static struct tls_client tls_client_open(int version, const char *protocol)
+{
+    struct tls_client client = {.client = client_open(&loopback)};
+    client.context = SSL_CTX_new(TLS_client_method());
+    (void)SSL_CTX_set_max_proto_version(client.context, version);
+    client.ssl = SSL_new(client.context);
+    if (protocol != NULL)
+        (void)SSL_set_alpn_protos(client.ssl, (const unsigned char *)protocol,
+                                  (unsigned)strlen(protocol));
+    (void)SSL_set_fd(client.ssl, client.client.descriptor);
+    SSL_set_connect_state(client.ssl);
+    int flags = fcntl(client.client.descriptor, F_GETFL);
+    assert_int_equal(fcntl(client.client.descriptor, F_SETFL, flags | O_NONBLOCK), 0);
+    return client;
+}
+
+static void tls_client_close(struct tls_client *client)
+{
+    SSL_free(client->ssl);
+    SSL_CTX_free(client->context);
+    client_close(&client->client);
+}
+
+static bool wants_more(struct tls_client *client, int result)
+{
+    int error = SSL_get_error(client->ssl, result);
+    loopback_turn(&loopback, client->client.descriptor);
+    return error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE;
+}
+
+static bool shake_hands(struct tls_client *client)
+{
+    int result = SSL_do_handshake(client->ssl);
+    while (result != 1 && wants_more(client, result))
+        result = SSL_do_handshake(client->ssl);
+    return result == 1;
+}
+
+static void tls_send(struct tls_client *client, struct text bytes)
+{
+    int result = SSL_write(client->ssl, bytes.at, (int)bytes.size);
+    while (result <= 0 && wants_more(client, result))
+        result = SSL_write(client->ssl, bytes.at, (int)bytes.size);
+    assert_int_equal(result, (int)bytes.size);
+}
+
+/* Until `size` bytes have come or the stream has ended; true when it ended in good order. */
+static bool tls_receive(struct tls_client *client, size_t size)
+{
+    static char bytes[16384];
+    while (client->client.received.size < size) {
+        int result = SSL_read(client->ssl, bytes, sizeof bytes);
+        if (result > 0)
+            buffer_append(&client->client.received, bytes, (size_t)result);
+        else if (!wants_more(client, result))
+            return SSL_get_error(client->ssl, result) == SSL_ERROR_ZERO_RETURN;
+    }
+    return false;
+}
+
+/* ---- tests ---------------------------------------------------------------------------------------------- */
+
+static void serve(int version)
+{
+    struct tls_client client = tls_client_open(version, "\x02h2\x08http/1.1");
+    assert_true(shake_hands(&client));
+    assert_int_equal(SSL_version(client.ssl), version);
+    const unsigned char *chosen;
+    unsigned size;
+    SSL_get0_alpn_selected(client.ssl, &chosen, &size);
+    assert_true(text_equals((struct text){(const char *)chosen, size}, TEXT("http/1.1")));
+    tls_send(&client, TEXT(GET("/1") GET("/count")));
+    tls_send(&client, TEXT("GET /last HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n"));
+    assert_true(tls_receive(&client, SIZE_MAX));
+    assert_true(client_has(&client.client, "<GET /1") && client_has(&client.client, "<2>") &&
+                client_has(&client.client, "<GET /last"));
+    tls_client_close(&client);
+}
+
+static void requests_are_served_through_tls_1_2_and_1_3(void **state)
+{
+    (void)state;
+    serve(TLS1_2_VERSION);
+    serve(TLS1_3_VERSION);
+}
+
+static void tls_1_1_is_refused(void **state)
+{
+    (void)state;
+    struct tls_client client = tls_client_open(TLS1_1_VERSION, NULL);
+    assert_false(shake_hands(&client));
+    WAIT_UNTIL(&loopback, loopback.events[HTTP_EVENT_TLS_FAILED] == 1);
+    tls_client_close(&client);
+}
+
+static void a_client_that_speaks_other_protocols_only_is_refused(void **state)
+{
+    (void)state;
+    struct tls_client client = tls_client_open(TLS1_3_VERSION, "\x02h2");
+    assert_false(shake_hands(&client));
+    assert_int_equal(ERR_GET_REASON(ERR_peek_last_error()),
+                     SSL_R_TLSV1_ALERT_NO_APPLICATION_PROTOCOL);
+    ERR_clear_error();
+    WAIT_UNTIL(&loopback, loopback.events[HTTP_EVENT_TLS_FAILED] == 1);
+    tls_client_close(&client);
+}
+
+static void a_large_answer_arrives_whole(void **state)
+{
+    (void)state;
+    struct tls_client client = tls_client_open(TLS1_3_VERSION, NULL);
+    assert_true(shake_hands(&client));
+    tls_send(&client, TEXT(GET("/large") GET("/after")));
+    (void)tls_receive(&client, LARGE_SIZE);
+    char *body = strstr(buffer_string(&client.client.received), "\r\n\r\n") + 4;
+    size_t head = (size_t)(body - client.client.received.data);
+    while (!client_has(&client.client, "<GET /after"))
+        (void)tls_receive(&client, client.client.received.size + 1);
+    body = client.client.received.data + head;
+    for (size_t i = 0; i < LARGE_SIZE; i++)
+        if (body[i] != 'x')
+            fail_msg("byte %zu is wrong", i);
+    assert_true(text_starts_with((struct text){body + LARGE_SIZE, 8}, TEXT("HTTP/1.1")));
+    assert_int_equal(loopback.outcomes, 2);
+    tls_client_close(&client);
+}
+
+static void a_request_set_aside_is_answered_later(void **state)
+{
+    (void)state;
+    struct tls_client client = tls_client_open(TLS1_3_VERSION, NULL);
+    assert_true(shake_hands(&client));
+    tls_send(&client, TEXT(GET("/later")));
+    WAIT_UNTIL(&loopback, loopback.waiting != NULL);
+    reply_in_full(loopback.waiting);
+    (void)tls_receive(&client, 50);
+    assert_true(client_has(&client.client, "200 OK"));
+    tls_client_close(&client);
+}
+
+static void a_reader_that_stops_is_dropped(void **state)
+{
+    (void)state;
+    struct tls_client client = tls_client_open(TLS1_3_VERSION, NULL);
+    assert_true(shake_hands(&client));
+    tls_send(&client, TEXT(GET("/large")));
+    WAIT_UNTIL(&loopback, loopback.incomplete == 1);
+    WAIT_UNTIL(&loopback, http_server_connections(loopback.server) == 0);
+    tls_client_close(&client);
+}
+
+static void a_handshake_has_a_deadline(void **state)
+{
+    (void)state;
+    struct client silent = client_open(&loopback);
+    client_expect_end(&silent);
+    assert_int_equal(silent.received.size, 0);
+    client_close(&silent);
+}
+
+static void plain_http_is_no_handshake(void **state)
+{
+    (void)state;
+    struct client plain = client_open(&loopback);
+    SEND(&plain, GET("/"));
+    client_expect_end(&plain);
+    assert_int_equal(loopback.handled, 0);
+    assert_int_equal(loopback.events[HTTP_EVENT_TLS_FAILED], 1);
+    client_close(&plain);
+}
+
+static void the_certificate_may_change_while_connections_are_open(void **state)
+{
+    (void)state;
+    struct error error;
+    struct http_tls *next = NULL;
+    struct tls_client before = tls_client_open(TLS1_3_VERSION, NULL);
+    assert_true(shake_hands(&before));
+    assert_int_equal(http_tls_create(&next, certificate_path, key_path, &error), STATUS_OK);
+    http_server_set_tls(loopback.server, next);
+    http_tls_release(&next);
+    struct tls_client after = tls_client_open(TLS1_3_VERSION, NULL);
+    assert_true(shake_hands(&after));
+    tls_send(&before, TEXT(GET("/")));
+    tls_send(&after, TEXT(GET("/")));
+    (void)tls_receive(&before, 50);
+    (void)tls_receive(&after, 50);
+    assert_int_equal(loopback.outcomes, 2);
+    tls_client_close(&before);
+    tls_client_close(&after);
+}
+
+static void what_is_wrong_with_the_files_is_said(void **state)
+{
+    (void)state;
+    struct error error;
+    struct http_tls *none = NULL;
+    assert_int_equal(http_tls_create(&none, "/no/such/file", key_path, &error), STATUS_INVALID);
+    assert_non_null(strstr(error.text, "/no/such/file"));
+    assert_non_null(strstr(error.text, "No such file"));
+    assert_int_equal(http_tls_create(&none, key_path, key_path, &error), STATUS_INVALID);
+    assert_int_equal(http_tls_create(&none, certificate_path, certificate_path, &error),
+                     STATUS_INVALID);
+    assert_non_null(strstr(error.text, "key"));
+    assert_int_equal(http_tls_create(&none, certificate_path, other_key_path, &error),
+                     STATUS_INVALID);
+    assert_non_null(strstr(error.text, other_key_path));
+    assert_null(none);
+}
+
+#define LOOPBACK_TEST(name) cmocka_unit_test_setup_teardown(name, open_loopback, close_loopback)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        LOOPBACK_TEST(requests_are_served_through_tls_1_2_and_1_3),
+        LOOPBACK_TEST(tls_1_1_is_refused),
+        LOOPBACK_TEST(a_client_that_speaks_other_protocols_only_is_refused),
+        LOOPBACK_TEST(a_large_answer_arrives_whole),
+        LOOPBACK_TEST(a_request_set_aside_is_answered_later),
+        LOOPBACK_TEST(a_reader_that_stops_is_dropped),
+        LOOPBACK_TEST(a_handshake_has_a_deadline),
+        LOOPBACK_TEST(plain_http_is_no_handshake),
+        LOOPBACK_TEST(the_certificate_may_change_while_connections_are_open),
+        cmocka_unit_test(what_is_wrong_with_the_files_is_said),
+    };
+    return cmocka_run_group_tests(tests, make_certificate, remove_certificate);
+}
