@@ -1,0 +1,386 @@
+"""`croupier migrate`, `customer`, `key` and `ip`, as an operator and as a script would use them."""
+
+import json
+import os
+import re
+import subprocess
+import sqlite3
+
+import pytest
+
+from croupier import BINARY, PATIENCE, REPORT, sanitizer_environment
+
+CUSTOMER_ID = re.compile(r"cus_[0-9A-Za-z]{16}")
+KEY_ID = re.compile(r"key_[0-9A-Za-z]{16}")
+KEY = re.compile(r"crk_[0-9A-Za-z]{36}")
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+
+
+class Shell:
+    """A directory with a platform store, named by the environment alone: no configuration file."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        self.store = directory / "platform.db"
+        self.environment = sanitizer_environment()
+        self.environment["CROUPIER_PLATFORM_STORE"] = f"sqlite:{self.store}"
+        self.environment["CROUPIER_CASINO_SECRETS_KEY_FILE"] = f"{directory}/secrets.key"
+
+    def run(self, *arguments, status=0, **options):
+        done = subprocess.run([str(BINARY), *arguments], capture_output=True, text=True, cwd=self.directory,
+                              env=self.environment, timeout=60 * PATIENCE, stdin=subprocess.DEVNULL, **options)
+        assert not REPORT.search(done.stderr), done.stderr
+        assert done.returncode == status, (arguments, done)
+        return done
+
+    def ask(self, *arguments):
+        done = self.run(*arguments, "--json")
+        assert done.stderr == ""
+        return json.loads(done.stdout)
+
+    def refused(self, *arguments, status=1):
+        """The one line of a refusal, without the command's name before it."""
+        done = self.run(*arguments, status=status)
+        assert done.stdout == ""
+        assert done.stderr.count("\n") == 1 and done.stderr.endswith("\n"), done.stderr
+        name = "croupier " + " ".join(arguments[:2]) + ": "
+        assert done.stderr.startswith(name) or done.stderr.startswith("croupier migrate: "), done.stderr
+        return done.stderr[len(name):-1]
+
+
+@pytest.fixture
+def unmade(tmp_path):
+    return Shell(tmp_path)
+
+
+@pytest.fixture
+def shell(unmade):
+    unmade.run("migrate")
+    return unmade
+
+
+# ---- migrate ------------------------------------------------------------------------------------------
+
+
+def test_migrate_makes_the_store_and_may_be_repeated(unmade):
+    first = unmade.ask("migrate")
+    assert first["before"] == 0 and first["after"] >= 1
+    assert unmade.store.stat().st_mode & 0o027 == 0
+    second = unmade.ask("migrate")
+    assert second["before"] == second["after"] == first["after"]
+    assert "nothing to do" in unmade.run("migrate").stdout
+
+
+@pytest.mark.parametrize("command", [["customer", "list"], ["customer", "add", "Acme"], ["key", "list", "cus_1"],
+                                     ["ip", "list"], ["ip", "add", "192.0.2.1"]])
+def test_a_store_that_is_not_migrated_is_refused(unmade, command):
+    for make in (lambda: None, unmade.store.touch):
+        make()
+        message = unmade.refused(*command)
+        assert str(unmade.store) in message and "run: croupier migrate" in message
+
+
+def test_a_missing_directory_and_a_foreign_file_are_named(unmade):
+    unmade.store.write_text("not a database at all\n" * 100)
+    done = unmade.run("migrate", status=1)
+    assert str(unmade.store) in done.stderr and "not a database" in done.stderr
+    unmade.environment["CROUPIER_PLATFORM_STORE"] = f"sqlite:{unmade.directory}/no/platform.db"
+    done = unmade.run("migrate", status=1)
+    assert f"no directory {unmade.directory}/no" in done.stderr
+
+
+# ---- customers ----------------------------------------------------------------------------------------
+
+
+def test_add_prints_the_id_alone_and_says_what_comes_next(shell):
+    done = shell.run("customer", "add", "Acme Sportsbook", "--cidr", "203.0.113.0/24")
+    assert CUSTOMER_ID.fullmatch(done.stdout.strip())
+    assert f"croupier key issue {done.stdout.strip()}" in done.stderr
+
+
+def test_a_customer_without_blocks_is_added_with_a_note(shell):
+    done = shell.run("customer", "add", "Acme")
+    assert "denied everywhere" in done.stderr
+    assert f"customer set {done.stdout.strip()} --cidr" in done.stderr
+
+
+def test_a_customer_shows_what_it_was_given(shell):
+    made = shell.ask("customer", "add", "Café \"Zür\"", "--cidr", "203.0.113.0/24", "--cidr=2001:db8::/32",
+                     "--sports", "tennis,cricket", "--rate", "600/60", "--casino")
+    assert CUSTOMER_ID.fullmatch(made["id"]) and TIME.fullmatch(made["created_at"])
+    assert {name: value for name, value in made.items() if name not in ("id", "created_at")} == {
+        "name": "Café \"Zür\"", "enabled": True, "cidrs": ["203.0.113.0/24", "2001:db8::/32"],
+        "sports": ["cricket", "tennis"], "rate": {"requests": 600, "window_seconds": 60}, "casino": True, "keys": 0}
+    assert shell.ask("customer", "show", made["id"]) == made
+    assert shell.ask("customer", "list") == [made]
+    plain = shell.run("customer", "show", made["id"]).stdout
+    assert "Café \"Zür\"" in plain and "203.0.113.0/24 2001:db8::/32" in plain and "600/60" in plain
+
+
+def test_defaults_are_all_sports_no_rate_no_casino(shell):
+    made = shell.ask("customer", "add", "Acme")
+    assert (made["sports"], made["rate"], made["casino"], made["cidrs"]) == ("all", None, False, [])
+    assert shell.ask("customer", "add", "None", "--sports", "none", "--rate", "off")["sports"] == []
+
+
+def test_set_changes_what_is_given_and_leaves_the_rest(shell):
+    made = shell.ask("customer", "add", "Acme", "--cidr", "203.0.113.0/24", "--rate", "5/1", "--casino")
+    identity = made["id"]
+    expected = dict(made)
+    for options, change in [
+        (["--name", "Zenith"], {"name": "Zenith"}),
+        (["--cidr", "198.51.100.7", "--cidr", "10.0.0.0/8"], {"cidrs": ["198.51.100.7/32", "10.0.0.0/8"]}),
+        (["--sports", "football"], {"sports": ["football"]}),
+        (["--rate", "10/60"], {"rate": {"requests": 10, "window_seconds": 60}}),
+        (["--rate", "off"], {"rate": None}),
+        (["--no-casino"], {"casino": False}),
+        (["--casino", "--sports", "all"], {"casino": True, "sports": "all"}),
+        (["--no-cidrs"], {"cidrs": []}),
+    ]:
+        expected.update(change)
+        assert shell.ask("customer", "set", identity, *options) == expected
+        assert shell.ask("customer", "show", identity) == expected
+    expected["enabled"] = False
+    assert shell.ask("customer", "disable", identity) == expected
+    assert shell.ask("customer", "disable", identity) == expected
+    assert "is enabled" in shell.run("customer", "enable", identity).stdout
+
+
+@pytest.mark.parametrize("options, status, words", [
+    (["--cidr", "203.0.113.1/24"], 1, "did you mean 203.0.113.0/24"),
+    (["--cidr", "example.com"], 1, "not an address"),
+    (["--sports", "Cricket"], 1, "'Cricket' is not a sport"),
+    (["--rate", "0/1"], 1, "not a rate"),
+    (["--rate", "1/86401"], 1, "not a rate"),
+    (["--rate", "1000000001/1"], 1, "not a rate"),
+    (["--name", ""], 1, "1 to 128 bytes"),
+    (["--name", "n" * 129], 1, "1 to 128 bytes"),
+    (["--name", "a\tb"], 1, "control characters"),
+    (["--casino", "--no-casino"], 2, "contradict"),
+    (["--cidr", "10.0.0.0/8", "--no-cidrs"], 2, "contradict"),
+    ([], 2, "nothing to set"),
+])
+def test_set_refuses_and_changes_nothing(shell, options, status, words):
+    made = shell.ask("customer", "add", "Acme", "--cidr", "203.0.113.0/24")
+    assert words in shell.refused("customer", "set", made["id"], *options, status=status)
+    assert shell.ask("customer", "show", made["id"]) == made
+
+
+@pytest.mark.parametrize("command", [["show"], ["enable"], ["disable"], ["set", "--rate", "off"]])
+def test_an_unknown_customer_is_one_clear_line(shell, command):
+    assert shell.refused("customer", command[0], "cus_nobody", *command[1:]) == "there is no customer 'cus_nobody'"
+
+
+def test_lists_are_tables_for_people(shell):
+    shell.run("customer", "add", "Acme", "--cidr", "203.0.113.0/24", "--cidr", "10.0.0.0/8", "--rate", "5/1")
+    shell.run("customer", "add", "Zenith", "--sports", "none")
+    header, acme, zenith = shell.run("customer", "list").stdout.splitlines()
+    assert header.split()[:3] == ["ID", "NAME", "ENABLED"]
+    assert "203.0.113.0/24 and 1 more" in acme and "5/1" in acme
+    assert "none" in zenith
+    assert header.index("NAME") == acme.index("Acme") == zenith.index("Zenith")
+
+
+def test_a_row_that_makes_no_sense_is_shown_and_mended_only_whole(shell):
+    made = shell.ask("customer", "add", "Acme", "--cidr", "203.0.113.0/24", "--rate", "5/1")
+    with sqlite3.connect(shell.store) as database:
+        database.execute("UPDATE customer SET sports = 'chess'")
+    database.close()
+    assert shell.ask("customer", "show", made["id"])["usable"] is False
+    assert "unusable" in shell.run("customer", "list").stdout
+    assert "cannot be read" in shell.refused("customer", "enable", made["id"])
+    assert "cannot be read" in shell.refused("customer", "set", made["id"], "--sports", "all")
+    mended = shell.ask("customer", "set", made["id"], "--name", "Acme", "--sports", "all", "--rate", "5/1",
+                       "--cidr", "203.0.113.0/24")
+    assert mended == made
+
+
+def test_changes_at_once_lose_nothing(shell):
+    identity = shell.run("customer", "add", "Acme").stdout.strip()
+    commands = [["--name", "Zenith"], ["--rate", "5/1"], ["--sports", "tennis"], ["--casino"],
+                ["--cidr", "10.0.0.0/8"]]
+    running = [subprocess.Popen([str(BINARY), "customer", "set", identity, *options], env=shell.environment,
+                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for options in commands]
+    for process in running:
+        _, errors = process.communicate(timeout=60 * PATIENCE)
+        assert process.returncode == 0, errors
+    found = shell.ask("customer", "show", identity)
+    assert (found["name"], found["rate"], found["sports"], found["casino"], found["cidrs"]) == (
+        "Zenith", {"requests": 5, "window_seconds": 1}, ["tennis"], True, ["10.0.0.0/8"])
+
+
+# ---- keys ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def customer(shell):
+    return shell.ask("customer", "add", "Acme", "--cidr", "203.0.113.0/24")["id"]
+
+
+def test_issue_prints_the_key_alone_and_never_again(shell, customer):
+    done = shell.run("key", "issue", customer, "--label", "production")
+    key = done.stdout.strip()
+    assert KEY.fullmatch(key) and done.stdout == key + "\n"
+    assert key not in done.stderr
+    listed = shell.run("key", "list", customer)
+    assert key[:8] in listed.stdout and key not in listed.stdout
+    assert key[8:].encode() not in shell.store.read_bytes()
+
+
+def test_issue_as_json(shell, customer):
+    made = shell.ask("key", "issue", customer, "--label", "büro", "--expires", "90d")
+    assert set(made) == {"key", "id", "prefix", "customer", "label", "created_at", "expires_at"}
+    assert KEY.fullmatch(made["key"]) and KEY_ID.fullmatch(made["id"]) and made["key"].startswith(made["prefix"])
+    assert (made["customer"], made["label"]) == (customer, "büro")
+    assert TIME.fullmatch(made["expires_at"])
+    (listed,) = shell.ask("key", "list", customer)
+    assert set(listed) == {"id", "customer", "prefix", "label", "created_at", "expires_at", "last_used_at",
+                           "revoked_at"}
+    assert all(listed[name] == made[name] for name in set(listed) & set(made))
+    assert listed["last_used_at"] is None and listed["revoked_at"] is None
+    assert shell.ask("customer", "show", customer)["keys"] == 1
+
+
+@pytest.mark.parametrize("expires, stored", [
+    ("2999-01-31", "2999-01-31T00:00:00.000Z"),
+    ("2999-01-31T18:00:00+02:00", "2999-01-31T16:00:00.000Z"),
+])
+def test_an_expiry_may_be_a_date_or_a_time(shell, customer, expires, stored):
+    assert shell.ask("key", "issue", customer, "--expires", expires)["expires_at"] == stored
+
+
+@pytest.mark.parametrize("options, words", [
+    (["--expires", "2001-01-01"], "not in the future"),
+    (["--expires", "0d"], "not in the future"),
+    (["--expires", "soon"], "not a time"),
+    (["--label", "l" * 65], "at most 64 bytes"),
+])
+def test_issue_refuses_and_makes_nothing(shell, customer, options, words):
+    assert words in shell.refused("key", "issue", customer, *options)
+    assert shell.ask("key", "list", customer) == []
+
+
+def test_keys_of_an_unknown_customer_are_refused(shell):
+    for command in ("issue", "list"):
+        assert shell.refused("key", command, "cus_nobody") == "there is no customer 'cus_nobody'"
+
+
+@pytest.mark.parametrize("name", ["id", "prefix", "key"])
+def test_a_key_is_revoked_by_id_prefix_or_itself_and_twice_is_fine(shell, customer, name):
+    made = shell.ask("key", "issue", customer)
+    assert shell.run("key", "revoke", made[name]).stdout == f"{made['id']} is revoked.\n"
+    again = shell.run("key", "revoke", made[name])
+    assert "was revoked before" in again.stdout
+    revoked = shell.ask("key", "revoke", made[name])
+    assert TIME.fullmatch(revoked["revoked_at"])
+    assert shell.ask("key", "list", customer) == [revoked]
+    assert shell.ask("customer", "show", customer)["keys"] == 0
+
+
+def test_a_prefix_of_several_live_keys_is_refused_with_their_ids(shell, customer):
+    first, second = (shell.ask("key", "issue", customer) for _ in range(2))
+    with sqlite3.connect(shell.store) as database:
+        database.execute("UPDATE api_key SET prefix = 'crk_same'")
+    database.close()
+    message = shell.refused("key", "revoke", "crk_same")
+    assert first["id"] in message and second["id"] in message
+    shell.run("key", "revoke", first["id"])
+    assert shell.ask("key", "revoke", "crk_same")["id"] == second["id"]
+
+
+def test_a_key_with_a_typo_is_not_repeated(shell, customer):
+    key = shell.ask("key", "issue", customer)["key"]
+    typo = key[:-1] + ("a" if key[-1] != "a" else "b")
+    message = shell.refused("key", "revoke", typo)
+    assert "that is no key" in message and typo not in message
+    assert shell.refused("key", "revoke", "key_nobody") == "there is no key 'key_nobody'"
+
+
+def test_a_key_that_could_not_be_written_is_said_to_be_useless(shell, customer):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([str(BINARY), "key", "issue", customer], stdout=full, stderr=subprocess.PIPE,
+                              env=shell.environment, text=True, timeout=60 * PATIENCE)
+    (made,) = shell.ask("key", "list", customer)
+    assert done.returncode == 1
+    assert f"key revoke {made['id']}" in done.stderr
+
+
+def test_a_key_that_opens_nothing_yet_comes_with_a_note(shell):
+    identity = shell.ask("customer", "add", "Acme")["id"]
+    shell.run("customer", "disable", identity)
+    notes = shell.run("key", "issue", identity).stderr
+    assert "no CIDR block" in notes and f"customer enable {identity}" in notes
+
+
+# ---- addresses ----------------------------------------------------------------------------------------
+
+
+def test_an_address_is_added_changed_and_removed(shell):
+    added = shell.ask("ip", "add", "203.0.113.9", "--sports", "cricket", "--rate", "60/60")
+    assert TIME.fullmatch(added.pop("created_at"))
+    assert added == {"address": "203.0.113.9", "enabled": True, "sports": ["cricket"],
+                     "rate": {"requests": 60, "window_seconds": 60}}
+    assert "croupier ip set 203.0.113.9" in shell.refused("ip", "add", "::ffff:203.0.113.9")
+    assert shell.ask("ip", "set", "203.0.113.9", "--rate", "off")["rate"] is None
+    assert shell.ask("ip", "disable", "203.0.113.9")["enabled"] is False
+    assert shell.ask("ip", "enable", "203.0.113.9")["enabled"] is True
+    shell.run("ip", "add", "2001:DB8:0::9")
+    assert [entry["address"] for entry in shell.ask("ip", "list")] == ["203.0.113.9", "2001:db8::9"]
+    assert shell.run("ip", "remove", "203.0.113.9").stdout == "203.0.113.9 is removed.\n"
+    assert [entry["address"] for entry in shell.ask("ip", "list")] == ["2001:db8::9"]
+    fresh = shell.ask("ip", "add", "203.0.113.9")
+    assert (fresh["sports"], fresh["rate"], fresh["enabled"]) == ("all", None, True)
+
+
+@pytest.mark.parametrize("command", [["remove"], ["enable"], ["disable"], ["set", "--rate", "off"]])
+def test_an_address_that_is_not_there_is_refused(shell, command):
+    message = shell.refused("ip", command[0], "203.0.113.9", *command[1:])
+    assert "there is no address 203.0.113.9" in message
+
+
+@pytest.mark.parametrize("address", ["203.0.113.0/24", "203.0.113.9:80", "localhost", "fe80::1%lo"])
+def test_only_one_exact_address_is_taken(shell, address):
+    assert "not one exact IP address" in shell.refused("ip", "add", address)
+
+
+def test_setting_nothing_is_a_mistake(shell):
+    shell.run("ip", "add", "203.0.113.9")
+    assert "nothing to set" in shell.refused("ip", "set", "203.0.113.9", status=2)
+
+
+# ---- the disk -----------------------------------------------------------------------------------------
+
+
+def test_a_full_disk_is_named_and_nothing_is_lost(shell):
+    """On a file system of 300 KiB, in a mount namespace of the test's own."""
+    script = f"""
+        mount -t tmpfs -o size=300k tmpfs {shell.directory} || exit 77
+        {BINARY} migrate >/dev/null || exit 1
+        n=0
+        while errors=$({BINARY} customer add "$(printf '%0128d' $n)" --json 2>&1 >/dev/null); do
+            n=$((n + 1)); [ $n -lt 3000 ] || exit 2
+            [ $n -ne 5 ] || head -c 130000 /dev/zero >{shell.directory}/ballast
+        done
+        echo "$errors"
+        rm {shell.directory}/ballast
+        echo "$n $({BINARY} customer list | tail -n +2 | wc -l)"
+        {BINARY} customer add After
+    """
+    done = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True,
+                          env=shell.environment, timeout=120 * PATIENCE)
+    if done.returncode == 77 or "unshare" in done.stderr:
+        pytest.skip("needs the right to mount")
+    assert done.returncode == 0, done
+    lines = done.stdout.splitlines()
+    assert str(shell.store) in done.stdout and "the disk is full" in done.stdout
+    kept, listed = lines[-2].split()
+    assert kept == listed and int(kept) >= 5
+    assert CUSTOMER_ID.fullmatch(lines[-1])
+
+
+def test_help_shows_examples_on_every_level():
+    for command in (["customer"], ["key"], ["ip"], ["migrate"], ["customer", "add"], ["key", "issue"], ["ip", "add"]):
+        done = subprocess.run([str(BINARY), *command, "--help"], capture_output=True, text=True,
+                              env={**os.environ}, timeout=60 * PATIENCE)
+        assert done.returncode == 0
+        assert "Examples:\n  " in done.stdout and "Usage: croupier" in done.stdout
