@@ -368,10 +368,23 @@ void http_connection_start(struct http_connection *connection)
     http_connection_read(connection);
 }
 
+/* What the client has not yet taken: here, and in the kernel's buffer, which holds megabytes and takes
+ * more only when a good part of it has gone, so a slow client's progress shows there first. */
+static size_t unsent_size(struct http_connection *connection)
+{
+    size_t size = uv_stream_get_write_queue_size((uv_stream_t *)&connection->tcp);
+    int descriptor;
+    int queued = 0;
+    if (uv_fileno((uv_handle_t *)&connection->tcp, &descriptor) == 0 &&
+        ioctl(descriptor, TIOCOUTQ, &queued) == 0 && queued > 0)
+        size += (size_t)queued;
+    return size;
+}
+
 void http_connection_sweep(struct http_connection *connection, uint64_t now)
 {
     if (connection->state == CONNECTION_WRITING) {
-        size_t unsent = uv_stream_get_write_queue_size((uv_stream_t *)&connection->tcp);
+        size_t unsent = unsent_size(connection);
         if (unsent < connection->unsent) {
             connection->unsent = unsent;
             connection->deadline_ms = now + connection->server->write_ms;
