@@ -45,7 +45,6 @@ struct lmdb_store {
     struct odds_store base;
     char *root;
     uint32_t timeout_ms;
-    bool create;
     struct log *log;
     struct lmdb_interest *interest;
 
@@ -62,6 +61,7 @@ struct lmdb_store {
 
     /* The background thread's (before it starts: the opener's). */
     uint64_t epoch;
+    bool create; /* make the store when it is not there; false once it has been opened */
     uint64_t readers_checked_ms;
     bool complained; /* about `complaint` */
     struct error complaint;
@@ -196,6 +196,9 @@ static enum status open_values(struct lmdb_store *store, uint32_t wait_ms, struc
         return status;
     }
     store->epoch++;
+    /* A store that was there and is gone has been moved, unmounted or deleted: to put an empty one in
+     * its place would be to say that all is well and nothing is published. */
+    store->create = false;
     (void)atomic_fetch_add(&store->opened, 1);
     if (lmdb_values_damaged(values) > 0)
         log_event(

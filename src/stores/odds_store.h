@@ -43,7 +43,7 @@ struct odds_store_options {
     uint32_t timeout_ms; /* the deadline of one call */
     const char
         *prefix;     /* of key names; engines that share a server with others use it. May be NULL */
-    bool create;     /* make the (embedded) store when it is not there */
+    bool create;     /* make the (embedded) store when it is not there at first; never later */
     struct log *log; /* borrowed; may be NULL */
 };
 
