@@ -157,9 +157,15 @@ static enum metrics_route counted_route(const struct http_outcome *outcome)
     return judged->match.route == NULL ? METRICS_ROUTE_OTHER : judged->match.route->metrics;
 }
 
-static struct text cut_off(struct text text, size_t most)
+/* Bounded, and cut off after the first characters of anything that looks like a key: clients do put
+ * keys into paths by mistake. */
+static struct text loggable_path(struct text path)
 {
-    return (struct text){text.at, text.size < most ? text.size : most};
+    size_t size = path.size < LOGGED_PATH_MAX ? path.size : LOGGED_PATH_MAX;
+    const char *key = memmem(path.at, size, "crk_", 4);
+    if (key != NULL && (size_t)(key - path.at) + KEY_PREFIX_SIZE - 1 < size)
+        size = (size_t)(key - path.at) + KEY_PREFIX_SIZE - 1;
+    return (struct text){path.at, size};
 }
 
 static void log_request(struct log_batch *log, const struct http_outcome *outcome,
@@ -176,7 +182,7 @@ static void log_request(struct log_batch *log, const struct http_outcome *outcom
         LOG_STRING("customer", judged != NULL ? judged->customer_id : ""),
         LOG_STRING("method", method),
         LOG_STRING("route", metrics_route_name(route)),
-        LOG_TEXT("path", outcome->refused ? TEXT("") : cut_off(request->path, LOGGED_PATH_MAX)),
+        LOG_TEXT("path", outcome->refused ? TEXT("") : loggable_path(request->path)),
         LOG_INTEGER("status", outcome->status),
         LOG_INTEGER("bytes", outcome->bytes),
         LOG_INTEGER("microseconds", outcome->duration_ns / 1000),
