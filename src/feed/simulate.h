@@ -11,7 +11,7 @@
 
 /*
  * A feed that is not there: invented events of all five sports that begin, are played, are settled
- * and make way for new ones, published as a real exchange feed publishes (docs/feed.md).
+ * and make way for new ones, published as a real exchange feed publishes.
  *
  * Time is the caller's: the state moves by the time it is told, in steps, and the same seed and
  * times give the same documents. What is published, and when:
