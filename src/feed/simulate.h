@@ -16,7 +16,7 @@
  * Time is the caller's: the state moves by the time it is told, in steps, and the same seed and
  * times give the same documents. What is published, and when:
  *
- *   a sport's catalog   about once a minute, and when its events, a status or a score changes
+ *   a sport's catalog   about once a minute, and when its events or a status change
  *   an event's odds     every interval while somebody polls it (interest within 10 s);
  *                       else about once a minute, and when it begins, closes and settles
  *
