@@ -26,9 +26,17 @@ size_t service_request_size(void)
     return sizeof(struct judged);
 }
 
+/* What is worth keeping between the requests of a connection; lives at request->connection_user. */
+struct remembered {
+    struct admission_memory admission;
+    struct address
+        logged; /* whose text `logged_text` is; for a line of the log, not to format again */
+    char logged_text[ADDRESS_TEXT_SIZE];
+};
+
 size_t service_connection_size(void)
 {
-    return sizeof(struct admission_memory);
+    return sizeof(struct remembered);
 }
 
 /* Gathers what admission looks at. `forwarded` has room for every field line that a request can have. */
@@ -41,8 +49,8 @@ static void ask_admission(const struct http_request *request, struct text *forwa
     question->api_key_count = request->field_count[HTTP_FIELD_X_API_KEY];
     question->api_key = http_request_field(request, HTTP_FIELD_X_API_KEY);
     question->forwarded = forwarded;
-    question->now_mono_ms = clock_monotonic_ms();
-    question->now_wall_ms = clock_wall_ms();
+    question->now_mono_ms = request->started_ns / 1000000U;
+    question->now_wall_ms = clock_wall_coarse_ms();
     if (request->field_count[HTTP_FIELD_X_FORWARDED_FOR] == 0)
         return;
     for (uint32_t i = 0; i < request->line_count; i++) {
@@ -59,7 +67,8 @@ static bool admit(struct service *service, struct http_request *request, struct 
     struct admission_question question = {0};
     const struct policy *policy = NULL;
     ask_admission(request, forwarded, &question);
-    switch (admission_judge(service->admission, request->connection_user, &question, &policy,
+    struct remembered *remembered = request->connection_user;
+    switch (admission_judge(service->admission, &remembered->admission, &question, &policy,
                             &judged->client)) {
     case ADMISSION_ADMITTED:
         break;
@@ -168,25 +177,34 @@ static struct text loggable_path(struct text path)
     return (struct text){path.at, size};
 }
 
+static struct text client_text(const struct http_request *request, const struct judged *judged)
+{
+    struct remembered *remembered = request->connection_user;
+    const struct address *client =
+        judged != NULL && judged->admitted ? &judged->client : &request->peer;
+    if (remembered->logged_text[0] == '\0' || !address_equals(&remembered->logged, client)) {
+        remembered->logged = *client;
+        address_format(client, remembered->logged_text);
+    }
+    return text_of(remembered->logged_text);
+}
+
 static void log_request(struct log_batch *log, const struct http_outcome *outcome,
                         enum metrics_route route)
 {
     const struct http_request *request = outcome->request;
     const struct judged *judged = outcome->refused ? NULL : request->user;
-    char client[ADDRESS_TEXT_SIZE];
-    address_format(judged != NULL && judged->admitted ? &judged->client : &request->peer, client);
-    const char *method = outcome->refused ? "" : http_method_name(request->method);
     const struct log_field fields[] = {
-        LOG_STRING("id", request->id),
-        LOG_STRING("client", client),
-        LOG_STRING("customer", judged != NULL ? judged->customer_id : ""),
-        LOG_STRING("method", method),
-        LOG_STRING("route", metrics_route_name(route)),
+        LOG_WORD("id", text_of(request->id)),
+        LOG_WORD("client", client_text(request, judged)),
+        LOG_WORD("customer", text_of(judged != NULL ? judged->customer_id : "")),
+        LOG_WORD("method", text_of(outcome->refused ? "" : http_method_name(request->method))),
+        LOG_WORD("route", text_of(metrics_route_name(route))),
         LOG_TEXT("path", outcome->refused ? TEXT("") : loggable_path(request->path)),
         LOG_INTEGER("status", outcome->status),
         LOG_INTEGER("bytes", outcome->bytes),
         LOG_INTEGER("microseconds", outcome->duration_ns / 1000),
-        LOG_STRING("outcome", outcome->complete ? "sent" : "client went away"),
+        LOG_WORD("outcome", outcome->complete ? TEXT("sent") : TEXT("abandoned")),
         {0},
     };
     log_batch_emit(log, LOG_INFO, "request", fields);

@@ -27,6 +27,11 @@ int64_t clock_wall_ms(void)
     return (int64_t)(read_clock_ns(CLOCK_REALTIME) / 1000000U);
 }
 
+int64_t clock_wall_coarse_ms(void)
+{
+    return (int64_t)(read_clock_ns(CLOCK_REALTIME_COARSE) / 1000000U);
+}
+
 static struct tm utc_of(int64_t wall_ms)
 {
     time_t seconds = (time_t)(wall_ms >= 0 ? wall_ms / 1000 : (wall_ms - 999) / 1000);

@@ -82,79 +82,130 @@ static void write_whole(struct log *log, const char *bytes, size_t size)
     CHECK(pthread_mutex_unlock(&log->writing) == 0);
 }
 
-static struct text field_text(const struct log_field *field)
+/*
+ * A line is put together with plain copies into room that was made for all of it beforehand: one line
+ * is written for every request.
+ */
+static char *put(char *at, struct text text)
 {
-    return field->kind == LOG_FIELD_STRING ? text_of(field->string) : field->text;
+    if (text.size > 0)
+        memcpy(at, text.at, text.size);
+    return at + text.size;
 }
 
-/* A bare word stands as it is; anything that could be misread is written as a JSON string. */
-static bool is_plain_word(struct text text)
+static char *put_integer(char *at, int64_t value)
+{
+    if (value < 0)
+        *at++ = '-';
+    return at + decimal_write(at, value < 0 ? (uint64_t)0 - (uint64_t)value : (uint64_t)value);
+}
+
+/* Bytes that a JSON string holds as they are. */
+static bool is_unescaped(unsigned char byte)
+{
+    return byte >= ' ' && byte < 0x7F && byte != '"' && byte != '\\';
+}
+
+static char *put_json_string(char *at, struct text text, bool known)
+{
+    size_t plain = known ? text.size : 0;
+    while (plain < text.size && is_unescaped((unsigned char)text.at[plain]))
+        plain++;
+    if (plain < text.size) { /* rare, so it may cost an allocation */
+        struct buffer quoted = {0};
+        buffer_append_json_string(&quoted, text);
+        at = put(at, buffer_text(&quoted));
+        buffer_free(&quoted);
+        return at;
+    }
+    *at++ = '"';
+    at = put(at, text);
+    *at++ = '"';
+    return at;
+}
+
+/* A word stands as it is in a line of text; anything that could be misread is quoted. */
+static bool is_word(struct text text)
 {
     for (size_t i = 0; i < text.size; i++) {
         unsigned char byte = (unsigned char)text.at[i];
-        if (byte <= ' ' || byte >= 0x7F || byte == '"' || byte == '\\' || byte == '=')
+        if (!is_unescaped(byte) || byte == ' ' || byte == '=')
             return false;
     }
     return text.size > 0;
 }
 
-static void append_integer(struct buffer *out, int64_t value)
+static char *put_text_value(char *at, const struct log_field *field)
 {
-    if (value < 0)
-        buffer_append_char(out, '-');
-    buffer_append_u64(out, value < 0 ? (uint64_t)0 - (uint64_t)value : (uint64_t)value);
+    if (field->kind == LOG_FIELD_INTEGER)
+        return put_integer(at, field->integer);
+    bool word = field->kind == LOG_FIELD_WORD && field->text.size > 0;
+    return word || is_word(field->text) ? put(at, field->text)
+                                        : put_json_string(at, field->text, false);
 }
 
-static void append_text_line(struct buffer *out, const char *stamp, enum log_level level,
-                             const char *message, const struct log_field *fields)
+static char *put_json_value(char *at, const struct log_field *field)
 {
-    buffer_append_string(out, stamp);
-    buffer_append_char(out, ' ');
-    buffer_append_string(out, level_names[level]);
-    buffer_append_char(out, ' ');
-    buffer_append_string(out, message);
-    for (const struct log_field *field = fields; field->kind != LOG_FIELD_END; field++) {
-        buffer_append_char(out, ' ');
-        buffer_append_string(out, field->name);
-        buffer_append_char(out, '=');
-        if (field->kind == LOG_FIELD_INTEGER)
-            append_integer(out, field->integer);
-        else if (is_plain_word(field_text(field)))
-            buffer_append_text(out, field_text(field));
-        else
-            buffer_append_json_string(out, field_text(field));
-    }
-    buffer_append_char(out, '\n');
+    if (field->kind == LOG_FIELD_INTEGER)
+        return put_integer(at, field->integer);
+    return put_json_string(at, field->text, field->kind == LOG_FIELD_WORD);
 }
 
-static void append_json_line(struct buffer *out, const char *stamp, enum log_level level,
-                             const char *message, const struct log_field *fields)
+static char *put_text_line(char *at, const char *stamp, enum log_level level, struct text message,
+                           const struct log_field *fields)
 {
-    buffer_append_string(out, "{\"time\":\"");
-    buffer_append_string(out, stamp);
-    buffer_append_string(out, "\",\"level\":\"");
-    buffer_append_string(out, level_names[level]);
-    buffer_append_string(out, "\",\"message\":");
-    buffer_append_json_string(out, text_of(message));
+    at = put(at, text_of(stamp));
+    *at++ = ' ';
+    at = put(at, text_of(level_names[level]));
+    *at++ = ' ';
+    at = put(at, message);
     for (const struct log_field *field = fields; field->kind != LOG_FIELD_END; field++) {
-        buffer_append_string(out, ",\"");
-        buffer_append_string(out, field->name);
-        buffer_append_string(out, "\":");
-        if (field->kind == LOG_FIELD_INTEGER)
-            append_integer(out, field->integer);
-        else
-            buffer_append_json_string(out, field_text(field));
+        *at++ = ' ';
+        at = put(at, field->name);
+        *at++ = '=';
+        at = put_text_value(at, field);
     }
-    buffer_append_string(out, "}\n");
+    *at++ = '\n';
+    return at;
+}
+
+static char *put_json_line(char *at, const char *stamp, enum log_level level, struct text message,
+                           const struct log_field *fields)
+{
+    at = put(at, TEXT("{\"time\":\""));
+    at = put(at, text_of(stamp));
+    at = put(at, TEXT("\",\"level\":\""));
+    at = put(at, text_of(level_names[level]));
+    at = put(at, TEXT("\",\"message\":"));
+    at = put_json_string(at, message, false);
+    for (const struct log_field *field = fields; field->kind != LOG_FIELD_END; field++) {
+        at = put(at, TEXT(",\""));
+        at = put(at, field->name);
+        at = put(at, TEXT("\":"));
+        at = put_json_value(at, field);
+    }
+    return put(at, TEXT("}\n"));
+}
+
+/* The most that a line can take: a byte of a value becomes six at most ("\u0000"). */
+static size_t line_size_most(struct text message, const struct log_field *fields)
+{
+    size_t size = CLOCK_TEXT_SIZE + 64 + 6 * message.size;
+    for (const struct log_field *field = fields; field->kind != LOG_FIELD_END; field++)
+        size += field->name.size + 6 * field->text.size + 32;
+    return size;
 }
 
 static void append_line(struct log *log, struct buffer *out, const char *stamp,
                         enum log_level level, const char *message, const struct log_field *fields)
 {
-    if (atomic_load_explicit(&log->format, memory_order_relaxed) == LOG_FORMAT_JSON)
-        append_json_line(out, stamp, level, message, fields);
-    else
-        append_text_line(out, stamp, level, message, fields);
+    struct text text = text_of(message);
+    buffer_reserve(out, line_size_most(text, fields));
+    char *start = out->data + out->size;
+    char *end = atomic_load_explicit(&log->format, memory_order_relaxed) == LOG_FORMAT_JSON
+                    ? put_json_line(start, stamp, level, text, fields)
+                    : put_text_line(start, stamp, level, text, fields);
+    out->size += (size_t)(end - start);
 }
 
 void log_emit(struct log *log, enum log_level level, const char *message,
@@ -191,7 +242,7 @@ void log_batch_destroy(struct log_batch **batch)
 /* The calendar is worked out once a second; in between only the milliseconds are rewritten. */
 static const char *batch_stamp(struct log_batch *batch)
 {
-    int64_t now = clock_wall_ms();
+    int64_t now = clock_wall_coarse_ms();
     if (now / 1000 != batch->second) {
         clock_format_rfc3339(now, batch->stamp);
         batch->second = now / 1000;

@@ -23,20 +23,23 @@ enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
 
 struct log;
 
-enum log_field_kind { LOG_FIELD_END, LOG_FIELD_STRING, LOG_FIELD_TEXT, LOG_FIELD_INTEGER };
+enum log_field_kind { LOG_FIELD_END, LOG_FIELD_TEXT, LOG_FIELD_WORD, LOG_FIELD_INTEGER };
 struct log_field {
     enum log_field_kind kind;
-    const char *name;
-    const char *string; /* may be NULL: written as an empty value */
+    struct text name; /* a literal */
     struct text text;
     int64_t integer;
 };
-#define LOG_STRING(name_, value_) \
-    ((struct log_field){.kind = LOG_FIELD_STRING, .name = (name_), .string = (value_)})
-#define LOG_TEXT(name_, value_) \
-    ((struct log_field){.kind = LOG_FIELD_TEXT, .name = (name_), .text = (value_)})
+#define LOG_FIELD_(kind_, name_, ...) \
+    ((struct log_field){.kind = (kind_), .name = TEXT(name_), __VA_ARGS__})
+/* A string that may be NULL: written as an empty value. */
+#define LOG_STRING(name_, value_) LOG_FIELD_(LOG_FIELD_TEXT, name_, .text = text_of(value_))
+#define LOG_TEXT(name_, value_) LOG_FIELD_(LOG_FIELD_TEXT, name_, .text = (value_))
+/* A text that is known to be of printable ASCII without space, '"', backslash and '=': it is not looked
+ * at again. */
+#define LOG_WORD(name_, value_) LOG_FIELD_(LOG_FIELD_WORD, name_, .text = (value_))
 #define LOG_INTEGER(name_, value_) \
-    ((struct log_field){.kind = LOG_FIELD_INTEGER, .name = (name_), .integer = (int64_t)(value_)})
+    LOG_FIELD_(LOG_FIELD_INTEGER, name_, .integer = (int64_t)(value_))
 
 /* Writes to `descriptor`, which stays the caller's. */
 struct log *log_create(int descriptor, enum log_level level, enum log_format format);
