@@ -10,7 +10,8 @@
 #include "sports/filter.h"
 #include "stores/odds_store.h"
 
-_Static_assert(JSON_TEXT_SIZE_MAX == ODDS_VALUE_MAX, "whatever the store holds can be checked");
+_Static_assert(ODDS_VALUE_MAX <= JSON_TEXT_SIZE_MAX, /* NOLINT(misc-redundant-expression) */
+               "whatever the store holds can be checked");
 
 struct catalog {
     atomic_uint references;

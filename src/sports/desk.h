@@ -12,6 +12,6 @@ void sports_desk_answer_sports(struct sports_desk *desk, struct http_request *re
 void sports_desk_answer_catalog(struct sports_desk *desk, struct http_request *request,
                                 enum sport sport);
 void sports_desk_answer_event(struct sports_desk *desk, struct http_request *request,
-                              enum sport sport, const struct event_id *event);
+                              enum sport sport, const struct event_id *id);
 
 #endif

@@ -1,0 +1,135 @@
+/*
+ * Fuzzes what reads the feed's documents: json_text, and the catalogs and event bodies made of it.
+ *
+ * Holds for every input: yyjson has the same verdict (but for lone surrogate escapes and the bounds
+ * that are ours); what is accepted is accepted again when minified, and minifies to itself; slices put
+ * together are the minified text; a catalog's list and an event's body are strict JSON, and each row
+ * is found under its id.
+ */
+#include <string.h>
+
+#include <yyjson.h>
+
+#include "base/json_text.h"
+#include "sports/catalog.h"
+#include "sports/event.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+static void rebuild(struct text value, struct buffer *out)
+{
+    enum json_text_kind kind = json_text_kind(value);
+    struct text name = {NULL, 0};
+    struct text inner;
+    const char *separator = "";
+    if (kind == JSON_TEXT_STRING) {
+        struct buffer plain = {0};
+        json_text_unescape(value, &plain);
+        if (memchr(value.at, '\\', value.size) == NULL)
+            CHECK(json_text_string_equals(value, buffer_text(&plain)));
+        buffer_free(&plain);
+    }
+    if (kind != JSON_TEXT_ARRAY && kind != JSON_TEXT_OBJECT) {
+        buffer_append_text(out, value);
+        return;
+    }
+    struct json_text_cursor cursor = json_text_open(value);
+    buffer_append_char(out, kind == JSON_TEXT_ARRAY ? '[' : '{');
+    while (kind == JSON_TEXT_ARRAY ? json_text_next_element(&cursor, &inner)
+                                   : json_text_next_member(&cursor, &name, &inner)) {
+        buffer_append_string(out, separator);
+        if (kind == JSON_TEXT_OBJECT) {
+            buffer_append_text(out, name);
+            buffer_append_char(out, ':');
+        }
+        rebuild(inner, out);
+        separator = ",";
+    }
+    buffer_append_char(out, kind == JSON_TEXT_ARRAY ? ']' : '}');
+}
+
+static void check_slices(struct text text, struct text minified)
+{
+    struct buffer rebuilt = {0};
+    rebuild(json_text_trim(text), &rebuilt);
+    CHECK(text_equals(buffer_text(&rebuilt), minified));
+    buffer_free(&rebuilt);
+}
+
+static void check_strict(struct text text)
+{
+    struct buffer minified = {0};
+    CHECK(json_text_check(text, &minified, NULL) == STATUS_OK);
+    CHECK(text_equals(buffer_text(&minified), text));
+    buffer_free(&minified);
+}
+
+/* A surrogate escape; yyjson refuses those that have no partner. */
+static bool has_surrogate_escape(struct text text)
+{
+    for (size_t i = 0; i + 2 < text.size; i++)
+        if (text.at[i] == '\\' && text.at[i + 1] == 'u' && (text.at[i + 2] | 0x20) == 'd')
+            return true;
+    return false;
+}
+
+static bool too_deep(struct text text)
+{
+    struct json_text_error error;
+    return json_text_check(text, NULL, &error) != STATUS_OK && strstr(error.reason, "deep") != NULL;
+}
+
+static void check_verdict(struct text text, enum status status)
+{
+    yyjson_doc *document =
+        text.size == 0 ? NULL : yyjson_read(text.at, text.size, YYJSON_READ_NUMBER_AS_RAW);
+    if (status == STATUS_OK)
+        CHECK(document != NULL || has_surrogate_escape(text));
+    else
+        CHECK(document == NULL || too_deep(text));
+    yyjson_doc_free(document);
+}
+
+static void check_catalog(struct text stored, struct text odds)
+{
+    struct catalog *catalog;
+    struct json_text_error error;
+    if (catalog_create(stored, &catalog, &error) != STATUS_OK) {
+        CHECK(error.reason != NULL);
+        return;
+    }
+    check_strict(catalog_list(catalog));
+    static const struct event_id id = {1, "7"};
+    const struct catalog_row *row = catalog_find(catalog, &id);
+    struct buffer body = {0};
+    struct event_row_place place;
+    if (row != NULL) {
+        check_strict(row->text);
+        if (event_body_append(SPORT_TENNIS, row, odds, &body, &place, NULL) == STATUS_OK) {
+            check_strict(buffer_text(&body));
+            CHECK(text_equals((struct text){body.data + place.offset, place.size}, row->text));
+        }
+    }
+    buffer_free(&body);
+    catalog_release(&catalog);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    struct text text = {(const char *)bytes, size};
+    struct buffer minified = {0};
+    struct json_text_error error;
+    enum status status = json_text_check(text, &minified, &error);
+    check_verdict(text, status);
+    if (status == STATUS_OK) {
+        check_strict(buffer_text(&minified));
+        check_slices(text, buffer_text(&minified));
+    } else {
+        CHECK(error.reason != NULL && error.offset <= size && error.line > 0 && error.column > 0);
+        CHECK(minified.size == 0);
+    }
+    check_catalog(text, text);
+    check_catalog(TEXT("[{\"gmid\":7}]"), text);
+    buffer_free(&minified);
+    return 0;
+}
