@@ -13,6 +13,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stddef.h>
+#include <ucontext.h>
 
 #include "base/status.h"
 
@@ -36,9 +37,13 @@ void odds_guard_escape(void)
 
 static void on_fault(int signal_number, siginfo_t *info, void *machine)
 {
-    (void)machine;
-    if (info->si_code > 0) /* a fault of this thread's, not a signal that somebody sent */
+    if (info->si_code > 0 && region != NULL) { /* a fault of ours, not a signal that was sent */
+        /* siglongjmp puts no mask back (saving one would be a system call for every region). NODEFER
+         * should leave nothing to do, but ThreadSanitizer blocks all signals in handlers. */
+        const ucontext_t *interrupted = machine;
+        (void)pthread_sigmask(SIG_SETMASK, &interrupted->uc_sigmask, NULL);
         odds_guard_escape();
+    }
     /* Not ours: put back what was there. A fault happens again on return; what was sent is sent
      * again. */
     for (size_t i = 0; i < GUARDED_COUNT; i++)
@@ -51,7 +56,6 @@ static void on_fault(int signal_number, siginfo_t *info, void *machine)
 static void install(void)
 {
     struct sigaction action = {.sa_sigaction = on_fault,
-                               /* NODEFER: siglongjmp then need not put back a signal mask. */
                                .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK};
     CHECK(sigemptyset(&action.sa_mask) == 0);
     for (size_t i = 0; i < GUARDED_COUNT; i++) {

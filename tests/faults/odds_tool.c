@@ -41,7 +41,11 @@ static struct odds_store *open_store(const char *uri, bool patiently)
     struct odds_store_options options = {.uri = uri, .timeout_ms = 1000, .create = !patiently};
     struct odds_store *store = NULL;
     struct error error = {{0}};
-    options.log = patiently ? log_create(STDERR_FILENO, LOG_INFO, LOG_FORMAT_TEXT) : NULL;
+    /* Lives as long as the process. */
+    static struct log *log;
+    if (patiently && log == NULL)
+        log = log_create(STDERR_FILENO, LOG_INFO, LOG_FORMAT_TEXT);
+    options.log = log;
     enum status status = patiently ? odds_store_open_patiently(&store, &options, &error)
                                    : odds_store_open(&store, &options, &error);
     if (status != STATUS_OK) {
@@ -156,13 +160,15 @@ static int fill_store(const char *uri, size_t size)
 static int print_number(const char *uri)
 {
     struct odds_store *store = open_store(uri, false);
-    uint64_t catalog = 0;
-    uint64_t odds = 0;
-    uint64_t version;
-    if (read_number(store, ODDS_CATALOG, &catalog, &version) != STATUS_OK ||
-        read_number(store, ODDS_MARKETS, &odds, &version) != STATUS_OK)
-        return 1;
-    (void)printf("%" PRIu64 " %" PRIu64 "\n", catalog, odds);
+    uint64_t numbers[2] = {0};
+    uint64_t versions[2] = {0};
+    int attempts = 0;
+    do { /* the two are read one after the other, and a writer may be at work */
+        if (read_number(store, ODDS_CATALOG, &numbers[0], &versions[0]) != STATUS_OK ||
+            read_number(store, ODDS_MARKETS, &numbers[1], &versions[1]) != STATUS_OK)
+            return 1;
+    } while (versions[0] != versions[1] && attempts++ < 100);
+    (void)printf("%" PRIu64 " %" PRIu64 "\n", numbers[0], numbers[1]);
     odds_store_close(&store);
     return 0;
 }
@@ -270,6 +276,8 @@ static int stay_fresh(const char *uri)
                 (void)printf("ok stamps=%" PRIu64 " versions=%" PRIu64 " reads=%" PRIu64
                              " published=%" PRIu64 "\n",
                              counts[0], counts[1], counts[2], published);
+                odds_reader_destroy(&reader);
+                odds_store_close(&store);
                 return 0;
             }
             have += (size_t)got;
