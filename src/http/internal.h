@@ -117,6 +117,7 @@ struct http_server {
     uint64_t swept_ms;
     bool swept_late;
     bool sweeping;
+    bool accept_paused; /* accepting failed; the sweep tries again */
     bool listener_closed;
     bool draining;
     bool drained_told;

@@ -85,6 +85,38 @@ void http_exchange_give_back(struct http_server *server, struct http_exchange *e
 
 /* ---- connections --------------------------------------------------------------------------------------- */
 
+static void on_sweep(uv_timer_t *timer);
+static void on_listener(uv_poll_t *poll, int status, int events);
+
+static void start_sweeping(struct http_server *server)
+{
+    if (server->sweeping)
+        return;
+    server->sweeping = true;
+    server->swept_ms = uv_now(server->options.loop);
+    CHECK(uv_timer_start(&server->sweep, on_sweep, HTTP_SWEEP_MS, HTTP_SWEEP_MS) == 0);
+}
+
+static void stop_sweeping(struct http_server *server)
+{
+    if (server->connection_count > 0 || server->accept_paused)
+        return;
+    server->sweeping = false;
+    CHECK(uv_timer_stop(&server->sweep) == 0);
+}
+
+static void accept_again(struct http_server *server)
+{
+    if (!server->accept_paused)
+        return;
+    server->accept_paused = false;
+    if (server->reserve < 0)
+        server->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (server->descriptor >= 0)
+        CHECK(uv_poll_start(&server->listener, UV_READABLE, on_listener) == 0);
+    stop_sweeping(server);
+}
+
 static void on_sweep(uv_timer_t *timer)
 {
     struct http_server *server = timer->data;
@@ -94,6 +126,7 @@ static void on_sweep(uv_timer_t *timer)
     bool late = now - server->swept_ms > 2 * HTTP_SWEEP_MS && !server->swept_late;
     server->swept_ms = now;
     server->swept_late = late;
+    accept_again(server);
     if (late)
         return;
     /* Closing takes effect after this callback, so the list stays as it is under us. */
@@ -136,11 +169,7 @@ static struct http_connection *connection_take(struct http_server *server)
         connection->next->previous = connection;
     server->connections = connection;
     server->connection_count++;
-    if (!server->sweeping) {
-        server->sweeping = true;
-        server->swept_ms = uv_now(server->options.loop);
-        CHECK(uv_timer_start(&server->sweep, on_sweep, HTTP_SWEEP_MS, HTTP_SWEEP_MS) == 0);
-    }
+    start_sweeping(server);
     http_server_tell(server, HTTP_EVENT_OPENED);
     return connection;
 }
@@ -163,10 +192,8 @@ void http_server_forget(struct http_connection *connection)
     } else {
         memory_free(connection);
     }
-    if (--server->connection_count == 0) {
-        server->sweeping = false;
-        CHECK(uv_timer_stop(&server->sweep) == 0);
-    }
+    server->connection_count--;
+    stop_sweeping(server);
     http_server_tell(server, HTTP_EVENT_CLOSED);
     finish_drain_when_empty(server);
 }
@@ -228,11 +255,20 @@ static bool turn_one_away(struct http_server *server)
         return false;
     (void)close(server->reserve);
     int descriptor = accept4(server->descriptor, NULL, NULL, SOCK_CLOEXEC);
-    if (descriptor >= 0)
+    if (descriptor >= 0) {
         (void)close(descriptor);
+        http_server_tell(server, HTTP_EVENT_REFUSED);
+    }
     server->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    http_server_tell(server, HTTP_EVENT_REFUSED);
-    return descriptor >= 0;
+    return descriptor >= 0; /* the kernel looks for a descriptor before it looks at the queue */
+}
+
+/* What is in the queue would wake the loop again and again: the next sweep tries again. */
+static void pause_accepting(struct http_server *server)
+{
+    server->accept_paused = true;
+    CHECK(uv_poll_stop(&server->listener) == 0);
+    start_sweeping(server);
 }
 
 /* False when nothing (more) can be accepted now. */
@@ -249,7 +285,10 @@ static bool accept_one(struct http_server *server)
         return false;
     int error = errno;
     complain(server, error);
-    return (error == EMFILE || error == ENFILE) && turn_one_away(server);
+    if ((error == EMFILE || error == ENFILE) && turn_one_away(server))
+        return true;
+    pause_accepting(server);
+    return false;
 }
 
 static void on_listener(uv_poll_t *poll, int status, int events)

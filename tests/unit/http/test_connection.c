@@ -1,6 +1,8 @@
 /* The HTTP layer over real sockets: order, deadlines, closing, limits. */
 #include "loopback.h"
 
+#include <sys/resource.h>
+
 static struct loopback loopback;
 
 static int open_loopback(void **state)
@@ -356,6 +358,39 @@ static void connections_over_the_limit_are_told_so(void **state)
         client_close(&clients[i]);
 }
 
+static void without_descriptors_connections_are_turned_away_until_there_are_some(void **state)
+{
+    (void)state;
+    struct rlimit before;
+    struct client first = client_open(&loopback);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    int highest = dup(first.descriptor);
+    struct client second = {.loopback = &loopback,
+                            .descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    (void)close(highest);
+    int spare = dup(first.descriptor); /* takes the lowest number that is free */
+    struct rlimit none = {.rlim_cur = (rlim_t)spare + 1, .rlim_max = before.rlim_max};
+    if ((rlim_t)second.descriptor >= none.rlim_cur)
+        none.rlim_cur = (rlim_t)second.descriptor + 1;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons(loopback.port),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    assert_int_equal(connect(second.descriptor, (struct sockaddr *)&address, sizeof address), 0);
+    client_expect_end(&second);
+    assert_int_equal(loopback.events[HTTP_EVENT_REFUSED], 1);
+    SEND(&first, GET("/still"));
+    client_expect(&first, "<GET /still");
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    struct client third = client_open(&loopback);
+    SEND(&third, GET("/again"));
+    client_expect(&third, "<GET /again");
+    (void)close(spare);
+    client_close(&first);
+    client_close(&second);
+    client_close(&third);
+}
+
 static void draining_finishes_what_has_begun_and_nothing_else(void **state)
 {
     (void)state;
@@ -460,6 +495,7 @@ int main(void)
         LOOPBACK_TEST(a_reader_that_stops_is_dropped),
         LOOPBACK_TEST(a_slow_reader_that_goes_on_reading_is_not),
         LOOPBACK_TEST(connections_over_the_limit_are_told_so),
+        LOOPBACK_TEST(without_descriptors_connections_are_turned_away_until_there_are_some),
         LOOPBACK_TEST(draining_finishes_what_has_begun_and_nothing_else),
         LOOPBACK_TEST(a_connection_still_in_the_queue_is_answered_when_draining),
         LOOPBACK_TEST(aborting_abandons_what_is_left),
