@@ -12,7 +12,7 @@
  * Each serving thread has a `struct metrics_shard` of its own and only adds to that one (plain
  * relaxed atomics, no sharing of cache lines); a scrape adds the shards up. Gauges are asked for at
  * scrape time by the caller (feed age, table age, connections). All names are rows of one table in
- * metrics.c; a test proves that docs/operations.md names every row.
+ * metrics.c; a test proves that docs/ names every row.
  */
 
 /* The routes that requests are counted under; "other" is everything that matched none. */
