@@ -229,6 +229,7 @@ static struct job *run_edition(struct job *job)
     return follow_up;
 }
 
+/* What follows is run by the same thread: a pool that is about to end takes nothing new. */
 void job_run(struct work *work)
 {
     struct job *job = (struct job *)work;

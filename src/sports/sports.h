@@ -28,7 +28,8 @@ struct sports;
 struct sports_desk;
 
 struct sports *sports_create(struct odds_store *odds, struct work_pool *pool, struct log *log);
-void sports_destroy(struct sports **sports); /* the pool is idle, all desks are gone */
+/* The pool is idle, all desks are gone, and their mailboxes have delivered what was on its way. */
+void sports_destroy(struct sports **sports);
 
 struct sports_facts {
     uint64_t answers; /* held ready */
