@@ -62,10 +62,9 @@ class Server:
     """A process pinned to the servers' core."""
 
     def __init__(self, name, command, **keywords):
-        self.name = name
+        self.name, self.port = name, None
         self.process = subprocess.Popen(["taskset", "-c", str(SERVER_CORE), *command], **keywords)
         self.pid = self.process.pid
-        self.port = None
 
     def cpu_ns(self):
         return cpu_ns(self.pid)
@@ -135,6 +134,7 @@ class Croupier(Server):
         self.directory = directory / name.replace(" ", "-")
         self.directory.mkdir()
         self.config = self.directory / "croupier.conf"
+        self.port = None
         self.config.write_text(f"""
 [server]
 listen = 127.0.0.1:0
@@ -169,13 +169,17 @@ format = json
 
     def run(self, *arguments, data=None):
         done = subprocess.run([self.binary, *arguments, "-c", str(self.config)], input=data,
-                              stdout=subprocess.PIPE, check=True)
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                              check=True)
         return done.stdout.decode().strip()
 
     def customer(self):
         customer = self.run("customer", "add", "Bench", "--cidr", "127.0.0.0/8", "--rate",
                             "1000000000/60")
-        return customer, self.run("key", "issue", customer)
+        key = self.run("key", "issue", customer)
+        while self.port is not None and status_of(self.port, "/api/v1/sports", key) != 200:
+            time.sleep(0.01)  # the running server sees it within a second
+        return customer, key
 
     def publish(self, catalog, odds):
         self.run("feed", "catalog", "cricket", "-", data=json.dumps(catalog).encode())
