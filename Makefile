@@ -89,6 +89,7 @@ install: build ## install the program, its unit, configuration and manual (DESTD
 	install -D -m 0755 build/croupier $(DESTDIR)$(prefix)/bin/croupier
 	install -D -m 0644 man/croupier.1 $(DESTDIR)$(prefix)/share/man/man1/croupier.1
 	install -d $(DESTDIR)$(prefix)/lib/systemd/system
+	install -D -m 0644 dist/croupier.sysusers $(DESTDIR)$(prefix)/lib/sysusers.d/croupier.conf
 	sed 's|@bindir@|$(prefix)/bin|' dist/croupier.service >$(DESTDIR)$(prefix)/lib/systemd/system/croupier.service
 	test -e $(DESTDIR)/etc/croupier/croupier.conf || install -D -m 0644 dist/croupier.conf $(DESTDIR)/etc/croupier/croupier.conf
 
