@@ -323,8 +323,8 @@ def test_the_operators_listener_has_nothing_of_the_public_interface(running):
     assert running.request("POST", "/metrics", body=b"", address=running.operator_address).status == 405
 
 
-def test_operator_docs_name_every_metric(running):
-    text = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
+def test_the_docs_name_every_metric(running):
+    text = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text()
     body = running.request("GET", "/metrics", address=running.operator_address).body.decode()
     missing = [name for name in re.findall(r"^# TYPE (\S+)", body, re.MULTILINE) if f"`{name}`" not in text]
     assert not missing

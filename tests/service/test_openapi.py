@@ -1,0 +1,151 @@
+"""docs/openapi.yaml against the running service: what it answers is what the document says."""
+
+import re
+
+import jsonschema
+import pytest
+import yaml
+
+from croupier import ROOT, eventually, match_odds, row
+
+DOCUMENT = yaml.safe_load((ROOT / "docs" / "openapi.yaml").read_text())
+
+
+def resolved(node, seen=()):
+    """The node with every reference replaced by what it refers to."""
+    if isinstance(node, list):
+        return [resolved(item, seen) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node:
+        reference = node["$ref"]
+        assert reference.startswith("#/") and reference not in seen, reference
+        target = DOCUMENT
+        for part in reference[2:].split("/"):
+            target = target[part.replace("~1", "/").replace("~0", "~")]
+        return resolved(target, (*seen, reference))
+    return {key: resolved(value, seen) for key, value in node.items()}
+
+
+PATHS = resolved(DOCUMENT["paths"])
+SCHEMAS = resolved(DOCUMENT["components"]["schemas"])
+ANYWHERE = {"404": "NotFound", "500": "InternalError"}
+
+
+def operation_of(path):
+    """The document's path for a request path; the most exact one."""
+    for template in sorted(PATHS, key=lambda template: template.count("{")):
+        if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", template), path):
+            return PATHS[template]
+    return None
+
+
+def check(path, response, method="GET"):
+    operation = operation_of(path)
+    described = operation and operation["get"]["responses"].get(str(response.status))
+    if described is None:
+        assert operation is None or response.status == 500, f"{path}: {response.status} is not in the document"
+        described = resolved(DOCUMENT["components"]["responses"][ANYWHERE[str(response.status)]])
+    for name, header in described.get("headers", {}).items():
+        value = response.header(name)
+        if name.startswith("X-RateLimit") and value is None:
+            continue  # only for callers with a limit
+        assert value is not None, f"{path} {response.status}: {name} is missing"
+        schema = header["schema"]
+        jsonschema.Draft202012Validator(schema).validate(int(value) if schema.get("type") == "integer" else value)
+    if response.status == 304 or method == "HEAD":
+        assert response.body == b""
+        return
+    schema = described["content"]["application/json"]["schema"]
+    jsonschema.Draft202012Validator(schema).validate(response.json())
+
+
+def test_the_document_is_openapi_3_1_and_its_schemas_are_schemas():
+    assert DOCUMENT["openapi"].startswith("3.1.")
+    resolved(DOCUMENT)
+    for schema in SCHEMAS.values():
+        jsonschema.Draft202012Validator.check_schema(schema)
+    for path, item in PATHS.items():
+        for name in re.findall(r"\{(\w+)\}", path):
+            assert [p for p in item["parameters"] if p["name"] == name and p["in"] == "path" and p["required"]]
+        assert item["get"]["operationId"] and item["get"]["responses"]
+
+
+def test_every_error_is_answered_somewhere_in_the_document():
+    used = set(re.findall(r"Errors/\$defs/(\w+)", (ROOT / "docs" / "openapi.yaml").read_text()))
+    assert used == set(SCHEMAS["Errors"]["$defs"])
+
+
+def test_the_schemas_refuse_what_must_not_be_there():
+    for name, value in [("Event", {"gmid": 1, "feed_source": "x"}), ("Event", {"providerEventId": 1}),
+                        ("Market", {"tv": 1}), ("Market", {"odd_type": 1}), ("Market", {"tvChannel": None}),
+                        ("HealthOk", {"status": "ok"}), ("HealthDegraded", {"status": "ok", "cache": "unreachable"}),
+                        ("Sports", {"sports": [{"key": "cricket", "name": "Tennis"}]}),
+                        ("SingleEvent", {"sport": "cricket", "event_id": 0, "event": {}, "odds": []})]:
+        assert not jsonschema.Draft202012Validator(SCHEMAS[name]).is_valid(value), (name, value)
+
+
+def test_every_answer_of_the_service_is_as_the_document_says(shared):
+    shared.publish("cricket", [row(1, feed_source="x"), row(2)], {1: match_odds()})
+    shared.publish("tennis", [row("99999999999999999999", providerEventId=5)],
+                   {"99999999999999999999": [{"gtype": "fancy", "tv": 1, "section": [{"nat": "x", "gstatus": ""}]}]})
+    shared.put("football", None, b"[{")
+    limited = shared.add_customer("Limited", sports="cricket", rate="1000/3600")
+    shared.await_admission(limited.key)
+    seen = set()
+    for path in ["/api/v1/health", "/api/v1/sports", "/api/v1/cricket/events", "/api/v1/cricket/events/1",
+                 "/api/v1/cricket/events/2", "/api/v1/cricket/events/3", "/api/v1/cricket/events/x", "/api/v1/x/events",
+                 "/api/v1/x/events/1", "/api/v1/tennis/events", "/api/v1/tennis/events/99999999999999999999",
+                 "/api/v1/football/events", "/api/v1/football/events/1", "/api/v1/horse-racing/events",
+                 "/api/v1/horse-racing/events/1", "/nothing"]:
+        for key in (shared.customer.key, limited.key, None):
+            response = shared.get(path, key=key)
+            if response.status == 403 and operation_of(path) is None:
+                continue
+            check(path, response)
+            check(path, shared.request("HEAD", path, key=key), "HEAD")
+            seen.add((path, response.status))
+            if response.header("etag"):
+                again = shared.get(path, key=key, headers={"If-None-Match": response.header("etag")})
+                assert again.status == 304
+                check(path, again)
+        if operation_of(path):
+            response = shared.request("POST", path, key=shared.customer.key, body=b"")
+            assert response.status == 405
+            check(path, response)
+    assert {status for _, status in seen} == {200, 400, 403, 404, 502, 503}
+
+
+def test_refusals_by_the_limit_are_as_the_document_says(shared):
+    limited = shared.add_customer("Spent", rate="1/3600")
+    shared.await_admission(limited.key)
+    shared.get("/api/v1/sports", key=limited.key)
+    for path in ("/api/v1/sports", "/api/v1/cricket/events", "/api/v1/cricket/events/1"):
+        response = eventually(lambda: [r for r in [shared.get(path, key=limited.key)] if r.status == 429])[0]
+        check(path, response)
+
+
+def test_what_is_answered_without_stores_is_as_the_document_says(make_service):
+    service = make_service(stores=False)
+    service.start(healthy=False)
+    for path in PATHS:
+        path = path.replace("{sport}", "cricket").replace("{eventId}", "1")
+        response = service.get(path)
+        assert response.status == 503
+        check(path, response)
+
+
+@pytest.mark.parametrize("request_bytes, code", [
+    (b"GET / HTTP/1.1\r\n\r\n", "bad_request"), (b"GET / HTTP/3.0\r\nHost: a\r\n\r\n", "version_not_supported"),
+    (b"BREW / HTTP/1.1\r\nHost: a\r\n\r\n", "not_implemented"),
+    (b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999\r\n\r\n", "payload_too_large"),
+    (b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\nHost: a\r\n\r\n", "uri_too_long"),
+    (b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"a" * 17000 + b"\r\n\r\n", "headers_too_large"),
+    (b"GET / HTTP/1.1\r\nHost: a\r\nExpect: x\r\n\r\n", "expectation_failed")])
+def test_refusals_of_what_is_not_http_are_as_the_document_says(shared, request_bytes, code):
+    with shared.connect() as connection:
+        connection.send(request_bytes)
+        response = connection.receive()
+    described = resolved(DOCUMENT["components"]["responses"]["NotProperHttp"])
+    jsonschema.Draft202012Validator(described["content"]["application/json"]["schema"]).validate(response.json())
+    assert response.error == (SCHEMAS["Errors"]["$defs"][code]["x-status"], code)
