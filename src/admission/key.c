@@ -1,18 +1,16 @@
 /*
- * API keys: made here, checked here, digested here; see key.h. Randomness comes straight from the
- * kernel: keys are made rarely, and no library's generator state has to be trusted across a fork.
+ * API keys: made here, checked here, digested here; see key.h.
  */
 #include "admission/key.h"
 
-#include <errno.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/sha.h>
 #include <zlib.h>
 
+#include "base/base62.h"
 #include "base/memory.h"
 
 #define KEY_START "crk_"
@@ -20,38 +18,6 @@
 #define CHECKSUM_LENGTH 6
 #define CHECKED_LENGTH (KEY_LENGTH - CHECKSUM_LENGTH)
 #define IDENTITY_RANDOM_LENGTH 16
-
-static const char base62_digits[] =
-    "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-
-/* At most 256 bytes, which getrandom gives whole once the kernel's pool has been seeded. */
-static void random_bytes(uint8_t *out, size_t size)
-{
-    ssize_t got;
-    CHECK(size <= 256);
-    do
-        got = getrandom(out, size, 0);
-    while (got < 0 && errno == EINTR);
-    CHECK(got == (ssize_t)size);
-}
-
-/* Bytes from 248 up are thrown away: 248 is the largest multiple of 62 that a byte holds, so every
- * digit is equally likely. */
-static void random_base62(char *out, size_t length)
-{
-    uint8_t pool[64];
-    size_t used = sizeof pool;
-    for (size_t i = 0; i < length;) {
-        if (used == sizeof pool) {
-            random_bytes(pool, sizeof pool);
-            used = 0;
-        }
-        uint8_t byte = pool[used++];
-        if (byte < 248)
-            out[i++] = base62_digits[byte % 62];
-    }
-    OPENSSL_cleanse(pool, sizeof pool);
-}
 
 static void write_checksum(const char *checked, char out[CHECKSUM_LENGTH])
 {
@@ -63,15 +29,9 @@ static void write_checksum(const char *checked, char out[CHECKSUM_LENGTH])
 void key_generate(char out[KEY_SIZE])
 {
     memcpy(out, KEY_START, KEY_START_LENGTH);
-    random_base62(out + KEY_START_LENGTH, CHECKED_LENGTH - KEY_START_LENGTH);
+    base62_random(out + KEY_START_LENGTH, CHECKED_LENGTH - KEY_START_LENGTH);
     write_checksum(out, out + CHECKED_LENGTH);
     out[KEY_LENGTH] = '\0';
-}
-
-static bool is_base62(char character)
-{
-    return (character >= '0' && character <= '9') || (character >= 'A' && character <= 'Z') ||
-           (character >= 'a' && character <= 'z');
 }
 
 bool key_is_well_formed(struct text key)
@@ -80,7 +40,7 @@ bool key_is_well_formed(struct text key)
     if (key.size != KEY_LENGTH || memcmp(key.at, KEY_START, KEY_START_LENGTH) != 0)
         return false;
     for (size_t i = KEY_START_LENGTH; i < KEY_LENGTH; i++) {
-        if (!is_base62(key.at[i]))
+        if (!base62_is_digit(key.at[i]))
             return false;
     }
     write_checksum(key.at, checksum);
@@ -137,6 +97,6 @@ void identity_generate(const char *prefix, char *out, size_t size)
     size_t length = strlen(prefix);
     CHECK(length + IDENTITY_RANDOM_LENGTH < size);
     memcpy(out, prefix, length);
-    random_base62(out + length, IDENTITY_RANDOM_LENGTH);
+    base62_random(out + length, IDENTITY_RANDOM_LENGTH);
     memset(out + length + IDENTITY_RANDOM_LENGTH, 0, size - length - IDENTITY_RANDOM_LENGTH);
 }

@@ -43,6 +43,11 @@ struct platform_engine {
     enum status (*legacy_list)(struct platform_store *store, legacy_visitor *visit, void *context,
                                struct error *error);
 
+    enum status (*player_open)(struct platform_store *store, const struct player_record *wanted,
+                               struct player_record *player, struct error *error);
+    enum status (*player_get)(struct platform_store *store, const char *player_id,
+                              struct player_record *player, struct error *error);
+
     enum status (*revision)(struct platform_store *store, uint64_t *revision, struct error *error);
     enum status (*changes_since)(struct platform_store *store, uint64_t since,
                                  const struct platform_changes *visit, uint64_t *revision,

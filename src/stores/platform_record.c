@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/base62.h"
 #include "base/memory.h"
 
 #define RATE_REQUESTS_MAX 1000000000U
@@ -22,8 +23,7 @@ static bool is_id(const char *id, size_t room, const char *kind)
     if (size == room || size <= kind_size || memcmp(id, kind, kind_size) != 0)
         return false;
     for (size_t i = kind_size; i < size; i++)
-        if (!((id[i] >= '0' && id[i] <= '9') || (id[i] >= 'a' && id[i] <= 'z') ||
-              (id[i] >= 'A' && id[i] <= 'Z')))
+        if (!base62_is_digit(id[i]))
             return false;
     return true;
 }
@@ -81,6 +81,41 @@ enum status key_record_check(const struct key_record *record, struct error *erro
 enum status legacy_record_check(const struct legacy_record *record, struct error *error)
 {
     return policy_check(record->sports, &record->rate, error);
+}
+
+bool is_outside_name(struct text name)
+{
+    if (name.size < 1 || name.size > 64)
+        return false;
+    for (size_t i = 0; i < name.size; i++)
+        if (!base62_is_digit(name.at[i]) && (name.at[i] == '\0' || !strchr("._:-", name.at[i])))
+            return false;
+    return true;
+}
+
+static bool is_currency(const char *code)
+{
+    for (size_t i = 0; i < CURRENCY_SIZE - 1; i++)
+        if (code[i] < 'A' || code[i] > 'Z')
+            return false;
+    return code[CURRENCY_SIZE - 1] == '\0';
+}
+
+enum status player_record_check(const struct player_record *record, struct error *error)
+{
+    if (!is_id(record->id, sizeof record->id, "ply_"))
+        return error_set(error, STATUS_INVALID, "id: is not a player id (ply_…)");
+    if (!is_id(record->customer_id, sizeof record->customer_id, "cus_"))
+        return error_set(error, STATUS_INVALID, "customer: is not a customer id (cus_…)");
+    if (!is_outside_name(text_of(record->reference)))
+        return error_set(error, STATUS_INVALID,
+                         "reference: must be 1 to 64 letters, digits, '.', '_', ':' or '-'");
+    if (!is_currency(record->currency))
+        return error_set(error, STATUS_INVALID, "currency: must be three capitals");
+    if (record->currency_exponent > CURRENCY_EXPONENT_MAX)
+        return error_set(error, STATUS_INVALID, "currency: its exponent must be at most %d",
+                         CURRENCY_EXPONENT_MAX);
+    return STATUS_OK;
 }
 
 void customer_record_free(struct customer_record *record)

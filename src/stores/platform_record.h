@@ -13,6 +13,10 @@ MUST_CHECK enum status customer_record_check(const struct customer_record *recor
                                              struct error *error);
 MUST_CHECK enum status key_record_check(const struct key_record *record, struct error *error);
 MUST_CHECK enum status legacy_record_check(const struct legacy_record *record, struct error *error);
+MUST_CHECK enum status player_record_check(const struct player_record *record, struct error *error);
+
+/* 1 to 64 of [A-Za-z0-9._:-]: what customers name players and transactions with. */
+bool is_outside_name(struct text name);
 
 /* "192.0.2.0/24 2001:db8::/32": canonical, one space between, "" for none. A customer's blocks in one
  * column, because reading 100,000 customers must be one scan and not a join. */

@@ -608,6 +608,8 @@ const struct platform_engine platform_sqlite_engine = {
     .legacy_put = sqlite_legacy_put,
     .legacy_get = sqlite_legacy_get,
     .legacy_list = sqlite_legacy_list,
+    .player_open = sqlite_player_open,
+    .player_get = sqlite_player_get,
     .revision = sqlite_revision,
     .changes_since = sqlite_changes_since,
 };

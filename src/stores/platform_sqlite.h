@@ -85,4 +85,10 @@ enum status sqlite_revision(struct platform_store *, uint64_t *, struct error *)
 enum status sqlite_changes_since(struct platform_store *, uint64_t, const struct platform_changes *,
                                  uint64_t *, struct error *);
 
+/* platform_sqlite_players.c */
+enum status sqlite_player_open(struct platform_store *, const struct player_record *,
+                               struct player_record *, struct error *);
+enum status sqlite_player_get(struct platform_store *, const char *, struct player_record *,
+                              struct error *);
+
 #endif

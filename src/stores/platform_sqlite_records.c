@@ -11,31 +11,9 @@
 #include "base/memory.h"
 #include "stores/platform_record.h"
 #include "stores/platform_sqlite.h"
+#include "stores/platform_sqlite_columns.h"
 
-/* ---- binding and reading columns --------------------------------------------------------------- */
-
-/* Binding fails only for want of memory or by a bug. The bytes must live until the statement ran. */
-static void bind_string(sqlite3_stmt *statement, int at, const char *string)
-{
-    CHECK(sqlite3_bind_text(statement, at, string, -1, SQLITE_STATIC) == SQLITE_OK);
-}
-
-static void bind_integer(sqlite3_stmt *statement, int at, int64_t value)
-{
-    CHECK(sqlite3_bind_int64(statement, at, value) == SQLITE_OK);
-}
-
-static void bind_blob(sqlite3_stmt *statement, int at, const void *bytes, int size)
-{
-    CHECK(sqlite3_bind_blob(statement, at, bytes, size, SQLITE_STATIC) == SQLITE_OK);
-}
-
-/* Times for which 0 means "never" are NULL in the table. */
-static void bind_time(sqlite3_stmt *statement, int at, int64_t time_ms)
-{
-    if (time_ms != 0) /* else NULL, as after clearing the bindings */
-        bind_integer(statement, at, time_ms);
-}
+/* ---- policies in columns --------------------------------------------------------------------- */
 
 static void bind_rate(sqlite3_stmt *statement, int at, const struct rate_limit *rate)
 {
@@ -43,32 +21,6 @@ static void bind_rate(sqlite3_stmt *statement, int at, const struct rate_limit *
         return;
     bind_integer(statement, at, rate->requests);
     bind_integer(statement, at + 1, rate->window_seconds);
-}
-
-static struct text read_text(sqlite3_stmt *row, int column)
-{
-    const char *at = (const char *)sqlite3_column_text(row, column);
-    return (struct text){at, at == NULL ? 0 : (size_t)sqlite3_column_bytes(row, column)};
-}
-
-/* Copies a text with its NUL. One that does not fit or could not be shown is "" and false. */
-static bool read_string(sqlite3_stmt *row, int column, char *out, size_t room)
-{
-    struct text text = read_text(row, column);
-    bool sound = text.at != NULL && text.size < room && text_is_plain(text);
-    out[0] = '\0';
-    if (sound && text.size > 0) {
-        memcpy(out, text.at, text.size);
-        out[text.size] = '\0';
-    }
-    return sound;
-}
-
-static bool read_flag(sqlite3_stmt *row, int column, bool *flag)
-{
-    int64_t value = sqlite3_column_int64(row, column);
-    *flag = value == 1;
-    return value == 0 || value == 1;
 }
 
 static bool read_sports(sqlite3_stmt *row, int column, sport_set *sports)

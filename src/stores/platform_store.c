@@ -4,8 +4,13 @@
  */
 #include <string.h>
 
+#include "base/base62.h"
+#include "base/clock.h"
 #include "stores/platform_engine.h"
 #include "stores/platform_record.h"
+
+#define PLAYER_ID_START "ply_"
+#define PLAYER_ID_RANDOM 16
 
 static const struct platform_engine *const engines[] = {
     &platform_sqlite_engine,
@@ -110,6 +115,36 @@ enum status platform_legacy_list(struct platform_store *store, legacy_visitor *v
                                  struct error *error)
 {
     return store->engine->legacy_list(store, visit, context, error);
+}
+
+static bool copy_field(char *field, size_t room, const char *value)
+{
+    size_t size = strlen(value);
+    if (size >= room)
+        return false;
+    memcpy(field, value, size + 1);
+    return true;
+}
+
+enum status platform_player_open(struct platform_store *store, const char *customer_id,
+                                 const char *reference, const char *currency, uint8_t exponent,
+                                 struct player_record *player, struct error *error)
+{
+    struct player_record wanted = {.currency_exponent = exponent, .created_ms = clock_wall_ms()};
+    if (!copy_field(wanted.customer_id, sizeof wanted.customer_id, customer_id) ||
+        !copy_field(wanted.reference, sizeof wanted.reference, reference) ||
+        !copy_field(wanted.currency, sizeof wanted.currency, currency))
+        return error_set(error, STATUS_INVALID, "player: a field is too long");
+    memcpy(wanted.id, PLAYER_ID_START, sizeof PLAYER_ID_START - 1);
+    base62_random(wanted.id + sizeof PLAYER_ID_START - 1, PLAYER_ID_RANDOM);
+    enum status status = player_record_check(&wanted, error);
+    return status == STATUS_OK ? store->engine->player_open(store, &wanted, player, error) : status;
+}
+
+enum status platform_player_get(struct platform_store *store, const char *player_id,
+                                struct player_record *player, struct error *error)
+{
+    return store->engine->player_get(store, player_id, player, error);
 }
 
 enum status platform_revision(struct platform_store *store, uint64_t *revision, struct error *error)

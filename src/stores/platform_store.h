@@ -156,6 +156,35 @@ MUST_CHECK enum status platform_key_list(struct platform_store *store, const cha
 MUST_CHECK enum status platform_legacy_list(struct platform_store *store, legacy_visitor *visit,
                                             void *context, struct error *error);
 
+/* ---- players ----------------------------------------------------------------------------------- */
+
+#define PLAYER_ID_SIZE 24        /* "ply_" and 16 base62 characters; NUL-terminated */
+#define PLAYER_REFERENCE_SIZE 65 /* 1 to 64 of [A-Za-z0-9._:-] */
+#define CURRENCY_SIZE 4          /* three capitals */
+#define CURRENCY_EXPONENT_MAX 4
+
+struct player_record {
+    char id[PLAYER_ID_SIZE];
+    char customer_id[CUSTOMER_ID_SIZE];
+    char reference[PLAYER_REFERENCE_SIZE]; /* the customer's own alias */
+    char currency[CURRENCY_SIZE];
+    uint8_t currency_exponent; /* as frozen when the currency was first used in this store */
+    int64_t created_ms;
+};
+
+/*
+ * The player of this customer, reference and currency: found, or made. One of each three, for ever,
+ * whoever asks at the same time; players are never changed nor deleted. `exponent` counts only when
+ * the currency is used for the first time in this store. STATUS_INVALID: not acceptable;
+ * STATUS_NOT_FOUND: no such customer.
+ */
+MUST_CHECK enum status platform_player_open(struct platform_store *store, const char *customer_id,
+                                            const char *reference, const char *currency,
+                                            uint8_t exponent, struct player_record *player,
+                                            struct error *error);
+MUST_CHECK enum status platform_player_get(struct platform_store *store, const char *player_id,
+                                           struct player_record *player, struct error *error);
+
 /* ---- what the policy table needs --------------------------------------------------------------- */
 
 /* The store's revision now: one cheap query. */

@@ -768,6 +768,143 @@ static void a_follower_of_several_writers_sees_every_row_once(void **state)
     assert_int_equal(revision, WRITERS * ROWS_EACH);
 }
 
+static struct player_record open_player(struct fixture *fixture, const char *customer_id,
+                                        const char *reference, const char *currency,
+                                        uint8_t exponent)
+{
+    struct player_record player = {0};
+    OK(platform_player_open(fixture->store, customer_id, reference, currency, exponent, &player,
+                            &fixture->error));
+    return player;
+}
+
+static void add_two_customers(struct fixture *fixture)
+{
+    struct customer_record first = customer("cus_One", "One");
+    struct customer_record second = customer("cus_Two", "Two");
+    OK(platform_customer_add(fixture->store, &first, &fixture->error));
+    OK(platform_customer_add(fixture->store, &second, &fixture->error));
+}
+
+static void one_customer_reference_and_currency_is_one_player_for_ever(void **state)
+{
+    struct fixture *fixture = *state;
+    add_two_customers(fixture);
+    struct player_record player = open_player(fixture, "cus_One", "alice", "EUR", 2);
+    assert_int_equal(strlen(player.id), 20);
+    assert_memory_equal(player.id, "ply_", 4);
+    assert_string_equal(player.customer_id, "cus_One");
+    assert_string_equal(player.reference, "alice");
+    assert_string_equal(player.currency, "EUR");
+    assert_int_equal(player.currency_exponent, 2);
+    assert_true(player.created_ms > 0);
+    struct player_record again = open_player(fixture, "cus_One", "alice", "EUR", 2);
+    assert_memory_equal(&again, &player, sizeof player);
+    struct player_record other[] = {
+        open_player(fixture, "cus_Two", "alice", "EUR", 2),
+        open_player(fixture, "cus_One", "alice", "USD", 2),
+        open_player(fixture, "cus_One", "Alice", "EUR", 2),
+    };
+    for (size_t i = 0; i < 3; i++)
+        assert_string_not_equal(other[i].id, player.id);
+    struct player_record got = {0};
+    OK(platform_player_get(fixture->store, player.id, &got, &fixture->error));
+    assert_memory_equal(&got, &player, sizeof player);
+    uint64_t revision = 99;
+    OK(platform_revision(fixture->store, &revision, &fixture->error));
+    assert_int_equal(revision, 2); /* of the two customers: a player takes none */
+}
+
+static void a_currency_keeps_the_exponent_of_its_first_use(void **state)
+{
+    struct fixture *fixture = *state;
+    add_two_customers(fixture);
+    assert_int_equal(open_player(fixture, "cus_One", "a", "ISK", 2).currency_exponent, 2);
+    assert_int_equal(open_player(fixture, "cus_Two", "b", "ISK", 0).currency_exponent, 2);
+    assert_int_equal(open_player(fixture, "cus_One", "a", "ISK", 4).currency_exponent, 2);
+    assert_int_equal(open_player(fixture, "cus_One", "a", "JPY", 0).currency_exponent, 0);
+}
+
+static void players_that_are_not_acceptable_are_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    add_two_customers(fixture);
+    static const char longest[] =
+        "0123456789012345678901234567890123456789012345678901234567890123";
+    static const struct {
+        const char *customer, *reference, *currency;
+        uint8_t exponent;
+        enum status status;
+    } cases[] = {
+        {"cus_One", "", "EUR", 2, STATUS_INVALID},
+        {"cus_One", "a b", "EUR", 2, STATUS_INVALID},
+        {"cus_One", "a/b", "EUR", 2, STATUS_INVALID},
+        {"cus_One", "\xc3\xa9", "EUR", 2, STATUS_INVALID},
+        {"cus_One", "a", "eur", 2, STATUS_INVALID},
+        {"cus_One", "a", "EU", 2, STATUS_INVALID},
+        {"cus_One", "a", "EURO", 2, STATUS_INVALID},
+        {"cus_One", "a", "EUR", 5, STATUS_INVALID},
+        {"ply_One", "a", "EUR", 2, STATUS_INVALID},
+        {"cus_None", "a", "EUR", 2, STATUS_NOT_FOUND},
+    };
+    struct player_record player = {0};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_int_equal(platform_player_open(fixture->store, cases[i].customer, cases[i].reference,
+                                              cases[i].currency, cases[i].exponent, &player,
+                                              &fixture->error),
+                         cases[i].status);
+    char over[66];
+    (void)snprintf(over, sizeof over, "%sX", longest);
+    assert_int_equal(
+        platform_player_open(fixture->store, "cus_One", over, "EUR", 2, &player, &fixture->error),
+        STATUS_INVALID);
+    (void)open_player(fixture, "cus_One", longest, "EUR", 2);
+    (void)open_player(fixture, "cus_One", "A.z_9:-", "EUR", 2);
+    assert_int_equal(platform_player_get(fixture->store, "ply_none", &player, &fixture->error),
+                     STATUS_NOT_FOUND);
+}
+
+#define OPENERS 4
+#define PLAYERS_EACH 25
+struct opener {
+    struct platform_store *store;
+    char ids[PLAYERS_EACH][PLAYER_ID_SIZE];
+    enum status status;
+};
+
+static void *open_many(void *argument)
+{
+    struct opener *opener = argument;
+    for (unsigned i = 0; i < PLAYERS_EACH && opener->status == STATUS_OK; i++) {
+        char reference[16];
+        struct player_record player = {0};
+        (void)snprintf(reference, sizeof reference, "player-%u", i);
+        opener->status =
+            platform_player_open(opener->store, "cus_One", reference, "EUR", 2, &player, NULL);
+        memcpy(opener->ids[i], player.id, sizeof player.id);
+    }
+    return NULL;
+}
+
+static void players_opened_at_once_are_the_same_for_everybody(void **state)
+{
+    struct fixture *fixture = *state;
+    add_two_customers(fixture);
+    pthread_t threads[OPENERS];
+    static struct opener openers[OPENERS];
+    for (unsigned i = 0; i < OPENERS; i++) {
+        openers[i] = (struct opener){.store = open_store(fixture, false)};
+        assert_int_equal(pthread_create(&threads[i], NULL, open_many, &openers[i]), 0);
+    }
+    for (unsigned i = 0; i < OPENERS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    for (unsigned i = 0; i < OPENERS; i++) {
+        assert_int_equal(openers[i].status, STATUS_OK);
+        assert_memory_equal(openers[i].ids, openers[0].ids, sizeof openers[0].ids);
+        platform_store_close(&openers[i].store);
+    }
+}
+
 static void an_unknown_kind_of_store_is_refused_without_repeating_it(void **state)
 {
     struct fixture *fixture = *state;
@@ -813,6 +950,10 @@ int main(int argc, char **argv)
         CONTRACT(changes_come_from_one_snapshot_and_block_no_writer),
         CONTRACT(another_handle_sees_a_change_at_once),
         CONTRACT(a_follower_of_several_writers_sees_every_row_once),
+        CONTRACT(one_customer_reference_and_currency_is_one_player_for_ever),
+        CONTRACT(a_currency_keeps_the_exponent_of_its_first_use),
+        CONTRACT(players_that_are_not_acceptable_are_refused),
+        CONTRACT(players_opened_at_once_are_the_same_for_everybody),
         CONTRACT(an_unknown_kind_of_store_is_refused_without_repeating_it),
     };
     return cmocka_run_group_tests_name(engine, tests, NULL, NULL);
