@@ -106,6 +106,7 @@ static void slot_destroy(struct counted *leaf, size_t *bytes)
 
 static void entry_release(struct policy_entry *entry, size_t *bytes)
 {
+    CHECK(entry != NULL);
     if (--entry->counted.references > 0)
         return;
     *bytes -= sizeof *entry;

@@ -46,7 +46,7 @@ static uint32_t processors(void)
 static enum status read_threads(const struct setting *setting, char *value, void *field,
                                 struct error *error)
 {
-    uint32_t threads;
+    uint32_t threads = 0;
     enum status status = read_number(setting, value, &threads, error);
     if (status != STATUS_OK)
         return status;

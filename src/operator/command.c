@@ -176,6 +176,7 @@ static void take_option(struct command_line *line, int *index, int argc, char **
 
 static void take_word(struct command_line *line, const char *word)
 {
+    CHECK(word != NULL);
     if (line->command != NULL || line->help) {
         line->arguments[line->argument_count++] = word;
         return;

@@ -215,7 +215,7 @@ enum status keys_find(struct platform_store *store, const char *wanted, int64_t 
 enum status keys_revoke(struct platform_store *store, const char *wanted, int64_t now_ms,
                         struct key_record *record, bool *before, struct error *error)
 {
-    struct key_record found;
+    struct key_record found = {0};
     enum status status = keys_find(store, wanted, now_ms, &found, error);
     if (status != STATUS_OK)
         return status;

@@ -163,7 +163,7 @@ enum status sqlite_end(struct sqlite_store *store, enum status status, struct er
 static enum status query_integer(struct sqlite_store *store, const char *sql, int64_t *value,
                                  struct error *error)
 {
-    sqlite3_stmt *statement;
+    sqlite3_stmt *statement = NULL;
     bool found = false;
     enum status status = sqlite_statement(store, sql, &statement, error);
     if (status == STATUS_OK)

@@ -139,7 +139,7 @@ enum status sqlite_customer_add(struct platform_store *base, const struct custom
     struct buffer sports = {0};
     struct buffer cidrs = {0};
     sqlite3_stmt *statement;
-    int64_t revision;
+    int64_t revision = 0;
     enum status status = change_begin(store, &revision, error);
     if (status != STATUS_OK)
         return status;
@@ -189,7 +189,7 @@ enum status sqlite_customer_update(struct platform_store *base,
                                    const struct customer_record *record, struct error *error)
 {
     struct sqlite_store *store = sqlite_store_of(base);
-    int64_t revision;
+    int64_t revision = 0;
     enum status status = change_begin(store, &revision, error);
     if (status != STATUS_OK)
         return status;
@@ -304,7 +304,7 @@ enum status sqlite_key_add(struct platform_store *base, const struct key_record 
                            struct error *error)
 {
     struct sqlite_store *store = sqlite_store_of(base);
-    int64_t revision;
+    int64_t revision = 0;
     enum status status = change_begin(store, &revision, error);
     if (status != STATUS_OK)
         return status;
@@ -338,7 +338,7 @@ enum status sqlite_key_revoke(struct platform_store *base, const char *key_id, i
                               struct error *error)
 {
     struct sqlite_store *store = sqlite_store_of(base);
-    int64_t revision;
+    int64_t revision = 0;
     enum status status = change_begin(store, &revision, error);
     if (status != STATUS_OK)
         return status;
@@ -460,7 +460,7 @@ enum status sqlite_legacy_put(struct platform_store *base, const struct legacy_r
                               struct error *error)
 {
     struct sqlite_store *store = sqlite_store_of(base);
-    int64_t revision;
+    int64_t revision = 0;
     enum status status = change_begin(store, &revision, error);
     if (status != STATUS_OK)
         return status;
