@@ -61,6 +61,7 @@ static void on_closed(uv_handle_t *handle)
         exchange_end(connection, false);
     tls_session_destroy(&connection->tls);
     buffer_free(&connection->pending);
+    http_intake_forget(&connection->memo);
     http_server_forget(connection);
 }
 
@@ -151,7 +152,14 @@ static void hand_over(struct http_connection *connection)
 static void receive(struct http_connection *connection, struct text *input)
 {
     struct http_intake *intake = &connection->exchange->intake;
-    switch (http_intake_feed(intake, &connection->exchange->request, input)) {
+    struct http_request *request = &connection->exchange->request;
+    struct text raw = *input;
+    bool whole = intake->size == 0; /* all of the request may be in this input */
+    if (whole && http_intake_recall(connection->memo, intake, request, input)) {
+        hand_over(connection);
+        return;
+    }
+    switch (http_intake_feed(intake, request, input)) {
     case INTAKE_MORE:
         break;
     case INTAKE_HEAD:
@@ -160,6 +168,9 @@ static void receive(struct http_connection *connection, struct text *input)
             http_output_interim(connection, TEXT("HTTP/1.1 100 Continue\r\n\r\n"));
         break;
     case INTAKE_COMPLETE:
+        raw.size -= input->size;
+        if (whole)
+            http_intake_remember(&connection->memo, intake, request, raw);
         hand_over(connection);
         break;
     case INTAKE_REFUSED:

@@ -76,10 +76,11 @@ struct http_connection {
     struct http_server *server;
     struct http_connection *next, *previous; /* all connections of the server */
     struct http_exchange *exchange;
-    struct tls_session *tls; /* NULL: plain */
-    uint64_t deadline_ms;    /* by uv_now; 0: none */
-    size_t unsent;           /* what libuv had left to write at the last sweep */
-    struct buffer pending;   /* read ahead of the request being answered */
+    struct tls_session *tls;       /* NULL: plain */
+    struct http_intake_memo *memo; /* of its last request; NULL: none */
+    uint64_t deadline_ms;          /* by uv_now; 0: none */
+    size_t unsent;                 /* what libuv had left to write at the last sweep */
+    struct buffer pending;         /* read ahead of the request being answered */
     size_t pending_start;
     uint32_t linger_left;
     uint32_t copies_in_flight; /* writes of ciphertext that libuv has not finished */

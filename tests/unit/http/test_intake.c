@@ -391,6 +391,113 @@ static void connections_stay_open_as_version_and_connection_say(void **state)
         keeps_alive("GET / HTTP/1.0\r\nConnection: keep-alive\r\nConnection: close\r\n\r\n"));
 }
 
+/* ---- requests that come again ---------------------------------------------------------------------- */
+
+/* Takes `bytes` in, whole, and remembers them. */
+static struct http_intake_memo *remember(struct text bytes)
+{
+    struct fixture fixture;
+    struct http_intake_memo *memo = NULL;
+    begin(&fixture);
+    assert_int_equal(feed(&fixture, bytes.at, bytes.size), TAKEN);
+    http_intake_remember(&memo, &fixture.intake, &fixture.request,
+                         (struct text){bytes.at, bytes.size - fixture.left});
+    http_intake_reset(&fixture.intake);
+    return memo;
+}
+
+static bool recall(const struct http_intake_memo *memo, struct fixture *fixture, struct text bytes)
+{
+    begin(fixture);
+    struct text input = bytes;
+    bool recalled = http_intake_recall(memo, &fixture->intake, &fixture->request, &input);
+    fixture->left = input.size;
+    return recalled;
+}
+
+#define POLL                                                                                     \
+    "GET /api/v1/cricket/events/34000001?a=%41 HTTP/1.1\r\n" HOST                                \
+    "Authorization: Bearer secret\r\nX-Other: 1\r\nX-Forwarded-For: a\r\nx-forwarded-for: b\r\n" \
+    "If-None-Match: \"tag\"\r\n\r\n"
+
+static void the_same_bytes_are_the_same_request(void **state)
+{
+    (void)state;
+    struct http_intake_memo *memo = remember(TEXT(POLL));
+    struct fixture again;
+    struct fixture parsed;
+    assert_non_null(memo);
+    assert_true(recall(memo, &again, TEXT(POLL "GET /next")));
+    assert_int_equal(again.left, sizeof "GET /next" - 1);
+    assert_true(again.intake.keep_alive);
+    begin(&parsed);
+    assert_int_equal(feed(&parsed, POLL, sizeof POLL - 1), TAKEN);
+    assert_int_equal(again.request.method, parsed.request.method);
+    assert_true(text_equals(again.request.path, parsed.request.path));
+    assert_true(text_equals(again.request.query, parsed.request.query));
+    assert_int_equal(again.request.body.size, 0);
+    assert_int_equal(again.request.line_count, parsed.request.line_count);
+    assert_memory_equal(again.request.field_count, parsed.request.field_count,
+                        sizeof parsed.request.field_count);
+    for (uint32_t i = 0; i < parsed.request.line_count; i++) {
+        assert_int_equal(again.request.lines[i].field, parsed.request.lines[i].field);
+        assert_true(text_equals(again.request.lines[i].value, parsed.request.lines[i].value));
+    }
+    http_intake_reset(&parsed.intake);
+    http_intake_forget(&memo);
+    assert_null(memo);
+}
+
+static void other_bytes_are_another_request(void **state)
+{
+    (void)state;
+    struct http_intake_memo *memo = remember(TEXT(POLL));
+    struct fixture fixture;
+    for (size_t i = 0; i < sizeof POLL - 1; i++) {
+        char changed[] = POLL;
+        changed[i] ^= 1;
+        assert_false(recall(memo, &fixture, (struct text){changed, sizeof POLL - 1}));
+        assert_false(recall(memo, &fixture, (struct text){POLL, i}));
+    }
+    assert_false(recall(NULL, &fixture, TEXT(POLL)));
+    http_intake_forget(&memo);
+}
+
+static void only_plain_polls_are_remembered(void **state)
+{
+    (void)state;
+    static const struct text not_remembered[] = {
+        TEXT_INIT("POST / HTTP/1.1\r\n" HOST "Content-Length: 3\r\n\r\nabc"),
+        TEXT_INIT("POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+        TEXT_INIT("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"),
+        TEXT_INIT("GET / HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n"),
+        TEXT_INIT("GET / HTTP/1.1\r\n" HOST "Expect: 100-continue\r\n\r\n"),
+        TEXT_INIT("GET /%61 HTTP/1.1\r\n" HOST "\r\n"), /* decoded in place */
+        TEXT_INIT("CONNECT a:1 HTTP/1.1\r\n" HOST "\r\n"),
+    };
+    for (size_t i = 0; i < sizeof not_remembered / sizeof not_remembered[0]; i++)
+        assert_null(remember(not_remembered[i]));
+}
+
+static void a_longer_request_takes_the_place_of_a_shorter(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct http_intake_memo *memo = NULL;
+    static const struct text requests[] = {TEXT_INIT("GET / HTTP/1.1\r\n" HOST "\r\n"),
+                                           TEXT_INIT(POLL),
+                                           TEXT_INIT("GET /b HTTP/1.1\r\n" HOST "\r\n")};
+    for (size_t i = 0; i < 3; i++) {
+        begin(&fixture);
+        assert_int_equal(feed(&fixture, requests[i].at, requests[i].size), TAKEN);
+        http_intake_remember(&memo, &fixture.intake, &fixture.request, requests[i]);
+        http_intake_reset(&fixture.intake);
+        for (size_t j = 0; j < 3; j++)
+            assert_int_equal(recall(memo, &fixture, requests[j]), i == j);
+    }
+    http_intake_forget(&memo);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -404,6 +511,10 @@ int main(void)
         cmocka_unit_test(targets_are_bounded),
         cmocka_unit_test(field_lines_are_bounded),
         cmocka_unit_test(fields_are_counted),
+        cmocka_unit_test(the_same_bytes_are_the_same_request),
+        cmocka_unit_test(other_bytes_are_another_request),
+        cmocka_unit_test(only_plain_polls_are_remembered),
+        cmocka_unit_test(a_longer_request_takes_the_place_of_a_shorter),
         cmocka_unit_test(bodies_are_bounded),
         cmocka_unit_test(chunk_extensions_and_trailers_are_bounded),
         cmocka_unit_test(the_parts_are_found_however_they_arrive),
