@@ -172,7 +172,10 @@ enum admission_verdict admission_judge(struct admission *admission, struct admis
     struct admission_memory fresh;
     if (!pick_up_table(admission, question->now_mono_ms))
         return ADMISSION_UNAVAILABLE;
-    if (!supplied_key(question, &key) || !client_address(&question->peer, &forwarding, &address))
+    if (!client_address(&question->peer, &forwarding, &address))
+        return ADMISSION_DENIED;
+    *client = address;
+    if (!supplied_key(question, &key))
         return ADMISSION_DENIED;
     if (memory == NULL)
         memory = &fresh;
@@ -187,6 +190,5 @@ enum admission_verdict admission_judge(struct admission *admission, struct admis
     if (memory->entry != NULL)
         policy_entry_note_use(memory->entry, question->now_wall_ms);
     *policy = memory->policy;
-    *client = address;
     return ADMISSION_ADMITTED;
 }

@@ -124,9 +124,10 @@ enum admission_verdict {
 };
 
 /*
- * The verdict. `policy` and `client` are set when admitted; the policy stays valid until the next call
- * of admission_judge on this thread. `memory` may be NULL. Never blocks; the work done
- * does not depend on whether a key is known.
+ * The verdict. `policy` is set when admitted and stays valid until the next call of admission_judge on
+ * this thread. `client` is set to the address that was judged, also when it is denied; it stays as it is
+ * when there is none (an unreadable X-Forwarded-For) or nobody was judged. `memory` may be NULL. Never
+ * blocks; the work done does not depend on whether a key is known.
  */
 enum admission_verdict admission_judge(struct admission *admission, struct admission_memory *memory,
                                        const struct admission_question *question,

@@ -15,8 +15,7 @@
 /* What is known of a request so far; lives at request->user. */
 struct judged {
     struct route_match match;
-    bool admitted;
-    struct address client;
+    struct address client; /* as admission judged it, else the peer */
     sport_set sports;
     char customer_id[CUSTOMER_ID_SIZE];
 };
@@ -81,7 +80,6 @@ static bool admit(struct service *service, struct http_request *request, struct 
         http_reply_error(request, HTTP_ERROR_SECURITY_CONFIG_UNAVAILABLE);
         return false;
     }
-    judged->admitted = true;
     judged->sports = policy->sports;
     memcpy(judged->customer_id, policy->customer_id, sizeof judged->customer_id);
     if (judged->match.route != NULL && judged->match.route->rate_limited)
@@ -147,6 +145,7 @@ void service_handle(void *context, struct http_request *request)
     struct service *service = context;
     struct judged *judged = request->user;
     struct rate_verdict rate = {0};
+    judged->client = request->peer;
     judged->match = route_find(request->path);
     bool judge = judged->match.route == NULL || judged->match.route->admission;
     if (judge && !admit(service, request, judged, &rate))
@@ -180,8 +179,7 @@ static struct text loggable_path(struct text path)
 static struct text client_text(const struct http_request *request, const struct judged *judged)
 {
     struct remembered *remembered = request->connection_user;
-    const struct address *client =
-        judged != NULL && judged->admitted ? &judged->client : &request->peer;
+    const struct address *client = judged != NULL ? &judged->client : &request->peer;
     if (remembered->logged_text[0] == '\0' || !address_equals(&remembered->logged, client)) {
         remembered->logged = *client;
         address_format(client, remembered->logged_text);

@@ -95,6 +95,18 @@ def test_a_customers_networks_hold_both_families(proxied, forwarded, allowed):
     assert ask(proxied, forwarded, key=proxied.customer.key) == allowed
 
 
+@pytest.mark.parametrize("forwarded, logged", [
+    (["198.51.100.99, 10.1.2.3"], "198.51.100.99"), (["198.51.100.1, 2001:db8::66"], "2001:db8::66"),
+    (["garbage"], TRUSTED_PEER), ([], TRUSTED_PEER)])
+def test_the_log_names_the_address_that_was_judged_also_when_it_was_refused(proxied, forwarded, logged):
+    response = proxied.get("/api/v1/sports", key=proxied.customer.key, source=TRUSTED_PEER,
+                           headers=[("X-Forwarded-For", value) for value in forwarded])
+    assert (response.status, response.json()) == NOT_ALLOWED
+    identity = response.header("x-request-id")
+    line = eventually(lambda: [line for line in proxied.log_lines() if line.get("id") == identity])[0]
+    assert line["client"] == logged
+
+
 def test_a_connection_may_carry_many_clients(proxied):
     with proxied.connect(source=TRUSTED_PEER) as connection:
         for _ in range(3):
