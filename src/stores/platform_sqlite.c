@@ -52,7 +52,7 @@ enum status sqlite_failure(struct sqlite_store *store, struct error *error)
     int reason = sqlite3_system_errno(store->database);
     const char *detail = sqlite3_errmsg(store->database);
     const char *path = store->path;
-    int kind = code & 0xFF;
+    int kind = code == SQLITE_IOERR_SHORT_READ ? SQLITE_CORRUPT : code & 0xFF;
     store->failed = kind == SQLITE_IOERR || kind == SQLITE_READONLY || kind == SQLITE_CORRUPT ||
                     kind == SQLITE_NOTADB || kind == SQLITE_CANTOPEN;
     if (kind == SQLITE_FULL || (kind == SQLITE_IOERR && (reason == ENOSPC || reason == EDQUOT)))
@@ -242,11 +242,49 @@ static enum status examine_file(struct sqlite_store *store, bool create, struct 
     return status;
 }
 
-static bool file_is_the_same(const struct sqlite_store *store)
+static bool file_is_the_same(const struct sqlite_store *store, struct stat *facts)
 {
-    struct stat facts;
-    return stat(store->path, &facts) == 0 && facts.st_dev == store->device &&
-           facts.st_ino == store->inode;
+    return stat(store->path, facts) == 0 && facts->st_dev == store->device &&
+           facts->st_ino == store->inode;
+}
+
+static uint32_t big_endian(const unsigned char bytes[4])
+{
+    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+}
+
+/* In WAL mode SQLite looks at its own cache and at the WAL, and so goes on answering out of a file that
+ * was emptied, cut short or overwritten in place. When the file has been written since the last look,
+ * which a checkpoint does too, this looks at its head, and makes SQLite read the rest anew. Through
+ * SQLite's own descriptor: closing another one would drop the locks that it holds on the file. */
+static enum status look_at_head(struct sqlite_store *store, const struct stat *facts,
+                                struct error *error)
+{
+    if (facts->st_size == store->size && facts->st_mtim.tv_sec == store->written.tv_sec &&
+        facts->st_mtim.tv_nsec == store->written.tv_nsec)
+        return STATUS_OK;
+    unsigned char head[100]; /* https://sqlite.org/fileformat.html#the_database_header */
+    sqlite3_file *file = NULL;
+    CHECK(sqlite3_file_control(store->database, "main", SQLITE_FCNTL_FILE_POINTER, &file) ==
+          SQLITE_OK);
+    bool sound = facts->st_size == 0 && store->size == 0;
+    if (!sound && file->pMethods->xRead(file, head, sizeof head, 0) == SQLITE_OK) {
+        uint32_t page = (uint32_t)head[16] << 8 | head[17];
+        int64_t least = (int64_t)big_endian(head + 28) * (page == 1 ? 65536 : page);
+        /* A checkpoint that makes the file longer writes its head first; one that makes it shorter
+         * cuts it last. */
+        bool cut = facts->st_size < store->size && facts->st_size < least;
+        sound = memcmp(head, "SQLite format 3", 16) == 0 && !cut;
+    }
+    store->failed = !sound;
+    if (!sound)
+        return error_set(error, STATUS_MALFORMED,
+                         "%s: was cut short or overwritten; stop croupier and restore a backup",
+                         store->path);
+    (void)sqlite3_db_release_memory(store->database);
+    store->size = facts->st_size;
+    store->written = facts->st_mtim;
+    return STATUS_OK;
 }
 
 /* ---- the schema -------------------------------------------------------------------------------- */
@@ -395,6 +433,8 @@ static enum status connect_file(struct sqlite_store *store, bool create, struct 
     }
     store->device = facts.st_dev;
     store->inode = facts.st_ino;
+    store->size = 0; /* to be looked at by the first call */
+    store->written = (struct timespec){0};
     configure(store);
     bool empty = false;
     status = recognise(store, &empty, error);
@@ -417,9 +457,10 @@ failed:
 
 enum status sqlite_ready(struct sqlite_store *store, struct error *error)
 {
-    bool replaced = store->database != NULL && !file_is_the_same(store);
+    struct stat facts;
+    bool replaced = store->database != NULL && !file_is_the_same(store, &facts);
     if (store->database != NULL && !store->failed && !replaced)
-        return STATUS_OK;
+        return look_at_head(store, &facts, error);
     disconnect(store);
     /* Told once, because what is there now is not a later state of what was there before. */
     if (replaced && access(store->path, F_OK) == 0)
@@ -565,7 +606,8 @@ static enum status sqlite_migrate(struct platform_store *base, uint32_t *before,
     uint32_t first = 0;
     uint32_t last = 0;
     bool applied = true;
-    if (store->database == NULL || store->failed || !file_is_the_same(store)) {
+    struct stat facts;
+    if (store->database == NULL || store->failed || !file_is_the_same(store, &facts)) {
         disconnect(store);
         enum status opened = connect_file(store, true, error);
         if (opened != STATUS_OK)

@@ -3,6 +3,7 @@
 
 #include <sqlite3.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "stores/platform_engine.h"
 
@@ -22,8 +23,10 @@ struct sqlite_store {
     bool create;
     bool failed; /* an error after which the connection is not to be trusted */
     struct log *log;
-    dev_t device; /* of the file when it was opened, */
-    ino_t inode;  /* to notice that another has taken its place */
+    dev_t device;            /* of the file when it was opened, */
+    ino_t inode;             /* to notice that another has taken its place */
+    off_t size;              /* of the file when its head was last looked at, */
+    struct timespec written; /* to notice that something else than SQLite wrote into it */
     struct {
         const char *sql; /* by address: each text is a constant at one place */
         sqlite3_stmt *statement;

@@ -370,6 +370,33 @@ def test_a_corrupt_platform_store_is_security_config_unavailable(make_service, g
     assert len(failed.errors.strip().splitlines()) == 1
 
 
+@pytest.mark.parametrize("spoil", [
+    lambda good: b"", lambda good: good[:100], lambda good: good[:len(good) // 2], lambda good: b"\x00" * len(good),
+    lambda good: b"no database " * (len(good) // 12)], ids=["emptied", "head", "half", "zeros", "text"])
+def test_a_platform_store_overwritten_while_serving_is_noticed_and_recovered_from(service, spoil):
+    customer = service.add_customer()
+    service.start()
+    service.await_admission(customer.key)
+    good = service.platform_file.read_bytes()  # all of it: the last command wrote its WAL back
+
+    def overwrite(content):
+        with open(service.platform_file, "r+b") as file:
+            file.truncate(0)
+            file.write(content)
+
+    overwrite(spoil(good))
+    eventually(lambda: service.get("/api/v1/sports", key=customer.key).status == 503)
+    assert service.get("/api/v1/sports", key=customer.key).error == (503, "security_config_unavailable")
+    eventually(lambda: service.get("/api/v1/health").status == 503)
+    failed = service.run("customer", "list", status=1)
+    assert "No such file" not in failed.errors and "platform.db" in failed.errors
+    overwrite(good)
+    eventually(lambda: service.get("/api/v1/sports", key=customer.key).status == 200)
+    eventually(lambda: service.get("/api/v1/health").status == 200)
+    said = [line for line in service.log_lines() if line["message"] == "policies cannot be refreshed"]
+    assert 1 <= len(said) <= 2, "told once, not at every look"
+
+
 def test_a_table_that_could_not_be_confirmed_is_not_used_and_is_used_again(service):
     customer = service.add_customer()
     service.publish("cricket", [row(1)])
