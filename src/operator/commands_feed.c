@@ -27,7 +27,9 @@
 
 /* Opens the odds store of the configuration, making it when it is not there. The exit code when that
  * fails, else EXIT_DONE; `config` is the caller's to release in either case when it is set. */
-static int open_store(const struct command_line *line, const struct config **config,
+/* `create`: make the store when it is not there. Who only reads must not: an empty store in the place of
+ * one that is not mounted would be served. */
+static int open_store(const struct command_line *line, bool create, const struct config **config,
                       struct odds_store **store)
 {
     if (!command_config(line, config))
@@ -35,7 +37,7 @@ static int open_store(const struct command_line *line, const struct config **con
     struct odds_store_options options = {.uri = (*config)->odds_store,
                                          .timeout_ms = (*config)->odds_timeout_ms,
                                          .prefix = (*config)->odds_prefix,
-                                         .create = true};
+                                         .create = create};
     struct error error;
     if (odds_store_open(store, &options, &error) != STATUS_OK)
         return command_refuse(line, "%s", error.text);
@@ -220,7 +222,7 @@ static int run_publish(const struct command_line *line, enum odds_kind kind)
     if (status != STATUS_OK)
         code = command_refuse(line, "%s", error.text);
     else
-        code = open_store(line, &config, &store);
+        code = open_store(line, true, &config, &store);
     if (code == EXIT_DONE)
         code = publish_document(line, store, sport, kind == ODDS_MARKETS ? &event : NULL, name,
                                 buffer_text(&document));
@@ -254,7 +256,7 @@ static int run_withdraw(const struct command_line *line)
 
     const struct config *config = NULL;
     struct odds_store *store = NULL;
-    code = open_store(line, &config, &store);
+    code = open_store(line, true, &config, &store);
     if (code == EXIT_DONE) {
         struct error error;
         struct odds_change change = {.kind = ODDS_MARKETS, .sport = sport, .event = event};
@@ -319,7 +321,7 @@ static int run_interest(const struct command_line *line)
 
     const struct config *config = NULL;
     struct odds_store *store = NULL;
-    code = open_store(line, &config, &store);
+    code = open_store(line, false, &config, &store);
     if (code == EXIT_DONE) {
         struct odds_interest *list = NULL;
         size_t count = 0;
@@ -455,7 +457,7 @@ static int run_simulate(const struct command_line *line)
         return code;
     const struct config *config = NULL;
     struct odds_store *store = NULL;
-    code = open_store(line, &config, &store);
+    code = open_store(line, true, &config, &store);
     if (code == EXIT_DONE) {
         struct simulator *simulator = simulator_create(&options, clock_wall_ms());
         code = simulate_until_signal(line, simulator, store, options.interval_ms);

@@ -157,6 +157,13 @@ def test_interest_lists_the_latest_first(shared):
     assert len(table) == 4 and "99999999999999999999" in table[1]
 
 
+def test_interest_makes_no_store(make_service):
+    service = make_service(stores=False)
+    failed = service.run("feed", "interest", "cricket", status=1)
+    assert failed.errors.strip() == f"croupier feed interest: there is no odds store at {service.odds_directory}"
+    assert not service.odds_directory.exists()
+
+
 def test_interest_looks_back_as_far_as_it_is_told(shared):
     shared.publish("horse-racing", [{"gmid": 61}])
     shared.get("/api/v1/horse-racing/events/61", shared.customer.key)
