@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -45,6 +46,7 @@ struct policies {
     uint64_t revision;
     bool read_all;     /* start from nothing: at first, and after the store was opened again */
     uint32_t failures; /* in a row */
+    struct error told; /* the reason that the log has, while there are failures */
 };
 
 static void lock(struct policies *policies)
@@ -209,13 +211,16 @@ static enum status look(struct policies *policies, bool *changed, struct error *
     return STATUS_OK;
 }
 
-/* Says so once when things go wrong and once when they are right again. */
+/* Says so when things go wrong, once for each reason, and once when they are right again. */
 static void note_failure(struct policies *policies, enum status status, const struct error *error)
 {
     atomic_fetch_add_explicit(&policies->errors, 1, memory_order_relaxed);
-    if (policies->failures++ == 0)
+    /* One that mends the first trouble must be told of the second. */
+    if (policies->failures++ == 0 || strcmp(error->text, policies->told.text) != 0) {
         log_event(policies->options.log, LOG_ERROR, "policies cannot be refreshed",
                   LOG_STRING("reason", error->text), LOG_STRING("status", status_name(status)));
+        policies->told = *error;
+    }
     if (status != STATUS_TIMEOUT) /* a busy store need not be opened again */
         platform_store_close(&policies->store);
 }

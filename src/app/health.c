@@ -48,6 +48,7 @@ struct health {
     enum probe_state probe;
     uint64_t probe_started_ns;
     enum verdict verdict; /* the last one, for the log */
+    struct error told;    /* the reason that the log has, while degraded */
     bool ending;
 
     struct platform_store *platform; /* the prober's; NULL: not open */
@@ -174,16 +175,17 @@ static bool ask_both(struct health *health, struct error *reason)
     return false;
 }
 
-/* Locked. Answers everybody; a change of the verdict goes to the log, once, and under the lock, so that
- * the log tells the changes in the order they happened. */
+/* Locked. Answers everybody; a change of the verdict or of its reason goes to the log, once, and under
+ * the lock, so that the log tells the changes in the order they happened. */
 static void conclude(struct health *health, bool ok, const char *reason)
 {
     enum verdict before = health->verdict;
     health->verdict = ok ? VERDICT_OK : VERDICT_DEGRADED;
-    if (!ok && before != VERDICT_DEGRADED)
+    if (!ok && (before != VERDICT_DEGRADED || strcmp(reason, health->told.text) != 0)) {
         log_event(health->options.log, LOG_WARNING, "health is degraded",
                   LOG_STRING("reason", reason));
-    else if (ok && before == VERDICT_DEGRADED)
+        (void)error_set(&health->told, STATUS_UNAVAILABLE, "%s", reason);
+    } else if (ok && before == VERDICT_DEGRADED)
         log_event(health->options.log, LOG_INFO, "health is ok again");
     answer_all(health, ok);
 }

@@ -394,7 +394,31 @@ def test_a_platform_store_overwritten_while_serving_is_noticed_and_recovered_fro
     eventually(lambda: service.get("/api/v1/sports", key=customer.key).status == 200)
     eventually(lambda: service.get("/api/v1/health").status == 200)
     said = [line for line in service.log_lines() if line["message"] == "policies cannot be refreshed"]
-    assert 1 <= len(said) <= 2, "told once, not at every look"
+    assert 1 <= len(said) <= 3, "once for each reason, not at every look"
+
+
+def test_each_reason_is_told_once(service):
+    """Who mends the first trouble and sees no difference must find the second in the log."""
+    customer = service.add_customer()
+    service.start()
+    service.await_admission(customer.key)
+
+    def reasons():
+        assert service.get("/api/v1/health").status == 503
+        return [line["reason"].removeprefix("platform store: ") for line in service.log_lines()
+                if line["message"] in ("policies cannot be refreshed", "health is degraded")]
+
+    away = service.directory / "away.db"
+    service.platform_file.rename(away)
+    eventually(lambda: service.get("/api/v1/health").status == 503)
+    eventually(lambda: sum("no such file" in reason for reason in reasons()) == 2)
+    service.platform_file.write_bytes(b"")
+    eventually(lambda: sum("is empty" in reason for reason in reasons()) == 2)
+    time.sleep(2.5)  # several looks
+    assert sum("is empty" in reason for reason in reasons()) == 2
+    service.platform_file.unlink()
+    away.rename(service.platform_file)
+    eventually(lambda: service.get("/api/v1/health").status == 200)
 
 
 def test_a_table_that_could_not_be_confirmed_is_not_used_and_is_used_again(service):
