@@ -26,6 +26,7 @@
 
 #define POLICY_REFRESH_MS 200
 #define POLICY_WAIT_MS 3000
+#define POLICY_LOOK_MS 10
 #define WORK_QUEUE_LIMIT 4096
 /* Descriptors that are not client connections: stores, logs, loops, the operator's connections. */
 #define SPARE_DESCRIPTORS 128
@@ -39,6 +40,9 @@ struct app {
     struct mailbox *mailbox;
     uv_signal_t signals[3];
     uv_timer_t drain_deadline;
+    uv_timer_t
+        announcing; /* looks whether there are policies, until it has been said that we listen */
+    uint64_t started_ms;
 
     struct odds_store *odds;
     struct policies *policies;
@@ -90,6 +94,7 @@ static void drain(struct app *app, int signal)
         return;
     }
     app->draining = true;
+    (void)uv_timer_stop(&app->announcing);
     log_event(app->log, LOG_INFO, "draining", LOG_INTEGER("signal", signal),
               LOG_INTEGER("drain_seconds", app->config->drain_seconds));
     for (size_t i = 0; i < app->worker_count; i++)
@@ -301,9 +306,6 @@ static void watch_signals(struct app *app)
 
 static void announce(struct app *app)
 {
-    if (!policies_wait_ready(app->policies, POLICY_WAIT_MS))
-        log_event(app->log, LOG_ERROR,
-                  "no policies yet: nobody is admitted until the platform store answers");
     uint16_t operator_port = operator_listener_port(app->operator_listener);
     char public[96];
     char operator[96];
@@ -320,6 +322,21 @@ static void announce(struct app *app)
               LOG_STRING("scheme", app->tls != NULL ? "https" : "http"));
     if (app->options->ready != NULL)
         app->options->ready(app->options->context, app->port, operator_port);
+}
+
+/* Said when requests can be admitted, so that nobody who waits for it is refused by a service that is
+ * still reading; without the platform store, said all the same after a while. */
+static void on_announcing(uv_timer_t *timer)
+{
+    struct app *app = timer->data;
+    bool ready = policies_wait_ready(app->policies, 0);
+    if (!ready && clock_monotonic_ms() - app->started_ms < POLICY_WAIT_MS)
+        return;
+    (void)uv_timer_stop(timer);
+    if (!ready)
+        log_event(app->log, LOG_ERROR,
+                  "no policies yet: nobody is admitted until the platform store answers");
+    announce(app);
 }
 
 static enum status start(struct app *app, struct error *error)
@@ -353,7 +370,8 @@ static enum status start(struct app *app, struct error *error)
         work_pool_create("ready", config->threads > 2 ? config->threads : 2, WORK_QUEUE_LIMIT);
     app->sports = sports_create(app->odds, app->pool, app->log);
     start_workers(app);
-    announce(app);
+    app->started_ms = clock_monotonic_ms();
+    CHECK(uv_timer_start(&app->announcing, on_announcing, 0, POLICY_LOOK_MS) == 0);
     return STATUS_OK;
 }
 
@@ -408,6 +426,8 @@ enum status app_run(const struct app_options *options, struct error *error)
     app.mailbox = mailbox_create(&app.loop);
     CHECK(uv_timer_init(&app.loop, &app.drain_deadline) == 0);
     app.drain_deadline.data = &app;
+    CHECK(uv_timer_init(&app.loop, &app.announcing) == 0);
+    app.announcing.data = &app;
     app.metrics = metrics_create(app.config->threads);
     watch_signals(&app);
 

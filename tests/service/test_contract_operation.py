@@ -48,6 +48,17 @@ def test_a_signal_ends_the_server_with_status_0_and_leaves_no_process(running, n
     assert not processes_of(running.directory)
 
 
+def test_a_signal_ends_a_server_that_still_waits_for_its_policies(make_service):
+    service = make_service(stores=False)
+    service.spawn()
+    eventually(lambda: any(line["message"] == "policies cannot be refreshed" for line in service.log_lines()))
+    service.signal(signal.SIGTERM)
+    assert service.wait() == 0
+    messages = [line["message"] for line in service.log_lines()]
+    assert messages[-2:] == ["draining", "stopped"]
+    assert "listening" not in messages, "it went on waiting for its policies before it looked at the signal"
+
+
 def test_idle_connections_do_not_hold_up_the_end(running):
     with running.connect() as fresh, running.connect() as used:
         used.send(HEALTH)
