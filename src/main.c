@@ -9,6 +9,8 @@ static const struct command_group groups[] = {
     {"customer", "who may call, from where, how often", customer_commands},
     {"key", "the API keys of customers", key_commands},
     {"ip", "addresses that are admitted to sports without a key", ip_commands},
+    {"provider", "who hosts casino games", provider_commands},
+    {"game", "casino games, and who may use which", game_commands},
     {"feed", "publish catalogs and odds, and see what is polled", feed_commands},
     {NULL, NULL, NULL},
 };

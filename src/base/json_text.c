@@ -315,9 +315,8 @@ static bool scan_document(struct scan *scan)
     return true;
 }
 
-/* Everything before the place of an error has been checked, so it is UTF-8. */
-static void locate(struct json_text_error *error, struct text text, size_t offset,
-                   const char *reason)
+void json_text_locate(struct json_text_error *error, struct text text, size_t offset,
+                      const char *reason)
 {
     size_t line = 1;
     size_t column = 1;
@@ -353,8 +352,8 @@ enum status json_text_check(struct text text, struct buffer *minified,
     }
     if (!good) {
         if (error != NULL)
-            locate(error, text, text.size == 0 ? 0 : (size_t)(scan.wrong_at - text.at),
-                   scan.reason);
+            json_text_locate(error, text, text.size == 0 ? 0 : (size_t)(scan.wrong_at - text.at),
+                             scan.reason);
         return STATUS_MALFORMED;
     }
     if (minified != NULL)

@@ -12,9 +12,11 @@ extern const struct command check_commands[];    /* commands_check.c; in the gro
 extern const struct command customer_commands[]; /* commands_customer.c */
 extern const struct command demo_commands[];     /* commands_demo.c; in the group "" */
 extern const struct command feed_commands[];     /* commands_feed.c */
+extern const struct command game_commands[];     /* commands_game.c */
 extern const struct command ip_commands[];       /* commands_ip.c */
 extern const struct command key_commands[];      /* commands_key.c */
 extern const struct command migrate_commands[];  /* commands_migrate.c; in the group "" */
+extern const struct command provider_commands[]; /* commands_provider.c */
 extern const struct command serve_commands[];    /* commands_serve.c; in the group "" */
 
 #endif

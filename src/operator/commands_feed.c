@@ -3,7 +3,6 @@
  * server is needed; one that runs sees the change at once.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
@@ -18,6 +17,7 @@
 #include "feed/chance.h"
 #include "feed/publish.h"
 #include "feed/simulate.h"
+#include "operator/command_input.h"
 #include "operator/commands.h"
 
 #define WITHIN_DEFAULT_SECONDS 60
@@ -88,43 +88,6 @@ static int parse_number(const struct command_line *line, const char *option, uin
 static const char *plural(size_t count)
 {
     return count == 1 ? "" : "s";
-}
-
-/* ---- reading a document ------------------------------------------------------------------------------ */
-
-/* All of a descriptor, up to one byte more than a document may have. */
-static enum status read_all(int descriptor, const char *name, struct buffer *out,
-                            struct error *error)
-{
-    while (out->size <= ODDS_VALUE_MAX) {
-        buffer_reserve(out, 65536);
-        ssize_t got = read(descriptor, out->data + out->size, 65536);
-        if (got == 0)
-            return STATUS_OK;
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return error_set(error, STATUS_INVALID, "%s: %s", name, strerror(errno));
-        out->size += (size_t)got;
-    }
-    return STATUS_OK;
-}
-
-/* `path` "-" is standard input. `name` is what to call it. */
-static enum status read_document(const char *path, const char **name, struct buffer *out,
-                                 struct error *error)
-{
-    if (strcmp(path, "-") == 0) {
-        *name = "standard input";
-        return read_all(STDIN_FILENO, *name, out, error);
-    }
-    *name = path;
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0)
-        return error_set(error, STATUS_INVALID, "%s: %s", path, strerror(errno));
-    enum status status = read_all(descriptor, path, out, error);
-    (void)close(descriptor);
-    return status;
 }
 
 /* ---- feed catalog, feed odds -------------------------------------------------------------------------- */
@@ -215,8 +178,8 @@ static int run_publish(const struct command_line *line, enum odds_kind kind)
     const char *name;
     const struct config *config = NULL;
     struct odds_store *store = NULL;
-    enum status status = read_document(command_argument(line, kind == ODDS_MARKETS ? 2 : 1), &name,
-                                       &document, &error);
+    enum status status = command_read_document(command_argument(line, kind == ODDS_MARKETS ? 2 : 1),
+                                               ODDS_VALUE_MAX, &name, &document, &error);
     if (status == STATUS_OK)
         status = feed_check(kind, name, buffer_text(&document), &report, &error);
     if (status != STATUS_OK)

@@ -1,6 +1,24 @@
 /* croupier migrate. */
+#include "casino/secrets.h"
 #include "operator/commands.h"
 #include "operator/commands_platform.h"
+
+/* The key that stored secrets are encrypted with. */
+static bool make_secrets_key(const struct command_line *line, bool *made)
+{
+    const struct config *config = NULL;
+    struct error error = {0};
+    if (!command_config(line, &config))
+        return false;
+    enum status status = secrets_make_key(config->secrets_key_file, made, &error);
+    if (status == STATUS_OK && *made)
+        command_note(line, "%s is made: the key of stored secrets; back it up",
+                     config->secrets_key_file);
+    config_release(&config);
+    if (status != STATUS_OK)
+        (void)command_refuse(line, "%s", error.text);
+    return status == STATUS_OK;
+}
 
 static int run_migrate(const struct command_line *line)
 {
@@ -8,18 +26,22 @@ static int run_migrate(const struct command_line *line)
     struct error error = {0};
     uint32_t before = 0;
     uint32_t after = 0;
+    bool key_made = false;
     if (!command_open_platform(line, true, &store))
         return EXIT_REFUSED;
     enum status status = platform_store_migrate(store, &before, &after, &error);
     platform_store_close(&store);
     if (status != STATUS_OK)
         return command_refuse(line, "%s", error.text);
+    if (!make_secrets_key(line, &key_made))
+        return EXIT_REFUSED;
     if (command_json(line)) {
         yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
         yyjson_mut_val *object = yyjson_mut_obj(doc);
         yyjson_mut_doc_set_root(doc, object);
         (void)yyjson_mut_obj_add_uint(doc, object, "before", before);
         (void)yyjson_mut_obj_add_uint(doc, object, "after", after);
+        (void)yyjson_mut_obj_add_bool(doc, object, "secrets_key_made", key_made);
         command_print_json(&doc);
     } else if (before == 0) {
         (void)printf("The platform store is made, at schema %u.\n", after);
@@ -43,7 +65,13 @@ const struct command migrate_commands[] = {
          "The directory must be there and writable for the user that croupier runs as; run this "
          "as\n"
          "that user. The file is made with mode 0640 or tighter. A store whose schema is newer\n"
-         "than this program's is left alone. --json prints the schema's number before and after.",
+         "than this program's is left alone. --json prints the schema's number before and after.\n"
+         "\n"
+         "It also makes the file that [casino] secrets_key_file names, when there is none: the "
+         "key\n"
+         "that providers' secrets are encrypted with, of mode 0600. Keep a backup of it apart "
+         "from\n"
+         "the store's, and give the same file to every instance.",
      .examples = "croupier migrate\n"
                  "croupier migrate -c /etc/croupier/croupier.conf\n"
                  "sudo -u croupier croupier migrate\n"

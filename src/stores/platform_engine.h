@@ -1,6 +1,7 @@
 #ifndef CROUPIER_STORES_PLATFORM_ENGINE_H
 #define CROUPIER_STORES_PLATFORM_ENGINE_H
 
+#include "stores/platform_games.h"
 #include "stores/platform_store.h"
 
 /*
@@ -52,6 +53,27 @@ struct platform_engine {
     enum status (*changes_since)(struct platform_store *store, uint64_t since,
                                  const struct platform_changes *visit, uint64_t *revision,
                                  struct error *error);
+
+    enum status (*provider_add)(struct platform_store *store, const struct provider_record *record,
+                                struct error *error);
+    enum status (*provider_update)(struct platform_store *store,
+                                   const struct provider_record *record, struct error *error);
+    enum status (*provider_get)(struct platform_store *store, const char *id,
+                                struct provider_record *record, struct error *error);
+    enum status (*games_put)(struct platform_store *store, const struct game_record *records,
+                             const bool *set_enabled, size_t count, int64_t now_ms,
+                             struct games_put_result *result, struct error *error);
+    enum status (*game_get)(struct platform_store *store, const char *id,
+                            struct game_record *record, struct error *error);
+    enum status (*game_enable)(struct platform_store *store, const char *id, bool enabled,
+                               int64_t now_ms, struct error *error);
+    enum status (*game_policy_put)(struct platform_store *store,
+                                   const struct game_policy_record *record, struct error *error);
+    enum status (*games_revision)(struct platform_store *store, uint64_t *revision,
+                                  struct error *error);
+    enum status (*games_read)(struct platform_store *store,
+                              const struct platform_games_visit *visit, uint64_t *revision,
+                              struct error *error);
 };
 
 /* The head of every engine's own struct. */

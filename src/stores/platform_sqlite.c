@@ -654,4 +654,13 @@ const struct platform_engine platform_sqlite_engine = {
     .player_get = sqlite_player_get,
     .revision = sqlite_revision,
     .changes_since = sqlite_changes_since,
+    .provider_add = sqlite_provider_add,
+    .provider_update = sqlite_provider_update,
+    .provider_get = sqlite_provider_get,
+    .games_put = sqlite_games_put,
+    .game_get = sqlite_game_get,
+    .game_enable = sqlite_game_enable,
+    .game_policy_put = sqlite_game_policy_put,
+    .games_revision = sqlite_games_revision,
+    .games_read = sqlite_games_read,
 };

@@ -94,4 +94,23 @@ enum status sqlite_player_open(struct platform_store *, const struct player_reco
 enum status sqlite_player_get(struct platform_store *, const char *, struct player_record *,
                               struct error *);
 
+/* platform_sqlite_games.c */
+enum status sqlite_provider_add(struct platform_store *, const struct provider_record *,
+                                struct error *);
+enum status sqlite_provider_update(struct platform_store *, const struct provider_record *,
+                                   struct error *);
+enum status sqlite_provider_get(struct platform_store *, const char *, struct provider_record *,
+                                struct error *);
+enum status sqlite_games_put(struct platform_store *, const struct game_record *, const bool *,
+                             size_t, int64_t, struct games_put_result *, struct error *);
+enum status sqlite_game_get(struct platform_store *, const char *, struct game_record *,
+                            struct error *);
+enum status sqlite_game_enable(struct platform_store *, const char *, bool, int64_t,
+                               struct error *);
+enum status sqlite_game_policy_put(struct platform_store *, const struct game_policy_record *,
+                                   struct error *);
+enum status sqlite_games_revision(struct platform_store *, uint64_t *, struct error *);
+enum status sqlite_games_read(struct platform_store *, const struct platform_games_visit *,
+                              uint64_t *, struct error *);
+
 #endif

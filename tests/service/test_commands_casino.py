@@ -1,0 +1,143 @@
+"""`croupier provider` and `croupier game`, as an operator and as a script would use them."""
+
+import json
+import os
+
+import pytest
+
+GAME = {"id": "book-of-sand", "name": "Book of Sand", "provider": "acme", "category": "slots",
+        "features": ["free-spins"], "rtp_bps": 9612, "volatility": "high", "thumbnail_url": None,
+        "demo": True, "currencies": ["EUR", "JPY"], "languages": ["en"], "devices": ["desktop"]}
+SECRET = "a-secret-of-the-provider-0123456789"
+
+
+@pytest.fixture
+def platform(make_service):
+    return make_service()
+
+
+def add_provider(platform, identity="acme", *options, secret=SECRET + "\n"):
+    done = platform.run("provider", "add", identity, "--name", identity.title(), "--launch-url",
+                        f"https://{identity}.example/play", "--secret", "-", *options, "--json",
+                        input=secret)
+    return json.loads(done.text)
+
+
+def refused(platform, *arguments, status=1, input=None):
+    done = platform.run(*arguments, status=status, input=input)
+    assert done.text == ""
+    assert done.errors.count("\n") == 1, done.errors
+    return done.errors
+
+
+def test_migrate_makes_the_key_of_secrets_once_and_privately(platform):
+    key = platform.directory / "secrets.key"
+    assert key.stat().st_mode & 0o7777 == 0o600
+    before = key.read_bytes()
+    assert len(before) == 32
+    assert platform.ask("migrate")["secrets_key_made"] is False
+    assert key.read_bytes() == before
+
+
+def test_a_provider_is_added_shown_changed_and_disabled(platform):
+    added = add_provider(platform, "acme", "--return-url", "https://back.example/")
+    assert added == {"id": "acme", "name": "Acme", "launch_url": "https://acme.example/play",
+                     "return_url": "https://back.example/", "audience": "acme", "enabled": True,
+                     "created_at": added["created_at"]}
+    assert platform.ask("provider", "show", "acme") == added
+    changed = platform.ask("provider", "set", "acme", "--name", "Acme Two", "--no-return-url",
+                           "--audience", "acme-prod")
+    assert changed == dict(added, name="Acme Two", return_url=None, audience="acme-prod")
+    assert platform.ask("provider", "disable", "acme")["enabled"] is False
+    assert platform.ask("provider", "enable", "acme")["enabled"] is True
+    add_provider(platform, "abba")
+    assert [each["id"] for each in platform.ask("provider", "list")] == ["abba", "acme"]
+
+
+def test_a_secret_is_read_from_standard_input_alone_and_never_shown_nor_stored_as_it_is(platform):
+    add_provider(platform)
+    for arguments in (["provider", "list"], ["provider", "show", "acme"],
+                      ["provider", "list", "--json"], ["provider", "show", "acme", "--json"]):
+        done = platform.run(*arguments)
+        assert SECRET not in done.text + done.errors
+    for name in os.listdir(platform.directory):
+        path = platform.directory / name
+        if path.is_file():
+            assert SECRET.encode() not in path.read_bytes(), name
+    given = ["provider", "add", "b", "--name", "B", "--launch-url", "https://b.example/", "--secret"]
+    assert "standard input" in platform.run(*given, "hush", status=2).errors
+    assert "1 to 512 bytes" in refused(platform, *given, "-", input="\n")
+    assert "1 to 512 bytes" in refused(platform, *given, "-", input="x" * 513)
+    assert "are needed" in platform.run(*given[:-1], status=2).errors
+
+
+def test_a_secret_needs_the_key_file(platform):
+    (platform.directory / "secrets.key").chmod(0o644)
+    arguments = ["provider", "add", "acme", "--name", "A", "--launch-url", "https://a/", "--secret", "-"]
+    assert "chmod 600" in refused(platform, *arguments, input=SECRET)
+    (platform.directory / "secrets.key").unlink()
+    assert "croupier migrate" in refused(platform, *arguments, input=SECRET)
+
+
+@pytest.mark.parametrize("identity, url, what", [
+    ("Acme", "https://a.example/", "id: must be"),
+    ("a_b", "https://a.example/", "id: must be"),
+    ("a" * 65, "https://a.example/", "id: is longer"),
+    ("acme", "ftp://a.example/", "launch URL: must be"),
+    ("acme", "https://a.example/#top", "fragment"),
+])
+def test_a_provider_that_is_not_acceptable_is_refused(platform, identity, url, what):
+    assert what in refused(platform, "provider", "add", identity, "--name", "A", "--launch-url", url,
+                           "--secret", "-", input=SECRET)
+
+
+def test_an_unknown_provider_or_game_is_said_to_be(platform):
+    for verb in ("show", "enable", "disable"):
+        assert "there is no provider 'nobody'" in refused(platform, "provider", verb, "nobody")
+        assert "there is no game 'nothing'" in refused(platform, "game", verb, "nothing")
+    add_provider(platform)
+    assert "there is a provider 'acme' already" in refused(
+        platform, "provider", "add", "acme", "--name", "A", "--launch-url", "https://a/", "--secret", "-",
+        input=SECRET)
+
+
+def test_games_are_imported_listed_and_imported_again(platform):
+    add_provider(platform)
+    games = [GAME, dict(GAME, id="anubis", name="Anubis")]
+    imported = platform.ask("game", "import", "-", input=json.dumps(games))
+    assert imported == {"added": 2, "changed": 0, "unchanged": 0}
+    listed = platform.ask("game", "list")
+    assert [each["id"] for each in listed] == ["anubis", "book-of-sand"]
+    assert listed[1] == dict(GAME, enabled=True, updated_at=listed[1]["updated_at"])
+    assert platform.ask("game", "show", "anubis") == listed[0]
+    platform.run("game", "disable", "anubis")
+    (platform.directory / "games.json").write_text(json.dumps([dict(games[1], rtp_bps=None), GAME]))
+    assert platform.ask("game", "import", "games.json") == {"added": 0, "changed": 1, "unchanged": 1}
+    assert platform.ask("game", "show", "anubis")["enabled"] is False
+    again = platform.run("game", "list", "--json").text
+    assert platform.ask("game", "import", "-", input=again) == {"added": 0, "changed": 0, "unchanged": 2}
+
+
+def test_a_mistake_is_told_by_line_and_column_and_nothing_is_imported(platform):
+    add_provider(platform)
+    text = json.dumps([GAME])[:-1] + ',\n {"id": "second", "name": "S", "provider": "acme",\n  "colour": "red"}]'
+    assert "standard input:3:3: " in refused(platform, "game", "import", "-", input=text)
+    assert "standard input:1:2: not JSON" in refused(platform, "game", "import", "-", input="[}")
+    assert "missing.json" in refused(platform, "game", "import", "missing.json")
+    unknown = json.dumps([GAME, dict(GAME, id="x", provider="nobody")])
+    assert "there is no provider 'nobody'" in refused(platform, "game", "import", "-", input=unknown)
+    assert platform.ask("game", "list") == []
+
+
+def test_games_are_allowed_all_or_by_name(platform):
+    add_provider(platform)
+    platform.run("game", "import", "-", input=json.dumps([GAME, dict(GAME, id="anubis")]))
+    customer = platform.add_customer(options=("--casino",), key=False).id
+    assert platform.ask("game", "allow", customer, "book-of-sand", "anubis", "anubis") == {
+        "customer": customer, "games": ["anubis", "book-of-sand"]}
+    assert platform.ask("game", "allow", customer, "all") == {"customer": customer, "games": "all"}
+    assert "there is no game 'chess'" in refused(platform, "game", "allow", customer, "anubis", "chess")
+    assert "there is no customer 'cus_x'" in refused(platform, "game", "allow", "cus_x", "all")
+    assert "not both" in platform.run("game", "allow", customer, "all", "anubis", status=2).errors
+    plain = platform.add_customer("Plain", key=False).id
+    assert "customer set" in platform.run("game", "allow", plain, "anubis").errors
