@@ -49,7 +49,10 @@ SOURCES = $(shell git ls-files --cached --others --exclude-standard -- '*.c' '*.
 
 check-format:
 	@$(SETUP) build test check
-	clang-format --dry-run -Werror $(SOURCES)
+	@case "$$(clang-format --version)" in \
+	*' 14.'*) clang-format --dry-run -Werror $(SOURCES) ;; \
+	*) echo 'layout not checked: it takes clang-format 14' ;; \
+	esac
 	mandoc -T lint -W warning man/*.1
 
 # What the sanitizers run is compiled below; this is the optimised build, which warns of more.
