@@ -115,7 +115,8 @@ static void exchange_begin(struct http_connection *connection)
     connection->deadline_ms = now_ms(connection) + server->header_ms;
 }
 
-/* Steps over the empty line or two that may precede a request (RFC 9112 section 2.2). */
+/* Steps over the empty line or two that may precede a request (RFC 9112 section 2.2). When `blank` is
+ * odd and there is more, a CR stood alone. */
 static void skip_blank(struct http_connection *connection, struct text *input)
 {
     while (input->size > 0 && connection->blank < 4 &&
@@ -194,6 +195,10 @@ static void process(struct http_connection *connection, struct text *input)
             skip_blank(connection, input);
             if (input->size == 0)
                 break;
+            if (connection->blank % 2 != 0) {
+                http_connection_refuse(connection, HTTP_ERROR_BAD_REQUEST);
+                break;
+            }
             exchange_begin(connection);
         }
         receive(connection, input);

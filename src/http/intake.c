@@ -421,6 +421,13 @@ static bool expectation_is_known(struct http_intake *intake, const struct http_r
     return true;
 }
 
+/* llhttp also speaks RTSP, whose name is as long. The name stands before the version, whose place
+ * on_version has checked. */
+static bool protocol_is_http(const struct http_intake *intake)
+{
+    return memcmp(intake->bytes + intake->version_at - 5, "HTTP/", 5) == 0;
+}
+
 /* The head is whole and stands in `bytes`. */
 static enum http_intake_result judge_head(struct http_intake *intake, struct http_request *request)
 {
@@ -428,6 +435,8 @@ static enum http_intake_result judge_head(struct http_intake *intake, struct htt
     uint64_t length = intake->parser.content_length;
     if (intake->version_size == 0)
         return refuse(intake, HTTP_ERROR_VERSION_NOT_SUPPORTED);
+    if (!protocol_is_http(intake))
+        return refuse(intake, HTTP_ERROR_BAD_REQUEST);
     /* From here on `bytes` must not move: the request's texts point into it. */
     size_t body_room = chunked ? HTTP_BODY_MAX : length <= HTTP_BODY_MAX ? (size_t)length : 0;
     reserve(intake, body_room);

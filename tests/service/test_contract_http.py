@@ -47,6 +47,10 @@ def refused(service, request, status, code, follow=SMUGGLED):
 
 BAD_REQUESTS = {
     "request line in lower-case version": b"GET /api/v1/health http/1.1\r\nHost: a\r\n\r\n",
+    "another protocol": b"GET /api/v1/health RTSP/1.0\r\nHost: a\r\n\r\n",
+    "CR before the request line": b"\r" + HEALTH,
+    "CR after an empty line": b"\r\n\r" + HEALTH,
+    "LF before the request line": b"\n" + HEALTH,
     "no version": b"GET /api/v1/health\r\n\r\n",
     "no target": b"GET HTTP/1.1\r\nHost: a\r\n\r\n",
     "version without dot": b"GET /api/v1/health HTTP/11\r\nHost: a\r\n\r\n",

@@ -121,6 +121,20 @@ static void bytes_may_come_one_by_one(void **state)
     client_close(&client);
 }
 
+static void empty_lines_before_a_request_are_whole_or_refused(void **state)
+{
+    (void)state;
+    struct client client = client_open(&loopback);
+    SEND(&client, "\r");
+    SEND(&client, "\n" GET("/a") "\r\n" GET("/b"));
+    client_expect(&client, "<GET /b");
+    SEND(&client, "\r\n\r" GET("/c"));
+    client_expect_end(&client);
+    assert_true(client_has(&client, "HTTP/1.1 400 "));
+    assert_int_equal(loopback.handled, 2);
+    client_close(&client);
+}
+
 static void head_has_the_length_but_no_body(void **state)
 {
     (void)state;
@@ -480,6 +494,7 @@ int main(void)
         LOOPBACK_TEST(thousands_of_pipelined_requests_need_no_stack),
         LOOPBACK_TEST(reading_ahead_is_bounded),
         LOOPBACK_TEST(bytes_may_come_one_by_one),
+        LOOPBACK_TEST(empty_lines_before_a_request_are_whole_or_refused),
         LOOPBACK_TEST(head_has_the_length_but_no_body),
         LOOPBACK_TEST(a_client_that_asks_is_told_to_continue),
         LOOPBACK_TEST(a_refusal_is_a_document_and_the_end),

@@ -202,6 +202,8 @@ static void malformed_lines_are_refused(void **state)
     EXPECT("GET / HTTP/1.10\r\n" HOST "\r\n", BAD);
     EXPECT("GET / HTTP/a.b\r\n" HOST "\r\n", BAD);
     EXPECT("GET / ICE/1.1\r\n" HOST "\r\n", BAD);
+    EXPECT("GET / RTSP/1.0\r\n" HOST "\r\n", BAD);
+    EXPECT("OPTIONS * RTSP/1.0\r\n" HOST "\r\n", BAD);
     EXPECT("GET a HTTP/1.1\r\n" HOST "\r\n", BAD);
     EXPECT("GET * HTTP/1.1\r\n" HOST "\r\n", BAD);
     EXPECT("GET /a#b HTTP/1.1\r\n" HOST "\r\n", BAD);
