@@ -39,8 +39,8 @@ size_t service_connection_size(void)
 }
 
 /* Gathers what admission looks at. `forwarded` has room for every field line that a request can have. */
-static void ask_admission(const struct http_request *request, struct text *forwarded,
-                          struct admission_question *question)
+static void ask_admission(const struct service *service, const struct http_request *request,
+                          struct text *forwarded, struct admission_question *question)
 {
     question->peer = request->peer;
     question->authorization_count = request->field_count[HTTP_FIELD_AUTHORIZATION];
@@ -48,7 +48,8 @@ static void ask_admission(const struct http_request *request, struct text *forwa
     question->api_key_count = request->field_count[HTTP_FIELD_X_API_KEY];
     question->api_key = http_request_field(request, HTTP_FIELD_X_API_KEY);
     question->forwarded = forwarded;
-    question->now_mono_ms = request->started_ns / 1000000U;
+    /* Not when the request began: a client may take its time with the rest of it. */
+    question->now_mono_ms = uv_now(mailbox_loop(service->mailbox));
     question->now_wall_ms = clock_wall_coarse_ms();
     if (request->field_count[HTTP_FIELD_X_FORWARDED_FOR] == 0)
         return;
@@ -65,7 +66,7 @@ static bool admit(struct service *service, struct http_request *request, struct 
     struct text forwarded[HTTP_FIELDS_MAX];
     struct admission_question question = {0};
     const struct policy *policy = NULL;
-    ask_admission(request, forwarded, &question);
+    ask_admission(service, request, forwarded, &question);
     struct remembered *remembered = request->connection_user;
     switch (admission_judge(service->admission, &remembered->admission, &question, &policy,
                             &judged->client)) {

@@ -433,3 +433,16 @@ def test_a_table_that_could_not_be_confirmed_is_not_used_and_is_used_again(servi
     eventually(lambda: service.get("/api/v1/health").status == 503)
     away.rename(service.platform_file)
     eventually(lambda: service.get("/api/v1/sports", key=customer.key).status == 200)
+
+
+def test_a_request_that_began_long_ago_is_judged_by_the_time_it_is_whole(service):
+    """Or whoever begins one and holds its end back could still come in while nobody can be judged."""
+    customer = service.add_customer()
+    service.start()
+    service.await_admission(customer.key)
+    with service.connect() as connection:
+        connection.send(b"GET /api/v1/sports HTTP/1.1\r\nHost: a\r\n")
+        service.platform_file.rename(service.directory / "away.db")
+        eventually(lambda: service.get("/api/v1/sports", key=customer.key).status == 503)
+        connection.send(f"X-Api-Key: {customer.key}\r\n\r\n".encode())
+        assert connection.receive().error == (503, "security_config_unavailable")
