@@ -15,6 +15,7 @@
 #include "http/internal.h"
 
 #define ACCEPTS_AT_ONCE 64         /* then the connections that are there get their turn */
+#define ACCEPTS_AT_THE_END 8192    /* more than a queue holds, and not for ever */
 #define ACCEPT_COMPLAINT_MS 10000U /* between two log lines about failing accepts */
 #define USER_ALIGNMENT 16U
 
@@ -376,7 +377,7 @@ void http_server_drain(struct http_server *server, void (*drained)(void *context
     server->drained = drained;
     if (server->descriptor >= 0) {
         /* Closing the socket resets what is still queued on it. */
-        while (accept_one(server)) {
+        for (int i = 0; i < ACCEPTS_AT_THE_END && accept_one(server); i++) {
         }
         CHECK(uv_poll_stop(&server->listener) == 0);
         (void)close(server->descriptor);
