@@ -13,8 +13,7 @@
 #include "stores/platform_store.h"
 
 /*
- * Who may come in: one verdict for a request, from memory (interface: Authentication; decisions:
- * section 3).
+ * Who may come in: one verdict for a request, from memory (docs/interface.md, "Keys").
  *
  *   struct policy        what one customer or one legacy address may do. Immutable, counted.
  *   struct policy_table  all of them, an immutable snapshot, shared between snapshots where nothing

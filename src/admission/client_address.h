@@ -7,7 +7,7 @@
 #include "base/address.h"
 
 /*
- * Whose request is this? (decisions: admission 3) Pure.
+ * Whose request is this? (docs/configuration.md, `trusted_proxies`) Pure.
  *
  * An untrusted peer is the client, whatever it says. Behind a trusted peer, the X-Forwarded-For lines
  * are one list, walked from the right past trusted addresses to the first untrusted one. If all are

@@ -9,7 +9,7 @@
 #include "stores/platform_store.h"
 
 /*
- * API keys and the identities of customers and keys (decisions: admission 2).
+ * API keys and the identities of customers and keys.
  *
  *     crk_ 30 × base62 from the system's random source   6 × base62 CRC-32 of the 34 before
  *

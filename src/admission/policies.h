@@ -20,7 +20,7 @@ struct policies_edition {
     struct policies_edition *next;
 };
 
-/* A table that was not confirmed for longer than this decides nothing (interface: Policy reuse). */
+/* A table that was not confirmed for longer than this decides nothing (docs/interface.md, "Errors"). */
 #define POLICIES_AGE_MAX_MS 1000U
 
 /* Is what was current at the time of this call, or has been published since, confirmed? Call it before

@@ -7,7 +7,7 @@
 #include "admission/admission.h"
 
 /*
- * The count of one client's current window (decisions: admission 5). Windows are fixed and aligned to
+ * The count of one client's current window (docs/interface.md, "Limits"). Windows are fixed and aligned to
  * the epoch: a window of 60 seconds begins with the minute, on every machine.
  *
  * There is one budget a customer or legacy address, and every snapshot of its policy points at the

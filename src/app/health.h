@@ -10,7 +10,7 @@
 #include "stores/platform_store.h"
 
 /*
- * GET /api/v1/health (interface: Health; decisions: public HTTP 12).
+ * GET /api/v1/health (docs/interface.md, "Health").
  *
  * Really asks both stores, on a thread of its own, when somebody wants to know. Askers that come while
  * a probe is under way share its result. When the probe takes longer than the slower store's timeout

@@ -9,11 +9,11 @@
 #include "metrics/metrics.h"
 
 /*
- * The route table: every path that exists, as data (interface: Endpoints). Matching is pure.
+ * The route table: every path that exists, as data (docs/interface.md). Matching is pure.
  *
  * Paths are exact: no trailing slash, no empty segment, case-sensitive. `{name}` stands for one
  * segment of any value. The word `casino` in the place of a sport is not a sports path, whatever
- * follows it (decisions: public HTTP 3).
+ * follows it (docs/interface.md, "Limits").
  */
 
 enum route_id {

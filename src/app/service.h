@@ -12,7 +12,7 @@
 #include "sports/sports.h"
 
 /*
- * The order of judgement, in one place (decisions: public HTTP 2):
+ * The order of judgement, in one place (docs/interface.md):
  *
  *   health answers first → admission → rate limit on sports routes → route and method
  *   → path parameters → sport permission → store.

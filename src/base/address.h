@@ -9,7 +9,7 @@
 
 /*
  * IP addresses and CIDR blocks. Everything is kept as IPv6; an IPv4 address is its v4-mapped form
- * (::ffff:a.b.c.d), so that both spellings of one client are one client (decisions: admission 3).
+ * (::ffff:a.b.c.d), so that both spellings of one client are one client.
  */
 struct address {
     uint8_t bytes[16];

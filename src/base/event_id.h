@@ -9,7 +9,7 @@
 /*
  * An event id (`gmid`): a positive integer of at most 20 digits, which can exceed 2^64, so it is
  * kept and compared as decimal text without leading zeros and never as a machine integer
- * (decisions: public HTTP, `eventId`).
+ * (docs/interface.md).
  */
 #define EVENT_ID_DIGITS 20
 struct event_id {

@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 
-/* The five sports of interface-v1.md ("Sport"), in canonical order. Keys are lower-case and exact. */
+/* The five sports, in canonical order. Keys are lower-case and exact. */
 enum sport {
     SPORT_CRICKET,
     SPORT_FOOTBALL,

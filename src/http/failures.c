@@ -1,7 +1,7 @@
 /*
  * The error table: every code that the interface names, with its status and message, in one place.
  *
- * Codes and statuses are a contract (interface-v1.md, "Errors"); so are the messages that it quotes.
+ * Codes and statuses are a contract (docs/interface.md, "Errors"), and so are the messages there.
  * Messages never hold anything of the request.
  */
 #include "http/http.h"

@@ -30,7 +30,7 @@
  * it gets its answer; nothing on the wire tells it from one that has closed.
  */
 
-/* ---- bounds (decisions: public HTTP 13) ---------------------------------------------------------- */
+/* ---- bounds (docs/configuration.md, "Fixed limits") ----------------------------------------------- */
 #define HTTP_TARGET_MAX 8192U    /* 414 uri_too_long */
 #define HTTP_HEAD_MAX 16384U     /* field lines in all: 431 headers_too_large */
 #define HTTP_FIELDS_MAX 100U     /* 431 */

@@ -3,7 +3,7 @@
  *
  * llhttp runs in its strict mode. What it leaves open is closed here: the methods that exist, single
  * spaces in the request line, HTTP versions, exactly one valid Host, one Content-Length, chunked as
- * the only transfer coding, expectations, and every bound (RFC 9112; decisions: public HTTP 13).
+ * the only transfer coding, expectations, and every bound (RFC 9112).
  */
 #include "http/intake.h"
 

@@ -11,7 +11,7 @@
 
 /*
  * One JSON body, ready to be sent in every form a client may ask for: as it is, gzipped, and as the
- * 304 of each (decisions: public HTTP 11). Immutable but for the gzipped form, which is made once,
+ * 304 of each (docs/interface.md, "Polling"). Immutable but for the gzipped form, which is made once,
  * when first asked for; counted; any thread.
  *
  * The entity tag is strong and comes from the content alone: two answers with one body have one tag,

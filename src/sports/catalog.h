@@ -13,8 +13,8 @@
  * id. Immutable and counted, so that every thread may keep the one it is answering from. Finding a
  * row does not depend on how many there are.
  *
- * Rows pass without `providerEventId` and `feed_source` (interface: Event). A row's id is its `gmid`:
- * an integer, or a string of digits, of 1 to 20 digits and above zero (decisions: public HTTP 6); of
+ * Rows pass without `providerEventId` and `feed_source`. A row's id is its `gmid`:
+ * an integer, or a string of digits, of 1 to 20 digits and above zero; of
  * several members of that name the last one counts, as most readers have it. A row without a usable
  * one stays in the list and cannot be found; of two rows with one id the first is found.
  */

@@ -1,7 +1,7 @@
 /*
  * One serving thread's desk: what it has ready, and the requests it has set aside.
  *
- * Freshness (decisions: public HTTP 10). An edition may answer a request when the store held its
+ * Freshness (docs/architecture.md, "The hot path"). An edition may answer a request when the store held its
  * version at some moment after the request came. The desk knows that in one of two ways:
  *
  *   - the store confirms it: odds_reader_versions, asked after the request came, names that version.

@@ -7,12 +7,12 @@
 #include "sports/catalog.h"
 
 /*
- * The body of the single-event answer (interface: Single-event response):
+ * The body of the single-event answer (docs/interface.md, "One event"):
  *
  *     {"sport":"cricket","event_id":34000001,"event":{…},"odds":[…]}
  *
  * `stored_odds` is the odds document as published: an array of market objects, which pass without
- * `tv`, `tvChannel` and `odd_type` (interface: Market). Appends to `body` and tells the place of the
+ * `tv`, `tvChannel` and `odd_type`. Appends to `body` and tells the place of the
  * event in it. STATUS_MALFORMED: not strict JSON, not an array, or an
  * element is not an object; `body` is as it was. `error` may be NULL; its
  * line is 0 when it is about the document as a whole.

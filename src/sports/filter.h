@@ -5,7 +5,7 @@
 
 /*
  * Objects of the feed on their way out: the hidden members are cut out of their text, everything
- * else passes byte for byte (interface: Event, Market; decisions: public HTTP 7).
+ * else passes byte for byte (docs/feed.md).
  */
 struct object_filter {
     const struct text *hidden; /* names that go, however they are escaped and however often */

@@ -1,5 +1,5 @@
-/* The sports routes: from the texts of a path to what a desk is asked, in the order of judgement of
- * decisions.md (public HTTP 2): path parameters, sport permission, store. */
+/* The sports routes: from the texts of a path to what a desk is asked, in the order of judgement:
+ * path parameters, sport permission, store (docs/interface.md). */
 #include "sports/desk.h"
 
 /* False: replied. */

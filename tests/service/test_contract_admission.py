@@ -1,5 +1,5 @@
 """Who is let in: keys and their headers, customers and their CIDR lists, legacy addresses, and the order in
-which a request is judged. (interface: Authentication, rules 1 to 12; decisions: section 3.)"""
+which a request is judged. (docs/interface.md)"""
 
 import re
 import zlib

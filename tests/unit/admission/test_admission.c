@@ -1,4 +1,4 @@
-/* admission/admission: the verdict, rule by rule (interface: Authentication; decisions: section 3). */
+/* admission/admission: the verdict, rule by rule (docs/interface.md, "Keys"). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

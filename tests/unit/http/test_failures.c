@@ -1,4 +1,4 @@
-/* The error table against interface-v1.md and decisions.md. */
+/* The error table against docs/interface.md. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
