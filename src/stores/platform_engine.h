@@ -2,6 +2,7 @@
 #define CROUPIER_STORES_PLATFORM_ENGINE_H
 
 #include "stores/platform_games.h"
+#include "stores/platform_ledger.h"
 #include "stores/platform_store.h"
 
 /*
@@ -48,6 +49,25 @@ struct platform_engine {
                                struct player_record *player, struct error *error);
     enum status (*player_get)(struct platform_store *store, const char *player_id,
                               struct player_record *player, struct error *error);
+
+    enum status (*ledger_begin)(struct platform_store *store, struct ledger_batch *batch,
+                                struct error *error);
+    enum status (*ledger_commit)(struct platform_store *store, const struct ledger_batch *batch,
+                                 bool *unknown, struct error *error);
+    enum status (*ledger_recover)(struct platform_store *store, struct error *error);
+    enum status (*ledger_balance)(struct platform_store *store, const char *player_id,
+                                  struct ledger_account *account, struct error *error);
+    enum status (*ledger_id)(struct platform_store *store, struct ledger_fact *fact,
+                             struct error *error);
+    enum status (*ledger_entries)(struct platform_store *store, const char *player_id,
+                                  ledger_entry_visitor *visit, void *context, struct error *error);
+    enum status (*ledger_clearings)(struct platform_store *store, ledger_clearing_visitor *visit,
+                                    void *context, struct error *error);
+    enum status (*ledger_strays)(struct platform_store *store, uint64_t *count,
+                                 struct error *error);
+    enum status (*ledger_count)(struct platform_store *store, uint64_t *count, struct error *error);
+    enum status (*snapshot_begin)(struct platform_store *store, struct error *error);
+    void (*snapshot_end)(struct platform_store *store);
 
     enum status (*revision)(struct platform_store *store, uint64_t *revision, struct error *error);
     enum status (*changes_since)(struct platform_store *store, uint64_t since,

@@ -13,7 +13,7 @@
  * holds the statements. One connection, one thread at a time.
  */
 
-#define SQLITE_STATEMENTS_MAX 64
+#define SQLITE_STATEMENTS_MAX 128
 
 struct sqlite_store {
     struct platform_store base;
@@ -112,5 +112,22 @@ enum status sqlite_game_policy_put(struct platform_store *, const struct game_po
 enum status sqlite_games_revision(struct platform_store *, uint64_t *, struct error *);
 enum status sqlite_games_read(struct platform_store *, const struct platform_games_visit *,
                               uint64_t *, struct error *);
+
+/* platform_sqlite_ledger.c */
+enum status sqlite_ledger_begin(struct platform_store *, struct ledger_batch *, struct error *);
+enum status sqlite_ledger_commit(struct platform_store *, const struct ledger_batch *, bool *,
+                                 struct error *);
+enum status sqlite_ledger_recover(struct platform_store *, struct error *);
+enum status sqlite_ledger_balance(struct platform_store *, const char *, struct ledger_account *,
+                                  struct error *);
+enum status sqlite_ledger_id(struct platform_store *, struct ledger_fact *, struct error *);
+enum status sqlite_ledger_entries(struct platform_store *, const char *, ledger_entry_visitor *,
+                                  void *, struct error *);
+enum status sqlite_ledger_clearings(struct platform_store *, ledger_clearing_visitor *, void *,
+                                    struct error *);
+enum status sqlite_ledger_strays(struct platform_store *, uint64_t *, struct error *);
+enum status sqlite_ledger_count(struct platform_store *, uint64_t *, struct error *);
+enum status sqlite_snapshot_begin(struct platform_store *, struct error *);
+void sqlite_snapshot_end(struct platform_store *);
 
 #endif

@@ -147,6 +147,69 @@ enum status platform_player_get(struct platform_store *store, const char *player
     return store->engine->player_get(store, player_id, player, error);
 }
 
+enum status platform_ledger_begin(struct platform_store *store, struct ledger_batch *batch,
+                                  struct error *error)
+{
+    return store->engine->ledger_begin(store, batch, error);
+}
+
+enum status platform_ledger_commit(struct platform_store *store, const struct ledger_batch *batch,
+                                   bool *unknown, struct error *error)
+{
+    return store->engine->ledger_commit(store, batch, unknown, error);
+}
+
+enum status platform_ledger_recover(struct platform_store *store, struct error *error)
+{
+    return store->engine->ledger_recover(store, error);
+}
+
+enum status platform_ledger_balance(struct platform_store *store, const char *player_id,
+                                    struct ledger_account *account, struct error *error)
+{
+    return store->engine->ledger_balance(store, player_id, account, error);
+}
+
+enum status platform_ledger_id(struct platform_store *store, struct ledger_fact *fact,
+                               struct error *error)
+{
+    return store->engine->ledger_id(store, fact, error);
+}
+
+enum status platform_ledger_entries(struct platform_store *store, const char *player_id,
+                                    ledger_entry_visitor *visit, void *context, struct error *error)
+{
+    return store->engine->ledger_entries(store, player_id, visit, context, error);
+}
+
+enum status platform_ledger_clearings(struct platform_store *store, ledger_clearing_visitor *visit,
+                                      void *context, struct error *error)
+{
+    return store->engine->ledger_clearings(store, visit, context, error);
+}
+
+enum status platform_ledger_strays(struct platform_store *store, uint64_t *count,
+                                   struct error *error)
+{
+    return store->engine->ledger_strays(store, count, error);
+}
+
+enum status platform_ledger_count(struct platform_store *store, uint64_t *count,
+                                  struct error *error)
+{
+    return store->engine->ledger_count(store, count, error);
+}
+
+enum status platform_snapshot_begin(struct platform_store *store, struct error *error)
+{
+    return store->engine->snapshot_begin(store, error);
+}
+
+void platform_snapshot_end(struct platform_store *store)
+{
+    store->engine->snapshot_end(store);
+}
+
 enum status platform_revision(struct platform_store *store, uint64_t *revision, struct error *error)
 {
     return store->engine->revision(store, revision, error);

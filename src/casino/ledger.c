@@ -1,0 +1,565 @@
+/*
+ * Two lanes, each a bounded queue and a thread: one for what writes, one for BALANCE. A lane's lock
+ * guards its queue; a job belongs to the queue, then to the thread, then to its mailbox.
+ *
+ * The writer keeps the batch's view in memory: places and facts are loaded once and brought up to date
+ * with each decision, so that the last request of a batch sees what the first one did. Nothing of the
+ * view outlives the batch: every batch starts from what is stored.
+ */
+#include "casino/ledger.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+
+#define REOPEN_PAUSE_MS 100 /* between two attempts to open a store that cannot be used */
+#define INDEX_SLOTS 1024    /* twice what a batch can look up; a power of two */
+
+const uint32_t ledger_batch_bounds[LEDGER_BATCH_BUCKETS - 1] = {1, 4, 16, 64, 256};
+const uint32_t ledger_commit_bounds_ms[LEDGER_COMMIT_BUCKETS - 1] = {1, 2, 5, 10, 50, 250, 1000};
+
+struct lane {
+    struct ledger *ledger;
+    pthread_t thread;
+    void (*run)(struct lane *lane, struct ledger_job **jobs, size_t count);
+    struct platform_store *store; /* the thread's; NULL: not open */
+    uint64_t failed_ms;           /* when opening failed last; 0: never, or it is well again */
+    bool told;                    /* the log knows that it cannot be used */
+
+    pthread_mutex_t lock; /* guards everything below */
+    pthread_cond_t more;
+    struct ledger_job *first, *last;
+    size_t depth;
+    bool ending;
+};
+
+struct ledger {
+    struct ledger_options options;
+    struct lane writer, reader;
+    struct ledger_batch *batch; /* the writer's */
+    uint16_t place_index[INDEX_SLOTS];
+    uint16_t fact_index[INDEX_SLOTS];
+
+    atomic_uint_fast64_t operations[WALLET_OPERATION_COUNT][LEDGER_COUNTED_COUNT];
+    atomic_uint_fast64_t batches[LEDGER_BATCH_BUCKETS];
+    atomic_uint_fast64_t batched;
+    atomic_uint_fast64_t commits[LEDGER_COMMIT_BUCKETS];
+    atomic_uint_fast64_t commit_ns;
+    atomic_uint_fast64_t reopened;
+};
+
+static void add(atomic_uint_fast64_t *counter, uint64_t amount)
+{
+    (void)atomic_fetch_add_explicit(counter, amount, memory_order_relaxed);
+}
+
+/* ---- answers ----------------------------------------------------------------------------------- */
+
+static size_t counted(const struct wallet_answer *answer)
+{
+    switch (answer->kind) {
+    case WALLET_ANSWER_BALANCE:
+        return LEDGER_APPLIED;
+    case WALLET_ANSWER_TRANSACTION:
+        return answer->replayed ? (size_t)LEDGER_COUNTED_REPLAYED
+                                : (size_t)answer->transaction.outcome;
+    case WALLET_ANSWER_REFUSED:
+        return LEDGER_COUNTED_REFUSED;
+    case WALLET_ANSWER_UNAVAILABLE:
+        return LEDGER_COUNTED_UNAVAILABLE;
+    case WALLET_ANSWER_UNKNOWN:
+        return LEDGER_COUNTED_UNKNOWN;
+    }
+    return LEDGER_COUNTED_UNKNOWN;
+}
+
+static void answer(struct ledger *ledger, struct ledger_job *job)
+{
+    add(&ledger->operations[job->request.operation][counted(&job->answer)], 1);
+    mailbox_post(job->mailbox, &job->mail); /* from here on it is the asker's */
+}
+
+static void answer_all(struct ledger *ledger, struct ledger_job **jobs, size_t count,
+                       enum wallet_answer_kind kind)
+{
+    for (size_t i = 0; i < count; i++) {
+        jobs[i]->answer.kind = kind;
+        answer(ledger, jobs[i]);
+    }
+}
+
+static void refuse(struct wallet_answer *to, enum wallet_verdict verdict)
+{
+    to->kind = WALLET_ANSWER_REFUSED;
+    to->verdict = verdict;
+}
+
+/* ---- the store of a lane ----------------------------------------------------------------------- */
+
+/* Told once when it begins and once when it is over, not with every batch. */
+static void cannot_be_used(struct lane *lane, const char *reason)
+{
+    platform_store_close(&lane->store);
+    lane->failed_ms = clock_monotonic_ms();
+    if (!lane->told)
+        log_event(lane->ledger->options.log, LOG_ERROR, "ledger is unavailable",
+                  LOG_STRING("reason", reason));
+    lane->told = true;
+}
+
+/* Opens and checks a store that is not open. False: it cannot be used now. */
+static bool store_is_ready(struct lane *lane)
+{
+    struct error error = {0};
+    if (lane->store != NULL)
+        return true;
+    if (lane->failed_ms != 0 && clock_monotonic_ms() < lane->failed_ms + REOPEN_PAUSE_MS)
+        return false;
+    enum status status = platform_store_open(&lane->store, &lane->ledger->options.platform, &error);
+    if (status == STATUS_OK && lane == &lane->ledger->writer)
+        status = platform_ledger_recover(lane->store, &error);
+    if (status != STATUS_OK) {
+        cannot_be_used(lane, error.text);
+        return false;
+    }
+    if (lane->failed_ms != 0)
+        add(&lane->ledger->reopened, 1);
+    if (lane->told)
+        log_event(lane->ledger->options.log, LOG_INFO, "ledger is available again");
+    lane->failed_ms = 0;
+    lane->told = false;
+    return true;
+}
+
+/* ---- what a batch is about --------------------------------------------------------------------- */
+
+static uint32_t hash_text(uint32_t hash, const char *string)
+{
+    for (; *string != '\0'; string++)
+        hash = (hash ^ (uint8_t)*string) * 16777619U;
+    return hash;
+}
+
+static size_t place_of(struct ledger *ledger, const char *player_id)
+{
+    struct ledger_batch *batch = ledger->batch;
+    for (uint32_t at = hash_text(2166136261U, player_id);; at++) {
+        uint16_t *slot = &ledger->place_index[at % INDEX_SLOTS];
+        if (*slot == 0) {
+            struct ledger_place *place = &batch->places[batch->place_count++];
+            place->found = false;
+            memcpy(place->player_id, player_id, sizeof place->player_id);
+            *slot = (uint16_t)batch->place_count;
+            return batch->place_count - 1;
+        }
+        if (strcmp(batch->places[*slot - 1].player_id, player_id) == 0)
+            return *slot - 1U;
+    }
+}
+
+/* With `make`, adds one that is not there yet; else its absence is SIZE_MAX. */
+static size_t fact_of(struct ledger *ledger, const char *customer_id, const char *id, bool make)
+{
+    struct ledger_batch *batch = ledger->batch;
+    for (uint32_t at = hash_text(hash_text(2166136261U, customer_id), id);; at++) {
+        uint16_t *slot = &ledger->fact_index[at % INDEX_SLOTS];
+        if (*slot == 0) {
+            if (!make)
+                return SIZE_MAX;
+            struct ledger_fact *fact = &batch->facts[batch->fact_count++];
+            memcpy(fact->customer_id, customer_id, sizeof fact->customer_id);
+            memcpy(fact->transaction_id, id, sizeof fact->transaction_id);
+            *slot = (uint16_t)batch->fact_count;
+            return batch->fact_count - 1;
+        }
+        const struct ledger_fact *fact = &batch->facts[*slot - 1];
+        if (strcmp(fact->transaction_id, id) == 0 && strcmp(fact->customer_id, customer_id) == 0)
+            return *slot - 1U;
+    }
+}
+
+static void gather(struct ledger *ledger, struct ledger_job **jobs, size_t count)
+{
+    struct ledger_batch *batch = ledger->batch;
+    batch->place_count = batch->fact_count = batch->kept_count = 0;
+    memset(ledger->place_index, 0, sizeof ledger->place_index);
+    memset(ledger->fact_index, 0, sizeof ledger->fact_index);
+    for (size_t i = 0; i < count; i++) {
+        const struct wallet_request *request = &jobs[i]->request;
+        jobs[i]->place = place_of(ledger, request->player_id);
+        jobs[i]->id = fact_of(ledger, request->customer_id, request->transaction_id, true);
+        jobs[i]->reference = request->reference[0] == '\0'
+                                 ? SIZE_MAX
+                                 : fact_of(ledger, request->customer_id, request->reference, true);
+    }
+}
+
+/* ---- deciding ---------------------------------------------------------------------------------- */
+
+static struct ledger_transaction *keep(struct ledger_batch *batch, const struct ledger_job *job,
+                                       const struct wallet_decision *decision, int64_t now_ms)
+{
+    static const enum ledger_operation operations[WALLET_OPERATION_COUNT] = {
+        [WALLET_DEBIT] = LEDGER_DEBIT,
+        [WALLET_CREDIT] = LEDGER_CREDIT,
+        [WALLET_ROLLBACK] = LEDGER_ROLLBACK,
+    };
+    const struct wallet_request *request = &job->request;
+    const struct player_record *player = &batch->places[job->place].account.player;
+    struct ledger_transaction *kept = &batch->kept[batch->kept_count++];
+    *kept = (struct ledger_transaction){
+        .operation = operations[request->operation],
+        .outcome = decision->outcome,
+        .amount_minor = decision->amount_minor,
+        .currency_exponent = player->currency_exponent,
+        .created_ms = now_ms,
+    };
+    memcpy(kept->customer_id, request->customer_id, sizeof kept->customer_id);
+    memcpy(kept->player_id, player->id, sizeof kept->player_id);
+    memcpy(kept->transaction_id, request->transaction_id, sizeof kept->transaction_id);
+    memcpy(kept->reference, request->reference, sizeof kept->reference);
+    memcpy(kept->game_id, request->game_id, sizeof kept->game_id);
+    memcpy(kept->round_id, request->round_id, sizeof kept->round_id);
+    memcpy(kept->currency, player->currency, sizeof kept->currency);
+    return kept;
+}
+
+/* The entry after the account's last one. */
+static void enter(struct ledger_batch *batch, struct ledger_place *place,
+                  struct ledger_transaction *entry, int64_t movement_minor)
+{
+    struct ledger_account *account = &place->account;
+    account->balance_minor += movement_minor;
+    account->sequence++;
+    entry->movement_minor = movement_minor;
+    entry->balance_minor = account->balance_minor;
+    entry->sequence = account->sequence;
+    ledger_entry_hash(entry, account->head, entry->hash);
+    memcpy(account->head, entry->hash, sizeof account->head);
+    place->changed = true;
+    if (movement_minor != 0) {
+        batch->clearings[place->clearing].balance_minor -= movement_minor;
+        batch->clearings[place->clearing].changed = true;
+    }
+}
+
+/* The reference is rolled back from now on; when it was a credit, it stands for its debit no more. */
+static void roll_back(struct ledger *ledger, struct ledger_fact *target, const char *player_id)
+{
+    const struct ledger_transaction *credit = &target->id.transaction;
+    target->id.rolled_back = true;
+    memcpy(target->id.rolled_back_player, player_id, sizeof target->id.rolled_back_player);
+    if (!target->id.known || credit->operation != LEDGER_CREDIT ||
+        credit->outcome != LEDGER_APPLIED || credit->reference[0] == '\0')
+        return;
+    size_t debit = fact_of(ledger, credit->customer_id, credit->reference, false);
+    if (debit == SIZE_MAX)
+        return;
+    CHECK(ledger->batch->facts[debit].id.standing_credits > 0);
+    ledger->batch->facts[debit].id.standing_credits--;
+}
+
+static void decide(struct ledger *ledger, struct ledger_job *job, int64_t now_ms)
+{
+    struct ledger_batch *batch = ledger->batch;
+    struct ledger_place *place = &batch->places[job->place];
+    struct ledger_fact *fact = &batch->facts[job->id];
+    struct ledger_fact *reference =
+        job->reference == SIZE_MAX ? NULL : &batch->facts[job->reference];
+    struct wallet_answer *to = &job->answer;
+    const struct wallet_state state = {
+        .account = place->found ? &place->account : NULL,
+        .id = &fact->id,
+        .reference = reference != NULL ? &reference->id : NULL,
+        .clearing_minor = place->found ? batch->clearings[place->clearing].balance_minor : 0,
+    };
+    struct wallet_decision decision = wallet_decide(&state, &job->request);
+    to->kind = WALLET_ANSWER_TRANSACTION;
+    to->replayed = decision.verdict == WALLET_REPLAYED;
+    if (decision.verdict == WALLET_REPLAYED) {
+        to->transaction = fact->id.transaction;
+        return;
+    }
+    if (decision.verdict != WALLET_KEPT) {
+        refuse(to, decision.verdict);
+        return;
+    }
+    struct ledger_transaction *kept = keep(batch, job, &decision, now_ms);
+    if (ledger_is_entry(kept))
+        enter(batch, place, kept, decision.movement_minor);
+    fact->id.known = true;
+    fact->id.transaction = *kept;
+    if (decision.rolls_back)
+        roll_back(ledger, reference, kept->player_id);
+    else if (kept->operation == LEDGER_CREDIT && kept->outcome == LEDGER_APPLIED &&
+             reference != NULL)
+        reference->id.standing_credits++;
+    to->transaction = *kept;
+}
+
+/* ---- a batch ----------------------------------------------------------------------------------- */
+
+static void count_batch(struct ledger *ledger, size_t count)
+{
+    size_t bucket = 0;
+    while (bucket < LEDGER_BATCH_BUCKETS - 1 && count > ledger_batch_bounds[bucket])
+        bucket++;
+    add(&ledger->batches[bucket], 1);
+    add(&ledger->batched, count);
+}
+
+static void count_commit(struct ledger *ledger, uint64_t took_ns)
+{
+    size_t bucket = 0;
+    while (bucket < LEDGER_COMMIT_BUCKETS - 1 &&
+           took_ns > (uint64_t)ledger_commit_bounds_ms[bucket] * 1000000U)
+        bucket++;
+    add(&ledger->commits[bucket], 1);
+    add(&ledger->commit_ns, took_ns);
+}
+
+static void write_batch(struct lane *lane, struct ledger_job **jobs, size_t count)
+{
+    struct ledger *ledger = lane->ledger;
+    struct error error = {0};
+    bool unknown = false;
+    if (!store_is_ready(lane)) {
+        answer_all(ledger, jobs, count, WALLET_ANSWER_UNAVAILABLE);
+        return;
+    }
+    count_batch(ledger, count);
+    gather(ledger, jobs, count);
+    enum status status = platform_ledger_begin(lane->store, ledger->batch, &error);
+    if (status == STATUS_OK) {
+        int64_t now_ms = clock_wall_ms();
+        for (size_t i = 0; i < count; i++)
+            decide(ledger, jobs[i], now_ms);
+        uint64_t started_ns = clock_monotonic_ns();
+        status = platform_ledger_commit(lane->store, ledger->batch, &unknown, &error);
+        if (ledger->batch->kept_count > 0)
+            count_commit(ledger, clock_monotonic_ns() - started_ns);
+    }
+    if (status != STATUS_OK) {
+        cannot_be_used(lane, error.text);
+        answer_all(ledger, jobs, count,
+                   unknown ? WALLET_ANSWER_UNKNOWN : WALLET_ANSWER_UNAVAILABLE);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        answer(ledger, jobs[i]);
+}
+
+/* ---- balances ---------------------------------------------------------------------------------- */
+
+static void read_balance(struct lane *lane, struct ledger_job *job)
+{
+    struct wallet_answer *to = &job->answer;
+    struct error error = {0};
+    to->kind = WALLET_ANSWER_UNAVAILABLE;
+    if (!store_is_ready(lane))
+        return;
+    enum status status =
+        platform_ledger_balance(lane->store, job->request.player_id, &to->account, &error);
+    if (status == STATUS_NOT_FOUND ||
+        (status == STATUS_OK &&
+         strcmp(to->account.player.customer_id, job->request.customer_id) != 0))
+        refuse(to, WALLET_PLAYER_NOT_FOUND);
+    else if (status == STATUS_OK)
+        to->kind = WALLET_ANSWER_BALANCE;
+    else
+        cannot_be_used(lane, error.text);
+}
+
+static void read_balances(struct lane *lane, struct ledger_job **jobs, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        read_balance(lane, jobs[i]);
+        answer(lane->ledger, jobs[i]);
+    }
+}
+
+/* ---- lanes ------------------------------------------------------------------------------------- */
+
+static void unlink_job(struct lane *lane, struct ledger_job *job)
+{
+    if (job->before == NULL)
+        lane->first = job->next;
+    else
+        job->before->next = job->next;
+    if (job->next == NULL)
+        lane->last = job->before;
+    else
+        job->next->before = job->before;
+    job->queued = false;
+    lane->depth--;
+}
+
+/* Waits for work; 0: the end. */
+static size_t take(struct lane *lane, struct ledger_job **jobs)
+{
+    size_t count = 0;
+    CHECK(pthread_mutex_lock(&lane->lock) == 0);
+    while (lane->first == NULL && !lane->ending)
+        CHECK(pthread_cond_wait(&lane->more, &lane->lock) == 0);
+    while (lane->first != NULL && count < LEDGER_BATCH_MAX) {
+        jobs[count] = lane->first;
+        unlink_job(lane, jobs[count]);
+        count++;
+    }
+    CHECK(pthread_mutex_unlock(&lane->lock) == 0);
+    return count;
+}
+
+static void *run_lane(void *argument)
+{
+    struct lane *lane = argument;
+    struct ledger_job *jobs[LEDGER_BATCH_MAX];
+    bool writes = lane == &lane->ledger->writer;
+    (void)pthread_setname_np(pthread_self(), writes ? "ledger" : "ledger-balance");
+    (void)store_is_ready(lane); /* so that what is wrong is in the log before anybody asks */
+    for (size_t count = take(lane, jobs); count > 0; count = take(lane, jobs))
+        lane->run(lane, jobs, count);
+    platform_store_close(&lane->store);
+    return NULL;
+}
+
+static void start_lane(struct ledger *ledger, struct lane *lane,
+                       void (*run)(struct lane *lane, struct ledger_job **jobs, size_t count))
+{
+    lane->ledger = ledger;
+    lane->run = run;
+    CHECK(pthread_mutex_init(&lane->lock, NULL) == 0);
+    CHECK(pthread_cond_init(&lane->more, NULL) == 0);
+    /* Signals are for the main thread. */
+    sigset_t all;
+    sigset_t before;
+    CHECK(sigfillset(&all) == 0);
+    CHECK(pthread_sigmask(SIG_SETMASK, &all, &before) == 0);
+    CHECK(pthread_create(&lane->thread, NULL, run_lane, lane) == 0);
+    CHECK(pthread_sigmask(SIG_SETMASK, &before, NULL) == 0);
+}
+
+static void stop_lane(struct lane *lane)
+{
+    CHECK(pthread_mutex_lock(&lane->lock) == 0);
+    lane->ending = true;
+    CHECK(pthread_cond_signal(&lane->more) == 0);
+    CHECK(pthread_mutex_unlock(&lane->lock) == 0);
+    CHECK(pthread_join(lane->thread, NULL) == 0);
+    CHECK(pthread_cond_destroy(&lane->more) == 0);
+    CHECK(pthread_mutex_destroy(&lane->lock) == 0);
+}
+
+struct ledger *ledger_create(const struct ledger_options *options)
+{
+    struct ledger *ledger = memory_alloc_zeroed(1, sizeof *ledger);
+    CHECK(!options->platform.create && options->queue_limit > 0);
+    ledger->options = *options;
+    ledger->batch = memory_alloc_zeroed(1, sizeof *ledger->batch);
+    start_lane(ledger, &ledger->writer, write_batch);
+    start_lane(ledger, &ledger->reader, read_balances);
+    return ledger;
+}
+
+void ledger_destroy(struct ledger **ledger)
+{
+    if (*ledger == NULL)
+        return;
+    stop_lane(&(*ledger)->writer);
+    stop_lane(&(*ledger)->reader);
+    memory_free((*ledger)->batch);
+    memory_free(*ledger);
+    *ledger = NULL;
+}
+
+static struct lane *lane_of(struct ledger *ledger, const struct ledger_job *job)
+{
+    return job->request.operation == WALLET_BALANCE ? &ledger->reader : &ledger->writer;
+}
+
+enum status ledger_submit(struct ledger *ledger, struct ledger_job *job)
+{
+    struct lane *lane = lane_of(ledger, job);
+    enum status status = STATUS_FULL;
+    CHECK(pthread_mutex_lock(&lane->lock) == 0);
+    CHECK(!lane->ending);
+    if (lane->depth < ledger->options.queue_limit) {
+        job->next = NULL;
+        job->before = lane->last;
+        if (lane->last == NULL)
+            lane->first = job;
+        else
+            lane->last->next = job;
+        lane->last = job;
+        job->queued = true;
+        lane->depth++;
+        CHECK(pthread_cond_signal(&lane->more) == 0);
+        status = STATUS_OK;
+    }
+    CHECK(pthread_mutex_unlock(&lane->lock) == 0);
+    if (status != STATUS_OK)
+        add(&ledger->operations[job->request.operation][LEDGER_COUNTED_UNAVAILABLE], 1);
+    return status;
+}
+
+bool ledger_withdraw(struct ledger *ledger, struct ledger_job *job)
+{
+    struct lane *lane = lane_of(ledger, job);
+    CHECK(pthread_mutex_lock(&lane->lock) == 0);
+    bool queued = job->queued;
+    if (queued)
+        unlink_job(lane, job);
+    CHECK(pthread_mutex_unlock(&lane->lock) == 0);
+    if (queued)
+        add(&ledger->operations[job->request.operation][LEDGER_COUNTED_UNAVAILABLE], 1);
+    return queued;
+}
+
+/* ---- for the metrics --------------------------------------------------------------------------- */
+
+const char *ledger_counted_name(size_t at)
+{
+    switch (at) {
+    case LEDGER_COUNTED_REPLAYED:
+        return "replayed";
+    case LEDGER_COUNTED_REFUSED:
+        return "refused";
+    case LEDGER_COUNTED_UNAVAILABLE:
+        return "ledger_unavailable";
+    case LEDGER_COUNTED_UNKNOWN:
+        return "internal_error";
+    default:
+        return ledger_outcome_name((enum ledger_outcome)at);
+    }
+}
+
+static size_t depth_of(struct lane *lane)
+{
+    CHECK(pthread_mutex_lock(&lane->lock) == 0);
+    size_t depth = lane->depth;
+    CHECK(pthread_mutex_unlock(&lane->lock) == 0);
+    return depth;
+}
+
+static void load_all(const atomic_uint_fast64_t *from, uint64_t *to, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        to[i] = atomic_load_explicit(&from[i], memory_order_relaxed);
+}
+
+void ledger_facts(struct ledger *ledger, struct ledger_facts *facts)
+{
+    for (size_t i = 0; i < WALLET_OPERATION_COUNT; i++)
+        load_all(ledger->operations[i], facts->operations[i], LEDGER_COUNTED_COUNT);
+    load_all(ledger->batches, facts->batches, LEDGER_BATCH_BUCKETS);
+    load_all(&ledger->batched, &facts->batched, 1);
+    load_all(ledger->commits, facts->commits, LEDGER_COMMIT_BUCKETS);
+    load_all(&ledger->commit_ns, &facts->commit_ns, 1);
+    load_all(&ledger->reopened, &facts->reopened, 1);
+    facts->depth = depth_of(&ledger->writer) + depth_of(&ledger->reader);
+}

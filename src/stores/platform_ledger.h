@@ -1,0 +1,111 @@
+#ifndef CROUPIER_STORES_PLATFORM_LEDGER_H
+#define CROUPIER_STORES_PLATFORM_LEDGER_H
+
+#include "stores/ledger_record.h"
+
+/*
+ * The ledger's verbs of the platform store (platform_store.h, whose rules on handles and threads hold
+ * here too).
+ *
+ * A batch is one transaction of the database: begin takes the ledger's write lock and loads what is
+ * known of the players and ids that its requests concern, the caller decides, commit writes what was
+ * decided. Between the two the handle can do nothing else. One writer at a time, in whatever process.
+ */
+
+#define LEDGER_BATCH_MAX 256
+
+struct ledger_place {
+    char player_id[TRANSACTION_ID_SIZE]; /* asked for: any text */
+    bool found;
+    bool changed;                  /* the caller's: `account` is to be written back */
+    struct ledger_account account; /* when found */
+    size_t clearing;               /* which of the batch's clearing accounts is the other side */
+};
+
+struct ledger_fact {
+    char customer_id[CUSTOMER_ID_SIZE]; /* asked for */
+    char transaction_id[TRANSACTION_ID_SIZE];
+    struct ledger_id id;
+};
+
+struct ledger_clearing {
+    char customer_id[CUSTOMER_ID_SIZE];
+    char currency[CURRENCY_SIZE];
+    int64_t balance_minor; /* at most 0: what the players hold */
+    bool changed;          /* the caller's */
+};
+
+/* The caller names the places and facts, each one once, and appends to `kept`. */
+struct ledger_batch {
+    struct ledger_place places[LEDGER_BATCH_MAX];
+    size_t place_count;
+    struct ledger_fact facts[2 * LEDGER_BATCH_MAX]; /* ids and references */
+    size_t fact_count;
+    struct ledger_clearing clearings[LEDGER_BATCH_MAX]; /* of the places; by begin */
+    size_t clearing_count;
+    struct ledger_transaction kept[LEDGER_BATCH_MAX]; /* in order of decision */
+    size_t kept_count;
+};
+
+/* On failure nothing is left open and nothing has happened. `standing_credits` is exact up to
+ * LEDGER_BATCH_MAX, beyond which a batch cannot bring it to 0. */
+MUST_CHECK enum status platform_ledger_begin(struct platform_store *store,
+                                             struct ledger_batch *batch, struct error *error);
+
+/*
+ * Writes what is kept and what is changed, and commits: when this returns STATUS_OK all of it is
+ * durable. Otherwise nothing was applied, unless `unknown` is set: then the commit itself failed, and
+ * nobody can say before the handle has been closed, opened again and platform_ledger_recover has
+ * succeeded. A batch that keeps nothing ends without a commit.
+ */
+MUST_CHECK enum status platform_ledger_commit(struct platform_store *store,
+                                              const struct ledger_batch *batch, bool *unknown,
+                                              struct error *error);
+
+/*
+ * Before the first batch of a handle: what a crash may have left visible but not yet durable is made
+ * durable, because it may be answered from; and the newest entries are checked against their chain
+ * and their accounts. STATUS_MALFORMED: they do not fit; do not go on.
+ */
+MUST_CHECK enum status platform_ledger_recover(struct platform_store *store, struct error *error);
+
+/* A player with its account as of the last commit; waits for no batch. STATUS_NOT_FOUND. */
+MUST_CHECK enum status platform_ledger_balance(struct platform_store *store, const char *player_id,
+                                               struct ledger_account *account, struct error *error);
+
+/* All that is known of one id. An id that nobody has used is STATUS_OK and nothing known of it. */
+MUST_CHECK enum status platform_ledger_id(struct platform_store *store, struct ledger_fact *fact,
+                                          struct error *error);
+
+/*
+ * Entries in order of player (as created) and sequence, from one snapshot, in constant memory; of
+ * one player, or of all (NULL). `account` is what the store has as the sum of the entry's player. The
+ * visitor returns false to stop early.
+ */
+typedef bool ledger_entry_visitor(void *context, const struct ledger_transaction *entry,
+                                  const struct ledger_account *account);
+MUST_CHECK enum status platform_ledger_entries(struct platform_store *store, const char *player_id,
+                                               ledger_entry_visitor *visit, void *context,
+                                               struct error *error);
+
+/* The clearing accounts, and what the accounts of their players add up to. */
+typedef bool ledger_clearing_visitor(void *context, const struct ledger_clearing *clearing,
+                                     int64_t players_minor);
+MUST_CHECK enum status platform_ledger_clearings(struct platform_store *store,
+                                                 ledger_clearing_visitor *visit, void *context,
+                                                 struct error *error);
+
+/* How many rows of the ledger have no counterpart: entries without their transaction or account,
+ * transactions without their entry, rollbacks without their mark, accounts without entries. */
+MUST_CHECK enum status platform_ledger_strays(struct platform_store *store, uint64_t *count,
+                                              struct error *error);
+
+/* How many entries there are: for a progress line. */
+MUST_CHECK enum status platform_ledger_count(struct platform_store *store, uint64_t *count,
+                                             struct error *error);
+
+/* Everything read between these two comes from one snapshot. */
+MUST_CHECK enum status platform_snapshot_begin(struct platform_store *store, struct error *error);
+void platform_snapshot_end(struct platform_store *store);
+
+#endif
