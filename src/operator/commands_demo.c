@@ -293,6 +293,27 @@ static char *make_uri(const char *scheme, const char *directory, const char *nam
     return copy;
 }
 
+/* The commands on the screen go by DIR/croupier.conf, so it must name the stores that the demo has: not
+ * those of another directory, after DIR was moved or copied, nor those of the environment. */
+static enum status check_stores(const struct demo *demo, struct error *error)
+{
+    const struct config *config = NULL;
+    enum status status = config_load(&config, demo->config_file, NULL, error);
+    if (status != STATUS_OK)
+        return status;
+    bool odds = strcmp(config->odds_store, demo->odds_uri) == 0;
+    bool platform = strcmp(config->platform_store, demo->platform_uri) == 0;
+    if (!odds || !platform)
+        status = error_set(
+            error, STATUS_INVALID,
+            "%s, or the environment variable CROUPIER_%s_STORE, names the store %s, which "
+            "is not in %s; remove the file, which is then written anew, or the variable",
+            demo->config_file, odds ? "PLATFORM" : "ODDS",
+            odds ? config->platform_store : config->odds_store, demo->directory);
+    config_release(&config);
+    return status;
+}
+
 static enum status configure(struct demo *demo, struct error *error)
 {
     const char *directory = command_option(demo->line, "dir");
@@ -305,6 +326,9 @@ static enum status configure(struct demo *demo, struct error *error)
         return status;
     demo->odds_uri = make_uri("embedded", demo->directory, "odds");
     demo->platform_uri = make_uri("sqlite", demo->directory, "platform.db");
+    status = check_stores(demo, error);
+    if (status != STATUS_OK)
+        return status;
     add_override(demo, "odds.store", demo->odds_uri);
     add_override(demo, "platform.store", demo->platform_uri);
     if (listen != NULL)

@@ -193,6 +193,23 @@ def test_the_operators_port_gives_way_when_it_is_taken(demo, tmp_path):
         assert one.end()[0] == 0
 
 
+def test_a_directory_that_was_moved_does_not_lead_its_commands_to_other_stores(demo, tmp_path):
+    first = demo("--json")
+    first.told()
+    assert first.end()[0] == 0
+    moved = tmp_path / "moved"
+    (tmp_path / "demo-data").rename(moved)
+    status, output, errors = demo("--json", directory=moved).end(None)
+    assert (status, output) == (1, "")
+    assert f"{moved}/croupier.conf" in errors and len(errors.splitlines()) == 1
+    (moved / "croupier.conf").unlink()
+    again = demo("--json", directory=moved)
+    told = again.told()
+    customers = shell(f"'{BINARY}' customer list --json -c '{told['config']}'", tmp_path)
+    assert len(json.loads(customers)) == 3
+    assert again.end()[0] == 0
+
+
 def test_two_demos_do_not_share_a_directory(demo):
     demo("--json").told()
     status, output, errors = demo("--json").end(None)
