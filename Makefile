@@ -61,7 +61,7 @@ check-compilers: build/check-gcc/build.ninja build/check-clang/build.ninja
 	$(NINJA) -C build/check-clang
 
 check-lint: build/check-clang/build.ninja
-	printf '%s\n' $(filter %.c,$(SOURCES)) | xargs -P $(JOBS) -n 4 clang-tidy -p build/check-clang --quiet --warnings-as-errors='*'
+	printf '%s\n' $(filter src/%.c bench/%.c,$(SOURCES)) | xargs -P $(JOBS) -n 4 clang-tidy -p build/check-clang --quiet --warnings-as-errors='*'
 
 check-asan: build/check-asan/build.ninja
 	$(NINJA) -C build/check-asan

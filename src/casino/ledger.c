@@ -251,6 +251,7 @@ static void enter(struct ledger_batch *batch, struct ledger_place *place,
 /* The reference is rolled back from now on; when it was a credit, it stands for its debit no more. */
 static void roll_back(struct ledger *ledger, struct ledger_fact *target, const char *player_id)
 {
+    CHECK(target != NULL);
     const struct ledger_transaction *credit = &target->id.transaction;
     target->id.rolled_back = true;
     memcpy(target->id.rolled_back_player, player_id, sizeof target->id.rolled_back_player);

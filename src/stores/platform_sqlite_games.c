@@ -117,7 +117,7 @@ enum status sqlite_provider_add(struct platform_store *base, const struct provid
 {
     struct sqlite_store *store = sqlite_store_of(base);
     sqlite3_stmt *statement;
-    int64_t revision;
+    int64_t revision = 0;
     enum status status = change_begin(store, &revision, error);
     if (status != STATUS_OK)
         return status;
@@ -163,7 +163,7 @@ enum status sqlite_provider_update(struct platform_store *base,
                                    const struct provider_record *record, struct error *error)
 {
     struct sqlite_store *store = sqlite_store_of(base);
-    int64_t revision;
+    int64_t revision = 0;
     enum status status = change_begin(store, &revision, error);
     if (status != STATUS_OK)
         return status;
@@ -316,7 +316,7 @@ enum status sqlite_games_put(struct platform_store *base, const struct game_reco
 {
     struct sqlite_store *store = sqlite_store_of(base);
     struct games_put_result counts = {0};
-    int64_t revision;
+    int64_t revision = 0;
     int64_t total = 0;
     enum status status = change_begin(store, &revision, error);
     if (status != STATUS_OK)
@@ -384,7 +384,7 @@ enum status sqlite_game_enable(struct platform_store *base, const char *id, bool
                                int64_t now_ms, struct error *error)
 {
     struct sqlite_store *store = sqlite_store_of(base);
-    int64_t revision;
+    int64_t revision = 0;
     enum status status = change_begin(store, &revision, error);
     if (status != STATUS_OK)
         return status;
@@ -442,7 +442,7 @@ enum status sqlite_game_policy_put(struct platform_store *base,
                                    const struct game_policy_record *record, struct error *error)
 {
     struct sqlite_store *store = sqlite_store_of(base);
-    int64_t revision;
+    int64_t revision = 0;
     enum status status = change_begin(store, &revision, error);
     if (status != STATUS_OK)
         return status;
