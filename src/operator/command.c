@@ -134,7 +134,7 @@ static void take_value(struct command_line *line, const struct command_option *o
     if (attached == NULL) {
         const char *next = *index + 1 < argc ? argv[*index + 1] : NULL;
         /* "--label --json" is a forgotten value more often than a value that looks like an option. */
-        if (next == NULL || strncmp(next, "--", 2) == 0) {
+        if (next == NULL || strncmp(next, "--", 2) == 0 || strcmp(next, "-c") == 0) {
             problem(line, "--%s needs a value: --%s %s", option->name, option->name, option->value);
             return;
         }

@@ -157,6 +157,7 @@ def test_set_changes_what_is_given_and_leaves_the_rest(shell):
     (["--name", "n" * 129], 1, "1 to 128 bytes"),
     (["--name", "a\tb"], 1, "control characters"),
     (["--casino", "--no-casino"], 2, "contradict"),
+    (["--cidr"], 2, "--cidr needs a value"),  # and not "-c", which follows it
     (["--cidr", "10.0.0.0/8", "--no-cidrs"], 2, "contradict"),
     ([], 2, "nothing to set"),
 ])
