@@ -157,7 +157,7 @@ def test_set_changes_what_is_given_and_leaves_the_rest(shell):
     (["--name", "n" * 129], 1, "1 to 128 bytes"),
     (["--name", "a\tb"], 1, "control characters"),
     (["--casino", "--no-casino"], 2, "contradict"),
-    (["--cidr"], 2, "--cidr needs a value"),  # and not "-c", which follows it
+    (["--cidr", "-c", "my.conf"], 2, "--cidr needs a value"),
     (["--cidr", "10.0.0.0/8", "--no-cidrs"], 2, "contradict"),
     ([], 2, "nothing to set"),
 ])
@@ -353,14 +353,14 @@ def test_setting_nothing_is_a_mistake(shell):
 
 
 def test_a_full_disk_is_named_and_nothing_is_lost(shell):
-    """On a file system of 300 KiB, in a mount namespace of the test's own."""
+    """On a file system of 900 KiB, in a mount namespace of the test's own."""
     script = f"""
-        mount -t tmpfs -o size=300k tmpfs {shell.directory} || exit 77
+        mount -t tmpfs -o size=900k tmpfs {shell.directory} || exit 77
         {BINARY} migrate >/dev/null || exit 1
         n=0
         while errors=$({BINARY} customer add "$(printf '%0128d' $n)" --json 2>&1 >/dev/null); do
             n=$((n + 1)); [ $n -lt 3000 ] || exit 2
-            [ $n -ne 5 ] || head -c 130000 /dev/zero >{shell.directory}/ballast
+            [ $n -ne 5 ] || head -c 400000 /dev/zero >{shell.directory}/ballast
         done
         echo "$errors"
         rm {shell.directory}/ballast
