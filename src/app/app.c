@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/work_pool.h"
+#include "casino/games.h"
 #include "sports/sports.h"
 
 #define POLICY_REFRESH_MS 200
@@ -46,6 +47,7 @@ struct app {
 
     struct odds_store *odds;
     struct policies *policies;
+    struct games *games;
     struct work_pool *pool;
     struct sports *sports;
     struct metrics *metrics;
@@ -258,6 +260,13 @@ static enum status open_stores(struct app *app, struct error *error)
         .log = app->log,
     };
     app->policies = policies_create(&policies);
+    const struct games_options games = {
+        .store = platform,
+        .secrets_key_file = config->secrets_key_file,
+        .refresh_ms = POLICY_REFRESH_MS,
+        .log = app->log,
+    };
+    app->games = games_create(&games);
     const struct health_options health = {
         .odds = app->odds,
         .odds_timeout_ms = config->odds_timeout_ms,
@@ -281,6 +290,7 @@ static void start_workers(struct app *app)
             .tls = app->tls,
             .policies = app->policies,
             .sports = app->sports,
+            .games = app->games,
             .health = app->health,
             .metrics = metrics_shard(app->metrics, i),
             .log = app->log,
@@ -330,7 +340,8 @@ static void on_announcing(uv_timer_t *timer)
 {
     struct app *app = timer->data;
     bool ready = policies_wait_ready(app->policies, 0);
-    if (!ready && clock_monotonic_ms() - app->started_ms < POLICY_WAIT_MS)
+    bool games = games_wait_ready(app->games, 0); /* it says itself what is wrong */
+    if (!(ready && games) && clock_monotonic_ms() - app->started_ms < POLICY_WAIT_MS)
         return;
     (void)uv_timer_stop(timer);
     if (!ready)
@@ -388,6 +399,7 @@ static void take_down(struct app *app)
             (void)close(app->listeners[i]);
     memory_free(app->listeners);
     sports_destroy(&app->sports);
+    games_destroy(&app->games);
     policies_destroy(&app->policies);
     if (app->options->odds == NULL)
         odds_store_close(&app->odds);

@@ -5,6 +5,7 @@ static const struct route routes[] = {
     {ROUTE_EVENT, "/api/v1/{sport}/events/{eventId}", true, true, "GET, HEAD", METRICS_ROUTE_EVENT},
     {ROUTE_CATALOG, "/api/v1/{sport}/events", true, true, "GET, HEAD", METRICS_ROUTE_CATALOG},
     {ROUTE_SPORTS, "/api/v1/sports", true, true, "GET, HEAD", METRICS_ROUTE_SPORTS},
+    {ROUTE_GAMES, "/api/v1/casino/games", true, false, "GET, HEAD", METRICS_ROUTE_GAMES},
     {ROUTE_HEALTH, "/api/v1/health", false, false, "GET, HEAD", METRICS_ROUTE_HEALTH},
 };
 
@@ -50,10 +51,18 @@ struct route_match route_find(struct text path)
     return (struct route_match){0};
 }
 
+bool route_is_casino(struct text path)
+{
+    return text_starts_with(path, TEXT("/api/v1/casino/"));
+}
+
 bool route_allows(const struct route *route, enum http_method method)
 {
-    (void)route; /* every route of this version is read-only */
-    return method == HTTP_GET || method == HTTP_HEAD;
+    struct text rest = text_of(route->allow);
+    while (rest.at != NULL)
+        if (text_equals(text_trim(text_cut(&rest, ',')), text_of(http_method_name(method))))
+            return true;
+    return false;
 }
 
 size_t route_table(const struct route **rows)

@@ -21,6 +21,7 @@ enum route_id {
     ROUTE_SPORTS,
     ROUTE_CATALOG,
     ROUTE_EVENT,
+    ROUTE_GAMES,
 };
 
 struct route {
@@ -41,7 +42,10 @@ struct route_match {
 
 struct route_match route_find(struct text path);
 
-/* Is the method one that the route answers? HEAD is GET without the body. */
+/* Is it under /api/v1/casino/, known or not? */
+bool route_is_casino(struct text path);
+
+/* Is the method one that the route answers, by its `allow`? HEAD is GET without the body. */
 bool route_allows(const struct route *route, enum http_method method);
 
 /* All rows, for the test that holds docs/openapi.yaml against them. */

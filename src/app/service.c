@@ -16,6 +16,7 @@
 struct judged {
     struct route_match match;
     struct address client; /* as admission judged it, else the peer */
+    bool casino;
     sport_set sports;
     char customer_id[CUSTOMER_ID_SIZE];
 };
@@ -82,7 +83,13 @@ static bool admit(struct service *service, struct http_request *request, struct 
         return false;
     }
     judged->sports = policy->sports;
+    judged->casino = policy->casino;
     memcpy(judged->customer_id, policy->customer_id, sizeof judged->customer_id);
+    if (policy->customer_id[0] == '\0' && route_is_casino(request->path)) {
+        metrics_add(service->metrics, METRICS_NOT_ADMITTED, 1);
+        http_reply_error(request, HTTP_ERROR_IP_NOT_ALLOWED);
+        return false;
+    }
     if (judged->match.route != NULL && judged->match.route->rate_limited)
         rate_limit_take(policy, question.now_wall_ms, rate);
     return true;
@@ -124,6 +131,10 @@ static void dispatch(struct service *service, struct http_request *request,
         http_reply_error(request, HTTP_ERROR_METHOD_NOT_ALLOWED);
         return;
     }
+    if (route_is_casino(request->path) && !judged->casino) {
+        http_reply_error(request, HTTP_ERROR_CASINO_ACCESS_DISABLED);
+        return;
+    }
     switch (match->route->id) {
     case ROUTE_HEALTH:
         health_ask(service->health, service->mailbox, request);
@@ -137,6 +148,9 @@ static void dispatch(struct service *service, struct http_request *request,
     case ROUTE_EVENT:
         sports_route_event(service->desk, request, judged->sports, match->values[0],
                            match->values[1]);
+        return;
+    case ROUTE_GAMES:
+        games_route_list(service->games, request, judged->customer_id);
         return;
     }
 }

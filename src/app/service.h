@@ -7,6 +7,7 @@
 #include "app/health.h"
 #include "base/log.h"
 #include "base/mailbox.h"
+#include "casino/games.h"
 #include "http/http.h"
 #include "metrics/metrics.h"
 #include "sports/sports.h"
@@ -15,13 +16,17 @@
  * The order of judgement, in one place (docs/interface.md):
  *
  *   health answers first → admission → rate limit on sports routes → route and method
- *   → path parameters → sport permission → store.
+ *   → path parameters → sport permission, casino access → store.
+ *
+ * A caller without a key is nobody to the casino: every path under /api/v1/casino/, also one that does
+ * not exist, is 403 ip_not_allowed for it.
  *
  * One `struct service` a serving thread; everything in it is borrowed.
  */
 struct service {
     struct admission *admission;
     struct sports_desk *desk;
+    struct games_desk *games;
     struct health *health;
     struct mailbox *mailbox;
     struct metrics_shard *metrics;

@@ -50,6 +50,7 @@ static void start_serving(struct worker *worker)
         .admission = admission_create(options->policies, config->trusted_proxies,
                                       config->trusted_proxy_count),
         .desk = sports_desk_create(options->sports, worker->mailbox, options->metrics),
+        .games = games_desk_create(options->games, options->metrics),
         .health = options->health,
         .mailbox = worker->mailbox,
         .metrics = options->metrics,
@@ -154,6 +155,7 @@ static void stop_here(struct mail *mail)
     memory_free(order);
     http_server_destroy(&worker->server);
     sports_desk_destroy(&worker->service.desk);
+    games_desk_destroy(&worker->service.games);
     admission_destroy(&worker->service.admission);
     log_batch_destroy(&worker->service.access_log);
     uv_close((uv_handle_t *)&worker->log_flush, NULL);

@@ -8,6 +8,7 @@
 #include "app/health.h"
 #include "base/log.h"
 #include "base/mailbox.h"
+#include "casino/games.h"
 #include "config/config.h"
 #include "http/http.h"
 #include "http/tls.h"
@@ -35,6 +36,7 @@ struct worker_options {
     struct http_tls *tls; /* held; NULL: plain */
     struct policies *policies;
     struct sports *sports;
+    struct games *games;
     struct health *health;
     struct metrics_shard *metrics;
     struct log *log;

@@ -18,6 +18,7 @@ static const struct http_error_row rows[HTTP_ERROR_COUNT] = {
     [HTTP_ERROR_VERSION_NOT_SUPPORTED] = {505, "version_not_supported",
                                           "Only HTTP/1.0 and HTTP/1.1 are supported."},
     [HTTP_ERROR_OVERLOADED] = {503, "overloaded", "The service is overloaded. Try again later."},
+    [HTTP_ERROR_INVALID_REQUEST] = {400, "invalid_request", "The request is not valid."},
     [HTTP_ERROR_INVALID_SPORT] = {400, "invalid_sport",
                                   "Unsupported sport. Supported sports: cricket, football, tennis, "
                                   "horse-racing, greyhound-racing"},
@@ -26,6 +27,8 @@ static const struct http_error_row rows[HTTP_ERROR_COUNT] = {
     [HTTP_ERROR_IP_NOT_ALLOWED] = {403, "ip_not_allowed", "Client address is not allowed."},
     [HTTP_ERROR_SPORT_NOT_ALLOWED] = {403, "sport_not_allowed",
                                       "This sport is not enabled for your IP."},
+    [HTTP_ERROR_CASINO_ACCESS_DISABLED] = {403, "casino_access_disabled",
+                                           "Casino access is disabled for this customer."},
     [HTTP_ERROR_NOT_FOUND] = {404, "not_found", "Not found"},
     [HTTP_ERROR_EVENT_NOT_FOUND] = {404, "event_not_found", "Event not found"},
     [HTTP_ERROR_ODDS_NOT_FOUND] = {404, "odds_not_found", "Odds not found"},

@@ -116,6 +116,7 @@ const char *metrics_route_name(enum metrics_route route)
         [METRICS_ROUTE_SPORTS] = "/api/v1/sports",
         [METRICS_ROUTE_CATALOG] = "/api/v1/{sport}/events",
         [METRICS_ROUTE_EVENT] = "/api/v1/{sport}/events/{eventId}",
+        [METRICS_ROUTE_GAMES] = "/api/v1/casino/games",
         [METRICS_ROUTE_OTHER] = "other",
         [METRICS_ROUTE_REFUSED] = "refused",
     };

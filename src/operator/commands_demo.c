@@ -17,6 +17,7 @@
 #include "app/app.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "casino/secrets.h"
 #include "feed/simulate.h"
 #include "http/http.h"
 #include "operator/commands.h"
@@ -355,8 +356,11 @@ static enum status prepare(struct demo *demo, struct error *error)
                                                 .sports = SPORT_SET_ALL,
                                                 .events = SIMULATOR_EVENTS_DEFAULT,
                                                 .interval_ms = SIMULATOR_INTERVAL_DEFAULT_MS};
-    enum status status = demo_prepare_platform(config->platform_store, config->platform_timeout_ms,
-                                               clock_wall_ms(), &demo->keys, error);
+    bool made;
+    enum status status = secrets_make_key(config->secrets_key_file, &made, error);
+    if (status == STATUS_OK)
+        status = demo_prepare_platform(config->platform_store, config->platform_timeout_ms,
+                                       clock_wall_ms(), &demo->keys, error);
     if (status == STATUS_OK)
         status = odds_store_open(&demo->odds, &odds, error);
     if (status == STATUS_OK)

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
-#include "sports/answer.h"
+#include "http/answer.h"
 #include "sports/catalog.h"
 
 /*

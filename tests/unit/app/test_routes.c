@@ -55,6 +55,9 @@ static void casino_is_never_a_sport(void **state)
     assert_no_route("/api/v1/casino/events");
     assert_no_route("/api/v1/casino/events/1");
     assert_route("/api/v1/Casino/events", ROUTE_CATALOG);
+    assert_true(route_is_casino(TEXT("/api/v1/casino/events")));
+    assert_false(route_is_casino(TEXT("/api/v1/casino")));
+    assert_false(route_is_casino(TEXT("/api/v1/Casino/events")));
 }
 
 static void paths_are_exact(void **state)
@@ -99,14 +102,15 @@ static void routes_are_read_only(void **state)
     }
 }
 
-static void only_health_is_free_of_admission_and_limits(void **state)
+static void only_health_is_free_of_admission_and_casino_of_limits(void **state)
 {
     (void)state;
     const struct route *routes = NULL;
     size_t count = route_table(&routes);
     for (size_t i = 0; i < count; i++) {
         assert_int_equal(routes[i].admission, routes[i].id != ROUTE_HEALTH);
-        assert_int_equal(routes[i].rate_limited, routes[i].id != ROUTE_HEALTH);
+        assert_int_equal(routes[i].rate_limited, routes[i].id != ROUTE_HEALTH &&
+                                                     !route_is_casino(text_of(routes[i].pattern)));
     }
 }
 
@@ -119,7 +123,7 @@ int main(void)
         cmocka_unit_test(casino_is_never_a_sport),
         cmocka_unit_test(paths_are_exact),
         cmocka_unit_test(routes_are_read_only),
-        cmocka_unit_test(only_health_is_free_of_admission_and_limits),
+        cmocka_unit_test(only_health_is_free_of_admission_and_casino_of_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-#ifndef CROUPIER_SPORTS_ANSWER_H
-#define CROUPIER_SPORTS_ANSWER_H
+#ifndef CROUPIER_HTTP_ANSWER_H
+#define CROUPIER_HTTP_ANSWER_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

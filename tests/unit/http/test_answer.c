@@ -1,4 +1,4 @@
-/* sports/answer: forms, tags and their negotiation. */
+/* http/answer: forms, tags and their negotiation. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 #include <zlib.h>
 
 #include "base/memory.h"
-#include "sports/answer.h"
+#include "http/answer.h"
 
 static struct answer_tally tally;
 

@@ -5,7 +5,7 @@
  * that message, or `plain` itself when compressing did not help. It is released with a store and
  * read with an acquire, so that whoever sees the pointer sees the message.
  */
-#include "sports/answer.h"
+#include "http/answer.h"
 
 #include <string.h>
 
