@@ -3,7 +3,7 @@
  * signals, for mails of the workers, and serves the operator listener.
  *
  * Taking down goes backwards in the order of who uses whom: workers drain (no requests are left), the
- * health probe and the work pool end (nobody makes mails for workers any more), workers stop, then
+ * health probe, the ledger and the work pool end (nobody makes mails for workers any more), workers stop, then
  * what they shared goes.
  */
 #include "app/app.h"
@@ -23,12 +23,14 @@
 #include "base/memory.h"
 #include "base/work_pool.h"
 #include "casino/games.h"
+#include "casino/ledger.h"
 #include "sports/sports.h"
 
 #define POLICY_REFRESH_MS 200
 #define POLICY_WAIT_MS 3000
 #define POLICY_LOOK_MS 10
 #define WORK_QUEUE_LIMIT 4096
+#define LEDGER_QUEUE_LIMIT 4096
 /* Descriptors that are not client connections: stores, logs, loops, the operator's connections. */
 #define SPARE_DESCRIPTORS 128
 
@@ -52,6 +54,7 @@ struct app {
     struct sports *sports;
     struct metrics *metrics;
     struct health *health;
+    struct ledger *ledger;
     struct http_tls *tls;
     struct operator_listener *operator_listener;
 
@@ -158,6 +161,34 @@ static void on_signal(uv_signal_t *handle, int signal)
 
 /* ---- what the operator sees ------------------------------------------------------------------- */
 
+static void collect_histogram(struct metrics_histogram *to, const uint32_t *bounds,
+                              const uint64_t *counts, size_t count, uint64_t sum)
+{
+    *to = (struct metrics_histogram){.bounds = bounds, .bucket_count = count, .sum = sum};
+    memcpy(to->counts, counts, count * sizeof counts[0]);
+}
+
+static void collect_ledger(struct app *app, struct metrics_gauges *gauges)
+{
+    struct ledger_facts facts;
+    ledger_facts(app->ledger, &facts);
+    gauges->ledger_queue_depth = facts.depth;
+    gauges->ledger_reopened = facts.reopened;
+    collect_histogram(&gauges->wallet_batch, ledger_batch_bounds, facts.batches,
+                      LEDGER_BATCH_BUCKETS, facts.batched);
+    collect_histogram(&gauges->wallet_commit, ledger_commit_bounds_ms, facts.commits,
+                      LEDGER_COMMIT_BUCKETS, facts.commit_ns);
+    for (size_t i = 0; i < WALLET_OPERATION_COUNT; i++) {
+        for (size_t j = 0; j < LEDGER_COUNTED_COUNT; j++) {
+            CHECK(gauges->wallet_count < METRICS_WALLET_MAX);
+            gauges->wallet[gauges->wallet_count].operation =
+                wallet_operation_name((enum wallet_operation)i);
+            gauges->wallet[gauges->wallet_count].outcome = ledger_counted_name(j);
+            gauges->wallet[gauges->wallet_count++].count = facts.operations[i][j];
+        }
+    }
+}
+
 static void collect(void *context, struct metrics_gauges *gauges)
 {
     struct app *app = context;
@@ -183,6 +214,7 @@ static void collect(void *context, struct metrics_gauges *gauges)
         .ready_bytes = sports.bytes,
         .work_queue_depth = work_pool_depth(app->pool),
     };
+    collect_ledger(app, gauges);
     int64_t now = clock_wall_ms();
     for (int i = 0; i < SPORT_COUNT; i++) {
         gauges->feed[i].sport = sport_key((enum sport)i);
@@ -274,6 +306,12 @@ static enum status open_stores(struct app *app, struct error *error)
         .log = app->log,
     };
     app->health = health_create(&health);
+    const struct ledger_options ledger = {
+        .platform = platform,
+        .queue_limit = LEDGER_QUEUE_LIMIT,
+        .log = app->log,
+    };
+    app->ledger = ledger_create(&ledger);
     return STATUS_OK;
 }
 
@@ -292,6 +330,7 @@ static void start_workers(struct app *app)
             .sports = app->sports,
             .games = app->games,
             .health = app->health,
+            .ledger = app->ledger,
             .metrics = metrics_shard(app->metrics, i),
             .log = app->log,
             .boss = app->mailbox,
@@ -390,6 +429,7 @@ static enum status start(struct app *app, struct error *error)
 static void take_down(struct app *app)
 {
     health_destroy(&app->health);
+    ledger_destroy(&app->ledger);
     work_pool_destroy(&app->pool);
     for (size_t i = 0; i < app->worker_count; i++)
         worker_stop(&app->workers[i]);

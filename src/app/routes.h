@@ -22,6 +22,7 @@ enum route_id {
     ROUTE_CATALOG,
     ROUTE_EVENT,
     ROUTE_GAMES,
+    ROUTE_WALLET,
 };
 
 struct route {
@@ -29,7 +30,7 @@ struct route {
     const char *pattern; /* "/api/v1/{sport}/events/{eventId}" */
     bool admission;      /* judged before anything else is told */
     bool rate_limited;   /* counts against the caller's budget, whatever comes of it */
-    const char *allow;   /* for 405 */
+    const char *allow;   /* for 405: "GET, HEAD" or "POST" */
     enum metrics_route metrics;
 };
 

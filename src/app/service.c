@@ -69,8 +69,12 @@ static bool admit(struct service *service, struct http_request *request, struct 
     const struct policy *policy = NULL;
     ask_admission(service, request, forwarded, &question);
     struct remembered *remembered = request->connection_user;
-    switch (admission_judge(service->admission, &remembered->admission, &question, &policy,
-                            &judged->client)) {
+    enum admission_verdict verdict = admission_judge(service->admission, &remembered->admission,
+                                                     &question, &policy, &judged->client);
+    /* An address without a key is nobody in the casino. */
+    if (verdict == ADMISSION_ADMITTED && !policy->is_customer && route_is_casino(request->path))
+        verdict = ADMISSION_DENIED;
+    switch (verdict) {
     case ADMISSION_ADMITTED:
         break;
     case ADMISSION_DENIED:
@@ -85,11 +89,6 @@ static bool admit(struct service *service, struct http_request *request, struct 
     judged->sports = policy->sports;
     judged->casino = policy->casino;
     memcpy(judged->customer_id, policy->customer_id, sizeof judged->customer_id);
-    if (policy->customer_id[0] == '\0' && route_is_casino(request->path)) {
-        metrics_add(service->metrics, METRICS_NOT_ADMITTED, 1);
-        http_reply_error(request, HTTP_ERROR_IP_NOT_ALLOWED);
-        return false;
-    }
     if (judged->match.route != NULL && judged->match.route->rate_limited)
         rate_limit_take(policy, question.now_wall_ms, rate);
     return true;
@@ -136,6 +135,9 @@ static void dispatch(struct service *service, struct http_request *request,
         return;
     }
     switch (match->route->id) {
+    case ROUTE_WALLET:
+        wallet_route(service->wallet, request, judged->customer_id);
+        return;
     case ROUTE_HEALTH:
         health_ask(service->health, service->mailbox, request);
         return;

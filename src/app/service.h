@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/mailbox.h"
 #include "casino/games.h"
+#include "casino/wallet_routes.h"
 #include "http/http.h"
 #include "metrics/metrics.h"
 #include "sports/sports.h"
@@ -27,6 +28,7 @@ struct service {
     struct admission *admission;
     struct sports_desk *desk;
     struct games_desk *games;
+    struct wallet_desk *wallet;
     struct health *health;
     struct mailbox *mailbox;
     struct metrics_shard *metrics;

@@ -51,6 +51,7 @@ static void start_serving(struct worker *worker)
                                       config->trusted_proxy_count),
         .desk = sports_desk_create(options->sports, worker->mailbox, options->metrics),
         .games = games_desk_create(options->games, options->metrics),
+        .wallet = wallet_desk_create(options->ledger, worker->mailbox),
         .health = options->health,
         .mailbox = worker->mailbox,
         .metrics = options->metrics,
@@ -156,6 +157,7 @@ static void stop_here(struct mail *mail)
     http_server_destroy(&worker->server);
     sports_desk_destroy(&worker->service.desk);
     games_desk_destroy(&worker->service.games);
+    wallet_desk_destroy(&worker->service.wallet);
     admission_destroy(&worker->service.admission);
     log_batch_destroy(&worker->service.access_log);
     uv_close((uv_handle_t *)&worker->log_flush, NULL);

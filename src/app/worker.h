@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mailbox.h"
 #include "casino/games.h"
+#include "casino/ledger.h"
 #include "config/config.h"
 #include "http/http.h"
 #include "http/tls.h"
@@ -37,6 +38,7 @@ struct worker_options {
     struct policies *policies;
     struct sports *sports;
     struct games *games;
+    struct ledger *ledger;
     struct health *health;
     struct metrics_shard *metrics;
     struct log *log;

@@ -117,6 +117,7 @@ const char *metrics_route_name(enum metrics_route route)
         [METRICS_ROUTE_CATALOG] = "/api/v1/{sport}/events",
         [METRICS_ROUTE_EVENT] = "/api/v1/{sport}/events/{eventId}",
         [METRICS_ROUTE_GAMES] = "/api/v1/casino/games",
+        [METRICS_ROUTE_WALLET] = "/api/v1/casino/wallet",
         [METRICS_ROUTE_OTHER] = "other",
         [METRICS_ROUTE_REFUSED] = "refused",
     };
@@ -301,6 +302,60 @@ static void write_store_failures(const struct row *row, const struct metrics *me
     write_sample(out, row->about.name, "{store=\"platform\"}", gauges->platform_errors);
 }
 
+static void write_wallet(const struct row *row, const struct metrics *metrics,
+                         const struct metrics_gauges *gauges, struct buffer *out)
+{
+    (void)metrics;
+    for (size_t i = 0; i < gauges->wallet_count; i++) {
+        if (gauges->wallet[i].count == 0)
+            continue;
+        buffer_append_format(out, "%s{operation=\"%s\",outcome=\"%s", row->about.name,
+                             gauges->wallet[i].operation, gauges->wallet[i].outcome);
+        write_sample(out, "\"}", "", gauges->wallet[i].count);
+    }
+}
+
+static uint64_t write_counted_buckets(const struct row *row,
+                                      const struct metrics_histogram *histogram, bool milliseconds,
+                                      struct buffer *out)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < histogram->bucket_count; i++) {
+        count += histogram->counts[i];
+        buffer_append_format(out, "%s_bucket{le=\"", row->about.name);
+        if (i + 1 == histogram->bucket_count)
+            buffer_append_string(out, "+Inf");
+        else if (milliseconds)
+            buffer_append_format(out, "%g", histogram->bounds[i] / 1000.0);
+        else
+            buffer_append_u64(out, histogram->bounds[i]);
+        write_sample(out, "\"}", "", count);
+    }
+    return count;
+}
+
+static void write_wallet_batch(const struct row *row, const struct metrics *metrics,
+                               const struct metrics_gauges *gauges, struct buffer *out)
+{
+    (void)metrics;
+    uint64_t count = write_counted_buckets(row, &gauges->wallet_batch, false, out);
+    buffer_append_format(out, "%s_sum", row->about.name);
+    write_sample(out, "", "", gauges->wallet_batch.sum);
+    buffer_append_format(out, "%s_count", row->about.name);
+    write_sample(out, "", "", count);
+}
+
+static void write_wallet_commit(const struct row *row, const struct metrics *metrics,
+                                const struct metrics_gauges *gauges, struct buffer *out)
+{
+    (void)metrics;
+    uint64_t count = write_counted_buckets(row, &gauges->wallet_commit, true, out);
+    buffer_append_format(out, "%s_sum ", row->about.name);
+    append_seconds(out, gauges->wallet_commit.sum);
+    buffer_append_format(out, "\n%s_count", row->about.name);
+    write_sample(out, "", "", count);
+}
+
 /* ---- the table -------------------------------------------------------------------------------- */
 
 #define COUNTED(name_, counter_, help_)                                                   \
@@ -366,6 +421,18 @@ static const struct row rows[] = {
           "Requests of events not recorded because the queue was full"),
     ASKED("croupier_work_queue_depth", "gauge", work_queue_depth,
           "Jobs waiting for a background thread"),
+    {.about = {"croupier_wallet_operations_total", "counter",
+               "Wallet requests that reached the ledger, by operation and outcome"},
+     .write = write_wallet},
+    {.about = {"croupier_ledger_batch_operations", "histogram", "Operations in one transaction"},
+     .write = write_wallet_batch},
+    {.about = {"croupier_ledger_commit_seconds", "histogram",
+               "Time to write and commit a batch of the ledger"},
+     .write = write_wallet_commit},
+    ASKED("croupier_ledger_queue_depth", "gauge", ledger_queue_depth,
+          "Wallet requests waiting for the ledger"),
+    ASKED("croupier_ledger_reopened_total", "counter", ledger_reopened,
+          "Times the ledger was opened and checked again"),
 };
 #define ROW_COUNT (sizeof rows / sizeof rows[0])
 

@@ -22,6 +22,7 @@ enum metrics_route {
     METRICS_ROUTE_CATALOG,
     METRICS_ROUTE_EVENT,
     METRICS_ROUTE_GAMES,
+    METRICS_ROUTE_WALLET,
     METRICS_ROUTE_OTHER,
     METRICS_ROUTE_REFUSED, /* refused before it was a request: 400, 408, 413, … */
 };
@@ -62,6 +63,18 @@ void metrics_request(struct metrics_shard *shard, enum metrics_route route, int 
 /* Any thread for shared shards: relaxed atomic add. */
 void metrics_add(struct metrics_shard *shard, enum metrics_counter counter, uint64_t amount);
 
+#define METRICS_WALLET_MAX 64
+#define METRICS_HISTOGRAM_MAX 8
+
+/* What somebody else has counted: `counts[i]` of what is above bounds[i - 1] and at most bounds[i]; the
+ * last of them has no bound. */
+struct metrics_histogram {
+    const uint32_t *bounds; /* bucket_count - 1 */
+    size_t bucket_count;
+    uint64_t counts[METRICS_HISTOGRAM_MAX];
+    uint64_t sum; /* of what was counted; for milliseconds, in nanoseconds */
+};
+
 /* What only the scraper can know. Times in ms; negative ages are written as NaN (unknown). */
 struct metrics_gauges {
     int64_t policy_age_ms;
@@ -82,6 +95,17 @@ struct metrics_gauges {
     uint64_t ready_bytes;
     uint64_t work_queue_depth;
     uint64_t platform_errors;
+    struct {
+        const char *operation;
+        const char *outcome;
+        uint64_t count;
+    } wallet
+        [METRICS_WALLET_MAX]; /* requests by operation and outcome; those that never occurred are 0 */
+    size_t wallet_count;
+    struct metrics_histogram wallet_batch;  /* operations in a batch */
+    struct metrics_histogram wallet_commit; /* milliseconds */
+    uint64_t ledger_queue_depth;
+    uint64_t ledger_reopened;
 };
 void metrics_write(const struct metrics *metrics, const struct metrics_gauges *gauges,
                    struct buffer *out);

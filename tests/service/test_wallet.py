@@ -1,0 +1,280 @@
+"""POST /api/v1/casino/wallet, from outside: the rules, the mistakes, and many clients against a model."""
+
+import json
+import os
+import random
+import threading
+import time
+
+import pytest
+
+from croupier import NOT_ALLOWED, Service, eventually
+from wallet_model import LIMIT, PATH, Model, add_player, balance, credit, debit, rollback, send, told
+
+FIELDS = ["operation", "player_id", "transaction_id", "reference_transaction_id", "status", "amount_minor", "currency",
+          "currency_exponent", "balance_minor", "sequence", "created_at", "replayed"]
+
+
+@pytest.fixture(scope="module")
+def casino(tmp_path_factory):
+    server = Service(tmp_path_factory.mktemp("wallet"))
+    try:
+        server.customer = server.add_customer("Casino", options=["--casino"])
+        server.start()
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture
+def player(casino):
+    casino.count = getattr(casino, "count", 0) + 1
+    return add_player(casino, casino.customer.id, f"player-{casino.count}")
+
+
+def ask(server, document):
+    return send(server, server.customer.key, document)
+
+
+def ids():
+    return f"t-{random.getrandbits(80):x}"
+
+
+def test_a_debit_a_win_and_the_balance_have_their_documents(casino, player):
+    first, bet, win = ids(), ids(), ids()
+    assert ask(casino, credit(player, first, 1000)).status == 200
+    response = ask(casino, debit(player, bet, 300, game_id="blackjack", round_id="r 7"))
+    document = response.json()
+    assert list(document) == FIELDS
+    created = document.pop("created_at")
+    assert created.endswith("Z") and "T" in created
+    assert document == {
+        "operation": "DEBIT", "player_id": player, "transaction_id": bet, "reference_transaction_id": None,
+        "status": "applied", "amount_minor": 300, "currency": "EUR", "currency_exponent": 2, "balance_minor": 700,
+        "sequence": 2, "replayed": False}
+    assert response.header("Idempotent-Replayed") is None
+    assert response.header("Cache-Control") == "no-store"
+    document = ask(casino, credit(player, win, 50, bet)).json()
+    assert document["reference_transaction_id"] == bet and document["balance_minor"] == 750
+    response = ask(casino, balance(player))
+    assert list(response.json().items()) == [
+        ("operation", "BALANCE"), ("player_id", player), ("currency", "EUR"), ("currency_exponent", 2),
+        ("balance_minor", 750), ("sequence", 3)]
+
+
+def test_a_retry_gets_the_first_answer_whatever_has_changed_since(casino, player):
+    identity, late = ids(), ids()
+    first = ask(casino, credit(player, identity, 500)).json()
+    declined = ask(casino, debit(player, late, 501))
+    assert declined.error == (422, "insufficient_funds") and declined.header("Idempotent-Replayed") is None
+    assert ask(casino, credit(player, ids(), 100)).status == 200
+    again = ask(casino, credit(player, identity, 500))
+    assert again.header("Idempotent-Replayed") == "true"
+    assert again.json() == {**first, "replayed": True}
+    again = ask(casino, debit(player, late, 501))
+    assert again.error == (422, "insufficient_funds") and again.header("Idempotent-Replayed") == "true"
+    assert ask(casino, credit(player, identity, 501)).error == (409, "transaction_conflict")
+    shuffled = json.dumps(dict(reversed(credit(player, identity, 500).items())), indent=3).replace("EUR", "\\u0045UR")
+    assert ask(casino, shuffled.encode()).json()["replayed"] is True
+    assert ask(casino, balance(player)).json()["balance_minor"] == 600
+
+
+def test_rollbacks(casino, player):
+    bet, undo, early = ids(), ids(), ids()
+    ask(casino, credit(player, ids(), 100))
+    ask(casino, debit(player, bet, 40))
+    document = ask(casino, rollback(player, undo, bet)).json()
+    assert (document["status"], document["amount_minor"], document["balance_minor"]) == ("applied", 40, 100)
+    assert ask(casino, rollback(player, ids(), bet)).error == (409, "already_rolled_back")
+    assert ask(casino, rollback(player, ids(), undo)).error == (409, "not_rollbackable")
+    document = ask(casino, rollback(player, ids(), early)).json()
+    assert (document["status"], document["amount_minor"], document["balance_minor"]) == ("voided", 0, 100)
+    assert ask(casino, debit(player, early, 1)).error == (409, "transaction_rolled_back")
+    assert ask(casino, debit(player, bet, 40)).json()["replayed"] is True
+    settled, win = ids(), ids()
+    ask(casino, debit(player, settled, 10))
+    ask(casino, credit(player, win, 0, settled))
+    assert ask(casino, rollback(player, ids(), settled)).error == (409, "already_settled")
+    assert ask(casino, rollback(player, ids(), win)).json()["status"] == "applied"
+    assert ask(casino, rollback(player, ids(), settled)).json()["balance_minor"] == 100
+    assert ask(casino, credit(player, ids(), 1, ids())).error == (404, "reference_not_found")
+
+
+def test_the_highest_balance(casino, player):
+    with_most = add_player(casino, casino.customer.id, "rich", "JPY", 0)
+    for _ in range(3):
+        document = ask(casino, credit(with_most, ids(), 10**12, currency="JPY")).json()
+    assert document["balance_minor"] == 3 * 10**12 and document["currency_exponent"] == 0
+    assert ask(casino, credit(with_most, ids(), 10**12 + 1, currency="JPY")).error == (400, "invalid_request")
+    assert ask(casino, credit(with_most, ids(), 1)).error == (422, "currency_mismatch")
+    assert LIMIT == 9007199254740991
+
+
+def test_players_of_others_and_of_nobody(casino, player):
+    other = casino.add_customer("Other", options=["--casino"])
+    casino.await_admission(other.key)
+    for document in (balance(player), debit(player, "x", 1), rollback(player, "x", "y")):
+        assert send(casino, other.key, document).error == (404, "player_not_found")
+    assert ask(casino, balance("ply_0000000000000000")).error == (404, "player_not_found")
+    theirs = add_player(casino, other.id)
+    shared = ids()
+    assert send(casino, other.key, credit(theirs, shared, 5)).json()["sequence"] == 1
+    assert ask(casino, credit(player, shared, 7)).json()["balance_minor"] == 7
+
+
+def test_who_may_ask(casino, player):
+    plain = casino.add_customer("Sports only")
+    casino.await_admission(plain.key)
+    assert send(casino, plain.key, balance(player)).error == (403, "casino_access_disabled")
+    assert send(casino, None, balance(player)).status == 403
+    casino.run("ip", "add", "127.0.0.77")
+    casino.await_admission(source="127.0.0.77")
+    for path in (PATH, "/api/v1/casino/games", "/api/v1/casino/nothing"):
+        response = casino.request("POST", path, headers={"Content-Type": "application/json"}, body=b"{}",
+                                  source="127.0.0.77")
+        assert (response.status, response.json()) == NOT_ALLOWED
+    response = casino.get(PATH, key=casino.customer.key)
+    assert response.error == (405, "method_not_allowed") and response.header("Allow") == "POST"
+
+
+@pytest.mark.parametrize("body, code", [
+    (b"", "invalid_request"), (b"[]", "invalid_request"), (b"{}", "invalid_request"), (b"{", "invalid_request"),
+    (b"\xff", "invalid_request"), (b"[" * 8000, "invalid_request"),
+    (b'{"operation":"BALANCE","player_id":"PLAYER","player_id":"PLAYER"}', "invalid_request"),
+    (b'{"operation":"BALANCE","player_id":"PLAYER","player\\u005fid":"PLAYER"}', "invalid_request"),
+    (b'{"operation":"BALANCE","player_id":"PLAYER","customer_id":"cus_1"}', "unknown_field"),
+    (b'{"operation":"BALANCE","player_id":"PLAYER","amount_minor":1}', "invalid_request"),
+    (b'{"operation":"balance","player_id":"PLAYER"}', "invalid_request"),
+    *((b'{"operation":"DEBIT","player_id":"PLAYER","transaction_id":"t","currency":"EUR","amount_minor":%s}' % amount,
+       "invalid_request") for amount in (b"0", b"-1", b"1.0", b"1e2", b'"1"', b"null", b"18446744073709551616",
+                                         b"1000000000001")),
+])
+def test_what_cannot_be_read_moves_nothing(casino, player, body, code):
+    before = ask(casino, balance(player)).json()
+    assert ask(casino, body.replace(b"PLAYER", player.encode())).error == (400, code)
+    assert ask(casino, balance(player)).json() == before
+
+
+def test_other_content_types_and_sizes_are_refused(casino, player):
+    for content_type in ("text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin1"):
+        assert send(casino, casino.customer.key, balance(player), content_type).error == (400, "invalid_request")
+    response = casino.request("POST", PATH, key=casino.customer.key, body=b"{}")
+    assert response.error == (400, "invalid_request")
+    large = json.dumps(balance(player)).encode().ljust(16385)
+    assert ask(casino, large).error == (413, "payload_too_large")
+    assert ask(casino, large[:16384]).status == 200
+
+
+def test_the_same_request_from_many_at_once_is_applied_once(casino, player):
+    identity = ids()
+    answers = []
+    threads = [threading.Thread(target=lambda: answers.append(ask(casino, credit(player, identity, 5)).json()))
+               for _ in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(answer["replayed"] for answer in answers) == [False] + [True] * 11
+    assert {answer["balance_minor"] for answer in answers} == {5}
+
+
+# ---- many clients against the model ---------------------------------------------------------------
+
+class Client(threading.Thread):
+    """Random operations on players and ids of its own: what it is told must be what its model says."""
+
+    def __init__(self, server, customer, players, name, seed, steps):
+        super().__init__()
+        self.server, self.key, self.players = server, customer.key, players
+        self.random, self.steps, self.ids = random.Random(seed), steps, [f"{name}-{i}" for i in range(30)]
+        self.model, self.sent, self.failure = Model(players), [], None
+
+    def draw(self):
+        chance, pick = self.random.random(), self.random.choice
+        player = pick(self.players)
+        if self.sent and chance < 0.2:
+            return pick(self.sent)  # again, perhaps long after
+        if chance < 0.3:
+            return balance(player)
+        identity, other = self.random.sample(self.ids, 2)
+        if chance < 0.5:
+            return credit(player, identity, self.random.randrange(0, 50), pick([None, other]))
+        if chance < 0.75:
+            return debit(player, identity, self.random.randrange(1, 40))
+        return rollback(player, identity, other)
+
+    def lose_interest(self, request):
+        """Sends it and goes away without the answer, as after a time-out. It is done all the same."""
+        body = json.dumps(request).encode()
+        connection = self.server.connect()
+        connection.socket.sendall(b"POST %s HTTP/1.1\r\nHost: x\r\nX-Api-Key: %s\r\nContent-Type: application/json\r\n"
+                                  b"Content-Length: %d\r\n\r\n%s" % (PATH.encode(), self.key.encode(), len(body), body))
+        time.sleep(self.random.random() * 0.01)
+        connection.socket.close()
+
+    def step(self, request):
+        lost = request["operation"] != "BALANCE" and self.random.random() < 0.1
+        if lost:
+            self.lose_interest(request)
+        answer = told(send(self.server, self.key, request), request)
+        expected = self.model.answer(request)
+        if lost:  # one of the two was first; a refusal that is not kept is never a replay
+            answer, expected = answer[:2], expected[:2]
+        assert answer == expected, request
+        self.sent.append(request)
+
+    def run(self):
+        try:
+            for _ in range(self.steps):
+                self.step(self.draw())
+        except BaseException as failure:
+            self.failure = failure
+
+
+def test_many_clients_are_told_what_the_model_says(casino):
+    seed = int(os.environ.get("WALLET_SEED") or random.SystemRandom().randrange(2**32))
+    print(f"WALLET_SEED={seed}")  # replays this run
+    customers = [casino.customer, casino.add_customer("Second", options=["--casino"])]
+    casino.await_admission(customers[1].key)
+    clients = []
+    for i in range(6):
+        customer = customers[i % 2]
+        players = [add_player(casino, customer.id, f"m{seed}-{i}-{j}", "EUR") for j in range(2)]
+        clients.append(Client(casino, customer, players, f"m{seed}-{i}", seed + i, 150))
+    for client in clients:
+        client.start()
+    for client in clients:
+        client.join()
+    for client in clients:
+        if client.failure:
+            raise AssertionError(f"WALLET_SEED={seed}") from client.failure
+        for player in client.players:
+            document = send(casino, client.key, balance(player)).json()
+            assert document["balance_minor"] == client.model.balance[player]
+            assert document["sequence"] == client.model.sequence[player]
+
+
+def test_the_operator_sees_operations_batches_and_commits(casino, player):
+    ask(casino, credit(player, ids(), 1))
+    metrics = casino.metrics()
+    assert metrics['croupier_wallet_operations_total{operation="CREDIT",outcome="applied"}'] >= 1
+    assert metrics["croupier_ledger_batch_operations_count"] >= 1
+    assert metrics['croupier_ledger_commit_seconds_bucket{le="+Inf"}'] == metrics["croupier_ledger_commit_seconds_count"]
+    assert metrics["croupier_ledger_queue_depth"] == 0
+
+
+def test_a_ledger_that_cannot_be_opened_says_so_and_balances_come_back(tmp_path):
+    server = Service(tmp_path / "away")
+    try:
+        customer = server.add_customer("Casino", options=["--casino"])
+        player = add_player(server, customer.id)
+        server.start()
+        assert send(server, customer.key, credit(player, "a", 5)).status == 200
+        away = server.platform_file.with_suffix(".away")
+        server.platform_file.rename(away)
+        assert send(server, customer.key, debit(player, "b", 1)).status == 503
+        away.rename(server.platform_file)
+        eventually(lambda: send(server, customer.key, debit(player, "b", 1)).status == 200)
+        assert send(server, customer.key, balance(player)).json()["balance_minor"] == 4
+    finally:
+        server.stop()

@@ -1,0 +1,138 @@
+"""The wallet, independently: what the interface says, on dictionaries. And what the tests share."""
+
+import json
+import sqlite3
+import string
+import random
+
+PATH = "/api/v1/casino/wallet"
+LIMIT = 2**53 - 1
+
+
+def add_player(server, customer, reference="alice", currency="EUR", exponent=2):
+    """A player as a launch makes it."""
+    identity = "ply_" + "".join(random.SystemRandom().choices(string.ascii_letters + string.digits, k=16))
+    with sqlite3.connect(server.platform_file, timeout=10) as database:
+        database.execute("INSERT OR IGNORE INTO currency VALUES (?, ?, 1)", (currency, exponent))
+        database.execute("INSERT INTO player (id, customer_id, reference, currency, created_ms)"
+                         " VALUES (?, ?, ?, ?, 1)", (identity, customer, reference, currency))
+    database.close()
+    return identity
+
+
+def send(server, key, document, content_type="application/json"):
+    body = document if isinstance(document, bytes) else json.dumps(document).encode()
+    return server.request("POST", PATH, key=key, headers={"Content-Type": content_type}, body=body)
+
+
+def debit(player, identity, amount, currency="EUR", **more):
+    return {"operation": "DEBIT", "player_id": player, "transaction_id": identity, "amount_minor": amount,
+            "currency": currency, **more}
+
+
+def credit(player, identity, amount, reference=None, currency="EUR", **more):
+    document = {"operation": "CREDIT", "player_id": player, "transaction_id": identity, "amount_minor": amount,
+                "currency": currency, **more}
+    if reference is not None:
+        document["reference_transaction_id"] = reference
+    return document
+
+
+def rollback(player, identity, reference):
+    return {"operation": "ROLLBACK", "player_id": player, "transaction_id": identity,
+            "reference_transaction_id": reference}
+
+
+def balance(player):
+    return {"operation": "BALANCE", "player_id": player}
+
+
+class Model:
+    """One customer's wallet. answer() is (status, what matters of the document, replayed)."""
+
+    def __init__(self, players):
+        self.balance = {player: 0 for player in players}
+        self.sequence = {player: 0 for player in players}
+        self.first = {}   # id: (request, answer), everything that was kept
+        self.undone = {}  # id: player whose ROLLBACK it was
+
+    def answer(self, request):
+        if request["operation"] == "BALANCE":
+            player = request["player_id"]
+            return 200, (self.balance[player], self.sequence[player]), False
+        identity = request["transaction_id"]
+        if identity in self.first:
+            before, answer = self.first[identity]
+            return (*answer, True) if before == request else (409, "transaction_conflict", False)
+        status, what, kept = self.decide(request)
+        if kept:
+            self.first[identity] = (request, (status, what))
+        return status, what, False
+
+    def applied(self, identity, operation):
+        request, (status, what) = self.first.get(identity, ({}, (0, ())))
+        return request.get("operation") == operation and status == 200 and what[0] == "applied"
+
+    def settled(self, identity):
+        return any(request.get("reference_transaction_id") == identity and self.applied(credit, "CREDIT")
+                   and credit not in self.undone for credit, (request, _) in self.first.items())
+
+    def enter(self, player, movement, amount, status="applied"):
+        self.balance[player] += movement
+        self.sequence[player] += 1
+        return 200, (status, amount, self.balance[player], self.sequence[player]), True
+
+    def move(self, player, movement):
+        after = self.balance[player] + movement
+        if after < 0:
+            return 422, "insufficient_funds", True
+        if after > LIMIT:
+            return 422, "balance_limit_exceeded", True
+        return self.enter(player, movement, abs(movement))
+
+    def decide(self, request):
+        player, operation = request["player_id"], request["operation"]
+        reference = request.get("reference_transaction_id")
+        if player not in self.balance:
+            return 404, "player_not_found", False
+        if request["transaction_id"] in self.undone:
+            return 409, "transaction_rolled_back", True
+        if reference is not None:
+            owner = self.first[reference][0]["player_id"] if reference in self.first else self.undone.get(reference)
+            if owner not in (None, player):
+                return 409, "transaction_conflict", False
+        if operation == "DEBIT":
+            return self.move(player, -request["amount_minor"])
+        if operation == "CREDIT":
+            if reference in self.undone:
+                return 409, "transaction_rolled_back", True
+            if reference is not None and not self.applied(reference, "DEBIT"):
+                return 404, "reference_not_found", True
+            return self.move(player, request["amount_minor"])
+        if reference in self.undone:
+            return 409, "already_rolled_back", True
+        if reference in self.first and self.first[reference][0]["operation"] == "ROLLBACK":
+            return 409, "not_rollbackable", True
+        if self.applied(reference, "DEBIT"):
+            if self.settled(reference):
+                return 409, "already_settled", True
+            outcome = self.move(player, self.first[reference][0]["amount_minor"])
+        elif self.applied(reference, "CREDIT"):
+            outcome = self.move(player, -self.first[reference][0]["amount_minor"])
+        else:
+            outcome = self.enter(player, 0, 0, "voided")
+        if outcome[0] == 200:
+            self.undone[reference] = player
+        return outcome
+
+
+def told(response, request):
+    """A real answer in the model's terms."""
+    document = response.json()
+    replayed = response.header("Idempotent-Replayed") == "true"
+    if response.status != 200:
+        return response.status, document["error"], replayed
+    if request["operation"] == "BALANCE":
+        return 200, (document["balance_minor"], document["sequence"]), False
+    assert document["replayed"] is replayed
+    return 200, (document["status"], document["amount_minor"], document["balance_minor"], document["sequence"]), replayed
