@@ -3,7 +3,7 @@
  * signals, for mails of the workers, and serves the operator listener.
  *
  * Taking down goes backwards in the order of who uses whom: workers drain (no requests are left), the
- * health probe, the ledger and the work pool end (nobody makes mails for workers any more), workers stop, then
+ * health probe, the launcher, the ledger and the work pool end (nobody makes mails for workers any more), workers stop, then
  * what they shared goes.
  */
 #include "app/app.h"
@@ -23,6 +23,7 @@
 #include "base/memory.h"
 #include "base/work_pool.h"
 #include "casino/games.h"
+#include "casino/launch.h"
 #include "casino/ledger.h"
 #include "sports/sports.h"
 
@@ -50,6 +51,7 @@ struct app {
     struct odds_store *odds;
     struct policies *policies;
     struct games *games;
+    struct launcher *launcher;
     struct work_pool *pool;
     struct sports *sports;
     struct metrics *metrics;
@@ -299,6 +301,8 @@ static enum status open_stores(struct app *app, struct error *error)
         .log = app->log,
     };
     app->games = games_create(&games);
+    const struct launcher_options launcher = {.store = platform, .log = app->log};
+    app->launcher = launcher_create(&launcher);
     const struct health_options health = {
         .odds = app->odds,
         .odds_timeout_ms = config->odds_timeout_ms,
@@ -329,6 +333,7 @@ static void start_workers(struct app *app)
             .policies = app->policies,
             .sports = app->sports,
             .games = app->games,
+            .launcher = app->launcher,
             .health = app->health,
             .ledger = app->ledger,
             .metrics = metrics_shard(app->metrics, i),
@@ -429,6 +434,7 @@ static enum status start(struct app *app, struct error *error)
 static void take_down(struct app *app)
 {
     health_destroy(&app->health);
+    launcher_destroy(&app->launcher);
     ledger_destroy(&app->ledger);
     work_pool_destroy(&app->pool);
     for (size_t i = 0; i < app->worker_count; i++)

@@ -6,6 +6,8 @@ static const struct route routes[] = {
     {ROUTE_CATALOG, "/api/v1/{sport}/events", true, true, "GET, HEAD", METRICS_ROUTE_CATALOG},
     {ROUTE_SPORTS, "/api/v1/sports", true, true, "GET, HEAD", METRICS_ROUTE_SPORTS},
     {ROUTE_GAMES, "/api/v1/casino/games", true, false, "GET, HEAD", METRICS_ROUTE_GAMES},
+    {ROUTE_LAUNCH, "/api/v1/casino/games/{gameId}/launch", true, false, "POST",
+     METRICS_ROUTE_LAUNCH},
     {ROUTE_WALLET, "/api/v1/casino/wallet", true, false, "POST", METRICS_ROUTE_WALLET},
     {ROUTE_HEALTH, "/api/v1/health", false, false, "GET, HEAD", METRICS_ROUTE_HEALTH},
 };

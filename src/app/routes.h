@@ -22,6 +22,7 @@ enum route_id {
     ROUTE_CATALOG,
     ROUTE_EVENT,
     ROUTE_GAMES,
+    ROUTE_LAUNCH,
     ROUTE_WALLET,
 };
 

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/mailbox.h"
 #include "casino/games.h"
+#include "casino/launch.h"
 #include "casino/wallet_routes.h"
 #include "http/http.h"
 #include "metrics/metrics.h"
@@ -28,6 +29,7 @@ struct service {
     struct admission *admission;
     struct sports_desk *desk;
     struct games_desk *games;
+    struct launcher *launcher;
     struct wallet_desk *wallet;
     struct health *health;
     struct mailbox *mailbox;

@@ -51,6 +51,7 @@ static void start_serving(struct worker *worker)
                                       config->trusted_proxy_count),
         .desk = sports_desk_create(options->sports, worker->mailbox, options->metrics),
         .games = games_desk_create(options->games, options->metrics),
+        .launcher = options->launcher,
         .wallet = wallet_desk_create(options->ledger, worker->mailbox),
         .health = options->health,
         .mailbox = worker->mailbox,

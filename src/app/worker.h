@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mailbox.h"
 #include "casino/games.h"
+#include "casino/launch.h"
 #include "casino/ledger.h"
 #include "config/config.h"
 #include "http/http.h"
@@ -38,6 +39,7 @@ struct worker_options {
     struct policies *policies;
     struct sports *sports;
     struct games *games;
+    struct launcher *launcher;
     struct ledger *ledger;
     struct health *health;
     struct metrics_shard *metrics;

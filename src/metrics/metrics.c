@@ -117,6 +117,7 @@ const char *metrics_route_name(enum metrics_route route)
         [METRICS_ROUTE_CATALOG] = "/api/v1/{sport}/events",
         [METRICS_ROUTE_EVENT] = "/api/v1/{sport}/events/{eventId}",
         [METRICS_ROUTE_GAMES] = "/api/v1/casino/games",
+        [METRICS_ROUTE_LAUNCH] = "/api/v1/casino/games/{gameId}/launch",
         [METRICS_ROUTE_WALLET] = "/api/v1/casino/wallet",
         [METRICS_ROUTE_OTHER] = "other",
         [METRICS_ROUTE_REFUSED] = "refused",

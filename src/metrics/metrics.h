@@ -22,6 +22,7 @@ enum metrics_route {
     METRICS_ROUTE_CATALOG,
     METRICS_ROUTE_EVENT,
     METRICS_ROUTE_GAMES,
+    METRICS_ROUTE_LAUNCH,
     METRICS_ROUTE_WALLET,
     METRICS_ROUTE_OTHER,
     METRICS_ROUTE_REFUSED, /* refused before it was a request: 400, 408, 413, … */

@@ -136,7 +136,7 @@ def test_what_is_answered_without_stores_is_as_the_document_says(make_service):
     service = make_service(stores=False)
     service.start(healthy=False)
     for path, item in PATHS.items():
-        path = path.replace("{sport}", "cricket").replace("{eventId}", "1")
+        path = path.replace("{sport}", "cricket").replace("{eventId}", "1").replace("{gameId}", "g")
         response = service.request(verb_of(item).upper(), path)
         assert response.status == 503
         check(path, response)

@@ -89,14 +89,14 @@ static void paths_are_exact(void **state)
         assert_no_route(unknown[i]);
 }
 
-static void routes_are_read_only_but_for_the_wallet(void **state)
+static void routes_are_read_only_but_for_launch_and_wallet(void **state)
 {
     (void)state;
     const struct route *routes = NULL;
     size_t count = route_table(&routes);
     assert_true(count >= 4);
     for (size_t i = 0; i < count; i++) {
-        if (routes[i].id == ROUTE_WALLET)
+        if (routes[i].id == ROUTE_WALLET || routes[i].id == ROUTE_LAUNCH)
             continue;
         assert_true(route_allows(&routes[i], HTTP_GET));
         assert_true(route_allows(&routes[i], HTTP_HEAD));
@@ -105,12 +105,16 @@ static void routes_are_read_only_but_for_the_wallet(void **state)
     }
 }
 
-static void the_wallet_takes_posts_alone(void **state)
+static void launch_and_wallet_take_posts_alone(void **state)
 {
     (void)state;
     const struct route *wallet = route_find(TEXT("/api/v1/casino/wallet")).route;
     for (int method = HTTP_GET; method <= HTTP_CONNECT; method++)
         assert_int_equal(route_allows(wallet, (enum http_method)method), method == HTTP_POST);
+    const struct route *launch = route_find(TEXT("/api/v1/casino/games/a-1/launch")).route;
+    assert_int_equal(launch->id, ROUTE_LAUNCH);
+    for (int method = HTTP_GET; method <= HTTP_CONNECT; method++)
+        assert_int_equal(route_allows(launch, (enum http_method)method), method == HTTP_POST);
 }
 
 static void only_health_is_free_of_admission_and_casino_of_limits(void **state)
@@ -133,8 +137,8 @@ int main(void)
         cmocka_unit_test(any_words_make_a_sports_path),
         cmocka_unit_test(casino_is_never_a_sport),
         cmocka_unit_test(paths_are_exact),
-        cmocka_unit_test(routes_are_read_only_but_for_the_wallet),
-        cmocka_unit_test(the_wallet_takes_posts_alone),
+        cmocka_unit_test(routes_are_read_only_but_for_launch_and_wallet),
+        cmocka_unit_test(launch_and_wallet_take_posts_alone),
         cmocka_unit_test(only_health_is_free_of_admission_and_casino_of_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

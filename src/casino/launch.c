@@ -1,0 +1,284 @@
+/*
+ * From a launch request to a signed URL; see launch.h.
+ *
+ * The game is looked up again when the player has been found: what was disabled meanwhile is not launched,
+ * and no table has to be kept alive for a request that waits.
+ */
+#include "casino/launch.h"
+
+#include <string.h>
+
+#include "admission/key.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/work_pool.h"
+#include "casino/currency.h"
+#include "casino/launch_request.h"
+
+#define TOKEN_SECONDS 300
+#define QUEUE_LIMIT 256
+#define LAUNCH_ID_SIZE 24
+
+struct launcher {
+    struct launcher_options options;
+    struct work_pool *pool; /* of one thread, which has `store` to itself */
+    struct platform_store *store;
+    bool failing;
+};
+
+/* A launch for money while its player is looked up. */
+struct job {
+    struct work work;
+    struct mail mail;
+    struct launcher *launcher;
+    struct games_desk *desk;
+    struct mailbox *mailbox;
+    struct http_request *request; /* NULL: the client has gone */
+    struct launch_request launch;
+    char customer_id[CUSTOMER_ID_SIZE];
+    char game_id[GAME_ID_SIZE];
+    uint8_t exponent;
+    enum status status;
+    struct player_record player;
+};
+
+/* ---- the answer ----------------------------------------------------------------------------------- */
+
+static void append_claim(struct buffer *out, const char *name, const char *value)
+{
+    if (value[0] == '\0')
+        return;
+    buffer_append_format(out, ",\"%s\":", name);
+    buffer_append_json_string(out, text_of(value));
+}
+
+/* `player` is NULL in demo, where everybody is somebody new. */
+static void append_claims(struct buffer *out, const struct games_table *table,
+                          const struct games_game *game, const struct launch_request *launch,
+                          const struct player_record *player, const char *launch_id,
+                          int64_t now_seconds)
+{
+    const struct games_provider *provider = game->provider;
+    char subject[GAMES_SUBJECT_SIZE];
+    games_table_subject(table, provider->id, player != NULL ? player->id : launch_id, subject);
+    buffer_append_format(out, "{\"iss\":\"croupier\",\"iat\":%lld,\"exp\":%lld",
+                         (long long)now_seconds, (long long)now_seconds + TOKEN_SECONDS);
+    append_claim(out, "aud", provider->audience);
+    append_claim(out, "sub", subject);
+    append_claim(out, "jti", launch_id);
+    append_claim(out, "game", game->id);
+    append_claim(out, "mode", launch->real ? "real" : "demo");
+    append_claim(out, "currency", launch->currency);
+    append_claim(out, "language", launch->language);
+    append_claim(out, "device", launch->device);
+    append_claim(out, "return_url", provider->return_url);
+    buffer_append_char(out, '}');
+}
+
+static void append_url(struct buffer *out, const struct games_provider *provider,
+                       struct text claims)
+{
+    buffer_append_string(out, provider->launch_url);
+    buffer_append_string(out, strchr(provider->launch_url, '?') == NULL ? "?token=" : "&token=");
+    launch_token_append(out, claims, buffer_text(&provider->secret));
+}
+
+static void reply_launched(struct http_request *request, const struct games_table *table,
+                           const struct games_game *game, const struct launch_request *launch,
+                           const struct player_record *player)
+{
+    struct buffer claims = {0};
+    struct buffer url = {0};
+    struct buffer body = {0};
+    char launch_id[LAUNCH_ID_SIZE];
+    char expires[CLOCK_TEXT_SIZE];
+    int64_t now_seconds = clock_wall_ms() / 1000;
+    identity_generate("lau_", launch_id, sizeof launch_id);
+    append_claims(&claims, table, game, launch, player, launch_id, now_seconds);
+    append_url(&url, game->provider, buffer_text(&claims));
+    clock_format_rfc3339((now_seconds + TOKEN_SECONDS) * 1000, expires);
+    buffer_append_string(&body, "{\"launch_url\":");
+    buffer_append_json_string(&body, buffer_text(&url));
+    buffer_append_format(&body, ",\"launch_id\":\"%s\"", launch_id);
+    if (player != NULL)
+        buffer_append_format(&body, ",\"player_id\":\"%s\"", player->id);
+    else
+        buffer_append_string(&body, ",\"player_id\":null");
+    buffer_append_format(&body, ",\"game_id\":\"%s\",\"mode\":\"%s\"", game->id,
+                         launch->real ? "real" : "demo");
+    if (player != NULL)
+        buffer_append_format(&body, ",\"currency\":\"%s\",\"currency_exponent\":%u",
+                             player->currency, (unsigned)player->currency_exponent);
+    else
+        buffer_append_string(&body, ",\"currency\":null,\"currency_exponent\":null");
+    buffer_append_format(&body, ",\"expires_at\":\"%s\"}", expires);
+    http_reply_json(request, 200, buffer_text(&body));
+    buffer_free(&claims);
+    buffer_free(&url);
+    buffer_free(&body);
+}
+
+/* ---- judging --------------------------------------------------------------------------------------- */
+
+static bool offers(const char *list, const char *wanted)
+{
+    return wanted[0] == '\0' || game_list_has(text_of(list), text_of(wanted));
+}
+
+/* The game, when it can be launched like that; else NULL, and replied. */
+static const struct games_game *judge(struct http_request *request, const struct games_table *table,
+                                      const char *customer_id, struct text game_id,
+                                      const struct launch_request *launch)
+{
+    enum http_error error;
+    const struct games_game *game =
+        table == NULL ? NULL : games_table_find(table, customer_id, game_id);
+    if (table == NULL)
+        error = HTTP_ERROR_SECURITY_CONFIG_UNAVAILABLE;
+    else if (game == NULL)
+        error = HTTP_ERROR_GAME_NOT_FOUND;
+    else if (!launch->real && !game->demo)
+        error = HTTP_ERROR_MODE_NOT_SUPPORTED;
+    else if (!offers(game->currencies, launch->currency))
+        error = HTTP_ERROR_CURRENCY_NOT_SUPPORTED;
+    else if (!offers(game->languages, launch->language))
+        error = HTTP_ERROR_LANGUAGE_NOT_SUPPORTED;
+    else if (!offers(game->devices, launch->device))
+        error = HTTP_ERROR_DEVICE_NOT_SUPPORTED;
+    else if (game->provider->secret.size == 0)
+        error = HTTP_ERROR_PROVIDER_UNAVAILABLE;
+    else
+        return game;
+    http_reply_error(request, error);
+    return NULL;
+}
+
+/* ---- the player ------------------------------------------------------------------------------------ */
+
+static void note(struct launcher *launcher, enum status status, const struct error *error)
+{
+    bool failing = status != STATUS_OK;
+    if (failing && !launcher->failing)
+        log_event(launcher->options.log, LOG_ERROR, "players cannot be opened",
+                  LOG_STRING("reason", error->text), LOG_STRING("status", status_name(status)));
+    if (!failing && launcher->failing)
+        log_event(launcher->options.log, LOG_INFO, "players can be opened again");
+    launcher->failing = failing;
+}
+
+static void deliver(struct mail *mail);
+
+/* On the launcher's thread. */
+static void open_player(struct work *work)
+{
+    struct job *job = (struct job *)(void *)work; /* `work` comes first */
+    struct launcher *launcher = job->launcher;
+    struct error error = {.text = ""};
+    enum status status = STATUS_OK;
+    if (launcher->store == NULL)
+        status = platform_store_open(&launcher->store, &launcher->options.store, &error);
+    if (status == STATUS_OK)
+        status =
+            platform_player_open(launcher->store, job->customer_id, job->launch.player_reference,
+                                 job->launch.currency, job->exponent, &job->player, &error);
+    note(launcher, status, &error);
+    if (status == STATUS_UNAVAILABLE || status == STATUS_MALFORMED)
+        platform_store_close(&launcher->store);
+    job->status = status;
+    job->mail.deliver = deliver;
+    mailbox_post(job->mailbox, &job->mail);
+}
+
+/* Back on the serving thread. */
+static void deliver(struct mail *mail)
+{
+    struct job *job = (struct job *)(void *)((char *)mail - offsetof(struct job, mail));
+    struct http_request *request = job->request;
+    if (request != NULL) {
+        request->abandoned = NULL;
+        request->aside = NULL;
+        if (job->status != STATUS_OK) {
+            http_reply_error(request, HTTP_ERROR_LEDGER_UNAVAILABLE);
+        } else {
+            const struct games_table *table = games_desk_table(job->desk, clock_monotonic_ms());
+            const struct games_game *game =
+                judge(request, table, job->customer_id, text_of(job->game_id), &job->launch);
+            if (game != NULL)
+                reply_launched(request, table, game, &job->launch, &job->player);
+        }
+    }
+    memory_free(job);
+}
+
+static void on_abandoned(struct http_request *request)
+{
+    struct job *job = request->aside;
+    job->request = NULL;
+}
+
+static void submit(struct launcher *launcher, struct games_desk *desk, struct mailbox *mailbox,
+                   struct http_request *request, const char *customer_id,
+                   const struct games_game *game, const struct launch_request *launch)
+{
+    struct job *job = memory_alloc_zeroed(1, sizeof *job);
+    *job = (struct job){.work = {.run = open_player},
+                        .launcher = launcher,
+                        .desk = desk,
+                        .mailbox = mailbox,
+                        .request = request,
+                        .launch = *launch};
+    memcpy(job->customer_id, customer_id, sizeof job->customer_id);
+    memcpy(job->game_id, game->id, strlen(game->id) + 1);
+    bool known = currency_exponent(text_of(launch->currency), &job->exponent);
+    request->abandoned = on_abandoned;
+    request->aside = job;
+    if (known && work_pool_submit(launcher->pool, &job->work) == STATUS_OK)
+        return;
+    request->abandoned = NULL;
+    request->aside = NULL;
+    memory_free(job);
+    http_reply_error(request, known ? HTTP_ERROR_OVERLOADED : HTTP_ERROR_CURRENCY_NOT_SUPPORTED);
+}
+
+void launch_route(struct launcher *launcher, struct games_desk *desk, struct mailbox *mailbox,
+                  struct http_request *request, const char *customer_id, struct text game_id)
+{
+    struct launch_request launch;
+    enum http_error error;
+    struct text content_type = request->field_count[HTTP_FIELD_CONTENT_TYPE] == 1
+                                   ? http_request_field(request, HTTP_FIELD_CONTENT_TYPE)
+                                   : TEXT("");
+    if (!launch_request_decode(content_type, request->body, &launch, &error)) {
+        http_reply_error(request, error);
+        return;
+    }
+    const struct games_table *table = games_desk_table(desk, request->started_ns / 1000000U);
+    const struct games_game *game = judge(request, table, customer_id, game_id, &launch);
+    if (game == NULL)
+        return;
+    if (launch.real)
+        submit(launcher, desk, mailbox, request, customer_id, game, &launch);
+    else
+        reply_launched(request, table, game, &launch, NULL);
+}
+
+/* ---- life ------------------------------------------------------------------------------------------ */
+
+struct launcher *launcher_create(const struct launcher_options *options)
+{
+    struct launcher *launcher = memory_alloc_zeroed(1, sizeof *launcher);
+    launcher->options = *options;
+    launcher->pool = work_pool_create("launches", 1, QUEUE_LIMIT);
+    return launcher;
+}
+
+void launcher_destroy(struct launcher **at)
+{
+    struct launcher *launcher = *at;
+    *at = NULL;
+    if (launcher == NULL)
+        return;
+    work_pool_destroy(&launcher->pool);
+    platform_store_close(&launcher->store);
+    memory_free(launcher);
+}

@@ -1,0 +1,30 @@
+#ifndef CROUPIER_CASINO_LAUNCH_H
+#define CROUPIER_CASINO_LAUNCH_H
+
+#include "base/mailbox.h"
+#include "casino/games.h"
+
+/*
+ * POST /api/v1/casino/games/{gameId}/launch.
+ *
+ * A demo launch is answered from memory. A launch for money needs its player, who is found or made in the
+ * platform store, on a thread of the launcher's own with a bounded queue: a full queue is 503 at once.
+ */
+struct launcher;
+
+struct launcher_options {
+    struct platform_store_options
+        store; /* opened by the launcher's thread; `create` must be false */
+    struct log *log;
+};
+
+struct launcher *launcher_create(const struct launcher_options *options);
+/* Answers what is queued, by mail, so before the mailboxes go. Nobody may ask any more. */
+void launcher_destroy(struct launcher **launcher);
+
+/* Replies at once, or sets the request aside and replies through `mailbox`, which must be this thread's
+ * (as `desk` is). */
+void launch_route(struct launcher *launcher, struct games_desk *desk, struct mailbox *mailbox,
+                  struct http_request *request, const char *customer_id, struct text game_id);
+
+#endif

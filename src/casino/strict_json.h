@@ -1,0 +1,27 @@
+#ifndef CROUPIER_CASINO_STRICT_JSON_H
+#define CROUPIER_CASINO_STRICT_JSON_H
+
+#include "base/status.h"
+#include "base/text.h"
+
+/*
+ * A request body that is one JSON object with known members, each at most once, however its name is
+ * escaped. Pure. Threads: any.
+ */
+enum strict_json {
+    STRICT_JSON_OK,
+    STRICT_JSON_INVALID,       /* 400 invalid_request: not JSON, not an object, a member twice */
+    STRICT_JSON_UNKNOWN_FIELD, /* 400 unknown_field */
+};
+
+#define STRICT_JSON_MEMBERS_MAX 32U
+
+/* `values[i]` becomes the value of the member `names[i]` as it stands in the body, or a text with at ==
+ * NULL when there is none. At most STRICT_JSON_MEMBERS_MAX names. */
+MUST_CHECK enum strict_json strict_json_object(struct text body, const struct text *names,
+                                               size_t count, struct text *values);
+
+/* A JSON string of 1 to `room` - 1 bytes of plain UTF-8 (text_is_plain), unescaped. False: it is not. */
+MUST_CHECK bool strict_json_string(struct text value, char *out, size_t room);
+
+#endif

@@ -1,0 +1,165 @@
+"""POST /api/v1/casino/games/{gameId}/launch: the answer, the token, and every refusal."""
+
+import base64
+import hashlib
+import hmac
+import json
+import threading
+import time
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from croupier import eventually
+
+SECRET = "0123456789abcdef0123456789abcdef"
+REAL = {"mode": "real", "player_reference": "player-1", "currency": "EUR"}
+GAMES = [
+    {"id": "book", "name": "Book", "provider": "acme", "category": "slots", "demo": True, "currencies": ["EUR", "JPY"],
+     "languages": ["en", "de"], "devices": ["desktop"]},
+    {"id": "cash-only", "name": "Cash", "provider": "acme", "category": "slots", "currencies": ["EUR"]},
+    {"id": "sand-book", "name": "Sand", "provider": "sand", "category": "slots", "demo": True, "currencies": ["EUR"]},
+]
+
+
+@pytest.fixture(scope="module")
+def casino(shared):
+    shared.run("provider", "add", "acme", "--name", "Acme", "--launch-url", "https://acme.example/play?brand=7",
+               "--return-url", "https://back.example/", "--audience", "acme-prod", "--secret", "-", input=SECRET)
+    shared.run("provider", "add", "sand", "--name", "Sand", "--launch-url", "https://sand.example/", "--secret", "-",
+               input="sand" * 10)
+    shared.run("game", "import", "-", input=json.dumps(GAMES))
+    shared.player = shared.add_customer("Casino", options=("--casino",))
+    shared.await_admission(shared.player.key)
+    eventually(lambda: launch(shared, {"mode": "demo"}).status == 200)
+    return shared
+
+
+def launch(service, body, game="book", key=None, headers=()):
+    fields = {"Content-Type": "application/json", **dict(headers)}
+    if not isinstance(body, bytes):
+        body = json.dumps(body).encode()
+    return service.request("POST", f"/api/v1/casino/games/{game}/launch", key=key or service.player.key,
+                           headers=fields, body=body)
+
+
+def claims_of(url, secret=SECRET):
+    [token] = parse_qs(urlsplit(url).query)["token"]
+    header, claims, signature = token.split(".")
+    expected = hmac.new(secret.encode(), f"{header}.{claims}".encode(), hashlib.sha256).digest()
+    assert base64.urlsafe_b64encode(expected).rstrip(b"=").decode() == signature
+    decoded = [json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))) for part in (header, claims)]
+    assert decoded[0] == {"alg": "HS256", "typ": "JWT"}
+    return decoded[1]
+
+
+def test_a_launch_for_money(casino):
+    answer = launch(casino, dict(REAL, language="de", device="desktop"))
+    assert answer.status == 200
+    assert answer.header("cache-control") == "no-store"
+    body = answer.json()
+    assert list(body) == ["launch_url", "launch_id", "player_id", "game_id", "mode", "currency", "currency_exponent",
+                          "expires_at"]
+    assert body["player_id"].startswith("ply_") and body["launch_id"].startswith("lau_")
+    assert (body["game_id"], body["mode"], body["currency"], body["currency_exponent"]) == ("book", "real", "EUR", 2)
+    assert body["launch_url"].startswith("https://acme.example/play?brand=7&token=")
+    claims = claims_of(body["launch_url"])
+    assert abs(claims["iat"] - time.time()) < 60 and claims["exp"] == claims["iat"] + 300
+    assert body["expires_at"] == time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(claims["exp"]))
+    assert {name: claims[name] for name in claims if name not in ("iat", "exp", "sub")} == {
+        "iss": "croupier", "aud": "acme-prod", "jti": body["launch_id"], "game": "book", "mode": "real",
+        "currency": "EUR", "language": "de", "device": "desktop", "return_url": "https://back.example/"}
+    assert claims["sub"] and body["player_id"] not in body["launch_url"]
+    assert "player-1" not in json.dumps(claims) and casino.player.id not in json.dumps(claims)
+
+
+def test_a_demo_launch_has_no_player(casino):
+    body = launch(casino, {"mode": "demo"}).json()
+    assert (body["player_id"], body["currency"], body["currency_exponent"]) == (None, None, None)
+    claims = claims_of(body["launch_url"])
+    assert claims["mode"] == "demo" and "currency" not in claims
+    assert claims_of(launch(casino, {"mode": "demo"}).json()["launch_url"])["sub"] != claims["sub"]
+
+
+def test_one_reference_and_currency_is_one_player_whatever_the_game_and_however_many_ask_at_once(casino):
+    answers = []
+
+    def ask():
+        answers.append(launch(casino, dict(REAL, player_reference="many")).json())
+
+    threads = [threading.Thread(target=ask) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({each["player_id"] for each in answers}) == 1
+    assert len({each["launch_id"] for each in answers}) == 16
+    [player] = {each["player_id"] for each in answers}
+    yen = launch(casino, dict(REAL, player_reference="many", currency="JPY")).json()
+    assert yen["player_id"] != player and yen["currency_exponent"] == 0
+    elsewhere = launch(casino, dict(REAL, player_reference="many"), game="sand-book").json()
+    assert elsewhere["player_id"] == player
+    subject = claims_of(answers[0]["launch_url"])["sub"]
+    assert claims_of(answers[1]["launch_url"])["sub"] == subject
+    assert claims_of(elsewhere["launch_url"], "sand" * 10)["sub"] != subject
+
+
+@pytest.mark.parametrize("body, game, expected", [
+    (b"", "book", (400, "invalid_request")),
+    (b"[]", "book", (400, "invalid_request")),
+    (b'{"mode":"demo","mode":"demo"}', "book", (400, "invalid_request")),
+    ({"mode": "demo", "customer_id": "x"}, "book", (400, "unknown_field")),
+    ({"mode": "demo", "currency": "EUR"}, "book", (400, "invalid_request")),
+    ({"mode": "real"}, "book", (400, "invalid_request")),
+    (dict(REAL, player_reference="a b"), "book", (400, "invalid_request")),
+    (dict(REAL, currency="eur"), "book", (400, "invalid_request")),
+    ({"mode": "demo"}, "nothing", (404, "game_not_found")),
+    ({"mode": "demo"}, "BOOK", (404, "game_not_found")),
+    ({"mode": "demo"}, "cash-only", (422, "mode_not_supported")),
+    (dict(REAL, currency="SEK"), "book", (422, "currency_not_supported")),
+    (dict(REAL, language="fr"), "book", (422, "language_not_supported")),
+    (dict(REAL, device="watch"), "book", (422, "device_not_supported")),
+    ({"mode": 1}, "nothing", (400, "invalid_request")),
+])
+def test_what_cannot_be_launched_is_refused(casino, body, game, expected):
+    assert launch(casino, body, game).error == expected
+
+
+def test_another_content_type_or_too_much_is_refused(casino):
+    assert launch(casino, {"mode": "demo"}, headers={"Content-Type": "text/plain"}).error == (400, "invalid_request")
+    assert launch(casino, b" " * 16385).error == (413, "payload_too_large")
+
+
+def test_a_hidden_game_is_not_launched(casino):
+    casino.run("game", "disable", "book")
+    eventually(lambda: launch(casino, {"mode": "demo"}).status == 404)
+    assert launch(casino, REAL).error == (404, "game_not_found")
+    casino.run("game", "enable", "book")
+    eventually(lambda: launch(casino, {"mode": "demo"}).status == 200)
+    casino.run("game", "allow", casino.player.id, "cash-only")
+    eventually(lambda: launch(casino, {"mode": "demo"}).status == 404)
+    casino.run("game", "allow", casino.player.id, "all")
+    eventually(lambda: launch(casino, {"mode": "demo"}).status == 200)
+
+
+def test_a_new_secret_signs_the_next_launches(casino):
+    casino.run("provider", "set", "sand", "--secret", "-", input="another secret of the provider!!")
+
+    def signed_anew():
+        try:
+            claims_of(launch(casino, {"mode": "demo"}, "sand-book").json()["launch_url"],
+                      "another secret of the provider!!")
+        except AssertionError:
+            return False
+        return True
+
+    eventually(signed_anew)
+    casino.run("provider", "set", "sand", "--secret", "-", input="sand" * 10)
+
+
+def test_only_customers_of_the_casino_launch_and_only_by_post(casino):
+    assert launch(casino, {"mode": "demo"}, key=casino.customer.key).error == (403, "casino_access_disabled")
+    path = "/api/v1/casino/games/book/launch"
+    response = casino.get(path, key=casino.player.key)
+    assert response.status == 405 and response.header("allow") == "POST"
+    assert casino.get(path, key="wrong").error == (403, "ip_not_allowed")
