@@ -85,9 +85,9 @@ build/check-tsan/build.ninja:
 	CC=clang $(MESON) setup build/check-tsan $(SANITIZED) -Db_sanitize=thread
 
 bench: build ## measure against a bare loop and nginx; see bench/RESULTS.md
-	@$(SETUP) build test bench
-	@$(NINJA) -C build
-	bench/run $(ARGUMENTS)
+	@$(SETUP) build bench
+	@$(NINJA) -C build croupier bench/bare_loop
+	$(PYTHON) bench/run.py $(ARGUMENTS)
 
 install: build ## install the program, its unit, configuration and manual (DESTDIR, prefix)
 	install -D -m 0755 build/croupier $(DESTDIR)$(prefix)/bin/croupier
