@@ -11,6 +11,7 @@ static const struct command_group groups[] = {
     {"ip", "addresses that are admitted to sports without a key", ip_commands},
     {"provider", "who hosts casino games", provider_commands},
     {"game", "casino games, and who may use which", game_commands},
+    {"wallet", "players' money: statements, and the proof of the ledger", wallet_commands},
     {"feed", "publish catalogs and odds, and see what is polled", feed_commands},
     {NULL, NULL, NULL},
 };

@@ -18,5 +18,6 @@ extern const struct command key_commands[];      /* commands_key.c */
 extern const struct command migrate_commands[];  /* commands_migrate.c; in the group "" */
 extern const struct command provider_commands[]; /* commands_provider.c */
 extern const struct command serve_commands[];    /* commands_serve.c; in the group "" */
+extern const struct command wallet_commands[];   /* commands_wallet.c */
 
 #endif

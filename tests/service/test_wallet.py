@@ -252,6 +252,7 @@ def test_many_clients_are_told_what_the_model_says(casino):
             document = send(casino, client.key, balance(player)).json()
             assert document["balance_minor"] == client.model.balance[player]
             assert document["sequence"] == client.model.sequence[player]
+    assert casino.ask("wallet", "verify")["sound"] is True
 
 
 def test_the_operator_sees_operations_batches_and_commits(casino, player):

@@ -1,0 +1,26 @@
+#ifndef CROUPIER_OPERATOR_WALLET_AUDIT_H
+#define CROUPIER_OPERATOR_WALLET_AUDIT_H
+
+#include "stores/platform_ledger.h"
+
+/*
+ * The proof that the ledger is whole: each player's sequence has no gap, each balance is the one before
+ * plus the movement and never negative, each entry is what its operation says and is chained to the one
+ * before, each account is the sum of its entries, and every clearing account is the negative of what its
+ * players hold. From one snapshot, in constant memory, beside a running server.
+ */
+
+/* Called about every `step` entries; may be NULL. */
+typedef void audit_progress(void *context, uint64_t done, uint64_t total);
+
+struct audit_result {
+    uint64_t entries;
+    uint64_t players; /* that have entries */
+};
+
+/* STATUS_OK: it is whole. STATUS_MALFORMED: `error` names the first break. Else the store failed. */
+MUST_CHECK enum status wallet_audit(struct platform_store *store, audit_progress *progress,
+                                    void *context, struct audit_result *result,
+                                    struct error *error);
+
+#endif

@@ -1,0 +1,131 @@
+"""croupier wallet …: what operators and scripts are told about the ledger, and what breaks a proof."""
+
+import hashlib
+import json
+import sqlite3
+
+import pytest
+
+from croupier import Service
+from wallet_model import add_player, credit, debit, rollback, send
+
+
+@pytest.fixture(scope="module")
+def ledger(tmp_path_factory):
+    service = Service(tmp_path_factory.mktemp("ledger"))
+    try:
+        service.customer = service.add_customer("Casino", options=["--casino"])
+        service.start()
+        service.players = [add_player(service, service.customer.id, name, currency, exponent)
+                           for name, currency, exponent in (("alice", "EUR", 2), ("bob", "KWD", 3), ("carol", "JPY", 0))]
+        alice, bob, carol = service.players
+        for document in (credit(alice, "in", 100005), debit(alice, "bet", 250, game_id="roulette", round_id="r 1"),
+                         credit(alice, "win", 500, "bet"), debit(alice, "too much", 1), debit(alice, "too-much", 200000),
+                         rollback(alice, "undo", "win"), rollback(alice, "void", "never"),
+                         credit(bob, "b1", 7, currency="KWD"), credit(carol, "c1", 7, currency="JPY")):
+            send(service, service.customer.key, document)
+        yield service
+    finally:
+        service.stop()
+
+
+def test_a_statement_goes_from_the_opening_to_the_closing_balance(ledger):
+    alice, bob, carol = ledger.players
+    document = ledger.ask("wallet", "statement", alice)
+    assert [entry["sequence"] for entry in document["entries"]] == [1, 2, 3, 4, 5]
+    assert document["opening_balance_minor"] == 0 and document["closing_balance_minor"] == 99755
+    assert document["player_reference"] == "alice" and document["currency_exponent"] == 2
+    part = ledger.ask("wallet", "statement", alice, "--from", 2, "--to", 3)
+    assert part["opening_balance_minor"] == 100005 and part["closing_balance_minor"] == 100255
+    assert [entry["transaction_id"] for entry in part["entries"]] == ["bet", "win"]
+    text = ledger.run("wallet", "statement", alice).text
+    assert "1000.05" in text and "-2.50" in text and "997.55" in text.splitlines()[-1]
+    assert "0.007" in ledger.run("wallet", "statement", bob).text
+    assert ledger.run("wallet", "statement", carol).text.splitlines()[-1].split() == ["closing", "7"]
+
+
+def test_a_player_without_entries_has_an_empty_statement(ledger):
+    document = ledger.ask("wallet", "statement", add_player(ledger, ledger.customer.id, "dave"))
+    assert document["entries"] == [] and document["closing_balance_minor"] == 0
+    assert "no such player" in ledger.run("wallet", "statement", "ply_nobody", status=1).errors
+    ledger.run("wallet", "statement", "ply_nobody", "--from", "0", status=2)
+
+
+def test_a_transaction_is_told_with_what_became_of_it(ledger):
+    ask = lambda identity: ledger.ask("wallet", "transaction", ledger.customer.id, identity)
+    assert ask("bet")["outcome"] == "applied" and ask("bet")["round_id"] == "r 1"
+    assert ask("win")["rolled_back"] is True
+    assert ask("too-much")["outcome"] == "insufficient_funds" and "sequence" not in ask("too-much")
+    assert ask("never") == {"customer": ledger.customer.id, "transaction_id": "never", "rolled_back": True,
+                            "standing_credits": 0}
+    assert "applied" in ledger.run("wallet", "transaction", ledger.customer.id, "bet").text
+    ledger.run("wallet", "transaction", ledger.customer.id, "nothing", status=1)
+    ledger.run("wallet", "transaction", "cus_nobody", "bet", status=1)
+    ledger.run("wallet", "transaction", ledger.customer.id, "x" * 100, status=1)
+
+
+def test_an_export_adds_up(ledger):
+    lines = [json.loads(line) for line in ledger.run("wallet", "export").text.splitlines()]
+    entries, last = lines[:-1], lines[-1]
+    assert last["entries"] == len(entries) == 7
+    assert last["head"] == hashlib.sha256(b"".join(bytes.fromhex(entry["hash"]) for entry in entries)).hexdigest()
+    totals = {total["currency"]: total["movement_minor"] for total in last["totals"]}
+    assert totals == {"EUR": 99755, "KWD": 7, "JPY": 7}
+    day = entries[0]["created_at"][:10]
+    assert ledger.run("wallet", "export", "--day", "2001-01-01").text.count("\n") == 1
+    some = ledger.run("wallet", "export", "--day", day).text.splitlines()
+    assert all(json.loads(line)["created_at"].startswith(day) for line in some[:-1])
+    ledger.run("wallet", "export", "--day", "yesterday", status=2)
+
+
+def test_a_sound_ledger_is_proved_beside_the_running_server(ledger):
+    assert ledger.ask("wallet", "verify") == {"sound": True, "entries": 7, "players": 3}
+    assert "sound: 7 entries of 3 players" in ledger.run("wallet", "verify").text
+
+
+@pytest.mark.parametrize("tampering, told", [
+    ("UPDATE ledger_entry SET movement_minor = movement_minor + 1, balance_minor = balance_minor + 1 WHERE sequence = 1",
+     "sequence 1: the movement"),
+    ("UPDATE ledger_transaction SET round_id = 'x' WHERE transaction_id = 'bet'", "sequence 2: the chain is broken"),
+    ("UPDATE ledger_transaction SET created_ms = created_ms + 1 WHERE transaction_id = 'win'", "sequence 3: the chain"),
+    ("UPDATE ledger_entry SET hash = zeroblob(32) WHERE sequence = 5", "sequence 5: the chain is broken"),
+    ("DELETE FROM ledger_entry WHERE sequence = 3", "sequence 3: this entry is not there"),
+    ("DELETE FROM ledger_entry WHERE sequence = 5", "sequence 4: the account has another last sequence"),
+    ("DELETE FROM ledger_entry WHERE player_number = 3", "without their counterpart"),
+    ("UPDATE ledger_account SET balance_minor = balance_minor + 1 WHERE player_number = 2", "another balance"),
+    ("UPDATE ledger_account SET head = zeroblob(32) WHERE player_number = 2", "another head"),
+    ("UPDATE ledger_clearing SET balance_minor = balance_minor - 1 WHERE currency = 'JPY'", "the clearing account has -8"),
+    ("DELETE FROM ledger_rollback WHERE target_id = 'win'", "without their counterpart"),
+    ("UPDATE ledger_entry SET balance_minor = balance_minor - 1 WHERE sequence = 4", "sequence 4: the balance is not"),
+])
+def test_the_first_break_is_named(ledger, tmp_path, tampering, told):
+    copy = Service(tmp_path, stores=False)
+    with sqlite3.connect(ledger.platform_file) as source, sqlite3.connect(copy.platform_file) as target:
+        source.backup(target)
+        names = [name for name, in target.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'"
+                                                  " AND name LIKE 'ledger%'").fetchall()]
+        for name in names:  # whoever tampers would
+            target.execute(f"DROP TRIGGER {name}")
+        target.execute("PRAGMA foreign_keys = OFF")
+        target.execute(tampering)
+        target.commit()
+    done = copy.run("wallet", "verify", status=1)
+    assert told in done.errors and done.text == ""
+    assert len(done.errors.splitlines()) == 1
+
+
+@pytest.mark.parametrize("statement", [
+    "UPDATE ledger_entry SET movement_minor = 1", "DELETE FROM ledger_entry", "UPDATE ledger_transaction SET amount_minor = 1",
+    "DELETE FROM ledger_transaction", "DELETE FROM ledger_rollback", "UPDATE ledger_rollback SET target_id = 'x'",
+    "DELETE FROM ledger_account", "UPDATE ledger_account SET balance_minor = 5", "DELETE FROM ledger_clearing",
+    "INSERT INTO ledger_entry SELECT player_number, sequence + 1, transaction_number, 1, balance_minor, hash FROM ledger_entry"
+    " WHERE player_number = 2",
+    "INSERT INTO ledger_entry SELECT player_number, sequence + 2, transaction_number, 0, balance_minor, hash FROM ledger_entry"
+    " WHERE player_number = 2",
+    "UPDATE player SET reference = 'x'", "DELETE FROM player", "UPDATE currency SET exponent = 3"])
+def test_the_store_refuses_to_be_changed_by_hand(ledger, statement):
+    database = sqlite3.connect(ledger.platform_file, timeout=10)
+    with pytest.raises(sqlite3.DatabaseError):
+        database.execute(statement)
+    database.rollback()
+    database.close()
