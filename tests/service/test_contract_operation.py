@@ -482,12 +482,17 @@ def test_connections_beyond_the_limit_are_turned_away_and_counted(make_service):
             connection.close()
 
 
-def test_memory_and_descriptors_do_not_grow_with_what_was_served(running):
-    def descriptors():
-        return len(os.listdir(f"/proc/{running.process.pid}/fd"))
-    for _ in range(50):
-        running.get("/api/v1/cricket/events/1", key=running.customer.key)
-    before = descriptors()
+def test_no_descriptor_is_left_of_what_was_served(running):
+    def sockets():
+        found = []
+        for number in os.listdir(f"/proc/{running.process.pid}/fd"):
+            try:
+                found.append(os.readlink(f"/proc/{running.process.pid}/fd/{number}"))
+            except FileNotFoundError:
+                pass  # closed meanwhile
+        return [name for name in found if name.startswith("socket:")]
+    eventually(lambda: running.metrics()["croupier_connections"] == 0)
+    before = len(sockets())
     for _ in range(300):
         running.get("/api/v1/cricket/events/1", key=running.customer.key)
-    eventually(lambda: descriptors() <= before + 3)
+    eventually(lambda: len(sockets()) <= before)
