@@ -413,6 +413,8 @@ static enum status start(struct app *app, struct error *error)
         .metrics = app->metrics,
         .collect = collect,
         .context = app,
+        .page = app->options->page,
+        .page_context = app->options->page_context,
         .log = app->log,
     };
     status = operator_listener_create(&app->operator_listener, &listener, error);

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "config/config.h"
+#include "http/http.h"
 #include "stores/odds_store.h"
 
 /*
@@ -26,6 +27,9 @@ struct app_options {
     /* Called on the main thread when requests are being answered; may be NULL. */
     void (*ready)(void *context, uint16_t port, uint16_t operator_port);
     void *context;
+    /* A page beside /metrics on the operator listener; may be NULL. See app/operator_listener.h. */
+    bool (*page)(void *context, struct http_request *request);
+    void *page_context;
 };
 
 /*

@@ -35,11 +35,15 @@ static void reply_metrics(struct operator_listener *listener, struct http_reques
 
 static void handle(void *context, struct http_request *request)
 {
+    const struct operator_listener_options *options =
+        &((struct operator_listener *)context)->options;
+    bool reads = request->method == HTTP_GET || request->method == HTTP_HEAD;
     if (!text_equals(request->path, TEXT("/metrics"))) {
-        http_reply_error(request, HTTP_ERROR_NOT_FOUND);
+        if (!reads || options->page == NULL || !options->page(options->page_context, request))
+            http_reply_error(request, HTTP_ERROR_NOT_FOUND);
         return;
     }
-    if (request->method != HTTP_GET && request->method != HTTP_HEAD) {
+    if (!reads) {
         http_request_add_field(request, TEXT("Allow"), TEXT("GET, HEAD"));
         http_reply_error(request, HTTP_ERROR_METHOD_NOT_ALLOWED);
         return;

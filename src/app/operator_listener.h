@@ -6,10 +6,12 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "config/config.h"
+#include "http/http.h"
 #include "metrics/metrics.h"
 
 /*
- * The operator's listener: GET /metrics, in Prometheus' text format, and nothing else. It knows no keys,
+ * The operator's listener: GET /metrics, in Prometheus' text format, and nothing else (but a page of the
+ * demo's). It knows no keys,
  * so it belongs on loopback or a private network; any other address is allowed and warned about.
  *
  * Everything runs on the loop's thread.
@@ -23,6 +25,9 @@ struct operator_listener_options {
     /* Fills in the gauges of one scrape; they are zeros at first. */
     void (*collect)(void *context, struct metrics_gauges *gauges);
     void *context;
+    /* May be NULL: answers a GET or HEAD for another path than /metrics and returns true, or false. */
+    bool (*page)(void *context, struct http_request *request);
+    void *page_context;
     struct log *log; /* borrowed; may be NULL */
 };
 

@@ -17,7 +17,6 @@
 #include "app/app.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "casino/secrets.h"
 #include "feed/simulate.h"
 #include "http/http.h"
 #include "operator/commands.h"
@@ -38,6 +37,7 @@ struct demo {
     const struct config *config;
     struct log *log;
     struct demo_keys keys;
+    struct demo_casino casino;
     struct odds_store *odds;
     struct simulation *simulation;
     uint16_t port, operator_port;
@@ -81,6 +81,7 @@ struct screen {
     struct buffer program;  /* this one, as a word for the shell */
     struct buffer config;   /* the same */
     struct buffer etag;     /* a file, the same */
+    struct buffer launch;   /* the same */
     const char *curl;       /* with the options that every command needs */
     const char *key, *limited;
     char football[EVENT_ID_DIGITS + 1], cricket[EVENT_ID_DIGITS + 1];
@@ -112,7 +113,11 @@ static void make_screen(const struct demo *demo, struct screen *screen)
     struct buffer etag = {0};
     buffer_append_format(&etag, "%s/last.etag", demo->directory);
     append_shell_word(&screen->etag, buffer_string(&etag));
+    buffer_clear(&etag);
+    buffer_append_format(&etag, "%s/last.launch", demo->directory);
+    append_shell_word(&screen->launch, buffer_string(&etag));
     buffer_free(&etag);
+    (void)buffer_string(&screen->launch);
     (void)buffer_string(&screen->api);
     (void)buffer_string(&screen->operator);
     (void)buffer_string(&screen->program);
@@ -127,14 +132,16 @@ static void free_screen(struct screen *screen)
     buffer_free(&screen->program);
     buffer_free(&screen->config);
     buffer_free(&screen->etag);
+    buffer_free(&screen->launch);
 }
 
 static void print_head(const struct demo *demo, const struct screen *screen)
 {
-    printf("croupier %s: five sports with moving odds, out of %s\n\n", CROUPIER_VERSION,
-           demo->directory);
+    printf("croupier %s: five sports with moving odds and a casino, out of %s\n\n",
+           CROUPIER_VERSION, demo->directory);
     printf("  API       %s\n", screen->api.data);
-    printf("  key       %s   (%s: all sports, from this machine)\n", screen->key, DEMO_CUSTOMER);
+    printf("  key       %s   (%s: all sports and the casino, from this machine)\n", screen->key,
+           DEMO_CUSTOMER);
     printf("  metrics   %s/metrics\n", screen->operator.data);
     if (demo->operator_listen[0] != '\0')
         printf("            (port %u is taken; this one was free)\n", demo->usual_operator_port);
@@ -162,6 +169,34 @@ static void print_polling(const struct screen *screen)
     printf("  %s --compressed -o /dev/null -w '%%{size_download} bytes\\n' -H 'X-Api-Key: %s' "
            "%s/football/events/%s\n",
            curl, key, api, screen->football);
+}
+
+static void print_casino(const struct screen *screen)
+{
+    const char *api = screen->api.data, *curl = screen->curl;
+    printf(
+        "\nThe casino: some of its games, and a launch, whose URL shows what the provider gets (a "
+        "browser opens it, too):\n\n");
+    printf("  %s -H 'X-Api-Key: %s' '%s/casino/games?category=slots&limit=3'\n", curl, screen->key,
+           api);
+    printf("  %s -H 'X-Api-Key: %s' -H 'Content-Type: application/json' -d '{\"mode\":\"real\","
+           "\"player_reference\":\"player-1\",\"currency\":\"EUR\"}' "
+           "%s/casino/games/%s/launch | tee %s\n",
+           curl, screen->key, api, DEMO_GAME, screen->launch.data);
+    printf("  curl -s \"$(grep -o 'http[^\"]*' %s)\"\n", screen->launch.data);
+    printf("\nThe wallet of the player that was launched: money in, and the balance. Send a call "
+           "again and nothing moves twice:\n\n");
+    printf(
+        "  P=$(grep -o 'ply_[0-9A-Za-z]*' %s); %s -H 'X-Api-Key: %s' "
+        "-H 'Content-Type: application/json' -d '{\"operation\":\"CREDIT\",\"player_id\":\"'$P'\","
+        "\"transaction_id\":\"first\",\"amount_minor\":2500,\"currency\":\"EUR\"}' "
+        "%s/casino/wallet\n",
+        screen->launch.data, curl, screen->key, api);
+    printf("  P=$(grep -o 'ply_[0-9A-Za-z]*' %s); %s -H 'X-Api-Key: %s' "
+           "-H 'Content-Type: application/json' -d "
+           "'{\"operation\":\"BALANCE\",\"player_id\":\"'$P'\"}' "
+           "%s/casino/wallet\n",
+           screen->launch.data, curl, screen->key, api);
 }
 
 static void print_refusals(const struct demo *demo, const struct screen *screen)
@@ -217,6 +252,18 @@ static void print_json(const struct demo *demo, const struct screen *screen)
     buffer_free(&out);
 }
 
+/* Only now is it known where the operator listener is. */
+static void point_launches_here(const struct demo *demo, const struct screen *screen)
+{
+    struct buffer url = {0};
+    struct error error;
+    buffer_append_format(&url, "%s%s", screen->operator.data, DEMO_PAGE_PATH);
+    if (demo_casino_set_url(demo->config->platform_store, demo->config->platform_timeout_ms,
+                            buffer_string(&url), &error) != STATUS_OK)
+        log_event(demo->log, LOG_ERROR, "launches lead nowhere", LOG_STRING("reason", error.text));
+    buffer_free(&url);
+}
+
 static void on_ready(void *context, uint16_t port, uint16_t operator_port)
 {
     struct demo *demo = context;
@@ -224,11 +271,13 @@ static void on_ready(void *context, uint16_t port, uint16_t operator_port)
     demo->port = port;
     demo->operator_port = operator_port;
     make_screen(demo, &screen);
+    point_launches_here(demo, &screen);
     if (command_json(demo->line)) {
         print_json(demo, &screen);
     } else {
         print_head(demo, &screen);
         print_polling(&screen);
+        print_casino(&screen);
         print_refusals(demo, &screen);
         print_operation(&screen);
     }
@@ -356,11 +405,9 @@ static enum status prepare(struct demo *demo, struct error *error)
                                                 .sports = SPORT_SET_ALL,
                                                 .events = SIMULATOR_EVENTS_DEFAULT,
                                                 .interval_ms = SIMULATOR_INTERVAL_DEFAULT_MS};
-    bool made;
-    enum status status = secrets_make_key(config->secrets_key_file, &made, error);
-    if (status == STATUS_OK)
-        status = demo_prepare_platform(config->platform_store, config->platform_timeout_ms,
-                                       clock_wall_ms(), &demo->keys, error);
+    enum status status = demo_prepare_platform(config->platform_store, config->platform_timeout_ms,
+                                               config->secrets_key_file, clock_wall_ms(),
+                                               &demo->keys, &demo->casino, error);
     if (status == STATUS_OK)
         status = odds_store_open(&demo->odds, &odds, error);
     if (status == STATUS_OK)
@@ -380,6 +427,7 @@ static void let_go(struct demo *demo)
     if (demo->lock >= 0)
         (void)close(demo->lock);
     OPENSSL_cleanse(&demo->keys, sizeof demo->keys);
+    demo_casino_clear(&demo->casino);
     memory_free(demo->directory);
     memory_free(demo->config_file);
     memory_free(demo->odds_uri);
@@ -401,6 +449,8 @@ static int run_demo(const struct command_line *line)
                                             .log = demo.log,
                                             .odds = demo.odds,
                                             .ready = on_ready,
+                                            .page = demo_casino_page,
+                                            .page_context = &demo.casino,
                                             .context = &demo};
         status = app_run(&options, &error);
     }

@@ -174,13 +174,38 @@ static enum status renew_key(struct platform_store *store, const char *customer_
 
 /* ---- all of it -------------------------------------------------------------------------------------- */
 
+/* The casino; a customer of a demo from before there was one gets it with the games. */
+static enum status prepare_casino(struct platform_store *store, const char *secrets_key_file,
+                                  int64_t now_ms, struct demo_casino *casino, struct error *error)
+{
+    struct secrets *secrets = NULL;
+    struct name_search search = {.name = DEMO_CUSTOMER};
+    bool made;
+    bool added = false;
+    enum status status = secrets_make_key(secrets_key_file, &made, error);
+    if (status == STATUS_OK)
+        status = secrets_open_key(&secrets, secrets_key_file, error);
+    if (status == STATUS_OK)
+        status = demo_casino_prepare(casino, store, secrets, now_ms, &added, error);
+    secrets_destroy(&secrets);
+    if (status == STATUS_OK && added)
+        status = platform_customer_list(store, match_name, &search, error);
+    if (status == STATUS_OK && search.id[0] != '\0') {
+        const struct customer_settings settings = {.casino = SETTING_ON};
+        struct customer_record record = {0};
+        status = customers_change(store, search.id, &settings, &record, error);
+        customer_record_free(&record);
+    }
+    return status;
+}
+
 static enum status prepare(struct platform_store *store, int64_t now_ms, struct demo_keys *keys,
                            struct error *error)
 {
     char rate[32];
     (void)snprintf(rate, sizeof rate, "%u/%u", DEMO_LIMITED_REQUESTS, DEMO_LIMITED_SECONDS);
     const struct customer_settings samples[] = {
-        {.name = DEMO_CUSTOMER, .sports = "all", .rate = "6000/60"},
+        {.name = DEMO_CUSTOMER, .sports = "all", .rate = "6000/60", .casino = SETTING_ON},
         {.name = DEMO_LIMITED_CUSTOMER, .sports = "cricket,football", .rate = rate},
         {.name = DEMO_DISABLED_CUSTOMER, .sports = "all", .enabled = SETTING_OFF},
     };
@@ -205,8 +230,10 @@ static enum status prepare(struct platform_store *store, int64_t now_ms, struct 
     return status == STATUS_EXISTS ? STATUS_OK : status;
 }
 
-enum status demo_prepare_platform(const char *uri, uint32_t timeout_ms, int64_t now_ms,
-                                  struct demo_keys *keys, struct error *error)
+enum status demo_prepare_platform(const char *uri, uint32_t timeout_ms,
+                                  const char *secrets_key_file, int64_t now_ms,
+                                  struct demo_keys *keys, struct demo_casino *casino,
+                                  struct error *error)
 {
     struct platform_store *store = NULL;
     const struct platform_store_options options = {
@@ -215,6 +242,8 @@ enum status demo_prepare_platform(const char *uri, uint32_t timeout_ms, int64_t 
     if (status != STATUS_OK)
         return status;
     status = prepare(store, now_ms, keys, error);
+    if (status == STATUS_OK)
+        status = prepare_casino(store, secrets_key_file, now_ms, casino, error);
     platform_store_close(&store);
     return status;
 }

@@ -5,6 +5,7 @@
 
 #include "admission/key.h"
 #include "base/status.h"
+#include "operator/demo_casino.h"
 
 /*
  * What `croupier demo` needs before there is anything to see: a directory that is its own, and sample
@@ -38,9 +39,11 @@ struct demo_keys {
     char limited[KEY_SIZE]; /* of DEMO_LIMITED_CUSTOMER: cricket and football, a low rate limit */
 };
 
-/* Makes or upgrades the platform store and sees to the sample customers, the legacy address and the
- * keys. */
-MUST_CHECK enum status demo_prepare_platform(const char *uri, uint32_t timeout_ms, int64_t now_ms,
-                                             struct demo_keys *keys, struct error *error);
+/* Makes or upgrades the platform store and the key of secrets, and sees to the sample customers, the
+ * legacy address, the keys, and the casino's provider and games. */
+MUST_CHECK enum status demo_prepare_platform(const char *uri, uint32_t timeout_ms,
+                                             const char *secrets_key_file, int64_t now_ms,
+                                             struct demo_keys *keys, struct demo_casino *casino,
+                                             struct error *error);
 
 #endif

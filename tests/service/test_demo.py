@@ -86,8 +86,8 @@ def test_every_command_on_the_screen_works_as_printed(demo, tmp_path):
     commands = [line.strip() for line in screen.splitlines() if line.startswith("  ") and not re.match(
         r"  (API|key|metrics) ", line)]
     answers = [shell(command, tmp_path) for command in commands]
-    assert len(answers) == 16, commands
-    (sports, events, event, moving, first, again, gzip, wrong_sport, wrong_key, other_sport, limited, keyless,
+    assert len(answers) == 21, commands
+    (sports, events, event, moving, first, again, gzip, games, launched, page, credit, balance, wrong_sport, wrong_key, other_sport, limited, keyless,
      health, metrics, customers, interest) = answers
     assert [(row["key"], row["name"]) for row in json.loads(sports)["sports"]] == SPORTS
     assert len(json.loads(events)) == 24
@@ -96,6 +96,12 @@ def test_every_command_on_the_screen_works_as_printed(demo, tmp_path):
     assert len(set(moving.splitlines())) > 1
     assert (first.strip(), again.strip()) == ("200", "304")
     assert int(gzip.split()[0]) < len(event) / 2
+    assert [game["id"] for game in json.loads(games)["games"]] == ["anubis-falls", "arctic-reels", "bamboo-garden"]
+    assert json.loads(launched)["game_id"] == "anubis-falls"
+    assert "<h1>Anubis Falls</h1>" in page and json.loads(launched)["launch_id"] in page
+    assert json.loads(launched)["player_id"] not in page
+    assert json.loads(credit)["status"] == "applied"
+    assert json.loads(balance)["balance_minor"] == 2500
     assert json.loads(wrong_sport)["error"] == "invalid_sport"
     assert json.loads(wrong_key) == NOT_ALLOWED[1]
     assert json.loads(other_sport)["error"] == "sport_not_allowed"
@@ -232,4 +238,26 @@ def test_a_directory_with_spaces_and_quotes_works(demo, tmp_path):
     screen = one.screen()
     command = next(line.strip() for line in screen.splitlines() if " customer list " in line)
     assert "Weekend Picks" in shell(command, tmp_path)
+    assert one.end()[0] == 0
+
+
+def test_the_page_of_a_launch_believes_only_a_token_that_is_signed_and_in_time(demo):
+    one = demo("--json")
+    told = one.told()
+    page = told["operator"] + "/demo/play"
+    service = client(told)
+
+    def launch():
+        return service.request("POST", "/api/v1/casino/games/anubis-falls/launch", key=told["key"], body=b'{"mode":"demo"}',
+                               headers={"Content-Type": "application/json"}).json()["launch_url"]
+
+    eventually(lambda: launch().startswith(page + "?token="))
+    url = launch()
+    assert "<h1>Anubis Falls</h1>" in shell(f"curl -s '{url}'", "/tmp")
+    header, claims, signature = url.partition("token=")[2].split(".")
+    other = launch().partition("token=")[2].split(".")
+    for token in ("", "x", "a.b.c", f"{header}.{claims}.", f"{header}.{claims}.{signature}A", f"{header}.{other[1]}.{signature}",
+                  f"{claims}.{claims}.{signature}", f"{header}.{claims}.{signature}.x"):
+        answer = shell(f"curl -s -w '%{{http_code}}' '{page}?token={token}'", "/tmp")
+        assert answer.endswith("403") and "signature is not good" in answer, token
     assert one.end()[0] == 0
