@@ -10,6 +10,7 @@
 
 #include <uv.h>
 
+#include "casino/secrets.h"
 #include "http/tls.h"
 #include "operator/commands.h"
 #include "stores/odds_store.h"
@@ -157,6 +158,15 @@ static void check_platform(struct report *report, const struct config *config)
     tell_store(report, "platform store", config->platform_store, status, &error);
 }
 
+static void check_secrets(struct report *report, const struct config *config)
+{
+    struct error error = {0};
+    struct secrets *secrets = NULL;
+    bool ok = secrets_open_key(&secrets, config->secrets_key_file, &error) == STATUS_OK;
+    tell(report, "secrets key", ok, ok ? config->secrets_key_file : error.text);
+    secrets_destroy(&secrets);
+}
+
 /* ---- the command ---------------------------------------------------------------------------------- */
 
 static void check_all(struct report *report, const char *path)
@@ -174,6 +184,7 @@ static void check_all(struct report *report, const char *path)
     check_listen(report, "operator.listen", &config->operator_listen);
     check_odds(report, config);
     check_platform(report, config);
+    check_secrets(report, config);
     config_release(&config);
 }
 
@@ -199,7 +210,8 @@ const struct command check_commands[] = {
      .summary = "is the configuration usable, do the stores answer?",
      .details =
          "Looks at everything that the service needs to start: the configuration, the TLS\n"
-         "files, the listen addresses, both stores and the platform store's schema. Changes\n"
+         "files, the listen addresses, both stores, the platform store's schema and the key of\n"
+         "stored secrets. Changes\n"
          "nothing, and may run beside a running service: an address that is in use is fine.\n"
          "\n"
          "Prints one line a check, all of them; exits with 1 when one failed. With --json:\n"

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 #include <yyjson.h>
 
+#include "casino/secrets.h"
 #include "operator/commands.h"
 #include "stores/odds_store.h"
 #include "stores/platform_store.h"
@@ -73,6 +74,9 @@ static void make_stores(void)
     uint32_t after;
     assert_int_equal(platform_store_migrate(platform, &before, &after, &error), STATUS_OK);
     platform_store_close(&platform);
+    bool made;
+    (void)snprintf(uri, sizeof uri, "%s/secrets.key", directory);
+    assert_int_equal(secrets_make_key(uri, &made, &error), STATUS_OK);
 }
 
 /* Runs `croupier check --json -c …`; the document on stdout is for the caller to free. */
@@ -121,13 +125,14 @@ static void when_all_is_well_it_succeeds(void **state)
     make_stores();
     write_config("listen = 127.0.0.1:0", "odds", "platform.db");
     yyjson_doc *document = run_check(EXIT_DONE);
-    assert_int_equal(yyjson_arr_size(yyjson_doc_get_root(document)), 6);
+    assert_int_equal(yyjson_arr_size(yyjson_doc_get_root(document)), 7);
     expect_result(document, "configuration", true, config_path);
     expect_result(document, "tls", true, "plain HTTP");
     expect_result(document, "server.listen", true, "127.0.0.1:0 is free");
     expect_result(document, "operator.listen", true, "127.0.0.1:0 is free");
     expect_result(document, "odds store", true, "answers");
     expect_result(document, "platform store", true, "answers");
+    expect_result(document, "secrets key", true, "secrets.key");
     yyjson_doc_free(document);
 }
 
