@@ -1,0 +1,129 @@
+"""The ledger when the process dies and the disk fails, at every write and every sync of a workload.
+
+Whatever was acknowledged must be there, and be answered again word for word; nothing may be applied
+twice; and the proof must hold. WALLET_TOOL names the program that acts (tests/faults/wallet_tool.c).
+"""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+TOOL = os.environ["WALLET_TOOL"]
+COUNT, BURST = 36, 3
+PLAYERS = []
+
+
+def tool(*arguments, status=0):
+    done = subprocess.run([TOOL, *map(str, arguments)], capture_output=True, text=True, timeout=120)
+    if status is not None:
+        assert done.returncode == status, (arguments, done.returncode, done.stderr)
+    print(done.stderr, end="")
+    return done.stdout
+
+
+def answers(output):
+    """{number: (outcome, sequence, balance, replayed)} of what was acknowledged, and what was not."""
+    acknowledged, others = {}, {}
+    for line in output.splitlines():
+        number, outcome, *rest = line.split()
+        if rest:
+            acknowledged[int(number)] = (outcome, int(rest[0]), int(rest[1]), rest[2] == "1")
+        else:
+            others[int(number)] = outcome
+    return acknowledged, others
+
+
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("fresh")
+    PLAYERS[:] = tool("setup", f"sqlite:{directory}/platform.db").split()
+    return directory
+
+
+@pytest.fixture
+def uri(fresh, tmp_path):
+    shutil.copytree(fresh, tmp_path / "store")
+    return f"sqlite:{tmp_path}/store/platform.db"
+
+
+def injected(uri, what, count=COUNT, burst=BURST):
+    """Runs the workload under strace; its exit status and output."""
+    done = subprocess.run(["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"inject={what}", TOOL, "run", uri, str(count),
+                           str(burst), *PLAYERS], capture_output=True, text=True, timeout=120)
+    if "ptrace" in done.stderr and "not permitted" in done.stderr:
+        pytest.skip("strace may not trace here")
+    return done
+
+
+def assert_whole(uri, output):
+    """What `output` acknowledged is there, once; then everything is asked again, and the ledger is whole."""
+    before, _ = answers(output)
+    tool("verify", uri)
+    again, others = answers(tool("run", uri, COUNT, BURST, *PLAYERS))
+    assert not others, others
+    for number, (outcome, sequence, balance, _) in before.items():
+        assert again[number] == (outcome, sequence, balance, True), number
+    entries = int(tool("verify", uri))
+    assert entries == len([number for number, answer in again.items() if answer[1] > 0])
+    last, _ = answers(tool("run", uri, COUNT, BURST, *PLAYERS))
+    assert {number: answer[:3] for number, answer in again.items()} == {n: answer[:3] for n, answer in last.items()}
+    assert all(answer[3] for answer in last.values())
+
+
+def sweep(points):
+    """Some of them, others each time, spread over all; WALLET_FAULTS=all for every one."""
+    if os.environ.get("WALLET_FAULTS") == "all":
+        return points
+    chosen = sorted(random.sample(points, 5))
+    print("points:", chosen)
+    return chosen
+
+
+@pytest.mark.skipif(not shutil.which("strace"), reason="strace is not there")
+@pytest.mark.parametrize("call", ["pwrite64", "fdatasync"])
+@pytest.mark.parametrize("fault", ["signal=SIGKILL", "error=EIO", "error=ENOSPC"])
+def test_a_fault_at_any_write_or_sync_loses_nothing_and_applies_nothing_twice(fresh, tmp_path, call, fault):
+    for point in sweep(list(range(1, 30 if call == "pwrite64" else 13))):
+        directory = tmp_path / f"{point}"
+        shutil.copytree(fresh, directory)
+        uri = f"sqlite:{directory}/platform.db"
+        done = injected(uri, f"{call}:{fault}:when={point}")
+        acknowledged, others = answers(done.stdout)
+        assert set(others.values()) <= {"unknown", "unavailable"}, (point, others)
+        if fault == "signal=SIGKILL":
+            assert not others
+        else:
+            assert done.returncode == 0 and len(acknowledged) + len(others) == COUNT, (point, done.stderr)
+        assert_whole(uri, done.stdout)
+
+
+@pytest.mark.skipif(not shutil.which("strace"), reason="strace is not there")
+def test_a_disk_that_never_syncs_acknowledges_nothing(uri):
+    done = injected(uri, "fdatasync,fsync:error=EIO:when=1+", count=9)
+    acknowledged, others = answers(done.stdout)
+    assert not acknowledged and len(others) == 9
+    assert "unknown" in others.values() or "unavailable" in others.values()
+    assert_whole(uri, done.stdout)
+
+
+def test_killing_at_any_moment_loses_nothing_and_applies_nothing_twice(uri, tmp_path):
+    seed = int(os.environ.get("WALLET_SEED") or random.SystemRandom().randrange(2**32))
+    print(f"WALLET_SEED={seed}")
+    chance = random.Random(seed)
+    output = ""
+    for _ in range(8):
+        path = tmp_path / "output"
+        with open(path, "wb") as file:
+            process = subprocess.Popen([TOOL, "run", uri, str(COUNT), str(BURST), *PLAYERS], stdout=file)
+            time.sleep(chance.random() * 0.06)
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        text = path.read_text()
+        output = text[:text.rfind("\n") + 1] or output
+        tool("verify", uri)
+    assert_whole(uri, output)

@@ -1,0 +1,175 @@
+/*
+ * Acts on a ledger for test_wallet_faults.py, with no HTTP in between:
+ *
+ *   wallet_tool setup URI             makes the store, a customer, two players; says their ids
+ *   wallet_tool run URI COUNT BURST PLAYER PLAYER
+ *                                     operations 0 to COUNT - 1, BURST at a time; a line for each answer,
+ *                                     written when there is one: "3 applied 2 17 0" is the number, the
+ *                                     outcome, the sequence, the balance and whether it was replayed
+ *   wallet_tool verify URI            the proof; exit 1 and the first break
+ *
+ * Which operation has which number never changes, so that running again is repeating everything.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "casino/ledger.h"
+#include "operator/wallet_audit.h"
+
+#define BURST_MAX 64
+
+struct asked {
+    struct ledger_job job; /* first */
+    unsigned *left;
+};
+
+static int fail(const char *what, const struct error *error)
+{
+    (void)fprintf(stderr, "wallet_tool: %s: %s\n", what, error->text);
+    return 1;
+}
+
+static int setup(const char *uri)
+{
+    struct platform_store *store = NULL;
+    struct platform_store_options options = {.uri = uri, .timeout_ms = 5000, .create = true};
+    struct customer_record customer = {
+        .id = "cus_One", .name = "One", .enabled = true, .usable = true, .created_ms = 1};
+    struct player_record player;
+    struct error error = {0};
+    uint32_t before;
+    uint32_t after;
+    if (platform_store_open(&store, &options, &error) != STATUS_OK ||
+        platform_store_migrate(store, &before, &after, &error) != STATUS_OK ||
+        platform_customer_add(store, &customer, &error) != STATUS_OK)
+        return fail("setup", &error);
+    for (int i = 0; i < 2; i++) {
+        if (platform_player_open(store, "cus_One", i == 0 ? "a" : "b", "EUR", 2, &player, &error) !=
+            STATUS_OK)
+            return fail("player", &error);
+        (void)printf("%s\n", player.id);
+    }
+    platform_store_close(&store);
+    return 0;
+}
+
+static void on_answer(struct mail *mail)
+{
+    struct asked *asked = (struct asked *)(void *)mail;
+    (*asked->left)--;
+}
+
+static void say(unsigned number, const struct wallet_answer *answer)
+{
+    char line[128];
+    const struct ledger_transaction *told = &answer->transaction;
+    int size = answer->kind == WALLET_ANSWER_TRANSACTION
+                   ? snprintf(line, sizeof line, "%u %s %" PRIu64 " %" PRId64 " %d\n", number,
+                              ledger_outcome_name(told->outcome), told->sequence,
+                              told->balance_minor, answer->replayed)
+                   : snprintf(line, sizeof line, "%u %s\n", number,
+                              answer->kind == WALLET_ANSWER_UNKNOWN       ? "unknown"
+                              : answer->kind == WALLET_ANSWER_UNAVAILABLE ? "unavailable"
+                                                                          : "refused");
+    if (write(STDOUT_FILENO, line, (size_t)size) != size)
+        abort();
+}
+
+/* Mostly credits and debits; every fifth rolls back what came two before, every seventh something that
+ * comes three later. */
+static void fill(struct wallet_request *request, unsigned number, char **players)
+{
+    unsigned other = 0;
+    memcpy(request->customer_id, "cus_One", 8);
+    (void)snprintf(request->player_id, sizeof request->player_id, "%s", players[number % 2]);
+    (void)snprintf(request->transaction_id, sizeof request->transaction_id, "t-%u", number);
+    if (number % 5 == 4)
+        other = number - 2;
+    else if (number % 7 == 6)
+        other = number + 4;
+    if (other != 0) {
+        request->operation = WALLET_ROLLBACK;
+        (void)snprintf(request->reference, sizeof request->reference, "t-%u", other);
+        return;
+    }
+    request->operation = number % 3 == 2 ? WALLET_DEBIT : WALLET_CREDIT;
+    request->amount_minor = 1 + number % 50;
+    memcpy(request->currency, "EUR", 4);
+}
+
+static void run_bursts(struct ledger *ledger, unsigned count, unsigned burst, char **players)
+{
+    static struct asked asked[BURST_MAX];
+    uv_loop_t loop;
+    CHECK(uv_loop_init(&loop) == 0);
+    struct mailbox *mailbox = mailbox_create(&loop);
+    uv_timer_t keeps_alive;
+    CHECK(uv_timer_init(&loop, &keeps_alive) == 0);
+    CHECK(uv_timer_start(&keeps_alive, (uv_timer_cb)(void (*)(void))abort, 60000, 0) == 0);
+    for (unsigned first = 0; first < count; first += burst) {
+        unsigned left = 0;
+        for (unsigned i = 0; i < burst && first + i < count; i++) {
+            memset(&asked[i], 0, sizeof asked[i]);
+            asked[i].left = &left;
+            asked[i].job.mailbox = mailbox;
+            asked[i].job.mail.deliver = on_answer;
+            fill(&asked[i].job.request, first + i, players);
+            left++;
+            CHECK(ledger_submit(ledger, &asked[i].job) == STATUS_OK);
+        }
+        while (left > 0)
+            (void)uv_run(&loop, UV_RUN_ONCE);
+        for (unsigned i = 0; i < burst && first + i < count; i++)
+            say(first + i, &asked[i].job.answer);
+    }
+    uv_close((uv_handle_t *)&keeps_alive, NULL);
+    mailbox_destroy(&mailbox);
+    (void)uv_run(&loop, UV_RUN_DEFAULT);
+    CHECK(uv_loop_close(&loop) == 0);
+}
+
+static int run(const char *uri, unsigned count, unsigned burst, char **players)
+{
+    /* Nothing else is opened here, so that only the ledger meets the faults. */
+    const struct platform_store_options options = {.uri = uri, .timeout_ms = 5000};
+    if (burst < 1 || burst > BURST_MAX)
+        return 2;
+    struct log *log = log_create(STDERR_FILENO, LOG_INFO, LOG_FORMAT_TEXT);
+    const struct ledger_options ledger_options = {
+        .platform = options, .queue_limit = BURST_MAX, .log = log};
+    struct ledger *ledger = ledger_create(&ledger_options);
+    run_bursts(ledger, count, burst, players);
+    ledger_destroy(&ledger);
+    log_destroy(&log);
+    return 0;
+}
+
+static int verify(const char *uri)
+{
+    struct platform_store *store = NULL;
+    struct platform_store_options options = {.uri = uri, .timeout_ms = 5000};
+    struct audit_result result = {0};
+    struct error error = {0};
+    if (platform_store_open(&store, &options, &error) != STATUS_OK ||
+        wallet_audit(store, NULL, NULL, &result, &error) != STATUS_OK)
+        return fail("verify", &error);
+    (void)printf("%" PRIu64 "\n", result.entries);
+    platform_store_close(&store);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && strcmp(argv[1], "setup") == 0)
+        return setup(argv[2]);
+    if (argc == 3 && strcmp(argv[1], "verify") == 0)
+        return verify(argv[2]);
+    if (argc == 7 && strcmp(argv[1], "run") == 0)
+        return run(argv[2], (unsigned)atoi(argv[3]), (unsigned)atoi(argv[4]), argv + 5);
+    (void)fprintf(stderr,
+                  "usage: wallet_tool setup|verify URI, or run URI COUNT BURST PLAYER PLAYER\n");
+    return 2;
+}
