@@ -339,7 +339,7 @@ bool games_table_page(const struct games_table *table, const char *customer_id,
         return false;
     buffer_append_string(body, "{\"games\":[");
     size_t first = after[0] == '\0' ? 0 : rank(table, text_of(after), true);
-    for (size_t i = first; i < table->game_count && !more; i++) {
+    for (size_t i = first; i < table->game_count; i++) {
         if (!is_allowed(allowed, i) || !matches(&table->games[i], query))
             continue;
         more = count == query->limit;
@@ -351,6 +351,7 @@ bool games_table_page(const struct games_table *table, const char *customer_id,
         buffer_append_text(body, last->json);
     }
     if (more) {
+        CHECK(last != NULL); /* a limit is at least 1 */
         games_cursor_write(table->cursor_key, customer_id, query, text_of(last->id), cursor);
         buffer_append_format(body, "],\"next_cursor\":\"%s\"}", cursor);
     } else {

@@ -5,8 +5,8 @@
 #include "stores/platform_games.h"
 
 /*
- * The body of POST /api/v1/casino/games/{gameId}/launch (decisions: casino), and whether a game can be
- * launched like that. Pure. Threads: any.
+ * The body of POST /api/v1/casino/games/{gameId}/launch (decisions: casino), and the token that a
+ * launch URL carries. Pure. Threads: any.
  */
 struct launch_request {
     bool real; /* else demo */
