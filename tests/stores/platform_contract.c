@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "stores/platform_games.h"
+#include "stores/platform_ledger.h"
 #include "stores/platform_store.h"
 
 /* ---- factories --------------------------------------------------------------------------------- */
@@ -1166,6 +1167,89 @@ static void everything_about_games_is_read_at_a_revision_that_moves_with_every_c
     assert_non_null(strstr(seen.text, "policy:cus_0000000000000001=all"));
 }
 
+/* The first entry of a player, as casino/ledger.c makes one. */
+static void enter_first(struct ledger_batch *batch, const char *id, int64_t amount_minor)
+{
+    struct ledger_place *place = &batch->places[0];
+    struct ledger_transaction *kept = &batch->kept[batch->kept_count++];
+    *kept = (struct ledger_transaction){.operation = LEDGER_CREDIT,
+                                        .outcome = LEDGER_APPLIED,
+                                        .currency_exponent = 2,
+                                        .amount_minor = amount_minor,
+                                        .movement_minor = amount_minor,
+                                        .balance_minor = amount_minor,
+                                        .sequence = 1,
+                                        .created_ms = 5};
+    memcpy(kept->customer_id, place->account.player.customer_id, sizeof kept->customer_id);
+    memcpy(kept->player_id, place->account.player.id, sizeof kept->player_id);
+    memcpy(kept->currency, "EUR", 4);
+    (void)snprintf(kept->transaction_id, sizeof kept->transaction_id, "%s", id);
+    ledger_entry_hash(kept, place->account.head, kept->hash);
+    memcpy(place->account.head, kept->hash, sizeof kept->hash);
+    place->account.balance_minor = amount_minor;
+    place->account.sequence = 1;
+    place->changed = true;
+    batch->clearings[place->clearing].balance_minor -= amount_minor;
+    batch->clearings[place->clearing].changed = true;
+}
+
+static void a_batch_of_the_ledger_is_there_when_it_was_committed(void **state)
+{
+    struct fixture *fixture = *state;
+    static struct ledger_batch batch;
+    struct ledger_account account;
+    bool unknown = true;
+    add_two_customers(fixture);
+    struct player_record player = open_player(fixture, "cus_One", "alice", "EUR", 2);
+    memset(&batch, 0, sizeof batch);
+    batch.place_count = 2;
+    memcpy(batch.places[0].player_id, player.id, sizeof player.id);
+    memcpy(batch.places[1].player_id, "ply_nobody", 11);
+    batch.fact_count = 1;
+    memcpy(batch.facts[0].customer_id, "cus_One", 8);
+    memcpy(batch.facts[0].transaction_id, "t-1", 4);
+    OK(platform_ledger_begin(fixture->store, &batch, &fixture->error));
+    assert_true(batch.places[0].found);
+    assert_false(batch.places[1].found);
+    assert_false(batch.facts[0].id.known || batch.facts[0].id.rolled_back);
+    assert_int_equal(batch.places[0].account.sequence, 0);
+    enter_first(&batch, "t-1", 70);
+    struct platform_store *other = open_store(fixture, false);
+    OK(platform_ledger_balance(other, player.id, &account, &fixture->error));
+    assert_int_equal(account.balance_minor, 0); /* not before the commit, and without waiting */
+    OK(platform_ledger_commit(fixture->store, &batch, &unknown, &fixture->error));
+    assert_false(unknown);
+    OK(platform_ledger_balance(other, player.id, &account, &fixture->error));
+    assert_int_equal(account.balance_minor, 70);
+    OK(platform_ledger_id(other, &batch.facts[0], &fixture->error));
+    assert_true(batch.facts[0].id.known);
+    assert_memory_equal(&batch.facts[0].id.transaction, &batch.kept[0], sizeof batch.kept[0]);
+    OK(platform_ledger_recover(other, &fixture->error));
+    platform_store_close(&other);
+}
+
+static void a_batch_that_does_not_follow_is_refused_whole(void **state)
+{
+    struct fixture *fixture = *state;
+    static struct ledger_batch batch;
+    struct ledger_account account;
+    bool unknown = true;
+    add_two_customers(fixture);
+    struct player_record player = open_player(fixture, "cus_One", "alice", "EUR", 2);
+    memset(&batch, 0, sizeof batch);
+    batch.place_count = 1;
+    memcpy(batch.places[0].player_id, player.id, sizeof player.id);
+    OK(platform_ledger_begin(fixture->store, &batch, &fixture->error));
+    enter_first(&batch, "t-1", 70);
+    enter_first(&batch, "t-2", 70); /* sequence 1 once more */
+    assert_int_not_equal(platform_ledger_commit(fixture->store, &batch, &unknown, &fixture->error),
+                         STATUS_OK);
+    assert_false(unknown);
+    OK(platform_ledger_balance(fixture->store, player.id, &account, &fixture->error));
+    assert_int_equal(account.sequence, 0);
+    assert_int_equal(account.balance_minor, 0);
+}
+
 static void an_unknown_kind_of_store_is_refused_without_repeating_it(void **state)
 {
     struct fixture *fixture = *state;
@@ -1220,6 +1304,8 @@ int main(int argc, char **argv)
         CONTRACT(an_import_adds_changes_and_leaves_alone_or_does_nothing),
         CONTRACT(an_import_keeps_a_disabled_game_disabled_unless_it_says_otherwise),
         CONTRACT(everything_about_games_is_read_at_a_revision_that_moves_with_every_change),
+        CONTRACT(a_batch_of_the_ledger_is_there_when_it_was_committed),
+        CONTRACT(a_batch_that_does_not_follow_is_refused_whole),
         CONTRACT(an_unknown_kind_of_store_is_refused_without_repeating_it),
     };
     return cmocka_run_group_tests_name(engine, tests, NULL, NULL);
