@@ -23,6 +23,8 @@ struct admission {
     struct key_digester *digester;
     struct cidr *trusted_proxies;
     size_t trusted_proxy_count;
+    enum admission_denial denial;       /* of the last verdict */
+    const struct policy *denied_policy; /* whose it was, or NULL */
 };
 
 struct admission *admission_create(struct policies *policies, const struct cidr *trusted_proxies,
@@ -127,8 +129,7 @@ static struct admission_memory ask_table(const struct admission *admission, stru
                                          const struct address *client, int64_t now_wall_ms)
 {
     const struct policy_table *table = admission->edition->table;
-    struct admission_memory answer = {.verdict = ADMISSION_DENIED};
-    bool admitted;
+    struct admission_memory answer = {.verdict = ADMISSION_DENIED, .denial = DENIAL_UNUSABLE_KEY};
     if (key.size > 0 && !key_is_well_formed(key))
         return answer;
     if (key.size > 0) {
@@ -138,13 +139,19 @@ static struct admission_memory ask_table(const struct admission *admission, stru
         answer.expires_ms = answer.entry == NULL ? 0 : policy_entry_expires_ms(answer.entry);
         bool live = answer.expires_ms == 0 || now_wall_ms < answer.expires_ms;
         bool inside = cidrs_contain(answer.policy, client);
-        admitted = inside && live && answer.policy->admits && answer.policy->is_customer;
+        bool known = answer.entry != NULL && answer.policy->is_customer;
+        answer.denial = !known                   ? DENIAL_UNKNOWN_KEY
+                        : !live                  ? DENIAL_EXPIRED_KEY
+                        : !answer.policy->admits ? DENIAL_CUSTOMER_DISABLED
+                        : !inside                ? DENIAL_ADDRESS_NOT_LISTED
+                                                 : DENIAL_NONE;
         OPENSSL_cleanse(digest, sizeof digest);
     } else {
         answer.policy = policy_table_find_address(table, client);
-        admitted = answer.policy->admits && !answer.policy->is_customer;
+        bool admitted = answer.policy->admits && !answer.policy->is_customer;
+        answer.denial = admitted ? DENIAL_NONE : DENIAL_NO_POLICY;
     }
-    answer.verdict = admitted ? ADMISSION_ADMITTED : ADMISSION_DENIED;
+    answer.verdict = answer.denial == DENIAL_NONE ? ADMISSION_ADMITTED : ADMISSION_DENIED;
     return answer;
 }
 
@@ -160,6 +167,36 @@ static bool pick_up_table(struct admission *admission, uint64_t now_mono_ms)
     return true;
 }
 
+static enum admission_verdict deny(struct admission *admission, enum admission_denial denial,
+                                   const struct policy *policy)
+{
+    admission->denial = denial;
+    admission->denied_policy = policy;
+    return ADMISSION_DENIED;
+}
+
+const char *admission_denial_name(enum admission_denial denial)
+{
+    static const char *const names[] = {
+        [DENIAL_NONE] = "",
+        [DENIAL_NO_POLICY] = "no_policy",
+        [DENIAL_UNUSABLE_KEY] = "unusable_key",
+        [DENIAL_UNKNOWN_KEY] = "unknown_key",
+        [DENIAL_EXPIRED_KEY] = "expired_key",
+        [DENIAL_CUSTOMER_DISABLED] = "customer_disabled",
+        [DENIAL_ADDRESS_NOT_LISTED] = "address_not_listed",
+        [DENIAL_UNKNOWN_ADDRESS] = "unknown_address",
+    };
+    return names[denial];
+}
+
+enum admission_denial admission_why_denied(const struct admission *admission,
+                                           const char **customer_id)
+{
+    *customer_id = admission->denied_policy == NULL ? "" : admission->denied_policy->customer_id;
+    return admission->denial;
+}
+
 enum admission_verdict admission_judge(struct admission *admission, struct admission_memory *memory,
                                        const struct admission_question *question,
                                        const struct policy **policy, struct address *client)
@@ -170,13 +207,15 @@ enum admission_verdict admission_judge(struct admission *admission, struct admis
     struct address address;
     struct text key = {NULL, 0};
     struct admission_memory fresh;
+    admission->denial = DENIAL_NONE;
+    admission->denied_policy = NULL;
     if (!pick_up_table(admission, question->now_mono_ms))
         return ADMISSION_UNAVAILABLE;
     if (!client_address(&question->peer, &forwarding, &address))
-        return ADMISSION_DENIED;
+        return deny(admission, DENIAL_UNKNOWN_ADDRESS, NULL);
     *client = address;
     if (!supplied_key(question, &key))
-        return ADMISSION_DENIED;
+        return deny(admission, DENIAL_UNUSABLE_KEY, NULL);
     if (memory == NULL)
         memory = &fresh;
     if (memory == &fresh ||
@@ -186,7 +225,7 @@ enum admission_verdict admission_judge(struct admission *admission, struct admis
             remember(memory, admission->generation, key, &address);
     }
     if (memory->verdict != ADMISSION_ADMITTED)
-        return ADMISSION_DENIED;
+        return deny(admission, (enum admission_denial)memory->denial, memory->policy);
     if (memory->entry != NULL)
         policy_entry_note_use(memory->entry, question->now_wall_ms);
     *policy = memory->policy;

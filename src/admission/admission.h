@@ -88,7 +88,8 @@ struct admission_memory {
     uint16_t key_size;   /* of the remembered key */
     uint8_t address_known;
     uint8_t verdict;
-    char key[48]; /* a longer supplied key is never valid, so never remembered */
+    uint8_t denial; /* enum admission_denial */
+    char key[48];   /* a longer supplied key is never valid, so never remembered */
     struct address address;
     const struct policy *policy;
     struct policy_entry *entry; /* of the key; NULL without one */
@@ -131,6 +132,24 @@ enum admission_verdict {
 enum admission_verdict admission_judge(struct admission *admission, struct admission_memory *memory,
                                        const struct admission_question *question,
                                        const struct policy **policy, struct address *client);
+
+/*
+ * Why the last call of admission_judge on this thread denied: for the operator's log alone, never for
+ * the client. When the key was a customer's, `customer_id` is its id, else "".
+ */
+enum admission_denial {
+    DENIAL_NONE,         /* it did not */
+    DENIAL_NO_POLICY,    /* no key, and no policy for the address, or a disabled one */
+    DENIAL_UNUSABLE_KEY, /* empty, malformed, or more than one */
+    DENIAL_UNKNOWN_KEY,  /* or a revoked one */
+    DENIAL_EXPIRED_KEY,
+    DENIAL_CUSTOMER_DISABLED,  /* or its stored policy makes no sense */
+    DENIAL_ADDRESS_NOT_LISTED, /* outside the customer's CIDR list */
+    DENIAL_UNKNOWN_ADDRESS,    /* X-Forwarded-For of a trusted proxy cannot be read */
+};
+const char *admission_denial_name(enum admission_denial denial); /* "unknown_key" */
+enum admission_denial admission_why_denied(const struct admission *admission,
+                                           const char **customer_id);
 
 /* ---- rate limit ------------------------------------------------------------------------------------ */
 

@@ -5,6 +5,7 @@
  */
 #include "app/service.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "app/routes.h"
@@ -18,7 +19,8 @@ struct judged {
     struct address client; /* as admission judged it, else the peer */
     bool casino;
     sport_set sports;
-    char customer_id[CUSTOMER_ID_SIZE];
+    enum admission_denial denial;
+    char customer_id[CUSTOMER_ID_SIZE]; /* also of one that was denied, when its key is known */
 };
 
 size_t service_request_size(void)
@@ -60,6 +62,14 @@ static void ask_admission(const struct service *service, const struct http_reque
     }
 }
 
+/* What the client is not told, and the operator wants to know. */
+static void note_denial(const struct service *service, struct judged *judged)
+{
+    const char *customer_id = NULL;
+    judged->denial = admission_why_denied(service->admission, &customer_id);
+    (void)snprintf(judged->customer_id, sizeof judged->customer_id, "%s", customer_id);
+}
+
 /* True: go on. False: replied. */
 static bool admit(struct service *service, struct http_request *request, struct judged *judged,
                   struct rate_verdict *rate)
@@ -78,6 +88,7 @@ static bool admit(struct service *service, struct http_request *request, struct 
     case ADMISSION_ADMITTED:
         break;
     case ADMISSION_DENIED:
+        note_denial(service, judged);
         metrics_add(service->metrics, METRICS_NOT_ADMITTED, 1);
         http_reply_error(request, HTTP_ERROR_IP_NOT_ALLOWED);
         return false;
@@ -213,6 +224,7 @@ static void log_request(struct log_batch *log, const struct http_outcome *outcom
 {
     const struct http_request *request = outcome->request;
     const struct judged *judged = outcome->refused ? NULL : request->user;
+    enum admission_denial denied = judged == NULL ? DENIAL_NONE : judged->denial;
     const struct log_field fields[] = {
         LOG_WORD("id", text_of(request->id)),
         LOG_WORD("client", client_text(request, judged)),
@@ -224,6 +236,8 @@ static void log_request(struct log_batch *log, const struct http_outcome *outcom
         LOG_INTEGER("bytes", outcome->bytes),
         LOG_INTEGER("microseconds", outcome->duration_ns / 1000),
         LOG_WORD("outcome", outcome->complete ? TEXT("sent") : TEXT("abandoned")),
+        denied == DENIAL_NONE ? (struct log_field){0}
+                              : LOG_WORD("denied", text_of(admission_denial_name(denied))),
         {0},
     };
     log_batch_emit(log, LOG_INFO, "request", fields);

@@ -107,6 +107,20 @@ def test_the_log_names_the_address_that_was_judged_also_when_it_was_refused(prox
     assert line["client"] == logged
 
 
+@pytest.mark.parametrize("forwarded, key, denied, known", [
+    ("203.0.113.9", None, "no_policy", False), ("198.51.100.17", "", "unusable_key", False),
+    ("198.51.100.17", "crk_" + "0" * 36, "unusable_key", False),
+    ("203.0.113.9", "own", "address_not_listed", True), ("garbage", "own", "unknown_address", False)])
+def test_the_log_alone_says_why_a_caller_was_refused(proxied, forwarded, key, denied, known):
+    response = proxied.get("/api/v1/sports", source=TRUSTED_PEER, headers=[("X-Forwarded-For", forwarded)],
+                           key=proxied.customer.key if key == "own" else key)
+    assert (response.status, response.json()) == NOT_ALLOWED
+    identity = response.header("x-request-id")
+    line = eventually(lambda: [line for line in proxied.log_lines() if line.get("id") == identity])[0]
+    assert line["denied"] == denied
+    assert line["customer"] == (proxied.customer.id if known else "")
+
+
 def test_a_connection_may_carry_many_clients(proxied):
     with proxied.connect(source=TRUSTED_PEER) as connection:
         for _ in range(3):

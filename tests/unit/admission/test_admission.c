@@ -297,6 +297,45 @@ static void what_the_customer_may_do_comes_with_the_verdict(void **state)
     assert_int_equal(scene->policy->rate.requests, 7);
 }
 
+static void assert_why(struct scene *scene, struct admission_question question,
+                       enum admission_denial expected, const char *customer)
+{
+    const char *customer_id = NULL;
+    enum admission_verdict verdict = judge(scene, &question);
+    assert_int_equal(verdict, expected == DENIAL_NONE ? ADMISSION_ADMITTED : ADMISSION_DENIED);
+    assert_string_equal(admission_denial_name(admission_why_denied(scene->admission, &customer_id)),
+                        admission_denial_name(expected));
+    assert_string_equal(customer_id, customer);
+}
+
+static void the_operator_can_be_told_why_it_was_denied(void **state)
+{
+    struct scene *scene = *state;
+    const char *customer = "cus_0000000000000000";
+    char unknown[KEY_SIZE];
+    key_generate(unknown);
+    struct admission_question proxied = with_api_key("10.0.0.1", scene->key);
+    proxied.forwarded = &TEXT("garbage");
+    proxied.forwarded_count = 1;
+    assert_why(scene, with_api_key("192.0.2.1", scene->key), DENIAL_NONE, "");
+    assert_why(scene, from("192.0.2.1"), DENIAL_NO_POLICY, "");
+    assert_why(scene, with_api_key("192.0.2.1", ""), DENIAL_UNUSABLE_KEY, "");
+    assert_why(scene, with_api_key("192.0.2.1", "crk_misspelt"), DENIAL_UNUSABLE_KEY, "");
+    assert_why(scene, with_api_key("192.0.2.1", unknown), DENIAL_UNKNOWN_KEY, "");
+    assert_why(scene, with_api_key("192.0.3.1", scene->key), DENIAL_ADDRESS_NOT_LISTED, customer);
+    assert_why(scene, proxied, DENIAL_UNKNOWN_ADDRESS, "");
+    fake_begin();
+    fake.customer[0].enabled = false;
+    fake_commit(&fake.customer[0].revision);
+    settle(scene->policies);
+    assert_why(scene, with_api_key("192.0.2.1", scene->key), DENIAL_CUSTOMER_DISABLED, customer);
+    fake_begin();
+    fake.key[0].expires_ms = NOW_WALL_MS;
+    fake_commit(&fake.key[0].revision);
+    settle(scene->policies);
+    assert_why(scene, with_api_key("192.0.2.1", scene->key), DENIAL_EXPIRED_KEY, customer);
+}
+
 /* ---- from where --------------------------------------------------------------------------------------- */
 
 static void an_address_outside_the_customers_blocks_is_denied(void **state)
@@ -500,6 +539,7 @@ int main(void)
         SCENE_TEST(a_key_expires),
         SCENE_TEST(a_revoked_key_is_denied_on_a_connection_that_used_it),
         SCENE_TEST(a_disabled_customer_is_denied_until_enabled_again),
+        SCENE_TEST(the_operator_can_be_told_why_it_was_denied),
         SCENE_TEST(an_unusable_customer_is_denied),
         SCENE_TEST(what_the_customer_may_do_comes_with_the_verdict),
         SCENE_TEST(an_address_outside_the_customers_blocks_is_denied),
