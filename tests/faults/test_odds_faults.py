@@ -309,7 +309,7 @@ def test_a_full_disk_refuses_and_loses_nothing(small_disk, watchers, size):
     # LMDB needs a few free pages even to free some: on a disk that has none it stays full …
     assert {emptied, published} <= {"ok", "full"}
     # … until there is room.
-    subprocess.run(["mount", "-o", "remount,size=16m", str(small_disk)], check=True)
+    subprocess.run(["mount", "-o", "remount,size=512m", str(small_disk)], check=True)
     assert write_some(directory) > 0
     assert watcher.process.poll() is None
     assert watcher.statuses() == ["ok"]
