@@ -58,6 +58,32 @@ bool game_url_is_sound(struct text url)
     return true;
 }
 
+/* "host:port" of a sound URL, with what stands before an '@'. */
+static struct text authority_of(struct text url)
+{
+    struct text rest = url;
+    size_t size = 0;
+    (void)text_cut(&rest, '/');
+    (void)text_cut(&rest, '/');
+    while (size < rest.size && memchr("/?#", rest.at[size], 3) == NULL)
+        size++;
+    return (struct text){rest.at, size};
+}
+
+bool game_url_is_guarded(struct text url)
+{
+    static const struct text loopbacks[] = {TEXT_INIT("127.0.0.1"), TEXT_INIT("[::1]"),
+                                            TEXT_INIT("localhost")};
+    struct text authority = authority_of(url);
+    bool guarded = text_starts_with(url, TEXT("https://"));
+    if (memchr(authority.at, '@', authority.size) != NULL)
+        return false;
+    for (size_t i = 0; !guarded && i < sizeof loopbacks / sizeof loopbacks[0]; i++)
+        guarded = text_starts_with(authority, loopbacks[i]) &&
+                  (authority.size == loopbacks[i].size || authority.at[loopbacks[i].size] == ':');
+    return guarded;
+}
+
 bool game_list_has(struct text list, struct text item)
 {
     struct text rest = list;
@@ -117,6 +143,11 @@ enum status provider_record_check(const struct provider_record *record, struct e
                          "name: must be 1 to %d bytes of UTF-8 without control characters",
                          GAME_NAME_SIZE - 1);
     enum status status = check_url("launch URL", record->launch_url, false, error);
+    if (status == STATUS_OK && record->launch_call &&
+        !game_url_is_guarded(text_of(record->launch_url)))
+        return error_set(error, STATUS_INVALID,
+                         "launch endpoint: must be https:// (http:// only to 127.0.0.1, [::1] or "
+                         "localhost), without a user name");
     if (status == STATUS_OK && record->return_url[0] != '\0')
         status = check_url("return URL", record->return_url, true, error);
     if (status != STATUS_OK)

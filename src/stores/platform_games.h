@@ -29,7 +29,8 @@
 struct provider_record {
     char id[PROVIDER_ID_SIZE];
     char name[GAME_NAME_SIZE];
-    char launch_url[GAME_URL_SIZE];        /* without a fragment: the token is added to its query */
+    char launch_url[GAME_URL_SIZE]; /* without a fragment: a token is added to its query */
+    bool launch_call; /* launch_url is an endpoint that is called; else players are sent there */
     char return_url[GAME_URL_SIZE];        /* "": none */
     char audience[PROVIDER_AUDIENCE_SIZE]; /* `aud` of its tokens */
     uint8_t secret[PROVIDER_SEALED_MAX];   /* sealed (casino/secrets.h) */
@@ -78,6 +79,9 @@ bool game_id_is_sound(struct text id);
 bool game_currency_is_sound(struct text currency); /* three capitals */
 bool game_word_is_sound(struct text word);         /* 1 to 64 bytes of plain UTF-8 */
 bool game_url_is_sound(struct text url); /* http(s)://…, at most 1024 printable ASCII characters */
+/* Nobody on the way can read or change what is asked there: https://, or http:// to 127.0.0.1, [::1] or
+ * localhost; and no user name in it. Of a sound URL. */
+bool game_url_is_guarded(struct text url);
 MUST_CHECK enum status provider_record_check(const struct provider_record *record,
                                              struct error *error);
 MUST_CHECK enum status game_record_check(const struct game_record *record, struct error *error);

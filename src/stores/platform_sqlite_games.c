@@ -75,8 +75,9 @@ static bool read_optional(sqlite3_stmt *row, int column, char *out, size_t room)
 
 /* ---- providers --------------------------------------------------------------------------------- */
 
-#define PROVIDER_COLUMNS \
-    "id, name, launch_url, return_url, audience, secret, enabled, created_ms, revision"
+#define PROVIDER_COLUMNS                                                                  \
+    "id, name, launch_url, return_url, audience, secret, enabled, created_ms, revision, " \
+    "launch_call"
 
 static void read_provider(sqlite3_stmt *row, struct provider_record *record)
 {
@@ -95,10 +96,11 @@ static void read_provider(sqlite3_stmt *row, struct provider_record *record)
     record->usable &= read_flag(row, 6, &record->enabled);
     record->created_ms = sqlite3_column_int64(row, 7);
     record->revision = (uint64_t)sqlite3_column_int64(row, 8);
+    record->usable &= read_flag(row, 9, &record->launch_call);
     record->usable = record->usable && provider_record_check(record, NULL) == STATUS_OK;
 }
 
-/* Parameters 1 to 7 and 9, in the order of PROVIDER_COLUMNS less created_ms. */
+/* Parameters 1 to 7, 9 and 10, in the order of PROVIDER_COLUMNS less created_ms. */
 static void bind_provider(sqlite3_stmt *statement, const struct provider_record *record,
                           int64_t revision)
 {
@@ -110,6 +112,7 @@ static void bind_provider(sqlite3_stmt *statement, const struct provider_record 
     bind_blob(statement, 6, record->secret, (int)record->secret_size);
     bind_integer(statement, 7, record->enabled);
     bind_integer(statement, 9, revision);
+    bind_integer(statement, 10, record->launch_call);
 }
 
 enum status sqlite_provider_add(struct platform_store *base, const struct provider_record *record,
@@ -123,7 +126,7 @@ enum status sqlite_provider_add(struct platform_store *base, const struct provid
         return status;
     status = sqlite_statement(store,
                               "INSERT INTO provider (" PROVIDER_COLUMNS ")"
-                              " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+                              " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
                               &statement, error);
     if (status == STATUS_OK) {
         bind_provider(statement, record, revision);
@@ -141,7 +144,8 @@ static enum status update_provider(struct sqlite_store *store, const struct prov
     enum status status = sqlite_statement(
         store,
         "UPDATE provider SET name = ?2, launch_url = ?3, return_url = ?4, audience = ?5,"
-        " secret = ?6, enabled = ?7, revision = ?9 WHERE id = ?1 AND (?8 = 0 OR revision = ?8)",
+        " secret = ?6, enabled = ?7, launch_call = ?10, revision = ?9 WHERE id = ?1 AND (?8 = 0 OR "
+        "revision = ?8)",
         &statement, error);
     if (status != STATUS_OK)
         return status;

@@ -979,17 +979,25 @@ static void a_provider_comes_back_as_it_was_stored_and_changed(void **state)
     assert_int_equal(read.secret_size, record.secret_size);
     assert_memory_equal(read.secret, record.secret, record.secret_size);
     assert_int_equal(read.created_ms, record.created_ms);
+    assert_false(read.launch_call);
 
     uint64_t seen = read.revision;
     read.enabled = false;
+    read.launch_call = true;
     read.return_url[0] = '\0';
     OK(platform_provider_update(fixture->store, &read, &fixture->error));
     assert_int_equal(platform_provider_update(fixture->store, &read, &fixture->error),
                      STATUS_EXISTS); /* its revision has passed */
     OK(platform_provider_get(fixture->store, "acme", &read, &fixture->error));
     assert_false(read.enabled);
+    assert_true(read.launch_call);
     assert_string_equal(read.return_url, "");
     assert_true(read.revision > seen);
+    struct provider_record called = provider("called");
+    called.launch_call = true;
+    OK(platform_provider_add(fixture->store, &called, &fixture->error));
+    OK(platform_provider_get(fixture->store, "called", &read, &fixture->error));
+    assert_true(read.usable && read.launch_call);
     assert_int_equal(platform_provider_get(fixture->store, "nobody", &read, &fixture->error),
                      STATUS_NOT_FOUND);
     record = provider("nobody");
@@ -1003,6 +1011,11 @@ static void providers_and_games_that_are_not_acceptable_are_refused(void **state
     static const char *const ids[] = {"", "-a", "A", "a_b", "a b"};
     static const char *const urls[] = {"",           "ftp://x",     "https://",
                                        "https:///x", "https://a b", "https://a/#f"};
+    static const char *const endpoints[] = {
+        "http://a.example/",           "http://127.0.0.1.example/",
+        "http://localhost@a.example/", "http://localhost:80@a.example/",
+        "https://u@a.example",         "http://a.example/@localhost",
+        "http://[::1].example/"};
     struct provider_record wrong;
     for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
         wrong = provider(ids[i]);
@@ -1012,6 +1025,13 @@ static void providers_and_games_that_are_not_acceptable_are_refused(void **state
     for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++) {
         wrong = provider("acme");
         (void)snprintf(wrong.launch_url, sizeof wrong.launch_url, "%s", urls[i]);
+        assert_int_equal(platform_provider_add(fixture->store, &wrong, &fixture->error),
+                         STATUS_INVALID);
+    }
+    for (size_t i = 0; i < sizeof endpoints / sizeof endpoints[0]; i++) {
+        wrong = provider("acme");
+        wrong.launch_call = true;
+        (void)snprintf(wrong.launch_url, sizeof wrong.launch_url, "%s", endpoints[i]);
         assert_int_equal(platform_provider_add(fixture->store, &wrong, &fixture->error),
                          STATUS_INVALID);
     }
