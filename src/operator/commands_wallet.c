@@ -3,47 +3,23 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <openssl/evp.h>
 
 #include "base/memory.h"
 #include "operator/commands.h"
 #include "operator/commands_platform.h"
+#include "operator/progress.h"
 #include "operator/wallet_audit.h"
 #include "stores/platform_ledger.h"
 
-#define PROGRESS_MS 1000
 #define DAY_MS (24 * 60 * 60 * 1000LL)
 
 /* ---- what they share --------------------------------------------------------------------------- */
 
-/* A line on stderr about once a second; on a terminal always the same one. */
-struct progress {
-    uint64_t started_ms;
-    uint64_t told_ms;
-    bool told;
-};
-
 static void show_progress(void *context, uint64_t done, uint64_t total)
 {
-    struct progress *progress = context;
-    uint64_t now_ms = clock_monotonic_ms();
-    if (progress->started_ms == 0)
-        progress->started_ms = progress->told_ms = now_ms;
-    if (now_ms < progress->told_ms + PROGRESS_MS)
-        return;
-    progress->told_ms = now_ms;
-    progress->told = true;
-    bool terminal = isatty(STDERR_FILENO) == 1;
-    (void)fprintf(stderr, "%s%" PRIu64 " of %" PRIu64 " entries%s", terminal ? "\r" : "", done,
-                  total, terminal ? "" : "\n");
-}
-
-static void end_progress(const struct progress *progress)
-{
-    if (progress->told && isatty(STDERR_FILENO) == 1)
-        (void)fputc('\n', stderr);
+    progress_show(context, done, total, "entries");
 }
 
 /* Everything was written, or it counts as a failure: half an export must not look like a whole one. */
@@ -338,7 +314,7 @@ static int run_verify(const struct command_line *line)
         return EXIT_REFUSED;
     enum status status = wallet_audit(store, show_progress, &progress, &result, &error);
     platform_store_close(&store);
-    end_progress(&progress);
+    progress_end(&progress);
     if (status != STATUS_OK)
         return command_refuse(line, "%s", error.text);
     if (command_json(line))
@@ -453,7 +429,7 @@ static int run_export(const struct command_line *line)
     if (status == STATUS_OK)
         status = platform_ledger_entries(store, NULL, export_entry, &export, &error);
     platform_store_close(&store);
-    end_progress(&export.progress);
+    progress_end(&export.progress);
     if (status == STATUS_OK)
         write_totals(&export, day == NULL ? "" : day);
     EVP_MD_CTX_free(export.digest);

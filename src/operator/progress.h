@@ -1,0 +1,23 @@
+#ifndef CROUPIER_OPERATOR_PROGRESS_H
+#define CROUPIER_OPERATOR_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * A line on stderr about once a second while something long is done; on a terminal always the same
+ * one. Starts as zeros. Nothing is shown of what takes less than a second.
+ */
+struct progress {
+    uint64_t started_ms;
+    uint64_t told_ms;
+    bool told;
+};
+
+/* "12000 of 50000 entries", or without a total (0) "12000 entries". Cheap: to be called often. */
+void progress_show(struct progress *progress, uint64_t done, uint64_t total, const char *what);
+
+/* Leaves the line. */
+void progress_end(const struct progress *progress);
+
+#endif
