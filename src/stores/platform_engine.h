@@ -49,6 +49,10 @@ struct platform_engine {
                                struct player_record *player, struct error *error);
     enum status (*player_get)(struct platform_store *store, const char *player_id,
                               struct player_record *player, struct error *error);
+    enum status (*player_list)(struct platform_store *store, player_visitor *visit, void *context,
+                               struct error *error);
+    enum status (*player_put)(struct platform_store *store, const struct player_record *records,
+                              size_t count, struct error *error);
 
     enum status (*ledger_begin)(struct platform_store *store, struct ledger_batch *batch,
                                 struct error *error);
@@ -61,6 +65,9 @@ struct platform_engine {
                              struct error *error);
     enum status (*ledger_entries)(struct platform_store *store, const char *player_id,
                                   ledger_entry_visitor *visit, void *context, struct error *error);
+    enum status (*ledger_transactions)(struct platform_store *store,
+                                       ledger_transaction_visitor *visit, void *context,
+                                       struct error *error);
     enum status (*ledger_clearings)(struct platform_store *store, ledger_clearing_visitor *visit,
                                     void *context, struct error *error);
     enum status (*ledger_strays)(struct platform_store *store, uint64_t *count,

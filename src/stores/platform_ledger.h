@@ -88,6 +88,17 @@ MUST_CHECK enum status platform_ledger_entries(struct platform_store *store, con
                                                ledger_entry_visitor *visit, void *context,
                                                struct error *error);
 
+/*
+ * Every transaction that is kept, declines included, in order of decision (as far as one player's go;
+ * several instances decide for different players at once), from one snapshot, in constant memory. For
+ * copying a ledger: what is visited may be put into the `kept` of another store's batch as it is.
+ */
+typedef bool ledger_transaction_visitor(void *context,
+                                        const struct ledger_transaction *transaction);
+MUST_CHECK enum status platform_ledger_transactions(struct platform_store *store,
+                                                    ledger_transaction_visitor *visit,
+                                                    void *context, struct error *error);
+
 /* The clearing accounts, and what the accounts of their players add up to. */
 typedef bool ledger_clearing_visitor(void *context, const struct ledger_clearing *clearing,
                                      int64_t players_minor);

@@ -94,6 +94,10 @@ enum status sqlite_player_open(struct platform_store *, const struct player_reco
 enum status sqlite_player_get(struct platform_store *, const char *, struct player_record *,
                               struct error *);
 
+enum status sqlite_player_list(struct platform_store *, player_visitor *, void *, struct error *);
+enum status sqlite_player_put(struct platform_store *, const struct player_record *, size_t,
+                              struct error *);
+
 /* platform_sqlite_games.c */
 enum status sqlite_provider_add(struct platform_store *, const struct provider_record *,
                                 struct error *);
@@ -123,6 +127,8 @@ enum status sqlite_ledger_balance(struct platform_store *, const char *, struct 
 enum status sqlite_ledger_id(struct platform_store *, struct ledger_fact *, struct error *);
 enum status sqlite_ledger_entries(struct platform_store *, const char *, ledger_entry_visitor *,
                                   void *, struct error *);
+enum status sqlite_ledger_transactions(struct platform_store *, ledger_transaction_visitor *,
+                                       void *, struct error *);
 enum status sqlite_ledger_clearings(struct platform_store *, ledger_clearing_visitor *, void *,
                                     struct error *);
 enum status sqlite_ledger_strays(struct platform_store *, uint64_t *, struct error *);

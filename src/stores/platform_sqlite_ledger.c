@@ -607,6 +607,40 @@ enum status sqlite_ledger_entries(struct platform_store *base, const char *playe
     return visit_entries(store, statement, visit, context, error);
 }
 
+enum status sqlite_ledger_transactions(struct platform_store *base,
+                                       ledger_transaction_visitor *visit, void *context,
+                                       struct error *error)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    sqlite3_stmt *statement;
+    bool found = false;
+    enum status status = sqlite_ready(store, error);
+    if (status == STATUS_OK)
+        status = sqlite_statement(
+            store,
+            "SELECT " TRANSACTION_COLUMNS " FROM ledger_transaction"
+            " CROSS JOIN player ON player.number = ledger_transaction.player_number"
+            " JOIN currency ON currency.code = player.currency"
+            " LEFT JOIN ledger_entry ON ledger_entry.player_number = "
+            "ledger_transaction.player_number"
+            "  AND ledger_entry.sequence = ledger_transaction.sequence"
+            " ORDER BY ledger_transaction.number",
+            &statement, error);
+    if (status != STATUS_OK)
+        return status;
+    while ((status = sqlite_first(store, statement, &found, error)) == STATUS_OK && found) {
+        struct ledger_transaction transaction;
+        if (!read_transaction(statement, &transaction)) {
+            status = damaged(store, "a transaction makes no sense", error);
+            break;
+        }
+        if (!visit(context, &transaction))
+            break;
+    }
+    (void)sqlite3_reset(statement);
+    return status;
+}
+
 enum status sqlite_ledger_clearings(struct platform_store *base, ledger_clearing_visitor *visit,
                                     void *context, struct error *error)
 {

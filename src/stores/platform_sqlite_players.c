@@ -142,3 +142,56 @@ enum status sqlite_player_get(struct platform_store *base, const char *player_id
     bind_string(statement, 1, player_id);
     return first_player(store, statement, player, error);
 }
+
+/* ---- copying ----------------------------------------------------------------------------------- */
+
+enum status sqlite_player_list(struct platform_store *base, player_visitor *visit, void *context,
+                               struct error *error)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    sqlite3_stmt *statement;
+    bool found = false;
+    enum status status = sqlite_ready(store, error);
+    if (status == STATUS_OK)
+        status = sqlite_statement(store, "SELECT " PLAYER_ROWS " ORDER BY player.number",
+                                  &statement, error);
+    if (status != STATUS_OK)
+        return status;
+    while ((status = sqlite_first(store, statement, &found, error)) == STATUS_OK && found) {
+        struct player_record player;
+        status = read_player(store, statement, &player, error);
+        if (status != STATUS_OK || !visit(context, &player))
+            break;
+    }
+    (void)sqlite3_reset(statement);
+    return status;
+}
+
+/* With its own id; the currency may be there already, with the same exponent. */
+static enum status put_player(struct sqlite_store *store, const struct player_record *record,
+                              struct error *error)
+{
+    struct player_record stored = {0};
+    enum status status = insert_player(store, record, error);
+    if (status == STATUS_OK)
+        status = find_player(store, record, &stored, error);
+    if (status == STATUS_OK && stored.currency_exponent != record->currency_exponent)
+        status = error_set(error, STATUS_INVALID,
+                           "%s: %s has another exponent here; it was frozen when first used",
+                           store->path, record->currency);
+    return status;
+}
+
+enum status sqlite_player_put(struct platform_store *base, const struct player_record *records,
+                              size_t count, struct error *error)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    enum status status = sqlite_ready(store, error);
+    if (status == STATUS_OK)
+        status = sqlite_execute(store, "BEGIN IMMEDIATE", error);
+    if (status != STATUS_OK)
+        return status;
+    for (size_t i = 0; i < count && status == STATUS_OK; i++)
+        status = put_player(store, &records[i], error);
+    return sqlite_end(store, status, error);
+}

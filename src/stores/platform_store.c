@@ -147,6 +147,23 @@ enum status platform_player_get(struct platform_store *store, const char *player
     return store->engine->player_get(store, player_id, player, error);
 }
 
+enum status platform_player_list(struct platform_store *store, player_visitor *visit, void *context,
+                                 struct error *error)
+{
+    return store->engine->player_list(store, visit, context, error);
+}
+
+enum status platform_player_put(struct platform_store *store, const struct player_record *records,
+                                size_t count, struct error *error)
+{
+    for (size_t i = 0; i < count; i++) {
+        enum status status = player_record_check(&records[i], error);
+        if (status != STATUS_OK)
+            return status;
+    }
+    return count == 0 ? STATUS_OK : store->engine->player_put(store, records, count, error);
+}
+
 enum status platform_ledger_begin(struct platform_store *store, struct ledger_batch *batch,
                                   struct error *error)
 {
@@ -180,6 +197,13 @@ enum status platform_ledger_entries(struct platform_store *store, const char *pl
                                     ledger_entry_visitor *visit, void *context, struct error *error)
 {
     return store->engine->ledger_entries(store, player_id, visit, context, error);
+}
+
+enum status platform_ledger_transactions(struct platform_store *store,
+                                         ledger_transaction_visitor *visit, void *context,
+                                         struct error *error)
+{
+    return store->engine->ledger_transactions(store, visit, context, error);
 }
 
 enum status platform_ledger_clearings(struct platform_store *store, ledger_clearing_visitor *visit,

@@ -185,6 +185,18 @@ MUST_CHECK enum status platform_player_open(struct platform_store *store, const 
 MUST_CHECK enum status platform_player_get(struct platform_store *store, const char *player_id,
                                            struct player_record *player, struct error *error);
 
+/* Every player, as created, from one snapshot, in constant memory. The visitor as for customers. */
+typedef bool player_visitor(void *context, const struct player_record *record);
+MUST_CHECK enum status platform_player_list(struct platform_store *store, player_visitor *visit,
+                                            void *context, struct error *error);
+
+/* Adds players as they are, id and time included, in one transaction: for copying a store (croupier
+ * platform copy). EXISTS: one is there; INVALID: a currency is there with another exponent, or a
+ * record is not acceptable; NOT_FOUND: no such customer. */
+MUST_CHECK enum status platform_player_put(struct platform_store *store,
+                                           const struct player_record *records, size_t count,
+                                           struct error *error);
+
 /* ---- what the policy table needs --------------------------------------------------------------- */
 
 /* The store's revision now: one cheap query. */

@@ -1248,6 +1248,102 @@ static void a_batch_of_the_ledger_is_there_when_it_was_committed(void **state)
     platform_store_close(&other);
 }
 
+struct players_seen {
+    size_t count, most;
+    struct player_record players[4];
+};
+
+static bool see_player(void *context, const struct player_record *record)
+{
+    struct players_seen *seen = context;
+    seen->players[seen->count++] = *record;
+    return seen->count < seen->most;
+}
+
+static void players_are_listed_as_created_and_can_be_put_into_another_store(void **state)
+{
+    struct fixture *fixture = *state;
+    struct players_seen seen = {.most = 4};
+    struct player_record found;
+    add_two_customers(fixture);
+    struct player_record zoe = open_player(fixture, "cus_Two", "zoe", "EUR", 2);
+    struct player_record bob = open_player(fixture, "cus_One", "bob", "JPY", 0);
+    OK(platform_player_list(fixture->store, see_player, &seen, &fixture->error));
+    assert_int_equal(seen.count, 2);
+    assert_memory_equal(&seen.players[0], &zoe, sizeof zoe);
+    assert_memory_equal(&seen.players[1], &bob, sizeof bob);
+    seen = (struct players_seen){.most = 1};
+    OK(platform_player_list(fixture->store, see_player, &seen, &fixture->error));
+    assert_int_equal(seen.count, 1); /* stopped early */
+
+    struct player_record put[2] = {zoe, zoe};
+    memcpy(put[0].id, "ply_00000000000000A1", 21);
+    memcpy(put[0].reference, "ann", 4);
+    put[0].created_ms = 7;
+    memcpy(put[1].id, "ply_00000000000000A2", 21);
+    memcpy(put[1].reference, "zoe", 4);
+    assert_int_equal(platform_player_put(fixture->store, put, 2, &fixture->error), STATUS_EXISTS);
+    assert_int_equal(platform_player_get(fixture->store, put[0].id, &found, &fixture->error),
+                     STATUS_NOT_FOUND); /* none, when one is refused */
+    memcpy(put[1].currency, "GBP", 4);
+    put[1].currency_exponent = 3; /* first use: frozen as given */
+    OK(platform_player_put(fixture->store, put, 2, &fixture->error));
+    OK(platform_player_get(fixture->store, put[0].id, &found, &fixture->error));
+    assert_memory_equal(&found, &put[0], sizeof found);
+    OK(platform_player_get(fixture->store, put[1].id, &found, &fixture->error));
+    assert_memory_equal(&found, &put[1], sizeof found);
+    memcpy(put[0].id, "ply_00000000000000A3", 21);
+    memcpy(put[0].reference, "eve", 4);
+    put[0].currency_exponent = 3; /* EUR has 2 */
+    assert_int_equal(platform_player_put(fixture->store, put, 1, &fixture->error), STATUS_INVALID);
+    put[0].currency_exponent = 2;
+    memcpy(put[0].customer_id, "cus_Nobody", 11);
+    assert_int_equal(platform_player_put(fixture->store, put, 1, &fixture->error),
+                     STATUS_NOT_FOUND);
+}
+
+struct transactions_seen {
+    size_t count;
+    struct ledger_transaction transactions[4];
+};
+
+static bool see_transaction(void *context, const struct ledger_transaction *transaction)
+{
+    struct transactions_seen *seen = context;
+    seen->transactions[seen->count++] = *transaction;
+    return seen->count < 4;
+}
+
+static void transactions_are_read_in_order_of_decision_declines_included(void **state)
+{
+    struct fixture *fixture = *state;
+    static struct ledger_batch batch;
+    struct transactions_seen seen = {0};
+    bool unknown = true;
+    add_two_customers(fixture);
+    struct player_record player = open_player(fixture, "cus_One", "alice", "EUR", 2);
+    memset(&batch, 0, sizeof batch);
+    batch.place_count = 1;
+    memcpy(batch.places[0].player_id, player.id, sizeof player.id);
+    OK(platform_ledger_begin(fixture->store, &batch, &fixture->error));
+    enter_first(&batch, "t-9", 70);
+    struct ledger_transaction *declined = &batch.kept[batch.kept_count++];
+    *declined = batch.kept[0];
+    memcpy(declined->transaction_id, "t-1", 4);
+    memcpy(declined->game_id, "book", 5);
+    declined->operation = LEDGER_DEBIT;
+    declined->outcome = LEDGER_INSUFFICIENT_FUNDS;
+    declined->amount_minor = 71;
+    declined->sequence = 0;
+    declined->movement_minor = declined->balance_minor = 0;
+    memset(declined->hash, 0, sizeof declined->hash);
+    OK(platform_ledger_commit(fixture->store, &batch, &unknown, &fixture->error));
+    OK(platform_ledger_transactions(fixture->store, see_transaction, &seen, &fixture->error));
+    assert_int_equal(seen.count, 2);
+    assert_memory_equal(&seen.transactions[0], &batch.kept[0], sizeof batch.kept[0]);
+    assert_memory_equal(&seen.transactions[1], &batch.kept[1], sizeof batch.kept[1]);
+}
+
 static void a_batch_that_does_not_follow_is_refused_whole(void **state)
 {
     struct fixture *fixture = *state;
@@ -1324,7 +1420,9 @@ int main(int argc, char **argv)
         CONTRACT(an_import_adds_changes_and_leaves_alone_or_does_nothing),
         CONTRACT(an_import_keeps_a_disabled_game_disabled_unless_it_says_otherwise),
         CONTRACT(everything_about_games_is_read_at_a_revision_that_moves_with_every_change),
+        CONTRACT(players_are_listed_as_created_and_can_be_put_into_another_store),
         CONTRACT(a_batch_of_the_ledger_is_there_when_it_was_committed),
+        CONTRACT(transactions_are_read_in_order_of_decision_declines_included),
         CONTRACT(a_batch_that_does_not_follow_is_refused_whole),
         CONTRACT(an_unknown_kind_of_store_is_refused_without_repeating_it),
     };
