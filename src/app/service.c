@@ -151,7 +151,7 @@ static void dispatch(struct service *service, struct http_request *request,
                      judged->customer_id, match->values[0]);
         return;
     case ROUTE_WALLET:
-        wallet_route(service->wallet, request, judged->customer_id);
+        wallet_route(service->wallet, service->games, request, judged->customer_id);
         return;
     case ROUTE_HEALTH:
         health_ask(service->health, service->mailbox, request);

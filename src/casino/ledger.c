@@ -278,6 +278,7 @@ static void decide(struct ledger *ledger, struct ledger_job *job, int64_t now_ms
         .id = &fact->id,
         .reference = reference != NULL ? &reference->id : NULL,
         .clearing_minor = place->found ? batch->clearings[place->clearing].balance_minor : 0,
+        .game = job->game,
     };
     struct wallet_decision decision = wallet_decide(&state, &job->request);
     to->kind = WALLET_ANSWER_TRANSACTION;

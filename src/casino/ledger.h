@@ -37,12 +37,13 @@ struct wallet_answer {
     struct ledger_account account;
 };
 
-/* One request on its way: the asker fills in the request, the mailbox and mail.deliver, and has it
+/* One request on its way: the asker fills in the request, the game, the mailbox and mail.deliver, and has it
  * back when the mail is delivered, with the answer. The ledger's from submit until then. */
 struct ledger_job {
     struct mail mail; /* first */
     struct mailbox *mailbox;
     struct wallet_request request;
+    enum wallet_game game; /* that the request names */
     struct wallet_answer answer;
     struct ledger_job *next, *before; /* the ledger's, as all below */
     bool queued;

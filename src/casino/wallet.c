@@ -90,6 +90,20 @@ static bool is_anothers(const struct ledger_id *reference, const struct wallet_r
     return reference->rolled_back && !same(reference->rolled_back_player, request->player_id);
 }
 
+static struct wallet_decision decide_debit(const struct wallet_state *state,
+                                           const struct wallet_request *request)
+{
+    switch (state->game) {
+    case WALLET_GAME_VISIBLE:
+        return move(state, request, -request->amount_minor);
+    case WALLET_GAME_INVISIBLE:
+        return refuse(WALLET_GAME_NOT_FOUND);
+    case WALLET_GAME_UNKNOWN:
+        break;
+    }
+    return refuse(WALLET_GAMES_UNAVAILABLE);
+}
+
 static struct wallet_decision decide_credit(const struct wallet_state *state,
                                             const struct wallet_request *request)
 {
@@ -140,7 +154,7 @@ struct wallet_decision wallet_decide(const struct wallet_state *state,
     if (state->reference != NULL && is_anothers(state->reference, request))
         return refuse(WALLET_TRANSACTION_CONFLICT);
     if (request->operation == WALLET_DEBIT)
-        return move(state, request, -request->amount_minor);
+        return decide_debit(state, request);
     if (request->operation == WALLET_CREDIT)
         return decide_credit(state, request);
     return decide_rollback(state, request);

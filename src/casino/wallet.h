@@ -15,7 +15,9 @@
  *  2. WALLET_PLAYER_NOT_FOUND, also for another customer's. WALLET_CURRENCY_MISMATCH.
  *  3. An id that was rolled back before it came is never applied: TRANSACTION_ROLLED_BACK.
  *  4. A reference that is another player's: WALLET_TRANSACTION_CONFLICT, not kept.
- *  5. DEBIT: INSUFFICIENT_FUNDS.
+ *  5. DEBIT that names a game: WALLET_GAME_NOT_FOUND when the customer does not see it, which is not
+ *       kept. So no game stands in the way of a retry, nor of a CREDIT or a ROLLBACK, whatever has
+ *       become of it. Then INSUFFICIENT_FUNDS.
  *     CREDIT that refers to an id: TRANSACTION_ROLLED_BACK when that was rolled back;
  *       REFERENCE_NOT_FOUND unless it is an applied DEBIT. Then BALANCE_LIMIT_EXCEEDED.
  *     ROLLBACK of an id that was rolled back: ALREADY_ROLLED_BACK. Of a ROLLBACK: NOT_ROLLBACKABLE.
@@ -41,12 +43,20 @@ struct wallet_request {
     int64_t amount_minor;
 };
 
+/* What is known of the game that a request names. */
+enum wallet_game {
+    WALLET_GAME_VISIBLE,   /* the customer sees it; or none is named */
+    WALLET_GAME_INVISIBLE, /* there is none, or the customer does not see it */
+    WALLET_GAME_UNKNOWN,   /* there is no confirmed table of games to ask */
+};
+
 /* What is known when a request is decided. */
 struct wallet_state {
     const struct ledger_account *account; /* NULL: there is no such player */
     const struct ledger_id *id;           /* of the request's transaction_id */
     const struct ledger_id *reference;    /* of its reference; NULL when it has none */
     int64_t clearing_minor; /* balance of the clearing account of the customer and currency */
+    enum wallet_game game;  /* as of when the request came */
 };
 
 enum wallet_verdict {
@@ -56,6 +66,8 @@ enum wallet_verdict {
     WALLET_TRANSACTION_CONFLICT,
     WALLET_PLAYER_NOT_FOUND,
     WALLET_CURRENCY_MISMATCH,
+    WALLET_GAME_NOT_FOUND,
+    WALLET_GAMES_UNAVAILABLE, /* of WALLET_GAME_UNKNOWN */
 };
 
 struct wallet_decision {

@@ -112,6 +112,10 @@ static enum http_error refusal(enum wallet_verdict verdict)
         return HTTP_ERROR_CURRENCY_MISMATCH;
     case WALLET_TRANSACTION_CONFLICT:
         return HTTP_ERROR_TRANSACTION_CONFLICT;
+    case WALLET_GAME_NOT_FOUND:
+        return HTTP_ERROR_GAME_NOT_FOUND;
+    case WALLET_GAMES_UNAVAILABLE:
+        return HTTP_ERROR_SECURITY_CONFIG_UNAVAILABLE;
     case WALLET_KEPT:
     case WALLET_REPLAYED:
         break;
@@ -242,6 +246,21 @@ static bool decode(struct http_request *request, struct wallet_request *decoded)
     return false;
 }
 
+/* Asked here, where the table is in memory, and judged by the ledger, which knows whether it matters. */
+static enum wallet_game game_of(struct wallet_desk *desk, struct games_desk *games,
+                                const struct wallet_request *decoded, const char *customer_id)
+{
+    if (decoded->operation != WALLET_DEBIT || decoded->game_id[0] == '\0')
+        return WALLET_GAME_VISIBLE;
+    /* As of now: a client may take its time between the first byte of a request and the last. */
+    const struct games_table *table = games_desk_table(games, uv_now(mailbox_loop(desk->mailbox)));
+    if (table == NULL)
+        return WALLET_GAME_UNKNOWN;
+    return games_table_find(table, customer_id, text_of(decoded->game_id)) != NULL
+               ? WALLET_GAME_VISIBLE
+               : WALLET_GAME_INVISIBLE;
+}
+
 static void append_waiter(struct wallet_desk *desk, struct waiter *waiter)
 {
     waiter->older = desk->newest;
@@ -254,7 +273,8 @@ static void append_waiter(struct wallet_desk *desk, struct waiter *waiter)
         CHECK(uv_timer_start(&desk->tick, on_tick, TICK_MS, TICK_MS) == 0);
 }
 
-void wallet_route(struct wallet_desk *desk, struct http_request *request, const char *customer_id)
+void wallet_route(struct wallet_desk *desk, struct games_desk *games, struct http_request *request,
+                  const char *customer_id)
 {
     struct wallet_request decoded;
     CHECK(!desk->closed && customer_id[0] != '\0');
@@ -264,6 +284,7 @@ void wallet_route(struct wallet_desk *desk, struct http_request *request, const 
     waiter->job.mail.deliver = deliver;
     waiter->job.mailbox = desk->mailbox;
     waiter->job.request = decoded;
+    waiter->job.game = game_of(desk, games, &decoded, customer_id);
     memcpy(waiter->job.request.customer_id, customer_id, strlen(customer_id) + 1);
     waiter->desk = desk;
     waiter->arrived_ms = uv_now(mailbox_loop(desk->mailbox));

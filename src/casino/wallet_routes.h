@@ -2,6 +2,7 @@
 #define CROUPIER_CASINO_WALLET_ROUTES_H
 
 #include "base/mailbox.h"
+#include "casino/games.h"
 #include "casino/ledger.h"
 #include "http/http.h"
 
@@ -26,7 +27,8 @@ struct wallet_desk *wallet_desk_create(struct ledger *ledger, struct mailbox *ma
 void wallet_desk_destroy(struct wallet_desk **desk);
 
 /* Of an admitted customer that may use the casino. Replies at once or later. Uses request->abandoned
- * and request->aside. */
-void wallet_route(struct wallet_desk *desk, struct http_request *request, const char *customer_id);
+ * and request->aside. The games are asked for the game that a DEBIT names. */
+void wallet_route(struct wallet_desk *desk, struct games_desk *games, struct http_request *request,
+                  const char *customer_id);
 
 #endif

@@ -76,6 +76,9 @@ static void check_decision(const struct wallet_request *request, int64_t balance
     state.reference = request->reference[0] != '\0' ? &reference : NULL;
     struct wallet_decision decision = wallet_decide(&state, request);
     CHECK(decision.verdict == WALLET_KEPT);
+    state.game = WALLET_GAME_INVISIBLE;
+    CHECK((wallet_decide(&state, request).verdict == WALLET_GAME_NOT_FOUND) ==
+          (request->operation == WALLET_DEBIT));
     int64_t after = balance_minor + decision.movement_minor;
     CHECK(after >= 0 && after <= LEDGER_BALANCE_MAX);
     CHECK(decision.outcome == LEDGER_APPLIED || decision.movement_minor == 0);

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from croupier import NOT_ALLOWED, Service, eventually
-from wallet_model import LIMIT, PATH, Model, add_player, balance, credit, debit, rollback, send, told
+from wallet_model import LIMIT, PATH, Model, add_games, add_player, balance, credit, debit, rollback, send, told
 
 FIELDS = ["operation", "player_id", "transaction_id", "reference_transaction_id", "status", "amount_minor", "currency",
           "currency_exponent", "balance_minor", "sequence", "created_at", "replayed"]
@@ -20,6 +20,8 @@ def casino(tmp_path_factory):
     server = Service(tmp_path_factory.mktemp("wallet"))
     try:
         server.customer = server.add_customer("Casino", options=["--casino"])
+        add_games(server, "blackjack", "roulette", "lucky-7")
+        server.run("game", "disable", "lucky-7")
         server.start()
         yield server
     finally:
@@ -77,6 +79,50 @@ def test_a_retry_gets_the_first_answer_whatever_has_changed_since(casino, player
     shuffled = json.dumps(dict(reversed(credit(player, identity, 500).items())), indent=3).replace("EUR", "\\u0045UR")
     assert ask(casino, shuffled.encode()).json()["replayed"] is True
     assert ask(casino, balance(player)).json()["balance_minor"] == 600
+
+
+def test_a_debit_names_a_game_that_the_customer_sees_or_none(casino, player):
+    early, late, lost = ids(), ids(), ids()
+    ask(casino, credit(player, ids(), 100))
+    bet = debit(player, early, 10, game_id="roulette")
+    assert ask(casino, bet).status == 200
+    for unknown in ("lucky-7", "nothing", "Blackjack", "r\u00e9 #1"):
+        assert ask(casino, debit(player, late, 10, game_id=unknown)).error == (404, "game_not_found")
+    assert ask(casino, debit(player, late, 1000, game_id="nothing")).error == (404, "game_not_found")
+    assert ask(casino, debit(player, late, 10, "USD", game_id="nothing")).error == (422, "currency_mismatch")
+    assert ask(casino, debit("ply_nobody", late, 10, game_id="nothing")).error == (404, "player_not_found")
+    ask(casino, rollback(player, ids(), lost))
+    assert ask(casino, debit(player, lost, 10, game_id="nothing")).error == (409, "transaction_rolled_back")
+    assert ask(casino, debit(player, late, 10, game_id="blackjack")).json()["replayed"] is False  # it was not kept
+    try:
+        casino.run("game", "disable", "roulette")
+        eventually(lambda: ask(casino, debit(player, ids(), 1000, game_id="roulette")).status == 404)
+        assert ask(casino, bet).json()["replayed"] is True
+        assert ask(casino, debit(player, early, 11, game_id="roulette")).error == (409, "transaction_conflict")
+        assert ask(casino, credit(player, ids(), 5, early, game_id="roulette")).status == 200
+        assert ask(casino, credit(player, ids(), 5, game_id="nothing")).status == 200
+        casino.run("game", "enable", "roulette")
+        casino.run("game", "allow", casino.customer.id, "blackjack")
+        eventually(lambda: ask(casino, debit(player, ids(), 1, game_id="blackjack")).status == 200)
+        eventually(lambda: ask(casino, debit(player, ids(), 1000, game_id="roulette")).status == 404)
+        assert ask(casino, rollback(player, ids(), late)).json()["status"] == "applied"
+    finally:
+        casino.run("game", "enable", "roulette")
+        casino.run("game", "allow", casino.customer.id, "all")
+        eventually(lambda: ask(casino, debit(player, ids(), 1, game_id="roulette")).status != 404)
+
+
+def test_while_no_table_of_games_is_confirmed_no_game_is_found_or_missed(make_service):
+    server = make_service()
+    customer = server.add_customer("Casino", options=["--casino"])
+    player = add_player(server, customer.id)
+    server.configure({"casino.secrets_key_file": f"{server.directory}/nowhere"})
+    server.start()
+    assert send(server, customer.key, credit(player, "c", 10, game_id="book")).status == 200
+    bet = debit(player, "d", 10, game_id="book")
+    assert send(server, customer.key, bet).error == (503, "security_config_unavailable")
+    del bet["game_id"]
+    assert send(server, customer.key, bet).status == 200
 
 
 def test_rollbacks(casino, player):
@@ -187,7 +233,7 @@ class Client(threading.Thread):
         super().__init__()
         self.server, self.key, self.players = server, customer.key, players
         self.random, self.steps, self.ids = random.Random(seed), steps, [f"{name}-{i}" for i in range(30)]
-        self.model, self.sent, self.failure = Model(players), [], None
+        self.model, self.sent, self.failure = Model(players, ["blackjack", "roulette"]), [], None
 
     def draw(self):
         chance, pick = self.random.random(), self.random.choice
@@ -200,7 +246,8 @@ class Client(threading.Thread):
         if chance < 0.5:
             return credit(player, identity, self.random.randrange(0, 50), pick([None, other]))
         if chance < 0.75:
-            return debit(player, identity, self.random.randrange(1, 40))
+            game = pick([{}, {}, {"game_id": "roulette"}, {"game_id": "blackjack"}, {"game_id": "lucky-7"}])
+            return debit(player, identity, self.random.randrange(1, 40), **game)
         return rollback(player, identity, other)
 
     def lose_interest(self, request):

@@ -7,7 +7,7 @@ import sqlite3
 import pytest
 
 from croupier import Service
-from wallet_model import add_player, credit, debit, rollback, send
+from wallet_model import add_games, add_player, credit, debit, rollback, send
 
 
 @pytest.fixture(scope="module")
@@ -15,6 +15,7 @@ def ledger(tmp_path_factory):
     service = Service(tmp_path_factory.mktemp("ledger"))
     try:
         service.customer = service.add_customer("Casino", options=["--casino"])
+        add_games(service, "roulette")
         service.start()
         service.players = [add_player(service, service.customer.id, name, currency, exponent)
                            for name, currency, exponent in (("alice", "EUR", 2), ("bob", "KWD", 3), ("carol", "JPY", 0))]

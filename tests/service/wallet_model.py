@@ -20,6 +20,15 @@ def add_player(server, customer, reference="alice", currency="EUR", exponent=2):
     return identity
 
 
+def add_games(server, *identities):
+    """Enabled games that everybody may see."""
+    server.run("provider", "add", "acme", "--name", "Acme", "--launch-url", "https://acme.example/", "--secret", "-",
+               input="0123456789abcdef0123456789abcdef")
+    server.run("game", "import", "-", input=json.dumps([
+        {"id": identity, "name": identity, "provider": "acme", "category": "slots", "currencies": ["EUR"]}
+        for identity in identities]))
+
+
 def send(server, key, document, content_type="application/json"):
     body = document if isinstance(document, bytes) else json.dumps(document).encode()
     return server.request("POST", PATH, key=key, headers={"Content-Type": content_type}, body=body)
@@ -50,7 +59,8 @@ def balance(player):
 class Model:
     """One customer's wallet. answer() is (status, what matters of the document, replayed)."""
 
-    def __init__(self, players):
+    def __init__(self, players, games=()):
+        self.games = games  # that the customer sees
         self.balance = {player: 0 for player in players}
         self.sequence = {player: 0 for player in players}
         self.first = {}   # id: (request, answer), everything that was kept
@@ -102,6 +112,8 @@ class Model:
             if owner not in (None, player):
                 return 409, "transaction_conflict", False
         if operation == "DEBIT":
+            if request.get("game_id", self.games) not in (self.games, *self.games):
+                return 404, "game_not_found", False
             return self.move(player, -request["amount_minor"])
         if operation == "CREDIT":
             if reference in self.undone:

@@ -269,6 +269,32 @@ static void customers_see_their_own_players_and_ids_alone(void **state)
     assert_int_equal(balance.account.balance_minor, 0);
 }
 
+static void a_game_that_is_not_seen_is_refused_and_the_id_stays_free(void **state)
+{
+    struct fixture *fixture = *state;
+    (void)ask(fixture, WALLET_CREDIT, 0, "c", 100, "");
+    static const enum wallet_game games[] = {WALLET_GAME_INVISIBLE, WALLET_GAME_UNKNOWN,
+                                             WALLET_GAME_VISIBLE, WALLET_GAME_INVISIBLE};
+    for (size_t i = 0; i < 4; i++) {
+        struct asked asked;
+        prepare(fixture, &asked, WALLET_DEBIT, 0, "d", 40, "");
+        memcpy(asked.job.request.game_id, "book", 5);
+        asked.job.game = games[i];
+        assert_int_equal(ledger_submit(fixture->ledger, &asked.job), STATUS_OK);
+        wait_for(fixture, 1);
+        const struct wallet_answer *answer = &asked.job.answer;
+        if (i < 2) {
+            assert_int_equal(answer->kind, WALLET_ANSWER_REFUSED);
+            assert_int_equal(answer->verdict,
+                             i == 0 ? WALLET_GAME_NOT_FOUND : WALLET_GAMES_UNAVAILABLE);
+        } else {
+            assert_applied(answer, 2, 60);
+            assert_int_equal(answer->replayed, i == 3);
+        }
+    }
+    assert_int_equal(prove(fixture), 2);
+}
+
 static void settled_and_rolled_back_are_remembered_across_batches(void **state)
 {
     struct fixture *fixture = *state;
@@ -427,6 +453,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         LEDGER(what_is_answered_is_stored_and_given_again),
         LEDGER(customers_see_their_own_players_and_ids_alone),
+        LEDGER(a_game_that_is_not_seen_is_refused_and_the_id_stays_free),
         LEDGER(settled_and_rolled_back_are_remembered_across_batches),
         LEDGER(a_batch_comes_to_the_same_as_one_after_the_other),
         LEDGER(a_full_queue_says_so_at_once_and_balances_go_on),

@@ -356,6 +356,52 @@ static void what_belongs_to_another_player_is_a_conflict_and_not_kept(void **sta
     assert_int_equal(book.kept[count].outcome, LEDGER_TRANSACTION_ROLLED_BACK);
 }
 
+static struct wallet_decision decide_naming_a_game(const struct book *book, enum wallet_game game,
+                                                   const struct wallet_request *request)
+{
+    struct ledger_id id = id_of(book, request->transaction_id);
+    struct ledger_id reference = id_of(book, request->reference);
+    const struct wallet_state state = {
+        .account = &book->accounts[0],
+        .id = &id,
+        .reference = request->reference[0] == '\0' ? NULL : &reference,
+        .game = game,
+    };
+    return wallet_decide(&state, request);
+}
+
+static void a_debit_needs_the_game_that_it_names_and_nothing_else_does(void **state)
+{
+    (void)state;
+    struct book book = new_book(100);
+    const struct wallet_request kept = ask(WALLET_DEBIT, "ply_A", "a", 10, "");
+    const struct wallet_request voided = ask(WALLET_DEBIT, "ply_A", "late", 10, "");
+    const struct wallet_request other = ask(WALLET_DEBIT, "ply_A", "a", 11, "");
+    const struct wallet_request anew = ask(WALLET_DEBIT, "ply_A", "b", 101, "");
+    const struct wallet_request credit = ask(WALLET_CREDIT, "ply_A", "c", 10, "a");
+    const struct wallet_request rollback = ask(WALLET_ROLLBACK, "ply_A", "d", 0, "a");
+    struct wallet_request mismatch = ask(WALLET_DEBIT, "ply_A", "e", 1, "");
+    copy(mismatch.currency, "USD");
+    (void)DEBIT("a", 10);
+    (void)ROLLBACK("r", "late");
+    static const enum wallet_game games[] = {WALLET_GAME_INVISIBLE, WALLET_GAME_UNKNOWN};
+    static const enum wallet_verdict refusals[] = {WALLET_GAME_NOT_FOUND, WALLET_GAMES_UNAVAILABLE};
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(decide_naming_a_game(&book, games[i], &anew).verdict, refusals[i]);
+        assert_int_equal(decide_naming_a_game(&book, games[i], &kept).verdict, WALLET_REPLAYED);
+        assert_int_equal(decide_naming_a_game(&book, games[i], &other).verdict,
+                         WALLET_TRANSACTION_CONFLICT);
+        assert_int_equal(decide_naming_a_game(&book, games[i], &mismatch).verdict,
+                         WALLET_CURRENCY_MISMATCH);
+        assert_int_equal(decide_naming_a_game(&book, games[i], &voided).outcome,
+                         LEDGER_TRANSACTION_ROLLED_BACK);
+        assert_int_equal(decide_naming_a_game(&book, games[i], &credit).outcome, LEDGER_APPLIED);
+        assert_int_equal(decide_naming_a_game(&book, games[i], &rollback).outcome, LEDGER_APPLIED);
+    }
+    assert_int_equal(decide_naming_a_game(&book, WALLET_GAME_VISIBLE, &anew).outcome,
+                     LEDGER_INSUFFICIENT_FUNDS);
+}
+
 /* ---- every short history, against a model ------------------------------------------------------- */
 
 /*
@@ -580,6 +626,7 @@ int main(void)
         cmocka_unit_test(a_credit_whose_money_is_gone_cannot_be_reversed),
         cmocka_unit_test(a_rollback_is_not_rollbackable),
         cmocka_unit_test(what_belongs_to_another_player_is_a_conflict_and_not_kept),
+        cmocka_unit_test(a_debit_needs_the_game_that_it_names_and_nothing_else_does),
         cmocka_unit_test(every_history_of_four_requests_of_one_player_is_as_the_model_says),
         cmocka_unit_test(every_history_of_three_requests_of_two_players_is_as_the_model_says),
         cmocka_unit_test(long_random_histories_are_as_the_model_says),
