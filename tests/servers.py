@@ -1,0 +1,1105 @@
+#!/usr/bin/env python3
+"""Real servers for tests: Redis or Valkey, Sentinel, PostgreSQL, and a proxy to spoil the way to them.
+
+    with Redis() as redis, Postgres() as postgres:
+        redis.uri, redis.tcp_uri(), redis.call("SET", "odds:cricket:1", "[]")
+        postgres.create_database()          # the URI of a fresh, empty database
+
+or, around a program that reads TEST_REDIS_URI and the like (see `environment_of`):
+
+    python3 tests/servers.py redis postgres -- build/tests/stores/platform_contract postgresql
+
+Every process that uses this module gets one directory in /tmp; all servers that it starts live below
+that, each with a directory, a socket and a port of its own, so that any number of tests may run at once.
+A guardian (a shell that waits for the end of a pipe) ends the servers and removes the directory when the
+test process is gone, however it went: nothing survives. Standard library only, and nothing but loopback.
+
+A server's life: made and started by its constructor; `stop`, `kill`, `freeze`, `thaw` and `start` as often
+as a test likes (its data, port and socket stay); `remove` at the end, which `with` does.
+
+TEST_REDIS_SERVER and TEST_POSTGRES_BIN name another redis-server (or valkey-server) and another directory
+of PostgreSQL's programs than those that are found.
+"""
+
+import atexit
+import contextlib
+import ctypes
+import glob
+import itertools
+import os
+import pwd
+import random
+import re
+import selectors
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+PATIENCE = 60.0  # seconds; a limit for servers that hang, not for slow ones
+
+
+class ServerError(Exception):
+    pass
+
+
+# ---- the directory and its guardian --------------------------------------------------------------------
+
+# Ends whatever runs in the directory (each server's working directory is in it), then removes it. SIGQUIT
+# first: PostgreSQL then removes its shared memory; SIGCONT lets what is frozen hear it.
+GUARDIAN = r"""
+read -r _
+running() {
+    for process in /proc/[0-9]*; do
+        case "$(readlink "$process/cwd" 2>/dev/null)" in "$1"|"$1"/*) echo "${process#/proc/}" ;; esac
+    done
+}
+signal=QUIT
+for _ in 1 2 3 4 5 6 7 8 9 10; do
+    found=$(running "$1")
+    [ -n "$found" ] || break
+    kill -s "$signal" $found 2>/dev/null
+    kill -s CONT $found 2>/dev/null
+    sleep 0.3
+    signal=KILL
+done
+grep -F " $1/" /proc/mounts | while read -r _ mounted _; do umount -l "$mounted"; done
+rm -rf "$1"
+"""
+
+
+class _Nest:
+    """The directory of this process's servers."""
+
+    def __init__(self):
+        parent = tempfile.gettempdir()  # a socket's path has room for 107 bytes
+        self.directory = Path(tempfile.mkdtemp(prefix="croupier-servers-", dir=parent if len(parent) < 40 else "/tmp"))
+        self.directory.chmod(0o755)  # PostgreSQL, as another user, passes through it
+        self.numbers = itertools.count(1)
+        self.servers = []
+        self.guardian = subprocess.Popen(["/bin/sh", "-c", GUARDIAN, "guardian", str(self.directory)],
+                                         stdin=subprocess.PIPE, cwd="/", start_new_session=True)
+
+    def make_directory(self, name):
+        directory = self.directory / f"{name}-{next(self.numbers)}"
+        directory.mkdir()
+        return directory
+
+    def close(self):
+        for server in list(self.servers):
+            with contextlib.suppress(Exception):
+                server.remove()
+        self.guardian.stdin.close()
+        self.guardian.wait()
+
+
+class _Nests:
+    """The one nest of a process, made when it is first needed (and again in a fork)."""
+
+    lock = threading.Lock()
+    nest = None
+    owner = None
+
+    @classmethod
+    def get(cls):
+        with cls.lock:
+            if cls.owner != os.getpid():
+                cls.nest, cls.owner = _Nest(), os.getpid()
+                atexit.register(cls.close)
+            return cls.nest
+
+    @classmethod
+    def close(cls):
+        if cls.owner == os.getpid():
+            cls.nest.close()
+            cls.nest = cls.owner = None
+
+
+def free_port():
+    """A port that nobody listens on, outside the range from which the kernel takes those of clients."""
+    chance = random.SystemRandom()
+    for _ in range(1000):
+        port = chance.randrange(10000, 32000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
+    raise ServerError("no free port")
+
+
+def _await(condition, what, seconds=PATIENCE):
+    deadline = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise ServerError(f"not within {seconds} s: {what}")
+        time.sleep(0.01)
+
+
+class _Server:
+    """What all have in common. A subclass gives `_command`, `_is_ready` and `_user` (None: ours)."""
+
+    name = "server"
+    _user = None
+
+    def __init__(self):
+        nest = _Nests.get()
+        self.directory = nest.make_directory(self.name)
+        self.log = self.directory / "log"
+        self.process = None
+        nest.servers.append(self)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.remove()
+
+    def _credentials(self):
+        if self._user is None:
+            return {}
+        return {"user": self._user.pw_uid, "group": self._user.pw_gid, "extra_groups": []}
+
+    def spawn(self):
+        """Starts the server and does not wait until it can be used."""
+        assert self.process is None, "it runs already"
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(self._command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                            cwd=self.directory, start_new_session=True,
+                                            env={**os.environ, "LC_ALL": "C"}, **self._credentials())
+
+    def start(self):
+        """Starts the server, again if it was stopped, and waits until it can be used."""
+        self.spawn()
+        _await(self._ready_or_dead, f"{self.name} answers:\n{self.log_text()[-2000:]}")
+        return self
+
+    def _ready_or_dead(self):
+        if self.process.poll() is not None:
+            status, self.process = self.process.returncode, None
+            raise ServerError(f"{self.name} ended with {status}:\n{self.log_text()[-4000:]}")
+        return self._is_ready()
+
+    def log_text(self):
+        return self.log.read_text("utf-8", "replace") if self.log.exists() else ""
+
+    @property
+    def running(self):
+        return self.process is not None and self.process.poll() is None
+
+    def _end(self, number, seconds=PATIENCE):
+        if self.process is None:
+            return
+        process, self.process = self.process, None
+        if process.poll() is None:
+            process.send_signal(number)
+            self.thaw()
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise ServerError(f"{self.name} did not end:\n{self.log_text()[-2000:]}") from None
+
+    def stop(self):
+        """Stops the server in order."""
+        self._end(signal.SIGTERM)
+
+    def kill(self):
+        """Kills the server at once."""
+        self._end(signal.SIGKILL)
+
+    def restart(self):
+        self.stop()
+        return self.start()
+
+    def _processes(self):
+        """Its processes: all whose working directory is in its own."""
+        found = []
+        for entry in os.listdir("/proc"):
+            if entry.isdigit():
+                with contextlib.suppress(OSError):
+                    place = Path(os.readlink(f"/proc/{entry}/cwd").removesuffix(" (deleted)"))
+                    if place == self.directory or self.directory in place.parents:
+                        found.append(int(entry))
+        return found
+
+    def _signal_all(self, number):
+        for process in self._processes():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, number)
+
+    def freeze(self):
+        """Stops all its processes where they are (SIGSTOP); connections stay open and nothing answers."""
+        self._signal_all(signal.SIGSTOP)
+
+    def thaw(self):
+        self._signal_all(signal.SIGCONT)
+
+    def remove(self):
+        """Ends it, whatever it does, and removes its directory."""
+        nest = _Nests.get()
+        if self in nest.servers:
+            nest.servers.remove(self)
+        try:
+            self._last_stop()
+        except ServerError:
+            pass
+        _await(lambda: not self._processes() or self._signal_all(signal.SIGKILL), f"the processes of {self.name} end")
+        if os.path.ismount(self.directory / "disk"):
+            subprocess.run(["umount", "-l", str(self.directory / "disk")], check=True)
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def _last_stop(self):
+        self.kill()
+
+    def _make_disk(self, megabytes):
+        """A file system of its own in memory, of this size, at `disk`; PermissionError when we may not."""
+        disk = self.directory / "disk"
+        disk.mkdir()
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "croupier-test", str(disk)],
+                              capture_output=True, text=True)
+        if done.returncode != 0:
+            raise PermissionError(f"mounting a small tmpfs is not permitted here: {done.stderr.strip()}")
+        return disk
+
+
+# ---- Redis, Valkey -------------------------------------------------------------------------------------
+
+def redis_server():
+    """The path of a redis-server or valkey-server. Debian's tools packages carry the server's whole binary
+    under the name of redis-check-rdb (valkey-check-rdb), and what it is called decides what it does."""
+    named = os.environ.get("TEST_REDIS_SERVER")
+    if named:
+        return named
+    path = os.environ.get("PATH", "") + ":/usr/bin:/usr/local/bin"
+    for product in ("redis", "valkey"):
+        found = shutil.which(f"{product}-server", path=path)
+        if found:
+            return found
+    for product in ("redis", "valkey"):
+        found = shutil.which(f"{product}-check-rdb", path=path)
+        if found:
+            link = _Nests.get().directory / f"{product}-server"
+            if not link.exists():
+                link.symlink_to(os.path.realpath(found) if os.path.islink(found) else found)
+            return str(link)
+    raise ServerError("no redis-server and no valkey-server here: run tools/setup test")
+
+
+class RedisReply(Exception):
+    """An error that Redis answered."""
+
+
+class RedisConnection:
+    """A connection that speaks RESP2: call("GET", key) gives bytes, int, list or None, or raises RedisReply."""
+
+    def __init__(self, address, timeout=10.0):
+        """address: the path of a socket, or (host, port)."""
+        if isinstance(address, (str, Path)):
+            self.socket = socket.socket(socket.AF_UNIX)
+            self.socket.settimeout(timeout)
+            self.socket.connect(str(address))
+        else:
+            self.socket = socket.create_connection(address, timeout=timeout)
+            self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.reader = self.socket.makefile("rb")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        self.reader.close()
+        self.socket.close()
+
+    def send(self, *words):
+        parts = [b"*%d\r\n" % len(words)]
+        for word in words:
+            word = word if isinstance(word, bytes) else str(word).encode()
+            parts.append(b"$%d\r\n%s\r\n" % (len(word), word))
+        self.socket.sendall(b"".join(parts))
+
+    def receive(self):
+        reply = self._receive()
+        if isinstance(reply, RedisReply):
+            raise reply
+        return reply
+
+    def _receive(self):
+        line = self.reader.readline()
+        if not line.endswith(b"\r\n"):
+            raise ConnectionError("Redis closed the connection")
+        kind, rest = line[:1], line[1:-2]
+        if kind == b"+":
+            return rest
+        if kind == b"-":
+            return RedisReply(rest.decode("utf-8", "replace"))
+        if kind == b":":
+            return int(rest)
+        if kind == b"$":
+            if int(rest) < 0:
+                return None
+            data = self.reader.read(int(rest) + 2)
+            if len(data) != int(rest) + 2:
+                raise ConnectionError("Redis closed the connection")
+            return data[:-2]
+        if kind == b"*":
+            return None if int(rest) < 0 else [self._receive() for _ in range(int(rest))]
+        raise ConnectionError(f"not RESP2: {line!r}")
+
+    def call(self, *words):
+        self.send(*words)
+        return self.receive()
+
+
+class Redis(_Server):
+    """A Redis (or Valkey) on a socket and on a TCP port. Nothing is written to disk unless `persistent`.
+
+    password: of the default user. users: {name: ACL rules}, as {"feed": ">secret ~* +@all"}.
+    replica_of: another Redis. settings: more lines of redis.conf, {"maxmemory": "10mb"}.
+    """
+
+    name = "redis"
+    DATABASES = 4096
+
+    def __init__(self, password=None, users=None, persistent=False, replica_of=None, settings=None, start=True):
+        super().__init__()
+        self.socket = self.directory / "redis.sock"
+        self.password = password
+        self.port = free_port()
+        self._replica_of = replica_of
+        self._options = {"appendonly": "yes" if persistent else "no", "save": '""', **(settings or {})}
+        self._users = users or {}
+        self._databases = itertools.count(1)
+        self._connection = None
+        self._lock = threading.Lock()
+        self._executable = redis_server()
+        if start:
+            self._start_somewhere()
+
+    def _start_somewhere(self):
+        for _ in range(5):
+            try:
+                self.start()
+                return
+            except ServerError as failure:
+                if "ddress already in use" not in str(failure):
+                    raise
+                self.port = free_port()
+        raise ServerError("no free port")
+
+    def _configuration(self):
+        lines = ["bind 127.0.0.1", f"port {self.port}", f"unixsocket {self.socket}", "unixsocketperm 777",
+                 f"dir {self.directory}", "daemonize no", f"databases {self.DATABASES}", "enable-debug-command local",
+                 "repl-diskless-sync-delay 0"]
+        lines += [f"{name} {value}" for name, value in self._options.items()]
+        if self._replica_of is not None:
+            lines += [f"replicaof 127.0.0.1 {self._replica_of.port}"]
+        if self.password is not None:
+            lines += [f"requirepass {self.password}", f"masterauth {self.password}"]
+        lines += [f"user {name} on {rules}" for name, rules in self._users.items()]
+        return lines
+
+    def _command(self):
+        path = self.directory / "redis.conf"
+        if not path.exists() or not self._keeps_configuration:
+            path.write_text("\n".join(self._configuration()) + "\n")
+        return [self._executable, str(path)]
+
+    # A node under Sentinel has its configuration rewritten, and starts again as what it last was.
+    _keeps_configuration = False
+
+    def _is_ready(self):
+        self._close()
+        try:
+            self.call("PING")
+            return True
+        except (OSError, RedisReply):
+            return False
+
+    def _end(self, number, seconds=PATIENCE):
+        self._close()
+        super()._end(number, seconds)
+
+    def _close(self):
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def connect(self, timeout=10.0):
+        """A connection of the caller's own, authenticated."""
+        connection = RedisConnection(self.socket if self.socket else ("127.0.0.1", self.port), timeout)
+        if self.password is not None:
+            connection.call("AUTH", self.password)
+        return connection
+
+    def call(self, *words):
+        """One command on a connection that is kept; for any thread."""
+        with self._lock:
+            if self._connection is None:
+                self._connection = self.connect()
+            try:
+                return self._connection.call(*words)
+            except (OSError, ConnectionError):
+                self._connection.close()
+                self._connection = None
+                raise
+
+    def cli(self, *words):
+        """As `call`, with text for bytes."""
+        def text(value):
+            if isinstance(value, list):
+                return [text(one) for one in value]
+            return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+        return text(self.call(*words))
+
+    def info(self, section="all"):
+        """The fields of INFO."""
+        return dict(line.split(":", 1) for line in self.cli("INFO", section).splitlines() if ":" in line)
+
+    @property
+    def uri(self):
+        return f"unix:{self.socket}"
+
+    def tcp_uri(self, database=0, user=None, password=None, port=None):
+        """redis:// with the password of the default user, unless told another; port: a proxy's."""
+        password = password if password is not None else self.password
+        who = f"{user or ''}:{password}@" if password is not None else ""
+        return f"redis://{who}127.0.0.1:{port or self.port}/{database}"
+
+    def next_database(self):
+        """The number of a database that nobody was given before."""
+        number = next(self._databases)
+        assert number < self.DATABASES
+        return number
+
+
+class _Sentinel(Redis):
+    name = "sentinel"
+    _keeps_configuration = True  # it writes what it learns into it
+
+    def __init__(self, service, master, quorum, down_after_ms, password):
+        self._monitor = (service, master, quorum, down_after_ms, password)
+        super().__init__()
+
+    def _configuration(self):
+        service, master, quorum, down_after_ms, password = self._monitor
+        self.socket = None
+        lines = ["bind 127.0.0.1", f"port {self.port}", f"dir {self.directory}",
+                 f"sentinel monitor {service} 127.0.0.1 {master.port} {quorum}",
+                 f"sentinel down-after-milliseconds {service} {down_after_ms}",
+                 f"sentinel failover-timeout {service} 3000", f"sentinel parallel-syncs {service} 1"]
+        return lines + ([f"sentinel auth-pass {service} {password}"] if password is not None else [])
+
+    def _command(self):
+        return [*super()._command(), "--sentinel"]
+
+
+class Sentinel:
+    """A master, its replicas, and sentinels that watch them. A failover takes about `down_after_ms` + 1 s."""
+
+    def __init__(self, replicas=1, sentinels=3, service="croupier", down_after_ms=500, password=None, settings=None):
+        self.service = service
+        self.nodes = []
+        self.sentinels = []
+        try:
+            for number in range(1 + replicas):
+                node = Redis(password=password, replica_of=self.nodes[0] if number else None, settings=settings)
+                node._keeps_configuration = True
+                self.nodes.append(node)
+            quorum = sentinels // 2 + 1
+            for _ in range(sentinels):
+                self.sentinels.append(_Sentinel(service, self.nodes[0], quorum, down_after_ms, password))
+            self.await_whole()
+        except BaseException:
+            self.remove()
+            raise
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.remove()
+
+    def remove(self):
+        for server in self.sentinels + self.nodes:
+            server.remove()
+
+    def await_whole(self):
+        """Waits until every replica is in step and every sentinel knows every other server."""
+        def whole():
+            with contextlib.suppress(OSError, RedisReply):
+                for sentinel in self.sentinels:
+                    listed = sentinel.cli("SENTINEL", "master", self.service)
+                    fields = dict(zip(listed[::2], listed[1::2]))
+                    if (int(fields["num-other-sentinels"]) != len(self.sentinels) - 1
+                            or int(fields["num-slaves"]) < len(self.nodes) - 1 or fields["flags"] != "master"):
+                        return False
+                links = [node.info("replication") for node in self.nodes]
+                return sum(link.get("master_link_status") == "up" for link in links) == len(self.nodes) - 1
+            return False
+        _await(whole, "the sentinels know each other and the replicas are in step")
+
+    @property
+    def uri(self):
+        return self.uri_of_database(0)
+
+    def uri_of_database(self, database):
+        hosts = ",".join(f"127.0.0.1:{sentinel.port}" for sentinel in self.sentinels)
+        password = self.nodes[0].password
+        return f"redis+sentinel://{f':{password}@' if password is not None else ''}{hosts}/{self.service}/{database}"
+
+    @property
+    def master(self):
+        """The node that the sentinels name now."""
+        for sentinel in self.sentinels:
+            with contextlib.suppress(OSError, RedisReply):
+                _, port = sentinel.cli("SENTINEL", "get-master-addr-by-name", self.service)
+                return next(node for node in self.nodes if node.port == int(port))
+        raise ServerError("no sentinel answers")
+
+    def await_failover(self, former):
+        """Waits until another node than `former` is the master and says so itself; returns it."""
+        def other():
+            master = self.master
+            with contextlib.suppress(OSError, RedisReply):
+                return master if master is not former and master.cli("ROLE")[0] == "master" else None
+        return _await(other, "a failover")
+
+    def fail_over(self):
+        """A failover while all is well; returns the new master."""
+        former = self.master
+        self.sentinels[0].call("SENTINEL", "FAILOVER", self.service)
+        return self.await_failover(former)
+
+
+# ---- PostgreSQL ----------------------------------------------------------------------------------------
+
+def postgres_programs():
+    """The directory of PostgreSQL's programs: the newest of Debian's, or that of PATH."""
+    named = os.environ.get("TEST_POSTGRES_BIN")
+    if named:
+        return Path(named)
+    found = [Path(path).parent for path in glob.glob("/usr/lib/postgresql/*/bin/postgres")]
+    if found:
+        return max(found, key=lambda path: [int(number) for number in re.findall(r"\d+", str(path))])
+    path = shutil.which("postgres")
+    if path:
+        return Path(path).resolve().parent
+    raise ServerError("no PostgreSQL here: run tools/setup test")
+
+
+class Postgres(_Server):
+    """A PostgreSQL on a socket in its directory and, with tcp=True, on a TCP port.
+
+    durable: with fsync, as in life; else fast and unsafe. password: wanted over TCP. settings: more lines of
+    postgresql.conf. disk_megabytes: the data is on a small file system of its own, which can be filled (needs
+    root: PermissionError else). standby_of: another Postgres, to follow.
+    """
+
+    name = "postgres"
+    _templates = {}  # by process: the directory of a cluster that was only just made
+    _lock = threading.Lock()
+
+    def __init__(self, tcp=False, durable=False, password=None, settings=None, disk_megabytes=None, standby_of=None,
+                 start=True):
+        self.programs = postgres_programs()
+        if os.getuid() == 0:  # it refuses to be root
+            self._user = self._account()
+        super().__init__()
+        self.tcp = tcp
+        self.port = free_port()  # also in the name of the socket
+        self.password = password
+        self._databases = itertools.count(1)
+        place = self.directory if disk_megabytes is None else self._make_disk(disk_megabytes)
+        self.data = place / "data"
+        self._own(self.directory, place)
+        if standby_of is None:
+            self._copy_template()
+        else:
+            self._run("pg_basebackup", "-D", self.data, "-R", "-X", "stream", "-c", "fast", "-h", standby_of.directory,
+                      "-p", standby_of.port, "-U", "postgres")
+        self._settings = {
+            "listen_addresses": "127.0.0.1" if tcp else "",
+            "unix_socket_directories": str(self.directory),
+            "dynamic_shared_memory_type": "mmap",  # in its directory: nothing stays behind in /dev/shm
+            "fsync": "on" if durable else "off",
+            "full_page_writes": "on" if durable else "off",
+            "max_connections": "300",
+            "shared_buffers": "32MB",
+            "log_line_prefix": "%m [%p] %d ",
+            **(settings or {}),
+        }
+        if start:
+            self._start_somewhere()
+            if password is not None and standby_of is None:
+                self.sql(f"ALTER USER postgres PASSWORD '{password}'")
+
+    @staticmethod
+    def _account():
+        for name in ("postgres", "nobody"):
+            with contextlib.suppress(KeyError):
+                return pwd.getpwnam(name)
+        raise ServerError("PostgreSQL does not run as root, and there is nobody else")
+
+    def _own(self, *paths):
+        if self._user is not None:
+            for path in paths:
+                os.chown(path, self._user.pw_uid, self._user.pw_gid)
+
+    def _run(self, program, *arguments, **options):
+        done = subprocess.run([str(self.programs / program), *map(str, arguments)], capture_output=True, text=True,
+                              env={**os.environ, "LC_ALL": "C"}, timeout=PATIENCE, cwd=self.directory,
+                              **{**self._credentials(), **options})
+        if done.returncode != 0:
+            raise ServerError(f"{program} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    def _copy_template(self):
+        """`initdb` takes most of a second, so it runs once a process."""
+        with self._lock:
+            template = self._templates.get(os.getpid())
+            if template is None:
+                template = _Nests.get().make_directory("template")
+                self._own(template)
+                self._run("initdb", "-D", template / "data", "-N", "--no-instructions", "-A", "trust", "-U", "postgres",
+                          "-E", "UTF8", "--locale=C")
+                self._templates[os.getpid()] = template
+        self._run_copy(template / "data")
+
+    def _run_copy(self, template):
+        done = subprocess.run(["cp", "-a", str(template), str(self.data)], capture_output=True, text=True)
+        if done.returncode != 0:
+            raise ServerError(done.stderr)
+
+    def configure(self, settings):
+        """Settings that hold from the next start, or `reload`."""
+        self._settings.update(settings)
+        self._write_configuration()
+
+    def reload(self):
+        self.process.send_signal(signal.SIGHUP)
+
+    def _write_configuration(self):
+        lines = [f"{name} = '{value}'" for name, value in self._settings.items()]
+        (self.data / "postgresql.conf").write_text("\n".join([*lines, f"port = {self.port}"]) + "\n")
+        method = "trust" if self.password is None else "scram-sha-256"
+        (self.data / "pg_hba.conf").write_text("local all all trust\nlocal replication all trust\n"
+                                               f"host all all 127.0.0.1/32 {method}\n"
+                                               "host replication all 127.0.0.1/32 trust\n")
+
+    def _start_somewhere(self):
+        for _ in range(5):
+            try:
+                self.start()
+                return
+            except ServerError as failure:
+                if "ddress already in use" not in str(failure):
+                    raise
+                self.port = free_port()
+        raise ServerError("no free port")
+
+    def _command(self):
+        self._write_configuration()
+        return [str(self.programs / "postgres"), "-D", str(self.data)]
+
+    def _is_ready(self):
+        try:
+            lines = (self.data / "postmaster.pid").read_text().splitlines()
+        except FileNotFoundError:
+            return False
+        return len(lines) >= 8 and lines[0].strip() == str(self.process.pid) and lines[7].strip() in ("ready", "standby")
+
+    def stop(self, mode="fast"):
+        """As `pg_ctl stop -m`: smart, fast, or immediate (no checkpoint; recovery at the next start)."""
+        self._end({"smart": signal.SIGTERM, "fast": signal.SIGINT, "immediate": signal.SIGQUIT}[mode])
+
+    def kill(self):
+        """Kills every process of it at once, as a power cut would."""
+        if self.process is not None:
+            self.freeze()
+            self._signal_all(signal.SIGKILL)
+            super().kill()
+            _await(lambda: not self._processes(), "the processes of PostgreSQL end")
+            self._remove_shared_memory()
+
+    def _remove_shared_memory(self):
+        """What marks a cluster as in use stays when its master is killed, 56 bytes of it."""
+        with contextlib.suppress(OSError, IndexError):
+            number = (self.data / "postmaster.pid").read_text().splitlines()[6].split()[1]
+            subprocess.run(["ipcrm", "-m", number], capture_output=True)
+
+    def _last_stop(self):
+        self.stop("immediate")
+
+    def uri_of(self, database, tcp=False, port=None, user="postgres"):
+        """tcp: over TCP; port: a proxy's."""
+        if not tcp and port is None:
+            return f"postgresql:///{database}?host={self.directory}&port={self.port}&user={user}"
+        who = user if self.password is None else f"{user}:{self.password}"
+        return f"postgresql://{who}@127.0.0.1:{port or self.port}/{database}"
+
+    def create_database(self, name=None, template=None):
+        """A fresh, empty database (or a copy of another); returns its name."""
+        name = name or f"test_{next(self._databases)}"
+        self.sql(f'CREATE DATABASE "{name}"' + (f' TEMPLATE "{template}"' if template else ""))
+        return name
+
+    def drop_database(self, name):
+        self.sql(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+
+    @property
+    def uri(self):
+        """The URI of a database that is empty until it is used: a new one every time."""
+        return self.uri_of(self.create_database())
+
+    def sql(self, statement, database="postgres"):
+        """What psql prints: one line a row, fields apart by |."""
+        return self._run("psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-h", self.directory, "-p", self.port, "-U", "postgres",
+                         "-d", database, "-c", statement, user=None, group=None, extra_groups=None).rstrip("\n")
+
+    def terminate_backends(self, database=None):
+        """Ends every session (of one database); returns how many."""
+        of = f" AND datname = '{database}'" if database else ""
+        return int(self.sql("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+                            f" WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'{of}"))
+
+    @property
+    def disk(self):
+        """Where the small file system is (with disk_megabytes)."""
+        return self.directory / "disk"
+
+
+# ---- the proxy -----------------------------------------------------------------------------------------
+
+UP, DOWN = "up", "down"  # towards the server, towards the client
+
+
+class _Way:
+    """One direction of a connection through the proxy."""
+
+    def __init__(self, source, target):
+        self.source, self.target = source, target
+        self.waiting = []  # (due, bytes)
+        self.ended = False
+
+
+class _Link:
+    """A connection through the proxy. `swallow`, `delay` and `cut` act on it alone."""
+
+    def __init__(self, proxy, client, server):
+        self.proxy, self.client, self.server = proxy, client, server
+        self.ways = {UP: _Way(client, server), DOWN: _Way(server, client)}
+        self.swallowed = set(proxy._swallowed)
+        self.delays = dict(proxy._delays)
+        self.is_open = True
+
+    def swallow(self, direction=None):
+        self.swallowed |= {direction} if direction else {UP, DOWN}
+
+    def delay(self, seconds, direction=None):
+        for way in (direction,) if direction else (UP, DOWN):
+            self.delays[way] = seconds
+
+    def heal(self):
+        self.swallowed, self.delays = set(), {}
+
+    def cut(self):
+        """Resets both ends."""
+        self.proxy._do(lambda: self._close(reset=True))
+
+    def _close(self, reset=False):
+        if not self.is_open:
+            return
+        self.is_open = False
+        for end in (self.client, self.server):
+            with contextlib.suppress(KeyError, ValueError):
+                self.proxy._selector.unregister(end)
+            if reset:
+                with contextlib.suppress(OSError):
+                    end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            end.close()
+        self.proxy.links.remove(self)
+
+
+class Proxy:
+    """A TCP way to a server that a test can spoil, at will and while it is used:
+
+        proxy = Proxy(("127.0.0.1", redis.port))    # or the path of a socket; clients use proxy.port
+        proxy.delay(0.05), proxy.swallow(UP)        # now, and for connections to come; both ways unless told
+        proxy.cut()                                 # resets what is connected; new connections are welcome
+        proxy.refuse()                              # new connections are refused (and what is there is reset)
+        proxy.heal()                                # all is as at first
+
+    What is swallowed is lost for good, so a connection that was swallowed from is best cut before `heal`
+    (heal(cut=True), the default). Links of single connections are in proxy.links, oldest first.
+    """
+
+    def __init__(self, target):
+        self.target = target
+        self.links = []
+        self.accepted = 0  # connections that ever were
+        self._swallowed = set()
+        self._delays = {}
+        self._selector = selectors.DefaultSelector()
+        self._tasks = []
+        self._lock = threading.Lock()
+        self._wake_reader, self._wake_writer = socket.socketpair()
+        self._wake_reader.setblocking(False)
+        self._selector.register(self._wake_reader, selectors.EVENT_READ, None)
+        self._listener = None
+        self.port = 0
+        self._listen()
+        self._ended = False
+        self._thread = threading.Thread(target=self._run, name="proxy", daemon=True)
+        self._thread.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    # ---- what a test says ----
+
+    def swallow(self, direction=None):
+        """A black hole: what is sent is taken and goes nowhere; nothing is closed."""
+        def act():
+            self._swallowed |= {direction} if direction else {UP, DOWN}
+            for link in self.links:
+                link.swallow(direction)
+        self._do(act)
+
+    def delay(self, seconds, direction=None):
+        def act():
+            for way in (direction,) if direction else (UP, DOWN):
+                self._delays[way] = seconds
+            for link in self.links:
+                link.delay(seconds, direction)
+        self._do(act)
+
+    def cut(self):
+        def act():
+            for link in list(self.links):
+                link._close(reset=True)
+        self._do(act)
+
+    def refuse(self):
+        def act():
+            if self._listener is not None:
+                self._selector.unregister(self._listener)
+                self._listener.close()
+                self._listener = None
+            for link in list(self.links):
+                link._close(reset=True)
+        self._do(act)
+
+    def heal(self, cut=True):
+        def act():
+            for link in list(self.links):
+                if cut and link.swallowed:
+                    link._close(reset=True)
+                else:
+                    link.heal()
+            self._swallowed, self._delays = set(), {}
+            if self._listener is None:
+                self._listen()
+        self._do(act)
+
+    def close(self):
+        def act():
+            self._ended = True
+        self._do(act)
+        self._thread.join()
+
+    # ---- the thread ----
+
+    def _listen(self):
+        self._listener = socket.socket()
+        self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._listener.bind(("127.0.0.1", self.port))
+        self._listener.listen(128)
+        self._listener.setblocking(False)
+        self.port = self._listener.getsockname()[1]
+        self._selector.register(self._listener, selectors.EVENT_READ, self._accept)
+
+    def _do(self, act):
+        """Runs act() on the thread and waits until it is done."""
+        done = threading.Event()
+        with self._lock:
+            self._tasks.append((act, done))
+        self._wake_writer.send(b"!")
+        if not done.wait(PATIENCE):
+            raise ServerError("the proxy hangs")
+
+    def _run(self):
+        try:
+            while not self._ended:
+                self._turn()
+        finally:
+            for link in list(self.links):
+                link._close()
+            if self._listener is not None:
+                self._listener.close()
+            self._selector.close()
+            self._wake_reader.close()
+            self._wake_writer.close()
+            for _, done in self._tasks:
+                done.set()
+
+    def _turn(self):
+        due = min((way.waiting[0][0] for link in self.links for way in link.ways.values() if way.waiting), default=None)
+        timeout = None if due is None else max(0.0, due - time.monotonic())
+        for key, events in self._selector.select(timeout):
+            if key.fileobj is self._wake_reader:
+                with contextlib.suppress(BlockingIOError):
+                    self._wake_reader.recv(4096)
+            elif key.fileobj is self._listener:
+                self._accept()
+            elif isinstance(key.data, tuple) and key.data[0].is_open:
+                self._read(*key.data)
+        with self._lock:
+            tasks, self._tasks = self._tasks, []
+        for act, done in tasks:
+            act()
+            done.set()
+        for link in list(self.links):
+            for direction in (UP, DOWN):
+                if link.is_open:
+                    self._pass_on(link, direction)
+
+    def _accept(self):
+        with contextlib.suppress(BlockingIOError):
+            client, _ = self._listener.accept()
+            server = socket.socket(socket.AF_INET if isinstance(self.target, tuple) else socket.AF_UNIX)
+            try:
+                server.connect(self.target if isinstance(self.target, tuple) else str(self.target))
+            except OSError:
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                client.close()
+                server.close()
+                return
+            for end in (client, server):
+                end.setblocking(False)
+                if end.family == socket.AF_INET:
+                    end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            link = _Link(self, client, server)
+            self.links.append(link)
+            self.accepted += 1
+            self._selector.register(client, selectors.EVENT_READ, (link, UP))
+            self._selector.register(server, selectors.EVENT_READ, (link, DOWN))
+
+    def _read(self, link, direction):
+        way = link.ways[direction]
+        try:
+            data = way.source.recv(262144)
+        except BlockingIOError:
+            return
+        except OSError:
+            link._close(reset=True)
+            return
+        if direction in link.swallowed:
+            if not data:
+                self._selector.unregister(way.source)
+            return
+        if not data:
+            self._selector.unregister(way.source)
+        way.waiting.append((time.monotonic() + link.delays.get(direction, 0.0), data))
+
+    def _pass_on(self, link, direction):
+        way = link.ways[direction]
+        now = time.monotonic()
+        while way.waiting and way.waiting[0][0] <= now:
+            due, data = way.waiting[0]
+            if direction in link.swallowed:
+                way.waiting.clear()
+                return
+            try:
+                if data:
+                    sent = way.target.send(data)
+                    if sent < len(data):
+                        way.waiting[0] = (now + 0.001, data[sent:])
+                        return
+                else:
+                    way.ended = True
+                    way.target.shutdown(socket.SHUT_WR)
+            except BlockingIOError:
+                way.waiting[0] = (now + 0.001, data)
+                return
+            except OSError:
+                link._close(reset=True)
+                return
+            way.waiting.pop(0)
+        if all(one.ended for one in link.ways.values()):
+            link._close()
+
+
+# ---- around a command ----------------------------------------------------------------------------------
+
+def environment_of(names, stack):
+    """Starts what is named, to be ended with `stack`; returns the variables that say where it is.
+
+        redis       TEST_REDIS_URI (unix:PATH), TEST_REDIS_TCP_URI (redis://127.0.0.1:PORT/0)
+        sentinel    TEST_SENTINEL_URI (redis+sentinel://…)
+        postgres    TEST_POSTGRES_URI, TEST_POSTGRES_TCP_URI: a fresh, empty database, whose user may create others
+    """
+    variables = {}
+    for name in names:
+        if name == "redis":
+            redis = stack.enter_context(Redis())
+            variables.update(TEST_REDIS_URI=redis.uri, TEST_REDIS_TCP_URI=redis.tcp_uri())
+        elif name == "sentinel":
+            variables["TEST_SENTINEL_URI"] = stack.enter_context(Sentinel()).uri
+        elif name == "postgres":
+            postgres = stack.enter_context(Postgres(tcp=True))
+            database = postgres.create_database()
+            variables.update(TEST_POSTGRES_URI=postgres.uri_of(database),
+                             TEST_POSTGRES_TCP_URI=postgres.uri_of(database, tcp=True))
+        else:
+            raise ServerError(f"no such server: {name} (redis, sentinel, postgres)")
+    return variables
+
+
+def die_with_parent():
+    """In a child, before it executes: it is killed when the thread that made it ends (PR_SET_PDEATHSIG)."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
+def main(arguments):
+    if "--" not in arguments or arguments[-1:] == ["--"]:
+        print("usage: servers.py [redis] [sentinel] [postgres] -- COMMAND [ARGUMENT…]", file=sys.stderr)
+        return 2
+    at = arguments.index("--")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    with contextlib.ExitStack() as stack:
+        try:
+            variables = environment_of(arguments[:at], stack)
+        except ServerError as failure:
+            print(f"servers.py: {failure}", file=sys.stderr)
+            return 1
+        command = subprocess.Popen(arguments[at + 1:], env={**os.environ, **variables}, preexec_fn=die_with_parent)
+        try:
+            status = command.wait()
+        finally:
+            if command.poll() is None:
+                command.kill()
+                command.wait()
+        return status if status >= 0 else 128 - status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
