@@ -36,6 +36,8 @@ struct odds_engine {
     enum status (*withdraw_sport)(struct odds_store *store, enum sport sport, struct error *error);
     enum status (*list_interest)(struct odds_store *store, enum sport sport, int64_t since_ms,
                                  struct odds_interest **list, size_t *count, struct error *error);
+    enum status (*list_events)(struct odds_store *store, enum sport sport, struct event_id **list,
+                               size_t *count, struct error *error);
 };
 
 struct odds_store {

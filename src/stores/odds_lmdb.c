@@ -545,6 +545,25 @@ static enum status lmdb_list_interest(struct odds_store *base, enum sport sport,
     return lmdb_interest_list(store->interest, sport, since_ms, list, count, error);
 }
 
+static enum status lmdb_list_events(struct odds_store *base, enum sport sport,
+                                    struct event_id **list, size_t *count, struct error *error)
+{
+    struct lmdb_store *store = lmdb_store_of(base);
+    struct gate *gate;
+    enum status status;
+    struct lmdb_values *values = enter(store, &gate);
+    if (values == NULL) {
+        status = unavailable(store, error);
+    } else {
+        struct lmdb_slot *slot = lmdb_values_borrow_slot(values);
+        status =
+            finish(store, values, lmdb_values_list_events(values, slot, sport, list, count, error));
+        lmdb_values_return_slot(values, slot);
+    }
+    leave(gate);
+    return status;
+}
+
 const struct odds_engine odds_engine_lmdb = {
     .scheme = "embedded:",
     .open = lmdb_open,
@@ -560,4 +579,5 @@ const struct odds_engine odds_engine_lmdb = {
     .publish = lmdb_publish,
     .withdraw_sport = lmdb_withdraw_sport,
     .list_interest = lmdb_list_interest,
+    .list_events = lmdb_list_events,
 };

@@ -130,6 +130,10 @@ MUST_CHECK enum status lmdb_values_ping(struct lmdb_values *values, struct lmdb_
 MUST_CHECK enum status lmdb_values_published(struct lmdb_values *values, struct lmdb_slot *slot,
                                              int64_t published_ms[SPORT_COUNT]);
 
+MUST_CHECK enum status lmdb_values_list_events(struct lmdb_values *values, struct lmdb_slot *slot,
+                                               enum sport sport, struct event_id **list,
+                                               size_t *count, struct error *error);
+
 /* One writer of this process at a time. */
 MUST_CHECK enum status lmdb_values_publish(struct lmdb_values *values,
                                            const struct odds_change *changes, size_t count,

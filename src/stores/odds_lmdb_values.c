@@ -440,6 +440,77 @@ enum status lmdb_values_published(struct lmdb_values *values, struct lmdb_slot *
     return STATUS_OK;
 }
 
+/* Lists the ids behind the odds keys of a sport, in one snapshot. */
+struct listing {
+    const struct lmdb_values *values;
+    struct lmdb_slot *slot;
+    struct record_key prefix;
+    struct buffer ids; /* of struct event_id */
+    MDB_cursor *cursor;
+    int result;
+};
+
+static void add_event(struct listing *listing, const MDB_val *key)
+{
+    struct text digits = {(const char *)key->mv_data + listing->prefix.size,
+                          key->mv_size - listing->prefix.size};
+    struct event_id id;
+    if (event_id_parse(digits, &id) == STATUS_OK)
+        buffer_append(&listing->ids, &id, sizeof id);
+}
+
+static void list_body(void *context)
+{
+    struct listing *listing = context;
+    struct lmdb_slot *slot = listing->slot;
+    MDB_val key = key_value(&listing->prefix);
+    MDB_val value;
+    listing->result = slot->txn != NULL
+                          ? mdb_txn_renew(slot->txn)
+                          : mdb_txn_begin(listing->values->env.env, NULL, MDB_RDONLY, &slot->txn);
+    if (listing->result != 0)
+        return;
+    listing->result = mdb_cursor_open(slot->txn, listing->values->env.dbi, &listing->cursor);
+    if (listing->result == 0)
+        listing->result = mdb_cursor_get(listing->cursor, &key, &value, MDB_SET_RANGE);
+    while (listing->result == 0 && key.mv_size > listing->prefix.size &&
+           memcmp(key.mv_data, listing->prefix.bytes, listing->prefix.size) == 0) {
+        add_event(listing, &key);
+        listing->result = mdb_cursor_get(listing->cursor, &key, &value, MDB_NEXT);
+    }
+    mdb_txn_reset(slot->txn);
+}
+
+/* A cursor of a read transaction is its maker's to close, also after the transaction. */
+static void close_cursor_body(void *context)
+{
+    struct listing *listing = context;
+    if (listing->cursor != NULL)
+        mdb_cursor_close(listing->cursor);
+}
+
+enum status lmdb_values_list_events(struct lmdb_values *values, struct lmdb_slot *slot,
+                                    enum sport sport, struct event_id **list, size_t *count,
+                                    struct error *error)
+{
+    struct listing listing = {.values = values, .slot = slot, .prefix = key_of_odds_prefix(sport)};
+    bool fault = !odds_guard_run(list_body, &listing);
+    if (fault)
+        reset(slot);
+    if (!odds_guard_run(close_cursor_body, &listing) || fault) {
+        buffer_free(&listing.ids);
+        return error_set(error, STATUS_INTERNAL, "%s is damaged", values->env.data_path);
+    }
+    if (listing.result != 0 && listing.result != MDB_NOTFOUND) {
+        buffer_free(&listing.ids);
+        return error_set(error, lmdb_status(&values->env, listing.result), "%s: %s",
+                         values->env.data_path, mdb_strerror(listing.result));
+    }
+    *list = (struct event_id *)(void *)listing.ids.data;
+    *count = listing.ids.size / sizeof **list;
+    return STATUS_OK;
+}
+
 /* ---- writing ---------------------------------------------------------------------------------- */
 
 struct writing {

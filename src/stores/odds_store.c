@@ -157,3 +157,10 @@ enum status odds_store_list_interest(struct odds_store *store, enum sport sport,
     CHECK(sport_is_real(sport));
     return store->engine->list_interest(store, sport, since_ms, list, count, error);
 }
+
+enum status odds_store_list_events(struct odds_store *store, enum sport sport,
+                                   struct event_id **list, size_t *count, struct error *error)
+{
+    CHECK(sport_is_real(sport));
+    return store->engine->list_events(store, sport, list, count, error);
+}

@@ -165,4 +165,10 @@ MUST_CHECK enum status odds_store_list_interest(struct odds_store *store, enum s
                                                 int64_t since_ms, struct odds_interest **list,
                                                 size_t *count, struct error *error);
 
+/* The events of a sport that have odds stored, in no particular order; what is published or withdrawn
+ * meanwhile may or may not be among them. Blocks. memory_free the list. */
+MUST_CHECK enum status odds_store_list_events(struct odds_store *store, enum sport sport,
+                                              struct event_id **list, size_t *count,
+                                              struct error *error);
+
 #endif

@@ -338,6 +338,34 @@ static void what_was_withdrawn_is_not_stored(void **state)
     assert_not_stored(store, ODDS_CATALOG, SPORT_CRICKET, NULL);
 }
 
+static void the_events_that_have_odds_are_listed(void **state)
+{
+    struct odds_store *store = ((struct fixture *)*state)->store;
+    struct error error = {{0}};
+    struct event_id *list = NULL;
+    size_t count = 99;
+    const struct odds_change changes[] = {
+        catalog_change(SPORT_TENNIS, "[]"),
+        odds_change(SPORT_TENNIS, "7", "[1]"),
+        odds_change(SPORT_TENNIS, "99999999999999999999", "[2]"),
+        odds_change(SPORT_TENNIS, "70", "[3]"),
+        odds_change(SPORT_CRICKET, "71", "[4]"),
+    };
+    assert_int_equal(odds_store_list_events(store, SPORT_TENNIS, &list, &count, &error), STATUS_OK);
+    assert_int_equal(count, 0);
+    memory_free(list);
+    assert_int_equal(odds_store_publish(store, changes, 5, &error), STATUS_OK);
+    assert_int_equal(odds_store_list_events(store, SPORT_TENNIS, &list, &count, &error), STATUS_OK);
+    assert_int_equal(count, 3);
+    unsigned seen = 0;
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 1; j < 4; j++)
+            if (event_id_equals(&list[i], &changes[j].event))
+                seen |= 1U << j;
+    assert_int_equal(seen, 1U << 1 | 1U << 2 | 1U << 3);
+    memory_free(list);
+}
+
 static void withdrawing_a_sport_takes_its_catalog_and_all_its_odds(void **state)
 {
     struct odds_store *store = ((struct fixture *)*state)->store;
@@ -705,6 +733,7 @@ int main(int count, char **arguments)
         CONTRACT(ids_have_up_to_20_digits),
         CONTRACT(sports_are_kept_apart),
         CONTRACT(what_was_withdrawn_is_not_stored),
+        CONTRACT(the_events_that_have_odds_are_listed),
         CONTRACT(withdrawing_a_sport_takes_its_catalog_and_all_its_odds),
         CONTRACT(a_batch_is_published_as_one),
         CONTRACT(publishing_nothing_is_fine),
