@@ -12,6 +12,8 @@ static const struct command_group groups[] = {
     {"provider", "who hosts casino games", provider_commands},
     {"game", "casino games, and who may use which", game_commands},
     {"wallet", "players' money: statements, and the proof of the ledger", wallet_commands},
+    {"platform", "move the platform store to another engine", platform_commands},
+    {"odds", "move the odds store to another engine", odds_commands},
     {"feed", "publish catalogs and odds, and see what is polled", feed_commands},
     {NULL, NULL, NULL},
 };

@@ -16,6 +16,8 @@ extern const struct command game_commands[];     /* commands_game.c */
 extern const struct command ip_commands[];       /* commands_ip.c */
 extern const struct command key_commands[];      /* commands_key.c */
 extern const struct command migrate_commands[];  /* commands_migrate.c; in the group "" */
+extern const struct command odds_commands[];     /* commands_copy.c */
+extern const struct command platform_commands[]; /* commands_copy.c */
 extern const struct command provider_commands[]; /* commands_provider.c */
 extern const struct command serve_commands[];    /* commands_serve.c; in the group "" */
 extern const struct command wallet_commands[];   /* commands_wallet.c */

@@ -1,0 +1,257 @@
+/*
+ * One sport after the other: its odds, then its catalog. The comparison asks both stores for every key
+ * that either has.
+ */
+#include "operator/odds_copy.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+/* A publication costs a sync of the disk or a round trip, so several documents share one. */
+#define WAITING_MAX 64U
+#define WAITING_BYTES_MAX (8U * 1024 * 1024)
+
+struct copy {
+    struct odds_store *from;
+    struct odds_store *to;
+    odds_copy_progress *progress;
+    void *context;
+    struct odds_counts counts;
+    uint64_t done;
+
+    struct odds_change waiting[WAITING_MAX]; /* read, and not yet published */
+    size_t waiting_count;
+    size_t waiting_bytes;
+};
+
+static void tell(struct copy *copy, const char *what)
+{
+    copy->done++;
+    if (copy->progress != NULL)
+        copy->progress(copy->context, what, copy->done);
+}
+
+/* ---- one value, waited for --------------------------------------------------------------------- */
+
+struct wait {
+    struct odds_read read; /* first */
+    pthread_mutex_t lock;
+    pthread_cond_t over;
+    bool is_over;
+};
+
+static void on_done(struct odds_read *read)
+{
+    struct wait *wait = (struct wait *)read;
+    CHECK(pthread_mutex_lock(&wait->lock) == 0);
+    wait->is_over = true;
+    CHECK(pthread_cond_signal(&wait->over) == 0);
+    CHECK(pthread_mutex_unlock(&wait->lock) == 0);
+}
+
+/* The value; its bytes are NULL when nothing is stored, else the caller's to free. `event` NULL: the
+ * sport's catalog. */
+static enum status read_value(struct odds_store *store, enum sport sport,
+                              const struct event_id *event, struct odds_value *value,
+                              struct error *error)
+{
+    struct wait wait = {.lock = PTHREAD_MUTEX_INITIALIZER, .over = PTHREAD_COND_INITIALIZER};
+    wait.read.kind = event == NULL ? ODDS_CATALOG : ODDS_MARKETS;
+    wait.read.sport = sport;
+    if (event != NULL)
+        wait.read.event = *event;
+    wait.read.done = on_done;
+    enum status status = odds_store_read(store, &wait.read);
+    if (status == STATUS_PENDING) {
+        CHECK(pthread_mutex_lock(&wait.lock) == 0);
+        while (!wait.is_over)
+            CHECK(pthread_cond_wait(&wait.over, &wait.lock) == 0);
+        CHECK(pthread_mutex_unlock(&wait.lock) == 0);
+        status = wait.read.result;
+    }
+    CHECK(pthread_cond_destroy(&wait.over) == 0);
+    CHECK(pthread_mutex_destroy(&wait.lock) == 0);
+    if (status != STATUS_OK)
+        return error_set(error, status, "%s %s%s cannot be read: %s", sport_key(sport),
+                         event == NULL ? "catalog" : "event ", event == NULL ? "" : event->digits,
+                         status_name(status));
+    *value = wait.read.value;
+    return STATUS_OK;
+}
+
+/* ---- copying ----------------------------------------------------------------------------------- */
+
+static void drop_waiting(struct copy *copy)
+{
+    for (size_t i = 0; i < copy->waiting_count; i++)
+        memory_free((void *)(uintptr_t)copy->waiting[i].bytes);
+    copy->waiting_count = copy->waiting_bytes = 0;
+}
+
+static enum status publish_waiting(struct copy *copy, struct error *error)
+{
+    if (copy->waiting_count == 0)
+        return STATUS_OK;
+    enum status status = odds_store_publish(copy->to, copy->waiting, copy->waiting_count, error);
+    drop_waiting(copy);
+    return status;
+}
+
+static enum status copy_value(struct copy *copy, enum sport sport, const struct event_id *event,
+                              struct error *error)
+{
+    struct odds_value value;
+    enum status status = read_value(copy->from, sport, event, &value, error);
+    if (status != STATUS_OK || value.bytes == NULL) /* withdrawn since it was listed */
+        return status;
+    struct odds_change *change = &copy->waiting[copy->waiting_count++];
+    *change = (struct odds_change){.kind = event == NULL ? ODDS_CATALOG : ODDS_MARKETS,
+                                   .sport = sport,
+                                   .bytes = value.bytes,
+                                   .size = value.size};
+    if (event != NULL)
+        change->event = *event;
+    copy->waiting_bytes += value.size;
+    copy->counts.bytes += value.size;
+    if (event == NULL)
+        copy->counts.catalogs++;
+    else
+        copy->counts.events++;
+    tell(copy, "documents copied");
+    if (copy->waiting_count < WAITING_MAX && copy->waiting_bytes < WAITING_BYTES_MAX)
+        return STATUS_OK;
+    return publish_waiting(copy, error);
+}
+
+static enum status copy_sport(struct copy *copy, enum sport sport, struct error *error)
+{
+    struct event_id *events = NULL;
+    size_t count = 0;
+    enum status status = odds_store_list_events(copy->from, sport, &events, &count, error);
+    for (size_t i = 0; i < count && status == STATUS_OK; i++)
+        status = copy_value(copy, sport, &events[i], error);
+    memory_free(events);
+    if (status == STATUS_OK)
+        status = publish_waiting(copy, error);
+    if (status == STATUS_OK)
+        status = copy_value(copy, sport, NULL, error);
+    if (status == STATUS_OK)
+        status = publish_waiting(copy, error);
+    drop_waiting(copy);
+    return status;
+}
+
+/* ---- the target at first ----------------------------------------------------------------------- */
+
+static enum status is_empty(struct copy *copy, enum sport sport, bool *empty, struct error *error)
+{
+    struct event_id *events = NULL;
+    struct odds_value catalog = {0};
+    size_t count = 0;
+    enum status status = odds_store_list_events(copy->to, sport, &events, &count, error);
+    memory_free(events);
+    if (status == STATUS_OK)
+        status = read_value(copy->to, sport, NULL, &catalog, error);
+    if (status == STATUS_OK)
+        *empty = count == 0 && catalog.bytes == NULL;
+    memory_free(catalog.bytes);
+    return status;
+}
+
+static enum status check_empty(struct copy *copy, struct error *error)
+{
+    for (unsigned i = 0; i < SPORT_COUNT; i++) {
+        bool empty = false;
+        enum status status = is_empty(copy, (enum sport)i, &empty, error);
+        if (status != STATUS_OK)
+            return status;
+        if (!empty)
+            return error_set(error, STATUS_EXISTS,
+                             "the target already has %s; --replace withdraws what is there first",
+                             sport_key((enum sport)i));
+    }
+    return STATUS_OK;
+}
+
+static enum status withdraw_all(struct copy *copy, struct error *error)
+{
+    enum status status = STATUS_OK;
+    for (unsigned i = 0; i < SPORT_COUNT && status == STATUS_OK; i++)
+        status = odds_store_withdraw_sport(copy->to, (enum sport)i, error);
+    return status;
+}
+
+/* ---- comparing --------------------------------------------------------------------------------- */
+
+static enum status compare_value(struct copy *copy, enum sport sport, const struct event_id *event,
+                                 struct error *error)
+{
+    struct odds_value source = {0};
+    struct odds_value target = {0};
+    enum status status = read_value(copy->from, sport, event, &source, error);
+    if (status == STATUS_OK)
+        status = read_value(copy->to, sport, event, &target, error);
+    bool same = (source.bytes == NULL) == (target.bytes == NULL) && source.size == target.size &&
+                (source.size == 0 || memcmp(source.bytes, target.bytes, source.size) == 0);
+    memory_free(source.bytes);
+    memory_free(target.bytes);
+    if (status == STATUS_OK && !same)
+        status = error_set(error, STATUS_MALFORMED,
+                           "%s %s%s differs: a feed wrote meanwhile. Stop it and copy again with "
+                           "--replace",
+                           sport_key(sport), event == NULL ? "catalog" : "event ",
+                           event == NULL ? "" : event->digits);
+    tell(copy, "documents compared");
+    return status;
+}
+
+/* Every event of one store, in both; a key that only the other one has shows when it is its turn. */
+static enum status compare_events(struct copy *copy, struct odds_store *of, enum sport sport,
+                                  size_t *count, struct error *error)
+{
+    struct event_id *events = NULL;
+    enum status status = odds_store_list_events(of, sport, &events, count, error);
+    for (size_t i = 0; i < *count && status == STATUS_OK && of == copy->from; i++)
+        status = compare_value(copy, sport, &events[i], error);
+    memory_free(events);
+    return status;
+}
+
+static enum status compare(struct copy *copy, struct error *error)
+{
+    copy->done = 0;
+    for (unsigned i = 0; i < SPORT_COUNT; i++) {
+        size_t in_source = 0;
+        size_t in_target = 0;
+        enum status status = compare_events(copy, copy->from, (enum sport)i, &in_source, error);
+        if (status == STATUS_OK)
+            status = compare_events(copy, copy->to, (enum sport)i, &in_target, error);
+        if (status == STATUS_OK)
+            status = compare_value(copy, (enum sport)i, NULL, error);
+        if (status == STATUS_OK && in_source != in_target)
+            status = error_set(error, STATUS_MALFORMED,
+                               "%s has %zu events in the source and %zu in the copy: a feed wrote "
+                               "meanwhile. Stop it and copy again with --replace",
+                               sport_key((enum sport)i), in_source, in_target);
+        if (status != STATUS_OK)
+            return status;
+    }
+    return STATUS_OK;
+}
+
+enum status odds_copy(struct odds_store *from, struct odds_store *to, bool replace,
+                      odds_copy_progress *progress, void *context, struct odds_counts *counts,
+                      struct error *error)
+{
+    struct copy copy = {.from = from, .to = to, .progress = progress, .context = context};
+    enum status status = replace ? withdraw_all(&copy, error) : check_empty(&copy, error);
+    for (unsigned i = 0; i < SPORT_COUNT && status == STATUS_OK; i++)
+        status = copy_sport(&copy, (enum sport)i, error);
+    if (status == STATUS_OK)
+        status = compare(&copy, error);
+    if (status == STATUS_OK)
+        *counts = copy.counts;
+    return status;
+}

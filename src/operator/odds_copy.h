@@ -1,0 +1,30 @@
+#ifndef CROUPIER_OPERATOR_ODDS_COPY_H
+#define CROUPIER_OPERATOR_ODDS_COPY_H
+
+#include "stores/odds_store.h"
+
+/*
+ * Copies every catalog and all odds from one odds store into another, of whatever engines, byte for
+ * byte; then reads both again and compares. Interest is not copied: it is a minute's news. Catalogs are
+ * published after their odds, so that who already reads the copy finds no event without its odds.
+ *
+ * Feeds should not write meanwhile: what changed between the reading and the comparing is told as a
+ * difference. A few documents in memory at a time. Blocks; one thread.
+ */
+
+struct odds_counts {
+    uint64_t catalogs;
+    uint64_t events; /* with odds */
+    uint64_t bytes;  /* of all documents */
+};
+
+/* Called often; may be NULL. */
+typedef void odds_copy_progress(void *context, const char *what, uint64_t done);
+
+/* STATUS_EXISTS: `to` is not empty, nothing was written; with `replace` its content is withdrawn
+ * first. STATUS_MALFORMED: a document cannot be read, or the two differ at the end (named). */
+MUST_CHECK enum status odds_copy(struct odds_store *from, struct odds_store *to, bool replace,
+                                 odds_copy_progress *progress, void *context,
+                                 struct odds_counts *counts, struct error *error);
+
+#endif

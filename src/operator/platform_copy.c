@@ -1,0 +1,578 @@
+/*
+ * Each kind of record is read by a visitor of the source's that writes into the target. The first error
+ * of the target's ends the walk where the visitor can say so, else the rest of it is passed over.
+ *
+ * The comparison at the end is of fingerprints: the same walk over both stores, every field of every
+ * record mixed into one SHA-256 a kind. It also tells when the source was written to meanwhile.
+ */
+#include "operator/platform_copy.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include <openssl/evp.h>
+
+#include "base/memory.h"
+#include "operator/wallet_audit.h"
+#include "stores/platform_games.h"
+
+#define PLAYERS_AT_ONCE 1000
+#define DIGEST_SIZE 32
+
+enum part {
+    PART_CUSTOMERS,
+    PART_KEYS,
+    PART_ADDRESSES,
+    PART_GAMES, /* providers and lists with them */
+    PART_PLAYERS,
+    PART_LEDGER,
+};
+#define PART_COUNT 6
+
+static const char *const part_names[PART_COUNT] = {
+    "customers", "keys", "addresses", "games", "players", "the ledger",
+};
+
+struct copy {
+    struct platform_store *to;
+    platform_copy_progress *progress;
+    void *context;
+    struct error *error;
+    enum status status; /* of the target, or of a record; the walks' own are returned by them */
+    struct platform_counts counts;
+
+    struct player_record *players; /* up to PLAYERS_AT_ONCE, not yet written */
+    size_t player_count;
+
+    struct game_record *games; /* GAMES_MAX; those with one updated_ms are written at once */
+    bool *set_enabled;
+    size_t game_count;
+
+    struct ledger_transaction *waiting; /* up to LEDGER_BATCH_MAX, not yet written */
+    size_t waiting_count;
+    struct ledger_batch *batch;
+};
+
+static void tell(const struct copy *copy, const char *what, uint64_t done)
+{
+    if (copy->progress != NULL)
+        copy->progress(copy->context, what, done);
+}
+
+static bool may_go_on(struct copy *copy, enum status status)
+{
+    if (copy->status == STATUS_OK)
+        copy->status = status;
+    return copy->status == STATUS_OK;
+}
+
+static enum status unusable(struct error *error, const char *what, const char *id)
+{
+    return error_set(error, STATUS_MALFORMED, "%s %s makes no sense in the source; mend it first",
+                     what, id);
+}
+
+/* ---- customers, keys, addresses ---------------------------------------------------------------- */
+
+static bool copy_customer(void *context, const struct customer_record *record)
+{
+    struct copy *copy = context;
+    tell(copy, "copying customers", ++copy->counts.customers);
+    return may_go_on(copy, record->usable ? platform_customer_add(copy->to, record, copy->error)
+                                          : unusable(copy->error, "customer", record->id));
+}
+
+static bool copy_key(void *context, const struct key_record *record)
+{
+    struct copy *copy = context;
+    tell(copy, "copying keys", ++copy->counts.keys);
+    return may_go_on(copy, platform_key_add(copy->to, record, copy->error));
+}
+
+static bool copy_address(void *context, const struct legacy_record *record)
+{
+    struct copy *copy = context;
+    struct legacy_record fresh = *record;
+    char text[ADDRESS_TEXT_SIZE];
+    fresh.revision = 0; /* whatever is there: nothing */
+    tell(copy, "copying addresses", ++copy->counts.addresses);
+    address_format(&record->address, text);
+    return may_go_on(copy, record->usable ? platform_legacy_put(copy->to, &fresh, copy->error)
+                                          : unusable(copy->error, "address", text));
+}
+
+/* ---- games ------------------------------------------------------------------------------------- */
+
+static void copy_provider(void *context, const struct provider_record *record)
+{
+    struct copy *copy = context;
+    copy->counts.providers++;
+    if (copy->status == STATUS_OK)
+        copy->status = record->usable ? platform_provider_add(copy->to, record, copy->error)
+                                      : unusable(copy->error, "provider", record->id);
+}
+
+/* Every game keeps its updated_ms, which is one for all that are put at once. */
+static void write_games(struct copy *copy)
+{
+    struct games_put_result result;
+    if (copy->game_count > 0 && copy->status == STATUS_OK)
+        copy->status =
+            platform_games_put(copy->to, copy->games, copy->set_enabled, copy->game_count,
+                               copy->games[0].updated_ms, &result, copy->error);
+    copy->game_count = 0;
+}
+
+static void copy_game(void *context, const struct game_record *record)
+{
+    struct copy *copy = context;
+    tell(copy, "copying games", ++copy->counts.games);
+    if (!record->usable && copy->status == STATUS_OK)
+        copy->status = unusable(copy->error, "game", record->id);
+    if (copy->game_count > 0 && copy->games[0].updated_ms != record->updated_ms)
+        write_games(copy);
+    CHECK(copy->game_count < GAMES_MAX);
+    copy->games[copy->game_count] = *record;
+    copy->set_enabled[copy->game_count++] = true;
+}
+
+static void copy_list(void *context, const struct game_policy_record *record)
+{
+    struct copy *copy = context;
+    write_games(copy);
+    copy->counts.game_lists++;
+    if (copy->status == STATUS_OK)
+        copy->status = platform_game_policy_put(copy->to, record, copy->error);
+}
+
+static enum status copy_games(struct copy *copy, struct platform_store *from)
+{
+    const struct platform_games_visit visit = {copy_provider, copy_game, copy_list, copy};
+    uint64_t revision;
+    copy->games = memory_alloc_zeroed(GAMES_MAX, sizeof *copy->games);
+    copy->set_enabled = memory_alloc_zeroed(GAMES_MAX, sizeof *copy->set_enabled);
+    enum status status = platform_games_read(from, &visit, &revision, copy->error);
+    if (status == STATUS_OK)
+        write_games(copy);
+    memory_free(copy->games);
+    memory_free(copy->set_enabled);
+    return status == STATUS_OK ? copy->status : status;
+}
+
+/* ---- players ----------------------------------------------------------------------------------- */
+
+static enum status write_players(struct copy *copy)
+{
+    size_t count = copy->player_count;
+    copy->player_count = 0;
+    return platform_player_put(copy->to, copy->players, count, copy->error);
+}
+
+static bool copy_player(void *context, const struct player_record *record)
+{
+    struct copy *copy = context;
+    copy->players[copy->player_count++] = *record;
+    tell(copy, "copying players", ++copy->counts.players);
+    return copy->player_count < PLAYERS_AT_ONCE || may_go_on(copy, write_players(copy));
+}
+
+static enum status copy_players(struct copy *copy, struct platform_store *from)
+{
+    copy->players = memory_alloc_zeroed(PLAYERS_AT_ONCE, sizeof *copy->players);
+    enum status status = platform_player_list(from, copy_player, copy, copy->error);
+    if (status == STATUS_OK)
+        status = copy->status;
+    if (status == STATUS_OK)
+        status = write_players(copy);
+    memory_free(copy->players);
+    return status;
+}
+
+/* ---- the ledger -------------------------------------------------------------------------------- */
+
+static struct ledger_place *place_of(struct ledger_batch *batch, const char *player_id)
+{
+    for (size_t i = 0; i < batch->place_count; i++)
+        if (strcmp(batch->places[i].player_id, player_id) == 0)
+            return &batch->places[i];
+    return NULL;
+}
+
+static enum status does_not_follow(struct error *error, const struct ledger_transaction *entry,
+                                   const char *what)
+{
+    return error_set(error, STATUS_MALFORMED,
+                     "the source's ledger is broken: player %s, sequence %" PRIu64 ": %s",
+                     entry->player_id, entry->sequence, what);
+}
+
+/* The entry as it is, after the account's last one; or it is not the next one. */
+static enum status enter(struct ledger_batch *batch, struct ledger_place *place,
+                         const struct ledger_transaction *entry, struct error *error)
+{
+    struct ledger_account *account = &place->account;
+    struct ledger_clearing *clearing = &batch->clearings[place->clearing];
+    uint8_t hash[LEDGER_HASH_SIZE];
+    if (entry->sequence != account->sequence + 1)
+        return does_not_follow(error, entry, "it is not the next entry");
+    if (entry->balance_minor != account->balance_minor + entry->movement_minor)
+        return does_not_follow(error, entry, "the balance is not the one before plus the movement");
+    ledger_entry_hash(entry, account->head, hash);
+    if (memcmp(hash, entry->hash, sizeof hash) != 0)
+        return does_not_follow(error, entry, "the chain is broken");
+    account->sequence = entry->sequence;
+    account->balance_minor = entry->balance_minor;
+    memcpy(account->head, hash, sizeof hash);
+    place->changed = true;
+    if (entry->movement_minor != 0) {
+        clearing->balance_minor -= entry->movement_minor;
+        clearing->changed = true;
+    }
+    return STATUS_OK;
+}
+
+static enum status put_waiting(struct copy *copy)
+{
+    struct ledger_batch *batch = copy->batch;
+    for (size_t i = 0; i < copy->waiting_count; i++) {
+        const struct ledger_transaction *transaction = &copy->waiting[i];
+        struct ledger_place *place = place_of(batch, transaction->player_id);
+        if (place == NULL || !place->found)
+            return error_set(copy->error, STATUS_MALFORMED,
+                             "the source's ledger has a player that is not among its players");
+        if (ledger_is_entry(transaction)) {
+            enum status status = enter(batch, place, transaction, copy->error);
+            if (status != STATUS_OK)
+                return status;
+        }
+        batch->kept[batch->kept_count++] = *transaction;
+    }
+    return STATUS_OK;
+}
+
+static enum status write_waiting(struct copy *copy)
+{
+    struct ledger_batch *batch = copy->batch;
+    bool unknown = false;
+    if (copy->waiting_count == 0)
+        return STATUS_OK;
+    batch->place_count = batch->fact_count = batch->kept_count = 0;
+    for (size_t i = 0; i < copy->waiting_count; i++) {
+        const char *player_id = copy->waiting[i].player_id;
+        if (place_of(batch, player_id) == NULL) {
+            struct ledger_place *place = &batch->places[batch->place_count++];
+            memset(place, 0, sizeof *place);
+            memcpy(place->player_id, player_id, sizeof copy->waiting[i].player_id);
+        }
+    }
+    enum status status = platform_ledger_begin(copy->to, batch, copy->error);
+    if (status != STATUS_OK)
+        return status;
+    status = put_waiting(copy);
+    if (status != STATUS_OK) {
+        struct error first = *copy->error;
+        batch->kept_count = 0; /* so it ends without a commit */
+        (void)may_go_on(copy, platform_ledger_commit(copy->to, batch, &unknown, copy->error));
+        *copy->error = first;
+        return status;
+    }
+    copy->waiting_count = 0;
+    return platform_ledger_commit(copy->to, batch, &unknown, copy->error);
+}
+
+static bool copy_transaction(void *context, const struct ledger_transaction *transaction)
+{
+    struct copy *copy = context;
+    copy->waiting[copy->waiting_count++] = *transaction;
+    copy->counts.entries += ledger_is_entry(transaction);
+    tell(copy, "copying transactions", ++copy->counts.transactions);
+    return copy->waiting_count < LEDGER_BATCH_MAX || may_go_on(copy, write_waiting(copy));
+}
+
+static enum status copy_ledger(struct copy *copy, struct platform_store *from)
+{
+    copy->batch = memory_alloc_zeroed(1, sizeof *copy->batch);
+    copy->waiting = memory_alloc_zeroed(LEDGER_BATCH_MAX, sizeof *copy->waiting);
+    enum status status = platform_ledger_transactions(from, copy_transaction, copy, copy->error);
+    if (status == STATUS_OK)
+        status = copy->status;
+    if (status == STATUS_OK)
+        status = write_waiting(copy);
+    memory_free(copy->waiting);
+    memory_free(copy->batch);
+    return status;
+}
+
+/* ---- fingerprints ------------------------------------------------------------------------------ */
+
+struct fingerprint {
+    EVP_MD_CTX *digest;
+    const struct copy *copy;
+    uint64_t count;
+};
+
+static void mix(struct fingerprint *print, const void *bytes, size_t size)
+{
+    uint64_t length = size;
+    CHECK(EVP_DigestUpdate(print->digest, &length, sizeof length) == 1);
+    CHECK(EVP_DigestUpdate(print->digest, bytes, size) == 1);
+}
+
+static void mix_string(struct fingerprint *print, const char *string)
+{
+    mix(print, string, strlen(string));
+}
+
+static void mix_number(struct fingerprint *print, int64_t number)
+{
+    mix(print, &number, sizeof number);
+}
+
+static void mix_rate(struct fingerprint *print, const struct rate_limit *rate)
+{
+    mix_number(print, rate->enabled);
+    mix_number(print, rate->requests);
+    mix_number(print, rate->window_seconds);
+}
+
+static bool mix_customer(void *context, const struct customer_record *record)
+{
+    struct fingerprint *print = context;
+    mix_string(print, record->id);
+    mix_string(print, record->name);
+    mix_number(print, record->enabled);
+    mix_number(print, record->casino);
+    mix_number(print, record->sports);
+    mix_rate(print, &record->rate);
+    for (size_t i = 0; i < record->cidr_count; i++) {
+        mix(print, record->cidrs[i].network.bytes, sizeof record->cidrs[i].network.bytes);
+        mix_number(print, record->cidrs[i].prefix);
+    }
+    mix_number(print, record->created_ms);
+    return true;
+}
+
+static bool mix_key(void *context, const struct key_record *record)
+{
+    struct fingerprint *print = context;
+    mix_string(print, record->id);
+    mix_string(print, record->customer_id);
+    mix_string(print, record->label);
+    mix_string(print, record->prefix);
+    mix(print, record->digest, sizeof record->digest);
+    mix_number(print, record->created_ms);
+    mix_number(print, record->expires_ms);
+    mix_number(print, record->last_used_ms);
+    mix_number(print, record->revoked_ms);
+    return true;
+}
+
+static bool mix_address(void *context, const struct legacy_record *record)
+{
+    struct fingerprint *print = context;
+    mix(print, record->address.bytes, sizeof record->address.bytes);
+    mix_number(print, record->enabled);
+    mix_number(print, record->sports);
+    mix_rate(print, &record->rate);
+    mix_number(print, record->created_ms);
+    return true;
+}
+
+static void mix_provider(void *context, const struct provider_record *record)
+{
+    struct fingerprint *print = context;
+    mix_string(print, record->id);
+    mix_string(print, record->name);
+    mix_string(print, record->launch_url);
+    mix_string(print, record->return_url);
+    mix_string(print, record->audience);
+    mix(print, record->secret, record->secret_size);
+    mix_number(print, record->launch_call);
+    mix_number(print, record->enabled);
+    mix_number(print, record->created_ms);
+}
+
+static void mix_game(void *context, const struct game_record *record)
+{
+    struct fingerprint *print = context;
+    mix_string(print, record->id);
+    mix_string(print, record->provider_id);
+    mix_string(print, record->name);
+    mix_string(print, record->category);
+    mix_string(print, record->features);
+    mix_number(print, record->rtp_bps);
+    mix_number(print, record->volatility);
+    mix_string(print, record->thumbnail_url);
+    mix_number(print, record->demo);
+    mix_string(print, record->currencies);
+    mix_string(print, record->languages);
+    mix_string(print, record->devices);
+    mix_number(print, record->enabled);
+    mix_number(print, record->updated_ms);
+}
+
+static void mix_list(void *context, const struct game_policy_record *record)
+{
+    struct fingerprint *print = context;
+    mix_string(print, record->customer_id);
+    mix_number(print, record->every_game);
+    mix(print, record->games.at, record->games.size);
+}
+
+static bool mix_player(void *context, const struct player_record *record)
+{
+    struct fingerprint *print = context;
+    mix_string(print, record->id);
+    mix_string(print, record->customer_id);
+    mix_string(print, record->reference);
+    mix_string(print, record->currency);
+    mix_number(print, record->currency_exponent);
+    mix_number(print, record->created_ms);
+    tell(print->copy, "comparing players", ++print->count);
+    return true;
+}
+
+static bool mix_transaction(void *context, const struct ledger_transaction *transaction)
+{
+    struct fingerprint *print = context;
+    mix_string(print, transaction->customer_id);
+    mix_string(print, transaction->player_id);
+    mix_string(print, transaction->transaction_id);
+    mix_string(print, transaction->reference);
+    mix_string(print, transaction->game_id);
+    mix_string(print, transaction->round_id);
+    mix_string(print, transaction->currency);
+    mix_number(print, transaction->currency_exponent);
+    mix_number(print, transaction->operation);
+    mix_number(print, transaction->outcome);
+    mix_number(print, transaction->amount_minor);
+    mix_number(print, transaction->created_ms);
+    mix_number(print, (int64_t)transaction->sequence);
+    mix_number(print, transaction->movement_minor);
+    mix_number(print, transaction->balance_minor);
+    mix(print, transaction->hash, sizeof transaction->hash);
+    tell(print->copy, "comparing transactions", ++print->count);
+    return true;
+}
+
+static enum status walk(struct platform_store *store, enum part part, struct fingerprint *print,
+                        struct error *error)
+{
+    const struct platform_games_visit games = {mix_provider, mix_game, mix_list, print};
+    uint64_t revision;
+    switch (part) {
+    case PART_CUSTOMERS:
+        return platform_customer_list(store, mix_customer, print, error);
+    case PART_KEYS:
+        return platform_key_list(store, NULL, mix_key, print, error);
+    case PART_ADDRESSES:
+        return platform_legacy_list(store, mix_address, print, error);
+    case PART_GAMES:
+        return platform_games_read(store, &games, &revision, error);
+    case PART_PLAYERS:
+        return platform_player_list(store, mix_player, print, error);
+    case PART_LEDGER:
+        return platform_ledger_transactions(store, mix_transaction, print, error);
+    }
+    return STATUS_INTERNAL;
+}
+
+static enum status take_fingerprint(const struct copy *copy, struct platform_store *store,
+                                    enum part part, uint8_t out[DIGEST_SIZE])
+{
+    struct fingerprint print = {.digest = EVP_MD_CTX_new(), .copy = copy};
+    unsigned size = 0;
+    CHECK(print.digest != NULL && EVP_DigestInit_ex(print.digest, EVP_sha256(), NULL) == 1);
+    enum status status = walk(store, part, &print, copy->error);
+    CHECK(EVP_DigestFinal_ex(print.digest, out, &size) == 1 && size == DIGEST_SIZE);
+    EVP_MD_CTX_free(print.digest);
+    return status;
+}
+
+static void tell_audit(void *context, uint64_t done, uint64_t total)
+{
+    (void)total;
+    tell(context, "auditing entries", done);
+}
+
+static enum status compare(struct copy *copy, struct platform_store *from)
+{
+    struct audit_result audited = {0};
+    for (int part = 0; part < PART_COUNT; part++) {
+        uint8_t source[DIGEST_SIZE] = {0};
+        uint8_t target[DIGEST_SIZE] = {0};
+        enum status status = take_fingerprint(copy, from, (enum part)part, source);
+        if (status == STATUS_OK)
+            status = take_fingerprint(copy, copy->to, (enum part)part, target);
+        if (status != STATUS_OK)
+            return status;
+        if (memcmp(source, target, sizeof source) != 0)
+            return error_set(copy->error, STATUS_MALFORMED,
+                             "%s of the copy are not those of the source: was it written to "
+                             "meanwhile? Stop every instance, throw the copy away, and copy again",
+                             part_names[part]);
+    }
+    enum status status = wallet_audit(copy->to, tell_audit, copy, &audited, copy->error);
+    if (status == STATUS_OK && audited.entries != copy->counts.entries)
+        status = error_set(copy->error, STATUS_MALFORMED,
+                           "the copy has %" PRIu64 " entries and the source %" PRIu64,
+                           audited.entries, copy->counts.entries);
+    return status;
+}
+
+/* ---- all of it --------------------------------------------------------------------------------- */
+
+static bool see_player(void *context, const struct player_record *record)
+{
+    (void)record;
+    *(bool *)context = true;
+    return false;
+}
+
+static enum status check_empty(struct platform_store *store, struct error *error)
+{
+    uint64_t revision = 0;
+    uint64_t games_revision = 0;
+    bool has_players = false;
+    enum status status = platform_revision(store, &revision, error);
+    if (status == STATUS_OK)
+        status = platform_games_revision(store, &games_revision, error);
+    if (status == STATUS_OK)
+        status = platform_player_list(store, see_player, &has_players, error);
+    if (status == STATUS_OK && (revision > 0 || games_revision > 0 || has_players))
+        status = error_set(error, STATUS_EXISTS,
+                           "the target is not empty; a copy needs a store of its own (one that "
+                           "broke off is to be thrown away)");
+    return status;
+}
+
+enum status platform_copy(struct platform_store *from, struct platform_store *to,
+                          platform_copy_progress *progress, void *context,
+                          struct platform_counts *counts, struct error *error)
+{
+    struct copy copy = {.to = to, .progress = progress, .context = context, .error = error};
+    enum status status = check_empty(to, error);
+    if (status == STATUS_OK)
+        status = platform_customer_list(from, copy_customer, &copy, error);
+    if (status == STATUS_OK)
+        status = copy.status;
+    if (status == STATUS_OK)
+        status = copy_games(&copy, from);
+    if (status == STATUS_OK)
+        status = copy_players(&copy, from);
+    if (status == STATUS_OK)
+        status = copy_ledger(&copy, from);
+    if (status == STATUS_OK)
+        status = platform_key_list(from, NULL, copy_key, &copy, error);
+    if (status == STATUS_OK)
+        status = copy.status;
+    if (status == STATUS_OK)
+        status = platform_legacy_list(from, copy_address, &copy, error);
+    if (status == STATUS_OK)
+        status = copy.status;
+    if (status == STATUS_OK)
+        status = compare(&copy, from);
+    if (status == STATUS_OK)
+        *counts = copy.counts;
+    return status;
+}

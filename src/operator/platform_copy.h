@@ -1,0 +1,43 @@
+#ifndef CROUPIER_OPERATOR_PLATFORM_COPY_H
+#define CROUPIER_OPERATOR_PLATFORM_COPY_H
+
+#include "stores/platform_ledger.h"
+
+/*
+ * Moves everything in one platform store into another, of whatever engines: customers, keys, legacy
+ * addresses, providers (their secrets stay sealed with the same key file), games, lists of games,
+ * players, and the whole ledger, declines included, entry by entry with its hash.
+ *
+ * Nobody may write into either store meanwhile. The ledger's chain is checked as it goes. Keys and
+ * addresses come last, so that a copy that broke off half-way admits nobody. At the end both stores
+ * are read again and compared, and the copy's ledger is audited (wallet_audit.h). What is not copied:
+ * revisions (the copy counts its own) and addresses that were removed.
+ *
+ * In constant memory, but for the games. Blocks. One thread.
+ */
+
+struct platform_counts {
+    uint64_t customers;
+    uint64_t keys;
+    uint64_t addresses;
+    uint64_t providers;
+    uint64_t games;
+    uint64_t game_lists; /* of customers that may not use every game */
+    uint64_t players;
+    uint64_t transactions; /* all that the ledger keeps */
+    uint64_t entries;      /* those of them that are entries */
+};
+
+/* What is being done ("copying players"), and how far it is; called often. May be NULL. */
+typedef void platform_copy_progress(void *context, const char *what, uint64_t done);
+
+/*
+ * `to` has been migrated. STATUS_EXISTS: `to` is not empty, nothing was written. STATUS_MALFORMED:
+ * `from` holds what makes no sense, or the two differ at the end (named). Else the store failed. After
+ * any failure but STATUS_EXISTS, `to` is to be thrown away.
+ */
+MUST_CHECK enum status platform_copy(struct platform_store *from, struct platform_store *to,
+                                     platform_copy_progress *progress, void *context,
+                                     struct platform_counts *counts, struct error *error);
+
+#endif
