@@ -1,0 +1,150 @@
+"""croupier platform copy, croupier odds copy: moving house, and back, with nothing missing."""
+
+import json
+import shutil
+import sqlite3
+
+import pytest
+
+from croupier import Service, match_odds, row
+from wallet_model import add_games, add_player, balance, credit, debit, rollback, send
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory):
+    """A stopped service with something of everything, and what its server answered."""
+    service = Service(tmp_path_factory.mktemp("house"))
+    try:
+        service.customer = service.add_customer("Casino", options=["--casino"], rate="100/60")
+        service.other = service.add_customer("Other", cidrs=["192.0.2.0/24", "2001:db8::/32"], sports="none")
+        service.run("customer", "disable", service.other.id)
+        service.revoked = service.issue_key(service.customer.id, "--label", "old", "--expires", "2099-01-01T00:00:00Z")
+        service.run("key", "revoke", service.ask("key", "list", service.customer.id)[1]["id"])
+        service.run("ip", "add", "198.51.100.7", "--sports", "tennis", "--rate", "5/10")
+        service.run("ip", "add", "198.51.100.8")
+        service.run("ip", "remove", "198.51.100.8")
+        add_games(service, "roulette", "dice")
+        service.run("game", "disable", "dice")
+        service.run("game", "allow", service.customer.id, "roulette")
+        service.start()
+        alice, bob = service.players = [add_player(service, service.customer.id, name, currency, exponent)
+                                        for name, currency, exponent in (("alice", "EUR", 2), ("bob", "KWD", 3))]
+        service.documents = [
+            credit(alice, "in", 100000), debit(alice, "bet", 250, game_id="roulette", round_id="r 1"),
+            credit(alice, "win", 500, "bet"), debit(alice, "too-much", 200000), rollback(alice, "undo", "win"),
+            rollback(alice, "void", "never"), debit(alice, "never", 1), credit(alice, "lost", 1, "nobody"),
+            *(credit(bob, f"b{i}", i, currency="KWD") for i in range(600))]
+        service.answers = [send(service, service.customer.key, document) for document in service.documents]
+        service.answers = [(answer.status, answer.json()) for answer in service.answers]
+        service.stop()
+        yield service
+    finally:
+        service.stop()
+
+
+def everything(service):
+    """What the commands tell of a store, less what a copy counts anew."""
+    def without(document):
+        if isinstance(document, list):
+            return [without(item) for item in document]
+        return {name: value for name, value in document.items() if name != "revision"}
+    asked = [("customer", "list"), ("ip", "list"), ("provider", "list"), ("game", "list")]
+    asked += [("key", "list", customer["id"]) for customer in service.ask("customer", "list")]
+    asked += [("wallet", "statement", player) for player in service.players]
+    return [without(service.ask(*command)) for command in asked]
+
+
+def copy_of(house, tmp_path, uri):
+    """A service on the copy, with the same key of secrets."""
+    service = Service(tmp_path / "copy", {"platform.store": uri}, stores=False)
+    service.players = house.players
+    shutil.copy(house.settings[("casino", "secrets_key_file")], service.settings[("casino", "secrets_key_file")])
+    service.publish_nothing()
+    return service
+
+
+def test_a_platform_store_is_moved_with_all_that_it_holds(house, tmp_path):
+    source = house.settings[("platform", "store")]
+    target = f"sqlite:{tmp_path}/copy.db"
+    counts = house.ask("platform", "copy", source, target)
+    assert counts == {"customers": 2, "keys": 3, "addresses": 1, "providers": 1, "games": 2, "game_lists": 1,
+                      "players": 2, "transactions": 608, "entries": 605}
+    service = copy_of(house, tmp_path, target)
+    assert everything(service) == everything(house)
+    assert json.loads(service.run("wallet", "verify", "--json").stdout)["entries"] == 605
+    service.start()
+    service.await_admission(house.customer.key)
+    for document, (status, before) in zip(house.documents[:20], house.answers):
+        again = send(service, house.customer.key, document)
+        if status == 200:
+            assert again.json() == {**before, "replayed": True}
+        else:
+            assert (again.status, again.json()) == (status, before)
+        assert again.header("Idempotent-Replayed") == "true"
+    went_on = send(service, house.customer.key, credit(house.players[0], "new", 5)).json()
+    assert went_on["sequence"] == 6 and went_on["balance_minor"] == 99755
+    assert send(service, house.customer.key, balance(house.players[1])).json()["balance_minor"] == 600 * 599 // 2
+    assert service.get("/api/v1/sports", key=house.revoked).status == 403
+    assert service.get("/api/v1/sports", key=house.other.key).status == 403
+    service.stop()
+    service.run("wallet", "verify")
+
+
+def test_a_copy_goes_only_into_an_empty_store(house, tmp_path):
+    source = house.settings[("platform", "store")]
+    target = f"sqlite:{tmp_path}/copy.db"
+    house.run("platform", "copy", source, target)
+    assert "not empty" in house.run("platform", "copy", source, target, status=1).errors
+    assert "same store" in house.run("platform", "copy", source, source, status=2).errors
+    assert "no such file" in house.run("platform", "copy", f"sqlite:{tmp_path}/no.db", f"sqlite:{tmp_path}/new.db",
+                                       status=1).errors.lower()
+    house.run("platform", "copy", source, status=2)
+    assert "kind of store" in house.run("platform", "copy", source, "mysql://user:secret@host/db", status=1).errors
+    assert "secret" not in house.run("platform", "copy", source, "mysql://user:secret@host/db", status=1).errors
+
+
+@pytest.mark.parametrize("tampering, told", [
+    ("UPDATE ledger_entry SET hash = zeroblob(32) WHERE sequence = 300", "sequence 300: the chain is broken"),
+    ("DELETE FROM ledger_entry WHERE sequence = 300", "makes no sense"),
+    ("UPDATE ledger_entry SET movement_minor = 8, balance_minor = balance_minor + 1 WHERE sequence = 300",
+     "sequence 300: the balance is not the one before plus the movement"),
+    ("UPDATE customer SET sports = 'curling' WHERE name = 'Other'", "makes no sense"),
+])
+def test_a_source_that_is_not_sound_is_not_copied(house, tmp_path, tampering, told):
+    spoiled = tmp_path / "spoiled.db"
+    with sqlite3.connect(house.platform_file) as source, sqlite3.connect(spoiled) as target:
+        source.backup(target)
+        for (name,) in target.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'").fetchall():
+            target.execute(f"DROP TRIGGER {name}")
+        assert target.execute(tampering).rowcount >= 1
+    target.close()
+    done = house.run("platform", "copy", f"sqlite:{spoiled}", f"sqlite:{tmp_path}/copy.db", status=1)
+    assert told in done.errors
+    copied = sqlite3.connect(tmp_path / "copy.db")
+    assert copied.execute("SELECT count(*) FROM api_key").fetchone() == (0,)  # it admits nobody
+    copied.close()
+
+
+def test_odds_are_copied_byte_for_byte(make_service, tmp_path):
+    service = make_service()
+    service.publish("cricket", [row(1), row(2)], {1: match_odds("1.80"), 2: match_odds("2.00")})
+    service.publish("tennis", [row(7)], {7: match_odds("3.50")})
+    service.put("football", None, b"[not json")  # passed on as it is: copying judges nothing
+    source = service.settings[("odds", "store")]
+    target = f"embedded:{tmp_path}/copied"
+    counts = service.ask("odds", "copy", source, target)
+    assert counts["catalogs"] == 3 and counts["events"] == 3
+    service.configure({"odds.store": target})
+    customer = service.add_customer()
+    service.start()
+    service.await_admission(customer.key)
+    assert b"3.50" in service.get("/api/v1/tennis/events/7", key=customer.key).body
+    assert service.get("/api/v1/football/events", key=customer.key).status == 502
+    assert service.get("/api/v1/cricket/events", key=customer.key).status == 200
+    assert "already has cricket" in service.run("odds", "copy", source, target, status=1).errors
+    service.configure({"odds.store": source})
+    service.publish("tennis", [row(7)], {7: match_odds("4.50")})
+    service.run("feed", "withdraw", "cricket")
+    assert service.ask("odds", "copy", source, target, "--replace")["events"] == 1
+    assert b"4.50" in service.get("/api/v1/tennis/events/7", key=customer.key).body
+    assert service.get("/api/v1/cricket/events", key=customer.key).error == (503, "catalog_unavailable")
