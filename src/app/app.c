@@ -313,6 +313,7 @@ static enum status open_stores(struct app *app, struct error *error)
     const struct ledger_options ledger = {
         .platform = platform,
         .queue_limit = LEDGER_QUEUE_LIMIT,
+        .batch_max = config->batch_max,
         .log = app->log,
     };
     app->ledger = ledger_create(&ledger);

@@ -404,11 +404,12 @@ static void unlink_job(struct lane *lane, struct ledger_job *job)
 /* Waits for work; 0: the end. */
 static size_t take(struct lane *lane, struct ledger_job **jobs)
 {
+    size_t most = lane->ledger->options.batch_max;
     size_t count = 0;
     CHECK(pthread_mutex_lock(&lane->lock) == 0);
     while (lane->first == NULL && !lane->ending)
         CHECK(pthread_cond_wait(&lane->more, &lane->lock) == 0);
-    while (lane->first != NULL && count < LEDGER_BATCH_MAX) {
+    while (lane->first != NULL && count < most) {
         jobs[count] = lane->first;
         unlink_job(lane, jobs[count]);
         count++;
@@ -461,7 +462,10 @@ struct ledger *ledger_create(const struct ledger_options *options)
 {
     struct ledger *ledger = memory_alloc_zeroed(1, sizeof *ledger);
     CHECK(!options->platform.create && options->queue_limit > 0);
+    CHECK(options->batch_max <= LEDGER_BATCH_MAX);
     ledger->options = *options;
+    if (options->batch_max == 0)
+        ledger->options.batch_max = LEDGER_BATCH_MAX;
     ledger->batch = memory_alloc_zeroed(1, sizeof *ledger->batch);
     start_lane(ledger, &ledger->writer, write_batch);
     start_lane(ledger, &ledger->reader, read_balances);

@@ -56,7 +56,8 @@ struct ledger_options {
     struct platform_store_options
         platform;       /* opened by each thread for itself; `uri` is borrowed */
     size_t queue_limit; /* of requests waiting for a batch; and of BALANCEs */
-    struct log *log;    /* borrowed; may be NULL */
+    size_t batch_max; /* operations that one commit carries, up to LEDGER_BATCH_MAX; 0: that many */
+    struct log *log;  /* borrowed; may be NULL */
 };
 
 struct ledger *ledger_create(const struct ledger_options *options);

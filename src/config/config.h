@@ -55,6 +55,7 @@ struct config {
     uint32_t platform_timeout_ms;
     /* [casino] */
     char *secrets_key_file; /* resolved from the platform store when not set */
+    uint32_t batch_max;
     /* [log] */
     enum log_level log_level;
     enum log_format log_format;

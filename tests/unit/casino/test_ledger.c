@@ -49,11 +49,12 @@ static struct platform_store *open_store(struct fixture *fixture, bool create)
     return store;
 }
 
-static void start(struct fixture *fixture, size_t queue_limit)
+static void start(struct fixture *fixture, size_t queue_limit, size_t batch_max)
 {
     const struct ledger_options options = {
         .platform = {.uri = fixture->uri, .timeout_ms = 5000},
         .queue_limit = queue_limit,
+        .batch_max = batch_max,
     };
     fixture->ledger = ledger_create(&options);
 }
@@ -87,7 +88,7 @@ static int set_up(void **state)
                             &fixture->error));
     assert_int_equal(uv_loop_init(&fixture->loop), 0);
     fixture->mailbox = mailbox_create(&fixture->loop);
-    start(fixture, 4096);
+    start(fixture, 4096, 0);
     *state = fixture;
     return 0;
 }
@@ -241,7 +242,7 @@ static void what_is_answered_is_stored_and_given_again(void **state)
     assert_int_equal(balance.account.balance_minor, 300);
     assert_int_equal(balance.account.sequence, 2);
     ledger_destroy(&fixture->ledger);
-    start(fixture, 4096);
+    start(fixture, 4096, 0);
     again = ask(fixture, WALLET_CREDIT, 0, "c", 500, "");
     assert_true(again.replayed);
     assert_memory_equal(&again.transaction, &first.transaction, sizeof again.transaction);
@@ -400,7 +401,7 @@ static void a_full_queue_says_so_at_once_and_balances_go_on(void **state)
     static struct ledger_batch batch;
     struct asked asked[4];
     ledger_destroy(&fixture->ledger);
-    start(fixture, 2);
+    start(fixture, 2, 0);
     (void)ask(fixture, WALLET_CREDIT, 0, "c", 9, "");
     struct platform_store *other = hold(fixture, &batch);
     prepare(fixture, &asked[0], WALLET_DEBIT, 0, "0", 1, "");
@@ -423,6 +424,30 @@ static void a_full_queue_says_so_at_once_and_balances_go_on(void **state)
     assert_applied(&asked[0].job.answer, 2, 8);
     assert_applied(&asked[1].job.answer, 3, 7);
     assert_int_equal(prove(fixture), 3);
+}
+
+static void a_batch_is_no_larger_than_it_may_be(void **state)
+{
+    struct fixture *fixture = *state;
+    static struct ledger_batch batch;
+    static struct ledger_facts facts;
+    struct asked asked[7];
+    ledger_destroy(&fixture->ledger);
+    start(fixture, 4096, 1);
+    struct platform_store *other = hold(fixture, &batch);
+    for (unsigned i = 0; i < 7; i++) {
+        char id[16];
+        (void)snprintf(id, sizeof id, "c-%u", i);
+        prepare(fixture, &asked[i], WALLET_CREDIT, 0, id, 1, "");
+        assert_int_equal(ledger_submit(fixture->ledger, &asked[i].job), STATUS_OK);
+    }
+    let_go(fixture, &other, &batch);
+    wait_for(fixture, 7);
+    assert_applied(&asked[6].job.answer, 7, 7);
+    ledger_facts(fixture->ledger, &facts);
+    assert_int_equal(facts.batches[0], 7);
+    assert_int_equal(facts.batched, 7);
+    assert_int_equal(prove(fixture), 7);
 }
 
 static void a_store_that_is_away_is_unavailable_and_comes_back(void **state)
@@ -457,6 +482,7 @@ int main(void)
         LEDGER(settled_and_rolled_back_are_remembered_across_batches),
         LEDGER(a_batch_comes_to_the_same_as_one_after_the_other),
         LEDGER(a_full_queue_says_so_at_once_and_balances_go_on),
+        LEDGER(a_batch_is_no_larger_than_it_may_be),
         LEDGER(a_store_that_is_away_is_unavailable_and_comes_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -91,6 +91,7 @@ static void without_a_file_everything_has_its_default(void **state)
     assert_string_equal(config->platform_store, "sqlite:/var/lib/croupier/platform.db");
     assert_int_equal(config->platform_timeout_ms, 1000);
     assert_string_equal(config->secrets_key_file, "/var/lib/croupier/secrets.key");
+    assert_int_equal(config->batch_max, 256);
     assert_int_equal(config->log_level, LOG_INFO);
     assert_int_equal(config->log_format, LOG_FORMAT_TEXT);
     assert_string_equal(config->path, path);
