@@ -86,7 +86,7 @@ build/check-tsan/build.ninja:
 
 bench: build ## measure against a bare loop and nginx; see bench/RESULTS.md
 	@$(SETUP) build bench
-	@$(NINJA) -C build croupier bench/bare_loop
+	@$(NINJA) -C build croupier bench/bare_loop bench/ledger bench/sync.so
 	$(PYTHON) bench/run.py $(ARGUMENTS)
 
 install: build ## install the program, its unit, configuration and manual (DESTDIR, prefix)

@@ -1,13 +1,16 @@
 #!/usr/bin/python3
 """Measures croupier against a bare epoll loop and nginx, all in one run.
 
-    make bench                 everything, five interleaved rounds (about ten minutes)
+    make bench                 everything, five interleaved rounds (about twenty minutes)
+    make bench ARGUMENTS='--only ledger --only flat --only wallet'      the casino
     bench/run.py --only answers --rounds 3 --seconds 2
+    bench/run.py --only flat --entries 10000000                         takes gigabytes, and an hour
 
-Servers run on one core, wrk on another. What is compared is the CPU time that a server's process used
-(schedstat: user and system) divided by the requests that wrk counted, because that is what a machine
-is bought for, and because it does not depend on how fast wrk is. Rounds are interleaved (every server
-in turn, again and again), and medians are compared, because these machines are noisy.
+Servers run on one core, wrk on another. What is compared of the polled answers is the CPU time that a
+server's process used (schedstat: user and system) divided by the requests that wrk counted, because that
+is what a machine is bought for, and because it does not depend on how fast wrk is. Of the casino it is
+durable operations a second, because there the disk counts. Rounds are interleaved (every server in turn,
+again and again), and medians are compared, because these machines are noisy.
 
 Writes bench/out/results.md and results.json; bench/RESULTS.md holds the recorded figures.
 """
@@ -129,7 +132,8 @@ def wait_for_port(port, seconds=20):
 class Croupier(Server):
     """croupier serve, one thread, stores in a directory of its own, the access log written to a file."""
 
-    def __init__(self, binary, directory, name="croupier", log_level="info", prepare=None):
+    def __init__(self, binary, directory, name="croupier", log_level="info", prepare=None, settings="",
+                 preload=None, env=None):
         self.binary = str(binary)
         self.directory = directory / name.replace(" ", "-")
         self.directory.mkdir()
@@ -146,6 +150,7 @@ listen = 127.0.0.1:0
 store = embedded:{self.directory}/odds
 [platform]
 store = sqlite:{self.directory}/platform.db
+{settings}
 [log]
 level = {log_level}
 format = json
@@ -156,16 +161,29 @@ format = json
         self.log_path = self.directory / "log"
         self.log = open(self.log_path, "wb")
         started = time.monotonic()
-        super().__init__(name, [self.binary, "serve", "-c", str(self.config)], stderr=self.log)
+        if preload:
+            env = {**env, "LD_PRELOAD": os.path.abspath(preload)}
+        super().__init__(name, [self.binary, "serve", "-c", str(self.config)], stderr=self.log, env=env)
         while self.port is None:
             if self.process.poll() is not None or time.monotonic() - started > 60:
                 raise RuntimeError("croupier did not start:\n" + self.log_path.read_text())
             for line in self.log_path.read_text().splitlines():
                 row = json.loads(line)
+                if row.get("message") == "listening" and row["listener"] == "operator":
+                    self.operator_port = int(row["address"].rsplit(":", 1)[1])
                 if row.get("message") == "listening" and row["listener"] == "public":
                     self.port = int(row["address"].rsplit(":", 1)[1])
             time.sleep(0.005)
         self.start_seconds = time.monotonic() - started
+
+    def commits(self):
+        """How many commits the ledger has made, and in how many seconds."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.operator_port)
+        connection.request("GET", "/metrics")
+        text = connection.getresponse().read().decode()
+        connection.close()
+        return tuple(float(re.search(rf"^croupier_ledger_commit_seconds_{name} (\S+)$", text, re.M).group(1))
+                     for name in ("count", "sum"))
 
     def run(self, *arguments, data=None):
         done = subprocess.run([self.binary, *arguments, "-c", str(self.config)], input=data,
@@ -212,12 +230,14 @@ def markets_of_size(size):
     return markets
 
 
+PARTS = ["answers", "events", "customers", "idle", "publishing", "ledger", "flat", "wallet"]
+SLOW_DISK_US = 2000  # of an fsync, where the disk of this machine is faster than most
 SIZES = {"0.3 KB": 300, "16 KB": 16 * 1024, "100 KB": 100 * 1024}
 
 
 # ---- load -------------------------------------------------------------------------------------------
 
-def wrk(port, path, seconds, headers=(), connections=32, script=None, latency=False):
+def wrk(port, path, seconds, headers=(), connections=32, script=None, latency=False, arguments=()):
     command = ["taskset", "-c", str(LOAD_CORE), "wrk", "-t1", f"-c{connections}", f"-d{seconds}s"]
     for header in headers:
         command += ["-H", header]
@@ -225,8 +245,8 @@ def wrk(port, path, seconds, headers=(), connections=32, script=None, latency=Fa
         command += ["-s", str(script)]
     if latency:
         command.append("--latency")
-    out = subprocess.run([*command, f"http://127.0.0.1:{port}{path}"], stdout=subprocess.PIPE,
-                         check=True).stdout.decode()
+    out = subprocess.run([*command, f"http://127.0.0.1:{port}{path}", "--", *map(str, arguments)],
+                         stdout=subprocess.PIPE, check=True).stdout.decode()
     if "Non-2xx" in out and not any("If-None-Match" in header for header in headers):
         raise RuntimeError(out)
     result = {"requests": int(re.search(r"(\d+) requests in", out).group(1)),
@@ -332,6 +352,192 @@ class Bench:
         finally:
             for server in servers:
                 server.stop()
+
+    # ---- the casino
+
+    def drive(self, store, *arguments, sync=None):
+        """Runs bench/ledger on a store; returns what it measured. sync: see bench/sync.h."""
+        done = subprocess.run([self.options.ledger, store, *map(str, arguments)],
+                              env=with_sync(sync), stdout=subprocess.PIPE, check=True)
+        return json.loads(done.stdout) if done.stdout else None
+
+    def ledger(self):
+        """The ledger alone: durable operations a second, by batch, with fsync and without."""
+        store = f"sqlite:{self.directory}/ledger.db"
+        self.drive(store, "--entries", 10000, sync="off")
+        # As many operations as take a second or so, whatever the batch.
+        operations = {1: 300, 16: 4000, 64: 12000, 256: 30000}
+        cases = {(batch, sync): [] for sync in (None, "off", SLOW_DISK_US) for batch in operations}
+        for number in range(self.options.rounds):
+            for (batch, sync), found in cases.items():
+                found.append(self.drive(
+                    store, "--batch", batch, "--warm-up", 4 * batch, "--operations",
+                    operations[batch] * (10 if batch == 1 and sync != SLOW_DISK_US else 1), sync=sync))
+            print(f"  round {number + 1} of {self.options.rounds}", file=sys.stderr, flush=True)
+        rates = {case: statistics.median(row["per_second"] for row in found)
+                 for case, found in cases.items()}
+        rows = []
+        for (batch, sync), found in cases.items():
+            rows.append({
+                "batch": batch, "fsync": {None: "on", "off": "off"}.get(sync, f"{SLOW_DISK_US} us"),
+                "a_second": round(rates[batch, sync]),
+                "of_batch_1": round(rates[batch, sync] / rates[1, sync], 1),
+                "of_fsync_off": round(rates[batch, sync] / rates[batch, "off"], 3),
+                **{name: round(statistics.median(row[name] for row in found), 3)
+                   for name in ("commit_ms", "sync_ms", "syncs_a_commit", "cpu_us", "p99_ms")},
+                "spread": f"{min(row['per_second'] for row in found):.0f} to "
+                          f"{max(row['per_second'] for row in found):.0f}"})
+        self.say("The ledger alone", rows,
+                 "queue, batch, commit, answer, without HTTP; SQLite, synchronous=FULL; 1,000 players, bets "
+                 "and wins that refer to them, ids of 32 random digits; the next batch is always waiting. "
+                 "commit_ms is to write and commit a batch, sync_ms what of it was fsync, cpu_us an "
+                 "operation's CPU time in the whole process, p99_ms from submission to answer, which is about "
+                 "two batches. fsync off: the calls do nothing, in the bench's program only; a number: they sync and "
+                 "then wait until that time is over, as a slower disk would")
+        self.audit(store)
+
+    def flat(self):
+        """Cost of an operation from 10^3 entries on."""
+        sizes, files = [], {}
+        size = 1000
+        while size <= self.options.entries:
+            sizes.append(size)
+            size *= 10
+        for at, size in enumerate(sizes):
+            files[size] = self.directory / f"entries-{size}.db"
+            if at > 0:
+                shutil.copy(files[sizes[at - 1]], files[size])
+            self.drive(f"sqlite:{files[size]}", "--entries", size, sync="off")
+            print(f"  made {size} entries", file=sys.stderr, flush=True)
+        samples = {(size, batch): [] for batch in (1, 256) for size in sizes}
+        sample = self.directory / "sample.db"
+        for number in range(self.options.rounds):
+            for (size, batch), found in samples.items():
+                if size <= 10000:  # a sample would make it grow by much
+                    shutil.copy(files[size], sample)
+                file = sample if size <= 10000 else files[size]
+                found.append(self.drive(f"sqlite:{file}", "--batch", batch, "--warm-up", 4 * batch,
+                                        "--operations", 200 if batch == 1 else 20 * batch))
+            print(f"  round {number + 1} of {self.options.rounds}", file=sys.stderr, flush=True)
+        rows = []
+        for (size, batch), found in samples.items():
+            medians = {name: statistics.median(row[name] for row in found)
+                       for name in ("operation_us", "cpu_us", "sync_ms")}
+            base = statistics.median(row["operation_us"] for row in samples[1000, batch])
+            base_cpu = statistics.median(row["cpu_us"] for row in samples[1000, batch])
+            rows.append({"batch": batch, "entries": size, "microseconds": round(medians["operation_us"], 2),
+                         "ratio": round(medians["operation_us"] / base, 3),
+                         "cpu_us": round(medians["cpu_us"], 2),
+                         "cpu_ratio": round(medians["cpu_us"] / base_cpu, 3),
+                         "sync_ms": round(medians["sync_ms"], 2),
+                         "spread": f"{min(row['operation_us'] for row in found):.2f} to "
+                                   f"{max(row['operation_us'] for row in found):.2f}"})
+        self.say("Flat in the number of entries", rows,
+                 "the ledger alone as above; time and CPU an operation, ratios to 1,000 entries")
+        self.reading(files[sizes[-1]], sizes[-1])
+
+    def audit(self, store):
+        """What the bench wrote is a sound ledger, or nothing above counts."""
+        path = self.directory / "audit.conf"
+        path.write_text(f"[platform]\nstore = {store}\n")
+        subprocess.run([self.options.croupier, "wallet", "verify", "-c", str(path)],
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+
+    def reading(self, file, size):
+        """Memory and time of what reads the whole ledger."""
+        config = self.directory / "reading.conf"
+        config.write_text(f"[platform]\nstore = sqlite:{file}\n")
+        with sqlite3.connect(file) as database:
+            player = database.execute("SELECT id FROM player LIMIT 1").fetchone()[0]
+        today = time.strftime("%Y-%m-%d", time.gmtime())
+        rows = []
+        for words in (["verify"], ["export"], ["export", "--day", today], ["export", "--day", "2001-01-01"],
+                      ["statement", player]):
+            started = time.monotonic()
+            process = subprocess.Popen([self.options.croupier, "wallet", *words, "-c", str(config)],
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            if process.returncode != 0:
+                raise RuntimeError(f"wallet {words}: {process.returncode}")
+            rows.append({"command": "wallet " + " ".join(words).replace(player, "PLAYER"),
+                         "seconds": round(time.monotonic() - started, 2),
+                         "peak_mb": round(usage.ru_maxrss / 1024, 1)})
+        self.say(f"Reading {size:,} entries", rows, "time, and the most memory that the command ever had")
+
+    def casino_server(self, name, settings="", sync=None):
+        """A server with 1,000 players that have money."""
+        def prepare(server):
+            store = f"sqlite:{server.directory}/platform.db"
+            self.drive(store, "--entries", 10000, sync="off")
+            with sqlite3.connect(server.directory / "platform.db") as database:
+                customer = database.execute("SELECT id FROM customer").fetchone()[0]
+                players = [row[0] for row in database.execute("SELECT id FROM player")]
+            server.run("customer", "set", customer, "--cidr", "127.0.0.0/8")
+            server.key = server.run("key", "issue", customer)
+            (server.directory / "players").write_text("\n".join(players) + "\n")
+
+        return Croupier(self.options.croupier, self.directory, name=name, prepare=prepare,
+                        settings=settings, preload=self.options.sync if sync else None, env=with_sync(sync))
+
+    def play(self, server, clients, *operation):
+        """One round of the wallet; also how long a commit took meanwhile."""
+        before = server.commits()
+        done = wrk(server.port, "/api/v1/casino/wallet", self.options.seconds,
+                   [f"Authorization: Bearer {server.key}"], connections=clients,
+                   script=HERE / "wallet.lua", latency=True,
+                   arguments=[server.directory / "players", secrets.randbits(31), *operation])
+        count, seconds = (now - then for now, then in zip(server.commits(), before))
+        done["commit"] = seconds / count if count else 0
+        return done
+
+    def wallet(self):
+        """The wallet over HTTP: 1 to 256 clients; each operation its own commit; balances meanwhile."""
+        self.wallet_on("this disk", None)
+        self.wallet_on(f"a disk that takes {SLOW_DISK_US} us to sync", SLOW_DISK_US)
+
+    def wallet_on(self, disk, sync):
+        together = self.casino_server(f"wallet {sync}", sync=sync)
+        alone = self.casino_server(f"wallet {sync} alone", "[casino]\nbatch_max = 1", sync=sync)
+        cases = {("together", clients): [] for clients in (1, 16, 64, 256)} | {("alone", 256): []}
+        balances = {"quiet": [], "beside": []}
+        try:
+            for number in range(self.options.rounds):
+                for (kind, clients), found in cases.items():
+                    found.append(self.play(together if kind == "together" else alone, clients))
+                balances["quiet"].append(self.balances(together, self.options.seconds))
+                load = threading.Thread(target=self.play, args=(together, 64))
+                load.start()
+                time.sleep(0.2)
+                # Shorter than the load beside it, so that it is never without.
+                balances["beside"].append(self.balances(together, max(1, self.options.seconds - 1)))
+                load.join()
+                print(f"  round {number + 1} of {self.options.rounds}", file=sys.stderr, flush=True)
+        finally:
+            together.stop()
+            alone.stop()
+        median = {case: {name: statistics.median(row[name] for row in found)
+                         for name in ("rate", "p50", "p99", "commit")} for case, found in cases.items()}
+        self.say(f"The wallet over HTTP, {disk}", [{
+            "commits": kind, "clients": clients, "a_second": round(row["rate"]),
+            "of_alone": round(row["rate"] / median["alone", 256]["rate"], 2),
+            "commit_ms": round(row["commit"] * 1000, 2),
+            "p50_ms": round(row["p50"] * 1000, 2), "p99_ms": round(row["p99"] * 1000, 2),
+            "p99_in_commits": round(row["p99"] / row["commit"], 2)}
+            for (kind, clients), row in median.items()],
+            "bets and wins of 1,000 players; alone: the same server with [casino] batch_max = 1; commit_ms is "
+            "what the server says in croupier_ledger_commit_seconds")
+        self.say(f"BALANCE beside 64 clients that write, {disk}", [{
+            "balances": name, **{f"{at}_ms": round(statistics.median(row[at] for row in found) * 1000, 3)
+                                 for at in ("p50", "p90", "p99")}} for name, found in balances.items()],
+            f"one client; a commit takes {median['together', 64]['commit'] * 1000:.2f} ms")
+        for server in (together, alone):
+            self.audit(f"sqlite:{server.directory}/platform.db")
+
+    def balances(self, server, seconds):
+        return wrk(server.port, "/api/v1/casino/wallet", seconds, [f"Authorization: Bearer {server.key}"],
+                   connections=1, script=HERE / "wallet.lua", latency=True,
+                   arguments=[server.directory / "players", 1, "BALANCE"])
 
     def events(self):
         """10 or 10,000 events in the sport."""
@@ -492,6 +698,11 @@ class Bench:
             server.stop()
 
 
+def with_sync(sync):
+    """The environment for a program of which bench/sync.c is part."""
+    return {**os.environ, "CROUPIER_BENCH_SYNC": str(sync)} if sync else None
+
+
 def make_key():
     """As admission/key.h has it."""
     body = "crk_" + "".join(secrets.choice(BASE62) for _ in range(30))
@@ -558,8 +769,10 @@ def main():
     parser.add_argument("--bare-loop", default="build/bench/bare_loop")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=3)
-    parser.add_argument("--only", action="append",
-                        choices=["answers", "events", "customers", "idle", "publishing"])
+    parser.add_argument("--ledger", default="build/bench/ledger")
+    parser.add_argument("--sync", default="build/bench/sync.so")
+    parser.add_argument("--entries", type=int, default=1000000, help="how far `flat` goes (1000000)")
+    parser.add_argument("--only", action="append", choices=PARTS)
     options = parser.parse_args()
     for tool in ("wrk", "nginx", "taskset"):
         if not shutil.which(tool):
@@ -571,7 +784,7 @@ def main():
     # On a real disk beside the sources, not in a /tmp that may be memory.
     with tempfile.TemporaryDirectory(dir=out) as directory:
         bench = Bench(options, pathlib.Path(directory))
-        for name in options.only or ["answers", "events", "customers", "idle", "publishing"]:
+        for name in options.only or PARTS:
             print(f"{name}: {getattr(Bench, name).__doc__}", file=sys.stderr, flush=True)
             getattr(bench, name)()
     (out / "results.json").write_text(json.dumps(bench.results, indent=1))
