@@ -2,12 +2,23 @@
 
 import pytest
 
+import engines
 from croupier import BINARY, Service
 
 
 def pytest_configure(config):
+    config.addinivalue_line("markers", "only(*engines): about these engines themselves, and run with them alone")
     if not BINARY.exists():
         pytest.exit(f"{BINARY} is not there: run `make build`, or set CROUPIER_BIN", returncode=2)
+
+
+def pytest_collection_modifyitems(config, items):
+    """What is about one engine's files says nothing about another's, and is not counted as skipped there."""
+    def fits(item):
+        return all(engines.CHOSEN.issuperset(mark.args) for mark in item.iter_markers("only"))
+    other = [item for item in items if not fits(item)]
+    items[:] = [item for item in items if fits(item)]
+    config.hook.pytest_deselected(items=other)
 
 
 @pytest.fixture
@@ -22,13 +33,19 @@ def make_service(tmp_path):
 
     yield make
     for service in made:
-        service.stop()
+        service.remove()
 
 
 @pytest.fixture
 def service(make_service):
     """A service of the test's own, with empty stores, not started."""
     return make_service()
+
+
+@pytest.fixture
+def fragile(make_service):
+    """The same, with stores that can be taken away: service.odds.take_away(), service.platform.bring_back() …"""
+    return make_service(own_stores=True)
 
 
 @pytest.fixture(scope="module")
@@ -40,4 +57,4 @@ def shared(tmp_path_factory):
     service.start()
     service.await_admission(service.customer.key)
     yield service
-    service.stop()
+    service.remove()

@@ -9,7 +9,7 @@
 
 Nothing here knows how croupier is made: commands, files, sockets and signals only. The program under
 test is CROUPIER_BIN (build/croupier when unset); `put_odds`, which writes into the odds store without
-the checks of `croupier feed`, is expected beside it.
+the checks of `croupier feed`, is expected beside it. TEST_ENGINES says what its stores are: see engines.py.
 """
 
 import base64
@@ -24,6 +24,8 @@ import subprocess
 import time
 import zlib
 from pathlib import Path
+
+import engines
 
 ROOT = Path(__file__).resolve().parents[2]
 BINARY = Path(os.environ.get("CROUPIER_BIN") or ROOT / "build" / "croupier").resolve()
@@ -192,9 +194,12 @@ class Customer:
 
 
 class Service:
-    def __init__(self, directory, settings=None, environment=None, stores=True):
+    def __init__(self, directory, settings=None, environment=None, stores=True, own_stores=False):
+        """stores: makes them (nothing published, the platform store migrated). own_stores: see engines.py."""
         self.directory = Path(directory)
         self.directory.mkdir(parents=True, exist_ok=True)
+        self.odds = engines.odds_store(self.directory, own_stores)
+        self.platform = engines.platform_store(self.directory, own_stores)
         self.configuration = self.directory / "croupier.conf"
         self.environment = sanitizer_environment()
         self.environment.update(environment or {})
@@ -203,8 +208,8 @@ class Service:
             ("server", "threads"): "2",
             ("server", "drain_seconds"): "5",
             ("operator", "listen"): "127.0.0.1:0",
-            ("odds", "store"): f"embedded:{self.directory}/odds",
-            ("platform", "store"): f"sqlite:{self.directory}/platform.db",
+            ("odds", "store"): self.odds.uri,
+            ("platform", "store"): self.platform.uri,
             ("casino", "secrets_key_file"): f"{self.directory}/secrets.key",
             ("log", "level"): "info",
             ("log", "format"): "json",
@@ -235,14 +240,6 @@ class Service:
             lines.append(f"[{section}]")
             lines += [f"{key} = {value}" for (of, key), value in self.settings.items() if of == section]
         self.configuration.write_text("\n".join(lines) + "\n")
-
-    @property
-    def odds_directory(self):
-        return Path(self.settings[("odds", "store")].split(":", 1)[1])
-
-    @property
-    def platform_file(self):
-        return Path(self.settings[("platform", "store")].split(":", 1)[1])
 
     def run(self, *arguments, input=None, status=0, configuration=True):
         """Runs a command with -c; its exit status must be `status` (None: any)."""
@@ -367,6 +364,14 @@ class Service:
         self.process.kill()
         self.process.wait()
         self.process = None
+
+    def remove(self):
+        """Stops the server; its stores are no longer needed."""
+        try:
+            self.stop()
+        finally:
+            self.odds.remove()
+            self.platform.remove()
 
     # ---- clients ----------------------------------------------------------------------------------
 

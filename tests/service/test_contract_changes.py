@@ -263,25 +263,26 @@ def test_a_server_killed_while_it_is_polled_does_not_stop_the_feed(service):
             service.publish("cricket", [row(1, round=round_, n=n)])
 
 
-def test_health_and_answers_follow_the_odds_store(service):
+def test_health_and_answers_follow_the_odds_store(fragile):
+    service = fragile
     customer = service.add_customer()
     service.publish("cricket", [row(1)], {1: match_odds()})
     service.start()
     service.await_admission(customer.key)
     get = lambda path="/api/v1/cricket/events/1": service.get(path, key=customer.key)
     assert get().status == 200
-    away = service.directory / "away"
-    service.odds_directory.rename(away)
+    service.odds.take_away()
     eventually(lambda: get().status == 503)
     assert get().error == (503, "cache_unavailable")
     health = eventually(lambda: [r for r in [service.get("/api/v1/health")] if r.status == 503])[0]
     assert health.json() == {"status": "degraded", "cache": "unreachable"}
     assert get("/api/v1/sports").status == 200, "sports needs no odds"
-    away.rename(service.odds_directory)
+    service.odds.bring_back()
     eventually(lambda: get().status == 200)
     eventually(lambda: service.get("/api/v1/health").status == 200)
 
 
+@pytest.mark.only("embedded")
 def test_an_odds_store_that_is_replaced_under_its_path_is_noticed(service, make_service):
     customer = service.add_customer()
     service.publish("cricket", [row(1, which="first")])
@@ -291,8 +292,8 @@ def test_an_odds_store_that_is_replaced_under_its_path_is_noticed(service, make_
     assert get().json()[0]["which"] == "first"
     other = make_service()
     other.publish("cricket", [row(1, which="second")])
-    shutil.move(service.odds_directory, service.directory / "old")
-    shutil.copytree(other.odds_directory, service.odds_directory)
+    shutil.move(service.odds.path, service.directory / "old")
+    shutil.copytree(other.odds.path, service.odds.path)
     eventually(lambda: get().status == 200 and get().json()[0]["which"] == "second")
 
 
@@ -308,6 +309,23 @@ def test_a_server_starts_before_anything_was_published(make_service):
     assert service.get("/api/v1/cricket/events", key=customer.key).status == 200
 
 
+@pytest.mark.only("redis")  # an embedded store is made when it is not there
+def test_a_server_starts_while_its_odds_store_is_away_and_finds_it_later(fragile):
+    service = fragile
+    customer = service.add_customer()
+    service.publish("cricket", [row(1)])
+    service.odds.take_away()
+    service.start(healthy=False)
+    service.await_admission(customer.key)
+    assert service.get("/api/v1/health").status == 503
+    assert service.get("/api/v1/cricket/events", key=customer.key).error == (503, "cache_unavailable")
+    assert service.get("/api/v1/sports", key=customer.key).status == 200
+    service.odds.bring_back()
+    eventually(lambda: service.get("/api/v1/cricket/events", key=customer.key).status == 200)
+    eventually(lambda: service.get("/api/v1/health").status == 200)
+
+
+@pytest.mark.only("embedded")
 def test_a_server_starts_without_a_directory_for_its_odds_and_finds_it_later(make_service):
     service = make_service(stores=False)
     (service.directory / "volume").write_text("in the way: not mounted yet")
@@ -325,13 +343,14 @@ def test_a_server_starts_without_a_directory_for_its_odds_and_finds_it_later(mak
     eventually(lambda: service.get("/api/v1/health").status == 200)
 
 
+@pytest.mark.only("embedded")
 @pytest.mark.parametrize("garbage", [b"", b"this is not a database " * 5000, b"\x00" * 100_000, b"\xff" * 100_000],
                          ids=["empty", "text", "zeros", "ones"])
 def test_a_corrupt_odds_store_is_unavailable_and_nothing_else_is(make_service, garbage):
     service = make_service()
     customer = service.add_customer()
     service.publish("cricket", [row(1)])
-    for file in service.odds_directory.rglob("data.mdb"):
+    for file in service.odds.path.rglob("data.mdb"):
         file.write_bytes(garbage)
     service.start(healthy=False)
     service.await_admission(customer.key)
@@ -356,13 +375,14 @@ def test_without_the_platform_store_nobody_is_admitted_and_nobody_is_refused(mak
     eventually(lambda: service.get("/api/v1/health").status == 200)
 
 
+@pytest.mark.only("sqlite")
 @pytest.mark.parametrize("garbage", [b"this is not a database, and long enough to be looked at " * 100, b"\x00" * 8192], ids=["text", "zeros"])
 def test_a_corrupt_platform_store_is_security_config_unavailable(make_service, garbage):
     service = make_service()
     for name in os.listdir(service.directory):
         if name.startswith("platform.db"):
             (service.directory / name).unlink()
-    service.platform_file.write_bytes(garbage)
+    service.platform.path.write_bytes(garbage)
     service.start(healthy=False)
     assert service.get("/api/v1/sports").error == (503, "security_config_unavailable")
     assert service.get("/api/v1/health").json() == {"status": "degraded", "cache": "unreachable"}
@@ -370,6 +390,7 @@ def test_a_corrupt_platform_store_is_security_config_unavailable(make_service, g
     assert len(failed.errors.strip().splitlines()) == 1
 
 
+@pytest.mark.only("sqlite")
 @pytest.mark.parametrize("spoil", [
     lambda good: b"", lambda good: good[:100], lambda good: good[:len(good) // 2], lambda good: b"\x00" * len(good),
     lambda good: b"no database " * (len(good) // 12)], ids=["emptied", "head", "half", "zeros", "text"])
@@ -377,10 +398,10 @@ def test_a_platform_store_overwritten_while_serving_is_noticed_and_recovered_fro
     customer = service.add_customer()
     service.start()
     service.await_admission(customer.key)
-    good = service.platform_file.read_bytes()  # all of it: the last command wrote its WAL back
+    good = service.platform.path.read_bytes()  # all of it: the last command wrote its WAL back
 
     def overwrite(content):
-        with open(service.platform_file, "r+b") as file:
+        with open(service.platform.path, "r+b") as file:
             file.truncate(0)
             file.write(content)
 
@@ -397,6 +418,7 @@ def test_a_platform_store_overwritten_while_serving_is_noticed_and_recovered_fro
     assert 1 <= len(said) <= 3, "once for each reason, not at every look"
 
 
+@pytest.mark.only("sqlite")
 def test_each_reason_is_told_once(service):
     """Who mends the first trouble and sees no difference must find the second in the log."""
     customer = service.add_customer()
@@ -408,41 +430,41 @@ def test_each_reason_is_told_once(service):
         return [line["reason"].removeprefix("platform store: ") for line in service.log_lines()
                 if line["message"] in ("policies cannot be refreshed", "health is degraded")]
 
-    away = service.directory / "away.db"
-    service.platform_file.rename(away)
+    service.platform.take_away()
     eventually(lambda: service.get("/api/v1/health").status == 503)
     eventually(lambda: sum("no such file" in reason for reason in reasons()) == 2)
-    service.platform_file.write_bytes(b"")
+    service.platform.path.write_bytes(b"")
     eventually(lambda: sum("is empty" in reason for reason in reasons()) == 2)
     time.sleep(2.5)  # several looks
     assert sum("is empty" in reason for reason in reasons()) == 2
-    service.platform_file.unlink()
-    away.rename(service.platform_file)
+    service.platform.path.unlink()
+    service.platform.bring_back()
     eventually(lambda: service.get("/api/v1/health").status == 200)
 
 
-def test_a_table_that_could_not_be_confirmed_is_not_used_and_is_used_again(service):
+def test_a_table_that_could_not_be_confirmed_is_not_used_and_is_used_again(fragile):
+    service = fragile
     customer = service.add_customer()
     service.publish("cricket", [row(1)])
     service.start()
     service.await_admission(customer.key)
-    away = service.directory / "away.db"
-    service.platform_file.rename(away)
+    service.platform.take_away()
     eventually(lambda: service.get("/api/v1/sports", key=customer.key).status == 503)
     assert service.get("/api/v1/sports", key=customer.key).error == (503, "security_config_unavailable")
     eventually(lambda: service.get("/api/v1/health").status == 503)
-    away.rename(service.platform_file)
+    service.platform.bring_back()
     eventually(lambda: service.get("/api/v1/sports", key=customer.key).status == 200)
 
 
-def test_a_request_that_began_long_ago_is_judged_by_the_time_it_is_whole(service):
+def test_a_request_that_began_long_ago_is_judged_by_the_time_it_is_whole(fragile):
     """Or whoever begins one and holds its end back could still come in while nobody can be judged."""
+    service = fragile
     customer = service.add_customer()
     service.start()
     service.await_admission(customer.key)
     with service.connect() as connection:
         connection.send(b"GET /api/v1/sports HTTP/1.1\r\nHost: a\r\n")
-        service.platform_file.rename(service.directory / "away.db")
+        service.platform.take_away()
         eventually(lambda: service.get("/api/v1/sports", key=customer.key).status == 503)
         connection.send(f"X-Api-Key: {customer.key}\r\n\r\n".encode())
         assert connection.receive().error == (503, "security_config_unavailable")

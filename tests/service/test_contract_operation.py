@@ -425,10 +425,20 @@ def test_the_environment_wins_and_is_named_when_it_is_wrong(service):
 
 
 def test_check_tells_whether_the_stores_answer(make_service):
-    service = make_service()
+    service = make_service(own_stores=True)
     service.run("check")
-    service.platform_file.rename(service.directory / "away.db")
-    assert str(service.platform_file) in service.run("check", status=1).text
+    service.platform.take_away()
+    assert service.platform.where in service.run("check", status=1).text
+    service.platform.bring_back()
+    service.run("check")
+
+
+@pytest.mark.only("redis")  # an embedded store that is not there yet is no fault
+def test_check_tells_whether_the_odds_store_answers(fragile):
+    fragile.odds.take_away()
+    assert fragile.odds.where in fragile.run("check", status=1).text
+    fragile.odds.bring_back()
+    fragile.run("check")
 
 
 def test_the_sample_configuration_is_accepted(tmp_path):

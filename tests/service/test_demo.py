@@ -11,6 +11,8 @@ import pytest
 
 from croupier import BINARY, NOT_ALLOWED, PATIENCE, REPORT, SPORTS, Service, eventually, sanitizer_environment
 
+pytestmark = pytest.mark.only("embedded", "sqlite")  # which are what a demo has, whatever is installed
+
 
 class Demo:
     def __init__(self, directory, *options, listen="127.0.0.1:0", environment=None):

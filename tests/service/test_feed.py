@@ -121,6 +121,7 @@ def test_wrong_usage_is_exit_2(service, arguments):
     assert done.text == "" and done.errors.startswith("croupier feed")
 
 
+@pytest.mark.only("embedded")
 def test_a_store_that_cannot_be_made_is_named(make_service, tmp_path):
     (tmp_path / "file").write_text("")
     service = make_service({"odds.store": f"embedded:{tmp_path}/file/odds"}, stores=False)
@@ -157,11 +158,12 @@ def test_interest_lists_the_latest_first(shared):
     assert len(table) == 4 and "99999999999999999999" in table[1]
 
 
+@pytest.mark.only("embedded")
 def test_interest_makes_no_store(make_service):
     service = make_service(stores=False)
     failed = service.run("feed", "interest", "cricket", status=1)
-    assert failed.errors.strip() == f"croupier feed interest: there is no odds store at {service.odds_directory}"
-    assert not service.odds_directory.exists()
+    assert failed.errors.strip() == f"croupier feed interest: there is no odds store at {service.odds.path}"
+    assert not service.odds.path.exists()
 
 
 def test_interest_looks_back_as_far_as_it_is_told(shared):

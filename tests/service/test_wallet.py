@@ -311,18 +311,14 @@ def test_the_operator_sees_operations_batches_and_commits(casino, player):
     assert metrics["croupier_ledger_queue_depth"] == 0
 
 
-def test_a_ledger_that_cannot_be_opened_says_so_and_balances_come_back(tmp_path):
-    server = Service(tmp_path / "away")
-    try:
-        customer = server.add_customer("Casino", options=["--casino"])
-        player = add_player(server, customer.id)
-        server.start()
-        assert send(server, customer.key, credit(player, "a", 5)).status == 200
-        away = server.platform_file.with_suffix(".away")
-        server.platform_file.rename(away)
-        assert send(server, customer.key, debit(player, "b", 1)).status == 503
-        away.rename(server.platform_file)
-        eventually(lambda: send(server, customer.key, debit(player, "b", 1)).status == 200)
-        assert send(server, customer.key, balance(player)).json()["balance_minor"] == 4
-    finally:
-        server.stop()
+def test_a_ledger_that_cannot_be_opened_says_so_and_balances_come_back(fragile):
+    server = fragile
+    customer = server.add_customer("Casino", options=["--casino"])
+    player = add_player(server, customer.id)
+    server.start()
+    assert send(server, customer.key, credit(player, "a", 5)).status == 200
+    server.platform.take_away()
+    assert send(server, customer.key, debit(player, "b", 1)).status == 503
+    server.platform.bring_back()
+    eventually(lambda: send(server, customer.key, debit(player, "b", 1)).status == 200)
+    assert send(server, customer.key, balance(player)).json()["balance_minor"] == 4

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import sqlite3
 
 import pytest
 
@@ -101,18 +100,12 @@ def test_a_sound_ledger_is_proved_beside_the_running_server(ledger):
 ])
 def test_the_first_break_is_named(ledger, tmp_path, tampering, told):
     copy = Service(tmp_path, stores=False)
-    with sqlite3.connect(ledger.platform_file) as source, sqlite3.connect(copy.platform_file) as target:
-        source.backup(target)
-        names = [name for name, in target.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'"
-                                                  " AND name LIKE 'ledger%'").fetchall()]
-        for name in names:  # whoever tampers would
-            target.execute(f"DROP TRIGGER {name}")
-        target.execute("PRAGMA foreign_keys = OFF")
-        target.execute(tampering)
-        target.commit()
+    copy.platform.copy_from(ledger.platform)
+    copy.platform.execute(tampering.replace("zeroblob(32)", copy.platform.blob(32)), tampering=True)
     done = copy.run("wallet", "verify", status=1)
     assert told in done.errors and done.text == ""
     assert len(done.errors.splitlines()) == 1
+    copy.remove()
 
 
 @pytest.mark.parametrize("statement", [
@@ -125,8 +118,5 @@ def test_the_first_break_is_named(ledger, tmp_path, tampering, told):
     " WHERE player_number = 2",
     "UPDATE player SET reference = 'x'", "DELETE FROM player", "UPDATE currency SET exponent = 3"])
 def test_the_store_refuses_to_be_changed_by_hand(ledger, statement):
-    database = sqlite3.connect(ledger.platform_file, timeout=10)
-    with pytest.raises(sqlite3.DatabaseError):
-        database.execute(statement)
-    database.rollback()
-    database.close()
+    with pytest.raises(ValueError):
+        ledger.platform.execute(statement)

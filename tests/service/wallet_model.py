@@ -1,7 +1,6 @@
 """The wallet, independently: what the interface says, on dictionaries. And what the tests share."""
 
 import json
-import sqlite3
 import string
 import random
 
@@ -12,11 +11,10 @@ LIMIT = 2**53 - 1
 def add_player(server, customer, reference="alice", currency="EUR", exponent=2):
     """A player as a launch makes it."""
     identity = "ply_" + "".join(random.SystemRandom().choices(string.ascii_letters + string.digits, k=16))
-    with sqlite3.connect(server.platform_file, timeout=10) as database:
-        database.execute("INSERT OR IGNORE INTO currency VALUES (?, ?, 1)", (currency, exponent))
-        database.execute("INSERT INTO player (id, customer_id, reference, currency, created_ms)"
-                         " VALUES (?, ?, ?, ?, 1)", (identity, customer, reference, currency))
-    database.close()
+    server.platform.execute(
+        f"INSERT INTO currency VALUES ('{currency}', {exponent}, 1) ON CONFLICT DO NOTHING",
+        "INSERT INTO player (id, customer_id, reference, currency, created_ms)"
+        f" VALUES ('{identity}', '{customer}', '{reference}', '{currency}', 1)")
     return identity
 
 
