@@ -8,7 +8,6 @@
 
 #include "base/base64url.h"
 #include "casino/strict_json.h"
-#include "casino/wallet_request.h"
 #include "stores/platform_record.h"
 
 enum { MODE, PLAYER_REFERENCE, CURRENCY, LANGUAGE, DEVICE, MEMBER_COUNT };

@@ -1,6 +1,6 @@
 /*
- * The members that a wallet request may have are a table; the body is checked once by base/json_text.h
- * and cut into slices of itself, so a number is judged by its text and never passes through a double.
+ * The members that a wallet request may have are a table. casino/strict_json.h cuts the body into slices
+ * of itself, so a number is judged by its text and never passes through a double.
  */
 #include "casino/wallet_request.h"
 
@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/json_text.h"
+#include "casino/strict_json.h"
 #include "stores/platform_record.h"
 
 #define BIT(operation) (1U << (unsigned)(operation))
@@ -41,40 +42,10 @@ static const struct member members[] = {
 };
 #define MEMBER_COUNT (sizeof members / sizeof members[0])
 
-bool content_type_is_json(struct text content_type)
-{
-    struct text rest = content_type;
-    struct text type = text_trim(text_cut(&rest, ';'));
-    if (!text_equals_ignore_case(type, TEXT("application/json")))
-        return false;
-    struct text parameter = text_trim(rest);
-    return parameter.size == 0 || text_equals_ignore_case(parameter, TEXT("charset=utf-8")) ||
-           text_equals_ignore_case(parameter, TEXT("charset=\"utf-8\""));
-}
-
-/* Unescapes a string of at most `room` - 1 bytes; false when it is longer. An escaped byte takes at
- * most six, so what is longer as written cannot fit. */
-static bool read_string_value(struct text value, char *out, size_t room)
-{
-    struct buffer plain = {0};
-    if (json_text_kind(value) != JSON_TEXT_STRING || value.size > 6 * room + 2)
-        return false;
-    json_text_unescape(value, &plain);
-    /* A lone surrogate stands for nothing, so it equals nothing, not even what it was unescaped to. */
-    bool fits = plain.size >= 1 && plain.size < room && text_is_plain(buffer_text(&plain)) &&
-                json_text_string_equals(value, buffer_text(&plain));
-    if (fits) {
-        memcpy(out, plain.data, plain.size);
-        out[plain.size] = '\0';
-    }
-    buffer_free(&plain);
-    return fits;
-}
-
 static bool read_operation(struct text value, enum wallet_operation *operation)
 {
     char name[16];
-    if (!read_string_value(value, name, sizeof name))
+    if (!strict_json_string(value, name, sizeof name))
         return false;
     for (unsigned i = 0; i < WALLET_OPERATION_COUNT; i++) {
         if (strcmp(name, wallet_operation_name((enum wallet_operation)i)) == 0) {
@@ -97,7 +68,7 @@ static bool read_amount(struct text value, int64_t *amount_minor)
 
 static bool read_currency(struct text value, char *out)
 {
-    if (!read_string_value(value, out, CURRENCY_SIZE))
+    if (!strict_json_string(value, out, CURRENCY_SIZE))
         return false;
     for (size_t i = 0; i < CURRENCY_SIZE - 1; i++)
         if (out[i] < 'A' || out[i] > 'Z')
@@ -113,54 +84,15 @@ static bool read_member(const struct member *member, struct text value,
     case KIND_OPERATION:
         return read_operation(value, field);
     case KIND_NAME:
-        return read_string_value(value, field, member->size) && is_outside_name(text_of(field));
+        return strict_json_string(value, field, member->size) && is_outside_name(text_of(field));
     case KIND_PLAIN:
-        return read_string_value(value, field, member->size);
+        return strict_json_string(value, field, member->size);
     case KIND_CURRENCY:
         return read_currency(value, field);
     case KIND_AMOUNT:
         return read_amount(value, field);
     }
     return false;
-}
-
-/* Two members of one name, whether the wallet knows the name or not. Bodies are at most 16 KiB, but
- * that is thousands of members, so a body of more than any honest one has is refused by its count. */
-#define MEMBERS_MAX 64
-
-static bool find_members(struct text body, struct text *values, bool *unknown)
-{
-    struct text seen[MEMBERS_MAX];
-    struct buffer names = {0};
-    size_t offsets[MEMBERS_MAX + 1] = {0};
-    size_t count = 0;
-    bool sound = true;
-    struct text name;
-    struct text value;
-    struct json_text_cursor cursor = json_text_open(body);
-    while (sound && json_text_next_member(&cursor, &name, &value)) {
-        if (count == MEMBERS_MAX) {
-            sound = false;
-            break;
-        }
-        json_text_unescape(name, &names);
-        offsets[++count] = names.size;
-        bool known = false;
-        for (size_t i = 0; i < MEMBER_COUNT; i++) {
-            if (json_text_string_equals(name, members[i].name)) {
-                values[i] = value;
-                known = true;
-            }
-        }
-        *unknown |= !known;
-    }
-    for (size_t i = 0; sound && i < count; i++) {
-        seen[i] = (struct text){names.data + offsets[i], offsets[i + 1] - offsets[i]};
-        for (size_t j = 0; j < i; j++)
-            sound &= !text_equals(seen[i], seen[j]);
-    }
-    buffer_free(&names);
-    return sound;
 }
 
 static bool fields_suit_operation(const struct text *values, const struct wallet_request *request)
@@ -182,17 +114,20 @@ enum wallet_decoding wallet_request_decode(struct text content_type, struct text
                                            struct wallet_request *request)
 {
     struct wallet_request decoded = {0};
-    struct text values[MEMBER_COUNT] = {{0}};
-    bool unknown = false;
-    if (!content_type_is_json(content_type) || json_text_check(body, NULL, NULL) != STATUS_OK)
+    struct text names[MEMBER_COUNT];
+    struct text values[MEMBER_COUNT];
+    if (!content_type_is_json(content_type))
         return WALLET_INVALID;
-    struct text document = json_text_trim(body);
-    if (json_text_kind(document) != JSON_TEXT_OBJECT)
+    for (size_t i = 0; i < MEMBER_COUNT; i++)
+        names[i] = members[i].name;
+    switch (strict_json_object(body, names, MEMBER_COUNT, values)) {
+    case STRICT_JSON_OK:
+        break;
+    case STRICT_JSON_INVALID:
         return WALLET_INVALID;
-    if (!find_members(document, values, &unknown))
-        return WALLET_INVALID;
-    if (unknown)
+    case STRICT_JSON_UNKNOWN_FIELD:
         return WALLET_UNKNOWN_FIELD;
+    }
     for (size_t i = 0; i < MEMBER_COUNT; i++)
         if (values[i].at != NULL && !read_member(&members[i], values[i], &decoded))
             return WALLET_INVALID;

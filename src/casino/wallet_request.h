@@ -22,7 +22,4 @@ enum wallet_decoding {
 MUST_CHECK enum wallet_decoding wallet_request_decode(struct text content_type, struct text body,
                                                       struct wallet_request *request);
 
-/* application/json, alone or with `charset=utf-8`. */
-bool content_type_is_json(struct text content_type);
-
 #endif

@@ -61,6 +61,7 @@ static void what_is_wrong_is_refused(void **state)
         {"{\"mode\":\"demo\",\"device\":\"\"}", HTTP_ERROR_INVALID_REQUEST},
         {"{\"mode\":\"demo\",\"return_url\":\"https://x\"}", HTTP_ERROR_UNKNOWN_FIELD},
         {"{\"customer_id\":\"x\"}", HTTP_ERROR_UNKNOWN_FIELD},
+        {"{\"x\":1,\"\\u0078\":1,\"mode\":\"demo\"}", HTTP_ERROR_INVALID_REQUEST},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -148,6 +148,33 @@ static void unknown_members_are_refused_by_name(void **state)
     }
 }
 
+/* A debit with `count` unknown members more, and one of `name`. */
+static enum wallet_decoding debit_with_many(unsigned count, const char *name)
+{
+    struct buffer members = {0};
+    buffer_append_string(&members, ",\"amount_minor\":1");
+    for (unsigned i = 0; i < count; i++)
+        buffer_append_format(&members, ",\"x%u\":0", i * 7919 % count);
+    buffer_append_format(&members, ",\"%s\":0", name);
+    enum wallet_decoding decoding = debit_with(buffer_string(&members));
+    buffer_free(&members);
+    return decoding;
+}
+
+static void a_member_twice_is_told_before_one_that_is_unknown(void **state)
+{
+    (void)state;
+    assert_int_equal(debit_with(",\"amount_minor\":1,\"x\":1,\"y\":1"), WALLET_UNKNOWN_FIELD);
+    assert_int_equal(debit_with(",\"amount_minor\":1,\"x\":1,\"xx\":1"), WALLET_UNKNOWN_FIELD);
+    assert_int_equal(debit_with(",\"amount_minor\":1,\"\":1,\"x\":1"), WALLET_UNKNOWN_FIELD);
+    assert_int_equal(debit_with(",\"amount_minor\":1,\"x\":1,\"amount_minor\":1"), WALLET_INVALID);
+    assert_int_equal(debit_with(",\"amount_minor\":\"1\",\"x\":1"), WALLET_UNKNOWN_FIELD);
+    assert_int_equal(debit_with(",\"amount_minor\":1,\"\":1,\"x\":1,\"\":2"), WALLET_INVALID);
+    assert_int_equal(debit_with_many(1500, "x1500"), WALLET_UNKNOWN_FIELD);
+    assert_int_equal(debit_with_many(1500, "x0"), WALLET_INVALID);
+    assert_int_equal(debit_with_many(1500, "\\u00781499"), WALLET_INVALID);
+}
+
 static void what_an_operation_does_not_have_is_refused(void **state)
 {
     (void)state;
@@ -228,6 +255,7 @@ int main(void)
         cmocka_unit_test(an_amount_is_an_integer_in_digits_within_its_bounds),
         cmocka_unit_test(two_members_of_one_name_are_refused_however_escaped),
         cmocka_unit_test(unknown_members_are_refused_by_name),
+        cmocka_unit_test(a_member_twice_is_told_before_one_that_is_unknown),
         cmocka_unit_test(what_an_operation_does_not_have_is_refused),
         cmocka_unit_test(texts_have_their_lengths_and_alphabets),
     };
