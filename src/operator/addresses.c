@@ -78,7 +78,7 @@ static enum status change_once(struct platform_store *store, const struct addres
     if (status != STATUS_OK)
         return status;
     if (!changed.usable && (settings->sports == NULL || settings->rate == NULL))
-        return error_set(error, STATUS_INVALID,
+        return error_set(error, STATUS_MALFORMED,
                          "the stored record of this address cannot be read, so it admits nobody; "
                          "mend it by giving all of it: ip set … --sports … --rate …");
     status = edit(&changed, settings, error);

@@ -12,8 +12,7 @@
 static void print_customer_json(const struct customer_record *record, size_t live_keys)
 {
     yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
-    yyjson_mut_doc_set_root(doc, customer_json(doc, record, live_keys));
-    command_print_json(&doc);
+    command_print_value(doc, customer_json(doc, record, live_keys));
 }
 
 static void print_customer_plain(const struct customer_record *record, size_t live_keys)
@@ -88,7 +87,7 @@ static int run_add(const struct command_line *line)
     memory_free(cidr_values);
     platform_store_close(&store);
     if (status != STATUS_OK)
-        return command_refuse(line, "%s", error.text);
+        return command_fail(line, status, &error);
     if (command_json(line)) {
         print_customer_json(&record, 0);
     } else {
@@ -102,10 +101,9 @@ static int run_add(const struct command_line *line)
     return EXIT_DONE;
 }
 
-struct listing {
+struct customer_listing {
+    struct listing listing;
     struct key_counts *counts;
-    yyjson_mut_doc *doc; /* with --json; else */
-    struct table *table;
 };
 
 static void table_cidrs(struct table *table, const struct customer_record *record)
@@ -124,11 +122,11 @@ static void table_cidrs(struct table *table, const struct customer_record *recor
 
 static bool list_customer(void *context, const struct customer_record *record)
 {
-    struct listing *listing = context;
-    size_t live_keys = key_counts_of(listing->counts, record->id);
+    struct customer_listing *customers = context;
+    struct listing *listing = &customers->listing;
+    size_t live_keys = key_counts_of(customers->counts, record->id);
     if (listing->doc != NULL) {
-        (void)yyjson_mut_arr_append(yyjson_mut_doc_get_root(listing->doc),
-                                    customer_json(listing->doc, record, live_keys));
+        listing_add(listing, customer_json(listing->doc, record, live_keys));
         return true;
     }
     table_cell(listing->table, "%s", record->id);
@@ -147,32 +145,18 @@ static int run_list(const struct command_line *line)
 {
     static const char *const headers[] = {"ID",   "NAME",   "ENABLED", "CIDRS",         "SPORTS",
                                           "RATE", "CASINO", "KEYS",    "CREATED (UTC)", NULL};
-    struct listing listing = {0};
+    struct customer_listing customers = {0};
     struct platform_store *store = NULL;
     struct error error = {0};
     if (!command_open_platform(line, false, &store))
         return EXIT_REFUSED;
-    enum status status = key_counts_create(&listing.counts, store, NULL, clock_wall_ms(), &error);
-    if (status == STATUS_OK && command_json(line)) {
-        listing.doc = yyjson_mut_doc_new(NULL);
-        yyjson_mut_doc_set_root(listing.doc, yyjson_mut_arr(listing.doc));
-    } else if (status == STATUS_OK) {
-        listing.table = table_create(headers);
-    }
+    enum status status = key_counts_create(&customers.counts, store, NULL, clock_wall_ms(), &error);
+    listing_begin(&customers.listing, line, headers);
     if (status == STATUS_OK)
-        status = platform_customer_list(store, list_customer, &listing, &error);
+        status = platform_customer_list(store, list_customer, &customers, &error);
     platform_store_close(&store);
-    key_counts_destroy(&listing.counts);
-    if (status != STATUS_OK) {
-        yyjson_mut_doc_free(listing.doc);
-        table_destroy(&listing.table);
-        return command_refuse(line, "%s", error.text);
-    }
-    if (listing.doc != NULL)
-        command_print_json(&listing.doc);
-    else
-        table_print(&listing.table, stdout);
-    return EXIT_DONE;
+    key_counts_destroy(&customers.counts);
+    return listing_end(&customers.listing, line, status, &error);
 }
 
 static int run_show(const struct command_line *line)
@@ -189,7 +173,7 @@ static int run_show(const struct command_line *line)
     platform_store_close(&store);
     if (status != STATUS_OK) {
         customer_record_free(&record);
-        return command_refuse(line, "%s", error.text);
+        return command_fail(line, status, &error);
     }
     size_t live_keys = key_counts_of(counts, record.id);
     if (command_json(line))
@@ -217,7 +201,7 @@ static int change(const struct command_line *line, const struct customer_setting
     platform_store_close(&store);
     if (status != STATUS_OK) {
         customer_record_free(&record);
-        return command_refuse(line, "%s", error.text);
+        return command_fail(line, status, &error);
     }
     size_t live_keys = key_counts_of(counts, record.id);
     if (command_json(line)) {

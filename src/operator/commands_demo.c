@@ -35,6 +35,7 @@ struct demo {
     unsigned usual_operator_port;
     const char *overrides[OVERRIDES_MAX];
     const struct config *config;
+    bool mistyped; /* a word of the line is what is wrong */
     struct log *log;
     struct demo_keys keys;
     struct demo_casino casino;
@@ -384,6 +385,7 @@ static enum status configure(struct demo *demo, struct error *error)
     if (listen != NULL)
         add_override(demo, "server.listen", listen);
     status = load_config(demo, error);
+    demo->mistyped = status == STATUS_INVALID && listen != NULL; /* the file was sound before */
     if (status == STATUS_OK &&
         !is_free(demo->config->listen.host, demo->config->listen.port, error))
         status = STATUS_UNAVAILABLE;
@@ -456,7 +458,8 @@ static int run_demo(const struct command_line *line)
     }
     int code = EXIT_DONE;
     if (status != STATUS_OK)
-        code = command_refuse(line, "%s", error.text);
+        code = demo.mistyped ? command_usage(line, "%s", error.text)
+                             : command_refuse(line, "%s", error.text);
     else if (!command_json(line))
         printf("\nstopped; the stores are in %s\n", demo.directory);
     let_go(&demo);

@@ -30,8 +30,7 @@ static void print_game(const struct command_line *line, const struct game_record
     char updated[CLOCK_TEXT_SIZE];
     if (command_json(line)) {
         yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
-        yyjson_mut_doc_set_root(doc, game_record_json(doc, record));
-        command_print_json(&doc);
+        command_print_value(doc, game_record_json(doc, record));
         return;
     }
     const char *volatility = game_volatility_name(record->volatility);
@@ -147,17 +146,11 @@ static int run_import(const struct command_line *line)
 
 /* ---- list, show -------------------------------------------------------------------------------- */
 
-struct listing {
-    yyjson_mut_doc *doc; /* with --json; else */
-    struct table *table;
-};
-
 static void list_game(void *context, const struct game_record *record)
 {
     struct listing *listing = context;
     if (listing->doc != NULL) {
-        (void)yyjson_mut_arr_append(yyjson_mut_doc_get_root(listing->doc),
-                                    game_record_json(listing->doc, record));
+        listing_add(listing, game_record_json(listing->doc, record));
         return;
     }
     table_cell(listing->table, "%s", record->id);
@@ -173,31 +166,17 @@ static int run_list(const struct command_line *line)
 {
     static const char *const headers[] = {"ID",      "NAME", "PROVIDER",      "CATEGORY",
                                           "ENABLED", "DEMO", "UPDATED (UTC)", NULL};
-    struct listing listing = {0};
+    struct listing listing;
     struct platform_store *store = NULL;
     struct error error = {0};
     uint64_t revision;
     if (!command_open_platform(line, false, &store))
         return EXIT_REFUSED;
-    if (command_json(line)) {
-        listing.doc = yyjson_mut_doc_new(NULL);
-        yyjson_mut_doc_set_root(listing.doc, yyjson_mut_arr(listing.doc));
-    } else {
-        listing.table = table_create(headers);
-    }
+    listing_begin(&listing, line, headers);
     const struct platform_games_visit visit = {.game = list_game, .context = &listing};
     enum status status = platform_games_read(store, &visit, &revision, &error);
     platform_store_close(&store);
-    if (status != STATUS_OK) {
-        yyjson_mut_doc_free(listing.doc);
-        table_destroy(&listing.table);
-        return command_refuse(line, "%s", error.text);
-    }
-    if (listing.doc != NULL)
-        command_print_json(&listing.doc);
-    else
-        table_print(&listing.table, stdout);
-    return EXIT_DONE;
+    return listing_end(&listing, line, status, &error);
 }
 
 static int refuse_game(const struct command_line *line, enum status status, const char *id,
@@ -205,7 +184,7 @@ static int refuse_game(const struct command_line *line, enum status status, cons
 {
     if (status == STATUS_NOT_FOUND)
         return command_refuse(line, "there is no game '%.*s'", 64, id);
-    return command_refuse(line, "%s", error->text);
+    return command_fail(line, status, error);
 }
 
 static int run_show(const struct command_line *line)
@@ -303,11 +282,10 @@ static void print_allowed(const struct command_line *line, const struct game_pol
         struct text id = text_cut(&rest, '\n');
         (void)yyjson_mut_arr_add_strncpy(doc, games, id.at, id.size);
     }
-    yyjson_mut_doc_set_root(doc, object);
     (void)yyjson_mut_obj_add_strcpy(doc, object, "customer", record->customer_id);
     (void)yyjson_mut_obj_add_val(doc, object, "games",
                                  record->every_game ? yyjson_mut_str(doc, "all") : games);
-    command_print_json(&doc);
+    command_print_value(doc, object);
 }
 
 /* The customer's list, with a hint where it has no effect. */
@@ -341,8 +319,13 @@ static int run_allow(const struct command_line *line)
     if (strlen(customer) >= sizeof record.customer_id)
         return command_refuse(line, "there is no customer '%.*s'", 64, customer);
     memcpy(record.customer_id, customer, strlen(customer) + 1);
-    for (size_t i = 1; i < command_argument_count(line); i++)
-        record.every_game |= strcmp(command_argument(line, i), "all") == 0;
+    for (size_t i = 1; i < command_argument_count(line); i++) {
+        const char *id = command_argument(line, i);
+        if (!game_id_is_sound(text_of(id)))
+            return command_usage(line, "'%.*s' is not a game id: 1 to 64 of a-z, 0-9 and '-'", 64,
+                                 id);
+        record.every_game |= strcmp(id, "all") == 0;
+    }
     if (record.every_game && command_argument_count(line) > 2)
         return command_usage(line, "give 'all', or the games, but not both");
     if (!record.every_game)
@@ -357,7 +340,7 @@ static int run_allow(const struct command_line *line)
     if (status == STATUS_OK)
         print_allowed(line, &record, count);
     buffer_free(&list);
-    return status == STATUS_OK ? EXIT_DONE : command_refuse(line, "%s", error.text);
+    return status == STATUS_OK ? EXIT_DONE : command_fail(line, status, &error);
 }
 
 /* ---- the table --------------------------------------------------------------------------------- */

@@ -16,8 +16,7 @@ static int report(const struct command_line *line, const struct legacy_record *r
 {
     if (command_json(line)) {
         yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
-        yyjson_mut_doc_set_root(doc, address_json(doc, record));
-        command_print_json(&doc);
+        command_print_value(doc, address_json(doc, record));
         return EXIT_DONE;
     }
     char text[ADDRESS_TEXT_SIZE];
@@ -38,7 +37,7 @@ static int run_add(const struct command_line *line)
                                        &record, &error);
     platform_store_close(&store);
     if (status != STATUS_OK)
-        return command_refuse(line, "%s", error.text);
+        return command_fail(line, status, &error);
     return report(line, &record, "added");
 }
 
@@ -54,7 +53,7 @@ static int change(const struct command_line *line, const struct address_settings
         addresses_change(store, command_argument(line, 0), settings, &record, &error);
     platform_store_close(&store);
     if (status != STATUS_OK)
-        return command_refuse(line, "%s", error.text);
+        return command_fail(line, status, &error);
     return report(line, &record, done);
 }
 
@@ -88,21 +87,15 @@ static int run_remove(const struct command_line *line)
     enum status status = addresses_remove(store, command_argument(line, 0), &record, &error);
     platform_store_close(&store);
     if (status != STATUS_OK)
-        return command_refuse(line, "%s", error.text);
+        return command_fail(line, status, &error);
     return report(line, &record, "removed");
 }
-
-struct listing {
-    yyjson_mut_doc *doc; /* with --json; else */
-    struct table *table;
-};
 
 static bool list_address(void *context, const struct legacy_record *record)
 {
     struct listing *listing = context;
     if (listing->doc != NULL) {
-        (void)yyjson_mut_arr_append(yyjson_mut_doc_get_root(listing->doc),
-                                    address_json(listing->doc, record));
+        listing_add(listing, address_json(listing->doc, record));
         return true;
     }
     char text[ADDRESS_TEXT_SIZE];
@@ -119,29 +112,15 @@ static int run_list(const struct command_line *line)
 {
     static const char *const headers[] = {"ADDRESS", "ENABLED",       "SPORTS",
                                           "RATE",    "CREATED (UTC)", NULL};
-    struct listing listing = {0};
+    struct listing listing;
     struct platform_store *store = NULL;
     struct error error = {0};
     if (!command_open_platform(line, false, &store))
         return EXIT_REFUSED;
-    if (command_json(line)) {
-        listing.doc = yyjson_mut_doc_new(NULL);
-        yyjson_mut_doc_set_root(listing.doc, yyjson_mut_arr(listing.doc));
-    } else {
-        listing.table = table_create(headers);
-    }
+    listing_begin(&listing, line, headers);
     enum status status = platform_legacy_list(store, list_address, &listing, &error);
     platform_store_close(&store);
-    if (status != STATUS_OK) {
-        yyjson_mut_doc_free(listing.doc);
-        table_destroy(&listing.table);
-        return command_refuse(line, "%s", error.text);
-    }
-    if (listing.doc != NULL)
-        command_print_json(&listing.doc);
-    else
-        table_print(&listing.table, stdout);
-    return EXIT_DONE;
+    return listing_end(&listing, line, status, &error);
 }
 
 /* ---- the table --------------------------------------------------------------------------------- */

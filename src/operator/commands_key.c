@@ -15,7 +15,6 @@ static void print_issued_json(const char *key, const struct key_record *record)
 {
     yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *object = yyjson_mut_obj(doc);
-    yyjson_mut_doc_set_root(doc, object);
     (void)yyjson_mut_obj_add_strcpy(doc, object, "key", key);
     (void)yyjson_mut_obj_add_strcpy(doc, object, "id", record->id);
     (void)yyjson_mut_obj_add_strcpy(doc, object, "prefix", record->prefix);
@@ -23,7 +22,7 @@ static void print_issued_json(const char *key, const struct key_record *record)
     (void)yyjson_mut_obj_add_strcpy(doc, object, "label", record->label);
     (void)yyjson_mut_obj_add_val(doc, object, "created_at", time_json(doc, record->created_ms));
     (void)yyjson_mut_obj_add_val(doc, object, "expires_at", time_json(doc, record->expires_ms));
-    command_print_json(&doc);
+    command_print_value(doc, object);
 }
 
 /* A key that did not get out is lost: nobody can show it again. */
@@ -74,7 +73,7 @@ static int run_issue(const struct command_line *line)
     platform_store_close(&store);
     int code;
     if (status != STATUS_OK) {
-        code = command_refuse(line, "%s", error.text);
+        code = command_fail(line, status, &error);
     } else {
         if (command_json(line))
             print_issued_json(key, &record);
@@ -93,27 +92,26 @@ static int run_issue(const struct command_line *line)
 
 /* ---- list -------------------------------------------------------------------------------------- */
 
-struct listing {
+struct key_listing {
+    struct listing listing;
     int64_t now_ms;
-    yyjson_mut_doc *doc; /* with --json; else */
-    struct table *table;
 };
 
 static bool list_key(void *context, const struct key_record *record)
 {
-    struct listing *listing = context;
+    struct key_listing *keys = context;
+    struct listing *listing = &keys->listing;
     if (listing->doc != NULL) {
-        (void)yyjson_mut_arr_append(yyjson_mut_doc_get_root(listing->doc),
-                                    key_json(listing->doc, record));
+        listing_add(listing, key_json(listing->doc, record));
         return true;
     }
     table_cell(listing->table, "%s", record->id);
     table_cell(listing->table, "%s…", record->prefix);
     table_cell(listing->table, "%s", record->label[0] != '\0' ? record->label : "-");
     table_cell(listing->table, "%s",
-               key_is_live(record, listing->now_ms) ? "live"
-               : record->revoked_ms != 0            ? "revoked"
-                                                    : "expired");
+               key_is_live(record, keys->now_ms) ? "live"
+               : record->revoked_ms != 0         ? "revoked"
+                                                 : "expired");
     table_time(listing->table, record->created_ms);
     table_time(listing->table, record->expires_ms);
     table_time(listing->table, record->last_used_ms);
@@ -125,33 +123,19 @@ static int run_list(const struct command_line *line)
 {
     static const char *const headers[] = {
         "ID", "KEY", "LABEL", "STATE", "CREATED (UTC)", "EXPIRES", "LAST USED", "REVOKED", NULL};
-    struct listing listing = {.now_ms = clock_wall_ms()};
+    struct key_listing keys = {.now_ms = clock_wall_ms()};
     struct customer_record owner = {0};
     struct platform_store *store = NULL;
     struct error error = {0};
     if (!command_open_platform(line, false, &store))
         return EXIT_REFUSED;
     enum status status = customers_get(store, command_argument(line, 0), &owner, &error);
-    if (status == STATUS_OK && command_json(line)) {
-        listing.doc = yyjson_mut_doc_new(NULL);
-        yyjson_mut_doc_set_root(listing.doc, yyjson_mut_arr(listing.doc));
-    } else if (status == STATUS_OK) {
-        listing.table = table_create(headers);
-    }
+    listing_begin(&keys.listing, line, headers);
     if (status == STATUS_OK)
-        status = platform_key_list(store, owner.id, list_key, &listing, &error);
+        status = platform_key_list(store, owner.id, list_key, &keys, &error);
     platform_store_close(&store);
     customer_record_free(&owner);
-    if (status != STATUS_OK) {
-        yyjson_mut_doc_free(listing.doc);
-        table_destroy(&listing.table);
-        return command_refuse(line, "%s", error.text);
-    }
-    if (listing.doc != NULL)
-        command_print_json(&listing.doc);
-    else
-        table_print(&listing.table, stdout);
-    return EXIT_DONE;
+    return listing_end(&keys.listing, line, status, &error);
 }
 
 /* ---- revoke ------------------------------------------------------------------------------------ */
@@ -168,11 +152,10 @@ static int run_revoke(const struct command_line *line)
         keys_revoke(store, command_argument(line, 0), clock_wall_ms(), &record, &before, &error);
     platform_store_close(&store);
     if (status != STATUS_OK)
-        return command_refuse(line, "%s", error.text);
+        return command_fail(line, status, &error);
     if (command_json(line)) {
         yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
-        yyjson_mut_doc_set_root(doc, key_json(doc, &record));
-        command_print_json(&doc);
+        command_print_value(doc, key_json(doc, &record));
         return EXIT_DONE;
     }
     char when[CLOCK_TEXT_SIZE];

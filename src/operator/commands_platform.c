@@ -32,6 +32,50 @@ void command_print_json(yyjson_mut_doc **doc)
     *doc = NULL;
 }
 
+int command_fail(const struct command_line *line, enum status status, const struct error *error)
+{
+    return status == STATUS_INVALID ? command_usage(line, "%s", error->text)
+                                    : command_refuse(line, "%s", error->text);
+}
+
+void command_print_value(yyjson_mut_doc *doc, yyjson_mut_val *value)
+{
+    yyjson_mut_doc_set_root(doc, value);
+    command_print_json(&doc);
+}
+
+void listing_begin(struct listing *listing, const struct command_line *line,
+                   const char *const *headers)
+{
+    *listing = (struct listing){0};
+    if (!command_json(line)) {
+        listing->table = table_create(headers);
+        return;
+    }
+    listing->doc = yyjson_mut_doc_new(NULL);
+    yyjson_mut_doc_set_root(listing->doc, yyjson_mut_arr(listing->doc));
+}
+
+void listing_add(struct listing *listing, yyjson_mut_val *value)
+{
+    (void)yyjson_mut_arr_append(yyjson_mut_doc_get_root(listing->doc), value);
+}
+
+int listing_end(struct listing *listing, const struct command_line *line, enum status status,
+                const struct error *error)
+{
+    if (status != STATUS_OK) {
+        yyjson_mut_doc_free(listing->doc);
+        table_destroy(&listing->table);
+        return command_fail(line, status, error);
+    }
+    if (listing->doc != NULL)
+        command_print_json(&listing->doc);
+    else
+        table_print(&listing->table, stdout);
+    return EXIT_DONE;
+}
+
 void command_program(const struct command_line *line, char out[PROGRAM_TEXT_SIZE])
 {
     const char *path = command_option(line, "config");

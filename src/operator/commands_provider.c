@@ -17,8 +17,7 @@ static void print_provider(const struct command_line *line, const struct provide
     char created[CLOCK_TEXT_SIZE];
     if (command_json(line)) {
         yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
-        yyjson_mut_doc_set_root(doc, provider_json(doc, record));
-        command_print_json(&doc);
+        command_print_value(doc, provider_json(doc, record));
         return;
     }
     clock_format_rfc3339(record->created_ms, created);
@@ -127,7 +126,7 @@ static int put(const struct command_line *line, struct provider_settings *settin
     platform_store_close(&store);
     secrets_destroy(&secrets);
     if (status != STATUS_OK)
-        return command_refuse(line, "%s", error.text);
+        return command_fail(line, status, &error);
     if (settings->enabled != SETTING_LEAVE && !command_json(line))
         (void)printf("%s is %s.\n", record.id, record.enabled ? "enabled" : "disabled");
     else
@@ -197,22 +196,16 @@ static int run_show(const struct command_line *line)
     enum status status = providers_get(store, command_argument(line, 0), &record, &error);
     platform_store_close(&store);
     if (status != STATUS_OK)
-        return command_refuse(line, "%s", error.text);
+        return command_fail(line, status, &error);
     print_provider(line, &record);
     return EXIT_DONE;
 }
-
-struct listing {
-    yyjson_mut_doc *doc; /* with --json; else */
-    struct table *table;
-};
 
 static void list_provider(void *context, const struct provider_record *record)
 {
     struct listing *listing = context;
     if (listing->doc != NULL) {
-        (void)yyjson_mut_arr_append(yyjson_mut_doc_get_root(listing->doc),
-                                    provider_json(listing->doc, record));
+        listing_add(listing, provider_json(listing->doc, record));
         return;
     }
     table_cell(listing->table, "%s", record->id);
@@ -226,31 +219,17 @@ static int run_list(const struct command_line *line)
 {
     static const char *const headers[] = {"ID",         "NAME",          "ENABLED",
                                           "LAUNCH URL", "CREATED (UTC)", NULL};
-    struct listing listing = {0};
+    struct listing listing;
     struct platform_store *store = NULL;
     struct error error = {0};
     uint64_t revision;
     if (!command_open_platform(line, false, &store))
         return EXIT_REFUSED;
-    if (command_json(line)) {
-        listing.doc = yyjson_mut_doc_new(NULL);
-        yyjson_mut_doc_set_root(listing.doc, yyjson_mut_arr(listing.doc));
-    } else {
-        listing.table = table_create(headers);
-    }
+    listing_begin(&listing, line, headers);
     const struct platform_games_visit visit = {.provider = list_provider, .context = &listing};
     enum status status = platform_games_read(store, &visit, &revision, &error);
     platform_store_close(&store);
-    if (status != STATUS_OK) {
-        yyjson_mut_doc_free(listing.doc);
-        table_destroy(&listing.table);
-        return command_refuse(line, "%s", error.text);
-    }
-    if (listing.doc != NULL)
-        command_print_json(&listing.doc);
-    else
-        table_print(&listing.table, stdout);
-    return EXIT_DONE;
+    return listing_end(&listing, line, status, &error);
 }
 
 /* ---- the table --------------------------------------------------------------------------------- */

@@ -122,7 +122,7 @@ static enum status change_once(struct platform_store *store, const char *id,
                  settings->replace_cidrs;
     if (!changed.usable && !whole)
         status =
-            error_set(error, STATUS_INVALID,
+            error_set(error, STATUS_MALFORMED,
                       "the stored record of %s cannot be read, so it admits nobody; mend it by "
                       "giving all of it: customer set %s --name … --sports … --rate … --cidr …",
                       changed.id, changed.id);

@@ -177,7 +177,7 @@ static enum status refuse_ambiguous(const struct key_search *search, struct erro
     if (search->live > IDS_SHOWN)
         buffer_append_string(&ids, ", …");
     enum status status =
-        error_set(error, STATUS_INVALID, "%zu live keys begin with '%.*s'; name one by its id: %s",
+        error_set(error, STATUS_EXISTS, "%zu live keys begin with '%.*s'; name one by its id: %s",
                   search->live, (int)search->wanted.size, search->wanted.at, buffer_string(&ids));
     buffer_free(&ids);
     return status;
@@ -205,7 +205,7 @@ enum status keys_find(struct platform_store *store, const char *wanted, int64_t 
                    ? error_set(error, STATUS_NOT_FOUND, "there is no such key")
                    : error_set(error, STATUS_NOT_FOUND, "there is no key '%.*s'", 64, wanted);
     if (search.live == 0 && search.dead > 1)
-        return error_set(error, STATUS_INVALID,
+        return error_set(error, STATUS_EXISTS,
                          "%zu keys begin with '%s' and none of them is live; name one by its id",
                          search.dead, wanted);
     *record = search.live == 1 ? search.live_key : search.dead_key;

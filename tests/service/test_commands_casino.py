@@ -88,7 +88,7 @@ def test_a_secret_needs_the_key_file(platform):
 ])
 def test_a_provider_that_is_not_acceptable_is_refused(platform, identity, url, what):
     assert what in refused(platform, "provider", "add", identity, "--name", "A", "--launch-url", url,
-                           "--secret", "-", input=SECRET)
+                           "--secret", "-", input=SECRET, status=2)
 
 
 def test_an_unknown_provider_or_game_is_said_to_be(platform):
@@ -138,6 +138,8 @@ def test_games_are_allowed_all_or_by_name(platform):
     assert platform.ask("game", "allow", customer, "all") == {"customer": customer, "games": "all"}
     assert "there is no game 'chess'" in refused(platform, "game", "allow", customer, "anubis", "chess")
     assert "there is no customer 'cus_x'" in refused(platform, "game", "allow", "cus_x", "all")
+    for wrong in ("", "Chess", "a b"):
+        assert "is not a game id" in refused(platform, "game", "allow", customer, wrong, status=2)
     assert "not both" in platform.run("game", "allow", customer, "all", "anubis", status=2).errors
     plain = platform.add_customer("Plain", key=False).id
     assert "customer set" in platform.run("game", "allow", plain, "anubis").errors

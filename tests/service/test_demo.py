@@ -235,6 +235,14 @@ def test_a_directory_that_cannot_be_made_is_named(demo, tmp_path):
         assert len(text.splitlines()) == 1 and str(directory) in text, text
 
 
+@pytest.mark.parametrize("address", ["nonsense", "127.0.0.1:65536"])
+def test_an_address_that_is_none_is_a_mistake_of_the_line(demo, tmp_path, address):
+    run = subprocess.run([str(BINARY), "demo", "--dir", str(tmp_path / "d"), "--listen", address],
+                         capture_output=True, env=sanitizer_environment(), timeout=30 * PATIENCE)
+    assert run.returncode == 2 and run.stdout == b""
+    assert address in run.stderr.decode() and "demo --help" in run.stderr.decode()
+
+
 def test_a_directory_with_spaces_and_quotes_works(demo, tmp_path):
     one = demo(directory=tmp_path / "it's a demo")
     screen = one.screen()

@@ -184,13 +184,13 @@ static void a_prefix_of_several_live_keys_is_refused_with_their_ids(void **state
     add_key(fixture, customer_id, "key_b", NOW_MS + 1);
     add_key(fixture, customer_id, "key_expired", NOW_MS);
     REFUSED(keys_revoke(fixture->store, "crk_same", NOW_MS, &record, &before, &fixture->error),
-            STATUS_INVALID, "key_a, key_b");
+            STATUS_EXISTS, "key_a, key_b");
     assert_null(strstr(fixture->error.text, "key_expired"));
     OK(keys_revoke(fixture->store, "key_a", NOW_MS, &record, &before, &fixture->error));
     OK(keys_revoke(fixture->store, "crk_same", NOW_MS, &record, &before, &fixture->error));
     assert_string_equal(record.id, "key_b"); /* the one that was still live */
     REFUSED(keys_revoke(fixture->store, "crk_same", NOW_MS, &record, &before, &fixture->error),
-            STATUS_INVALID, "none of them is live");
+            STATUS_EXISTS, "none of them is live");
 }
 
 static void revoking_twice_is_fine_and_says_so(void **state)
