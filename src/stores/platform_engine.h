@@ -13,6 +13,7 @@
  */
 struct platform_engine {
     const char *scheme; /* with its colon: "sqlite:" */
+    const char *alias;  /* another way to write it; NULL: none */
     enum status (*open)(struct platform_store **store, const struct platform_store_options *options,
                         struct error *error);
     void (*close)(struct platform_store *store);
@@ -109,6 +110,7 @@ struct platform_store {
 };
 
 extern const struct platform_engine platform_sqlite_engine;
+extern const struct platform_engine platform_postgres_engine;
 
 /* A step of the schema, from sql/ENGINE/NNNN_name.sql (tools/embed_migrations.py). */
 struct migration {
@@ -119,5 +121,7 @@ struct migration {
 };
 extern const struct migration sqlite_migrations[];
 extern const size_t sqlite_migration_count;
+extern const struct migration postgres_migrations[];
+extern const size_t postgres_migration_count;
 
 #endif

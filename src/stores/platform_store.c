@@ -14,17 +14,21 @@
 
 static const struct platform_engine *const engines[] = {
     &platform_sqlite_engine,
+    &platform_postgres_engine,
 };
 
 enum status platform_store_open(struct platform_store **store,
                                 const struct platform_store_options *options, struct error *error)
 {
+    struct text uri = text_of(options->uri);
     for (size_t i = 0; i < sizeof engines / sizeof engines[0]; i++)
-        if (text_starts_with(text_of(options->uri), text_of(engines[i]->scheme)))
+        if (text_starts_with(uri, text_of(engines[i]->scheme)) ||
+            (engines[i]->alias != NULL && text_starts_with(uri, text_of(engines[i]->alias))))
             return engines[i]->open(store, options, error);
     /* Not the URI itself: it may carry a password. */
     return error_set(error, STATUS_INVALID,
-                     "platform store: unknown kind of store; write sqlite:FILE");
+                     "platform store: unknown kind of store; write sqlite:FILE or "
+                     "postgresql://USER:PASSWORD@HOST:PORT/DATABASE");
 }
 
 void platform_store_close(struct platform_store **store)

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <libpq-fe.h>
 
 #include "stores/platform_games.h"
 #include "stores/platform_ledger.h"
@@ -22,8 +23,8 @@
 /* ---- factories --------------------------------------------------------------------------------- */
 
 struct place {
-    char directory[64];
-    char uri[128];
+    char directory[64]; /* or the schema of a server's database */
+    char uri[512];
 };
 
 static void sqlite_place(struct place *place)
@@ -44,12 +45,45 @@ static void sqlite_clear(struct place *place)
     assert_int_equal(rmdir(place->directory), 0);
 }
 
+/* A schema in the database that TEST_POSTGRES_URI names (tests/servers.py starts one). */
+static void postgres_do(const char *before, const char *schema, const char *after)
+{
+    char statement[128];
+    PGconn *connection = PQconnectdb(getenv("TEST_POSTGRES_URI"));
+    assert_int_equal(PQstatus(connection), CONNECTION_OK);
+    (void)snprintf(statement, sizeof statement, "%s %s %s", before, schema, after);
+    PQclear(PQexec(connection, "SET client_min_messages = warning"));
+    PGresult *result = PQexec(connection, statement);
+    assert_int_equal(PQresultStatus(result), PGRES_COMMAND_OK);
+    PQclear(result);
+    PQfinish(connection);
+}
+
+static void postgres_place(struct place *place)
+{
+    static unsigned made;
+    const char *base = getenv("TEST_POSTGRES_URI");
+    if (base == NULL)
+        fail_msg("TEST_POSTGRES_URI names no database");
+    (void)snprintf(place->directory, sizeof place->directory, "contract_%ld_%u", (long)getpid(),
+                   ++made);
+    (void)snprintf(place->uri, sizeof place->uri, "%s%coptions=-csearch_path%%3D%s", base,
+                   strchr(base, '?') == NULL ? '?' : '&', place->directory);
+    postgres_do("CREATE SCHEMA", place->directory, "");
+}
+
+static void postgres_clear(struct place *place)
+{
+    postgres_do("DROP SCHEMA", place->directory, "CASCADE");
+}
+
 static const struct factory {
     const char *engine;
     void (*place)(struct place *place);
     void (*clear)(struct place *place);
 } factories[] = {
     {"sqlite", sqlite_place, sqlite_clear},
+    {"postgresql", postgres_place, postgres_clear},
 };
 
 static const struct factory *factory; /* the engine under test, named on the command line */
