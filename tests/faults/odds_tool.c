@@ -96,7 +96,8 @@ static int write_numbers(const char *uri)
     uint64_t version;
     srand((unsigned)getpid());
     CHECK(read_number(store, ODDS_CATALOG, &number, &version) == STATUS_OK);
-    for (;;) {
+    enum status status = STATUS_OK;
+    while (status == STATUS_OK) {
         number++;
         fill_document(&catalog, number, 100 + (size_t)rand() % 60000);
         fill_document(&odds, number, 100 + (size_t)rand() % 20000);
@@ -108,14 +109,17 @@ static int write_numbers(const char *uri)
              .bytes = rand() % 4 != 0 ? odds.data : NULL,
              .size = odds.size},
         };
-        enum status status = odds_store_publish(store, changes, 3, &error);
-        if (status != STATUS_OK) {
+        status = odds_store_publish(store, changes, 3, &error);
+        if (status == STATUS_OK)
+            (void)printf("%" PRIu64 "\n", number);
+        else
             (void)printf("%s: %s\n", status_name(status), error.text);
-            return 1;
-        }
-        (void)printf("%" PRIu64 "\n", number);
         (void)fflush(stdout);
     }
+    buffer_free(&catalog);
+    buffer_free(&odds);
+    odds_store_close(&store);
+    return 1;
 }
 
 static int fill_store(const char *uri, size_t size)
@@ -163,14 +167,16 @@ static int print_number(const char *uri)
     uint64_t numbers[2] = {0};
     uint64_t versions[2] = {0};
     int attempts = 0;
+    enum status status;
     do { /* the two are read one after the other, and a writer may be at work */
-        if (read_number(store, ODDS_CATALOG, &numbers[0], &versions[0]) != STATUS_OK ||
-            read_number(store, ODDS_MARKETS, &numbers[1], &versions[1]) != STATUS_OK)
-            return 1;
-    } while (versions[0] != versions[1] && attempts++ < 100);
-    (void)printf("%" PRIu64 " %" PRIu64 "\n", numbers[0], numbers[1]);
+        status = read_number(store, ODDS_CATALOG, &numbers[0], &versions[0]);
+        if (status == STATUS_OK)
+            status = read_number(store, ODDS_MARKETS, &numbers[1], &versions[1]);
+    } while (status == STATUS_OK && versions[0] != versions[1] && attempts++ < 100);
+    if (status == STATUS_OK)
+        (void)printf("%" PRIu64 " %" PRIu64 "\n", numbers[0], numbers[1]);
     odds_store_close(&store);
-    return 0;
+    return status == STATUS_OK ? 0 : 1;
 }
 
 /* ---- watch ------------------------------------------------------------------------------------ */
@@ -181,6 +187,7 @@ struct seen {
     uint64_t epoch;
 };
 
+/* STATUS_INTERNAL, and said: what must never be seen. */
 static enum status look(struct odds_store *store, struct odds_reader *reader, struct seen *seen)
 {
     struct event_id event = event_number(1);
@@ -195,20 +202,20 @@ static enum status look(struct odds_store *store, struct odds_reader *reader, st
         return status;
     if (versions.catalog != versions.odds) {
         say("torn");
-        exit(1);
+        return STATUS_INTERNAL;
     }
     status = read_number(store, ODDS_MARKETS, &number, &version);
     if (status != STATUS_OK)
         return status;
     if (number < seen->number && version >> 40 == seen->epoch) {
         say("went back");
-        exit(1);
+        return STATUS_INTERNAL;
     }
     *seen = (struct seen){number, version >> 40};
     return STATUS_OK;
 }
 
-_Noreturn static void watch(const char *uri)
+static int watch(const char *uri)
 {
     struct odds_store *store = open_store(uri, true);
     struct odds_reader *reader = odds_reader_create(store);
@@ -217,6 +224,8 @@ _Noreturn static void watch(const char *uri)
     struct seen seen = {0};
     for (;;) {
         enum status status = look(store, reader, &seen);
+        if (status == STATUS_INTERNAL)
+            break;
         if (status != said)
             say(status_name(status));
         said = status;
@@ -224,6 +233,9 @@ _Noreturn static void watch(const char *uri)
         if (status != STATUS_OK)
             (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
+    odds_reader_destroy(&reader);
+    odds_store_close(&store);
+    return 1;
 }
 
 /* ---- fresh ------------------------------------------------------------------------------------ */
@@ -294,6 +306,8 @@ static int stay_fresh(const char *uri)
             uint64_t number = answer(store, reader, &kept, counts);
             if (number < published) {
                 (void)printf("stale: %" PRIu64 " after %" PRIu64 "\n", number, published);
+                odds_reader_destroy(&reader);
+                odds_store_close(&store);
                 return 1;
             }
         }
@@ -338,7 +352,7 @@ int main(int count, char **arguments)
     if (strcmp(command, "number") == 0)
         return print_number(uri);
     if (strcmp(command, "watch") == 0)
-        watch(uri);
+        return watch(uri);
     if (strcmp(command, "fresh") == 0)
         return stay_fresh(uri);
     if (strcmp(command, "measure") == 0)
