@@ -135,7 +135,8 @@ static void check_odds(struct report *report, const struct config *config)
         status = odds_store_ping(odds, &error);
         odds_store_close(&odds);
     } else if (can_be_made(config->odds_store)) {
-        tell(report, "odds store", true, "is not there yet; the service makes it when it starts");
+        tell(report, "odds store", true,
+             "is not there yet; a service that starts makes it, one that runs waits for the feed");
         return;
     }
     tell_store(report, "odds store", config->odds_store, status, &error);
