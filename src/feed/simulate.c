@@ -434,28 +434,54 @@ static enum status read_interest(struct simulator *simulator, int64_t now_ms,
     return STATUS_OK;
 }
 
+static bool has_event(const struct simulator *simulator, enum sport sport,
+                      const struct event_id *event)
+{
+    const struct desk *desk = &simulator->desks[sport];
+    for (uint32_t i = 0; i < simulator->options.events; i++)
+        if (event_id_equals(&desk->slots[i].event->id, event))
+            return true;
+    return false;
+}
+
+/* Adds the withdrawal of what somebody published before this simulator. */
+static enum status collect_leftovers(struct simulator *simulator, struct odds_store *store,
+                                     struct error *error)
+{
+    for (int sport = 0; sport < SPORT_COUNT; sport++) {
+        struct event_id *list = NULL;
+        size_t count = 0;
+        if (!simulates(simulator, sport))
+            continue;
+        enum status status = odds_store_list_events(store, (enum sport)sport, &list, &count, error);
+        if (status != STATUS_OK)
+            return status;
+        for (size_t i = 0; i < count; i++)
+            if (!has_event(simulator, (enum sport)sport, &list[i]))
+                add_change(simulator, (struct odds_change){.kind = ODDS_MARKETS,
+                                                           .sport = (enum sport)sport,
+                                                           .event = list[i]});
+        memory_free(list);
+    }
+    return STATUS_OK;
+}
+
 enum status simulator_tick(struct simulator *simulator, int64_t now_ms, struct odds_store *store,
                            struct error *error)
 {
-    for (int sport = 0; sport < SPORT_COUNT && !simulator->cleared; sport++) {
-        if (!simulates(simulator, sport))
-            continue;
-        enum status status = odds_store_withdraw_sport(store, (enum sport)sport, error);
-        if (status != STATUS_OK)
-            return status;
-    }
-    simulator->cleared = true;
     enum status status = read_interest(simulator, now_ms, store, error);
     if (status != STATUS_OK)
         return status;
     const struct odds_change *changes;
     size_t count;
     simulator_advance(simulator, now_ms, &changes, &count);
-    if (count > 0) {
-        status = odds_store_publish(store, changes, count, error);
-        if (status != STATUS_OK)
-            return status;
-    }
+    if (!simulator->cleared)
+        status = collect_leftovers(simulator, store, error);
+    if (status == STATUS_OK && simulator->change_count > 0)
+        status = odds_store_publish(store, simulator->changes, simulator->change_count, error);
+    if (status != STATUS_OK)
+        return status;
+    simulator->cleared = true;
     simulator_published(simulator);
     return STATUS_OK;
 }

@@ -73,8 +73,9 @@ void simulator_published(struct simulator *simulator);
 
 /* ---- into a store --------------------------------------------------------------------------------- */
 
-/* Reads interest, advances, publishes. The first tick withdraws what the store holds of the
- * simulated sports and publishes everything. After a failure the next tick tries again. */
+/* Reads interest, advances, publishes. The first tick publishes everything, and behind it
+ * withdraws what else the store holds of the simulated sports: a client never finds a sport without its
+ * catalog in between. After a failure the next tick tries again. */
 MUST_CHECK enum status simulator_tick(struct simulator *simulator, int64_t now_ms,
                                       struct odds_store *store, struct error *error);
 

@@ -5,6 +5,7 @@ import json
 import re
 import signal
 import subprocess
+import threading
 import time
 
 import pytest
@@ -222,6 +223,33 @@ def test_a_simulated_feed_moves_what_is_polled(service, simulate):
     status, output, errors = simulation.stop()
     assert status == 0 and errors == ""
     assert len(output.splitlines()) == 2 and output.splitlines()[1].startswith("stopped; published ")
+
+
+def test_a_simulated_feed_takes_over_without_a_gap(service, simulate):
+    customer = service.add_customer()
+    service.publish("football", [ROW], {ROW["gmid"]: []})
+    service.start()
+    service.await_admission(customer.key)
+    answers, over = [], threading.Event()
+
+    def poll():
+        while not over.is_set():
+            answers.append(service.get("/api/v1/football/events", customer.key))
+
+    polling = threading.Thread(target=poll)
+    polling.start()
+    try:
+        simulation = simulate(service, "--events", "50")
+        path = f"/api/v1/football/events/{ROW['gmid']}"
+        eventually(lambda: service.get(path, customer.key).status == 404)
+    finally:
+        over.set()
+        polling.join()
+    assert {answer.status for answer in answers} == {200}
+    assert len(answers[0].json()) == 1 and len(service.get("/api/v1/football/events", customer.key).json()) == 50
+    simulation.stop()  # and a catalog that lists it again finds no odds of it
+    service.run("feed", "catalog", "football", "-", input=json.dumps([ROW]))
+    assert service.get(path, customer.key).error == (404, "odds_not_found")
 
 
 def test_a_simulated_feed_of_one_sport_leaves_the_others_alone(service, simulate):
