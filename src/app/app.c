@@ -32,8 +32,9 @@
 #define POLICY_LOOK_MS 10
 #define WORK_QUEUE_LIMIT 4096
 #define LEDGER_QUEUE_LIMIT 4096
-/* Descriptors that are not client connections: stores, logs, loops, the operator's connections. */
-#define SPARE_DESCRIPTORS 128
+/* Descriptors that are not client connections: stores, logs, loops, the operator's connections; and calls of
+ * providers (each may have a second one while its name is resolved). */
+#define SPARE_DESCRIPTORS (128 + 2 * PROVIDER_CALLS_AT_ONCE)
 
 struct app {
     const struct app_options *options;
@@ -191,6 +192,23 @@ static void collect_ledger(struct app *app, struct metrics_gauges *gauges)
     }
 }
 
+static void collect_launches(struct app *app, struct metrics_gauges *gauges)
+{
+    struct launcher_facts facts;
+    launcher_facts(app->launcher, &facts);
+    gauges->games_age_ms = games_age_ms(app->games);
+    gauges->launch_queue_depth = facts.queue_depth;
+    gauges->launch_calls_in_flight = facts.calls.in_flight;
+    gauges->launch_calls_waiting = facts.calls.waiting;
+    collect_histogram(&gauges->launch_call, provider_call_bounds_ms, facts.calls.durations,
+                      PROVIDER_CALL_BUCKETS, facts.calls.duration_ns);
+    for (size_t i = 0; i < PROVIDER_OUTCOME_COUNT; i++) {
+        CHECK(gauges->launch_call_count < METRICS_LAUNCH_CALL_MAX);
+        gauges->launch_calls[gauges->launch_call_count].outcome = provider_outcome_name(i);
+        gauges->launch_calls[gauges->launch_call_count++].count = facts.calls.outcomes[i];
+    }
+}
+
 static void collect(void *context, struct metrics_gauges *gauges)
 {
     struct app *app = context;
@@ -217,6 +235,7 @@ static void collect(void *context, struct metrics_gauges *gauges)
         .work_queue_depth = work_pool_depth(app->pool),
     };
     collect_ledger(app, gauges);
+    collect_launches(app, gauges);
     int64_t now = clock_wall_ms();
     for (int i = 0; i < SPORT_COUNT; i++) {
         gauges->feed[i].sport = sport_key((enum sport)i);
@@ -301,7 +320,12 @@ static enum status open_stores(struct app *app, struct error *error)
         .log = app->log,
     };
     app->games = games_create(&games);
-    const struct launcher_options launcher = {.store = platform, .log = app->log};
+    const struct launcher_options launcher = {
+        .store = platform,
+        .call_timeout_ms = config->launch_timeout_ms,
+        .call_ca_file = config->launch_ca_file,
+        .log = app->log,
+    };
     app->launcher = launcher_create(&launcher);
     const struct health_options health = {
         .odds = app->odds,
@@ -402,6 +426,11 @@ static enum status start(struct app *app, struct error *error)
     raise_descriptor_limit(app);
     if (config->tls_certificate[0] != '\0') {
         status = http_tls_create(&app->tls, config->tls_certificate, config->tls_key, error);
+        if (status != STATUS_OK)
+            return status;
+    }
+    if (config->launch_ca_file[0] != '\0') {
+        status = outgoing_check_ca_file(config->launch_ca_file, error);
         if (status != STATUS_OK)
             return status;
     }

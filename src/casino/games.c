@@ -88,6 +88,13 @@ bool games_confirmed(struct games *games, uint64_t now_mono_ms)
     return at != 0 && now_mono_ms <= at + CONFIRMED_MAX_MS;
 }
 
+int64_t games_age_ms(struct games *games)
+{
+    uint64_t at = atomic_load_explicit(&games->confirmed_ms, memory_order_acquire);
+    uint64_t now = clock_monotonic_ms();
+    return at == 0 ? -1 : now > at ? (int64_t)(now - at) : 0;
+}
+
 static void publish(struct games *games, struct games_table *table)
 {
     struct games_edition *edition = memory_alloc_zeroed(1, sizeof *edition);

@@ -32,6 +32,9 @@ bool games_wait_ready(struct games *games, uint32_t timeout_ms);
 /* No desk is left. */
 void games_destroy(struct games **games);
 
+/* How long ago the table was confirmed; -1: never. Any thread. */
+int64_t games_age_ms(struct games *games);
+
 /* One a serving thread. */
 struct games_desk *games_desk_create(struct games *games, struct metrics_shard *metrics);
 void games_desk_destroy(struct games_desk **desk);

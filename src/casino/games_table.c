@@ -61,6 +61,7 @@ bool games_table_add_provider(struct games_table *table, const struct secrets *s
     provider->id = memory_copy_string(record->id);
     provider->name = memory_copy_string(record->name);
     provider->launch_url = memory_copy_string(record->launch_url);
+    provider->launch_call = record->launch_call;
     provider->return_url = memory_copy_string(record->return_url);
     provider->audience = memory_copy_string(record->audience);
     buffer_reserve(&provider->secret,

@@ -17,6 +17,7 @@ struct games_table;
 
 struct games_provider {
     char *id, *name, *launch_url, *return_url, *audience;
+    bool launch_call;     /* launch_url is called; else players are sent there */
     struct buffer secret; /* size 0: it cannot be read, so nothing of it can be launched */
 };
 

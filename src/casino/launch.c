@@ -1,11 +1,12 @@
 /*
- * From a launch request to a signed URL; see launch.h.
+ * From a launch request to a URL, signed by us or given by the provider; see launch.h.
  *
  * The game is looked up again when the player has been found: what was disabled meanwhile is not launched,
  * and no table has to be kept alive for a request that waits.
  */
 #include "casino/launch.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "admission/key.h"
@@ -13,6 +14,7 @@
 #include "base/memory.h"
 #include "base/work_pool.h"
 #include "casino/currency.h"
+#include "casino/launch_document.h"
 #include "casino/launch_request.h"
 
 #define TOKEN_SECONDS 300
@@ -24,6 +26,7 @@ struct launcher {
     struct work_pool *pool; /* of one thread, which has `store` to itself */
     struct platform_store *store;
     bool failing;
+    struct provider_calls *calls;
 };
 
 /* A launch for money while its player is looked up. */
@@ -44,78 +47,163 @@ struct job {
 
 /* ---- the answer ----------------------------------------------------------------------------------- */
 
-static void append_claim(struct buffer *out, const char *name, const char *value)
-{
-    if (value[0] == '\0')
-        return;
-    buffer_append_format(out, ",\"%s\":", name);
-    buffer_append_json_string(out, text_of(value));
-}
-
-/* `player` is NULL in demo, where everybody is somebody new. */
-static void append_claims(struct buffer *out, const struct games_table *table,
-                          const struct games_game *game, const struct launch_request *launch,
-                          const struct player_record *player, const char *launch_id,
-                          int64_t now_seconds)
-{
-    const struct games_provider *provider = game->provider;
-    char subject[GAMES_SUBJECT_SIZE];
-    games_table_subject(table, provider->id, player != NULL ? player->id : launch_id, subject);
-    buffer_append_format(out, "{\"iss\":\"croupier\",\"iat\":%lld,\"exp\":%lld",
-                         (long long)now_seconds, (long long)now_seconds + TOKEN_SECONDS);
-    append_claim(out, "aud", provider->audience);
-    append_claim(out, "sub", subject);
-    append_claim(out, "jti", launch_id);
-    append_claim(out, "game", game->id);
-    append_claim(out, "mode", launch->real ? "real" : "demo");
-    append_claim(out, "currency", launch->currency);
-    append_claim(out, "language", launch->language);
-    append_claim(out, "device", launch->device);
-    append_claim(out, "return_url", provider->return_url);
-    buffer_append_char(out, '}');
-}
-
-static void append_url(struct buffer *out, const struct games_provider *provider,
-                       struct text claims)
-{
-    buffer_append_string(out, provider->launch_url);
-    buffer_append_string(out, strchr(provider->launch_url, '?') == NULL ? "?token=" : "&token=");
-    launch_token_append(out, claims, buffer_text(&provider->secret));
-}
-
-static void reply_launched(struct http_request *request, const struct games_table *table,
-                           const struct games_game *game, const struct launch_request *launch,
-                           const struct player_record *player)
-{
-    struct buffer claims = {0};
-    struct buffer url = {0};
-    struct buffer body = {0};
+/* What is answered of a launch, beside its URL. */
+struct launched {
     char launch_id[LAUNCH_ID_SIZE];
+    char game_id[GAME_ID_SIZE];
+    bool real; /* what follows: only then */
+    struct player_record player;
+};
+
+static void reply_launched(struct http_request *request, const struct launched *launched,
+                           struct text url, int64_t expires_ms)
+{
+    const struct player_record *player = &launched->player;
+    struct buffer body = {0};
     char expires[CLOCK_TEXT_SIZE];
-    int64_t now_seconds = clock_wall_ms() / 1000;
-    identity_generate("lau_", launch_id, sizeof launch_id);
-    append_claims(&claims, table, game, launch, player, launch_id, now_seconds);
-    append_url(&url, game->provider, buffer_text(&claims));
-    clock_format_rfc3339((now_seconds + TOKEN_SECONDS) * 1000, expires);
+    clock_format_rfc3339(expires_ms, expires);
     buffer_append_string(&body, "{\"launch_url\":");
-    buffer_append_json_string(&body, buffer_text(&url));
-    buffer_append_format(&body, ",\"launch_id\":\"%s\"", launch_id);
-    if (player != NULL)
+    buffer_append_json_string(&body, url);
+    buffer_append_format(&body, ",\"launch_id\":\"%s\"", launched->launch_id);
+    if (launched->real)
         buffer_append_format(&body, ",\"player_id\":\"%s\"", player->id);
     else
         buffer_append_string(&body, ",\"player_id\":null");
-    buffer_append_format(&body, ",\"game_id\":\"%s\",\"mode\":\"%s\"", game->id,
-                         launch->real ? "real" : "demo");
-    if (player != NULL)
+    buffer_append_format(&body, ",\"game_id\":\"%s\",\"mode\":\"%s\"", launched->game_id,
+                         launched->real ? "real" : "demo");
+    if (launched->real)
         buffer_append_format(&body, ",\"currency\":\"%s\",\"currency_exponent\":%u",
                              player->currency, (unsigned)player->currency_exponent);
     else
         buffer_append_string(&body, ",\"currency\":null,\"currency_exponent\":null");
     buffer_append_format(&body, ",\"expires_at\":\"%s\"}", expires);
     http_reply_json(request, 200, buffer_text(&body));
-    buffer_free(&claims);
-    buffer_free(&url);
     buffer_free(&body);
+}
+
+/* ---- a URL with a token ---------------------------------------------------------------------------- */
+
+static void append_url(struct buffer *out, const struct games_provider *provider,
+                       const struct launch_facts *facts)
+{
+    struct buffer claims = {0};
+    launch_claims_append(&claims, facts);
+    buffer_append_string(out, provider->launch_url);
+    buffer_append_string(out, strchr(provider->launch_url, '?') == NULL ? "?token=" : "&token=");
+    launch_token_append(out, buffer_text(&claims), buffer_text(&provider->secret));
+    buffer_free(&claims);
+}
+
+/* ---- a URL of the provider's ----------------------------------------------------------------------- */
+
+/* A launch while the provider is asked for its URL. */
+struct calling {
+    struct provider_call call;
+    struct http_request *request; /* NULL: the client has gone */
+    struct launched launched;
+    int64_t expires_ms;
+};
+
+static void free_calling(struct calling *calling)
+{
+    buffer_free(&calling->call.document);
+    memory_free(calling);
+}
+
+/* Back on the serving thread. */
+static void deliver_call(struct mail *mail)
+{
+    struct calling *calling =
+        (struct calling *)(void *)mail; /* the call, and in it the mail, come first */
+    const struct provider_call *call = &calling->call;
+    struct http_request *request = calling->request;
+    if (request != NULL) {
+        request->abandoned = NULL;
+        request->aside = NULL;
+        int64_t theirs = call->answer.expires_ms;
+        bool sooner = theirs != 0 && theirs < calling->expires_ms;
+        if (call->outcome == PROVIDER_LAUNCHED)
+            reply_launched(request, &calling->launched, text_of(call->answer.launch_url),
+                           sooner ? theirs : calling->expires_ms);
+        else
+            http_reply_error(request, HTTP_ERROR_PROVIDER_UNAVAILABLE);
+    }
+    free_calling(calling);
+}
+
+static void on_call_abandoned(struct http_request *request)
+{
+    struct calling *calling = request->aside;
+    calling->request = NULL;
+    atomic_store_explicit(&calling->call.abandoned, true, memory_order_relaxed);
+}
+
+static void call_provider(struct launcher *launcher, struct mailbox *mailbox,
+                          struct http_request *request, const struct games_provider *provider,
+                          const struct launched *launched, const struct launch_facts *facts)
+{
+    struct calling *calling = memory_alloc_zeroed(1, sizeof *calling);
+    struct provider_call *call = &calling->call;
+    calling->launched = *launched;
+    calling->expires_ms = facts->expires_seconds * 1000;
+    calling->request = request;
+    call->mailbox = mailbox;
+    call->delivered = deliver_call;
+    (void)snprintf(call->provider_id, sizeof call->provider_id, "%s", provider->id);
+    (void)snprintf(call->url, sizeof call->url, "%s", provider->launch_url);
+    launch_document_append(&call->document, facts);
+    (void)snprintf(call->timestamp, sizeof call->timestamp, "%lld",
+                   (long long)facts->issued_seconds);
+    launch_document_sign(text_of(call->timestamp), buffer_text(&call->document),
+                         buffer_text(&provider->secret), call->signature);
+    request->abandoned = on_call_abandoned;
+    request->aside = calling;
+    if (provider_calls_submit(launcher->calls, call) == STATUS_OK)
+        return;
+    request->abandoned = NULL;
+    request->aside = NULL;
+    free_calling(calling);
+    http_reply_error(request, HTTP_ERROR_PROVIDER_UNAVAILABLE);
+}
+
+/* Launches what has been judged. `player` is NULL in demo, where everybody is somebody new. */
+static void launch_game(struct launcher *launcher, struct mailbox *mailbox,
+                        struct http_request *request, const struct games_table *table,
+                        const struct games_game *game, const struct launch_request *launch,
+                        const struct player_record *player)
+{
+    const struct games_provider *provider = game->provider;
+    struct launched launched = {.real = player != NULL};
+    char subject[GAMES_SUBJECT_SIZE];
+    int64_t now_seconds = clock_wall_ms() / 1000;
+    identity_generate("lau_", launched.launch_id, sizeof launched.launch_id);
+    memcpy(launched.game_id, game->id, strlen(game->id) + 1);
+    if (player != NULL)
+        launched.player = *player;
+    games_table_subject(table, provider->id, player != NULL ? player->id : launched.launch_id,
+                        subject);
+    const struct launch_facts facts = {
+        .launch_id = launched.launch_id,
+        .game_id = game->id,
+        .subject = subject,
+        .audience = provider->audience,
+        .currency = launch->currency,
+        .language = launch->language,
+        .device = launch->device,
+        .return_url = provider->return_url,
+        .currency_exponent = launched.player.currency_exponent,
+        .real = launched.real,
+        .issued_seconds = now_seconds,
+        .expires_seconds = now_seconds + TOKEN_SECONDS,
+    };
+    if (provider->launch_call) {
+        call_provider(launcher, mailbox, request, provider, &launched, &facts);
+        return;
+    }
+    struct buffer url = {0};
+    append_url(&url, provider, &facts);
+    reply_launched(request, &launched, buffer_text(&url), facts.expires_seconds * 1000);
+    buffer_free(&url);
 }
 
 /* ---- judging --------------------------------------------------------------------------------------- */
@@ -204,7 +292,8 @@ static void deliver(struct mail *mail)
             const struct games_game *game =
                 judge(request, table, job->customer_id, text_of(job->game_id), &job->launch);
             if (game != NULL)
-                reply_launched(request, table, game, &job->launch, &job->player);
+                launch_game(job->launcher, job->mailbox, request, table, game, &job->launch,
+                            &job->player);
         }
     }
     memory_free(job);
@@ -259,7 +348,7 @@ void launch_route(struct launcher *launcher, struct games_desk *desk, struct mai
     if (launch.real)
         submit(launcher, desk, mailbox, request, customer_id, game, &launch);
     else
-        reply_launched(request, table, game, &launch, NULL);
+        launch_game(launcher, mailbox, request, table, game, &launch, NULL);
 }
 
 /* ---- life ------------------------------------------------------------------------------------------ */
@@ -267,9 +356,19 @@ void launch_route(struct launcher *launcher, struct games_desk *desk, struct mai
 struct launcher *launcher_create(const struct launcher_options *options)
 {
     struct launcher *launcher = memory_alloc_zeroed(1, sizeof *launcher);
+    const struct provider_calls_options calls = {.timeout_ms = options->call_timeout_ms,
+                                                 .ca_file = options->call_ca_file,
+                                                 .log = options->log};
     launcher->options = *options;
     launcher->pool = work_pool_create("launches", 1, QUEUE_LIMIT);
+    launcher->calls = provider_calls_create(&calls);
     return launcher;
+}
+
+void launcher_facts(struct launcher *launcher, struct launcher_facts *facts)
+{
+    facts->queue_depth = work_pool_depth(launcher->pool);
+    provider_calls_facts(launcher->calls, &facts->calls);
 }
 
 void launcher_destroy(struct launcher **at)
@@ -279,6 +378,7 @@ void launcher_destroy(struct launcher **at)
     if (launcher == NULL)
         return;
     work_pool_destroy(&launcher->pool);
+    provider_calls_destroy(&launcher->calls);
     platform_store_close(&launcher->store);
     memory_free(launcher);
 }

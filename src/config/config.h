@@ -56,6 +56,8 @@ struct config {
     /* [casino] */
     char *secrets_key_file; /* resolved from the platform store when not set */
     uint32_t batch_max;
+    uint32_t launch_timeout_ms;
+    char *launch_ca_file; /* path of PEM certificates, or "" for the system's */
     /* [log] */
     enum log_level log_level;
     enum log_format log_format;

@@ -346,15 +346,47 @@ static void write_wallet_batch(const struct row *row, const struct metrics *metr
     write_sample(out, "", "", count);
 }
 
+/* Of milliseconds, in seconds. */
+static void write_counted_times(const struct row *row, const struct metrics_histogram *histogram,
+                                struct buffer *out)
+{
+    uint64_t count = write_counted_buckets(row, histogram, true, out);
+    buffer_append_format(out, "%s_sum ", row->about.name);
+    append_seconds(out, histogram->sum);
+    buffer_append_format(out, "\n%s_count", row->about.name);
+    write_sample(out, "", "", count);
+}
+
 static void write_wallet_commit(const struct row *row, const struct metrics *metrics,
                                 const struct metrics_gauges *gauges, struct buffer *out)
 {
     (void)metrics;
-    uint64_t count = write_counted_buckets(row, &gauges->wallet_commit, true, out);
-    buffer_append_format(out, "%s_sum ", row->about.name);
-    append_seconds(out, gauges->wallet_commit.sum);
-    buffer_append_format(out, "\n%s_count", row->about.name);
-    write_sample(out, "", "", count);
+    write_counted_times(row, &gauges->wallet_commit, out);
+}
+
+static void write_launch_call(const struct row *row, const struct metrics *metrics,
+                              const struct metrics_gauges *gauges, struct buffer *out)
+{
+    (void)metrics;
+    write_counted_times(row, &gauges->launch_call, out);
+}
+
+static void write_launch_calls(const struct row *row, const struct metrics *metrics,
+                               const struct metrics_gauges *gauges, struct buffer *out)
+{
+    (void)metrics;
+    for (size_t i = 0; i < gauges->launch_call_count; i++) {
+        buffer_append_format(out, "%s{outcome=\"%s", row->about.name,
+                             gauges->launch_calls[i].outcome);
+        write_sample(out, "\"}", "", gauges->launch_calls[i].count);
+    }
+}
+
+static void write_games_age(const struct row *row, const struct metrics *metrics,
+                            const struct metrics_gauges *gauges, struct buffer *out)
+{
+    (void)metrics;
+    write_age(out, row->about.name, NULL, gauges->games_age_ms);
 }
 
 /* ---- the table -------------------------------------------------------------------------------- */
@@ -434,6 +466,21 @@ static const struct row rows[] = {
           "Wallet requests waiting for the ledger"),
     ASKED("croupier_ledger_reopened_total", "counter", ledger_reopened,
           "Times the ledger was opened and checked again"),
+    {.about = {"croupier_games_age_seconds", "gauge",
+               "Time since the games table was last confirmed; NaN: never"},
+     .write = write_games_age},
+    ASKED("croupier_launch_queue_depth", "gauge", launch_queue_depth,
+          "Launches waiting for their player to be looked up"),
+    {.about = {"croupier_launch_calls_total", "counter",
+               "Calls of providers' launch endpoints, by outcome"},
+     .write = write_launch_calls},
+    ASKED("croupier_launch_calls_in_flight", "gauge", launch_calls_in_flight,
+          "Calls of launch endpoints under way"),
+    ASKED("croupier_launch_calls_waiting", "gauge", launch_calls_waiting,
+          "Calls of launch endpoints waiting for others to end"),
+    {.about = {"croupier_launch_call_seconds", "histogram",
+               "Time of calls of launch endpoints, waiting included"},
+     .write = write_launch_call},
 };
 #define ROW_COUNT (sizeof rows / sizeof rows[0])
 

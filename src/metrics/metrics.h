@@ -65,6 +65,7 @@ void metrics_request(struct metrics_shard *shard, enum metrics_route route, int 
 void metrics_add(struct metrics_shard *shard, enum metrics_counter counter, uint64_t amount);
 
 #define METRICS_WALLET_MAX 64
+#define METRICS_LAUNCH_CALL_MAX 16
 #define METRICS_HISTOGRAM_MAX 8
 
 /* What somebody else has counted: `counts[i]` of what is above bounds[i - 1] and at most bounds[i]; the
@@ -107,6 +108,16 @@ struct metrics_gauges {
     struct metrics_histogram wallet_commit; /* milliseconds */
     uint64_t ledger_queue_depth;
     uint64_t ledger_reopened;
+    int64_t games_age_ms;
+    uint64_t launch_queue_depth;
+    struct {
+        const char *outcome;
+        uint64_t count;
+    } launch_calls[METRICS_LAUNCH_CALL_MAX];
+    size_t launch_call_count;
+    uint64_t launch_calls_in_flight;
+    uint64_t launch_calls_waiting;
+    struct metrics_histogram launch_call; /* milliseconds */
 };
 void metrics_write(const struct metrics *metrics, const struct metrics_gauges *gauges,
                    struct buffer *out);

@@ -10,6 +10,7 @@
 
 #include <uv.h>
 
+#include "casino/outgoing.h"
 #include "casino/secrets.h"
 #include "http/tls.h"
 #include "operator/commands.h"
@@ -168,6 +169,15 @@ static void check_secrets(struct report *report, const struct config *config)
     secrets_destroy(&secrets);
 }
 
+static void check_launch_ca(struct report *report, const struct config *config)
+{
+    struct error error = {0};
+    if (config->launch_ca_file[0] == '\0')
+        return;
+    bool ok = outgoing_check_ca_file(config->launch_ca_file, &error) == STATUS_OK;
+    tell(report, "casino.launch_ca_file", ok, ok ? config->launch_ca_file : error.text);
+}
+
 /* ---- the command ---------------------------------------------------------------------------------- */
 
 static void check_all(struct report *report, const char *path)
@@ -186,6 +196,7 @@ static void check_all(struct report *report, const char *path)
     check_odds(report, config);
     check_platform(report, config);
     check_secrets(report, config);
+    check_launch_ca(report, config);
     config_release(&config);
 }
 
@@ -211,8 +222,9 @@ const struct command check_commands[] = {
      .summary = "is the configuration usable, do the stores answer?",
      .details =
          "Looks at everything that the service needs to start: the configuration, the TLS\n"
-         "files, the listen addresses, both stores, the platform store's schema and the key of\n"
-         "stored secrets. Changes\n"
+         "files, the listen addresses, both stores, the platform store's schema, the key of "
+         "stored\n"
+         "secrets and the certificates that launch endpoints are trusted by. Changes\n"
          "nothing, and may run beside a running service: an address that is in use is fine.\n"
          "\n"
          "Prints one line a check, all of them; exits with 1 when one failed. With --json:\n"

@@ -26,7 +26,7 @@ static void print_provider(const struct command_line *line, const struct provide
     (void)printf("enabled     %s\n", record->enabled ? "yes" : "no");
     if (!record->usable)
         (void)puts("usable      no: the stored record cannot be read, so its games are hidden");
-    (void)printf("launch url  %s\n", record->launch_url);
+    (void)printf("%s  %s\n", record->launch_call ? "endpoint  " : "launch url", record->launch_url);
     (void)printf("return url  %s\n", record->return_url[0] != '\0' ? record->return_url : "none");
     (void)printf("audience    %s\n", record->audience);
     (void)printf("secret      set\n");
@@ -102,6 +102,7 @@ static void read_options(const struct command_line *line, struct provider_settin
 {
     settings->name = command_option(line, "name");
     settings->launch_url = command_option(line, "launch-url");
+    settings->launch_endpoint = command_option(line, "launch-endpoint");
     settings->return_url = command_option(line, "return-url");
     settings->audience = command_option(line, "audience");
 }
@@ -141,9 +142,13 @@ static int run_add(const struct command_line *line)
     struct buffer secret = {0};
     int code = EXIT_REFUSED;
     read_options(line, &settings);
-    if (settings.name == NULL || settings.launch_url == NULL ||
+    if (settings.launch_url != NULL && settings.launch_endpoint != NULL)
+        return command_usage(line, "--launch-url and --launch-endpoint exclude each other");
+    if (settings.name == NULL ||
+        (settings.launch_url == NULL && settings.launch_endpoint == NULL) ||
         command_option(line, "secret") == NULL)
-        return command_usage(line, "--name, --launch-url and --secret - are needed");
+        return command_usage(
+            line, "--name, --launch-url (or --launch-endpoint) and --secret - are needed");
     if (read_secret(line, &secret, &code)) {
         settings.secret = buffer_text(&secret);
         code = put(line, &settings, true);
@@ -163,8 +168,11 @@ static int run_set(const struct command_line *line)
         return command_usage(line, "--return-url and --no-return-url contradict each other");
     if (no_return_url)
         settings.return_url = "";
-    if (settings.name == NULL && settings.launch_url == NULL && settings.return_url == NULL &&
-        settings.audience == NULL && command_option(line, "secret") == NULL)
+    if (settings.launch_url != NULL && settings.launch_endpoint != NULL)
+        return command_usage(line, "--launch-url and --launch-endpoint exclude each other");
+    if (settings.name == NULL && settings.launch_url == NULL && settings.launch_endpoint == NULL &&
+        settings.return_url == NULL && settings.audience == NULL &&
+        command_option(line, "secret") == NULL)
         return command_usage(line, "nothing to set");
     if (read_secret(line, &secret, &code)) {
         settings.secret = buffer_text(&secret);
@@ -211,7 +219,7 @@ static void list_provider(void *context, const struct provider_record *record)
     table_cell(listing->table, "%s", record->id);
     table_cell(listing->table, "%s", record->name);
     table_cell(listing->table, "%s", !record->usable ? "unusable" : record->enabled ? "yes" : "no");
-    table_cell(listing->table, "%s", record->launch_url);
+    table_cell(listing->table, "%s%s", record->launch_url, record->launch_call ? " (called)" : "");
     table_time(listing->table, record->created_ms);
 }
 
@@ -237,6 +245,7 @@ static int run_list(const struct command_line *line)
 static const struct command_option add_options[] = {
     {"name", "NAME", "what to call it; customers see it", false},
     {"launch-url", "URL", "where its games are opened; the token is added as ?token=…", false},
+    {"launch-endpoint", "URL", "in its place: what is called for the URL of each launch", false},
     {"secret", "-", "the secret that launches are signed with, from standard input", false},
     {"return-url", "URL", "where the provider sends players back to (none)", false},
     {"audience", "TEXT", "'aud' of its tokens (the id)", false},
@@ -245,7 +254,8 @@ static const struct command_option add_options[] = {
 
 static const struct command_option set_options[] = {
     {"name", "NAME", "what to call it; customers see it", false},
-    {"launch-url", "URL", "where its games are opened", false},
+    {"launch-url", "URL", "where its games are opened, with a token", false},
+    {"launch-endpoint", "URL", "in its place: what is called for the URL of each launch", false},
     {"secret", "-", "another secret, from standard input", false},
     {"return-url", "URL", "where the provider sends players back to", false},
     {"no-return-url", NULL, "no return URL", false},
@@ -268,12 +278,20 @@ const struct command provider_commands[] = {
          "it\n"
          "is not part of it), kept encrypted under the key of [casino] secrets_key_file, and "
          "never\n"
-         "printed. The return URL stands in the token, as return_url.",
+         "printed. The return URL stands in the token, as return_url.\n"
+         "\n"
+         "With --launch-endpoint the provider makes the URL: croupier POSTs it a JSON document,\n"
+         "signed with HMAC-SHA256 under the secret, and the answer is {\"launch_url\": "
+         "\"https://…\"}.\n"
+         "The endpoint must be https (http only to this machine). docs/providers.md says all of "
+         "it.",
      .examples =
          "croupier provider add acme --name \"Acme Games\" --launch-url https://play.acme.example/ "
          "--secret - < acme.secret\n"
          "openssl rand -hex 32 | tee /dev/tty | croupier provider add sand --name Sand "
-         "--launch-url https://sand.example/launch --secret -",
+         "--launch-url https://sand.example/launch --secret -\n"
+         "croupier provider add oasis --name Oasis --launch-endpoint "
+         "https://api.oasis.example/v1/launch --secret - < oasis.secret",
      .options = add_options,
      .run = run_add},
     {.name = "list",
@@ -299,8 +317,10 @@ const struct command provider_commands[] = {
      .most = 1,
      .summary = "change a provider",
      .details = "Changes what is given and leaves the rest. A running server signs with a new\n"
-                "secret within a second; launches that were signed before keep their token.",
+                "secret within a second; launches that were signed before keep their token.\n"
+                "--launch-url and --launch-endpoint replace each other.",
      .examples = "croupier provider set acme --launch-url https://play2.acme.example/\n"
+                 "croupier provider set acme --launch-endpoint https://api.acme.example/launch\n"
                  "croupier provider set acme --secret - < acme.secret",
      .options = set_options,
      .run = run_set},

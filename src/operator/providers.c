@@ -18,15 +18,28 @@ static enum status edit_text(const char *what, const char *value, char *out, siz
     return STATUS_OK;
 }
 
+/* One field holds both: the flag says which it is. */
+static enum status edit_launch(struct provider_record *record,
+                               const struct provider_settings *settings, struct error *error)
+{
+    bool call = settings->launch_endpoint != NULL;
+    const char *url = call ? settings->launch_endpoint : settings->launch_url;
+    CHECK(settings->launch_url == NULL || !call);
+    if (url == NULL)
+        return STATUS_OK;
+    record->launch_call = call;
+    return edit_text(call ? "launch endpoint" : "launch URL", url, record->launch_url,
+                     sizeof record->launch_url, error);
+}
+
 static enum status edit(struct provider_record *record, const struct secrets *secrets,
                         const struct provider_settings *settings, struct error *error)
 {
     enum status status = STATUS_OK;
     if (settings->name != NULL)
         status = edit_text("name", settings->name, record->name, sizeof record->name, error);
-    if (status == STATUS_OK && settings->launch_url != NULL)
-        status = edit_text("launch URL", settings->launch_url, record->launch_url,
-                           sizeof record->launch_url, error);
+    if (status == STATUS_OK)
+        status = edit_launch(record, settings, error);
     if (status == STATUS_OK && settings->return_url != NULL)
         status = edit_text("return URL", settings->return_url, record->return_url,
                            sizeof record->return_url, error);
@@ -51,7 +64,8 @@ enum status providers_add(struct platform_store *store, const struct secrets *se
                           struct provider_record *record, struct error *error)
 {
     struct provider_record made = {.enabled = true, .usable = true, .created_ms = now_ms};
-    CHECK(settings->name != NULL && settings->launch_url != NULL && settings->secret.size > 0);
+    CHECK(settings->name != NULL && settings->secret.size > 0);
+    CHECK(settings->launch_url != NULL || settings->launch_endpoint != NULL);
     enum status status = edit_text("id", id, made.id, sizeof made.id, error);
     if (status == STATUS_OK)
         status = edit_text("id", id, made.audience, sizeof made.audience, error);
@@ -100,16 +114,23 @@ enum status providers_change(struct platform_store *store, const struct secrets 
     return status;
 }
 
+static yyjson_mut_val *text_or_null(yyjson_mut_doc *doc, const char *text, bool there)
+{
+    return there ? yyjson_mut_strcpy(doc, text) : yyjson_mut_null(doc);
+}
+
 yyjson_mut_val *provider_json(yyjson_mut_doc *doc, const struct provider_record *record)
 {
     yyjson_mut_val *object = yyjson_mut_obj(doc);
     (void)yyjson_mut_obj_add_strcpy(doc, object, "id", record->id);
     (void)yyjson_mut_obj_add_strcpy(doc, object, "name", record->name);
-    (void)yyjson_mut_obj_add_strcpy(doc, object, "launch_url", record->launch_url);
-    (void)yyjson_mut_obj_add_val(doc, object, "return_url",
-                                 record->return_url[0] == '\0'
-                                     ? yyjson_mut_null(doc)
-                                     : yyjson_mut_strcpy(doc, record->return_url));
+    (void)yyjson_mut_obj_add_val(doc, object, "launch_url",
+                                 text_or_null(doc, record->launch_url, !record->launch_call));
+    (void)yyjson_mut_obj_add_val(doc, object, "launch_endpoint",
+                                 text_or_null(doc, record->launch_url, record->launch_call));
+    (void)yyjson_mut_obj_add_val(
+        doc, object, "return_url",
+        text_or_null(doc, record->return_url, record->return_url[0] != '\0'));
     (void)yyjson_mut_obj_add_strcpy(doc, object, "audience", record->audience);
     (void)yyjson_mut_obj_add_bool(doc, object, "enabled", record->enabled);
     if (!record->usable)

@@ -13,15 +13,17 @@
  */
 
 struct provider_settings {
-    const char *name;       /* NULL: leave as it is */
-    const char *launch_url; /* NULL: leave */
+    const char *name; /* NULL: leave as it is */
+    /* At most one of these two (CHECKed); which of them says whether it is called. NULL: leave. */
+    const char *launch_url;
+    const char *launch_endpoint;
     const char *return_url; /* NULL: leave (new: none); "": none */
     const char *audience;   /* NULL: leave (new: the id) */
     struct text secret;     /* size 0: leave; at most SECRETS_PLAIN_MAX bytes */
     enum setting_switch enabled;
 };
 
-/* `name`, `launch_url` and `secret` are required. `secrets` may be NULL where no secret is given. */
+/* `name`, `launch_url` or `launch_endpoint`, and `secret` are required. `secrets` may be NULL where no secret is given. */
 MUST_CHECK enum status providers_add(struct platform_store *store, const struct secrets *secrets,
                                      const char *id, const struct provider_settings *settings,
                                      int64_t now_ms, struct provider_record *record,
@@ -34,8 +36,8 @@ MUST_CHECK enum status providers_change(struct platform_store *store, const stru
                                         const char *id, const struct provider_settings *settings,
                                         struct provider_record *record, struct error *error);
 
-/* {"id", "name", "launch_url", "return_url", "audience", "enabled", "created_at"}; and "usable": false
- * where the stored row makes no sense. */
+/* {"id", "name", "launch_url", "launch_endpoint", "return_url", "audience", "enabled", "created_at"}, of
+ * launch_url and launch_endpoint one is null; and "usable": false where the stored row makes no sense. */
 yyjson_mut_val *provider_json(yyjson_mut_doc *doc, const struct provider_record *record);
 
 #endif

@@ -45,17 +45,22 @@ bool game_word_is_sound(struct text word)
     return word.size > 0 && word.size < GAME_WORD_SIZE && text_is_plain(word);
 }
 
-bool game_url_is_sound(struct text url)
+bool url_is_sound(struct text url)
 {
     size_t scheme = text_starts_with(url, TEXT("https://"))  ? 8
                     : text_starts_with(url, TEXT("http://")) ? 7
                                                              : 0;
-    if (scheme == 0 || url.size <= scheme || url.size >= GAME_URL_SIZE || url.at[scheme] == '/')
+    if (scheme == 0 || url.size <= scheme || url.at[scheme] == '/')
         return false;
     for (size_t i = 0; i < url.size; i++)
         if (url.at[i] <= ' ' || url.at[i] >= 0x7F || strchr("\"<>\\^`{|}", url.at[i]) != NULL)
             return false;
     return true;
+}
+
+bool game_url_is_sound(struct text url)
+{
+    return url.size < GAME_URL_SIZE && url_is_sound(url);
 }
 
 /* "host:port" of a sound URL, with what stands before an '@'. */

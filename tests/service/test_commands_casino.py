@@ -42,7 +42,7 @@ def test_migrate_makes_the_key_of_secrets_once_and_privately(platform):
 def test_a_provider_is_added_shown_changed_and_disabled(platform):
     added = add_provider(platform, "acme", "--return-url", "https://back.example/")
     assert added == {"id": "acme", "name": "Acme", "launch_url": "https://acme.example/play",
-                     "return_url": "https://back.example/", "audience": "acme", "enabled": True,
+                     "launch_endpoint": None, "return_url": "https://back.example/", "audience": "acme", "enabled": True,
                      "created_at": added["created_at"]}
     assert platform.ask("provider", "show", "acme") == added
     changed = platform.ask("provider", "set", "acme", "--name", "Acme Two", "--no-return-url",
@@ -52,6 +52,23 @@ def test_a_provider_is_added_shown_changed_and_disabled(platform):
     assert platform.ask("provider", "enable", "acme")["enabled"] is True
     add_provider(platform, "abba")
     assert [each["id"] for each in platform.ask("provider", "list")] == ["abba", "acme"]
+
+
+def test_a_provider_has_a_launch_url_or_an_endpoint_and_either_replaces_the_other(platform):
+    endpoint = "https://api.oasis.example/launch?v=1"
+    added = platform.ask("provider", "add", "oasis", "--name", "Oasis", "--launch-endpoint", endpoint, "--secret", "-",
+                         input=SECRET)
+    assert (added["launch_url"], added["launch_endpoint"]) == (None, endpoint)
+    assert platform.ask("provider", "set", "oasis", "--name", "Two")["launch_endpoint"] == endpoint
+    changed = platform.ask("provider", "set", "oasis", "--launch-url", "https://play.oasis.example/")
+    assert (changed["launch_url"], changed["launch_endpoint"]) == ("https://play.oasis.example/", None)
+    changed = platform.ask("provider", "set", "oasis", "--launch-endpoint", "http://127.0.0.1:1234/")
+    assert (changed["launch_url"], changed["launch_endpoint"]) == (None, "http://127.0.0.1:1234/")
+    assert "http://127.0.0.1:1234/" in platform.run("provider", "show", "oasis").text
+    assert "launch endpoint: must be https" in refused(platform, "provider", "set", "oasis", "--launch-endpoint",
+                                                       "http://api.oasis.example/", status=2)
+    platform.run("provider", "set", "oasis", "--launch-endpoint", endpoint, "--launch-url", endpoint, status=2)
+    platform.run("provider", "add", "none", "--name", "None", "--secret", "-", input=SECRET, status=2)
 
 
 def test_a_secret_is_read_from_standard_input_alone_and_never_shown_nor_stored_as_it_is(platform):

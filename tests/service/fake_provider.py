@@ -1,0 +1,162 @@
+"""A provider's launch endpoint that behaves as a test tells it to, over plain sockets.
+
+    provider = FakeProvider(behaviour)      # behaviour(connection, request): True to keep the connection
+    provider.url                            # http://127.0.0.1:PORT/launch
+    provider.requests                       # every whole request that came, in order
+"""
+
+import json
+import socket
+import ssl
+import subprocess
+import threading
+from pathlib import Path
+
+
+class Request:
+    def __init__(self, head, body, connection_number):
+        lines = head.decode("latin-1").split("\r\n")
+        self.line = lines[0]
+        self.fields = [tuple(part.strip() for part in line.split(":", 1)) for line in lines[1:] if line]
+        self.body = body
+        self.connection_number = connection_number
+
+    def field(self, name):
+        [value] = [value for field, value in self.fields if field.lower() == name]
+        return value
+
+    def has(self, name):
+        return any(field.lower() == name for field, _ in self.fields)
+
+    def json(self):
+        return json.loads(self.body)
+
+
+def reply(body, status="200 OK", fields=()):
+    """A behaviour: answers properly and keeps the connection. `body` may be a function of the request."""
+    def behave(connection, request):
+        made = body(request) if callable(body) else body
+        made = made if isinstance(made, bytes) else json.dumps(made).encode()
+        head = [f"HTTP/1.1 {status}", "Content-Type: application/json", f"Content-Length: {len(made)}", *fields]
+        connection.sendall("\r\n".join(head).encode() + b"\r\n\r\n" + made)
+        return True
+    return behave
+
+
+def raw(data):
+    """A behaviour: sends these bytes and closes."""
+    def behave(connection, _):
+        connection.sendall(data)
+        return False
+    return behave
+
+
+class FakeProvider:
+    def __init__(self, behaviour, certificate=None, host="127.0.0.1"):
+        self.behaviour = behaviour
+        self.requests = []
+        self.connections = 0
+        self.closing = threading.Event()
+        self.released = threading.Event()  # for behaviours that hold an answer back
+        self.context = None
+        if certificate:
+            self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            self.context.load_cert_chain(*certificate)
+        self.listener = socket.create_server((host, 0), backlog=512)
+        self.port = self.listener.getsockname()[1]
+        self.url = f"{'https' if certificate else 'http'}://{host}:{self.port}/launch"
+        self.lock = threading.Lock()
+        self.open = set()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while not self.closing.is_set():
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            with self.lock:
+                self.connections += 1
+                number = self.connections
+                self.open.add(connection)
+            threading.Thread(target=self._serve, args=(connection, number), daemon=True).start()
+
+    def _serve(self, plain, number):
+        connection = plain
+        try:
+            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if self.context:
+                connection = self.context.wrap_socket(plain, server_side=True)
+            while self._one(connection, number):
+                pass
+        except OSError:
+            pass
+        finally:
+            with self.lock:
+                self.open.discard(plain)
+            connection.close()
+
+    def _one(self, connection, number):
+        data = b""
+        while b"\r\n\r\n" not in data:
+            more = connection.recv(65536)
+            if not more:
+                return False
+            data += more
+        head, body = data.split(b"\r\n\r\n", 1)
+        request = Request(head, body, number)
+        while len(request.body) < int(request.field("content-length")):
+            more = connection.recv(65536)
+            if not more:
+                return False
+            request.body += more
+        with self.lock:
+            self.requests.append(request)
+        return self.behaviour(connection, request)
+
+    def hang(self, connection, _):
+        """A behaviour: says nothing until released, then closes."""
+        self.released.wait(60)
+        return False
+
+    def drop_connections(self):
+        with self.lock:
+            for connection in self.open:
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def close(self):
+        self.closing.set()
+        self.released.set()
+        try:
+            self.listener.shutdown(socket.SHUT_RDWR)  # else the accept under way would take one more
+            self.drop_connections()
+        except OSError:
+            pass
+        self.listener.close()
+
+
+class Authority:
+    """A certificate authority of the test's own: `file`, and certificates that it signs."""
+
+    def __init__(self, directory, name="ca"):
+        self.directory = Path(directory)
+        self.name = name
+        self.file = self.directory / f"{name}.crt"
+        self._openssl("req", "-x509", *self._new_key(name), "-days", "2", "-subj", f"/CN={name}", "-out", self.file)
+
+    def _openssl(self, *arguments):
+        subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True)
+
+    def _new_key(self, name):
+        return ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout",
+                self.directory / f"{name}.key")
+
+    def certificate(self, name, subject):
+        """For `subject`, as in "IP:127.0.0.1"; paths of the certificate and its key."""
+        request, extensions = self.directory / f"{name}.csr", self.directory / f"{name}.ext"
+        extensions.write_text(f"subjectAltName={subject}\n")
+        self._openssl("req", *self._new_key(name), "-subj", f"/CN={name}", "-out", request)
+        made = self.directory / f"{name}.crt"
+        self._openssl("x509", "-req", "-in", request, "-CA", self.file, "-CAkey", self.directory / f"{self.name}.key",
+                      "-CAcreateserial", "-days", "2", "-extfile", extensions, "-out", made)
+        return made, self.directory / f"{name}.key"
