@@ -29,6 +29,8 @@ struct odds_engine {
     enum status (*read)(struct odds_store *store, struct odds_read *read);
     enum status (*ping)(struct odds_store *store, struct error *error);
     void (*note_interest)(struct odds_store *store, enum sport sport, const struct event_id *event);
+    enum status (*lease)(struct odds_store *store,
+                         struct odds_lease *lease); /* or NULL: has none */
     void (*facts)(struct odds_store *store, struct odds_facts *facts);
 
     enum status (*publish)(struct odds_store *store, const struct odds_change *changes,

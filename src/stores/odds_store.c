@@ -122,6 +122,19 @@ void odds_store_note_interest(struct odds_store *store, enum sport sport,
     store->engine->note_interest(store, sport, event);
 }
 
+bool odds_store_has_leases(const struct odds_store *store)
+{
+    return store->engine->lease != NULL;
+}
+
+enum status odds_store_lease(struct odds_store *store, struct odds_lease *lease)
+{
+    CHECK(odds_store_has_leases(store) && lease->done != NULL);
+    CHECK(lease->client[0] != '\0' && lease->window_seconds > 0);
+    CHECK(lease->limit > 0 && lease->demand > 0);
+    return store->engine->lease(store, lease);
+}
+
 void odds_store_facts(struct odds_store *store, struct odds_facts *facts)
 {
     store->engine->facts(store, facts);

@@ -123,6 +123,52 @@ MUST_CHECK enum status odds_store_ping(struct odds_store *store, struct error *e
 void odds_store_note_interest(struct odds_store *store, enum sport sport,
                               const struct event_id *event);
 
+/* ---- budgets of requests that several servers share --------------------------------------------- */
+
+/*
+ * A lease: a part of a client's budget for the current window, drawn from the store for this server
+ * alone. Windows are fixed and aligned to the epoch by the store's clock. Whatever any server's clock
+ * says, all leases of one window together are never more than the budget; what is not spent by the
+ * window's end is void. How much is granted is the engine's choice: at least `demand` if so much is
+ * left, else a share that shrinks towards the end, so that little is stranded with a server that goes
+ * idle, and one server alone can draw the whole budget in a few dozen leases.
+ *
+ * The server tells what it knows, in case the store has forgotten (restarted empty, failed over): the
+ * use it saw last, and what it has admitted without the store, which the store adds. Both hold for the
+ * window that began at `since` and are ignored in any other.
+ *
+ * Always asynchronous. Returns STATUS_PENDING, then `done` is called once, later, on a thread of the
+ * engine's, within the store's deadline, with `result`: STATUS_OK, STATUS_UNAVAILABLE, STATUS_TIMEOUT
+ * (then nobody knows whether the store has granted) or STATUS_MALFORMED (what the store holds under
+ * that name, or its answer, makes no sense). Anything else returned: not sent, `done` is not called. The
+ * struct stays the caller's, and must live until then.
+ */
+#define ODDS_LEASE_CLIENT_SIZE 64
+
+struct odds_lease {
+    char client[ODDS_LEASE_CLIENT_SIZE]; /* whose budget; no spaces; NUL-terminated */
+    uint32_t window_seconds;             /* above 0 */
+    uint32_t limit;                      /* the budget of a window, above 0 */
+    uint32_t demand;                     /* what is waiting for it now, above 0 */
+    uint32_t since;                      /* start of a window, seconds since the epoch */
+    uint32_t since_used;                 /* what the store said was drawn in it */
+    uint32_t since_spent;                /* admitted in it without the store, not told yet */
+    void (*done)(struct odds_lease *lease);
+    /* the answer */
+    enum status result;
+    uint32_t granted;     /* may be 0 */
+    int64_t left;         /* to draw after that; negative: more was drawn than `limit` */
+    uint32_t start;       /* since when draws are counted: tells one window from the next */
+    uint64_t left_us;     /* from the moment the store answered to the end of the window */
+    int64_t store_ms;     /* the store's wall clock at that moment */
+    uint64_t answered_ns; /* our monotonic clock when the answer came */
+    void *engine;         /* the engine's while pending */
+};
+
+/* Whether this engine has leases; without, each server limits for itself. */
+bool odds_store_has_leases(const struct odds_store *store);
+MUST_CHECK enum status odds_store_lease(struct odds_store *store, struct odds_lease *lease);
+
 /* What the operator wants to see; for /metrics. */
 struct odds_facts {
     int64_t
