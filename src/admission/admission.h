@@ -156,12 +156,14 @@ enum admission_denial admission_why_denied(const struct admission *admission,
 struct rate_verdict {
     bool limited; /* the policy has a limit: send X-RateLimit-* */
     bool allowed;
+    bool alone;             /* the budget is shared, but the store could not be asked */
     uint32_t limit;         /* requests a window */
     uint32_t remaining;     /* after this one */
     uint32_t reset_seconds; /* whole seconds left in the window, rounded up, at least 1 */
 };
 
-/* Counts this request against the policy's budget, also when it is refused. Any thread. */
+/* Counts this request against the policy's budget, also when it is refused. Any thread. This is for a
+ * server that limits alone; for budgets that several share see admission/rate_lease.h. */
 void rate_limit_take(const struct policy *policy, int64_t now_wall_ms,
                      struct rate_verdict *verdict);
 

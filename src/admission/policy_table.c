@@ -85,7 +85,7 @@ struct policy_editor {
 static struct rate_budget *budget_hold(struct policy_editor *editor, struct rate_budget *budget)
 {
     if (budget == NULL) {
-        budget = memory_alloc_zeroed(1, sizeof *budget);
+        budget = rate_budget_create();
         editor->bytes += sizeof *budget;
     }
     budget->references++;
@@ -98,7 +98,7 @@ static void slot_destroy(struct counted *leaf, size_t *bytes)
     struct rate_budget *budget = slot->policy.budget;
     if (--budget->references == 0) {
         *bytes -= sizeof *budget;
-        memory_free(budget);
+        rate_budget_release(&budget); /* a call to the store may still hold it */
     }
     *bytes -= sizeof *slot + slot->policy.cidr_count * sizeof slot->cidrs[0];
     memory_free(slot);

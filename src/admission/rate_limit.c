@@ -1,17 +1,42 @@
 /* Fixed windows in one atomic word; see rate_limit.h. */
 #include "admission/rate_limit.h"
 
-static uint64_t window_make(uint64_t start, uint64_t count)
+#include "base/memory.h"
+
+struct rate_budget *rate_budget_create(void)
 {
-    return start << 32 | count;
+    struct rate_budget *budget = memory_alloc_zeroed(1, sizeof *budget);
+    atomic_init(&budget->holders, 1);
+    return budget;
 }
 
-static uint64_t window_start(uint64_t window)
+struct rate_budget *rate_budget_hold(struct rate_budget *budget)
+{
+    (void)atomic_fetch_add_explicit(&budget->holders, 1, memory_order_relaxed);
+    return budget;
+}
+
+void rate_budget_release(struct rate_budget **at)
+{
+    struct rate_budget *budget = *at;
+    *at = NULL;
+    if (budget == NULL || atomic_fetch_sub_explicit(&budget->holders, 1, memory_order_acq_rel) > 1)
+        return;
+    memory_free(atomic_load_explicit(&budget->lease, memory_order_acquire));
+    memory_free(budget);
+}
+
+uint64_t rate_window_make(uint64_t start, uint64_t requests)
+{
+    return start << 32 | requests;
+}
+
+uint64_t rate_window_start(uint64_t window)
 {
     return window >> 32;
 }
 
-static uint64_t window_requests(uint64_t window)
+uint64_t rate_window_requests(uint64_t window)
 {
     return window & UINT32_MAX;
 }
@@ -27,13 +52,20 @@ uint64_t rate_window_count(uint64_t window, uint32_t window_seconds, int64_t now
 {
     uint64_t now = seconds_of(now_wall_ms);
     uint64_t start = now - now % window_seconds;
-    uint64_t counted = window_start(window);
-    uint64_t requests = window_requests(window);
+    uint64_t counted = rate_window_start(window);
+    uint64_t requests = rate_window_requests(window);
     if (counted > now + RATE_LIMIT_LAG_SECONDS || counted < start)
-        return window_make(start, 1); /* the clock was set back, or a new window */
+        return rate_window_make(start, 1); /* the clock was set back, or a new window */
     if (counted > now)
         start = counted; /* another thread's clock is ahead of ours */
-    return window_make(start, requests < UINT32_MAX ? requests + 1 : requests);
+    return rate_window_make(start, requests < UINT32_MAX ? requests + 1 : requests);
+}
+
+uint32_t rate_window_seconds_left(uint64_t window, uint32_t window_seconds, int64_t now_wall_ms)
+{
+    int64_t end_ms = (int64_t)(rate_window_start(window) + window_seconds) * 1000;
+    int64_t left_seconds = (end_ms - now_wall_ms + 999) / 1000;
+    return left_seconds > 1 ? (uint32_t)left_seconds : 1;
 }
 
 void rate_limit_take(const struct policy *policy, int64_t now_wall_ms, struct rate_verdict *verdict)
@@ -51,14 +83,12 @@ void rate_limit_take(const struct policy *policy, int64_t now_wall_ms, struct ra
         after = rate_window_count(before, rate->window_seconds, now_wall_ms);
     while (!atomic_compare_exchange_weak_explicit(word, &before, after, memory_order_relaxed,
                                                   memory_order_relaxed));
-    uint64_t requests = window_requests(after);
-    int64_t end_ms = (int64_t)(window_start(after) + rate->window_seconds) * 1000;
-    int64_t left_seconds = (end_ms - now_wall_ms + 999) / 1000;
+    uint64_t requests = rate_window_requests(after);
     *verdict = (struct rate_verdict){
         .limited = true,
         .allowed = requests <= rate->requests,
         .limit = rate->requests,
         .remaining = requests < rate->requests ? (uint32_t)(rate->requests - requests) : 0,
-        .reset_seconds = left_seconds > 1 ? (uint32_t)left_seconds : 1,
+        .reset_seconds = rate_window_seconds_left(after, rate->window_seconds, now_wall_ms),
     };
 }

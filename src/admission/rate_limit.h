@@ -22,18 +22,30 @@
  * more than RATE_LIMIT_LAG_SECONDS starts a window afresh, rather than locking the client out until
  * the old time has come again. A window that a policy change made longer keeps its count.
  *
- * Here is the place for leases from a shared odds store: beside the word, a budget then holds how much
- * of the window this instance may still give out, and asks for more before that is used up
- * (rate_limit_take decides, the store's engine fetches in the background).
+ * All this is for a server that limits alone. With an odds store that several servers share, what may
+ * be admitted is leased from there, and the word counts only what was admitted without the store: see
+ * admission/rate_lease.h.
  */
 struct rate_budget {
     _Atomic uint64_t window;
+    _Atomic(struct rate_lease *) lease; /* made when it is first needed; goes with the budget */
+    atomic_uint holders;                /* the policy editor, as one, and whoever waits or calls */
     uint32_t references; /* policies that point here; belongs to the policy editor's thread */
 };
 
+/* Starts with one holder. Any thread; freed with the last. */
+struct rate_budget *rate_budget_create(void);
+struct rate_budget *rate_budget_hold(struct rate_budget *budget);
+void rate_budget_release(struct rate_budget **budget);
+
 #define RATE_LIMIT_LAG_SECONDS 2U
 
-/* The word after one more request at `now_wall_ms`. Pure. */
+/* The word, its halves, and the word after one more request at `now_wall_ms`. Pure. */
+uint64_t rate_window_make(uint64_t start, uint64_t requests);
+uint64_t rate_window_start(uint64_t window);
+uint64_t rate_window_requests(uint64_t window);
 uint64_t rate_window_count(uint64_t window, uint32_t window_seconds, int64_t now_wall_ms);
+/* Whole seconds from now to the end of the word's window, rounded up, at least 1. Pure. */
+uint32_t rate_window_seconds_left(uint64_t window, uint32_t window_seconds, int64_t now_wall_ms);
 
 #endif

@@ -3,8 +3,8 @@
  * signals, for mails of the workers, and serves the operator listener.
  *
  * Taking down goes backwards in the order of who uses whom: workers drain (no requests are left), the
- * health probe, the launcher, the ledger and the work pool end (nobody makes mails for workers any more), workers stop, then
- * what they shared goes.
+ * health probe, the leases of rate limits, the launcher, the ledger and the work pool end (nobody makes
+ * mails for workers any more), workers stop, then what they shared goes.
  */
 #include "app/app.h"
 
@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "admission/admission.h"
+#include "admission/rate_lease.h"
 #include "app/health.h"
 #include "app/operator_listener.h"
 #include "app/worker.h"
@@ -51,6 +52,7 @@ struct app {
 
     struct odds_store *odds;
     struct policies *policies;
+    struct rate_leases *leases;
     struct games *games;
     struct launcher *launcher;
     struct work_pool *pool;
@@ -215,9 +217,12 @@ static void collect(void *context, struct metrics_gauges *gauges)
     struct policies_facts policies;
     struct odds_facts odds;
     struct sports_facts sports;
+    struct rate_leases_facts leases = {0};
     policies_facts(app->policies, &policies);
     odds_store_facts(app->odds, &odds);
     sports_facts(app->sports, &sports);
+    if (app->leases != NULL)
+        rate_leases_facts(app->leases, &leases);
     *gauges = (struct metrics_gauges){
         .policy_age_ms = policies.age_ms,
         .policy_customers = policies.customers,
@@ -230,6 +235,9 @@ static void collect(void *context, struct metrics_gauges *gauges)
         .odds_reopened = odds.reopened,
         .interest_written = odds.interest_written,
         .interest_dropped = odds.interest_dropped,
+        .rate_leases = leases.asked,
+        .rate_lease_failures = leases.failed,
+        .rate_leased_requests = leases.granted,
         .ready_answers = sports.answers,
         .ready_bytes = sports.bytes,
         .work_queue_depth = work_pool_depth(app->pool),
@@ -313,6 +321,8 @@ static enum status open_stores(struct app *app, struct error *error)
         .log = app->log,
     };
     app->policies = policies_create(&policies);
+    if (odds_store_has_leases(app->odds))
+        app->leases = rate_leases_create(app->odds, app->log);
     const struct games_options games = {
         .store = platform,
         .secrets_key_file = config->secrets_key_file,
@@ -356,6 +366,7 @@ static void start_workers(struct app *app)
             .config = config,
             .tls = app->tls,
             .policies = app->policies,
+            .leases = app->leases,
             .sports = app->sports,
             .games = app->games,
             .launcher = app->launcher,
@@ -466,6 +477,7 @@ static enum status start(struct app *app, struct error *error)
 static void take_down(struct app *app)
 {
     health_destroy(&app->health);
+    rate_leases_destroy(&app->leases);
     launcher_destroy(&app->launcher);
     ledger_destroy(&app->ledger);
     work_pool_destroy(&app->pool);

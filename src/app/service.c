@@ -70,7 +70,7 @@ static void note_denial(const struct service *service, struct judged *judged)
     (void)snprintf(judged->customer_id, sizeof judged->customer_id, "%s", customer_id);
 }
 
-/* True: go on. False: replied. */
+/* True: go on. False: replied, or set aside until its rate limit is decided. */
 static bool admit(struct service *service, struct http_request *request, struct judged *judged,
                   struct rate_verdict *rate)
 {
@@ -100,9 +100,10 @@ static bool admit(struct service *service, struct http_request *request, struct 
     judged->sports = policy->sports;
     judged->casino = policy->casino;
     memcpy(judged->customer_id, policy->customer_id, sizeof judged->customer_id);
-    if (judged->match.route != NULL && judged->match.route->rate_limited)
-        rate_limit_take(policy, question.now_wall_ms, rate);
-    return true;
+    if (judged->match.route == NULL || !judged->match.route->rate_limited)
+        return true;
+    return rate_desk_take(service->rates, request, policy, &judged->client, question.now_wall_ms,
+                          rate);
 }
 
 static void add_number(struct http_request *request, struct text name, uint64_t value)
@@ -172,6 +173,14 @@ static void dispatch(struct service *service, struct http_request *request,
     }
 }
 
+void service_rate_decided(void *context, struct http_request *request,
+                          const struct rate_verdict *rate)
+{
+    struct service *service = context;
+    if (within_budget(service, request, rate))
+        dispatch(service, request, request->user);
+}
+
 void service_handle(void *context, struct http_request *request)
 {
     struct service *service = context;
@@ -182,9 +191,7 @@ void service_handle(void *context, struct http_request *request)
     bool judge = judged->match.route == NULL || judged->match.route->admission;
     if (judge && !admit(service, request, judged, &rate))
         return;
-    if (!within_budget(service, request, &rate))
-        return;
-    dispatch(service, request, judged);
+    service_rate_decided(service, request, &rate);
 }
 
 /* ---- afterwards: metrics and the access log --------------------------------------------------- */

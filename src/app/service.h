@@ -5,6 +5,7 @@
 
 #include "admission/admission.h"
 #include "app/health.h"
+#include "app/rate_desk.h"
 #include "base/log.h"
 #include "base/mailbox.h"
 #include "casino/games.h"
@@ -27,6 +28,7 @@
  */
 struct service {
     struct admission *admission;
+    struct rate_desk *rates;
     struct sports_desk *desk;
     struct games_desk *games;
     struct launcher *launcher;
@@ -43,6 +45,9 @@ struct service {
 size_t service_request_size(void);
 size_t service_connection_size(void);
 void service_handle(void *context, struct http_request *request);
+/* For rate_desk_options: goes on with a request that waited for its rate limit. */
+void service_rate_decided(void *context, struct http_request *request,
+                          const struct rate_verdict *rate);
 void service_finished(void *context, const struct http_outcome *outcome);
 void service_event(void *context, enum http_event event);
 

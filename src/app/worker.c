@@ -46,9 +46,18 @@ static void start_serving(struct worker *worker)
 {
     const struct worker_options *options = &worker->options;
     const struct config *config = options->config;
+    const struct rate_desk_options rates = {
+        .leases = options->leases,
+        .mailbox = worker->mailbox,
+        .metrics = options->metrics,
+        .timeout_ms = config->odds_timeout_ms,
+        .decided = service_rate_decided,
+        .context = &worker->service,
+    };
     worker->service = (struct service){
         .admission = admission_create(options->policies, config->trusted_proxies,
                                       config->trusted_proxy_count),
+        .rates = rate_desk_create(&rates),
         .desk = sports_desk_create(options->sports, worker->mailbox, options->metrics),
         .games = games_desk_create(options->games, options->metrics),
         .launcher = options->launcher,
@@ -156,6 +165,7 @@ static void stop_here(struct mail *mail)
     struct worker *worker = order->worker;
     memory_free(order);
     http_server_destroy(&worker->server);
+    rate_desk_destroy(&worker->service.rates);
     sports_desk_destroy(&worker->service.desk);
     games_desk_destroy(&worker->service.games);
     wallet_desk_destroy(&worker->service.wallet);

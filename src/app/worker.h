@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "admission/admission.h"
+#include "admission/rate_lease.h"
 #include "app/health.h"
 #include "base/log.h"
 #include "base/mailbox.h"
@@ -37,6 +38,7 @@ struct worker_options {
     const struct config *config;
     struct http_tls *tls; /* held; NULL: plain */
     struct policies *policies;
+    struct rate_leases *leases; /* NULL: rate limits are this server's alone */
     struct sports *sports;
     struct games *games;
     struct launcher *launcher;

@@ -32,6 +32,8 @@ const char *metrics_route_name(enum metrics_route route); /* "/api/v1/{sport}/ev
 
 enum metrics_counter {
     METRICS_RATE_LIMITED,
+    METRICS_RATE_WAITS, /* requests that waited for a lease */
+    METRICS_RATE_ALONE, /* limited without the store that shares the budget */
     METRICS_NOT_ADMITTED,
     METRICS_POLICY_UNAVAILABLE,
     METRICS_ODDS_UNAVAILABLE, /* answers 503 cache_unavailable */
@@ -93,6 +95,9 @@ struct metrics_gauges {
     uint64_t odds_reopened;
     uint64_t interest_written;
     uint64_t interest_dropped;
+    uint64_t rate_leases; /* calls */
+    uint64_t rate_lease_failures;
+    uint64_t rate_leased_requests;
     uint64_t ready_answers; /* held in memory */
     uint64_t ready_bytes;
     uint64_t work_queue_depth;

@@ -1,0 +1,497 @@
+/*
+ * Leases; see rate_lease.h.
+ *
+ * The hot path is try_lease: it reads what the lease is good for and takes a unit with one
+ * compare-and-swap of `word`, which holds a generation (high half) and the units left (low half). A new
+ * lease is put in place in three steps: the word is closed (odd generation, no units), the other fields
+ * are written, the word is opened again with the next even generation. A taker's swap succeeds only on
+ * the generation that it has read the fields under, so it never spends a unit under another lease's
+ * deadline. Fields are stored with release and loaded with acquire, so who sees one that was written
+ * after the closing also sees the word closed.
+ *
+ * `asking` gives the right to call the store and to write the lease. It is changed under the lock, which
+ * also guards the waiters; nothing slow happens under it, and a request that finds a unit never takes it.
+ */
+#include "admission/rate_lease.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "admission/rate_limit.h"
+#include "base/clock.h"
+#include "base/memory.h"
+
+#define NO_OFFSET INT64_MIN
+
+struct rate_leases {
+    struct odds_store *store;
+    struct log *log;
+    pthread_mutex_t lock;
+    pthread_cond_t idle; /* `calls` is 0 */
+    uint32_t calls;      /* under way; under the lock */
+    _Atomic int64_t
+        offset_ms;    /* from our monotonic clock to the store's wall clock, as last seen */
+    atomic_bool away; /* told to the log */
+    atomic_uint_least64_t asked, failed, granted;
+};
+
+struct rate_lease {
+    _Atomic uint64_t word;
+    _Atomic uint64_t terms;       /* limit and seconds of the window that it was confirmed under */
+    _Atomic uint64_t deadline_ns; /* to be spent before; 0: never leased */
+    _Atomic uint64_t reserve;  /* high: left in the store; low: units at which more are fetched */
+    _Atomic uint64_t end_ns;   /* of the window, about */
+    _Atomic uint64_t retry_ns; /* 0: the store answers; else when to try it again */
+    _Atomic uint64_t seen;     /* as rate_budget.window: what was drawn, as the store said last */
+    atomic_bool asking;
+
+    struct rate_waiter *first, *last; /* under the lock */
+    uint32_t waiting;
+
+    struct rate_leases *leases;
+    struct rate_budget *budget;
+    struct odds_lease ask; /* this and the next belong to whoever is asking */
+    uint64_t asked_ns;
+};
+
+static struct rate_lease *lease_of(const struct rate_claim *claim)
+{
+    struct rate_lease *lease = atomic_load_explicit(&claim->budget->lease, memory_order_acquire);
+    CHECK(lease != NULL);
+    return lease;
+}
+
+static void lock(struct rate_leases *leases)
+{
+    CHECK(pthread_mutex_lock(&leases->lock) == 0);
+}
+
+static void unlock(struct rate_leases *leases)
+{
+    CHECK(pthread_mutex_unlock(&leases->lock) == 0);
+}
+
+static uint64_t get(const _Atomic uint64_t *field)
+{
+    return atomic_load_explicit(field, memory_order_acquire);
+}
+
+static void set(_Atomic uint64_t *field, uint64_t value)
+{
+    atomic_store_explicit(field, value, memory_order_release);
+}
+
+static uint64_t pair(uint64_t high, uint64_t low)
+{
+    return high << 32 | low;
+}
+
+static uint64_t high_of(uint64_t pair)
+{
+    return pair >> 32;
+}
+
+static uint64_t low_of(uint64_t pair)
+{
+    return pair & UINT32_MAX;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t terms_of(const struct rate_limit *rate)
+{
+    return pair(rate->requests, rate->window_seconds);
+}
+
+uint64_t rate_lease_deadline(uint64_t asked_ns, uint64_t left_us)
+{
+    return asked_ns + left_us * 999; /* nanoseconds, 0.1 % less */
+}
+
+/* The store's wall clock, as well as we know it. */
+static int64_t store_wall_ms(const struct rate_leases *leases, uint64_t now_ns)
+{
+    int64_t offset_ms = atomic_load_explicit(&leases->offset_ms, memory_order_relaxed);
+    return offset_ms == NO_OFFSET ? clock_wall_ms() : (int64_t)(now_ns / 1000000) + offset_ms;
+}
+
+/* ---- deciding -------------------------------------------------------------------------------------- */
+
+enum attempt { ATTEMPT_TAKEN, ATTEMPT_REFUSED, ATTEMPT_UNKNOWN };
+
+static uint32_t seconds_until(uint64_t end_ns, uint64_t now_ns)
+{
+    uint64_t left = end_ns > now_ns ? (end_ns - now_ns + 999999999) / 1000000000 : 1;
+    return left > 1 ? (uint32_t)left : 1;
+}
+
+static void fill(struct rate_verdict *verdict, const struct rate_limit *rate, bool allowed,
+                 uint64_t remaining, uint32_t reset_seconds)
+{
+    *verdict = (struct rate_verdict){
+        .limited = true,
+        .allowed = allowed,
+        .limit = rate->requests,
+        .remaining = (uint32_t)least(remaining, rate->requests),
+        .reset_seconds = reset_seconds,
+    };
+}
+
+/* Takes a unit of the lease, or knows that the window is used up. `low`: it is time for the next. */
+static enum attempt try_lease(struct rate_lease *lease, const struct rate_limit *rate,
+                              uint64_t now_ns, struct rate_verdict *verdict, bool *low)
+{
+    uint64_t word = get(&lease->word);
+    for (;;) {
+        uint64_t units = low_of(word);
+        uint64_t reserve = get(&lease->reserve);
+        uint64_t end_ns = get(&lease->end_ns);
+        if (high_of(word) % 2 != 0 || get(&lease->terms) != terms_of(rate) ||
+            now_ns >= get(&lease->deadline_ns))
+            return ATTEMPT_UNKNOWN;
+        if (units == 0 && high_of(reserve) > 0)
+            return ATTEMPT_UNKNOWN;
+        if (units == 0) {
+            uint64_t again = get(&lease->word);
+            if (again == word) {
+                fill(verdict, rate, false, 0, seconds_until(end_ns, now_ns));
+                return ATTEMPT_REFUSED;
+            }
+            word = again;
+        } else if (atomic_compare_exchange_weak_explicit(
+                       &lease->word, &word, word - 1, memory_order_acq_rel, memory_order_acquire)) {
+            fill(verdict, rate, true, units - 1 + high_of(reserve), seconds_until(end_ns, now_ns));
+            *low = high_of(reserve) > 0 && units - 1 <= low_of(reserve);
+            return ATTEMPT_TAKEN;
+        }
+    }
+}
+
+/* What the store said was drawn in the window that a word begins, or later. */
+static uint64_t drawn_in(uint64_t seen, uint64_t window, int64_t store_ms)
+{
+    bool ours = rate_window_start(seen) >= rate_window_start(window);
+    bool possible =
+        (int64_t)rate_window_start(seen) <= store_ms / 1000 + (int64_t)RATE_LIMIT_LAG_SECONDS;
+    return ours && possible ? rate_window_requests(seen) : 0;
+}
+
+void rate_lease_take_alone(const struct rate_claim *claim, uint64_t now_ns,
+                           struct rate_verdict *verdict)
+{
+    const struct rate_limit *rate = &claim->rate;
+    struct rate_lease *lease = lease_of(claim);
+    _Atomic uint64_t *word = &claim->budget->window;
+    int64_t store_ms = store_wall_ms(lease->leases, now_ns);
+    uint64_t before = atomic_load_explicit(word, memory_order_acquire);
+    uint64_t after;
+    uint64_t used;
+    do { /* `seen` is read after the word: see settle_alone */
+        after = rate_window_count(before, rate->window_seconds, store_ms);
+        used = drawn_in(get(&lease->seen), after, store_ms) + rate_window_requests(after);
+    } while (used <= rate->requests &&
+             !atomic_compare_exchange_weak_explicit(word, &before, after, memory_order_acq_rel,
+                                                    memory_order_acquire));
+    fill(verdict, rate, used <= rate->requests, used < rate->requests ? rate->requests - used : 0,
+         rate_window_seconds_left(after, rate->window_seconds, store_ms));
+    verdict->alone = true;
+}
+
+/* ---- what comes back --------------------------------------------------------------------------------- */
+
+/* Takes away all units, so that nobody spends any while the fields change. Returns how many. */
+static uint64_t close_word(struct rate_lease *lease)
+{
+    uint64_t word = get(&lease->word);
+    CHECK(high_of(word) % 2 == 0);
+    while (!atomic_compare_exchange_weak_explicit(&lease->word, &word, pair(high_of(word) + 1, 0),
+                                                  memory_order_acq_rel, memory_order_acquire))
+        continue;
+    return low_of(word);
+}
+
+static void open_word(struct rate_lease *lease, uint64_t units)
+{
+    uint64_t generation = (high_of(get(&lease->word)) + 1) & UINT32_MAX;
+    set(&lease->word, pair(generation, units));
+}
+
+/* What this server has admitted without the store: that which the store has been told of is off the
+ * count; what has come since is charged to the new lease. Returns the units to be charged. It comes
+ * after `seen` was written, which includes what is taken off here: who sees the smaller count sees the
+ * larger use. */
+static uint64_t settle_alone(struct rate_lease *lease, uint64_t units)
+{
+    const struct odds_lease *ask = &lease->ask;
+    _Atomic uint64_t *word = &lease->budget->window;
+    uint64_t before = get(word);
+    uint64_t after;
+    uint64_t late;
+    do {
+        uint64_t start = rate_window_start(before);
+        uint64_t count = rate_window_requests(before);
+        if (start == ask->since)
+            count -= least(count, ask->since_spent);
+        late = start == ask->start ? least(count, units) : 0;
+        after = rate_window_make(start, count - late);
+    } while (after != before &&
+             !atomic_compare_exchange_weak_explicit(word, &before, after, memory_order_acq_rel,
+                                                    memory_order_acquire));
+    return late;
+}
+
+/* Puts the lease that has come in place. */
+static void publish(struct rate_lease *lease)
+{
+    const struct odds_lease *ask = &lease->ask;
+    uint64_t limit = ask->limit;
+    uint64_t kept = close_word(lease);
+    if (rate_window_start(get(&lease->seen)) != ask->start || ask->left < 0)
+        kept = 0;
+    uint64_t units = least(kept + ask->granted, limit);
+    uint64_t left = ask->left > 0 ? least((uint64_t)ask->left, limit) : 0;
+    uint64_t drawn = limit - left + (ask->left < 0 ? (uint64_t)-ask->left : 0);
+    uint64_t deadline_ns = rate_lease_deadline(lease->asked_ns, ask->left_us);
+    if (units > 0 || left > 0) /* that a window is used up needs no confirmation */
+        deadline_ns = least(deadline_ns, lease->asked_ns + RATE_LEASE_TERM_NS);
+    set(&lease->seen, rate_window_make(ask->start, least(drawn, UINT32_MAX)));
+    units -= settle_alone(lease, units);
+    set(&lease->terms, pair(limit, ask->window_seconds));
+    set(&lease->deadline_ns, deadline_ns);
+    set(&lease->end_ns, ask->answered_ns + ask->left_us * 1000);
+    set(&lease->reserve, pair(left, ask->granted / 2));
+    open_word(lease, units);
+    set(&lease->retry_ns, 0);
+}
+
+static void on_granted(struct rate_lease *lease)
+{
+    struct rate_leases *leases = lease->leases;
+    const struct odds_lease *ask = &lease->ask;
+    (void)atomic_fetch_add_explicit(&leases->granted, ask->granted, memory_order_relaxed);
+    atomic_store_explicit(&leases->offset_ms, ask->store_ms - (int64_t)(ask->answered_ns / 1000000),
+                          memory_order_relaxed);
+    publish(lease);
+    if (atomic_exchange_explicit(&leases->away, false, memory_order_relaxed))
+        log_event(leases->log, LOG_INFO, "rate limits are shared again");
+}
+
+static void on_failed(struct rate_lease *lease)
+{
+    struct rate_leases *leases = lease->leases;
+    const struct odds_lease *ask = &lease->ask;
+    bool first = get(&lease->retry_ns) == 0;
+    (void)atomic_fetch_add_explicit(&leases->failed, 1, memory_order_relaxed);
+    set(&lease->retry_ns, ask->answered_ns + RATE_LEASE_RETRY_NS);
+    if (ask->result == STATUS_MALFORMED && first)
+        log_event(leases->log, LOG_WARNING,
+                  "a rate limit is not shared: the store holds something else under its name",
+                  LOG_STRING("client", ask->client));
+    else if (ask->result != STATUS_MALFORMED &&
+             !atomic_exchange_explicit(&leases->away, true, memory_order_relaxed))
+        log_event(leases->log, LOG_WARNING,
+                  "rate limits are kept by this server alone until the odds store answers",
+                  LOG_STRING("status", status_name(ask->result)));
+}
+
+/* The last step: those who wait look again. */
+static void end_ask(struct rate_lease *lease)
+{
+    struct rate_leases *leases = lease->leases;
+    struct rate_budget *budget = lease->budget;
+    lock(leases);
+    struct rate_waiter *waiter = lease->first;
+    lease->first = lease->last = NULL;
+    lease->waiting = 0;
+    atomic_store_explicit(&lease->asking, false, memory_order_release);
+    unlock(leases);
+    while (waiter != NULL) {
+        struct rate_waiter *next = waiter->next; /* it is gone when it has its mail */
+        mailbox_post(waiter->mailbox, &waiter->mail);
+        waiter = next;
+    }
+    rate_budget_release(&budget);
+    lock(leases);
+    if (--leases->calls == 0)
+        CHECK(pthread_cond_signal(&leases->idle) == 0);
+    unlock(leases);
+}
+
+static void on_answer(struct odds_lease *ask)
+{
+    struct rate_lease *lease =
+        (struct rate_lease *)(void *)((char *)ask - offsetof(struct rate_lease, ask));
+    if (ask->result == STATUS_OK)
+        on_granted(lease);
+    else
+        on_failed(lease);
+    end_ask(lease);
+}
+
+/* ---- asking ------------------------------------------------------------------------------------------ */
+
+/* Under the lock. True: the caller has to send the call. */
+static bool begin_ask(struct rate_lease *lease)
+{
+    if (atomic_load_explicit(&lease->asking, memory_order_acquire))
+        return false;
+    atomic_store_explicit(&lease->asking, true, memory_order_relaxed);
+    lease->leases->calls++;
+    return true;
+}
+
+static void send_ask(struct rate_lease *lease, const struct rate_limit *rate, uint32_t demand,
+                     uint64_t now_ns)
+{
+    struct rate_leases *leases = lease->leases;
+    struct odds_lease *ask = &lease->ask;
+    uint64_t alone = get(&lease->budget->window);
+    uint64_t seen = get(&lease->seen);
+    uint64_t since = rate_window_start(alone > seen ? alone : seen); /* the later one */
+    ask->window_seconds = rate->window_seconds;
+    ask->limit = rate->requests;
+    ask->demand = demand > 0 ? demand : 1;
+    ask->since = (uint32_t)since;
+    ask->since_used = (uint32_t)(rate_window_start(seen) == since ? rate_window_requests(seen) : 0);
+    ask->since_spent =
+        (uint32_t)(rate_window_start(alone) == since ? rate_window_requests(alone) : 0);
+    ask->done = on_answer;
+    lease->asked_ns = now_ns;
+    (void)rate_budget_hold(lease->budget);
+    (void)atomic_fetch_add_explicit(&leases->asked, 1, memory_order_relaxed);
+    enum status status = odds_store_lease(leases->store, ask);
+    if (status == STATUS_PENDING)
+        return;
+    ask->result = status;
+    ask->answered_ns = now_ns;
+    on_answer(ask);
+}
+
+/* Fetches the next lease in the background, unless that is under way, or too early after a failure. */
+static void fetch(struct rate_lease *lease, const struct rate_limit *rate, uint64_t now_ns)
+{
+    if (atomic_load_explicit(&lease->asking, memory_order_acquire) ||
+        now_ns < get(&lease->retry_ns))
+        return;
+    lock(lease->leases);
+    bool mine = begin_ask(lease);
+    unlock(lease->leases);
+    if (mine)
+        send_ask(lease, rate, 1, now_ns);
+}
+
+enum status rate_lease_take(const struct rate_claim *claim, uint64_t now_ns,
+                            struct rate_verdict *verdict)
+{
+    struct rate_lease *lease = lease_of(claim);
+    bool low = false;
+    if (try_lease(lease, &claim->rate, now_ns, verdict, &low) != ATTEMPT_UNKNOWN) {
+        if (low)
+            fetch(lease, &claim->rate, now_ns);
+        return STATUS_OK;
+    }
+    if (get(&lease->retry_ns) == 0)
+        return STATUS_PENDING;
+    fetch(lease, &claim->rate, now_ns);
+    rate_lease_take_alone(claim, now_ns, verdict);
+    return STATUS_OK;
+}
+
+enum status rate_lease_wait(const struct rate_claim *claim, uint64_t now_ns,
+                            struct rate_waiter *waiter, struct rate_verdict *verdict)
+{
+    struct rate_lease *lease = lease_of(claim);
+    struct rate_leases *leases = lease->leases;
+    bool low = false;
+    lock(leases); /* a lease that comes from now on finds the waiter */
+    bool decided = try_lease(lease, &claim->rate, now_ns, verdict, &low) != ATTEMPT_UNKNOWN;
+    bool away = !decided && get(&lease->retry_ns) != 0;
+    bool mine = false;
+    uint32_t demand = 0;
+    if (!decided && !away) {
+        waiter->next = NULL;
+        if (lease->last == NULL)
+            lease->first = waiter;
+        else
+            lease->last->next = waiter;
+        lease->last = waiter;
+        demand = ++lease->waiting;
+        mine = begin_ask(lease);
+    }
+    unlock(leases);
+    if (decided && low)
+        fetch(lease, &claim->rate, now_ns);
+    else if (mine)
+        send_ask(lease, &claim->rate, demand, now_ns);
+    else if (away)
+        rate_lease_take_alone(claim, now_ns, verdict);
+    return decided || away ? STATUS_OK : STATUS_PENDING;
+}
+
+/* ---- life -------------------------------------------------------------------------------------------- */
+
+struct rate_claim rate_claim_of(struct rate_leases *leases, const struct policy *policy,
+                                const struct address *client)
+{
+    struct rate_budget *budget = policy->budget;
+    const struct rate_claim claim = {policy->rate, budget};
+    CHECK(policy->rate.enabled && budget != NULL);
+    if (atomic_load_explicit(&budget->lease, memory_order_acquire) != NULL)
+        return claim;
+    struct rate_lease *lease = memory_alloc_zeroed(1, sizeof *lease);
+    lease->leases = leases;
+    lease->budget = budget;
+    if (policy->is_customer) {
+        CHECK(sizeof policy->customer_id <= sizeof lease->ask.client);
+        memcpy(lease->ask.client, policy->customer_id, sizeof policy->customer_id);
+    } else {
+        CHECK(ADDRESS_TEXT_SIZE <= sizeof lease->ask.client);
+        address_format(client, lease->ask.client);
+    }
+    struct rate_lease *none = NULL;
+    if (!atomic_compare_exchange_strong_explicit(&budget->lease, &none, lease, memory_order_acq_rel,
+                                                 memory_order_acquire))
+        memory_free(lease); /* another thread was first */
+    return claim;
+}
+
+struct rate_leases *rate_leases_create(struct odds_store *store, struct log *log)
+{
+    struct rate_leases *leases = memory_alloc_zeroed(1, sizeof *leases);
+    CHECK(odds_store_has_leases(store));
+    leases->store = store;
+    leases->log = log;
+    atomic_init(&leases->offset_ms, NO_OFFSET);
+    CHECK(pthread_mutex_init(&leases->lock, NULL) == 0);
+    CHECK(pthread_cond_init(&leases->idle, NULL) == 0);
+    return leases;
+}
+
+void rate_leases_destroy(struct rate_leases **at)
+{
+    struct rate_leases *leases = *at;
+    if (leases == NULL)
+        return;
+    *at = NULL;
+    lock(leases);
+    while (leases->calls > 0)
+        CHECK(pthread_cond_wait(&leases->idle, &leases->lock) == 0);
+    unlock(leases);
+    CHECK(pthread_cond_destroy(&leases->idle) == 0);
+    CHECK(pthread_mutex_destroy(&leases->lock) == 0);
+    memory_free(leases);
+}
+
+void rate_leases_facts(const struct rate_leases *leases, struct rate_leases_facts *facts)
+{
+    *facts = (struct rate_leases_facts){
+        .asked = atomic_load_explicit(&leases->asked, memory_order_relaxed),
+        .failed = atomic_load_explicit(&leases->failed, memory_order_relaxed),
+        .granted = atomic_load_explicit(&leases->granted, memory_order_relaxed),
+    };
+}
