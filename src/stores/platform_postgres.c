@@ -34,12 +34,6 @@ struct postgres_store *postgres_store_of(struct platform_store *store)
     return (struct postgres_store *)(void *)store; /* `base` comes first */
 }
 
-static void set_deadline(struct postgres_store *store)
-{
-    store->deadline_ms =
-        clock_monotonic_ms() + (store->patient ? POSTGRES_PATIENCE_MS : store->timeout_ms);
-}
-
 /* ---- the schema ---------------------------------------------------------------------------------- */
 
 static const char read_migrations[] =
@@ -236,7 +230,7 @@ enum status postgres_ready(struct postgres_store *store, struct error *error)
 {
     forget_outcome(store);
     store->patient = store->snapshot;
-    set_deadline(store);
+    postgres_renew(store);
     enum status status = ensure_connection(store, error);
     if (status == STATUS_OK && !store->snapshot)
         CHECK(PQtransactionStatus(store->connection) == PQTRANS_IDLE);
@@ -246,7 +240,7 @@ enum status postgres_ready(struct postgres_store *store, struct error *error)
 enum status postgres_resume(struct postgres_store *store, struct error *error)
 {
     forget_outcome(store);
-    set_deadline(store);
+    postgres_renew(store);
     if (store->connection != NULL)
         return STATUS_OK;
     return error_set(error, STATUS_UNAVAILABLE,
@@ -292,6 +286,8 @@ static bool may_repeat(struct postgres_store *store, uint32_t attempt)
     if (!store->repeatable || attempt >= ATTEMPTS_MAX ||
         (now_ns + pause_ns) / 1000000U >= store->deadline_ms)
         return false;
+    if (store->facts != NULL)
+        atomic_fetch_add_explicit(&store->facts->repeats, 1, memory_order_relaxed);
     (void)nanosleep(&pause, NULL);
     return true;
 }
@@ -367,7 +363,7 @@ static void postgres_snapshot_end(struct platform_store *base)
     struct postgres_store *store = postgres_store_of(base);
     store->snapshot = false;
     store->patient = false;
-    set_deadline(store);
+    postgres_renew(store);
     enum status status = postgres_end(store, STATUS_UNAVAILABLE, NULL); /* nothing to commit */
     CHECK(status == STATUS_UNAVAILABLE);
 }
@@ -396,7 +392,8 @@ static enum status postgres_open(struct platform_store **store,
     made->timeout_ms = options->timeout_ms;
     made->create = options->create;
     made->log = options->log;
-    set_deadline(made);
+    made->facts = options->facts;
+    postgres_renew(made);
     status = connect_again(made, options->create, error);
     if (status != STATUS_OK) {
         postgres_close(&made->base);
@@ -503,7 +500,7 @@ static enum status postgres_migrate(struct platform_store *base, uint32_t *befor
     CHECK(!store->snapshot);
     forget_outcome(store);
     store->patient = false;
-    set_deadline(store);
+    postgres_renew(store);
     if (store->connection != NULL && !postgres_is_alive(store))
         postgres_disconnect(store);
     enum status status = STATUS_OK;
@@ -514,11 +511,11 @@ static enum status postgres_migrate(struct platform_store *base, uint32_t *befor
     while (status == STATUS_OK && applied) {
         forget_outcome(store);
         store->patient = true;
-        set_deadline(store);
+        postgres_renew(store);
         status = migrate_step(store, &applied, error);
     }
     store->patient = false;
-    set_deadline(store);
+    postgres_renew(store);
     if (status == STATUS_OK)
         status = read_version(store, &last, error);
     if (status != STATUS_OK)
@@ -554,12 +551,15 @@ const struct platform_engine platform_postgres_engine = {
     .legacy_list = postgres_legacy_list,
     .player_open = postgres_player_open,
     .player_get = postgres_player_get,
+    .player_list = postgres_player_list,
+    .player_put = postgres_player_put,
     .ledger_begin = postgres_ledger_begin,
     .ledger_commit = postgres_ledger_commit,
     .ledger_recover = postgres_ledger_recover,
     .ledger_balance = postgres_ledger_balance,
     .ledger_id = postgres_ledger_id,
     .ledger_entries = postgres_ledger_entries,
+    .ledger_transactions = postgres_ledger_transactions,
     .ledger_clearings = postgres_ledger_clearings,
     .ledger_strays = postgres_ledger_strays,
     .ledger_count = postgres_ledger_count,

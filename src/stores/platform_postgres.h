@@ -63,6 +63,7 @@ struct postgres_store {
     const char *place; /* for texts: "postgresql://host:5432/database", never with a secret */
     uint32_t timeout_ms;
     bool create;
+    bool counted;     /* in facts->connections */
     bool failed;      /* while a conversation runs: the connection is to be closed when it ends */
     bool snapshot;    /* between snapshot_begin and snapshot_end */
     bool patient;     /* silence is allowed for POSTGRES_PATIENCE_MS and not for timeout_ms */
@@ -78,6 +79,7 @@ struct postgres_store {
     size_t host;                           /* the one that answered last */
     uint32_t connects;                     /* of this handle */
     struct log *log;
+    struct platform_facts *facts; /* NULL: nobody counts */
     struct {
         const char *sql;
         enum { POSTGRES_NEW, POSTGRES_SENT, POSTGRES_PREPARED } state;
@@ -140,6 +142,9 @@ MUST_CHECK enum status postgres_end(struct postgres_store *store, enum status st
 
 /* ---- platform_postgres_wire.c -------------------------------------------------------------------- */
 
+/* The deadline, from now on. */
+void postgres_renew(struct postgres_store *store);
+
 /* Connects to one host by the deadline, and configures the connection. */
 MUST_CHECK enum status postgres_connect(struct postgres_store *store, size_t host,
                                         struct error *error);
@@ -195,6 +200,9 @@ enum status postgres_player_open(struct platform_store *, const struct player_re
                                  struct player_record *, struct error *);
 enum status postgres_player_get(struct platform_store *, const char *, struct player_record *,
                                 struct error *);
+enum status postgres_player_list(struct platform_store *, player_visitor *, void *, struct error *);
+enum status postgres_player_put(struct platform_store *, const struct player_record *, size_t,
+                                struct error *);
 
 /* platform_postgres_games.c */
 enum status postgres_provider_add(struct platform_store *, const struct provider_record *,
@@ -225,6 +233,8 @@ enum status postgres_ledger_balance(struct platform_store *, const char *, struc
 enum status postgres_ledger_id(struct platform_store *, struct ledger_fact *, struct error *);
 enum status postgres_ledger_entries(struct platform_store *, const char *, ledger_entry_visitor *,
                                     void *, struct error *);
+enum status postgres_ledger_transactions(struct platform_store *, ledger_transaction_visitor *,
+                                         void *, struct error *);
 enum status postgres_ledger_clearings(struct platform_store *, ledger_clearing_visitor *, void *,
                                       struct error *);
 enum status postgres_ledger_strays(struct platform_store *, uint64_t *, struct error *);

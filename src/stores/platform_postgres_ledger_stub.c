@@ -60,6 +60,16 @@ enum status postgres_ledger_entries(struct platform_store *store, const char *pl
     return not_built(error);
 }
 
+enum status postgres_ledger_transactions(struct platform_store *store,
+                                         ledger_transaction_visitor *visit, void *context,
+                                         struct error *error)
+{
+    (void)store;
+    (void)visit;
+    (void)context;
+    return not_built(error);
+}
+
 enum status postgres_ledger_clearings(struct platform_store *store, ledger_clearing_visitor *visit,
                                       void *context, struct error *error)
 {

@@ -126,3 +126,122 @@ enum status postgres_player_get(struct platform_store *base, const char *player_
     postgres_clear(&query, 1);
     return status;
 }
+
+/* ---- copying ------------------------------------------------------------------------------------- */
+
+struct player_reading {
+    struct postgres_store *store;
+    player_visitor *visit;
+    void *context;
+    enum status status;
+    struct error *error;
+};
+
+static bool on_player(void *context, const struct postgres_row *row)
+{
+    struct player_reading *reading = context;
+    struct player_record player;
+    reading->status = read_player(reading->store, row, &player, reading->error);
+    return reading->status == STATUS_OK && reading->visit(reading->context, &player);
+}
+
+enum status postgres_player_list(struct platform_store *base, player_visitor *visit, void *context,
+                                 struct error *error)
+{
+    struct postgres_store *store = postgres_store_of(base);
+    struct player_reading reading = {store, visit, context, STATUS_OK, error};
+    struct postgres_query query = {.sql = "SELECT " PLAYER_ROWS " ORDER BY player.number",
+                                   .row = on_player,
+                                   .context = &reading};
+    enum status status = postgres_read_snapshot(store, &query, 1, error);
+    return status == STATUS_OK ? reading.status : status;
+}
+
+/* The columns of many players, as arrays. */
+struct player_arrays {
+    struct postgres_array ids, customers, references, currencies, exponents, times;
+};
+
+static void fill_arrays(struct player_arrays *arrays, const struct player_record *records,
+                        size_t count)
+{
+    *arrays = (struct player_arrays){.ids.kind = ARRAY_TEXT,
+                                     .customers.kind = ARRAY_TEXT,
+                                     .references.kind = ARRAY_TEXT,
+                                     .currencies.kind = ARRAY_TEXT,
+                                     .exponents.kind = ARRAY_BIGINT,
+                                     .times.kind = ARRAY_BIGINT};
+    for (size_t i = 0; i < count; i++) {
+        array_add_string(&arrays->ids, records[i].id);
+        array_add_string(&arrays->customers, records[i].customer_id);
+        array_add_string(&arrays->references, records[i].reference);
+        array_add_string(&arrays->currencies, records[i].currency);
+        array_add_integer(&arrays->exponents, records[i].currency_exponent);
+        array_add_integer(&arrays->times, records[i].created_ms);
+    }
+}
+
+static void free_arrays(struct player_arrays *arrays)
+{
+    array_free(&arrays->ids);
+    array_free(&arrays->customers);
+    array_free(&arrays->references);
+    array_free(&arrays->currencies);
+    array_free(&arrays->exponents);
+    array_free(&arrays->times);
+}
+
+static enum status put_players(struct postgres_store *store, void *context, struct error *error)
+{
+    struct player_arrays *arrays = context;
+    struct postgres_parameters currencies = {0};
+    struct postgres_parameters players = {0};
+    struct postgres_query queries[] = {
+        {.sql = postgres_begin},
+        {.sql = "INSERT INTO currency (code, exponent, created_ms)"
+                " SELECT DISTINCT ON (code) code, exponent, created_ms"
+                " FROM unnest($1::text[], $2::bigint[], $3::bigint[])"
+                "  AS given (code, exponent, created_ms) ORDER BY code, created_ms"
+                " ON CONFLICT (code) DO NOTHING",
+         .parameters = &currencies},
+        {.sql = "SELECT currency.code FROM unnest($1::text[], $2::bigint[], $3::bigint[])"
+                "  AS given (code, exponent, created_ms)"
+                " JOIN currency ON currency.code = given.code"
+                " WHERE currency.exponent <> given.exponent LIMIT 1",
+         .parameters = &currencies},
+        {.sql = "INSERT INTO player (id, customer_id, reference, currency, created_ms)"
+                " SELECT id, customer_id, reference, currency, created_ms"
+                " FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[])"
+                "  WITH ORDINALITY"
+                "  AS given (id, customer_id, reference, currency, created_ms, place)"
+                " ORDER BY place",
+         .parameters = &players}};
+    set_array(&currencies, 1, &arrays->currencies);
+    set_array(&currencies, 2, &arrays->exponents);
+    set_array(&currencies, 3, &arrays->times);
+    set_array(&players, 1, &arrays->ids);
+    set_array(&players, 2, &arrays->customers);
+    set_array(&players, 3, &arrays->references);
+    set_array(&players, 4, &arrays->currencies);
+    set_array(&players, 5, &arrays->times);
+    enum status status = postgres_run(store, queries, 4, error);
+    if (status == STATUS_OK && row_count(&queries[2]) > 0) {
+        const struct postgres_row row = row_at(&queries[2], 0);
+        struct text code = row_text(&row, 0);
+        status = error_set(error, STATUS_INVALID,
+                           "%s: %.*s has another exponent here; it was frozen when first used",
+                           store->place, (int)code.size, code.at);
+    }
+    postgres_clear(queries, 4);
+    return status;
+}
+
+enum status postgres_player_put(struct platform_store *base, const struct player_record *records,
+                                size_t count, struct error *error)
+{
+    struct player_arrays arrays;
+    fill_arrays(&arrays, records, count);
+    enum status status = postgres_transact(postgres_store_of(base), put_players, &arrays, error);
+    free_arrays(&arrays);
+    return status;
+}

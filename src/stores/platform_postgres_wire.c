@@ -61,6 +61,8 @@ static enum status lost(struct postgres_store *store, struct error *error)
 
 static enum status timed_out(struct postgres_store *store, struct error *error)
 {
+    if (store->facts != NULL)
+        atomic_fetch_add_explicit(&store->facts->timeouts, 1, memory_order_relaxed);
     store->failed = true;
     store->unknown = store->commit_sent;
     return error_set(error, STATUS_TIMEOUT, "%s: did not answer within %u ms%s", store->place,
@@ -157,6 +159,12 @@ static void on_notice(void *context, const PGresult *notice)
 
 /* ---- waiting ------------------------------------------------------------------------------------- */
 
+void postgres_renew(struct postgres_store *store)
+{
+    store->deadline_ms =
+        clock_monotonic_ms() + (store->patient ? POSTGRES_PATIENCE_MS : store->timeout_ms);
+}
+
 /* Something to read or write on the socket, or the deadline. */
 static enum status wait_socket(struct postgres_store *store, short events, struct error *error)
 {
@@ -188,8 +196,7 @@ static enum status await_result(struct postgres_store *store, bool renew, struct
         if (PQconsumeInput(connection) == 0)
             return lost(store, error);
         if (renew || store->patient)
-            store->deadline_ms =
-                clock_monotonic_ms() + (store->patient ? POSTGRES_PATIENCE_MS : store->timeout_ms);
+            postgres_renew(store);
     }
 }
 
@@ -266,6 +273,11 @@ static enum status handshake(struct postgres_store *store, struct error *error)
                          version / 10000, version % 10000, POSTGRES_VERSION_MIN / 10000);
     CHECK(PQsetnonblocking(store->connection, 1) == 0);
     CHECK(PQenterPipelineMode(store->connection) == 1);
+    store->counted = true;
+    if (store->facts != NULL) {
+        atomic_fetch_add_explicit(&store->facts->connects, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&store->facts->connections, 1, memory_order_relaxed);
+    }
     return STATUS_OK;
 }
 
@@ -286,6 +298,9 @@ void postgres_disconnect(struct postgres_store *store)
     if (store->connection != NULL)
         PQfinish(store->connection);
     store->connection = NULL;
+    if (store->facts != NULL && store->counted)
+        atomic_fetch_sub_explicit(&store->facts->connections, 1, memory_order_relaxed);
+    store->counted = false;
     store->failed = false;
     for (size_t i = 0; i < store->statement_count; i++)
         store->statements[i].state = POSTGRES_NEW;
@@ -433,10 +448,10 @@ static bool read_query(struct flight *flight, struct postgres_query *query)
         bool sound = true;
         if (PQresultStatus(result) == PGRES_SINGLE_TUPLE) {
             flight->streamed = true;
-            if (!hand_on(query, result, &discarded)) {
+            sound = hand_on(query, result, &discarded);
+            if (!sound)
                 store->failed = true; /* hangs up; what was asked for has been handed on */
-                sound = false;
-            }
+            postgres_renew(store);    /* the time that the reader took is not the server's */
             PQclear(result);
         } else if (is_answer(result)) {
             keep(flight, query, result);
@@ -460,10 +475,20 @@ static void read_sync(struct flight *flight)
         flight->status = status;
 }
 
+static void count_round_trip(struct postgres_store *store, uint64_t began_ns)
+{
+    if (store->facts == NULL)
+        return;
+    atomic_fetch_add_explicit(&store->facts->round_trips, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&store->facts->round_trip_ns, clock_monotonic_ns() - began_ns,
+                              memory_order_relaxed);
+}
+
 enum status postgres_run(struct postgres_store *store, struct postgres_query *queries, size_t count,
                          struct error *error)
 {
     struct flight flight = {.store = store, .error = error, .status = STATUS_OK};
+    uint64_t began_ns = clock_monotonic_ns();
     bool *prepares = memory_alloc_zeroed(count, sizeof *prepares);
     bool sound = store->connection != NULL;
     CHECK(sound);
@@ -488,6 +513,7 @@ enum status postgres_run(struct postgres_store *store, struct postgres_query *qu
     }
     if (sound)
         read_sync(&flight);
+    count_round_trip(store, began_ns);
     memory_free(prepares);
     for (size_t i = 0; i < store->statement_count; i++)
         if (store->statements[i].state == POSTGRES_SENT)

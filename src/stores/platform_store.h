@@ -1,6 +1,7 @@
 #ifndef CROUPIER_STORES_PLATFORM_STORE_H
 #define CROUPIER_STORES_PLATFORM_STORE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,17 +13,19 @@
 
 /*
  * The platform store: customers, their keys, legacy address policies (and, with the casino, games,
- * players and the ledger). One interface, several engines: `sqlite:FILE` (stores/platform_sqlite.c);
- * PostgreSQL has its place beside it. Calls block, up to the store's timeout: they are for the
- * command line and for background threads, never for a thread that serves requests.
+ * players and the ledger). One interface, several engines: `sqlite:FILE` (stores/platform_sqlite.c) and
+ * `postgresql://…` (stores/platform_postgres.c; a connection a handle). Calls block, up to the store's
+ * timeout: they are for the command line and for background threads, never for a thread that serves
+ * requests. A call that hands on rows waits so long for each, and not for all of them together.
  *
  * Revisions. Every change of a customer, key or address takes the next revision number of the store
  * and stamps the row with it, in the same transaction, and becomes visible in revision order. So "what
  * changed since R" is a range scan, and rows are never deleted: a revoked key and a removed address
  * stay as marked rows.
  *
- * A database that is gone or failed with an I/O error is opened afresh by the next call on the same
- * handle; a caller just calls again. One that was replaced (a restored backup) fails one call with
+ * A database that is gone or failed with an I/O error, and a connection that was lost or timed out, is
+ * opened afresh by the next call on the same handle; a caller just calls again. A database that was
+ * replaced (a restored backup, a standby that took over) fails one call with
  * STATUS_UNAVAILABLE: whoever keeps a copy of the rows starts again from revision 0, as also when the
  * revision is lower than one seen before.
  *
@@ -31,11 +34,22 @@
 
 struct platform_store;
 
+/* What the handles of one program do together, as an engine that is a server counts it. */
+struct platform_facts {
+    atomic_uint_least64_t round_trips;   /* to the server and back, whatever they carried */
+    atomic_uint_least64_t round_trip_ns; /* and how long they took, together */
+    atomic_uint_least64_t connections;   /* open now */
+    atomic_uint_least64_t connects;      /* that succeeded, since the start */
+    atomic_uint_least64_t repeats;       /* of what met a conflict or lost its connection */
+    atomic_uint_least64_t timeouts;      /* the server was silent for too long */
+};
+
 struct platform_store_options {
-    const char *uri;     /* sqlite:FILE */
-    uint32_t timeout_ms; /* how long a call may wait for the store */
-    bool create;         /* make the database when it is not there (migrate, demo) */
-    struct log *log;     /* borrowed; may be NULL */
+    const char *uri;              /* sqlite:FILE, postgresql://USER:PASSWORD@HOST:PORT/DATABASE */
+    uint32_t timeout_ms;          /* how long a call may wait for the store */
+    bool create;                  /* make the database when it is not there (migrate, demo) */
+    struct log *log;              /* borrowed; may be NULL */
+    struct platform_facts *facts; /* borrowed, shared by any number of handles; may be NULL */
 };
 
 /* Opens and looks at the schema: a schema older or newer than this program's is STATUS_INVALID with a
