@@ -9,7 +9,14 @@ JOBS = $(shell nproc 2>/dev/null || echo 2)
 NINJA = ninja -j $(JOBS)
 # Debian's own Python has Debian's pytest; another one may stand before it on PATH.
 PYTHON = $(firstword $(wildcard /usr/bin/python3) python3)
-PYTEST = CROUPIER_BIN=$(abspath $(1)) $(PYTHON) -m pytest -p no:cacheprovider -q -n $(WORKERS) tests/service $(ARGUMENTS)
+# $(call SERVICE_TESTS,PROGRAM,PAIRS[,BEFORE]): the service suite on each pair of engines, on all whatever fails.
+SERVICE_TESTS = failed=; for pair in $(2); do echo "service tests on $$pair"; \
+	TEST_ENGINES=$$pair CROUPIER_BIN=$(abspath $(1)) $(3) \
+	$(PYTHON) -m pytest -p no:cacheprovider -q -n $(WORKERS) tests/service $(ARGUMENTS) || failed="$$failed $$pair"; \
+	done; [ -z "$$failed" ] || { echo "failed on$$failed"; exit 1; }
+# Of the odds store and the platform store; see tests/service/engines.py. Sanitizers run on the two ends.
+PAIRS = embedded,sqlite
+SANITIZED_PAIRS = embedded,sqlite
 # Most of a service test is waiting, so more of them than there are processors run at once.
 WORKERS = 4
 # Address-space randomisation of newer kernels is more than ThreadSanitizer's run-time can place.
@@ -32,11 +39,11 @@ build/build.ninja:
 	@$(SETUP) build
 	@$(MESON) setup build -Dtests=disabled
 
-test: build/with-tests ## unit tests, store tests, and the service from outside
+test: build/with-tests ## unit tests, store tests, faults, and the service from outside on every pair of engines
 	@$(SETUP) build test
 	@$(NINJA) -C build
 	@$(MESON) test -C build --no-rebuild --num-processes $(JOBS) --print-errorlogs
-	@$(call PYTEST,build/croupier)
+	@$(call SERVICE_TESTS,build/croupier,$(PAIRS))
 
 build/with-tests: build/build.ninja
 	@$(SETUP) build test
@@ -66,12 +73,12 @@ check-lint: build/check-clang/build.ninja
 check-asan: build/check-asan/build.ninja
 	$(NINJA) -C build/check-asan
 	$(MESON) test -C build/check-asan --no-rebuild --num-processes $(JOBS) --timeout-multiplier 5 --print-errorlogs
-	$(call PYTEST,build/check-asan/croupier)
+	@$(call SERVICE_TESTS,build/check-asan/croupier,$(SANITIZED_PAIRS))
 
 check-tsan: build/check-tsan/build.ninja
 	$(NINJA) -C build/check-tsan
 	$(UNRANDOMIZED) $(MESON) test -C build/check-tsan --no-rebuild --num-processes $(JOBS) --timeout-multiplier 5 --print-errorlogs
-	$(UNRANDOMIZED) env $(call PYTEST,build/check-tsan/croupier)
+	@$(call SERVICE_TESTS,build/check-tsan/croupier,$(SANITIZED_PAIRS),$(UNRANDOMIZED))
 
 build/check-gcc/build.ninja:
 	CC=gcc $(MESON) setup build/check-gcc -Dtests=enabled -Dwerror=true
