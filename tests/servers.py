@@ -755,9 +755,13 @@ class Postgres(_Server):
 
     def create_database(self, name=None, template=None):
         """A fresh, empty database (or a copy of another); returns its name."""
-        name = name or f"test_{next(self._databases)}"
+        name = name or self.next_database()
         self.sql(f'CREATE DATABASE "{name}"' + (f' TEMPLATE "{template}"' if template else ""))
         return name
+
+    def next_database(self):
+        """The name of a database that nobody was given before. It is not there yet."""
+        return f"test_{next(self._databases)}"
 
     def drop_database(self, name):
         self.sql(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')

@@ -194,12 +194,14 @@ class Customer:
 
 
 class Service:
-    def __init__(self, directory, settings=None, environment=None, stores=True, own_stores=False):
-        """stores: makes them (nothing published, the platform store migrated). own_stores: see engines.py."""
+    def __init__(self, directory, settings=None, environment=None, stores=True, own_stores=False, odds=None,
+                 platform=None):
+        """stores: makes them (nothing published, the platform store migrated). own_stores: see engines.py, where
+        also odds and platform come from unless they are given."""
         self.directory = Path(directory)
         self.directory.mkdir(parents=True, exist_ok=True)
-        self.odds = engines.odds_store(self.directory, own_stores)
-        self.platform = engines.platform_store(self.directory, own_stores)
+        self.odds = odds or engines.odds_store(self.directory, own_stores)
+        self.platform = platform or engines.platform_store(self.directory, own_stores)
         self.configuration = self.directory / "croupier.conf"
         self.environment = sanitizer_environment()
         self.environment.update(environment or {})
@@ -243,6 +245,8 @@ class Service:
 
     def run(self, *arguments, input=None, status=0, configuration=True):
         """Runs a command with -c; its exit status must be `status` (None: any)."""
+        if arguments[0] == "migrate":
+            self.platform.make()
         command = [str(BINARY), *map(str, arguments)]
         if configuration:
             command += ["-c", str(self.configuration)]

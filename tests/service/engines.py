@@ -6,8 +6,8 @@
 Every service has stores of its own: in Redis a database number, in PostgreSQL a database, of servers
 that all services of a test process share. With `own` they are servers of the service's own, which a test
 can take away and bring back (files can be at any time). All have the same face: `uri`, `where` (how
-croupier's errors name it), `take_away`, `bring_back`, `remove`; the platform store `execute`, `copy_from`,
-`contents` and `blob` besides. SQL in tests keeps to what both dialects understand.
+croupier's errors name it), `take_away`, `bring_back`, `remove`; the platform store `make` (a place for
+`croupier migrate`: an empty database), `execute`, `copy_from`, `contents` and `blob` besides. SQL in tests keeps to what both dialects understand.
 """
 
 import os
@@ -83,6 +83,9 @@ class SqlitePlatform:
         self.uri = f"sqlite:{self.path}"
         self.where = str(self.path)
 
+    def make(self):
+        pass
+
     def take_away(self):
         self.path.rename(self.path.with_suffix(".away"))
 
@@ -130,9 +133,15 @@ class PostgresPlatform:
     def __init__(self, directory, own):
         self.own = own
         self.server = Postgres() if own else shared_server(Postgres)
-        self.database = self.server.create_database()
+        self.database = self.server.next_database()
         self.uri = self.server.uri_of(self.database)
         self.where = str(self.server.directory)
+        self.made = False
+
+    def make(self):
+        if not self.made:
+            self.server.create_database(self.database)
+            self.made = True
 
     def take_away(self):
         assert self.own, "others use this server too: make the service with own_stores=True"
@@ -160,7 +169,8 @@ class PostgresPlatform:
         return subprocess.run([self.server.programs / "pg_dump", self.uri], capture_output=True, check=True).stdout
 
     def copy_from(self, other):
-        """As a backup and its restoration, into a database that is empty."""
+        """As a backup and its restoration."""
+        self.make()
         subprocess.run([self.server.programs / "psql", "-Xq", "-v", "ON_ERROR_STOP=1", self.uri], input=other.contents(),
                        stdout=subprocess.DEVNULL, check=True)
 

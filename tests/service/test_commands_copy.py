@@ -6,6 +6,7 @@ import sqlite3
 
 import pytest
 
+import engines
 from croupier import Service, match_odds, row
 from wallet_model import add_games, add_player, balance, credit, debit, rollback, send
 
@@ -111,14 +112,12 @@ def test_a_copy_goes_only_into_an_empty_store(house, tmp_path):
     ("UPDATE customer SET sports = 'curling' WHERE name = 'Other'", "makes no sense"),
 ])
 def test_a_source_that_is_not_sound_is_not_copied(house, tmp_path, tampering, told):
-    spoiled = tmp_path / "spoiled.db"
-    with sqlite3.connect(house.platform_file) as source, sqlite3.connect(spoiled) as target:
-        source.backup(target)
-        for (name,) in target.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'").fetchall():
-            target.execute(f"DROP TRIGGER {name}")
-        assert target.execute(tampering).rowcount >= 1
-    target.close()
-    done = house.run("platform", "copy", f"sqlite:{spoiled}", f"sqlite:{tmp_path}/copy.db", status=1)
+    spoiled = engines.platform_store(tmp_path)
+    spoiled.copy_from(house.platform)
+    before = spoiled.contents()
+    spoiled.execute(tampering.replace("zeroblob(32)", spoiled.blob(32)), tampering=True)
+    assert spoiled.contents() != before
+    done = house.run("platform", "copy", spoiled.uri, f"sqlite:{tmp_path}/copy.db", status=1)
     assert told in done.errors
     copied = sqlite3.connect(tmp_path / "copy.db")
     assert copied.execute("SELECT count(*) FROM api_key").fetchone() == (0,)  # it admits nobody

@@ -52,6 +52,7 @@ class Shell:
 @pytest.fixture
 def unmade(tmp_path):
     shell = Shell(tmp_path)
+    shell.platform.make()
     yield shell
     shell.platform.remove()
 
