@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "stores/platform_store.h"
+
 static const struct {
     uint8_t exponent;
     const char *codes; /* separated by one space */
@@ -38,4 +40,21 @@ bool currency_exponent(struct text code, uint8_t *exponent)
         }
     }
     return false;
+}
+
+void currency_format(int64_t minor, unsigned exponent, char out[CURRENCY_AMOUNT_SIZE])
+{
+    char digits[20];
+    size_t count = decimal_write(digits, minor < 0 ? 0 - (uint64_t)minor : (uint64_t)minor);
+    CHECK(exponent <= CURRENCY_EXPONENT_MAX);
+    if (minor < 0)
+        *out++ = '-';
+    if (count <= exponent)
+        *out++ = '0';
+    for (size_t left = count > exponent ? count : exponent; left > 0; left--) {
+        if (left == exponent)
+            *out++ = '.';
+        *out++ = left > count ? '0' : digits[count - left];
+    }
+    *out = '\0';
 }

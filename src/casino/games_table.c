@@ -48,7 +48,7 @@ struct games_table *games_table_create(const struct secrets *secrets)
 {
     struct games_table *table = memory_alloc_zeroed(1, sizeof *table);
     secrets_derive(secrets, "games cursor", table->cursor_key);
-    secrets_derive(secrets, "provider subject", table->subject_key);
+    secrets_derive(secrets, GAMES_SUBJECT_PURPOSE, table->subject_key);
     return table;
 }
 
@@ -363,8 +363,8 @@ bool games_table_page(const struct games_table *table, const char *customer_id,
 
 /* ---- players, as providers know them ------------------------------------------------------------- */
 
-void games_table_subject(const struct games_table *table, const char *provider_id,
-                         const char *player_id, char out[GAMES_SUBJECT_SIZE])
+void games_subject(const uint8_t key[SECRETS_KEY_SIZE], const char *provider_id,
+                   const char *player_id, char out[GAMES_SUBJECT_SIZE])
 {
     uint8_t tag[EVP_MAX_MD_SIZE];
     struct buffer data = {0};
@@ -372,12 +372,18 @@ void games_table_subject(const struct games_table *table, const char *provider_i
     unsigned size = 0;
     buffer_append(&data, provider_id, strlen(provider_id) + 1);
     buffer_append_string(&data, player_id);
-    CHECK(HMAC(EVP_sha256(), table->subject_key, sizeof table->subject_key,
-               (const unsigned char *)data.data, data.size, tag, &size) != NULL);
+    CHECK(HMAC(EVP_sha256(), key, SECRETS_KEY_SIZE, (const unsigned char *)data.data, data.size,
+               tag, &size) != NULL);
     CHECK(size >= SUBJECT_BYTES);
     buffer_append_base64url(&text, tag, SUBJECT_BYTES);
     CHECK(text.size < GAMES_SUBJECT_SIZE);
     memcpy(out, buffer_string(&text), text.size + 1);
     buffer_free(&data);
     buffer_free(&text);
+}
+
+void games_table_subject(const struct games_table *table, const char *provider_id,
+                         const char *player_id, char out[GAMES_SUBJECT_SIZE])
+{
+    games_subject(table->subject_key, provider_id, player_id, out);
 }

@@ -58,6 +58,9 @@ MUST_CHECK bool games_table_page(const struct games_table *table, const char *cu
 /* The provider's own id for a player: the same for ever, another with each provider, and nobody can tell
  * the player from it. 22 characters. */
 #define GAMES_SUBJECT_SIZE 23
+#define GAMES_SUBJECT_PURPOSE "provider subject" /* of its key (secrets_derive) */
+void games_subject(const uint8_t key[SECRETS_KEY_SIZE], const char *provider_id,
+                   const char *player_id, char out[GAMES_SUBJECT_SIZE]);
 void games_table_subject(const struct games_table *table, const char *provider_id,
                          const char *player_id, char out[GAMES_SUBJECT_SIZE]);
 

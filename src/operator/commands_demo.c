@@ -254,13 +254,14 @@ static void print_json(const struct demo *demo, const struct screen *screen)
 }
 
 /* Only now is it known where the operator listener is. */
-static void point_launches_here(const struct demo *demo, const struct screen *screen)
+static void point_launches_here(struct demo *demo, const struct screen *screen)
 {
     struct buffer url = {0};
     struct error error;
     buffer_append_format(&url, "%s%s", screen->operator.data, DEMO_PAGE_PATH);
-    if (demo_casino_set_url(demo->config->platform_store, demo->config->platform_timeout_ms,
-                            buffer_string(&url), &error) != STATUS_OK)
+    if (demo_casino_set_url(&demo->casino, demo->config->platform_store,
+                            demo->config->platform_timeout_ms, buffer_string(&url),
+                            &error) != STATUS_OK)
         log_event(demo->log, LOG_ERROR, "launches lead nowhere", LOG_STRING("reason", error.text));
     buffer_free(&url);
 }

@@ -7,6 +7,7 @@
 #include <openssl/evp.h>
 
 #include "base/memory.h"
+#include "casino/currency.h"
 #include "operator/commands.h"
 #include "operator/commands_platform.h"
 #include "operator/progress.h"
@@ -88,25 +89,6 @@ static void append_transaction(struct buffer *out, const struct ledger_transacti
     append_hash(out, "hash", transaction->hash);
 }
 
-/* 1250 with exponent 2 is "12.50". */
-#define AMOUNT_TEXT_SIZE 32
-static void format_amount(int64_t minor, unsigned exponent, char out[AMOUNT_TEXT_SIZE])
-{
-    char digits[20];
-    size_t count = decimal_write(digits, minor < 0 ? (uint64_t)-minor : (uint64_t)minor);
-    CHECK(exponent <= CURRENCY_EXPONENT_MAX);
-    if (minor < 0)
-        *out++ = '-';
-    if (count <= exponent)
-        *out++ = '0';
-    for (size_t left = count > exponent ? count : exponent; left > 0; left--) {
-        if (left == exponent)
-            *out++ = '.';
-        *out++ = left > count ? '0' : digits[count - left];
-    }
-    *out = '\0';
-}
-
 /* ---- statement --------------------------------------------------------------------------------- */
 
 struct statement {
@@ -122,7 +104,7 @@ static void begin_statement(struct statement *statement)
 {
     const struct player_record *player = &statement->account->player;
     struct buffer *out = &statement->line;
-    char amount[AMOUNT_TEXT_SIZE];
+    char amount[CURRENCY_AMOUNT_SIZE];
     buffer_clear(out);
     if (statement->json) {
         buffer_append_char(out, '{');
@@ -134,7 +116,7 @@ static void begin_statement(struct statement *statement)
         append_number(out, "opening_balance_minor", statement->opening_minor);
         buffer_append_string(out, ",\"entries\":[");
     } else {
-        format_amount(statement->opening_minor, player->currency_exponent, amount);
+        currency_format(statement->opening_minor, player->currency_exponent, amount);
         buffer_append_format(
             out,
             "%s (%s of %s), %s\n\n%8s  %-24s  %-8s  %16s  %16s  %s\n%8s  %-24s  %-8s  %16s  %16s\n",
@@ -148,8 +130,8 @@ static void show_entry(struct statement *statement, const struct ledger_transact
 {
     struct buffer *out = &statement->line;
     char created_at[CLOCK_TEXT_SIZE];
-    char movement[AMOUNT_TEXT_SIZE];
-    char balance[AMOUNT_TEXT_SIZE];
+    char movement[CURRENCY_AMOUNT_SIZE];
+    char balance[CURRENCY_AMOUNT_SIZE];
     buffer_clear(out);
     if (statement->json) {
         buffer_append_string(out, statement->shown == 0 ? "\n{" : ",\n{");
@@ -157,8 +139,8 @@ static void show_entry(struct statement *statement, const struct ledger_transact
         buffer_append_char(out, '}');
     } else {
         clock_format_rfc3339(entry->created_ms, created_at);
-        format_amount(entry->movement_minor, entry->currency_exponent, movement);
-        format_amount(entry->balance_minor, entry->currency_exponent, balance);
+        currency_format(entry->movement_minor, entry->currency_exponent, movement);
+        currency_format(entry->balance_minor, entry->currency_exponent, balance);
         buffer_append_format(out, "%8" PRIu64 "  %-24s  %-8s  %16s  %16s  %s%s%s\n",
                              entry->sequence, created_at, ledger_operation_name(entry->operation),
                              movement, balance, entry->transaction_id,
@@ -188,10 +170,10 @@ static bool state_entry(void *context, const struct ledger_transaction *entry,
 
 static void end_statement(struct statement *statement)
 {
-    char amount[AMOUNT_TEXT_SIZE];
+    char amount[CURRENCY_AMOUNT_SIZE];
     if (statement->shown == 0)
         begin_statement(statement);
-    format_amount(statement->closing_minor, statement->account->player.currency_exponent, amount);
+    currency_format(statement->closing_minor, statement->account->player.currency_exponent, amount);
     if (statement->json)
         (void)printf("],\"closing_balance_minor\":%" PRId64 "}\n", statement->closing_minor);
     else
@@ -250,10 +232,10 @@ static void show_fact_json(const struct ledger_fact *fact)
 static void show_fact(const struct ledger_fact *fact)
 {
     const struct ledger_transaction *transaction = &fact->id.transaction;
-    char amount[AMOUNT_TEXT_SIZE];
+    char amount[CURRENCY_AMOUNT_SIZE];
     char created_at[CLOCK_TEXT_SIZE];
     if (fact->id.known) {
-        format_amount(transaction->amount_minor, transaction->currency_exponent, amount);
+        currency_format(transaction->amount_minor, transaction->currency_exponent, amount);
         clock_format_rfc3339(transaction->created_ms, created_at);
         (void)printf("%s %s %s by %s: %s, %s\n", ledger_operation_name(transaction->operation),
                      amount, transaction->currency, transaction->player_id,
@@ -265,7 +247,7 @@ static void show_fact(const struct ledger_fact *fact)
                          transaction->game_id[0] != '\0' ? transaction->game_id : "-",
                          transaction->round_id[0] != '\0' ? transaction->round_id : "-");
         if (ledger_is_entry(transaction)) {
-            format_amount(transaction->balance_minor, transaction->currency_exponent, amount);
+            currency_format(transaction->balance_minor, transaction->currency_exponent, amount);
             (void)printf("sequence %" PRIu64 ", balance %s afterwards\n", transaction->sequence,
                          amount);
         }

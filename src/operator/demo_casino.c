@@ -16,9 +16,12 @@
 #include "base/base64url.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "casino/currency.h"
+#include "casino/games_table.h"
 #include "casino/launch_request.h"
 #include "casino/provider_secret.h"
 #include "operator/providers.h"
+#include "stores/platform_ledger.h"
 
 #define SECRET_SIZE 32
 #define TOKEN_MAX 6000U
@@ -130,6 +133,7 @@ enum status demo_casino_prepare(struct demo_casino *casino, struct platform_stor
     }
     if (status != STATUS_OK)
         return status;
+    secrets_derive(secrets, GAMES_SUBJECT_PURPOSE, casino->subject_key);
     buffer_reserve(&casino->secret, SECRETS_PLAIN_MAX);
     if (provider_secret_unseal(secrets, &record, &casino->secret) != STATUS_OK)
         return error_set(error, STATUS_MALFORMED,
@@ -138,8 +142,8 @@ enum status demo_casino_prepare(struct demo_casino *casino, struct platform_stor
     return STATUS_OK;
 }
 
-enum status demo_casino_set_url(const char *platform_uri, uint32_t timeout_ms, const char *url,
-                                struct error *error)
+enum status demo_casino_set_url(struct demo_casino *casino, const char *platform_uri,
+                                uint32_t timeout_ms, const char *url, struct error *error)
 {
     struct platform_store *store = NULL;
     struct provider_record record;
@@ -149,6 +153,9 @@ enum status demo_casino_set_url(const char *platform_uri, uint32_t timeout_ms, c
     if (status == STATUS_OK)
         status = providers_change(store, NULL, DEMO_PROVIDER, &settings, &record, error);
     platform_store_close(&store);
+    memory_free(casino->platform_uri);
+    casino->platform_uri = memory_copy_string(platform_uri);
+    casino->platform_timeout_ms = timeout_ms;
     return status;
 }
 
@@ -157,6 +164,68 @@ void demo_casino_clear(struct demo_casino *casino)
     if (casino->secret.data != NULL)
         OPENSSL_cleanse(casino->secret.data, casino->secret.capacity);
     buffer_free(&casino->secret);
+    OPENSSL_cleanse(casino->subject_key, sizeof casino->subject_key);
+    memory_free(casino->platform_uri);
+    casino->platform_uri = NULL;
+}
+
+/* ---- the balance ----------------------------------------------------------------------------------- */
+
+/* The player whom the token names, among so many. */
+#define PLAYERS_MAX 10000U
+
+struct player_search {
+    const struct demo_casino *casino;
+    const char *subject;
+    size_t seen;
+    char id[PLAYER_ID_SIZE]; /* "" while not found */
+};
+
+static bool match_subject(void *context, const struct player_record *record)
+{
+    struct player_search *search = context;
+    char subject[GAMES_SUBJECT_SIZE];
+    games_subject(search->casino->subject_key, DEMO_PROVIDER, record->id, subject);
+    if (strcmp(subject, search->subject) == 0)
+        memcpy(search->id, record->id, sizeof search->id);
+    return search->id[0] == '\0' && ++search->seen < PLAYERS_MAX;
+}
+
+static enum status find_account(const struct demo_casino *casino, const char *subject,
+                                struct ledger_account *account)
+{
+    struct player_search search = {.casino = casino, .subject = subject};
+    struct platform_store *store = NULL;
+    const struct platform_store_options options = {.uri = casino->platform_uri,
+                                                   .timeout_ms = casino->platform_timeout_ms};
+    enum status status = casino->platform_uri == NULL ? STATUS_UNAVAILABLE
+                                                      : platform_store_open(&store, &options, NULL);
+    if (status == STATUS_OK)
+        status = platform_player_list(store, match_subject, &search, NULL);
+    if (status == STATUS_OK && search.id[0] == '\0')
+        status = STATUS_NOT_FOUND;
+    if (status == STATUS_OK)
+        status = platform_ledger_balance(store, search.id, account, NULL);
+    platform_store_close(&store);
+    return status;
+}
+
+/* Nothing in demo mode, which has no player. */
+static void append_balance(struct buffer *out, const struct demo_casino *casino, yyjson_val *claims)
+{
+    const char *mode = yyjson_get_str(yyjson_obj_get(claims, "mode"));
+    const char *subject = yyjson_get_str(yyjson_obj_get(claims, "sub"));
+    struct ledger_account account;
+    char amount[CURRENCY_AMOUNT_SIZE];
+    if (mode == NULL || strcmp(mode, "real") != 0 || subject == NULL)
+        return;
+    if (find_account(casino, subject, &account) != STATUS_OK) {
+        buffer_append_string(out, "<p>The balance cannot be read now.</p>\n");
+        return;
+    }
+    currency_format(account.balance_minor, account.player.currency_exponent, amount);
+    buffer_append_format(out, "<p>Balance: <strong>%s %s</strong></p>\n", amount,
+                         account.player.currency);
 }
 
 /* ---- the page -------------------------------------------------------------------------------------- */
@@ -265,6 +334,7 @@ static int write_page(const struct demo_casino *casino, struct text token, struc
         buffer_append_format(out, "<p>%s</p>\n", wrong);
     } else {
         begin_page(out, game_name(yyjson_get_str(yyjson_obj_get(claims, "game"))));
+        append_balance(out, casino, claims);
         buffer_append_string(out, "<p>This is the provider's side of a launch: here the game would "
                                   "be. The token's signature, audience and time are good. It says:"
                                   "</p>\n<table>\n");

@@ -251,6 +251,33 @@ def test_a_directory_with_spaces_and_quotes_works(demo, tmp_path):
     assert one.end()[0] == 0
 
 
+def test_the_page_of_a_launch_shows_the_balance_of_who_plays_for_money(demo):
+    one = demo("--json")
+    told = one.told()
+    service = client(told)
+
+    def post(path, **body):
+        return service.request("POST", "/api/v1/casino/" + path, key=told["key"], body=json.dumps(body).encode(),
+                               headers={"Content-Type": "application/json"}).json()
+
+    def launched(reference, currency):
+        return post("games/anubis-falls/launch", mode="real", player_reference=reference, currency=currency)
+
+    def page(url):
+        return shell(f"curl -s '{url}'", "/tmp")
+
+    eventually(lambda: launched("p-1", "EUR").get("launch_url", "").startswith(told["operator"]))
+    one_player, other = launched("p-1", "EUR"), launched("p-1", "JPY")
+    assert "Balance: <strong>0.00 EUR</strong>" in page(one_player["launch_url"])
+    for player, currency in ((one_player, "EUR"), (other, "JPY")):
+        assert post("wallet", operation="CREDIT", player_id=player["player_id"], transaction_id=f"t-{currency}",
+                    amount_minor=1205, currency=currency)["status"] == "applied"
+    assert "Balance: <strong>12.05 EUR</strong>" in page(one_player["launch_url"])
+    assert "Balance: <strong>1205 JPY</strong>" in page(other["launch_url"])
+    assert "Balance" not in page(post("games/anubis-falls/launch", mode="demo")["launch_url"])
+    assert one.end()[0] == 0
+
+
 def test_the_page_of_a_launch_believes_only_a_token_that_is_signed_and_in_time(demo):
     one = demo("--json")
     told = one.told()

@@ -47,11 +47,33 @@ static void what_is_not_a_currency_is_refused_and_leaves_the_exponent(void **sta
     assert_false(currency_exponent((struct text){NULL, 0}, &exponent));
 }
 
+static void an_amount_is_shown_with_the_digits_of_its_currency(void **state)
+{
+    static const struct {
+        int64_t minor;
+        unsigned exponent;
+        const char *text;
+    } cases[] = {
+        {0, 2, "0.00"},       {5, 2, "0.05"},
+        {1250, 2, "12.50"},   {-1250, 2, "-12.50"},
+        {-5, 2, "-0.05"},     {1250, 0, "1250"},
+        {0, 0, "0"},          {7, 3, "0.007"},
+        {12345, 4, "1.2345"}, {INT64_MIN, 2, "-92233720368547758.08"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[CURRENCY_AMOUNT_SIZE];
+        currency_format(cases[i].minor, cases[i].exponent, text);
+        assert_string_equal(text, cases[i].text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exponents_are_those_of_iso_4217),
         cmocka_unit_test(what_is_not_a_currency_is_refused_and_leaves_the_exponent),
+        cmocka_unit_test(an_amount_is_shown_with_the_digits_of_its_currency),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
