@@ -1,18 +1,21 @@
 /*
- * Fuzzes what reads the casino's requests for games: the query and its cursor, the body of a launch, and
- * the document that games are imported from. The first byte chooses which.
+ * Fuzzes what reads the casino's requests for games: the query and its cursor, the body of a launch, what
+ * a provider answers to one, and the document that games are imported from. The first byte chooses which.
  *
  * Holds for every input: what a query's reader accepts is within its bounds, and a cursor is accepted only
  * if it is the very text that was made for that customer, those filters and that id; a launch that is
- * accepted has what its mode needs and nothing else; games that are accepted are acceptable to the store,
- * and every refusal says where.
+ * accepted has what its mode needs and nothing else; a URL that a provider answers is sound, guarded and
+ * of the future, and stands in the answer or is escaped there; games that are accepted are acceptable to
+ * the store, and every refusal says where.
  */
 #include <string.h>
 
 #include "base/json_text.h"
 #include "casino/games_document.h"
 #include "casino/games_query.h"
+#include "casino/launch_document.h"
 #include "casino/launch_request.h"
+#include "stores/platform_games.h"
 #include "stores/platform_record.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
@@ -78,6 +81,22 @@ static void fuzz_launch(struct text text)
     check_filter(launch.device, game_word_is_sound);
 }
 
+static void fuzz_answer(struct text text)
+{
+    struct launch_answer answer = {.launch_url = "before", .expires_ms = 7};
+    const char *wrong = launch_answer_decode(text, 1763700000000LL, &answer);
+    if (wrong != NULL) {
+        CHECK(strcmp(answer.launch_url, "before") == 0 && answer.expires_ms == 7);
+        return;
+    }
+    struct text url = text_of(answer.launch_url);
+    CHECK(json_text_check(text, NULL, NULL) == STATUS_OK && text.size <= LAUNCH_ANSWER_MAX);
+    CHECK(url_is_sound(url) && game_url_is_guarded(url));
+    CHECK(answer.expires_ms == 0 || answer.expires_ms > 1763700000000LL);
+    CHECK(memmem(text.at, text.size, url.at, url.size) != NULL ||
+          memchr(text.at, '\\', text.size) != NULL);
+}
+
 static bool is_acme(void *context, struct text id)
 {
     (void)context;
@@ -108,6 +127,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         break;
     case 'l':
         fuzz_launch(text);
+        break;
+    case 'a':
+        fuzz_answer(text);
         break;
     case 'd':
         fuzz_document(text);
