@@ -170,14 +170,15 @@ static bool begins(const char *value, const char *start)
 static enum status read_odds_store(const struct setting *setting, char *value, void *field,
                                    struct error *error)
 {
-    if (begins(value, "redis://") || begins(value, "rediss://") || begins(value, "unix:") ||
-        begins(value, "redis+sentinel://"))
-        return error_set(error, STATUS_INVALID,
-                         "Redis and Valkey are not built into this croupier yet; use embedded:DIR");
-    if (!begins(value, "embedded:") || value[strlen("embedded:")] == '\0')
-        return error_set(error, STATUS_INVALID,
-                         "must be embedded:DIR, as in embedded:/var/lib/croupier/odds");
-    return read_text(setting, value, field, error);
+    static const char *const schemes[] = {"embedded:", "redis://", "rediss://",
+                                          "unix:", "redis+sentinel://"};
+    for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++)
+        if (begins(value, schemes[i]) && value[strlen(schemes[i])] != '\0')
+            return read_text(setting, value, field, error);
+    return error_set(
+        error, STATUS_INVALID,
+        "must be embedded:DIR, as in embedded:/var/lib/croupier/odds, or a Redis or Valkey "
+        "server by redis://, rediss://, unix: or redis+sentinel://");
 }
 
 static enum status read_platform_store(const struct setting *setting, char *value, void *field,
@@ -264,7 +265,9 @@ const struct setting settings[] = {
                "address and port of GET /metrics; never make it public", false},
      FIELD(operator_listen),
      .read = read_listen},
-    {.about = {"odds", "store", "embedded:/var/lib/croupier/odds", "the odds store: embedded:DIR",
+    {.about = {"odds", "store", "embedded:/var/lib/croupier/odds",
+               "the odds store: embedded:DIR, redis://HOST, rediss://HOST, unix:PATH, "
+               "redis+sentinel://HOSTS/SERVICE",
                false},
      FIELD(odds_store),
      .read = read_odds_store},

@@ -14,6 +14,9 @@
  * An event's answer holds its catalog row as well, so its row must be the one in a catalog that is
  * fresh in the same sense; a new catalog with the same row leaves the answer as it is.
  *
+ * A store that is asked over a network may be unable to confirm anything for a while; then only the second
+ * way is left, and every answer waits for the store.
+ *
  * What is missing is asked for with an errand, and the request is set aside. When the errand is back
  * the desk looks again, from the start: jobs leave editions behind, they do not decide. What was
  * fresh for a request once is so for good, so each look gets further; the number of looks is bounded
@@ -358,12 +361,18 @@ static void send_chosen(struct waiter *waiter)
     drop_waiter(waiter);
 }
 
+/* NULL: the store could not tell it. */
+static const uint64_t *known_version(const uint64_t *version)
+{
+    return *version == ODDS_VERSION_UNKNOWN ? NULL : version;
+}
+
 /* Finds the waiter a catalog that is fresh for it. False: it was answered, or set aside. */
 static bool find_catalog(struct waiter *waiter, const struct odds_versions *versions)
 {
     struct sports_desk *desk = waiter->desk;
     struct ready *ready = &desk->catalogs[waiter->sport];
-    const uint64_t *known = versions == NULL ? NULL : &versions->catalog;
+    const uint64_t *known = versions == NULL ? NULL : known_version(&versions->catalog);
     if (known != NULL && *known == 0) {
         set_edition(&ready->edition, NULL);
         set_ready(ready, versions->stamp, STATUS_NOT_FOUND);
@@ -420,7 +429,7 @@ static void look_for_event(struct waiter *waiter, const struct odds_versions *ve
         event = add_event(desk, waiter->sport, &waiter->event, now_ms);
     note_interest(desk, event, now_ms);
     struct ready *ready = &event->ready;
-    const uint64_t *known = versions == NULL ? NULL : &versions->odds;
+    const uint64_t *known = versions == NULL ? NULL : known_version(&versions->odds);
     ready->confirmed = false;
     if (!fits(ready->edition, known, waiter->arrived_ns, row)) {
         edition_release(&ready->edition);
@@ -539,6 +548,10 @@ void sports_desk_answer_event(struct sports_desk *desk, struct http_request *req
 {
     uint64_t stamp;
     enum status status = odds_store_stamp(desk->sports->odds, &stamp);
+    if (status == STATUS_PENDING) {
+        set_out(desk, request, sport, id, NULL);
+        return;
+    }
     if (status != STATUS_OK) {
         reply_error(desk, request, http_error_of_status(status));
         return;
@@ -564,6 +577,10 @@ void sports_desk_answer_catalog(struct sports_desk *desk, struct http_request *r
 {
     uint64_t stamp;
     enum status status = odds_store_stamp(desk->sports->odds, &stamp);
+    if (status == STATUS_PENDING) {
+        set_out(desk, request, sport, NULL, NULL);
+        return;
+    }
     if (status != STATUS_OK) {
         reply_error(desk, request, http_error_of_status(status));
         return;

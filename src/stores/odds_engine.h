@@ -50,6 +50,10 @@ struct odds_reader {
     struct odds_store *store;
 };
 
-extern const struct odds_engine odds_engine_lmdb; /* odds_lmdb.c */
+extern const struct odds_engine odds_engine_lmdb;           /* odds_lmdb.c */
+extern const struct odds_engine odds_engine_redis;          /* odds_redis.c, */
+extern const struct odds_engine odds_engine_rediss;         /* by TLS, */
+extern const struct odds_engine odds_engine_redis_unix;     /* by a socket of this machine, */
+extern const struct odds_engine odds_engine_redis_sentinel; /* by Sentinel */
 
 #endif

@@ -493,7 +493,8 @@ static void lmdb_facts(struct odds_store *base, struct odds_facts *facts)
     uint64_t opened = atomic_load(&store->opened);
     *facts = (struct odds_facts){.reads = atomic_load(&store->reads),
                                  .errors = atomic_load(&store->errors),
-                                 .reopened = opened > 0 ? opened - 1 : 0};
+                                 .reopened = opened > 0 ? opened - 1 : 0,
+                                 .connected = atomic_load(&store->values) != NULL};
     lmdb_interest_facts(store->interest, facts);
     struct gate *gate;
     struct lmdb_values *values = enter(store, &gate);

@@ -1,16 +1,13 @@
 /*
  * Interest: which events were asked for lately, for the feed to know what to refresh first.
  *
- * Serving threads put an event into a small table under a mutex (an event once, with its latest time;
- * full is "dropped and counted"); the background thread writes the whole table in one transaction
- * once a second, so an event costs at most one write a second however often it is polled. The
- * environment is not synced and is made anew when it is damaged: after a power cut the priorities
+ * What serving threads have noted (odds_notes.h) the background thread writes in one transaction once a
+ * second. The environment is not synced and is made anew when it is damaged: after a power cut the priorities
  * are gone, which the next polls mend. Nothing here ever makes serving fail.
  *
  * Keys are `SPORT:EVENT`, values the wall clock in milliseconds. What is older than a day is removed.
  *
- * Locks: note_lock guards the table being filled; env_lock the environment, used by the background
- * thread and by list. Never both at once.
+ * env_lock guards the environment, used by the background thread and by list.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -21,36 +18,18 @@
 #include "base/memory.h"
 #include "stores/odds_guard.h"
 #include "stores/odds_lmdb.h"
+#include "stores/odds_notes.h"
 
 #define INTEREST_MAP_SIZE ((size_t)256 << 20) /* a million events and room for their turnover */
-#define NOTES_MAX 4096                        /* different events a second */
-#define NOTE_SLOTS (2 * NOTES_MAX)            /* a power of two */
-#define WRITE_EVERY_MS 1000
-#define PRUNE_EVERY_MS 60000
-#define KEEP_MS ((int64_t)24 * 60 * 60 * 1000)
 #define KEY_SIZE 64
-
-struct note {
-    enum sport sport;
-    struct event_id event;
-    int64_t requested_ms;
-};
-
-struct note_table {
-    size_t count;
-    struct note notes[NOTES_MAX];
-    uint16_t slots[NOTE_SLOTS]; /* 1 + index into notes; 0: free */
-};
 
 struct lmdb_interest {
     char *root;
     uint32_t wait_ms;
     struct log *log;
 
-    pthread_mutex_t note_lock;
-    struct note_table *filling;
-    struct note_table *spare; /* the background thread's */
-    uint64_t written_at_ms;   /* the background thread's */
+    struct odds_notes *notes;
+    uint64_t written_at_ms; /* the background thread's */
 
     pthread_mutex_t env_lock;
     struct lmdb_env env;
@@ -58,7 +37,6 @@ struct lmdb_interest {
     uint64_t pruned_at_ms;
 
     atomic_uint_fast64_t written;
-    atomic_uint_fast64_t dropped;
 };
 
 static void lock(pthread_mutex_t *mutex)
@@ -77,41 +55,17 @@ struct lmdb_interest *lmdb_interest_create(const char *root, uint32_t wait_ms, s
     interest->root = memory_copy_string(root);
     interest->wait_ms = wait_ms;
     interest->log = log;
-    interest->filling = memory_alloc_zeroed(1, sizeof *interest->filling);
-    interest->spare = memory_alloc_zeroed(1, sizeof *interest->spare);
+    interest->notes = odds_notes_create();
     interest->env.folder = -1;
-    CHECK(pthread_mutex_init(&interest->note_lock, NULL) == 0);
     CHECK(pthread_mutex_init(&interest->env_lock, NULL) == 0);
     atomic_init(&interest->written, 0);
-    atomic_init(&interest->dropped, 0);
     return interest;
 }
-
-/* ---- the table -------------------------------------------------------------------------------- */
 
 void lmdb_interest_note(struct lmdb_interest *interest, enum sport sport,
                         const struct event_id *event)
 {
-    int64_t now_ms = clock_wall_ms();
-    size_t at = (size_t)(event_id_hash(event) + (uint64_t)sport * 0x9E3779B97F4A7C15U);
-    lock(&interest->note_lock);
-    struct note_table *table = interest->filling;
-    for (at &= NOTE_SLOTS - 1; table->slots[at] != 0; at = (at + 1) & (NOTE_SLOTS - 1)) {
-        struct note *note = &table->notes[table->slots[at] - 1];
-        if (note->sport == sport && event_id_equals(&note->event, event)) {
-            note->requested_ms = now_ms;
-            goto out;
-        }
-    }
-    if (table->count == NOTES_MAX) {
-        (void)atomic_fetch_add_explicit(&interest->dropped, 1, memory_order_relaxed);
-        goto out;
-    }
-    table->notes[table->count++] =
-        (struct note){.sport = sport, .event = *event, .requested_ms = now_ms};
-    table->slots[at] = (uint16_t)table->count;
-out:
-    unlock(&interest->note_lock);
+    odds_notes_add(interest->notes, sport, event);
 }
 
 /* ---- the environment (env_lock is held) ------------------------------------------------------- */
@@ -163,9 +117,10 @@ static struct key_text key_of(enum sport sport, const struct event_id *event)
 
 struct task {
     struct lmdb_interest *interest;
-    const struct note_table *table; /* to write */
-    int64_t prune_before_ms;        /* 0: do not */
-    struct key_text prefix;         /* to list */
+    const struct odds_note *notes; /* to write */
+    size_t note_count;
+    int64_t prune_before_ms; /* 0: do not */
+    struct key_text prefix;  /* to list */
     int64_t since_ms;
     struct odds_interest *list;
     size_t count;
@@ -177,8 +132,8 @@ struct task {
 
 static int put_notes(struct task *task)
 {
-    for (size_t i = 0; i < task->table->count; i++) {
-        const struct note *note = &task->table->notes[i];
+    for (size_t i = 0; i < task->note_count; i++) {
+        const struct odds_note *note = &task->notes[i];
         struct key_text text = key_of(note->sport, &note->event);
         MDB_val key = {text.size, text.bytes};
         int64_t requested_ms = note->requested_ms;
@@ -253,8 +208,8 @@ static enum status run(struct task *task, void (*body)(void *))
 
 /* ---- writing, in the background --------------------------------------------------------------- */
 
-static enum status write_table(struct lmdb_interest *interest, const struct note_table *table,
-                               uint64_t now_ms, struct error *error)
+static enum status write_notes(struct lmdb_interest *interest, const struct odds_note *notes,
+                               size_t count, uint64_t now_ms, struct error *error)
 {
     enum status status = open_env(interest, error);
     if (status != STATUS_OK)
@@ -263,10 +218,12 @@ static enum status write_table(struct lmdb_interest *interest, const struct note
     if (status != STATUS_OK)
         return error_set(error, status, "another process has been writing %s for too long",
                          interest->env.data_path);
-    bool prune = interest->pruned_at_ms == 0 || now_ms - interest->pruned_at_ms >= PRUNE_EVERY_MS;
+    bool prune =
+        interest->pruned_at_ms == 0 || now_ms - interest->pruned_at_ms >= ODDS_NOTES_PRUNE_EVERY_MS;
     struct task task = {.interest = interest,
-                        .table = table,
-                        .prune_before_ms = prune ? clock_wall_ms() - KEEP_MS : 0};
+                        .notes = notes,
+                        .note_count = count,
+                        .prune_before_ms = prune ? clock_wall_ms() - ODDS_NOTES_KEEP_MS : 0};
     status = run(&task, write_body);
     if (interest->env.env != NULL)
         lmdb_env_unlock_writer(&interest->env);
@@ -280,38 +237,31 @@ static enum status write_table(struct lmdb_interest *interest, const struct note
 
 static void flush(struct lmdb_interest *interest, uint64_t now_ms)
 {
-    lock(&interest->note_lock);
-    struct note_table *table = interest->filling;
-    bool some = table->count > 0;
-    if (some) {
-        interest->filling = interest->spare;
-        interest->spare = table;
-    }
-    unlock(&interest->note_lock);
-    if (!some)
+    const struct odds_note *notes = NULL;
+    size_t count = odds_notes_take(interest->notes, &notes);
+    if (count == 0)
         return;
     struct error error = {{0}};
     lock(&interest->env_lock);
-    enum status status = write_table(interest, table, now_ms, &error);
+    enum status status = write_notes(interest, notes, count, now_ms, &error);
     unlock(&interest->env_lock);
     if (status == STATUS_OK) {
-        (void)atomic_fetch_add(&interest->written, table->count);
+        (void)atomic_fetch_add(&interest->written, count);
         interest->complained = false;
     } else {
-        (void)atomic_fetch_add(&interest->dropped, table->count);
+        odds_notes_lost(interest->notes, count);
         if (!interest->complained)
             log_event(interest->log, LOG_WARNING, "interest in events is not recorded",
                       LOG_STRING("reason", error.text));
         interest->complained = true;
     }
-    table->count = 0;
-    memset(table->slots, 0, sizeof table->slots);
 }
 
 void lmdb_interest_tick(struct lmdb_interest *interest)
 {
     uint64_t now_ms = clock_monotonic_ms();
-    if (interest->written_at_ms != 0 && now_ms - interest->written_at_ms < WRITE_EVERY_MS)
+    if (interest->written_at_ms != 0 &&
+        now_ms - interest->written_at_ms < ODDS_NOTES_WRITE_EVERY_MS)
         return;
     interest->written_at_ms = now_ms;
     flush(interest, now_ms);
@@ -325,9 +275,7 @@ void lmdb_interest_destroy(struct lmdb_interest **interest)
     flush(closing, clock_monotonic_ms());
     close_env(closing);
     CHECK(pthread_mutex_destroy(&closing->env_lock) == 0);
-    CHECK(pthread_mutex_destroy(&closing->note_lock) == 0);
-    memory_free(closing->filling);
-    memory_free(closing->spare);
+    odds_notes_destroy(&closing->notes);
     memory_free(closing->root);
     memory_free(closing);
     *interest = NULL;
@@ -406,5 +354,5 @@ enum status lmdb_interest_list(struct lmdb_interest *interest, enum sport sport,
 void lmdb_interest_facts(struct lmdb_interest *interest, struct odds_facts *facts)
 {
     facts->interest_written = atomic_load(&interest->written);
-    facts->interest_dropped = atomic_load(&interest->dropped);
+    facts->interest_dropped = odds_notes_dropped(interest->notes);
 }

@@ -9,7 +9,8 @@
 #include "stores/odds_engine.h"
 
 static const struct odds_engine *const engines[] = {
-    &odds_engine_lmdb,
+    &odds_engine_lmdb,       &odds_engine_redis,          &odds_engine_rediss,
+    &odds_engine_redis_unix, &odds_engine_redis_sentinel,
 };
 #define ENGINE_COUNT (sizeof engines / sizeof engines[0])
 
@@ -33,8 +34,10 @@ static enum status open_store(struct odds_store **store, const struct odds_store
     const struct odds_engine *engine = engine_of(uri, &place);
     /* The URI may hold a password, so it is not quoted. */
     if (engine == NULL)
-        return error_set(error, STATUS_INVALID,
-                         "this odds store is of no known kind; use embedded:DIRECTORY");
+        return error_set(
+            error, STATUS_INVALID,
+            "this odds store is of no known kind; use embedded:DIRECTORY, redis://HOST, "
+            "rediss://HOST, unix:PATH or redis+sentinel://HOSTS/SERVICE");
     if (place[0] == '\0')
         return error_set(error, STATUS_INVALID, "the odds store %s names no place", engine->scheme);
     return engine->open(store, options, place, patient, error);

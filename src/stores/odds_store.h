@@ -12,7 +12,8 @@
 
 /*
  * The odds store: what the feed publishes and the server reads. One interface, several engines:
- * `embedded:DIR` (LMDB, stores/odds_lmdb.c); Redis/Valkey has its place beside it.
+ * `embedded:DIR` (LMDB, stores/odds_lmdb.c); Redis or Valkey by `redis://`, `rediss://`, `unix:` and
+ * `redis+sentinel://` (stores/odds_redis.c).
  *
  * It holds, per sport, one catalog; per event, one odds document; both JSON text exactly as
  * upstream wrote it (the store neither parses nor checks them). And per sport, which events were
@@ -39,7 +40,7 @@ struct odds_reader;
 #define ODDS_VALUE_MAX (32U * 1024 * 1024) /* the largest document, in bytes */
 
 struct odds_store_options {
-    const char *uri; /* embedded:DIR | redis:… | unix:… ; only what the build knows is accepted */
+    const char *uri; /* embedded:DIR | redis://… | rediss://… | unix:… | redis+sentinel://… */
     uint32_t timeout_ms; /* the deadline of one call */
     const char
         *prefix;     /* of key names; engines that share a server with others use it. May be NULL */
@@ -67,8 +68,11 @@ void odds_store_close(struct odds_store **store);
 
 /* ---- serving ---------------------------------------------------------------------------------- */
 
-/* In place, wait-free. STATUS_UNAVAILABLE or STATUS_TIMEOUT: nothing in memory may be served now. */
+/* In place, wait-free. STATUS_PENDING: no saying at present, so nothing in memory may be served without
+ * asking: odds_store_read will tell. STATUS_UNAVAILABLE or STATUS_TIMEOUT: nothing may be served now. */
 MUST_CHECK enum status odds_store_stamp(struct odds_store *store, uint64_t *stamp);
+
+#define ODDS_VERSION_UNKNOWN UINT64_MAX /* this engine cannot tell without asking */
 
 struct odds_versions {
     uint64_t stamp;   /* the stamp under which the two are right */
@@ -79,8 +83,9 @@ struct odds_versions {
 struct odds_reader *odds_reader_create(struct odds_store *store);
 void odds_reader_destroy(struct odds_reader **reader);
 
-/* In place, does not block. `event` may be NULL. STATUS_PENDING: this engine cannot tell without
- * asking; use odds_store_read, whose result carries the version. */
+/* In place, does not block. `event` may be NULL. STATUS_PENDING: this engine can tell neither without
+ * asking; use odds_store_read, whose result carries the version. It may also be able to tell one and not
+ * the other, which is ODDS_VERSION_UNKNOWN then. */
 MUST_CHECK enum status odds_reader_versions(struct odds_reader *reader, enum sport sport,
                                             const struct event_id *event,
                                             struct odds_versions *versions);
@@ -178,6 +183,9 @@ struct odds_facts {
     uint64_t reopened;             /* times the store was opened or connected again */
     uint64_t interest_written;
     uint64_t interest_dropped;
+    bool connected;         /* or open */
+    uint64_t invalidations; /* changes that a server has reported */
+    uint64_t round_trip_ns; /* to a server and back, of late; 0: not known */
 };
 void odds_store_facts(struct odds_store *store, struct odds_facts *facts);
 

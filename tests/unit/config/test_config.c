@@ -334,16 +334,28 @@ static void lists_are_refused_with_the_item(void **state)
                    "the prefix length must be 0 to 32");
 }
 
-static void stores_of_engines_that_are_not_built_in_are_refused_honestly(void **state)
+static void odds_may_be_in_redis(void **state)
 {
     (void)state;
     const char *redis[] = {"redis://localhost:6379/0", "unix:/run/redis.sock",
                            "redis+sentinel://a,b/s/0", "rediss://host"};
     for (size_t i = 0; i < 4; i++) {
         char text[128];
-        (void)snprintf(text, sizeof text, "[odds]\nstore = %s\n", redis[i]);
-        expect_refusal(text, ":2: [odds] store: Redis and Valkey are not built into");
+        const struct config *config = NULL;
+        struct error error = {0};
+        int size = snprintf(text, sizeof text, "[odds]\nstore = %s\n", redis[i]);
+        write_bytes(text, (size_t)size);
+        assert_int_equal(config_load(&config, path, NULL, &error), STATUS_OK);
+        assert_string_equal(config->odds_store, redis[i]);
+        config_release(&config);
     }
+    expect_refusal("[odds]\nstore = redis://\n", "must be embedded:DIR");
+    expect_refusal("[odds]\nstore = redis:host\n", "must be embedded:DIR");
+}
+
+static void stores_of_engines_that_are_not_built_in_are_refused_honestly(void **state)
+{
+    (void)state;
     expect_refusal("[platform]\nstore = postgresql://u:secret@h/d\n",
                    ":2: [platform] store: PostgreSQL is not built into");
     expect_refusal("[odds]\nstore = lmdb:/x\n", "must be embedded:DIR");
@@ -357,7 +369,7 @@ static void no_refusal_shows_a_password(void **state)
 {
     (void)state;
     const char *texts[] = {"[platform]\nstore = postgresql://u:hunter2@h/d\n",
-                           "[odds]\nstore = redis://:hunter2@h/0\n",
+                           "[odds]\nstore = redis+tls://:hunter2@h/0\n",
                            "[odds]\nstore = valkey://:hunter2@h/0\n"};
     for (size_t i = 0; i < 3; i++) {
         struct error error = {0};
@@ -472,6 +484,7 @@ int main(void)
         cmocka_unit_test(listen_addresses_are_refused_with_an_example),
         cmocka_unit_test(numbers_are_refused_with_unit_and_range),
         cmocka_unit_test(lists_are_refused_with_the_item),
+        cmocka_unit_test(odds_may_be_in_redis),
         cmocka_unit_test(stores_of_engines_that_are_not_built_in_are_refused_honestly),
         cmocka_unit_test(no_refusal_shows_a_password),
         cmocka_unit_test(the_rest_is_refused_too),
