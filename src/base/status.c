@@ -21,6 +21,8 @@ const char *status_name(enum status status)
         return "not found";
     case STATUS_EXISTS:
         return "exists already";
+    case STATUS_CONFLICT:
+        return "in conflict";
     case STATUS_FULL:
         return "full";
     case STATUS_MALFORMED:

@@ -18,6 +18,7 @@ enum status {
     STATUS_INVALID,     /* the input is not acceptable */
     STATUS_NOT_FOUND,   /* there is no such thing */
     STATUS_EXISTS,      /* there is such a thing already */
+    STATUS_CONFLICT,    /* another writer came between, nothing has happened: do it again */
     STATUS_FULL,        /* a bound has been reached (a queue, a table, a disk) */
     STATUS_MALFORMED,   /* what is stored cannot be read */
     STATUS_UNAVAILABLE, /* a store cannot be reached or used */

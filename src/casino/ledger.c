@@ -13,11 +13,14 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
 
 #define REOPEN_PAUSE_MS 100 /* between two attempts to open a store that cannot be used */
+#define ATTEMPTS_MAX 8      /* at a batch that other writers come between */
+#define ATTEMPTS_MS 2000    /* after which there is no further one */
 #define INDEX_SLOTS 1024    /* twice what a batch can look up; a power of two */
 
 const uint32_t ledger_batch_bounds[LEDGER_BATCH_BUCKETS - 1] = {1, 4, 16, 64, 256};
@@ -42,6 +45,7 @@ struct ledger {
     struct ledger_options options;
     struct lane writer, reader;
     struct ledger_batch *batch; /* the writer's */
+    struct ledger_place *asked; /* the reader's */
     uint16_t place_index[INDEX_SLOTS];
     uint16_t fact_index[INDEX_SLOTS];
 
@@ -51,6 +55,7 @@ struct ledger {
     atomic_uint_fast64_t commits[LEDGER_COMMIT_BUCKETS];
     atomic_uint_fast64_t commit_ns;
     atomic_uint_fast64_t reopened;
+    atomic_uint_fast64_t conflicts;
 };
 
 static void add(atomic_uint_fast64_t *counter, uint64_t amount)
@@ -325,27 +330,53 @@ static void count_commit(struct ledger *ledger, uint64_t took_ns)
     add(&ledger->commit_ns, took_ns);
 }
 
+/* Everything is loaded and decided afresh. */
+static enum status try_batch(struct lane *lane, struct ledger_job **jobs, size_t count,
+                             bool *unknown, struct error *error)
+{
+    struct ledger *ledger = lane->ledger;
+    gather(ledger, jobs, count);
+    enum status status = platform_ledger_begin(lane->store, ledger->batch, error);
+    if (status != STATUS_OK)
+        return status;
+    int64_t now_ms = clock_wall_ms();
+    for (size_t i = 0; i < count; i++)
+        decide(ledger, jobs[i], now_ms);
+    uint64_t started_ns = clock_monotonic_ns();
+    status = platform_ledger_commit(lane->store, ledger->batch, unknown, error);
+    if (ledger->batch->kept_count > 0)
+        count_commit(ledger, clock_monotonic_ns() - started_ns);
+    return status;
+}
+
+/* After another writer was in the way: a moment that is longer each time and never quite the same, so
+ * that two do not meet again and again. False: it has been tried for long enough. */
+static bool may_try_again(struct ledger *ledger, unsigned attempt, uint64_t started_ms)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    const struct timespec pause = {.tv_nsec = (long)(now_ns % (1000000UL << attempt))};
+    if (attempt >= ATTEMPTS_MAX || now_ns / 1000000U > started_ms + ATTEMPTS_MS)
+        return false;
+    add(&ledger->conflicts, 1);
+    (void)nanosleep(&pause, NULL);
+    return true;
+}
+
 static void write_batch(struct lane *lane, struct ledger_job **jobs, size_t count)
 {
     struct ledger *ledger = lane->ledger;
     struct error error = {0};
     bool unknown = false;
+    uint64_t started_ms = clock_monotonic_ms();
     if (!store_is_ready(lane)) {
         answer_all(ledger, jobs, count, WALLET_ANSWER_UNAVAILABLE);
         return;
     }
     count_batch(ledger, count);
-    gather(ledger, jobs, count);
-    enum status status = platform_ledger_begin(lane->store, ledger->batch, &error);
-    if (status == STATUS_OK) {
-        int64_t now_ms = clock_wall_ms();
-        for (size_t i = 0; i < count; i++)
-            decide(ledger, jobs[i], now_ms);
-        uint64_t started_ns = clock_monotonic_ns();
-        status = platform_ledger_commit(lane->store, ledger->batch, &unknown, &error);
-        if (ledger->batch->kept_count > 0)
-            count_commit(ledger, clock_monotonic_ns() - started_ns);
-    }
+    enum status status = try_batch(lane, jobs, count, &unknown, &error);
+    for (unsigned attempt = 1;
+         status == STATUS_CONFLICT && may_try_again(ledger, attempt, started_ms); attempt++)
+        status = try_batch(lane, jobs, count, &unknown, &error);
     if (status != STATUS_OK) {
         cannot_be_used(lane, error.text);
         answer_all(ledger, jobs, count,
@@ -358,31 +389,36 @@ static void write_batch(struct lane *lane, struct ledger_job **jobs, size_t coun
 
 /* ---- balances ---------------------------------------------------------------------------------- */
 
-static void read_balance(struct lane *lane, struct ledger_job *job)
+static void answer_balance(struct ledger *ledger, struct ledger_job *job,
+                           const struct ledger_place *place)
 {
     struct wallet_answer *to = &job->answer;
-    struct error error = {0};
-    to->kind = WALLET_ANSWER_UNAVAILABLE;
-    if (!store_is_ready(lane))
-        return;
-    enum status status =
-        platform_ledger_balance(lane->store, job->request.player_id, &to->account, &error);
-    if (status == STATUS_NOT_FOUND ||
-        (status == STATUS_OK &&
-         strcmp(to->account.player.customer_id, job->request.customer_id) != 0))
+    to->kind = WALLET_ANSWER_BALANCE;
+    to->account = place->account;
+    if (!place->found || strcmp(place->account.player.customer_id, job->request.customer_id) != 0)
         refuse(to, WALLET_PLAYER_NOT_FOUND);
-    else if (status == STATUS_OK)
-        to->kind = WALLET_ANSWER_BALANCE;
-    else
-        cannot_be_used(lane, error.text);
+    answer(ledger, job);
 }
 
 static void read_balances(struct lane *lane, struct ledger_job **jobs, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        read_balance(lane, jobs[i]);
-        answer(lane->ledger, jobs[i]);
+    struct ledger *ledger = lane->ledger;
+    struct ledger_place *places = ledger->asked;
+    struct error error = {0};
+    for (size_t i = 0; i < count; i++)
+        memcpy(places[i].player_id, jobs[i]->request.player_id, sizeof places[i].player_id);
+    enum status status = STATUS_UNAVAILABLE;
+    if (store_is_ready(lane)) {
+        status = platform_ledger_balances(lane->store, places, count, &error);
+        if (status != STATUS_OK)
+            cannot_be_used(lane, error.text);
     }
+    if (status != STATUS_OK) {
+        answer_all(ledger, jobs, count, WALLET_ANSWER_UNAVAILABLE);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        answer_balance(ledger, jobs[i], &places[i]);
 }
 
 /* ---- lanes ------------------------------------------------------------------------------------- */
@@ -467,6 +503,7 @@ struct ledger *ledger_create(const struct ledger_options *options)
     if (options->batch_max == 0)
         ledger->options.batch_max = LEDGER_BATCH_MAX;
     ledger->batch = memory_alloc_zeroed(1, sizeof *ledger->batch);
+    ledger->asked = memory_alloc_zeroed(LEDGER_BATCH_MAX, sizeof *ledger->asked);
     start_lane(ledger, &ledger->writer, write_batch);
     start_lane(ledger, &ledger->reader, read_balances);
     return ledger;
@@ -479,6 +516,7 @@ void ledger_destroy(struct ledger **ledger)
     stop_lane(&(*ledger)->writer);
     stop_lane(&(*ledger)->reader);
     memory_free((*ledger)->batch);
+    memory_free((*ledger)->asked);
     memory_free(*ledger);
     *ledger = NULL;
 }
@@ -567,5 +605,6 @@ void ledger_facts(struct ledger *ledger, struct ledger_facts *facts)
     load_all(ledger->commits, facts->commits, LEDGER_COMMIT_BUCKETS);
     load_all(&ledger->commit_ns, &facts->commit_ns, 1);
     load_all(&ledger->reopened, &facts->reopened, 1);
+    load_all(&ledger->conflicts, &facts->conflicts, 1);
     facts->depth = depth_of(&ledger->writer) + depth_of(&ledger->reader);
 }

@@ -13,8 +13,11 @@
  * the platform store: loads the players and ids concerned, decides each request in its turn with
  * wallet_decide (a later one sees what an earlier one did), writes, commits, and answers all. So one
  * durable commit carries many operations, and one asker waits for one commit and for no batch to
- * fill. Another thread, with a handle of its own, answers BALANCE from what was committed last, and
- * waits for no commit.
+ * fill. Another thread, with a handle of its own, answers BALANCE from what was committed last, all that
+ * has queued up with one look-up, and waits for no commit.
+ *
+ * Several instances may write to one store, where it is a server. A batch that another instance comes
+ * between is loaded and decided again, some times; then it is WALLET_ANSWER_UNAVAILABLE.
  *
  * What was submitted is done, whether its asker still waits or not. When a commit fails, nobody knows
  * what the disk has: that batch is answered WALLET_ANSWER_UNKNOWN, the handle is closed, and nothing
@@ -94,7 +97,8 @@ struct ledger_facts {
     uint64_t commits[LEDGER_COMMIT_BUCKETS];
     uint64_t commit_ns; /* in all */
     uint64_t reopened;
-    uint64_t depth; /* waiting now, BALANCEs too */
+    uint64_t conflicts; /* batches that were begun again, because another writer came between */
+    uint64_t depth;     /* waiting now, BALANCEs too */
 };
 void ledger_facts(struct ledger *ledger, struct ledger_facts *facts);
 

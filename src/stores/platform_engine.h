@@ -60,8 +60,8 @@ struct platform_engine {
     enum status (*ledger_commit)(struct platform_store *store, const struct ledger_batch *batch,
                                  bool *unknown, struct error *error);
     enum status (*ledger_recover)(struct platform_store *store, struct error *error);
-    enum status (*ledger_balance)(struct platform_store *store, const char *player_id,
-                                  struct ledger_account *account, struct error *error);
+    enum status (*ledger_balances)(struct platform_store *store, struct ledger_place *places,
+                                   size_t count, struct error *error);
     enum status (*ledger_id)(struct platform_store *store, struct ledger_fact *fact,
                              struct error *error);
     enum status (*ledger_entries)(struct platform_store *store, const char *player_id,

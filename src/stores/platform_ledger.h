@@ -9,7 +9,13 @@
  *
  * A batch is one transaction of the database: begin takes the ledger's write lock and loads what is
  * known of the players and ids that its requests concern, the caller decides, commit writes what was
- * decided. Between the two the handle can do nothing else. One writer at a time, in whatever process.
+ * decided. Between the two the handle can do nothing else.
+ *
+ * An embedded engine has one writer at a time, in whatever process. One that is a server has many, and
+ * keeps them apart by locks and keys: no two of them decide on the same player, and what one has
+ * decided on and another has changed meanwhile is refused as STATUS_CONFLICT. Then nothing has happened,
+ * and the batch is begun again, with fresh facts, and decided again: its requests, not its decisions, are
+ * what stands. The caller does so a bounded number of times.
  */
 
 #define LEDGER_BATCH_MAX 256
@@ -47,7 +53,7 @@ struct ledger_batch {
     size_t kept_count;
 };
 
-/* On failure nothing is left open and nothing has happened. `standing_credits` is exact up to
+/* On failure nothing is left open and nothing has happened; STATUS_CONFLICT as above. `standing_credits` is exact up to
  * LEDGER_BATCH_MAX, beyond which a batch cannot bring it to 0. */
 MUST_CHECK enum status platform_ledger_begin(struct platform_store *store,
                                              struct ledger_batch *batch, struct error *error);
@@ -56,7 +62,8 @@ MUST_CHECK enum status platform_ledger_begin(struct platform_store *store,
  * Writes what is kept and what is changed, and commits: when this returns STATUS_OK all of it is
  * durable. Otherwise nothing was applied, unless `unknown` is set: then the commit itself failed, and
  * nobody can say before the handle has been closed, opened again and platform_ledger_recover has
- * succeeded. A batch that keeps nothing ends without a commit.
+ * succeeded. (A server whose connection breaks is asked first, for a bounded time.) STATUS_CONFLICT as
+ * above. A batch that keeps nothing ends without a commit.
  */
 MUST_CHECK enum status platform_ledger_commit(struct platform_store *store,
                                               const struct ledger_batch *batch, bool *unknown,
@@ -69,7 +76,13 @@ MUST_CHECK enum status platform_ledger_commit(struct platform_store *store,
  */
 MUST_CHECK enum status platform_ledger_recover(struct platform_store *store, struct error *error);
 
-/* A player with its account as of the last commit; waits for no batch. STATUS_NOT_FOUND. */
+/* The players that `places` name, found or not, with their accounts as of the last commit, in one
+ * look-up where that is cheaper; waits for no batch. At most LEDGER_BATCH_MAX. */
+MUST_CHECK enum status platform_ledger_balances(struct platform_store *store,
+                                                struct ledger_place *places, size_t count,
+                                                struct error *error);
+
+/* The same of one. STATUS_NOT_FOUND. */
 MUST_CHECK enum status platform_ledger_balance(struct platform_store *store, const char *player_id,
                                                struct ledger_account *account, struct error *error);
 

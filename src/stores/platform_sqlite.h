@@ -122,8 +122,8 @@ enum status sqlite_ledger_begin(struct platform_store *, struct ledger_batch *, 
 enum status sqlite_ledger_commit(struct platform_store *, const struct ledger_batch *, bool *,
                                  struct error *);
 enum status sqlite_ledger_recover(struct platform_store *, struct error *);
-enum status sqlite_ledger_balance(struct platform_store *, const char *, struct ledger_account *,
-                                  struct error *);
+enum status sqlite_ledger_balances(struct platform_store *, struct ledger_place *, size_t,
+                                   struct error *);
 enum status sqlite_ledger_id(struct platform_store *, struct ledger_fact *, struct error *);
 enum status sqlite_ledger_entries(struct platform_store *, const char *, ledger_entry_visitor *,
                                   void *, struct error *);

@@ -83,16 +83,14 @@ static enum status load_account(struct sqlite_store *store, const char *player_i
     return status;
 }
 
-enum status sqlite_ledger_balance(struct platform_store *base, const char *player_id,
-                                  struct ledger_account *account, struct error *error)
+enum status sqlite_ledger_balances(struct platform_store *base, struct ledger_place *places,
+                                   size_t count, struct error *error)
 {
     struct sqlite_store *store = sqlite_store_of(base);
-    bool found = false;
     enum status status = sqlite_ready(store, error);
-    if (status == STATUS_OK)
-        status = load_account(store, player_id, account, &found, error);
-    if (status == STATUS_OK && !found)
-        status = error_set(error, STATUS_NOT_FOUND, "%s: there is no such player", store->path);
+    for (size_t i = 0; i < count && status == STATUS_OK; i++)
+        status =
+            load_account(store, places[i].player_id, &places[i].account, &places[i].found, error);
     return status;
 }
 

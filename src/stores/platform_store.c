@@ -185,10 +185,25 @@ enum status platform_ledger_recover(struct platform_store *store, struct error *
     return store->engine->ledger_recover(store, error);
 }
 
+enum status platform_ledger_balances(struct platform_store *store, struct ledger_place *places,
+                                     size_t count, struct error *error)
+{
+    CHECK(count <= LEDGER_BATCH_MAX);
+    return store->engine->ledger_balances(store, places, count, error);
+}
+
 enum status platform_ledger_balance(struct platform_store *store, const char *player_id,
                                     struct ledger_account *account, struct error *error)
 {
-    return store->engine->ledger_balance(store, player_id, account, error);
+    struct ledger_place place = {.found = false};
+    if (!copy_field(place.player_id, sizeof place.player_id, player_id))
+        return error_set(error, STATUS_NOT_FOUND, "there is no such player");
+    enum status status = store->engine->ledger_balances(store, &place, 1, error);
+    if (status == STATUS_OK && !place.found)
+        return error_set(error, STATUS_NOT_FOUND, "there is no such player");
+    if (status == STATUS_OK)
+        *account = place.account;
+    return status;
 }
 
 enum status platform_ledger_id(struct platform_store *store, struct ledger_fact *fact,
