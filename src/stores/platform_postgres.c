@@ -25,8 +25,10 @@ const char postgres_begin[] = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 const char postgres_begin_snapshot[] = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 const char postgres_commit[] = "COMMIT";
 const char postgres_rollback[] = "ROLLBACK";
-/* A long answer to a slow reader is no slow statement. */
-static const char no_statement_timeout[] = "SET LOCAL statement_timeout = 0";
+/* A long answer to a slow reader is no slow statement; and who reads all of a table may read it as it
+ * lies. */
+static const char no_statement_timeout[] =
+    "SELECT set_config('statement_timeout', '0', true), set_config('enable_seqscan', 'on', true)";
 
 struct postgres_store *postgres_store_of(struct platform_store *store)
 {
@@ -375,6 +377,7 @@ static void postgres_close(struct platform_store *base)
     struct postgres_store *store = postgres_store_of(base);
     postgres_disconnect(store);
     postgres_target_destroy(&store->target);
+    memory_free(store->ledger);
     memory_free(store);
 }
 
@@ -556,7 +559,7 @@ const struct platform_engine platform_postgres_engine = {
     .ledger_begin = postgres_ledger_begin,
     .ledger_commit = postgres_ledger_commit,
     .ledger_recover = postgres_ledger_recover,
-    .ledger_balance = postgres_ledger_balance,
+    .ledger_balances = postgres_ledger_balances,
     .ledger_id = postgres_ledger_id,
     .ledger_entries = postgres_ledger_entries,
     .ledger_transactions = postgres_ledger_transactions,

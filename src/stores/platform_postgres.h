@@ -79,7 +79,8 @@ struct postgres_store {
     size_t host;                           /* the one that answered last */
     uint32_t connects;                     /* of this handle */
     struct log *log;
-    struct platform_facts *facts; /* NULL: nobody counts */
+    struct platform_facts *facts;   /* NULL: nobody counts */
+    struct postgres_ledger *ledger; /* what its batches keep in mind; NULL before the first */
     struct {
         const char *sql;
         enum { POSTGRES_NEW, POSTGRES_SENT, POSTGRES_PREPARED } state;
@@ -223,13 +224,13 @@ enum status postgres_games_revision(struct platform_store *, uint64_t *, struct 
 enum status postgres_games_read(struct platform_store *, const struct platform_games_visit *,
                                 uint64_t *, struct error *);
 
-/* platform_postgres_ledger.c */
+/* platform_postgres_ledger.c, platform_postgres_ledger_read.c */
 enum status postgres_ledger_begin(struct platform_store *, struct ledger_batch *, struct error *);
 enum status postgres_ledger_commit(struct platform_store *, const struct ledger_batch *, bool *,
                                    struct error *);
 enum status postgres_ledger_recover(struct platform_store *, struct error *);
-enum status postgres_ledger_balance(struct platform_store *, const char *, struct ledger_account *,
-                                    struct error *);
+enum status postgres_ledger_balances(struct platform_store *, struct ledger_place *, size_t,
+                                     struct error *);
 enum status postgres_ledger_id(struct platform_store *, struct ledger_fact *, struct error *);
 enum status postgres_ledger_entries(struct platform_store *, const char *, ledger_entry_visitor *,
                                     void *, struct error *);

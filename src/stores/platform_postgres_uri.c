@@ -166,7 +166,8 @@ static uint32_t part(uint32_t timeout_ms, uint32_t numerator)
 }
 
 /* Settings of the session, after the URI's own. As start-up parameters they hold from the first
- * statement on, and a pooler that would mix up sessions refuses them. */
+ * statement on, and a pooler that would mix up sessions refuses them. The last three are for look-ups by
+ * key: a plan is made once a statement, and uses the index also of a table that was nearly empty then. */
 static void add_session(struct postgres_target *target, const char *given, uint32_t timeout_ms)
 {
     struct buffer text = {0};
@@ -176,7 +177,9 @@ static void add_session(struct postgres_target *target, const char *given, uint3
                          "-c statement_timeout=%u -c lock_timeout=%u"
                          " -c idle_in_transaction_session_timeout=%u"
                          " -c default_transaction_isolation=read\\ committed"
-                         " -c client_min_messages=warning",
+                         " -c client_min_messages=warning"
+                         " -c enable_seqscan=off -c jit=off"
+                         " -c plan_cache_mode=force_generic_plan",
                          part(timeout_ms, GIVE_UP_NUMERATOR), part(timeout_ms, LOCKS_NUMERATOR),
                          timeout_ms > IDLE_MS_MIN ? timeout_ms : IDLE_MS_MIN);
     add(target, "options", buffer_string(&text));
