@@ -17,18 +17,19 @@ void progress_show(struct progress *progress, uint64_t done, uint64_t total, con
     if (now_ms < progress->told_ms + PROGRESS_MS)
         return;
     progress->told_ms = now_ms;
+    if (isatty(STDERR_FILENO) != 1)
+        return;
     progress->told = true;
-    bool terminal = isatty(STDERR_FILENO) == 1;
-    (void)fputs(terminal ? "\r" : "", stderr);
+    (void)fputc('\r', stderr);
     if (total > 0)
         (void)fprintf(stderr, "%" PRIu64 " of %" PRIu64 " %s", done, total, what);
     else
         (void)fprintf(stderr, "%" PRIu64 " %s", done, what);
-    (void)fputs(terminal ? "\033[K" : "\n", stderr); /* what a longer line left */
+    (void)fputs("\033[K", stderr); /* what a longer line left */
 }
 
 void progress_end(const struct progress *progress)
 {
-    if (progress->told && isatty(STDERR_FILENO) == 1)
+    if (progress->told)
         (void)fputc('\n', stderr);
 }

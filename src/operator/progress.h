@@ -5,8 +5,9 @@
 #include <stdint.h>
 
 /*
- * A line on stderr about once a second while something long is done; on a terminal always the same
- * one. Starts as zeros. Nothing is shown of what takes less than a second.
+ * A line on stderr that is written anew about once a second while something long is done, for who waits
+ * at a terminal: where stderr is none (a script, the log of a nightly job), nothing is said. Starts as
+ * zeros. Nothing is shown of what takes less than a second.
  */
 struct progress {
     uint64_t started_ms;

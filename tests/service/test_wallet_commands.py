@@ -2,10 +2,15 @@
 
 import hashlib
 import json
+import os
+import re
+import select
+import shutil
+import subprocess
 
 import pytest
 
-from croupier import Service
+from croupier import BINARY, Service
 from wallet_model import add_games, add_player, credit, debit, rollback, send
 
 
@@ -76,6 +81,54 @@ def test_an_export_adds_up(ledger):
     some = ledger.run("wallet", "export", "--day", day).text.splitlines()
     assert all(json.loads(line)["created_at"].startswith(day) for line in some[:-1])
     ledger.run("wallet", "export", "--day", "yesterday", status=2)
+
+
+def slowly(service, delay_us, *arguments):
+    """Runs a command that waits before every read, at a terminal: what it wrote there on stderr, and what it wrote on
+    stdout, which is none."""
+    leader, follower = os.openpty()
+    process = subprocess.Popen(["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=pread64", "-e",
+                                f"inject=pread64:delay_enter={delay_us}", str(BINARY), *arguments, "-c",
+                                str(service.configuration)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=follower, env={**service.environment, "ASAN_OPTIONS": "detect_leaks=0"})
+    os.close(follower)
+    output, shown = process.stdout.read().decode(), b""
+    while select.select([leader], [], [], 0.2)[0]:
+        try:
+            shown += os.read(leader, 65536)
+        except OSError:  # the end of a terminal
+            break
+    os.close(leader)
+    if b"ptrace" in shown:
+        pytest.skip("strace may not trace here")
+    assert process.wait() == 0, shown
+    return shown.decode(), output
+
+
+@pytest.fixture(scope="module")
+def long_ledger(tmp_path_factory):
+    service = Service(tmp_path_factory.mktemp("long"))
+    tool = [BINARY.parent / "tests" / "faults" / "wallet_tool"]
+    players = subprocess.run([*tool, "setup", service.platform.uri], check=True, capture_output=True, text=True).stdout
+    subprocess.run([*tool, "run", service.platform.uri, "26000", "64", *players.split()], check=True,
+                   stdout=subprocess.DEVNULL)
+    yield service
+    service.remove()
+
+
+@pytest.mark.only("sqlite")  # the tool that fills it knows no other
+@pytest.mark.skipif(not shutil.which("strace"), reason="strace is not there")
+@pytest.mark.parametrize("command", ["verify", "export"])
+def test_who_waits_at_a_terminal_sees_how_far_it_is(long_ledger, command):
+    quiet = long_ledger.run("wallet", command)  # at none
+    assert quiet.errors == ""
+    for delay_us in (1000, 4000, 16000):
+        shown, output = slowly(long_ledger, delay_us, "wallet", command)
+        assert output == quiet.text
+        if shown:  # it took more than a second
+            break
+    entries = long_ledger.ask("wallet", "verify")["entries"]
+    assert re.fullmatch(r"(\r\d+0000 of %d entries\x1b\[K)+\r\n" % entries, shown), shown
 
 
 def test_a_sound_ledger_is_proved_beside_the_running_server(ledger):
