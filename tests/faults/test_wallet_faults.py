@@ -4,6 +4,7 @@ Whatever was acknowledged must be there, and be answered again word for word; no
 twice; and the proof must hold. WALLET_TOOL names the program that acts (tests/faults/wallet_tool.c).
 """
 
+import collections
 import os
 import random
 import shutil
@@ -51,56 +52,90 @@ def uri(fresh, tmp_path):
     return f"sqlite:{tmp_path}/store/platform.db"
 
 
-def injected(uri, what, count=COUNT, burst=BURST):
-    """Runs the workload under strace; its exit status and output."""
-    done = subprocess.run(["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"inject={what}", TOOL, "run", uri, str(count),
-                           str(burst), *PLAYERS], capture_output=True, text=True, timeout=120,
+def traced(uri, count, burst, *options):
+    """Runs the workload under strace."""
+    done = subprocess.run(["strace", "-f", "-qq", *map(str, options), TOOL, "run", uri, str(count), str(burst), *PLAYERS],
+                          capture_output=True, text=True, timeout=120,
                           env={**os.environ, "LSAN_OPTIONS": "detect_leaks=0"})  # which cannot work under strace
     if "ptrace" in done.stderr and "not permitted" in done.stderr:
         pytest.skip("strace may not trace here")
     return done
 
 
-def assert_whole(uri, output):
+def injected(uri, what, count=COUNT, burst=BURST, path=()):
+    """Runs the workload with a fault (strace's: it counts calls of each thread); its exit status and output."""
+    return traced(uri, count, burst, *path, "-o", "/dev/null", "-e", f"trace={what.split(':')[0]}", "-e", f"inject={what}")
+
+
+def points_of(fresh, tmp_path, call, count=COUNT, burst=BURST, path=()):
+    """1 to the number of these calls that the thread with the most of them makes, when nothing fails."""
+    shutil.copytree(fresh, tmp_path / "counted")
+    paths = [option if option == "-P" else tmp_path / "counted" / option for option in path]
+    trace = tmp_path / "trace"
+    done = traced(f"sqlite:{tmp_path}/counted/platform.db", count, burst, *paths, "-o", trace, "-e", f"trace={call}")
+    assert done.returncode == 0, done.stderr
+    calls = collections.Counter(line.split()[0] for line in trace.read_text().splitlines() if f" {call}(" in line)
+    return list(range(1, max(calls.values()) + 1))
+
+
+def assert_whole(uri, output, count=COUNT, burst=BURST):
     """What `output` acknowledged is there, once; then everything is asked again, and the ledger is whole."""
     before, _ = answers(output)
     tool("verify", uri)
-    again, others = answers(tool("run", uri, COUNT, BURST, *PLAYERS))
+    again, others = answers(tool("run", uri, count, burst, *PLAYERS))
     assert not others, others
     for number, (outcome, sequence, balance, _) in before.items():
         assert again[number] == (outcome, sequence, balance, True), number
     entries = int(tool("verify", uri))
     assert entries == len([number for number, answer in again.items() if answer[1] > 0])
-    last, _ = answers(tool("run", uri, COUNT, BURST, *PLAYERS))
+    last, _ = answers(tool("run", uri, count, burst, *PLAYERS))
     assert {number: answer[:3] for number, answer in again.items()} == {n: answer[:3] for n, answer in last.items()}
     assert all(answer[3] for answer in last.values())
 
 
-def sweep(points):
+def sweep(points, count=5):
     """Some of them, others each time, spread over all; WALLET_FAULTS=all for every one."""
     if os.environ.get("WALLET_FAULTS") == "all":
         return points
-    chosen = sorted(random.sample(points, 5))
+    chosen = sorted(random.sample(points, min(count, len(points))))
     print("points:", chosen)
     return chosen
 
 
+FAULTS = ["signal=SIGKILL", "error=EIO", "error=ENOSPC"]
+
+
+def assert_survived(directory, call, fault, point, count=COUNT, burst=BURST, path=()):
+    uri = f"sqlite:{directory}/platform.db"
+    done = injected(uri, f"{call}:{fault}:when={point}", count, burst, path)
+    acknowledged, others = answers(done.stdout)
+    assert set(others.values()) <= {"unknown", "unavailable"}, (point, others)
+    if fault == "signal=SIGKILL":
+        assert not others
+    else:
+        assert done.returncode == 0 and len(acknowledged) + len(others) == count, (point, done.stderr)
+    assert_whole(uri, done.stdout, count, burst)
+
+
 @pytest.mark.skipif(not shutil.which("strace"), reason="strace is not there")
 @pytest.mark.parametrize("call", ["pwrite64", "fdatasync"])
-@pytest.mark.parametrize("fault", ["signal=SIGKILL", "error=EIO", "error=ENOSPC"])
+@pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_at_any_write_or_sync_loses_nothing_and_applies_nothing_twice(fresh, tmp_path, call, fault):
-    for point in sweep(list(range(1, 30 if call == "pwrite64" else 13))):
+    for point in sweep(points_of(fresh, tmp_path, call)):
+        shutil.copytree(fresh, tmp_path / f"{point}")
+        assert_survived(tmp_path / f"{point}", call, fault, point)
+
+
+@pytest.mark.skipif(not shutil.which("strace"), reason="strace is not there")
+@pytest.mark.parametrize("call", ["pwrite64", "fdatasync", "ftruncate"])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_while_the_log_is_brought_into_the_file(fresh, tmp_path, call, fault):
+    """The same at what is done to the file itself, by a workload that fills the log."""
+    count, burst = 700, 3
+    for point in sweep(points_of(fresh, tmp_path, call, count, burst, ("-P", "platform.db")), 1):
         directory = tmp_path / f"{point}"
         shutil.copytree(fresh, directory)
-        uri = f"sqlite:{directory}/platform.db"
-        done = injected(uri, f"{call}:{fault}:when={point}")
-        acknowledged, others = answers(done.stdout)
-        assert set(others.values()) <= {"unknown", "unavailable"}, (point, others)
-        if fault == "signal=SIGKILL":
-            assert not others
-        else:
-            assert done.returncode == 0 and len(acknowledged) + len(others) == COUNT, (point, done.stderr)
-        assert_whole(uri, done.stdout)
+        assert_survived(directory, call, fault, point, count, burst, ("-P", directory / "platform.db"))
 
 
 @pytest.mark.skipif(not shutil.which("strace"), reason="strace is not there")
