@@ -220,10 +220,12 @@ static void set_manners(const struct outgoing *outgoing, CURL *easy)
     SET(easy, SSL_VERIFYHOST, 2L);
     SET(easy, SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     SET(easy, USERAGENT, "croupier/" CROUPIER_VERSION);
-    if (outgoing->ca_file != NULL) {
+    if (outgoing->ca_file != NULL)
         SET(easy, CAINFO, outgoing->ca_file);
+    /* With certificates from a file alone libcurl reads them once a day; with a directory beside it, for
+     * each connection anew, and nothing else goes on meanwhile. */
+    if (outgoing->ca_file != NULL || curl_version_info(CURLVERSION_NOW)->cainfo != NULL)
         SET(easy, CAPATH, NULL);
-    }
 }
 
 static void set_question(CURL *easy, struct outgoing_post *post)

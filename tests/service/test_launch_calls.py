@@ -4,6 +4,8 @@ do wrong, each of which is 503 provider_unavailable in time and harms nobody els
 import hashlib
 import hmac
 import json
+import shutil
+import subprocess
 import threading
 import time
 
@@ -334,6 +336,32 @@ def test_https_to_a_server_that_speaks_plain_http_is_unavailable(casino):
     add(casino, "plain", provider.url.replace("http:", "https:"))
     eventually(lambda: launch(casino, "plain").error == UNAVAILABLE)
     assert provider.requests == []
+    provider.close()
+
+
+@pytest.mark.skipif(not shutil.which("strace"), reason="strace is not there")
+def test_the_systems_certificates_are_read_once_and_not_for_each_connection(make_service, authority, tmp_path):
+    # Reading them takes some 50 ms, in which no other call goes on.
+    provider = FakeProvider(reply(GOOD), authority.certificate("untrusted", "IP:127.0.0.1"))
+    service = prepare(make_service())
+    add(service, "oasis", provider.url)
+    serve(service)
+    opened = tmp_path / "opened"
+    tracer = subprocess.Popen(["strace", "-f", "-qq", "-e", "trace=open,openat", "-o", opened, "-p",
+                               str(service.process.pid)], stderr=subprocess.PIPE)
+    time.sleep(0.3)
+    if tracer.poll() is not None:
+        pytest.skip("strace may not trace here")
+    try:
+        eventually(lambda: launch(service, "oasis").status == 503 and opened.exists() and b"/ssl/" in opened.read_bytes())
+        for _ in range(5):
+            assert launch(service, "oasis").error == UNAVAILABLE
+    finally:
+        tracer.terminate()
+        tracer.wait()
+    read = [line for line in opened.read_text().splitlines() if ".crt" in line or ".pem" in line or "/certs" in line]
+    assert len(read) <= 1, read
+    assert calls(service, "untrusted") > 5 and provider.requests == []
     provider.close()
 
 
