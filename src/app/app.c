@@ -51,6 +51,7 @@ struct app {
     uint64_t started_ms;
 
     struct odds_store *odds;
+    struct platform_facts platform; /* of all the handles of this service */
     struct policies *policies;
     struct rate_leases *leases;
     struct games *games;
@@ -211,6 +212,21 @@ static void collect_launches(struct app *app, struct metrics_gauges *gauges)
     }
 }
 
+static uint64_t look(atomic_uint_least64_t *count)
+{
+    return atomic_load_explicit(count, memory_order_relaxed);
+}
+
+static void collect_platform(struct app *app, struct metrics_gauges *gauges)
+{
+    gauges->platform_round_trips = look(&app->platform.round_trips);
+    gauges->platform_round_trip_ns = look(&app->platform.round_trip_ns);
+    gauges->platform_connections = look(&app->platform.connections);
+    gauges->platform_connects = look(&app->platform.connects);
+    gauges->platform_repeats = look(&app->platform.repeats);
+    gauges->platform_timeouts = look(&app->platform.timeouts);
+}
+
 static void collect(void *context, struct metrics_gauges *gauges)
 {
     struct app *app = context;
@@ -242,6 +258,7 @@ static void collect(void *context, struct metrics_gauges *gauges)
         .ready_bytes = sports.bytes,
         .work_queue_depth = work_pool_depth(app->pool),
     };
+    collect_platform(app, gauges);
     collect_ledger(app, gauges);
     collect_launches(app, gauges);
     int64_t now = clock_wall_ms();
@@ -293,6 +310,7 @@ static enum status open_stores(struct app *app, struct error *error)
         .uri = config->platform_store,
         .timeout_ms = config->platform_timeout_ms,
         .log = app->log,
+        .facts = &app->platform,
     };
     /* A schema that this program cannot use is a mistake to be told at once; a store that is away may
      * come back. */

@@ -184,12 +184,13 @@ static enum status read_odds_store(const struct setting *setting, char *value, v
 static enum status read_platform_store(const struct setting *setting, char *value, void *field,
                                        struct error *error)
 {
+    /* What stands behind it is libpq's to judge, when the store is opened. */
     if (begins(value, "postgresql://") || begins(value, "postgres://"))
-        return error_set(error, STATUS_INVALID,
-                         "PostgreSQL is not built into this croupier yet; use sqlite:FILE");
+        return read_text(setting, value, field, error);
     if (!begins(value, "sqlite:") || value[strlen("sqlite:")] == '\0')
         return error_set(error, STATUS_INVALID,
-                         "must be sqlite:FILE, as in sqlite:/var/lib/croupier/platform.db");
+                         "must be sqlite:FILE, as in sqlite:/var/lib/croupier/platform.db, or "
+                         "postgresql://USER:PASSWORD@HOST:PORT/DATABASE");
     if (begins(value, "sqlite::memory:"))
         return error_set(error, STATUS_INVALID,
                          "must be a file: commands and the service open it from several places");
@@ -282,7 +283,9 @@ const struct setting settings[] = {
      FIELD(odds_prefix),
      .read = read_prefix},
     {.about = {"platform", "store", "sqlite:/var/lib/croupier/platform.db",
-               "the platform store (customers, keys, policies): sqlite:FILE", false},
+               "the platform store (customers, keys, games, money): sqlite:FILE or "
+               "postgresql://USER:PASSWORD@HOST:PORT/DATABASE",
+               false},
      FIELD(platform_store),
      .read = read_platform_store},
     {.about = {"platform", "timeout_ms", "1000",

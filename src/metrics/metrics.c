@@ -260,6 +260,16 @@ static void write_policy_age(const struct row *row, const struct metrics *metric
     write_age(out, row->about.name, NULL, gauges->policy_age_ms);
 }
 
+static void write_platform_wait(const struct row *row, const struct metrics *metrics,
+                                const struct metrics_gauges *gauges, struct buffer *out)
+{
+    (void)metrics;
+    buffer_append_string(out, row->about.name);
+    buffer_append_char(out, ' ');
+    append_seconds(out, gauges->platform_round_trip_ns);
+    buffer_append_char(out, '\n');
+}
+
 static void write_feed_age(const struct row *row, const struct metrics *metrics,
                            const struct metrics_gauges *gauges, struct buffer *out)
 {
@@ -461,6 +471,19 @@ static const struct row rows[] = {
           "Requests of events recorded for the feed"),
     ASKED("croupier_interest_dropped_total", "counter", interest_dropped,
           "Requests of events not recorded because the queue was full"),
+    ASKED("croupier_platform_round_trips_total", "counter", platform_round_trips,
+          "Queries, or flights of them, that went to PostgreSQL and back"),
+    {.about = {"croupier_platform_wait_seconds_total", "counter",
+               "Time spent in round trips to PostgreSQL"},
+     .write = write_platform_wait},
+    ASKED("croupier_platform_connections", "gauge", platform_connections,
+          "Connections to PostgreSQL open now"),
+    ASKED("croupier_platform_connects_total", "counter", platform_connects,
+          "Connections to PostgreSQL made"),
+    ASKED("croupier_platform_repeats_total", "counter", platform_repeats,
+          "Calls done again after a conflict or a lost connection"),
+    ASKED("croupier_platform_timeouts_total", "counter", platform_timeouts,
+          "Connections given up because PostgreSQL was silent for too long"),
     ASKED("croupier_work_queue_depth", "gauge", work_queue_depth,
           "Jobs waiting for a background thread"),
     {.about = {"croupier_wallet_operations_total", "counter",

@@ -102,6 +102,12 @@ struct metrics_gauges {
     uint64_t ready_bytes;
     uint64_t work_queue_depth;
     uint64_t platform_errors;
+    uint64_t platform_round_trips; /* of a platform store that is a server */
+    uint64_t platform_round_trip_ns;
+    uint64_t platform_connections;
+    uint64_t platform_connects;
+    uint64_t platform_repeats;
+    uint64_t platform_timeouts;
     struct {
         const char *operation;
         const char *outcome;

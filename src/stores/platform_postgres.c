@@ -21,7 +21,7 @@
 #define ATTEMPTS_MAX 8U
 #define PAUSE_MS_MAX 32U
 
-const char postgres_begin[] = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
+const char postgres_begin[] = "BEGIN ISOLATION LEVEL READ COMMITTED";
 const char postgres_begin_snapshot[] = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 const char postgres_commit[] = "COMMIT";
 const char postgres_rollback[] = "ROLLBACK";
@@ -411,6 +411,17 @@ static enum status postgres_open(struct platform_store **store,
 static const char has_migrations[] = "SELECT to_regclass('schema_migration') IS NOT NULL,"
                                      " current_schema() IS NOT NULL";
 
+static enum status read_applied(struct postgres_store *store, uint32_t *version,
+                                struct error *error)
+{
+    struct postgres_query query = {.sql = read_migrations};
+    enum status status = postgres_run(store, &query, 1, error);
+    if (status == STATUS_OK)
+        status = judge_version(store, &query, version, error);
+    postgres_clear(&query, 1);
+    return status;
+}
+
 /* The version, of a database that may have nothing of ours in it yet. */
 static enum status read_version(struct postgres_store *store, uint32_t *version,
                                 struct error *error)
@@ -427,16 +438,10 @@ static enum status read_version(struct postgres_store *store, uint32_t *version,
         return error_set(error, STATUS_INVALID,
                          "%s: no schema of the search_path is there, or may be used by this user",
                          store->place);
-    if (!there) {
-        *version = 0;
-        return STATUS_OK;
-    }
-    query = (struct postgres_query){.sql = read_migrations};
-    status = postgres_run(store, &query, 1, error);
-    if (status == STATUS_OK)
-        status = judge_version(store, &query, version, error);
-    postgres_clear(&query, 1);
-    return status;
+    if (there)
+        return read_applied(store, version, error);
+    *version = 0;
+    return STATUS_OK;
 }
 
 static enum status record_migration(struct postgres_store *store, const struct migration *migration,
@@ -457,7 +462,7 @@ static enum status record_migration(struct postgres_store *store, const struct m
 }
 
 /* Applies the next migration if there is one. Looks at the version under the lock: another process may
- * have been quicker. */
+ * have been quicker. (And by reading the table: whether there is one, a session may know from before.) */
 static enum status migrate_step(struct postgres_store *store, bool *applied, struct error *error)
 {
     /* "crup"; the lock is one of this schema. */
@@ -472,14 +477,14 @@ static enum status migrate_step(struct postgres_store *store, bool *applied, str
     enum status status = postgres_run(store, queries, 4, error);
     postgres_clear(queries, 4);
     if (status == STATUS_OK)
-        status = read_version(store, &version, error);
-    if (status == STATUS_OK && version == 0)
         status = postgres_execute(store,
                                   "CREATE TABLE IF NOT EXISTS schema_migration ("
                                   " number integer PRIMARY KEY CHECK (number > 0),"
                                   " name text NOT NULL, checksum text NOT NULL,"
                                   " applied_ms bigint NOT NULL)",
                                   error);
+    if (status == STATUS_OK)
+        status = read_applied(store, &version, error);
     if (status == STATUS_OK && version < postgres_migration_count) {
         const struct migration *next = &postgres_migrations[version];
         CHECK(next->number == version + 1);
@@ -499,7 +504,6 @@ static enum status postgres_migrate(struct platform_store *base, uint32_t *befor
     struct postgres_store *store = postgres_store_of(base);
     uint32_t first = 0;
     uint32_t last = 0;
-    bool applied = true;
     CHECK(!store->snapshot);
     forget_outcome(store);
     store->patient = false;
@@ -511,11 +515,12 @@ static enum status postgres_migrate(struct platform_store *base, uint32_t *befor
         status = connect_again(store, true, error);
     if (status == STATUS_OK)
         status = read_version(store, &first, error);
-    while (status == STATUS_OK && applied) {
+    bool due = first < postgres_migration_count; /* else no right to make tables is needed */
+    while (status == STATUS_OK && due) {
         forget_outcome(store);
         store->patient = true;
         postgres_renew(store);
-        status = migrate_step(store, &applied, error);
+        status = migrate_step(store, &due, error);
     }
     store->patient = false;
     postgres_renew(store);

@@ -63,6 +63,7 @@ struct postgres_store {
     const char *place; /* for texts: "postgresql://host:5432/database", never with a secret */
     uint32_t timeout_ms;
     bool create;
+    bool dismissed;   /* the server has said that it ends the connection */
     bool counted;     /* in facts->connections */
     bool failed;      /* while a conversation runs: the connection is to be closed when it ends */
     bool snapshot;    /* between snapshot_begin and snapshot_end */

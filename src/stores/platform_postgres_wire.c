@@ -152,6 +152,8 @@ static void on_notice(void *context, const PGresult *notice)
     const char *severity = PQresultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
     const char *message = PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY);
     bool warning = severity != NULL && strcmp(severity, "WARNING") == 0;
+    if (severity != NULL && strcmp(severity, "FATAL") == 0)
+        store->dismissed = true;
     store->warned = store->warned || (warning && store->commit_sent);
     log_event(store->log, warning ? LOG_WARNING : LOG_DEBUG, "PostgreSQL has something to say",
               LOG_STRING("store", store->place), LOG_STRING("text", message));
@@ -298,6 +300,7 @@ void postgres_disconnect(struct postgres_store *store)
     if (store->connection != NULL)
         PQfinish(store->connection);
     store->connection = NULL;
+    store->dismissed = false;
     if (store->facts != NULL && store->counted)
         atomic_fetch_sub_explicit(&store->facts->connections, 1, memory_order_relaxed);
     store->counted = false;
@@ -311,12 +314,13 @@ bool postgres_is_alive(struct postgres_store *store)
     if (store->connection == NULL || PQstatus(store->connection) != CONNECTION_OK)
         return false;
     struct pollfd socket = {.fd = PQsocket(store->connection), .events = POLLIN};
-    if (poll(&socket, 1, 0) <= 0)
-        return true;
-    /* A farewell, the end of the stream, or a notice. */
-    bool read = PQconsumeInput(store->connection) == 1;
-    (void)PQisBusy(store->connection); /* takes what was read apart */
-    return read && PQstatus(store->connection) == CONNECTION_OK;
+    while (!store->dismissed && poll(&socket, 1, 0) > 0) {
+        /* A farewell, the end of the stream, or a notice: what was read is taken apart by asking. */
+        if (PQconsumeInput(store->connection) == 0 || PQisBusy(store->connection) != 0 ||
+            PQstatus(store->connection) != CONNECTION_OK)
+            return false;
+    }
+    return !store->dismissed;
 }
 
 /* ---- queries ------------------------------------------------------------------------------------- */

@@ -124,6 +124,9 @@ static void gauges_come_from_the_scraper(void **state)
     struct metrics *metrics = metrics_create(1);
     struct metrics_gauges gauges = {.policy_customers = UINT64_MAX,
                                     .platform_errors = 3,
+                                    .platform_round_trips = 6,
+                                    .platform_round_trip_ns = 1500000000,
+                                    .platform_connections = 7,
                                     .odds_errors = 4,
                                     .work_queue_depth = 5};
     struct buffer out = written(metrics, &gauges);
@@ -131,6 +134,9 @@ static void gauges_come_from_the_scraper(void **state)
     expect_line(&out, "croupier_store_failures_total{store=\"platform\"} 3");
     expect_line(&out, "croupier_store_failures_total{store=\"odds\"} 4");
     expect_line(&out, "croupier_work_queue_depth 5");
+    expect_line(&out, "croupier_platform_round_trips_total 6");
+    expect_line(&out, "croupier_platform_wait_seconds_total 1.500000000");
+    expect_line(&out, "croupier_platform_connections 7");
     buffer_free(&out);
     metrics_destroy(&metrics);
 }

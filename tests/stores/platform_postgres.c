@@ -1,0 +1,806 @@
+/*
+ * What is PostgreSQL's own, beyond the contract that every engine passes (platform_contract.c): servers
+ * that are frozen, gone or somebody else, transactions that collide, commits whose end nobody hears of.
+ * Runs against the server that TEST_POSTGRES_URI names (tests/servers.py), whose processes it signals.
+ */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <libpq-fe.h>
+
+#include "base/clock.h"
+#include "stores/platform_ledger.h"
+
+#define TIMEOUT_MS 1500
+#define GRACE_MS 1500 /* what a loaded machine may add */
+
+/* ---- fixture ------------------------------------------------------------------------------------- */
+
+struct fixture {
+    char schema[64];
+    char uri[512];
+    PGconn *admin; /* in the same schema, beside the store */
+    struct platform_facts facts;
+    struct platform_store *store;
+    struct error error;
+};
+
+static const char *server_uri(void)
+{
+    const char *uri = getenv("TEST_POSTGRES_URI");
+    if (uri == NULL)
+        fail_msg("TEST_POSTGRES_URI names no database");
+    return uri;
+}
+
+static void run(struct fixture *fixture, const char *sql)
+{
+    PGresult *result = PQexec(fixture->admin, sql);
+    ExecStatusType status = PQresultStatus(result);
+    if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK)
+        fail_msg("%s: %s", sql, PQerrorMessage(fixture->admin));
+    PQclear(result);
+}
+
+static long ask(struct fixture *fixture, const char *sql)
+{
+    PGresult *result = PQexec(fixture->admin, sql);
+    if (PQresultStatus(result) != PGRES_TUPLES_OK || PQntuples(result) != 1)
+        fail_msg("%s: %s", sql, PQerrorMessage(fixture->admin));
+    long answer = strtol(PQgetvalue(result, 0, 0), NULL, 10);
+    PQclear(result);
+    return answer;
+}
+
+/* "host=…" of the server under test, for URIs of one's own. */
+static void server_place(struct fixture *fixture, char *host, size_t room, const char **port)
+{
+    PGresult *result = PQexec(fixture->admin, "SHOW unix_socket_directories");
+    (void)snprintf(host, room, "%s", PQgetvalue(result, 0, 0));
+    PQclear(result);
+    *port = PQport(fixture->admin);
+}
+
+static enum status open_with(struct fixture *fixture, const char *uri, bool create,
+                             struct platform_store **store)
+{
+    struct platform_store_options options = {
+        .uri = uri, .timeout_ms = TIMEOUT_MS, .create = create, .facts = &fixture->facts};
+    return platform_store_open(store, &options, &fixture->error);
+}
+
+#define OK(call)                                                                      \
+    do {                                                                              \
+        enum status status_ = (call);                                                 \
+        if (status_ != STATUS_OK)                                                     \
+            fail_msg("%s: %s: %s", #call, status_name(status_), fixture->error.text); \
+    } while (0)
+
+#define SAYS(fixture, part)                                               \
+    do {                                                                  \
+        if (strstr((fixture)->error.text, (part)) == NULL)                \
+            fail_msg("\"%s\" lacks \"%s\"", (fixture)->error.text, part); \
+    } while (0)
+
+static int set_up_schema(void **state)
+{
+    static unsigned made;
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+    char sql[128];
+    (void)snprintf(fixture->schema, sizeof fixture->schema, "own_%ld_%u", (long)getpid(), ++made);
+    (void)snprintf(fixture->uri, sizeof fixture->uri, "%s%coptions=-csearch_path%%3D%s",
+                   server_uri(), strchr(server_uri(), '?') == NULL ? '?' : '&', fixture->schema);
+    fixture->admin = PQconnectdb(server_uri());
+    assert_int_equal(PQstatus(fixture->admin), CONNECTION_OK);
+    run(fixture, "SET client_min_messages = warning");
+    (void)snprintf(sql, sizeof sql, "CREATE SCHEMA %s", fixture->schema);
+    run(fixture, sql);
+    (void)snprintf(sql, sizeof sql, "SET search_path = %s", fixture->schema);
+    run(fixture, sql);
+    *state = fixture;
+    return 0;
+}
+
+static int set_up(void **state)
+{
+    uint32_t before;
+    uint32_t after;
+    (void)set_up_schema(state);
+    struct fixture *fixture = *state;
+    OK(open_with(fixture, fixture->uri, true, &fixture->store));
+    OK(platform_store_migrate(fixture->store, &before, &after, &fixture->error));
+    platform_store_close(&fixture->store);
+    OK(open_with(fixture, fixture->uri, false, &fixture->store));
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+    char sql[128];
+    platform_store_close(&fixture->store);
+    assert_int_equal(atomic_load(&fixture->facts.connections), 0);
+    (void)snprintf(sql, sizeof sql, "DROP SCHEMA %s CASCADE", fixture->schema);
+    run(fixture, sql);
+    PQfinish(fixture->admin);
+    free(fixture);
+    return 0;
+}
+
+static uint64_t count(atomic_uint_least64_t *of)
+{
+    return atomic_load(of);
+}
+
+/* The server's process that serves the store of this fixture. */
+static pid_t backend(struct fixture *fixture)
+{
+    return (pid_t)ask(fixture, "SELECT max(pid) FROM pg_stat_activity"
+                               " WHERE application_name = 'croupier' AND state = 'idle'");
+}
+
+static struct customer_record customer(const char *id)
+{
+    struct customer_record record = {.enabled = true, .sports = SPORT_SET_ALL, .created_ms = 1};
+    (void)snprintf(record.id, sizeof record.id, "%s", id);
+    (void)snprintf(record.name, sizeof record.name, "%s", id);
+    return record;
+}
+
+static enum status add(struct fixture *fixture, const char *id)
+{
+    struct customer_record record = customer(id);
+    return platform_customer_add(fixture->store, &record, &fixture->error);
+}
+
+/* A socket that takes connections and never says a word. */
+static int black_hole(char *uri, size_t room)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&address, size), 0);
+    assert_int_equal(listen(listener, 8), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &size), 0);
+    (void)snprintf(uri, room, "127.0.0.1:%u", (unsigned)ntohs(address.sin_port));
+    return listener;
+}
+
+/* ---- servers that do not answer ------------------------------------------------------------------ */
+
+static void a_frozen_server_is_a_timeout_in_time(void **state)
+{
+    struct fixture *fixture = *state;
+    pid_t frozen = backend(fixture);
+    assert_true(frozen > 0);
+    assert_int_equal(kill(frozen, SIGSTOP), 0);
+    uint64_t began_ms = clock_monotonic_ms();
+    enum status status = platform_store_ping(fixture->store, &fixture->error);
+    uint64_t took_ms = clock_monotonic_ms() - began_ms;
+    enum status next = platform_store_ping(fixture->store, &fixture->error); /* on another one */
+    assert_int_equal(kill(frozen, SIGCONT), 0);
+    assert_int_equal(status, STATUS_TIMEOUT);
+    assert_in_range(took_ms, TIMEOUT_MS - 1, TIMEOUT_MS + GRACE_MS);
+    assert_int_equal(next, STATUS_OK);
+    assert_int_equal(count(&fixture->facts.timeouts), 1);
+}
+
+static void a_frozen_server_in_a_change_leaves_no_lock_behind(void **state)
+{
+    struct fixture *fixture = *state;
+    run(fixture, "CREATE FUNCTION sleep() RETURNS trigger LANGUAGE plpgsql AS"
+                 " $$ BEGIN PERFORM pg_sleep(30); RETURN NEW; END $$");
+    run(fixture, "CREATE TRIGGER sleep BEFORE INSERT ON customer"
+                 " FOR EACH ROW EXECUTE FUNCTION sleep()");
+    uint64_t began_ms = clock_monotonic_ms();
+    assert_int_equal(add(fixture, "cus_1"), STATUS_TIMEOUT);
+    assert_in_range(clock_monotonic_ms() - began_ms, 1, TIMEOUT_MS + GRACE_MS);
+    run(fixture, "DROP TRIGGER sleep ON customer"); /* waits for whoever still holds the table */
+    OK(add(fixture, "cus_1"));
+    assert_int_equal(ask(fixture, "SELECT revision FROM store_revision"), 1);
+}
+
+static void a_listener_that_says_nothing_is_a_timeout_in_time(void **state)
+{
+    struct fixture *fixture = *state;
+    struct platform_store *store = NULL;
+    char place[64];
+    char uri[128];
+    int listener = black_hole(place, sizeof place);
+    (void)snprintf(uri, sizeof uri, "postgresql://u:hunter2@%s/d", place);
+    uint64_t began_ms = clock_monotonic_ms();
+    assert_int_equal(open_with(fixture, uri, false, &store), STATUS_TIMEOUT);
+    assert_in_range(clock_monotonic_ms() - began_ms, TIMEOUT_MS - 1, TIMEOUT_MS + GRACE_MS);
+    assert_null(store);
+    assert_null(strstr(fixture->error.text, "hunter2"));
+    (void)close(listener);
+}
+
+static void a_server_that_is_not_there_is_unavailable_at_once(void **state)
+{
+    struct fixture *fixture = *state;
+    struct platform_store *store = NULL;
+    assert_int_equal(open_with(fixture, "postgresql://u:hunter2@127.0.0.1:1/d", false, &store),
+                     STATUS_UNAVAILABLE);
+    SAYS(fixture, "postgresql://127.0.0.1:1/d: cannot be reached");
+    SAYS(fixture, "refused");
+    assert_null(strstr(fixture->error.text, "hunter2"));
+}
+
+static void of_several_hosts_the_one_that_answers_is_used(void **state)
+{
+    struct fixture *fixture = *state;
+    char place[64];
+    char host[256];
+    char uri[1024];
+    const char *port;
+    int listener = black_hole(place, sizeof place);
+    server_place(fixture, host, sizeof host, &port);
+    (void)snprintf(uri, sizeof uri,
+                   "postgresql:///%s?host=127.0.0.1,127.0.0.1,%s&port=1,%s,%s&user=%s"
+                   "&options=-csearch_path%%3D%s",
+                   PQdb(fixture->admin), host, strchr(place, ':') + 1, port, PQuser(fixture->admin),
+                   fixture->schema);
+    platform_store_close(&fixture->store);
+    OK(open_with(fixture, uri, false, &fixture->store)); /* one refuses, one swallows */
+    OK(platform_store_ping(fixture->store, &fixture->error));
+    run(fixture, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                 " WHERE application_name = 'croupier'");
+    uint64_t began_ms = clock_monotonic_ms();
+    OK(platform_store_ping(fixture->store,
+                           &fixture->error)); /* begins with the one that answered */
+    assert_true(clock_monotonic_ms() - began_ms < TIMEOUT_MS / 3); /* not the swallower's share */
+    (void)close(listener);
+}
+
+/* ---- connections that end ------------------------------------------------------------------------ */
+
+static void a_connection_that_was_ended_is_made_again_by_the_next_call(void **state)
+{
+    struct fixture *fixture = *state;
+    for (int i = 0; i < 3; i++) {
+        char id[16];
+        (void)snprintf(id, sizeof id, "cus_%d", i);
+        run(fixture, "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+                     " WHERE application_name = 'croupier'");
+        OK(add(fixture, id));
+        run(fixture, "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+                     " WHERE application_name = 'croupier'");
+        OK(platform_store_ping(fixture->store, &fixture->error));
+    }
+    assert_int_equal(ask(fixture, "SELECT count(*) FROM customer"), 3);
+}
+
+struct ending {
+    struct fixture *fixture;
+    atomic_bool stop;
+};
+
+static void *end_connections(void *argument)
+{
+    struct ending *ending = argument;
+    PGconn *connection = PQconnectdb(server_uri());
+    while (!atomic_load(&ending->stop))
+        PQclear(PQexec(connection, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                                   " WHERE application_name = 'croupier'"));
+    PQfinish(connection);
+    return NULL;
+}
+
+/* What was acknowledged is there; what was refused for sure is not. */
+static void a_loop_of_endings_loses_nothing_that_was_acknowledged(void **state)
+{
+    struct fixture *fixture = *state;
+    struct ending ending = {fixture, false};
+    pthread_t thread;
+    long acknowledged = 0;
+    long unknown = 0;
+    assert_int_equal(pthread_create(&thread, NULL, end_connections, &ending), 0);
+    for (int i = 0; i < 200; i++) {
+        char id[24];
+        (void)snprintf(id, sizeof id, "cus_%d", i);
+        enum status status = add(fixture, id);
+        if (status == STATUS_OK)
+            acknowledged++;
+        else
+            unknown += strstr(fixture->error.text, "check whether") != NULL;
+    }
+    atomic_store(&ending.stop, true);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    long there = ask(fixture, "SELECT count(*) FROM customer");
+    assert_in_range(there, acknowledged, acknowledged + unknown);
+    assert_int_equal(ask(fixture, "SELECT revision FROM store_revision"), there);
+    OK(platform_store_ping(fixture->store, &fixture->error));
+}
+
+static void a_commit_that_nobody_heard_the_end_of_is_said_to_be_open(void **state)
+{
+    struct fixture *fixture = *state;
+    run(fixture, "CREATE FUNCTION die() RETURNS trigger LANGUAGE plpgsql AS"
+                 " $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid());"
+                 " PERFORM pg_sleep(10); RETURN NULL; END $$");
+    run(fixture, "CREATE CONSTRAINT TRIGGER die AFTER INSERT ON customer"
+                 " DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION die()");
+    assert_int_equal(add(fixture, "cus_1"), STATUS_UNAVAILABLE);
+    SAYS(fixture, "check whether the change was kept");
+    assert_int_equal(count(&fixture->facts.repeats), 0); /* it might happen twice */
+    run(fixture, "DROP TRIGGER die ON customer");
+    OK(add(fixture, "cus_1"));
+}
+
+static void a_commit_with_a_warning_is_not_taken_for_one(void **state)
+{
+    struct fixture *fixture = *state;
+    run(fixture, "CREATE FUNCTION warn() RETURNS trigger LANGUAGE plpgsql AS"
+                 " $$ BEGIN RAISE WARNING 'nobody waited for the standby'; RETURN NULL; END $$");
+    run(fixture, "CREATE CONSTRAINT TRIGGER warn AFTER INSERT ON customer"
+                 " DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION warn()");
+    assert_int_equal(add(fixture, "cus_1"), STATUS_UNAVAILABLE);
+    SAYS(fixture, "warned while it committed");
+    OK(platform_store_ping(fixture->store, &fixture->error));
+}
+
+static void another_database_in_the_same_place_fails_one_call(void **state)
+{
+    struct fixture *fixture = *state;
+    uint64_t revision;
+    OK(add(fixture, "cus_1"));
+    run(fixture, "UPDATE store_identity SET id = gen_random_uuid()"); /* as a restored one has */
+    OK(platform_revision(fixture->store, &revision, &fixture->error));
+    run(fixture, "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+                 " WHERE application_name = 'croupier'");
+    assert_int_equal(platform_revision(fixture->store, &revision, &fixture->error),
+                     STATUS_UNAVAILABLE);
+    SAYS(fixture, "taken its place");
+    OK(platform_revision(fixture->store, &revision, &fixture->error));
+    assert_int_equal(revision, 1);
+}
+
+static bool see(void *context, const struct customer_record *record)
+{
+    (void)record;
+    ++*(unsigned *)context;
+    return true;
+}
+
+static void a_snapshot_that_lost_its_connection_brings_no_mixture(void **state)
+{
+    struct fixture *fixture = *state;
+    unsigned seen = 0;
+    OK(add(fixture, "cus_1"));
+    OK(platform_snapshot_begin(fixture->store, &fixture->error));
+    run(fixture, "INSERT INTO customer (id, name, enabled, casino, sports, cidrs, created_ms,"
+                 " revision) VALUES ('cus_2', 'n', true, true, 'all', '', 1, 2)");
+    OK(platform_customer_list(fixture->store, see, &seen, &fixture->error));
+    assert_int_equal(seen, 1);
+    run(fixture, "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+                 " WHERE application_name = 'croupier'");
+    assert_int_equal(platform_customer_list(fixture->store, see, &seen, &fixture->error),
+                     STATUS_UNAVAILABLE);
+    assert_int_equal(platform_customer_list(fixture->store, see, &seen, &fixture->error),
+                     STATUS_UNAVAILABLE);
+    platform_snapshot_end(fixture->store);
+    OK(platform_customer_list(fixture->store, see, &seen, &fixture->error));
+    assert_int_equal(seen, 3);
+}
+
+/* ---- transactions that collide ------------------------------------------------------------------- */
+
+static void collisions_are_repeated_and_not_for_ever(void **state)
+{
+    struct fixture *fixture = *state;
+    run(fixture, "CREATE SEQUENCE tries");
+    run(fixture, "CREATE FUNCTION collide() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+                 " IF nextval('tries') % 3 <> 0 THEN"
+                 "  RAISE EXCEPTION USING ERRCODE = 'deadlock_detected'; END IF;"
+                 " RETURN NEW; END $$");
+    run(fixture, "CREATE TRIGGER collide BEFORE INSERT ON customer"
+                 " FOR EACH ROW EXECUTE FUNCTION collide()");
+    OK(add(fixture, "cus_1"));
+    assert_int_equal(count(&fixture->facts.repeats), 2);
+    assert_int_equal(ask(fixture, "SELECT revision FROM store_revision"), 1);
+    run(fixture, "CREATE OR REPLACE FUNCTION collide() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+                 " RAISE EXCEPTION USING ERRCODE = 'serialization_failure'; END $$");
+    uint64_t began_ms = clock_monotonic_ms();
+    assert_int_equal(add(fixture, "cus_2"), STATUS_UNAVAILABLE);
+    assert_true(clock_monotonic_ms() - began_ms < TIMEOUT_MS + GRACE_MS);
+    assert_true(count(&fixture->facts.repeats) <= 2 + 8);
+}
+
+static void what_the_server_says_becomes_a_status(void **state)
+{
+    static const struct {
+        const char *condition;
+        enum status status;
+    } cases[] = {{"disk_full", STATUS_FULL},
+                 {"query_canceled", STATUS_TIMEOUT},
+                 {"lock_not_available", STATUS_TIMEOUT},
+                 {"read_only_sql_transaction", STATUS_UNAVAILABLE},
+                 {"cannot_connect_now", STATUS_UNAVAILABLE},
+                 {"insufficient_privilege", STATUS_UNAVAILABLE},
+                 {"io_error", STATUS_UNAVAILABLE},
+                 {"data_corrupted", STATUS_MALFORMED},
+                 {"undefined_table", STATUS_INVALID},
+                 {"check_violation", STATUS_INVALID},
+                 {"unique_violation", STATUS_EXISTS},
+                 {"foreign_key_violation", STATUS_NOT_FOUND},
+                 {"division_by_zero", STATUS_INVALID},
+                 {"internal_error", STATUS_INTERNAL}};
+    struct fixture *fixture = *state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char sql[256];
+        (void)snprintf(sql, sizeof sql,
+                       "CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"
+                       " $$ BEGIN RAISE EXCEPTION USING ERRCODE = '%s'; END $$",
+                       cases[i].condition);
+        run(fixture, sql);
+        if (i == 0)
+            run(fixture, "CREATE TRIGGER refuse BEFORE INSERT ON customer"
+                         " FOR EACH ROW EXECUTE FUNCTION refuse()");
+        enum status status = add(fixture, "cus_1");
+        if (status != cases[i].status)
+            fail_msg("%s: %s: %s", cases[i].condition, status_name(status), fixture->error.text);
+        OK(platform_store_ping(fixture->store, &fixture->error));
+    }
+}
+
+static void a_lock_that_others_keep_is_a_timeout_and_the_connection_stays(void **state)
+{
+    struct fixture *fixture = *state;
+    struct platform_store_options patient = {.uri = fixture->uri, .timeout_ms = 3000};
+    platform_store_close(&fixture->store);
+    OK(platform_store_open(&fixture->store, &patient, &fixture->error));
+    pid_t before = backend(fixture);
+    run(fixture, "BEGIN");
+    run(fixture, "UPDATE store_revision SET revision = revision");
+    assert_int_equal(add(fixture, "cus_1"), STATUS_TIMEOUT);
+    SAYS(fixture, "locked");
+    run(fixture, "COMMIT");
+    OK(add(fixture, "cus_1"));
+    assert_int_equal(backend(fixture), before);
+}
+
+static void *add_in_thread(void *argument)
+{
+    return add(argument, "cus_2") == STATUS_OK ? argument : NULL;
+}
+
+/* Whoever has taken a revision and not yet committed holds back all later ones. */
+static void revisions_become_visible_in_their_order(void **state)
+{
+    struct fixture *fixture = *state;
+    struct platform_store *reader = NULL;
+    pthread_t writer;
+    uint64_t revision = 9;
+    void *added = NULL;
+    OK(open_with(fixture, fixture->uri, false, &reader));
+    run(fixture, "BEGIN");
+    run(fixture, "UPDATE store_revision SET revision = revision + 1");
+    run(fixture, "INSERT INTO customer (id, name, enabled, casino, sports, cidrs, created_ms,"
+                 " revision) VALUES ('cus_1', 'n', true, true, 'all', '', 1, 1)");
+    assert_int_equal(pthread_create(&writer, NULL, add_in_thread, fixture), 0);
+    for (int i = 0; i < 10; i++) {
+        const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
+        OK(platform_revision(reader, &revision, &fixture->error));
+        assert_int_equal(revision, 0);
+        (void)nanosleep(&pause, NULL);
+    }
+    run(fixture, "COMMIT");
+    assert_int_equal(pthread_join(writer, &added), 0);
+    assert_non_null(added);
+    assert_int_equal(ask(fixture, "SELECT revision FROM customer WHERE id = 'cus_2'"), 2);
+    platform_store_close(&reader);
+}
+
+/* ---- schemas ------------------------------------------------------------------------------------- */
+
+struct migration_run {
+    const char *uri;
+    enum status status;
+    uint32_t before, after;
+    struct error error;
+};
+
+static void *migrate(void *argument)
+{
+    struct migration_run *one = argument;
+    struct platform_store *store = NULL;
+    struct platform_store_options options = {.uri = one->uri, .timeout_ms = 5000, .create = true};
+    one->status = platform_store_open(&store, &options, &one->error);
+    if (one->status == STATUS_OK)
+        one->status = platform_store_migrate(store, &one->before, &one->after, &one->error);
+    platform_store_close(&store);
+    return NULL;
+}
+
+static void migrations_at_once_make_one_schema(void **state)
+{
+    struct fixture *fixture = *state;
+    struct migration_run runs[4] = {
+        {.uri = fixture->uri}, {.uri = fixture->uri}, {.uri = fixture->uri}, {.uri = fixture->uri}};
+    pthread_t threads[4];
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, migrate, &runs[i]), 0);
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    for (size_t i = 0; i < 4; i++) {
+        if (runs[i].status != STATUS_OK)
+            fail_msg("%s", runs[i].error.text);
+        assert_int_equal(runs[i].after, runs[0].after);
+    }
+    assert_int_equal(ask(fixture, "SELECT count(*) FROM schema_migration"), runs[0].after);
+    OK(open_with(fixture, fixture->uri, false, &fixture->store));
+}
+
+static void an_empty_database_says_what_to_do(void **state)
+{
+    struct fixture *fixture = *state;
+    struct platform_store *store = NULL;
+    assert_int_equal(open_with(fixture, fixture->uri, false, &store), STATUS_INVALID);
+    SAYS(fixture, "is empty; run: croupier migrate");
+}
+
+static void somebody_elses_tables_are_left_alone(void **state)
+{
+    struct fixture *fixture = *state;
+    struct platform_store *store = NULL;
+    uint32_t before;
+    uint32_t after;
+    run(fixture, "CREATE TABLE customer (name text)");
+    run(fixture, "INSERT INTO customer VALUES ('theirs')");
+    OK(open_with(fixture, fixture->uri, true, &store));
+    assert_int_not_equal(platform_store_migrate(store, &before, &after, &fixture->error),
+                         STATUS_OK);
+    SAYS(fixture, "migration 1 (customers)");
+    platform_store_close(&store);
+    assert_int_equal(ask(fixture, "SELECT count(*) FROM pg_tables WHERE schemaname ="
+                                  " current_schema()"),
+                     1);
+}
+
+static void schemas_of_other_programs_are_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    struct platform_store *store = NULL;
+    uint32_t before;
+    uint32_t after;
+    run(fixture, "DELETE FROM schema_migration WHERE number ="
+                 " (SELECT max(number) FROM schema_migration)");
+    assert_int_equal(open_with(fixture, fixture->uri, false, &store), STATUS_INVALID);
+    SAYS(fixture, "is older than this program's");
+    run(fixture, "INSERT INTO schema_migration SELECT generate_series(max(number) + 1, 99), 'x',"
+                 " 'x', 1 FROM schema_migration");
+    assert_int_equal(open_with(fixture, fixture->uri, false, &store), STATUS_INVALID);
+    SAYS(fixture, "is newer than this program's");
+    OK(open_with(fixture, fixture->uri, true, &store));
+    assert_int_equal(platform_store_migrate(store, &before, &after, &fixture->error),
+                     STATUS_INVALID);
+    platform_store_close(&store);
+    run(fixture, "DELETE FROM schema_migration WHERE number > 1");
+    run(fixture, "UPDATE schema_migration SET checksum = 'x'");
+    assert_int_equal(open_with(fixture, fixture->uri, false, &store), STATUS_INVALID);
+    SAYS(fixture, "a different build");
+}
+
+static void players_and_currencies_resist_hands(void **state)
+{
+    static const char *const tries[] = {"UPDATE player SET reference = 'x'", "DELETE FROM player",
+                                        "TRUNCATE player CASCADE",
+                                        "UPDATE currency SET exponent = 3", "DELETE FROM currency"};
+    struct fixture *fixture = *state;
+    struct player_record player;
+    OK(add(fixture, "cus_1"));
+    OK(platform_player_open(fixture->store, "cus_1", "alice", "EUR", 2, &player, &fixture->error));
+    for (size_t i = 0; i < sizeof tries / sizeof tries[0]; i++) {
+        PGresult *result = PQexec(fixture->admin, tries[i]);
+        assert_int_equal(PQresultStatus(result), PGRES_FATAL_ERROR);
+        assert_string_equal(PQresultErrorField(result, PG_DIAG_SQLSTATE), "23001");
+        PQclear(result);
+    }
+}
+
+/* ---- who may be asked ---------------------------------------------------------------------------- */
+
+/* A server that says who it is and takes anybody, as far as the protocol's start goes. */
+static void *pretend_to_be_14(void *argument)
+{
+    static const char answer[] = "R\0\0\0\x08\0\0\0\0"
+                                 "S\0\0\0\x18server_version\0"
+                                 "14.9\0"
+                                 "S\0\0\0\x19"
+                                 "client_encoding\0"
+                                 "UTF8\0"
+                                 "Z\0\0\0\x05I";
+    int listener = *(int *)argument;
+    char bytes[1024];
+    int peer = accept(listener, NULL, NULL);
+    ssize_t got = recv(peer, bytes, sizeof bytes, 0);
+    if (got == 8) { /* asks for TLS: no */
+        (void)send(peer, "N", 1, MSG_NOSIGNAL);
+        got = recv(peer, bytes, sizeof bytes, 0);
+    }
+    (void)send(peer, answer, sizeof answer - 1, MSG_NOSIGNAL);
+    while (got > 0)
+        got = recv(peer, bytes, sizeof bytes, 0);
+    (void)close(peer);
+    return NULL;
+}
+
+static void an_older_server_is_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    struct platform_store *store = NULL;
+    pthread_t server;
+    char place[64];
+    char uri[128];
+    int listener = black_hole(place, sizeof place);
+    assert_int_equal(pthread_create(&server, NULL, pretend_to_be_14, &listener), 0);
+    (void)snprintf(uri, sizeof uri, "postgresql://u@%s/d", place);
+    assert_int_equal(open_with(fixture, uri, false, &store), STATUS_INVALID);
+    SAYS(fixture, "is PostgreSQL 14.9; croupier needs 15 or newer");
+    assert_int_equal(pthread_join(server, NULL), 0);
+    (void)close(listener);
+}
+
+static void no_text_holds_a_part_of_the_password(void **state)
+{
+    static const char *const uris[] = {
+        "postgresql://user:hunter2@127.0.0.1:1/db",
+        "postgresql://user:hunter2@127.0.0.1:port/db",
+        "postgresql://user:hunter2@127.0.0.1:99999/db",
+        "postgresql://user:p@hunter2@127.0.0.1/db",
+        "postgresql://user:p/hunter2@127.0.0.1/db",
+        "postgresql://user:12/hunter2@127.0.0.1/db",
+        "postgresql://user:p/hunter2",
+        "postgresql://user:%zzhunter2@127.0.0.1/db",
+        "postgresql://user:hunter2%@127.0.0.1/db",
+        "postgresql://user:hunter2@[::1/db",
+        "postgresql://user:hunter2@[::1]x/db",
+        "postgresql://user:p?hunter2@127.0.0.1:1/db",
+        "postgresql://127.0.0.1/db?password=hunter2&nonsense=1",
+        "postgresql://127.0.0.1/db?user=a&password=%hunter2",
+        "postgresql://127.0.0.1/db?hunter2",
+        "postgresql://127.0.0.1:1/db?password=hunter2",
+        "postgresql://u:hunter2@127.0.0.1:1,127.0.0.1:1/db",
+        "postgresql://u:hunter2@127.0.0.1:1/db?connect_timeout=soon",
+        "postgresql://u:hunter2@127.0.0.1:1/db?sslmode=hunter",
+        "postgres://u:hunter2@127.0.0.1:1/db",
+        "postgresql:user:hunter2@127.0.0.1/db",
+        "postgresql:/user:hunter2@127.0.0.1/db",
+    };
+    struct fixture *fixture = *state;
+    for (size_t i = 0; i < sizeof uris / sizeof uris[0]; i++) {
+        struct platform_store *store = NULL;
+        fixture->error.text[0] = '\0';
+        enum status status = open_with(fixture, uris[i], false, &store);
+        if (status == STATUS_OK || fixture->error.text[0] == '\0' ||
+            strstr(fixture->error.text, "hunter2") != NULL)
+            fail_msg("%s: %s: %s", uris[i], status_name(status), fixture->error.text);
+    }
+}
+
+/* ---- what it costs ------------------------------------------------------------------------------- */
+
+static void ignore_customer(void *context, const struct customer_record *record)
+{
+    (void)context;
+    (void)record;
+}
+
+static void ignore_key(void *context, const struct key_record *record)
+{
+    (void)context;
+    (void)record;
+}
+
+static void ignore_legacy(void *context, const struct legacy_record *record)
+{
+    (void)context;
+    (void)record;
+}
+
+static void frequent_calls_are_one_round_trip_each(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct platform_changes visit = {ignore_customer, ignore_key, ignore_legacy, NULL};
+    const struct key_use uses[2] = {{.used_ms = 5}, {.used_ms = 6}};
+    struct player_record player;
+    uint64_t revision;
+    OK(add(fixture, "cus_1"));
+    OK(platform_player_open(fixture->store, "cus_1", "alice", "EUR", 2, &player, &fixture->error));
+    uint64_t before = count(&fixture->facts.round_trips);
+    OK(platform_revision(fixture->store, &revision, &fixture->error));
+    OK(platform_changes_since(fixture->store, 0, &visit, &revision, &fixture->error));
+    OK(platform_player_open(fixture->store, "cus_1", "alice", "EUR", 2, &player, &fixture->error));
+    OK(platform_key_touch(fixture->store, uses, 2, &fixture->error));
+    OK(add(fixture, "cus_2"));
+    assert_int_equal(count(&fixture->facts.round_trips), before + 5);
+    assert_int_equal(count(&fixture->facts.connections), 1);
+    assert_int_equal(count(&fixture->facts.connects), 2); /* one of them migrated */
+}
+
+static bool see_two(void *context, const struct customer_record *record)
+{
+    (void)record;
+    return ++*(unsigned *)context < 2;
+}
+
+static void a_long_list_that_nobody_reads_to_its_end_does_not_harm(void **state)
+{
+    struct fixture *fixture = *state;
+    unsigned seen = 0;
+    run(fixture, "INSERT INTO customer (id, name, enabled, casino, sports, cidrs, created_ms,"
+                 " revision) SELECT 'cus_' || n, 'n', true, true, 'all', '', 1, n"
+                 " FROM generate_series(1, 30000) AS n");
+    OK(platform_customer_list(fixture->store, see_two, &seen, &fixture->error));
+    assert_int_equal(seen, 2);
+    seen = 0;
+    OK(platform_customer_list(fixture->store, see, &seen, &fixture->error));
+    assert_int_equal(seen, 30000);
+}
+
+static bool see_slowly(void *context, const struct customer_record *record)
+{
+    const struct timespec pause = {.tv_nsec = (TIMEOUT_MS / 3) * 1000000L};
+    (void)nanosleep(&pause, NULL);
+    return see(context, record);
+}
+
+static void a_slow_reader_is_not_a_slow_server(void **state)
+{
+    struct fixture *fixture = *state;
+    unsigned seen = 0;
+    for (int i = 0; i < 5; i++) {
+        char id[16];
+        (void)snprintf(id, sizeof id, "cus_%d", i);
+        OK(add(fixture, id));
+    }
+    OK(platform_customer_list(fixture->store, see_slowly, &seen, &fixture->error));
+    assert_int_equal(seen, 5);
+}
+
+int main(void)
+{
+#define EMPTY(test) cmocka_unit_test_setup_teardown(test, set_up_schema, tear_down)
+#define MADE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        MADE(a_frozen_server_is_a_timeout_in_time),
+        MADE(a_frozen_server_in_a_change_leaves_no_lock_behind),
+        EMPTY(a_listener_that_says_nothing_is_a_timeout_in_time),
+        EMPTY(a_server_that_is_not_there_is_unavailable_at_once),
+        MADE(of_several_hosts_the_one_that_answers_is_used),
+        MADE(a_connection_that_was_ended_is_made_again_by_the_next_call),
+        MADE(a_loop_of_endings_loses_nothing_that_was_acknowledged),
+        MADE(a_commit_that_nobody_heard_the_end_of_is_said_to_be_open),
+        MADE(a_commit_with_a_warning_is_not_taken_for_one),
+        MADE(another_database_in_the_same_place_fails_one_call),
+        MADE(a_snapshot_that_lost_its_connection_brings_no_mixture),
+        MADE(collisions_are_repeated_and_not_for_ever),
+        MADE(what_the_server_says_becomes_a_status),
+        MADE(a_lock_that_others_keep_is_a_timeout_and_the_connection_stays),
+        MADE(revisions_become_visible_in_their_order),
+        EMPTY(migrations_at_once_make_one_schema),
+        EMPTY(an_empty_database_says_what_to_do),
+        EMPTY(somebody_elses_tables_are_left_alone),
+        MADE(schemas_of_other_programs_are_refused),
+        MADE(players_and_currencies_resist_hands),
+        EMPTY(an_older_server_is_refused),
+        EMPTY(no_text_holds_a_part_of_the_password),
+        MADE(frequent_calls_are_one_round_trip_each),
+        MADE(a_long_list_that_nobody_reads_to_its_end_does_not_harm),
+        MADE(a_slow_reader_is_not_a_slow_server),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
