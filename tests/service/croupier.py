@@ -13,6 +13,7 @@ the checks of `croupier feed`, is expected beside it. TEST_ENGINES says what its
 """
 
 import base64
+import contextlib
 import http.client
 import json
 import os
@@ -260,7 +261,15 @@ class Service:
             assert done.returncode == status, f"{' '.join(command)}: {done.returncode}\n{done.stdout}\n{text}"
         done.text = done.stdout.decode("utf-8", "replace")
         done.errors = text
+        if arguments[0] == "feed":
+            self._settle()
         return done
+
+    def _settle(self):
+        """Waits until the server that runs, if one does, must know of what was published."""
+        if self.process is not None and self.operator_address is not None and self._served == self.odds.uri:
+            with contextlib.suppress(OSError):
+                self.odds.settle(self.metrics, self.settings.get(("odds", "prefix"), ""))
 
     def ask(self, *arguments, **options):
         """Runs a command with --json and returns its document."""
@@ -298,6 +307,7 @@ class Service:
         """Puts bytes into the odds store that `croupier feed` would refuse. event None: the catalog."""
         subprocess.run([PUT_ODDS, self.settings[("odds", "store")], sport, "-" if event is None else str(event)],
                        input=document, env=self.environment, check=True, timeout=60 * PATIENCE)
+        self._settle()
 
     # ---- the server -------------------------------------------------------------------------------
 
@@ -305,6 +315,7 @@ class Service:
         """Starts the server and does not wait."""
         assert self.process is None
         self._starts += 1
+        self._served = self.settings[("odds", "store")]
         self._log_path = self.directory / f"server-{self._starts}.log"
         with open(self._log_path, "wb") as log:
             self.process = subprocess.Popen([str(BINARY), "serve", "-c", str(self.configuration)], stdout=log,

@@ -6,14 +6,16 @@
 Every service has stores of its own: in Redis a database number, in PostgreSQL a database, of servers
 that all services of a test process share. With `own` they are servers of the service's own, which a test
 can take away and bring back (files can be at any time). All have the same face: `uri`, `where` (how
-croupier's errors name it), `take_away`, `bring_back`, `remove`; the platform store `make` (a place for
-`croupier migrate`: an empty database), `execute`, `copy_from`, `contents` and `blob` besides. SQL in tests keeps to what both dialects understand.
+croupier's errors name it), `take_away`, `bring_back`, `remove`; besides, the odds store `settle`, the
+platform store `make` (a place for `croupier migrate`: an empty database), `execute`, `copy_from`,
+`contents` and `blob`. SQL in tests keeps to what both dialects understand.
 """
 
 import os
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -40,6 +42,9 @@ class EmbeddedOdds:
         self.uri = f"embedded:{self.path}"
         self.where = str(self.path)
 
+    def settle(self, metrics, prefix):
+        """What is published is seen at once."""
+
     def take_away(self):
         self.path.rename(self.path.with_suffix(".away"))
 
@@ -51,6 +56,9 @@ class EmbeddedOdds:
 
 
 class RedisOdds:
+    MARKERS = 256  # more than a test ever changes at once
+    SEEN = "croupier_odds_invalidations_total"
+
     def __init__(self, directory, own):
         self.own = own
         self.server = Redis(persistent=True) if own else shared_server(Redis)
@@ -62,6 +70,17 @@ class RedisOdds:
         with self.server.connect() as connection:
             connection.call("SELECT", self.database)
             return connection.call(*words)
+
+    def settle(self, metrics, prefix):
+        """Waits until a server has heard of every change so far; metrics() are its own. Word of a change may
+        travel for some milliseconds. It arrives in the order of the changes, so that when the server has
+        counted more than were under way before these, some of these have come, and all before them."""
+        before = metrics()[self.SEEN]
+        self.call("MSET", *(word for n in range(self.MARKERS) for word in (f"{prefix}odds:marker:{n}", "")))
+        deadline = time.monotonic() + 20
+        while metrics()[self.SEEN] < before + self.MARKERS:
+            assert time.monotonic() < deadline, "the server never heard of what was published"
+            time.sleep(0.001)
 
     def take_away(self):
         assert self.own, "others use this server too: make the service with own_stores=True"

@@ -305,6 +305,7 @@ def test_metrics_are_in_prometheus_text(running):
 
 
 def test_metrics_count_what_happened(running):
+    running.publish("cricket", [row(1)])
     before = running.metrics()
     for _ in range(4):
         running.get("/api/v1/cricket/events/1", key=running.customer.key)
