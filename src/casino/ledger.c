@@ -1,6 +1,7 @@
 /*
  * Two lanes, each a bounded queue and a thread: one for what writes, one for BALANCE. A lane's lock
- * guards its queue; a job belongs to the queue, then to the thread, then to its mailbox.
+ * guards its queue; a job belongs to the queue, then to the thread, then to its mailbox. A third thread
+ * looks after the store meanwhile.
  *
  * The writer keeps the batch's view in memory: places and facts are loaded once and brought up to date
  * with each decision, so that the last request of a batch sees what the first one did. Nothing of the
@@ -41,9 +42,19 @@ struct lane {
     bool ending;
 };
 
+/* Does the store's upkeep beside the batches (platform_ledger.h). */
+struct keeper {
+    pthread_t thread;
+    pthread_mutex_t lock; /* guards everything below */
+    pthread_cond_t more;
+    enum { KEEPER_RESTS, KEEPER_WORKS, KEEPER_IS_DONE } state;
+    bool ending;
+};
+
 struct ledger {
     struct ledger_options options;
     struct lane writer, reader;
+    struct keeper keeper;
     struct ledger_batch *batch; /* the writer's */
     struct ledger_place *asked; /* the reader's */
     uint16_t place_index[INDEX_SLOTS];
@@ -179,6 +190,7 @@ static size_t fact_of(struct ledger *ledger, const char *customer_id, const char
             struct ledger_fact *fact = &batch->facts[batch->fact_count++];
             memcpy(fact->customer_id, customer_id, sizeof fact->customer_id);
             memcpy(fact->transaction_id, id, sizeof fact->transaction_id);
+            fact->counts_credits = false;
             *slot = (uint16_t)batch->fact_count;
             return batch->fact_count - 1;
         }
@@ -201,6 +213,8 @@ static void gather(struct ledger *ledger, struct ledger_job **jobs, size_t count
         jobs[i]->reference = request->reference[0] == '\0'
                                  ? SIZE_MAX
                                  : fact_of(ledger, request->customer_id, request->reference, true);
+        if (request->operation == WALLET_ROLLBACK)
+            batch->facts[jobs[i]->reference].counts_credits = true;
     }
 }
 
@@ -264,7 +278,7 @@ static void roll_back(struct ledger *ledger, struct ledger_fact *target, const c
         credit->outcome != LEDGER_APPLIED || credit->reference[0] == '\0')
         return;
     size_t debit = fact_of(ledger, credit->customer_id, credit->reference, false);
-    if (debit == SIZE_MAX)
+    if (debit == SIZE_MAX || !ledger->batch->facts[debit].counts_credits)
         return;
     CHECK(ledger->batch->facts[debit].id.standing_credits > 0);
     ledger->batch->facts[debit].id.standing_credits--;
@@ -307,6 +321,79 @@ static void decide(struct ledger *ledger, struct ledger_job *job, int64_t now_ms
              reference != NULL)
         reference->id.standing_credits++;
     to->transaction = *kept;
+}
+
+/* ---- upkeep ------------------------------------------------------------------------------------- */
+
+/* Waits until there is something to do; false: the end. */
+static bool keeper_waits(struct keeper *keeper)
+{
+    CHECK(pthread_mutex_lock(&keeper->lock) == 0);
+    if (keeper->state == KEEPER_WORKS)
+        keeper->state = KEEPER_IS_DONE;
+    while (keeper->state != KEEPER_WORKS && !keeper->ending)
+        CHECK(pthread_cond_wait(&keeper->more, &keeper->lock) == 0);
+    bool goes_on = !keeper->ending;
+    CHECK(pthread_mutex_unlock(&keeper->lock) == 0);
+    return goes_on;
+}
+
+/* What fails here is found out, and told, by the batches. */
+static void *run_keeper(void *argument)
+{
+    struct ledger *ledger = argument;
+    struct platform_store *store = NULL;
+    (void)pthread_setname_np(pthread_self(), "ledger-upkeep");
+    while (keeper_waits(&ledger->keeper)) {
+        struct error error = {0};
+        enum status status = STATUS_OK;
+        if (store == NULL)
+            status = platform_store_open(&store, &ledger->options.platform, &error);
+        if (status == STATUS_OK)
+            status = platform_ledger_upkeep(store, &error);
+        if (status != STATUS_OK)
+            platform_store_close(&store);
+    }
+    platform_store_close(&store);
+    return NULL;
+}
+
+/* The writer's, after a batch: has the keeper begin, or does the rest when it is done. */
+static void look_after_store(struct lane *lane)
+{
+    struct keeper *keeper = &lane->ledger->keeper;
+    struct error error = {0};
+    bool wanted = platform_ledger_wants_upkeep(lane->store);
+    CHECK(pthread_mutex_lock(&keeper->lock) == 0);
+    bool is_done = keeper->state == KEEPER_IS_DONE;
+    if (is_done) {
+        keeper->state = KEEPER_RESTS;
+    } else if (wanted && keeper->state == KEEPER_RESTS) {
+        keeper->state = KEEPER_WORKS;
+        CHECK(pthread_cond_signal(&keeper->more) == 0);
+    }
+    CHECK(pthread_mutex_unlock(&keeper->lock) == 0);
+    if (wanted && is_done && platform_ledger_upkeep(lane->store, &error) != STATUS_OK)
+        cannot_be_used(lane, error.text);
+}
+
+static void start_keeper(struct ledger *ledger)
+{
+    struct keeper *keeper = &ledger->keeper;
+    CHECK(pthread_mutex_init(&keeper->lock, NULL) == 0);
+    CHECK(pthread_cond_init(&keeper->more, NULL) == 0);
+    CHECK(pthread_create(&keeper->thread, NULL, run_keeper, ledger) == 0);
+}
+
+static void stop_keeper(struct keeper *keeper)
+{
+    CHECK(pthread_mutex_lock(&keeper->lock) == 0);
+    keeper->ending = true;
+    CHECK(pthread_cond_signal(&keeper->more) == 0);
+    CHECK(pthread_mutex_unlock(&keeper->lock) == 0);
+    CHECK(pthread_join(keeper->thread, NULL) == 0);
+    CHECK(pthread_cond_destroy(&keeper->more) == 0);
+    CHECK(pthread_mutex_destroy(&keeper->lock) == 0);
 }
 
 /* ---- a batch ----------------------------------------------------------------------------------- */
@@ -385,6 +472,7 @@ static void write_batch(struct lane *lane, struct ledger_job **jobs, size_t coun
     }
     for (size_t i = 0; i < count; i++)
         answer(ledger, jobs[i]);
+    look_after_store(lane);
 }
 
 /* ---- balances ---------------------------------------------------------------------------------- */
@@ -474,13 +562,7 @@ static void start_lane(struct ledger *ledger, struct lane *lane,
     lane->run = run;
     CHECK(pthread_mutex_init(&lane->lock, NULL) == 0);
     CHECK(pthread_cond_init(&lane->more, NULL) == 0);
-    /* Signals are for the main thread. */
-    sigset_t all;
-    sigset_t before;
-    CHECK(sigfillset(&all) == 0);
-    CHECK(pthread_sigmask(SIG_SETMASK, &all, &before) == 0);
     CHECK(pthread_create(&lane->thread, NULL, run_lane, lane) == 0);
-    CHECK(pthread_sigmask(SIG_SETMASK, &before, NULL) == 0);
 }
 
 static void stop_lane(struct lane *lane)
@@ -504,8 +586,15 @@ struct ledger *ledger_create(const struct ledger_options *options)
         ledger->options.batch_max = LEDGER_BATCH_MAX;
     ledger->batch = memory_alloc_zeroed(1, sizeof *ledger->batch);
     ledger->asked = memory_alloc_zeroed(LEDGER_BATCH_MAX, sizeof *ledger->asked);
+    /* Signals are for the main thread. */
+    sigset_t all;
+    sigset_t before;
+    CHECK(sigfillset(&all) == 0);
+    CHECK(pthread_sigmask(SIG_SETMASK, &all, &before) == 0);
+    start_keeper(ledger); /* before whoever calls on it */
     start_lane(ledger, &ledger->writer, write_batch);
     start_lane(ledger, &ledger->reader, read_balances);
+    CHECK(pthread_sigmask(SIG_SETMASK, &before, NULL) == 0);
     return ledger;
 }
 
@@ -515,6 +604,7 @@ void ledger_destroy(struct ledger **ledger)
         return;
     stop_lane(&(*ledger)->writer);
     stop_lane(&(*ledger)->reader);
+    stop_keeper(&(*ledger)->keeper);
     memory_free((*ledger)->batch);
     memory_free((*ledger)->asked);
     memory_free(*ledger);

@@ -319,8 +319,7 @@ struct export_total {
 
 struct export
 {
-    int64_t from_ms, to_ms;
-    uint64_t seen, total, written;
+    uint64_t total, written;
     struct export_total *totals;
     size_t total_count;
     EVP_MD_CTX *digest; /* of the hashes of all that was written, in order */
@@ -343,16 +342,10 @@ static struct export_total *total_of(struct export *export, const struct ledger_
     return total;
 }
 
-static bool export_entry(void *context, const struct ledger_transaction *entry,
-                         const struct ledger_account *account)
+static bool export_entry(void *context, const struct ledger_transaction *entry)
 {
     struct export *export = context;
     struct buffer *out = &export->line;
-    (void)account;
-    if (++export->seen % 10000 == 0)
-        show_progress(&export->progress, export->seen, export->total);
-    if (entry->created_ms < export->from_ms || entry->created_ms >= export->to_ms)
-        return true;
     buffer_clear(out);
     buffer_append_char(out, '{');
     append_transaction(out, entry);
@@ -362,8 +355,16 @@ static bool export_entry(void *context, const struct ledger_transaction *entry,
     struct export_total *total = total_of(export, entry);
     total->entries++;
     total->movement_minor += entry->movement_minor;
-    export->written++;
+    if (++export->written % 10000 == 0)
+        show_progress(&export->progress, export->written, export->total);
     return ferror(stdout) == 0;
+}
+
+static bool export_any(void *context, const struct ledger_transaction *entry,
+                       const struct ledger_account *account)
+{
+    (void)account;
+    return export_entry(context, entry);
 }
 
 /* The last line: what the lines before it come to. */
@@ -396,20 +397,22 @@ static int run_export(const struct command_line *line)
 {
     struct platform_store *store = NULL;
     struct error error = {0};
-    struct export export = {.from_ms = INT64_MIN, .to_ms = INT64_MAX};
+    struct export export = {0};
     const char *day = command_option(line, "day");
-    if (day != NULL) {
-        if (strlen(day) != 10 || clock_parse_rfc3339(text_of(day), &export.from_ms) != STATUS_OK)
-            return command_usage(line, "--day is a date, as 2026-11-21");
-        export.to_ms = export.from_ms + DAY_MS;
-    }
+    int64_t from_ms = 0;
+    if (day != NULL &&
+        (strlen(day) != 10 || clock_parse_rfc3339(text_of(day), &from_ms) != STATUS_OK))
+        return command_usage(line, "--day is a date, as 2026-11-21");
     if (!command_open_platform(line, false, &store))
         return EXIT_REFUSED;
     export.digest = EVP_MD_CTX_new();
     CHECK(export.digest != NULL && EVP_DigestInit_ex(export.digest, EVP_sha256(), NULL) == 1);
-    enum status status = platform_ledger_count(store, &export.total, &error);
-    if (status == STATUS_OK)
-        status = platform_ledger_entries(store, NULL, export_entry, &export, &error);
+    enum status status = STATUS_OK;
+    if (day != NULL)
+        status = platform_ledger_entered(store, from_ms, from_ms + DAY_MS, export_entry, &export,
+                                         &error);
+    else if ((status = platform_ledger_count(store, &export.total, &error)) == STATUS_OK)
+        status = platform_ledger_entries(store, NULL, export_any, &export, &error);
     platform_store_close(&store);
     progress_end(&export.progress);
     if (status == STATUS_OK)
@@ -474,8 +477,10 @@ const struct command wallet_commands[] = {
         .name = "export",
         .arguments = "",
         .summary = "entries as JSON, one a line, with totals at the end",
-        .details = "By player and sequence. The last line has the totals by customer and currency, "
-                   "and `head`, the SHA-256 of all entries' hashes in this order.",
+        .details =
+            "By player and sequence; of a day, as they were made. The last line has the "
+            "totals by customer and currency, and `head`, the SHA-256 of all entries' hashes "
+            "in this order.",
         .examples = "  croupier wallet export --day 2026-11-21 >2026-11-21.ndjson\n"
                     "  croupier wallet export | gzip >ledger.ndjson.gz\n",
         .options = export_options,

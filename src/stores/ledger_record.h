@@ -82,7 +82,8 @@ struct ledger_account {
 
 /* All that is known of one id of one customer. */
 struct ledger_id {
-    bool known; /* there is a transaction of that id */
+    int64_t number; /* the store's own name of it; 0: none, or the store needs none */
+    bool known;     /* there is a transaction of that id */
     struct ledger_transaction transaction;
     bool rolled_back;
     char rolled_back_player[PLAYER_ID_SIZE]; /* whose ROLLBACK it was */

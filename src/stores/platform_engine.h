@@ -69,11 +69,17 @@ struct platform_engine {
     enum status (*ledger_transactions)(struct platform_store *store,
                                        ledger_transaction_visitor *visit, void *context,
                                        struct error *error);
+    enum status (*ledger_entered)(struct platform_store *store, int64_t from_ms, int64_t to_ms,
+                                  ledger_transaction_visitor *visit, void *context,
+                                  struct error *error);
     enum status (*ledger_clearings)(struct platform_store *store, ledger_clearing_visitor *visit,
                                     void *context, struct error *error);
     enum status (*ledger_strays)(struct platform_store *store, uint64_t *count,
                                  struct error *error);
     enum status (*ledger_count)(struct platform_store *store, uint64_t *count, struct error *error);
+    bool (*ledger_wants_upkeep)(
+        struct platform_store *store); /* NULL, as the next: there is none */
+    enum status (*ledger_upkeep)(struct platform_store *store, struct error *error);
     enum status (*snapshot_begin)(struct platform_store *store, struct error *error);
     void (*snapshot_end)(struct platform_store *store);
 

@@ -31,6 +31,7 @@ struct ledger_place {
 struct ledger_fact {
     char customer_id[CUSTOMER_ID_SIZE]; /* asked for */
     char transaction_id[TRANSACTION_ID_SIZE];
+    bool counts_credits; /* asked for: id.standing_credits, which may else be anything */
     struct ledger_id id;
 };
 
@@ -76,6 +77,15 @@ MUST_CHECK enum status platform_ledger_commit(struct platform_store *store,
  */
 MUST_CHECK enum status platform_ledger_recover(struct platform_store *store, struct error *error);
 
+/*
+ * What an engine has to do now and then that is no batch: SQLite brings its log into the file. After
+ * a batch its handle says whether that is wanted. Another handle on another thread then does most of
+ * it, beside the batches; and then the handle of the batches, between two of them, does the rest, which
+ * is short. Nothing is lost when nobody does it, but batches will take longer.
+ */
+MUST_CHECK bool platform_ledger_wants_upkeep(struct platform_store *store);
+MUST_CHECK enum status platform_ledger_upkeep(struct platform_store *store, struct error *error);
+
 /* The players that `places` name, found or not, with their accounts as of the last commit, in one
  * look-up where that is cheaper; waits for no batch. At most LEDGER_BATCH_MAX. */
 MUST_CHECK enum status platform_ledger_balances(struct platform_store *store,
@@ -111,6 +121,12 @@ typedef bool ledger_transaction_visitor(void *context,
 MUST_CHECK enum status platform_ledger_transactions(struct platform_store *store,
                                                     ledger_transaction_visitor *visit,
                                                     void *context, struct error *error);
+
+/* The entries of a time, from `from_ms` until before `to_ms`, in order of time and decision; otherwise as
+ * above. What it costs depends on how many they are, not on how long the ledger is. */
+MUST_CHECK enum status platform_ledger_entered(struct platform_store *store, int64_t from_ms,
+                                               int64_t to_ms, ledger_transaction_visitor *visit,
+                                               void *context, struct error *error);
 
 /* The clearing accounts, and what the accounts of their players add up to. */
 typedef bool ledger_clearing_visitor(void *context, const struct ledger_clearing *clearing,

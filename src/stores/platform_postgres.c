@@ -568,6 +568,7 @@ const struct platform_engine platform_postgres_engine = {
     .ledger_id = postgres_ledger_id,
     .ledger_entries = postgres_ledger_entries,
     .ledger_transactions = postgres_ledger_transactions,
+    .ledger_entered = postgres_ledger_entered,
     .ledger_clearings = postgres_ledger_clearings,
     .ledger_strays = postgres_ledger_strays,
     .ledger_count = postgres_ledger_count,

@@ -235,6 +235,8 @@ enum status postgres_ledger_balances(struct platform_store *, struct ledger_plac
 enum status postgres_ledger_id(struct platform_store *, struct ledger_fact *, struct error *);
 enum status postgres_ledger_entries(struct platform_store *, const char *, ledger_entry_visitor *,
                                     void *, struct error *);
+enum status postgres_ledger_entered(struct platform_store *, int64_t, int64_t,
+                                    ledger_transaction_visitor *, void *, struct error *);
 enum status postgres_ledger_transactions(struct platform_store *, ledger_transaction_visitor *,
                                          void *, struct error *);
 enum status postgres_ledger_clearings(struct platform_store *, ledger_clearing_visitor *, void *,

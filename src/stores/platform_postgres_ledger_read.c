@@ -342,6 +342,28 @@ enum status postgres_ledger_transactions(struct platform_store *base,
     return run_walk(&walk, read_all, NULL, on_transaction);
 }
 
+enum status postgres_ledger_entered(struct platform_store *base, int64_t from_ms, int64_t to_ms,
+                                    ledger_transaction_visitor *visit, void *context,
+                                    struct error *error)
+{
+    static const char read_time[] =
+        "SELECT " LEDGER_TRANSACTION_COLUMNS " FROM ledger_transaction"
+        " JOIN player ON player.number = ledger_transaction.player_number"
+        " JOIN currency ON currency.code = player.currency"
+        " WHERE ledger_transaction.sequence IS NOT NULL"
+        " AND ledger_transaction.created_ms >= $1 AND ledger_transaction.created_ms < $2"
+        " ORDER BY ledger_transaction.created_ms, ledger_transaction.number";
+    struct walk walk = {.store = postgres_store_of(base),
+                        .transaction = visit,
+                        .context = context,
+                        .status = STATUS_OK,
+                        .error = error};
+    struct postgres_parameters parameters = {0};
+    set_integer(&parameters, 1, from_ms);
+    set_integer(&parameters, 2, to_ms);
+    return run_walk(&walk, read_time, &parameters, on_transaction);
+}
+
 /* Also what players hold without a clearing account, which must be nothing. */
 enum status postgres_ledger_clearings(struct platform_store *base, ledger_clearing_visitor *visit,
                                       void *context, struct error *error)

@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -415,6 +416,8 @@ static void disconnect(struct sqlite_store *store)
         CHECK(sqlite3_close(store->database) == SQLITE_OK);
     store->database = NULL;
     store->failed = false;
+    store->log_pages = 0;
+    memset(store->numbers, 0, sizeof store->numbers);
 }
 
 static enum status connect_file(struct sqlite_store *store, bool create, struct error *error)
@@ -481,6 +484,13 @@ static void sqlite_close(struct platform_store *base)
     memory_free(store);
 }
 
+/* SQLite's count of all memory in use is of no use here, and a lock around every allocation of every
+ * thread. It can be given up only before SQLite is used for the first time. */
+static void count_no_memory(void)
+{
+    (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
 static enum status sqlite_open(struct platform_store **store,
                                const struct platform_store_options *options, struct error *error)
 {
@@ -489,6 +499,8 @@ static enum status sqlite_open(struct platform_store **store,
         return error_set(error, STATUS_INVALID,
                          "platform store: sqlite: needs a file; write "
                          "sqlite:/var/lib/croupier/platform.db");
+    static pthread_once_t first_time = PTHREAD_ONCE_INIT;
+    CHECK(pthread_once(&first_time, count_no_memory) == 0);
     struct buffer literal = {0}; /* SQLite gives ":memory:" a meaning; for us it is a file's name */
     if (path[0] == ':')
         buffer_append_string(&literal, "./");
@@ -661,9 +673,12 @@ const struct platform_engine platform_sqlite_engine = {
     .ledger_id = sqlite_ledger_id,
     .ledger_entries = sqlite_ledger_entries,
     .ledger_transactions = sqlite_ledger_transactions,
+    .ledger_entered = sqlite_ledger_entered,
     .ledger_clearings = sqlite_ledger_clearings,
     .ledger_strays = sqlite_ledger_strays,
     .ledger_count = sqlite_ledger_count,
+    .ledger_wants_upkeep = sqlite_ledger_wants_upkeep,
+    .ledger_upkeep = sqlite_ledger_upkeep,
     .snapshot_begin = sqlite_snapshot_begin,
     .snapshot_end = sqlite_snapshot_end,
     .revision = sqlite_revision,

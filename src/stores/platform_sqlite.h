@@ -14,6 +14,7 @@
  */
 
 #define SQLITE_STATEMENTS_MAX 128
+#define SQLITE_NUMBERS 1024
 
 struct sqlite_store {
     struct platform_store base;
@@ -27,11 +28,16 @@ struct sqlite_store {
     ino_t inode;             /* to notice that another has taken its place */
     off_t size;              /* of the file when its head was last looked at, */
     struct timespec written; /* to notice that something else than SQLite wrote into it */
+    int log_pages;           /* in the log after the last batch of the ledger */
     struct {
         const char *sql; /* by address: each text is a constant at one place */
         sqlite3_stmt *statement;
     } statements[SQLITE_STATEMENTS_MAX];
     size_t statement_count;
+    struct { /* of customers and players, which have the same one for ever; each has one place */
+        char id[24];
+        int64_t number;
+    } numbers[SQLITE_NUMBERS];
 };
 
 struct sqlite_store *sqlite_store_of(struct platform_store *store);
@@ -119,8 +125,6 @@ enum status sqlite_games_read(struct platform_store *, const struct platform_gam
 
 /* platform_sqlite_ledger.c */
 enum status sqlite_ledger_begin(struct platform_store *, struct ledger_batch *, struct error *);
-enum status sqlite_ledger_commit(struct platform_store *, const struct ledger_batch *, bool *,
-                                 struct error *);
 enum status sqlite_ledger_recover(struct platform_store *, struct error *);
 enum status sqlite_ledger_balances(struct platform_store *, struct ledger_place *, size_t,
                                    struct error *);
@@ -129,11 +133,35 @@ enum status sqlite_ledger_entries(struct platform_store *, const char *, ledger_
                                   void *, struct error *);
 enum status sqlite_ledger_transactions(struct platform_store *, ledger_transaction_visitor *,
                                        void *, struct error *);
+enum status sqlite_ledger_entered(struct platform_store *, int64_t, int64_t,
+                                  ledger_transaction_visitor *, void *, struct error *);
 enum status sqlite_ledger_clearings(struct platform_store *, ledger_clearing_visitor *, void *,
                                     struct error *);
 enum status sqlite_ledger_strays(struct platform_store *, uint64_t *, struct error *);
 enum status sqlite_ledger_count(struct platform_store *, uint64_t *, struct error *);
 enum status sqlite_snapshot_begin(struct platform_store *, struct error *);
 void sqlite_snapshot_end(struct platform_store *);
+
+/* What platform_sqlite_batch.c needs of it. Numbers are those of the rows; 0: there is none. */
+uint32_t sqlite_hash_text(uint32_t hash, const char *string);
+MUST_CHECK enum status sqlite_customer_number(struct sqlite_store *store, const char *id,
+                                              int64_t *number, struct error *error);
+MUST_CHECK enum status sqlite_player_number(struct sqlite_store *store, const char *id,
+                                            int64_t *number, struct error *error);
+MUST_CHECK enum status sqlite_load_id(struct sqlite_store *store, struct ledger_fact *fact,
+                                      struct error *error);
+
+/* platform_sqlite_batch.c */
+enum status sqlite_ledger_commit(struct platform_store *, const struct ledger_batch *, bool *,
+                                 struct error *);
+
+/* platform_sqlite_log.c */
+bool sqlite_ledger_wants_upkeep(struct platform_store *);
+enum status sqlite_ledger_upkeep(struct platform_store *, struct error *);
+
+/* For the handle that writes the ledger, when it begins: what the log holds is made durable; */
+MUST_CHECK enum status sqlite_log_sync(struct sqlite_store *store, struct error *error);
+/* and from now on the log is brought into the file by upkeep. */
+MUST_CHECK enum status sqlite_log_take_over(struct sqlite_store *store, struct error *error);
 
 #endif

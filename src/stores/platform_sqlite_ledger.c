@@ -5,21 +5,65 @@
  *
  * A row that makes no sense is an error here and never skipped: it is money.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "stores/platform_sqlite.h"
 #include "stores/platform_sqlite_columns.h"
 
-#define CUSTOMER_NUMBER(parameter) "(SELECT number FROM customer WHERE id = " parameter ")"
 #define PLAYER_NUMBER(parameter) "(SELECT number FROM player WHERE id = " parameter ")"
 
 static enum status damaged(struct sqlite_store *store, const char *what, struct error *error)
 {
     return error_set(error, STATUS_MALFORMED,
                      "%s: is damaged (%s); stop croupier and restore a backup", store->path, what);
+}
+
+/* ---- numbers ----------------------------------------------------------------------------------- */
+
+uint32_t sqlite_hash_text(uint32_t hash, const char *string)
+{
+    for (; *string != '\0'; string++)
+        hash = (hash ^ (uint8_t)*string) * 16777619U;
+    return hash;
+}
+
+/* The number of a customer or player, by `sql`; 0: there is none. */
+static enum status find_number(struct sqlite_store *store, const char *sql, const char *id,
+                               int64_t *number, struct error *error)
+{
+    sqlite3_stmt *statement;
+    bool found = false;
+    size_t place = sqlite_hash_text(2166136261U, id) % SQLITE_NUMBERS;
+    if (strcmp(store->numbers[place].id, id) == 0) {
+        *number = store->numbers[place].number;
+        return STATUS_OK;
+    }
+    enum status status = sqlite_statement(store, sql, &statement, error);
+    if (status != STATUS_OK)
+        return status;
+    bind_string(statement, 1, id);
+    status = sqlite_first(store, statement, &found, error);
+    if (status != STATUS_OK)
+        return status;
+    *number = found ? sqlite3_column_int64(statement, 0) : 0;
+    (void)sqlite3_reset(statement);
+    if (found && strlen(id) < sizeof store->numbers[place].id) {
+        memcpy(store->numbers[place].id, id, strlen(id) + 1);
+        store->numbers[place].number = *number;
+    }
+    return STATUS_OK;
+}
+
+enum status sqlite_customer_number(struct sqlite_store *store, const char *id, int64_t *number,
+                                   struct error *error)
+{
+    return find_number(store, "SELECT number FROM customer WHERE id = ?1", id, number, error);
+}
+
+enum status sqlite_player_number(struct sqlite_store *store, const char *id, int64_t *number,
+                                 struct error *error)
+{
+    return find_number(store, "SELECT number FROM player WHERE id = ?1", id, number, error);
 }
 
 /* ---- accounts ---------------------------------------------------------------------------------- */
@@ -68,12 +112,16 @@ static enum status load_account(struct sqlite_store *store, const char *player_i
                                 struct ledger_account *account, bool *found, struct error *error)
 {
     sqlite3_stmt *statement;
-    enum status status = sqlite_statement(
-        store, "SELECT " ACCOUNT_COLUMNS " FROM player" ACCOUNT_JOINS " WHERE player.id = ?1",
-        &statement, error);
+    int64_t number = 0;
+    enum status status = sqlite_player_number(store, player_id, &number, error);
+    if (status == STATUS_OK)
+        status = sqlite_statement(store,
+                                  "SELECT " ACCOUNT_COLUMNS " FROM player" ACCOUNT_JOINS
+                                  " WHERE player.number = ?1",
+                                  &statement, error);
     if (status != STATUS_OK)
         return status;
-    bind_string(statement, 1, player_id);
+    bind_integer(statement, 1, number);
     status = sqlite_first(store, statement, found, error);
     if (status != STATUS_OK)
         return status;
@@ -99,14 +147,16 @@ static enum status load_clearing(struct sqlite_store *store, struct ledger_clear
 {
     sqlite3_stmt *statement;
     bool found = false;
-    enum status status = sqlite_statement(
-        store,
-        "SELECT balance_minor FROM ledger_clearing WHERE customer_number = " CUSTOMER_NUMBER(
-            "?1") " AND currency = ?2",
-        &statement, error);
+    int64_t number = 0;
+    enum status status = sqlite_customer_number(store, clearing->customer_id, &number, error);
+    if (status == STATUS_OK)
+        status = sqlite_statement(store,
+                                  "SELECT balance_minor FROM ledger_clearing"
+                                  " WHERE customer_number = ?1 AND currency = ?2",
+                                  &statement, error);
     if (status != STATUS_OK)
         return status;
-    bind_string(statement, 1, clearing->customer_id);
+    bind_integer(statement, 1, number);
     bind_string(statement, 2, clearing->currency);
     status = sqlite_first(store, statement, &found, error);
     if (status != STATUS_OK)
@@ -139,13 +189,14 @@ static enum status find_clearing(struct sqlite_store *store, struct ledger_batch
 
 /* ---- transactions and ids ---------------------------------------------------------------------- */
 
-#define TRANSACTION_COLUMNS                                                                   \
-    "player.customer_id, player.id, ledger_transaction.transaction_id,"                       \
-    " coalesce(ledger_transaction.reference, ''), coalesce(ledger_transaction.game_id, ''),"  \
-    " coalesce(ledger_transaction.round_id, ''), player.currency, currency.exponent,"         \
-    " ledger_transaction.operation, ledger_transaction.outcome,"                              \
-    " ledger_transaction.amount_minor, ledger_transaction.created_ms, ledger_entry.sequence," \
-    " ledger_entry.movement_minor, ledger_entry.balance_minor, ledger_entry.hash"
+#define TRANSACTION_COLUMNS                                                                  \
+    "player.customer_id, player.id, ledger_transaction.transaction_id,"                      \
+    " coalesce(ledger_transaction.reference, ''), coalesce(ledger_transaction.game_id, '')," \
+    " coalesce(ledger_transaction.round_id, ''), player.currency, currency.exponent,"        \
+    " ledger_transaction.operation, ledger_transaction.outcome,"                             \
+    " ledger_transaction.amount_minor, ledger_transaction.created_ms,"                       \
+    " ledger_transaction.sequence, ledger_transaction.movement_minor,"                       \
+    " ledger_transaction.balance_minor, ledger_transaction.hash"
 #define TRANSACTION_COLUMN_COUNT 16
 
 static bool read_entry_columns(sqlite3_stmt *row, struct ledger_transaction *entry)
@@ -181,54 +232,45 @@ static bool read_transaction(sqlite3_stmt *row, struct ledger_transaction *trans
     return sound;
 }
 
-static enum status load_transaction(struct sqlite_store *store, struct ledger_fact *fact,
-                                    struct error *error)
+/* The transaction of an id, and whether it is rolled back: one look at each of two indexes. */
+#define FACT_ROWS                                                                             \
+    "SELECT " TRANSACTION_COLUMNS ", ledger_transaction.number, undone.id"                    \
+    " FROM (SELECT 1) LEFT JOIN ledger_transaction"                                           \
+    "  ON ledger_transaction.customer_number = ?1 AND ledger_transaction.transaction_id = ?2" \
+    " LEFT JOIN player ON player.number = ledger_transaction.player_number"                   \
+    " LEFT JOIN currency ON currency.code = player.currency"                                  \
+    " LEFT JOIN ledger_rollback"                                                              \
+    "  ON ledger_rollback.customer_number = ?1 AND ledger_rollback.target_id = ?2"            \
+    " LEFT JOIN player AS undone ON undone.number = ledger_rollback.player_number"
+
+static bool read_fact(sqlite3_stmt *row, struct ledger_id *id)
 {
-    sqlite3_stmt *statement;
-    enum status status = sqlite_statement(
-        store,
-        "SELECT " TRANSACTION_COLUMNS " FROM ledger_transaction"
-        " JOIN player ON player.number = ledger_transaction.player_number"
-        " JOIN currency ON currency.code = player.currency"
-        " LEFT JOIN ledger_entry ON ledger_entry.player_number = ledger_transaction.player_number"
-        "  AND ledger_entry.sequence = ledger_transaction.sequence"
-        " WHERE ledger_transaction.customer_number = " CUSTOMER_NUMBER(
-            "?1") " AND ledger_transaction.transaction_id = ?2",
-        &statement, error);
-    if (status != STATUS_OK)
-        return status;
-    bind_string(statement, 1, fact->customer_id);
-    bind_string(statement, 2, fact->transaction_id);
-    status = sqlite_first(store, statement, &fact->id.known, error);
-    if (status != STATUS_OK)
-        return status;
-    if (fact->id.known && !read_transaction(statement, &fact->id.transaction))
-        status = damaged(store, "a transaction makes no sense", error);
-    (void)sqlite3_reset(statement);
-    return status;
+    id->number = sqlite3_column_int64(row, TRANSACTION_COLUMN_COUNT);
+    id->known = id->number != 0;
+    id->rolled_back = sqlite3_column_type(row, TRANSACTION_COLUMN_COUNT + 1) != SQLITE_NULL;
+    return (!id->known || read_transaction(row, &id->transaction)) &&
+           (!id->rolled_back || read_string(row, TRANSACTION_COLUMN_COUNT + 1,
+                                            id->rolled_back_player, sizeof id->rolled_back_player));
 }
 
-static enum status load_rollback(struct sqlite_store *store, struct ledger_fact *fact,
-                                 struct error *error)
+enum status sqlite_load_id(struct sqlite_store *store, struct ledger_fact *fact,
+                           struct error *error)
 {
     sqlite3_stmt *statement;
-    enum status status =
-        sqlite_statement(store,
-                         "SELECT player.id FROM ledger_rollback"
-                         " JOIN player ON player.number = ledger_rollback.player_number"
-                         " WHERE ledger_rollback.customer_number = " CUSTOMER_NUMBER(
-                             "?1") " AND ledger_rollback.target_id = ?2",
-                         &statement, error);
+    bool found = false;
+    int64_t number = 0;
+    enum status status = sqlite_customer_number(store, fact->customer_id, &number, error);
+    if (status == STATUS_OK)
+        status = sqlite_statement(store, FACT_ROWS, &statement, error);
     if (status != STATUS_OK)
         return status;
-    bind_string(statement, 1, fact->customer_id);
+    bind_integer(statement, 1, number);
     bind_string(statement, 2, fact->transaction_id);
-    status = sqlite_first(store, statement, &fact->id.rolled_back, error);
+    status = sqlite_first(store, statement, &found, error);
     if (status != STATUS_OK)
         return status;
-    if (fact->id.rolled_back &&
-        !read_string(statement, 0, fact->id.rolled_back_player, sizeof fact->id.rolled_back_player))
-        status = damaged(store, "a rollback makes no sense", error);
+    if (!found || !read_fact(statement, &fact->id))
+        status = damaged(store, "a transaction makes no sense", error);
     (void)sqlite3_reset(statement);
     return status;
 }
@@ -239,20 +281,17 @@ static enum status load_standing_credits(struct sqlite_store *store, struct ledg
 {
     sqlite3_stmt *statement;
     bool found = false;
-    enum status status = sqlite_statement(
-        store,
-        "SELECT count(*) FROM (SELECT 1 FROM ledger_transaction AS credit"
-        " WHERE credit.customer_number = " CUSTOMER_NUMBER(
-            "?1") " AND credit.reference = ?2"
-                  " AND credit.operation = 'CREDIT' AND credit.outcome = 'applied'"
-                  " AND NOT EXISTS (SELECT 1 FROM ledger_rollback"
-                  "  WHERE ledger_rollback.customer_number = credit.customer_number"
-                  "  AND ledger_rollback.target_id = credit.transaction_id) LIMIT 257)",
-        &statement, error);
+    enum status status =
+        sqlite_statement(store,
+                         "SELECT count(*) FROM (SELECT 1 FROM ledger_transaction AS credit"
+                         " WHERE credit.settles = ?1"
+                         " AND NOT EXISTS (SELECT 1 FROM ledger_rollback"
+                         "  WHERE ledger_rollback.customer_number = credit.customer_number"
+                         "  AND ledger_rollback.target_id = credit.transaction_id) LIMIT 257)",
+                         &statement, error);
     if (status != STATUS_OK)
         return status;
-    bind_string(statement, 1, fact->customer_id);
-    bind_string(statement, 2, fact->transaction_id);
+    bind_integer(statement, 1, fact->id.number);
     status = sqlite_first(store, statement, &found, error);
     if (status != STATUS_OK)
         return status;
@@ -265,10 +304,9 @@ static enum status load_fact(struct sqlite_store *store, struct ledger_fact *fac
                              struct error *error)
 {
     fact->id = (struct ledger_id){0};
-    enum status status = load_transaction(store, fact, error);
-    if (status == STATUS_OK)
-        status = load_rollback(store, fact, error);
-    if (status == STATUS_OK && fact->id.known && fact->id.transaction.operation == LEDGER_DEBIT &&
+    enum status status = sqlite_load_id(store, fact, error);
+    if (status == STATUS_OK && fact->counts_credits && fact->id.known &&
+        fact->id.transaction.operation == LEDGER_DEBIT &&
         fact->id.transaction.outcome == LEDGER_APPLIED)
         status = load_standing_credits(store, fact, error);
     return status;
@@ -279,6 +317,7 @@ enum status sqlite_ledger_id(struct platform_store *base, struct ledger_fact *fa
 {
     struct sqlite_store *store = sqlite_store_of(base);
     enum status status = sqlite_ready(store, error);
+    fact->counts_credits = true;
     return status == STATUS_OK ? load_fact(store, fact, error) : status;
 }
 
@@ -314,168 +353,6 @@ enum status sqlite_ledger_begin(struct platform_store *base, struct ledger_batch
     return status == STATUS_OK ? STATUS_OK : sqlite_end(store, status, error);
 }
 
-static void bind_if_given(sqlite3_stmt *statement, int at, const char *string)
-{
-    if (string[0] != '\0') /* else NULL */
-        bind_string(statement, at, string);
-}
-
-static enum status insert_transaction(struct sqlite_store *store,
-                                      const struct ledger_transaction *kept, struct error *error)
-{
-    sqlite3_stmt *statement;
-    enum status status = sqlite_statement(
-        store,
-        "INSERT INTO ledger_transaction (customer_number, transaction_id, player_number,"
-        " operation, outcome, amount_minor, reference, game_id, round_id, sequence, created_ms)"
-        " VALUES (" CUSTOMER_NUMBER("?1") ", ?2, " PLAYER_NUMBER(
-            "?3") ", ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-        &statement, error);
-    if (status != STATUS_OK)
-        return status;
-    bind_string(statement, 1, kept->customer_id);
-    bind_string(statement, 2, kept->transaction_id);
-    bind_string(statement, 3, kept->player_id);
-    bind_string(statement, 4, ledger_operation_name(kept->operation));
-    bind_string(statement, 5, ledger_outcome_name(kept->outcome));
-    bind_integer(statement, 6, kept->amount_minor);
-    bind_if_given(statement, 7, kept->reference);
-    bind_if_given(statement, 8, kept->game_id);
-    bind_if_given(statement, 9, kept->round_id);
-    if (ledger_is_entry(kept))
-        bind_integer(statement, 10, (int64_t)kept->sequence);
-    bind_integer(statement, 11, kept->created_ms);
-    return sqlite_run(store, statement, error);
-}
-
-static enum status insert_entry(struct sqlite_store *store, const struct ledger_transaction *entry,
-                                int64_t transaction_number, struct error *error)
-{
-    sqlite3_stmt *statement;
-    enum status status = sqlite_statement(
-        store,
-        "INSERT INTO ledger_entry (player_number, sequence, transaction_number, movement_minor,"
-        " balance_minor, hash) VALUES (" PLAYER_NUMBER("?1") ", ?2, ?3, ?4, ?5, ?6)",
-        &statement, error);
-    if (status != STATUS_OK)
-        return status;
-    bind_string(statement, 1, entry->player_id);
-    bind_integer(statement, 2, (int64_t)entry->sequence);
-    bind_integer(statement, 3, transaction_number);
-    bind_integer(statement, 4, entry->movement_minor);
-    bind_integer(statement, 5, entry->balance_minor);
-    bind_blob(statement, 6, entry->hash, LEDGER_HASH_SIZE);
-    return sqlite_run(store, statement, error);
-}
-
-static enum status insert_rollback(struct sqlite_store *store,
-                                   const struct ledger_transaction *rollback,
-                                   int64_t transaction_number, struct error *error)
-{
-    sqlite3_stmt *statement;
-    enum status status = sqlite_statement(
-        store,
-        "INSERT INTO ledger_rollback (customer_number, target_id, player_number,"
-        " transaction_number) VALUES (" CUSTOMER_NUMBER("?1") ", ?2, " PLAYER_NUMBER("?3") ", ?4)",
-        &statement, error);
-    if (status != STATUS_OK)
-        return status;
-    bind_string(statement, 1, rollback->customer_id);
-    bind_string(statement, 2, rollback->reference);
-    bind_string(statement, 3, rollback->player_id);
-    bind_integer(statement, 4, transaction_number);
-    return sqlite_run(store, statement, error);
-}
-
-static enum status write_kept(struct sqlite_store *store, const struct ledger_transaction *kept,
-                              struct error *error)
-{
-    enum status status = insert_transaction(store, kept, error);
-    if (status != STATUS_OK || !ledger_is_entry(kept))
-        return status;
-    int64_t number = sqlite3_last_insert_rowid(store->database);
-    status = insert_entry(store, kept, number, error);
-    if (status == STATUS_OK && kept->operation == LEDGER_ROLLBACK)
-        status = insert_rollback(store, kept, number, error);
-    return status;
-}
-
-static enum status write_account(struct sqlite_store *store, const struct ledger_account *account,
-                                 struct error *error)
-{
-    sqlite3_stmt *statement;
-    enum status status = sqlite_statement(
-        store,
-        "INSERT INTO ledger_account (player_number, balance_minor, sequence, head)"
-        " VALUES (" PLAYER_NUMBER("?1") ", ?2, ?3, ?4)"
-                                        " ON CONFLICT (player_number) DO UPDATE SET balance_minor "
-                                        "= excluded.balance_minor,"
-                                        " sequence = excluded.sequence, head = excluded.head",
-        &statement, error);
-    if (status != STATUS_OK)
-        return status;
-    bind_string(statement, 1, account->player.id);
-    bind_integer(statement, 2, account->balance_minor);
-    bind_integer(statement, 3, (int64_t)account->sequence);
-    bind_blob(statement, 4, account->head, LEDGER_HASH_SIZE);
-    return sqlite_run(store, statement, error);
-}
-
-static enum status write_clearing(struct sqlite_store *store,
-                                  const struct ledger_clearing *clearing, struct error *error)
-{
-    sqlite3_stmt *statement;
-    enum status status = sqlite_statement(
-        store,
-        "INSERT INTO ledger_clearing (customer_number, currency, balance_minor)"
-        " VALUES (" CUSTOMER_NUMBER("?1") ", ?2, ?3)"
-                                          " ON CONFLICT (customer_number, currency)"
-                                          " DO UPDATE SET balance_minor = excluded.balance_minor",
-        &statement, error);
-    if (status != STATUS_OK)
-        return status;
-    bind_string(statement, 1, clearing->customer_id);
-    bind_string(statement, 2, clearing->currency);
-    bind_integer(statement, 3, clearing->balance_minor);
-    return sqlite_run(store, statement, error);
-}
-
-static enum status write_batch(struct sqlite_store *store, const struct ledger_batch *batch,
-                               struct error *error)
-{
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < batch->kept_count && status == STATUS_OK; i++)
-        status = write_kept(store, &batch->kept[i], error);
-    for (size_t i = 0; i < batch->place_count && status == STATUS_OK; i++)
-        if (batch->places[i].changed)
-            status = write_account(store, &batch->places[i].account, error);
-    for (size_t i = 0; i < batch->clearing_count && status == STATUS_OK; i++)
-        if (batch->clearings[i].changed)
-            status = write_clearing(store, &batch->clearings[i], error);
-    return status;
-}
-
-enum status sqlite_ledger_commit(struct platform_store *base, const struct ledger_batch *batch,
-                                 bool *unknown, struct error *error)
-{
-    struct sqlite_store *store = sqlite_store_of(base);
-    *unknown = false;
-    CHECK(sqlite3_get_autocommit(store->database) == 0);
-    enum status status = write_batch(store, batch, error);
-    if (status != STATUS_OK)
-        return sqlite_end(store, status, error);
-    if (batch->kept_count == 0) {
-        (void)sqlite3_exec(store->database, "ROLLBACK", NULL, NULL, NULL);
-        return STATUS_OK;
-    }
-    status = sqlite_end(store, STATUS_OK, error);
-    if (status != STATUS_OK) {
-        *unknown = true;
-        store->failed = true;
-    }
-    return status;
-}
-
 /* ---- after opening ----------------------------------------------------------------------------- */
 
 static enum status check_newest(struct sqlite_store *store, sqlite3_stmt *statement,
@@ -507,25 +384,6 @@ static enum status check_newest(struct sqlite_store *store, sqlite3_stmt *statem
     return status;
 }
 
-/* A process that was killed between writing its commit and syncing it has left a log that reads as
- * committed and may not survive a power cut. SQLite holds no lock on this file, so that opening and
- * closing it here lets go of none. */
-static enum status sync_log(struct sqlite_store *store, struct error *error)
-{
-    struct buffer path = {0};
-    buffer_append_format(&path, "%s-wal", store->path);
-    int descriptor = open(buffer_string(&path), O_RDONLY | O_CLOEXEC);
-    bool synced = descriptor >= 0 ? fdatasync(descriptor) == 0 : errno == ENOENT;
-    int reason = errno;
-    if (descriptor >= 0)
-        (void)close(descriptor);
-    buffer_free(&path);
-    if (synced)
-        return STATUS_OK;
-    return error_set(error, STATUS_UNAVAILABLE, "%s: its log cannot be synced (%s)", store->path,
-                     strerror(reason));
-}
-
 enum status sqlite_ledger_recover(struct platform_store *base, struct error *error)
 {
     struct sqlite_store *store = sqlite_store_of(base);
@@ -533,7 +391,9 @@ enum status sqlite_ledger_recover(struct platform_store *base, struct error *err
     enum status status = sqlite_ready(store, error);
     if (status != STATUS_OK)
         return status;
-    status = sync_log(store, error);
+    status = sqlite_log_sync(store, error);
+    if (status == STATUS_OK)
+        status = sqlite_log_take_over(store, error);
     if (status != STATUS_OK)
         return status;
     status = sqlite_statement(
@@ -542,9 +402,7 @@ enum status sqlite_ledger_recover(struct platform_store *base, struct error *err
         " FROM (SELECT * FROM ledger_transaction ORDER BY number DESC LIMIT 512)"
         "  AS ledger_transaction"
         " JOIN player ON player.number = ledger_transaction.player_number" ACCOUNT_JOINS
-        " LEFT JOIN ledger_entry ON ledger_entry.player_number = ledger_transaction.player_number"
-        "  AND ledger_entry.sequence = ledger_transaction.sequence"
-        " LEFT JOIN ledger_entry AS previous"
+        " LEFT JOIN ledger_transaction AS previous"
         "  ON previous.player_number = ledger_transaction.player_number"
         "  AND previous.sequence = ledger_transaction.sequence - 1"
         " WHERE ledger_transaction.sequence IS NOT NULL",
@@ -578,12 +436,12 @@ static enum status visit_entries(struct sqlite_store *store, sqlite3_stmt *state
     return status;
 }
 
-#define ENTRY_ROWS                                                     \
-    "SELECT " TRANSACTION_COLUMNS ", " ACCOUNT_COLUMNS                 \
-    " FROM ledger_entry CROSS JOIN ledger_transaction"                 \
-    "  ON ledger_transaction.number = ledger_entry.transaction_number" \
-    " CROSS JOIN player ON player.number = ledger_entry.player_number" ACCOUNT_JOINS
-#define ENTRY_ORDER " ORDER BY ledger_entry.player_number, ledger_entry.sequence"
+#define ENTRY_ROWS                                                                         \
+    "SELECT " TRANSACTION_COLUMNS ", " ACCOUNT_COLUMNS                                     \
+    " FROM ledger_transaction INDEXED BY ledger_by_player"                                 \
+    " CROSS JOIN player ON player.number = ledger_transaction.player_number" ACCOUNT_JOINS \
+    " WHERE ledger_transaction.sequence IS NOT NULL"
+#define ENTRY_ORDER " ORDER BY ledger_transaction.player_number, ledger_transaction.sequence"
 
 enum status sqlite_ledger_entries(struct platform_store *base, const char *player_id,
                                   ledger_entry_visitor *visit, void *context, struct error *error)
@@ -596,7 +454,7 @@ enum status sqlite_ledger_entries(struct platform_store *base, const char *playe
     else if (status == STATUS_OK)
         status = sqlite_statement(
             store,
-            ENTRY_ROWS " WHERE ledger_entry.player_number = " PLAYER_NUMBER("?1") ENTRY_ORDER,
+            ENTRY_ROWS " AND ledger_transaction.player_number = " PLAYER_NUMBER("?1") ENTRY_ORDER,
             &statement, error);
     if (status != STATUS_OK)
         return status;
@@ -605,27 +463,17 @@ enum status sqlite_ledger_entries(struct platform_store *base, const char *playe
     return visit_entries(store, statement, visit, context, error);
 }
 
-enum status sqlite_ledger_transactions(struct platform_store *base,
-                                       ledger_transaction_visitor *visit, void *context,
-                                       struct error *error)
+#define TRANSACTION_ROWS                                                     \
+    "SELECT " TRANSACTION_COLUMNS " FROM ledger_transaction"                 \
+    " CROSS JOIN player ON player.number = ledger_transaction.player_number" \
+    " JOIN currency ON currency.code = player.currency"
+
+static enum status visit_transactions(struct sqlite_store *store, sqlite3_stmt *statement,
+                                      ledger_transaction_visitor *visit, void *context,
+                                      struct error *error)
 {
-    struct sqlite_store *store = sqlite_store_of(base);
-    sqlite3_stmt *statement;
     bool found = false;
-    enum status status = sqlite_ready(store, error);
-    if (status == STATUS_OK)
-        status = sqlite_statement(
-            store,
-            "SELECT " TRANSACTION_COLUMNS " FROM ledger_transaction"
-            " CROSS JOIN player ON player.number = ledger_transaction.player_number"
-            " JOIN currency ON currency.code = player.currency"
-            " LEFT JOIN ledger_entry ON ledger_entry.player_number = "
-            "ledger_transaction.player_number"
-            "  AND ledger_entry.sequence = ledger_transaction.sequence"
-            " ORDER BY ledger_transaction.number",
-            &statement, error);
-    if (status != STATUS_OK)
-        return status;
+    enum status status;
     while ((status = sqlite_first(store, statement, &found, error)) == STATUS_OK && found) {
         struct ledger_transaction transaction;
         if (!read_transaction(statement, &transaction)) {
@@ -637,6 +485,43 @@ enum status sqlite_ledger_transactions(struct platform_store *base,
     }
     (void)sqlite3_reset(statement);
     return status;
+}
+
+enum status sqlite_ledger_transactions(struct platform_store *base,
+                                       ledger_transaction_visitor *visit, void *context,
+                                       struct error *error)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    sqlite3_stmt *statement;
+    enum status status = sqlite_ready(store, error);
+    if (status == STATUS_OK)
+        status = sqlite_statement(store, TRANSACTION_ROWS " ORDER BY ledger_transaction.number",
+                                  &statement, error);
+    if (status != STATUS_OK)
+        return status;
+    return visit_transactions(store, statement, visit, context, error);
+}
+
+enum status sqlite_ledger_entered(struct platform_store *base, int64_t from_ms, int64_t to_ms,
+                                  ledger_transaction_visitor *visit, void *context,
+                                  struct error *error)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    sqlite3_stmt *statement;
+    enum status status = sqlite_ready(store, error);
+    if (status == STATUS_OK)
+        status = sqlite_statement(
+            store,
+            TRANSACTION_ROWS
+            " WHERE ledger_transaction.sequence IS NOT NULL"
+            " AND ledger_transaction.created_ms >= ?1 AND ledger_transaction.created_ms < ?2"
+            " ORDER BY ledger_transaction.created_ms, ledger_transaction.number",
+            &statement, error);
+    if (status != STATUS_OK)
+        return status;
+    bind_integer(statement, 1, from_ms);
+    bind_integer(statement, 2, to_ms);
+    return visit_transactions(store, statement, visit, context, error);
 }
 
 enum status sqlite_ledger_clearings(struct platform_store *base, ledger_clearing_visitor *visit,
@@ -695,31 +580,30 @@ static enum status query_count(struct platform_store *base, const char *sql, uin
 
 enum status sqlite_ledger_count(struct platform_store *base, uint64_t *count, struct error *error)
 {
-    return query_count(base, "SELECT count(*) FROM ledger_entry", count, error);
+    return query_count(base, "SELECT count(*) FROM ledger_transaction WHERE sequence IS NOT NULL",
+                       count, error);
 }
 
 enum status sqlite_ledger_strays(struct platform_store *base, uint64_t *count, struct error *error)
 {
     return query_count(
         base,
-        "SELECT (SELECT count(*) FROM ledger_entry AS e WHERE NOT EXISTS (SELECT 1"
-        "  FROM ledger_transaction AS t WHERE t.number = e.transaction_number"
-        "  AND t.player_number = e.player_number AND t.sequence = e.sequence)"
-        "  OR NOT EXISTS (SELECT 1 FROM ledger_account AS a"
-        "  WHERE a.player_number = e.player_number))"
-        " + (SELECT count(*) FROM ledger_transaction AS t WHERE t.sequence IS NOT NULL"
-        "  AND NOT EXISTS (SELECT 1 FROM ledger_entry AS e WHERE e.player_number = t.player_number"
-        "  AND e.sequence = t.sequence AND e.transaction_number = t.number))"
-        " + (SELECT count(*) FROM ledger_transaction AS t WHERE t.operation = 'ROLLBACK'"
-        "  AND t.sequence IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ledger_rollback AS r"
-        "  WHERE r.customer_number = t.customer_number AND r.target_id = t.reference"
-        "  AND r.transaction_number = t.number))"
+        "SELECT (SELECT coalesce(sum("
+        "  (NOT EXISTS (SELECT 1 FROM ledger_account AS a WHERE a.player_number = t.player_number))"
+        "  + (t.operation = 'ROLLBACK' AND NOT EXISTS (SELECT 1 FROM ledger_rollback AS r"
+        "   WHERE r.customer_number = t.customer_number AND r.target_id = t.reference"
+        "   AND r.transaction_number = t.number))"
+        "  + (t.settles IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ledger_transaction AS debit"
+        "   WHERE debit.number = t.settles AND debit.customer_number = t.customer_number"
+        "   AND debit.transaction_id = t.reference))"
+        "  + (t.settles IS NULL AND t.operation = 'CREDIT' AND t.reference IS NOT NULL)), 0)"
+        "  FROM ledger_transaction AS t WHERE t.sequence IS NOT NULL)"
         " + (SELECT count(*) FROM ledger_rollback AS r WHERE NOT EXISTS (SELECT 1"
         "  FROM ledger_transaction AS t WHERE t.number = r.transaction_number"
         "  AND t.operation = 'ROLLBACK' AND t.sequence IS NOT NULL AND t.reference = r.target_id))"
         " + (SELECT count(*) FROM ledger_account AS a WHERE NOT EXISTS (SELECT 1"
-        "  FROM ledger_entry AS e WHERE e.player_number = a.player_number"
-        "  AND e.sequence = a.sequence))",
+        "  FROM ledger_transaction AS t WHERE t.player_number = a.player_number"
+        "  AND t.sequence = a.sequence))",
         count, error);
 }
 

@@ -225,6 +225,13 @@ enum status platform_ledger_transactions(struct platform_store *store,
     return store->engine->ledger_transactions(store, visit, context, error);
 }
 
+enum status platform_ledger_entered(struct platform_store *store, int64_t from_ms, int64_t to_ms,
+                                    ledger_transaction_visitor *visit, void *context,
+                                    struct error *error)
+{
+    return store->engine->ledger_entered(store, from_ms, to_ms, visit, context, error);
+}
+
 enum status platform_ledger_clearings(struct platform_store *store, ledger_clearing_visitor *visit,
                                       void *context, struct error *error)
 {
@@ -241,6 +248,17 @@ enum status platform_ledger_count(struct platform_store *store, uint64_t *count,
                                   struct error *error)
 {
     return store->engine->ledger_count(store, count, error);
+}
+
+bool platform_ledger_wants_upkeep(struct platform_store *store)
+{
+    return store->engine->ledger_wants_upkeep != NULL && store->engine->ledger_wants_upkeep(store);
+}
+
+enum status platform_ledger_upkeep(struct platform_store *store, struct error *error)
+{
+    return store->engine->ledger_upkeep != NULL ? store->engine->ledger_upkeep(store, error)
+                                                : STATUS_OK;
 }
 
 enum status platform_snapshot_begin(struct platform_store *store, struct error *error)

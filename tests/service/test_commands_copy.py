@@ -105,9 +105,9 @@ def test_a_copy_goes_only_into_an_empty_store(house, tmp_path):
 
 
 @pytest.mark.parametrize("tampering, told", [
-    ("UPDATE ledger_entry SET hash = zeroblob(32) WHERE sequence = 300", "sequence 300: the chain is broken"),
-    ("DELETE FROM ledger_entry WHERE sequence = 300", "makes no sense"),
-    ("UPDATE ledger_entry SET movement_minor = 8, balance_minor = balance_minor + 1 WHERE sequence = 300",
+    ("UPDATE ledger_transaction SET hash = zeroblob(32) WHERE sequence = 300", "sequence 300: the chain is broken"),
+    ("UPDATE ledger_transaction SET sequence = 3000 WHERE sequence = 300", "sequence 3000: it is not the next entry"),
+    ("UPDATE ledger_transaction SET movement_minor = 8, balance_minor = balance_minor + 1 WHERE sequence = 300",
      "sequence 300: the balance is not the one before plus the movement"),
     ("UPDATE customer SET sports = 'curling' WHERE name = 'Other'", "makes no sense"),
 ])

@@ -6,10 +6,13 @@ import os
 import re
 import select
 import shutil
+import sqlite3
 import subprocess
+from pathlib import Path
 
 import pytest
 
+import engines
 from croupier import BINARY, Service
 from wallet_model import add_games, add_player, credit, debit, rollback, send
 
@@ -78,8 +81,10 @@ def test_an_export_adds_up(ledger):
     assert totals == {"EUR": 99755, "KWD": 7, "JPY": 7}
     day = entries[0]["created_at"][:10]
     assert ledger.run("wallet", "export", "--day", "2001-01-01").text.count("\n") == 1
-    some = ledger.run("wallet", "export", "--day", day).text.splitlines()
-    assert all(json.loads(line)["created_at"].startswith(day) for line in some[:-1])
+    some = [json.loads(line) for line in ledger.run("wallet", "export", "--day", day).text.splitlines()]
+    assert all(entry["created_at"].startswith(day) for entry in some[:-1])
+    assert [entry["created_at"] for entry in some[:-1]] == sorted(entry["created_at"] for entry in some[:-1])
+    assert some[-1]["head"] == hashlib.sha256(b"".join(bytes.fromhex(entry["hash"]) for entry in some[:-1])).hexdigest()
     ledger.run("wallet", "export", "--day", "yesterday", status=2)
 
 
@@ -137,19 +142,22 @@ def test_a_sound_ledger_is_proved_beside_the_running_server(ledger):
 
 
 @pytest.mark.parametrize("tampering, told", [
-    ("UPDATE ledger_entry SET movement_minor = movement_minor + 1, balance_minor = balance_minor + 1 WHERE sequence = 1",
+    ("UPDATE ledger_transaction SET movement_minor = movement_minor + 1, balance_minor = balance_minor + 1"
+     " WHERE sequence = 1",
      "sequence 1: the movement"),
     ("UPDATE ledger_transaction SET round_id = 'x' WHERE transaction_id = 'bet'", "sequence 2: the chain is broken"),
     ("UPDATE ledger_transaction SET created_ms = created_ms + 1 WHERE transaction_id = 'win'", "sequence 3: the chain"),
-    ("UPDATE ledger_entry SET hash = zeroblob(32) WHERE sequence = 5", "sequence 5: the chain is broken"),
-    ("DELETE FROM ledger_entry WHERE sequence = 3", "sequence 3: this entry is not there"),
-    ("DELETE FROM ledger_entry WHERE sequence = 5", "sequence 4: the account has another last sequence"),
-    ("DELETE FROM ledger_entry WHERE player_number = 3", "without their counterpart"),
+    ("UPDATE ledger_transaction SET hash = zeroblob(32) WHERE sequence = 5", "sequence 5: the chain is broken"),
+    ("DELETE FROM ledger_transaction WHERE sequence = 3", "sequence 3: this entry is not there"),
+    ("DELETE FROM ledger_transaction WHERE sequence = 5", "sequence 4: the account has another last sequence"),
+    ("DELETE FROM ledger_transaction WHERE player_number = 3", "without their counterpart"),
     ("UPDATE ledger_account SET balance_minor = balance_minor + 1 WHERE player_number = 2", "another balance"),
     ("UPDATE ledger_account SET head = zeroblob(32) WHERE player_number = 2", "another head"),
     ("UPDATE ledger_clearing SET balance_minor = balance_minor - 1 WHERE currency = 'JPY'", "the clearing account has -8"),
     ("DELETE FROM ledger_rollback WHERE target_id = 'win'", "without their counterpart"),
-    ("UPDATE ledger_entry SET balance_minor = balance_minor - 1 WHERE sequence = 4", "sequence 4: the balance is not"),
+    pytest.param("UPDATE ledger_transaction SET settles = settles + 1 WHERE settles IS NOT NULL", "without their counterpart",
+                 marks=pytest.mark.skipif(engines.PLATFORM != "sqlite", reason="a column of SQLite's ledger")),
+    ("UPDATE ledger_transaction SET balance_minor = balance_minor - 1 WHERE sequence = 4", "sequence 4: the balance is not"),
 ])
 def test_the_first_break_is_named(ledger, tmp_path, tampering, told):
     copy = Service(tmp_path, stores=False)
@@ -161,15 +169,96 @@ def test_the_first_break_is_named(ledger, tmp_path, tampering, told):
     copy.remove()
 
 
+def forged(sequence, movement, balance):
+    """One more entry after the last one of a player, or in its place."""
+    late = (", late", ", false") if engines.PLATFORM == "postgresql" else ("", "")
+    return ("INSERT INTO ledger_transaction (number, customer_number, player_number, sequence, amount_minor,"
+            f" movement_minor, balance_minor, created_ms, transaction_id, operation, outcome, reference, hash{late[0]})"
+            f" SELECT number + 1000000, customer_number, player_number, {sequence}, amount_minor, {movement}, {balance},"
+            f" created_ms, 'forged', 'ROLLBACK', 'voided', 'any', hash{late[1]} FROM ledger_transaction"
+            " WHERE player_number = 2 AND sequence IS NOT NULL ORDER BY sequence DESC LIMIT 1")
+
+
+def test_a_forged_entry_is_refused_for_no_other_reason_than_that_it_does_not_follow(ledger, tmp_path):
+    copy = Service(tmp_path, stores=False)
+    copy.platform.copy_from(ledger.platform)
+    copy.platform.execute(forged("sequence + 1", 0, "balance_minor"))
+    copy.remove()
+
+
 @pytest.mark.parametrize("statement", [
-    "UPDATE ledger_entry SET movement_minor = 1", "DELETE FROM ledger_entry", "UPDATE ledger_transaction SET amount_minor = 1",
+    "UPDATE ledger_transaction SET movement_minor = 1", "UPDATE ledger_transaction SET amount_minor = 1",
     "DELETE FROM ledger_transaction", "DELETE FROM ledger_rollback", "UPDATE ledger_rollback SET target_id = 'x'",
     "DELETE FROM ledger_account", "UPDATE ledger_account SET balance_minor = 5", "DELETE FROM ledger_clearing",
-    "INSERT INTO ledger_entry SELECT player_number, sequence + 1, transaction_number, 1, balance_minor, hash FROM ledger_entry"
-    " WHERE player_number = 2",
-    "INSERT INTO ledger_entry SELECT player_number, sequence + 2, transaction_number, 0, balance_minor, hash FROM ledger_entry"
-    " WHERE player_number = 2",
+    forged("sequence + 1", 1, "balance_minor"),
+    forged("sequence + 2", 0, "balance_minor"),
+    forged("sequence", 0, "balance_minor"),
+    forged("sequence", 1, "balance_minor + 1"),
+    forged("1", 5, "5"),
     "UPDATE player SET reference = 'x'", "DELETE FROM player", "UPDATE currency SET exponent = 3"])
 def test_the_store_refuses_to_be_changed_by_hand(ledger, statement):
     with pytest.raises(ValueError):
         ledger.platform.execute(statement)
+
+
+# ---- the ledger of an older schema ---------------------------------------------------------------------
+
+SCHEMA = Path(__file__).parents[2] / "sql" / "sqlite"
+
+
+def chained(previous, fields):
+    """As ledger_entry_hash has it."""
+    return hashlib.sha256(previous + "".join(f"{field}\n" for field in fields).encode()).digest()
+
+
+@pytest.mark.skipif(engines.PLATFORM != "sqlite", reason="the ledger of PostgreSQL was never otherwise")
+def test_a_ledger_of_two_tables_becomes_one_of_one_table(tmp_path):
+    service = Service(tmp_path, stores=False)
+    with sqlite3.connect(service.platform.path) as database:
+        database.execute("PRAGMA application_id = 1668445552")
+        database.execute("CREATE TABLE schema_migration (number INTEGER PRIMARY KEY CHECK (number > 0),"
+                         " name TEXT NOT NULL, checksum TEXT NOT NULL, applied_ms INTEGER NOT NULL) STRICT")
+        for number, path in enumerate(sorted(SCHEMA.glob("*.sql"))[:5], 1):
+            database.executescript(path.read_text())
+            database.execute("INSERT INTO schema_migration VALUES (?, ?, ?, 1)",
+                             (number, path.stem[5:], hashlib.sha256(path.read_bytes()).hexdigest()))
+        database.execute("INSERT INTO customer VALUES (1, 'cus_One', 'One', 1, 1, 'all', NULL, NULL, '127.0.0.0/8', 1, 1)")
+        database.execute("INSERT INTO currency VALUES ('EUR', 2, 1)")
+        database.execute("INSERT INTO player VALUES (1, 'ply_One', 'cus_One', 'a', 'EUR', 1)")
+        # number, id, operation, outcome, amount, reference, movement
+        story = [(1, "in", "CREDIT", "applied", 1000, None, 1000), (2, "bet", "DEBIT", "applied", 300, None, -300),
+                 (3, "much", "DEBIT", "insufficient_funds", 5000, None, None),
+                 (4, "win", "CREDIT", "applied", 500, "bet", 500), (5, "late", "CREDIT", "reference_not_found", 5, "no", None),
+                 (6, "undo", "ROLLBACK", "applied", 500, "win", -500), (7, "void", "ROLLBACK", "voided", 0, "never", 0)]
+        head, sequence, total = bytes(32), 0, 0
+        for number, identity, operation, outcome, amount, reference, movement in story:
+            if movement is not None:
+                sequence, total = sequence + 1, total + movement
+                head = chained(head, ["cus_One", "ply_One", sequence, identity, operation, outcome, "EUR", 2, amount,
+                                      movement, total, reference or "", "", "", number])
+            database.execute("INSERT INTO ledger_transaction VALUES (?, 1, ?, 1, ?, ?, ?, ?, NULL, NULL, ?, ?)",
+                             (number, identity, operation, outcome, amount, reference,
+                              sequence if movement is not None else None, number))
+            if movement is not None:
+                database.execute("INSERT INTO ledger_entry VALUES (1, ?, ?, ?, ?, ?)",
+                                 (sequence, number, movement, total, head))
+            if operation == "ROLLBACK":
+                database.execute("INSERT INTO ledger_rollback VALUES (1, ?, 1, ?)", (reference, number))
+        database.execute("INSERT INTO ledger_account VALUES (1, ?, ?, ?)", (total, sequence, head))
+        database.execute("INSERT INTO ledger_clearing VALUES (1, 'EUR', ?)", (-total,))
+    database.close()
+    service.run("migrate")
+    assert service.ask("wallet", "verify") == {"sound": True, "entries": 5, "players": 1}
+    told = {identity: service.ask("wallet", "transaction", "cus_One", identity)
+            for identity in ("bet", "much", "win", "late", "undo", "void")}
+    assert [told[identity]["outcome"] for identity in told] == [
+        "applied", "insufficient_funds", "applied", "reference_not_found", "applied", "voided"]
+    assert told["win"]["rolled_back"] and told["bet"]["standing_credits"] == 0
+    assert service.ask("wallet", "transaction", "cus_One", "never")["rolled_back"]
+    assert service.ask("wallet", "statement", "ply_One")["closing_balance_minor"] == 700
+    with sqlite3.connect(service.platform.path) as database:
+        assert database.execute("SELECT settles FROM ledger_transaction WHERE transaction_id = 'win'").fetchone() == (2,)
+        names = {name for name, in database.execute("SELECT name FROM sqlite_schema")}
+        assert not names & {"transaction_before", "rollback_before"}
+        assert database.execute("PRAGMA foreign_key_check").fetchall() == []
+    database.close()

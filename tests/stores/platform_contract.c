@@ -1376,6 +1376,17 @@ static void transactions_are_read_in_order_of_decision_declines_included(void **
     assert_int_equal(seen.count, 2);
     assert_memory_equal(&seen.transactions[0], &batch.kept[0], sizeof batch.kept[0]);
     assert_memory_equal(&seen.transactions[1], &batch.kept[1], sizeof batch.kept[1]);
+
+    seen.count = 0; /* and what was entered at a time: from and until before */
+    OK(platform_ledger_entered(fixture->store, 0, 5, see_transaction, &seen, &fixture->error));
+    OK(platform_ledger_entered(fixture->store, 6, 9, see_transaction, &seen, &fixture->error));
+    assert_int_equal(seen.count, 0);
+    OK(platform_ledger_entered(fixture->store, 5, 6, see_transaction, &seen, &fixture->error));
+    assert_int_equal(seen.count, 1);
+    assert_memory_equal(&seen.transactions[0], &batch.kept[0], sizeof batch.kept[0]);
+    OK(platform_ledger_upkeep(fixture->store, &fixture->error)); /* changes nothing of it */
+    OK(platform_ledger_entered(fixture->store, 5, 6, see_transaction, &seen, &fixture->error));
+    assert_int_equal(seen.count, 2);
 }
 
 static void a_batch_that_does_not_follow_is_refused_whole(void **state)
