@@ -70,6 +70,24 @@ enum status sqlite_failure(struct sqlite_store *store, struct error *error);
 MUST_CHECK enum status sqlite_end(struct sqlite_store *store, enum status status,
                                   struct error *error);
 
+/* platform_sqlite_rows.c */
+/* The first column of a query's one row, such as a revision. */
+MUST_CHECK enum status sqlite_number(struct sqlite_store *store, const char *sql, int64_t *number,
+                                     struct error *error);
+/* Begins a change and takes its revision, which `next` returns. On failure nothing is left open. */
+MUST_CHECK enum status sqlite_change_begin(struct sqlite_store *store, const char *next,
+                                           int64_t *revision, struct error *error);
+/* Runs a look-up with one text parameter: is there a row? */
+MUST_CHECK enum status sqlite_exists(struct sqlite_store *store, const char *sql, struct text id,
+                                     bool *found, struct error *error);
+/* After a conditional write that touched no row: the row is not there, or newer than expected. */
+enum status sqlite_no_change(struct sqlite_store *store, bool exists, const char *what,
+                             struct error *error);
+/* The row that the one text parameter names, else STATUS_NOT_FOUND ("there is no such WHAT"); reset it
+ * when it is read. */
+MUST_CHECK enum status sqlite_find(struct sqlite_store *store, const char *sql, const char *id,
+                                   const char *what, sqlite3_stmt **row, struct error *error);
+
 /* platform_sqlite_records.c */
 enum status sqlite_customer_add(struct platform_store *, const struct customer_record *,
                                 struct error *);

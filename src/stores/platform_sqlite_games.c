@@ -10,55 +10,7 @@
 #include "stores/platform_sqlite.h"
 #include "stores/platform_sqlite_columns.h"
 
-/* ---- transactions ------------------------------------------------------------------------------ */
-
-static enum status read_revision(struct sqlite_store *store, const char *sql, int64_t *revision,
-                                 struct error *error)
-{
-    sqlite3_stmt *statement;
-    bool found = false;
-    enum status status = sqlite_statement(store, sql, &statement, error);
-    if (status == STATUS_OK)
-        status = sqlite_first(store, statement, &found, error);
-    if (status != STATUS_OK)
-        return status;
-    if (found)
-        *revision = sqlite3_column_int64(statement, 0);
-    else
-        status = error_set(error, STATUS_MALFORMED,
-                           "%s: is damaged (it has no revision of games); restore a backup",
-                           store->path);
-    (void)sqlite3_reset(statement);
-    return status;
-}
-
-/* Begins a change and takes its revision. On failure nothing is left open. */
-static enum status change_begin(struct sqlite_store *store, int64_t *revision, struct error *error)
-{
-    enum status status = sqlite_ready(store, error);
-    if (status == STATUS_OK)
-        status = sqlite_execute(store, "BEGIN IMMEDIATE", error);
-    if (status != STATUS_OK)
-        return status;
-    status =
-        read_revision(store, "UPDATE games_revision SET revision = revision + 1 RETURNING revision",
-                      revision, error);
-    return status == STATUS_OK ? STATUS_OK : sqlite_end(store, status, error);
-}
-
-/* Runs a look-up with one text parameter: is there a row? */
-static enum status exists(struct sqlite_store *store, const char *sql, struct text id, bool *found,
-                          struct error *error)
-{
-    sqlite3_stmt *statement;
-    enum status status = sqlite_statement(store, sql, &statement, error);
-    if (status != STATUS_OK)
-        return status;
-    CHECK(sqlite3_bind_text(statement, 1, id.at, (int)id.size, SQLITE_STATIC) == SQLITE_OK);
-    status = sqlite_first(store, statement, found, error);
-    (void)sqlite3_reset(statement);
-    return status;
-}
+#define NEXT_REVISION "UPDATE games_revision SET revision = revision + 1 RETURNING revision"
 
 /* "" is NULL in the table. */
 static void bind_optional(sqlite3_stmt *statement, int at, const char *string)
@@ -121,7 +73,7 @@ enum status sqlite_provider_add(struct platform_store *base, const struct provid
     struct sqlite_store *store = sqlite_store_of(base);
     sqlite3_stmt *statement;
     int64_t revision = 0;
-    enum status status = change_begin(store, &revision, error);
+    enum status status = sqlite_change_begin(store, NEXT_REVISION, &revision, error);
     if (status != STATUS_OK)
         return status;
     status = sqlite_statement(store,
@@ -154,13 +106,11 @@ static enum status update_provider(struct sqlite_store *store, const struct prov
     status = sqlite_run(store, statement, error);
     if (status != STATUS_OK || sqlite3_changes(store->database) > 0)
         return status;
-    status =
-        exists(store, "SELECT 1 FROM provider WHERE id = ?1", text_of(record->id), &found, error);
+    status = sqlite_exists(store, "SELECT 1 FROM provider WHERE id = ?1", text_of(record->id),
+                           &found, error);
     if (status != STATUS_OK)
         return status;
-    return found ? error_set(error, STATUS_EXISTS,
-                             "%s: the provider was changed meanwhile; try again", store->path)
-                 : error_set(error, STATUS_NOT_FOUND, "%s: there is no such provider", store->path);
+    return sqlite_no_change(store, found, "provider", error);
 }
 
 enum status sqlite_provider_update(struct platform_store *base,
@@ -168,7 +118,7 @@ enum status sqlite_provider_update(struct platform_store *base,
 {
     struct sqlite_store *store = sqlite_store_of(base);
     int64_t revision = 0;
-    enum status status = change_begin(store, &revision, error);
+    enum status status = sqlite_change_begin(store, NEXT_REVISION, &revision, error);
     if (status != STATUS_OK)
         return status;
     return sqlite_end(store, update_provider(store, record, revision, error), error);
@@ -177,25 +127,15 @@ enum status sqlite_provider_update(struct platform_store *base,
 enum status sqlite_provider_get(struct platform_store *base, const char *id,
                                 struct provider_record *record, struct error *error)
 {
-    struct sqlite_store *store = sqlite_store_of(base);
-    sqlite3_stmt *statement;
-    bool found = false;
-    enum status status = sqlite_ready(store, error);
-    if (status == STATUS_OK)
-        status = sqlite_statement(store, "SELECT " PROVIDER_COLUMNS " FROM provider WHERE id = ?1",
-                                  &statement, error);
+    sqlite3_stmt *row;
+    enum status status = sqlite_find(sqlite_store_of(base),
+                                     "SELECT " PROVIDER_COLUMNS " FROM provider WHERE id = ?1", id,
+                                     "provider", &row, error);
     if (status != STATUS_OK)
         return status;
-    bind_string(statement, 1, id);
-    status = sqlite_first(store, statement, &found, error);
-    if (status != STATUS_OK)
-        return status;
-    if (found)
-        read_provider(statement, record);
-    else
-        status = error_set(error, STATUS_NOT_FOUND, "%s: there is no such provider", store->path);
-    (void)sqlite3_reset(statement);
-    return status;
+    read_provider(row, record);
+    (void)sqlite3_reset(row);
+    return STATUS_OK;
 }
 
 /* ---- games ------------------------------------------------------------------------------------- */
@@ -281,8 +221,8 @@ static enum status put_game(struct sqlite_store *store, const struct game_record
 {
     sqlite3_stmt *statement;
     bool there = false;
-    enum status status =
-        exists(store, "SELECT 1 FROM game WHERE id = ?1", text_of(record->id), &there, error);
+    enum status status = sqlite_exists(store, "SELECT 1 FROM game WHERE id = ?1",
+                                       text_of(record->id), &there, error);
     if (status == STATUS_OK)
         status = sqlite_statement(
             store,
@@ -322,13 +262,13 @@ enum status sqlite_games_put(struct platform_store *base, const struct game_reco
     struct games_put_result counts = {0};
     int64_t revision = 0;
     int64_t total = 0;
-    enum status status = change_begin(store, &revision, error);
+    enum status status = sqlite_change_begin(store, NEXT_REVISION, &revision, error);
     if (status != STATUS_OK)
         return status;
     for (size_t i = 0; status == STATUS_OK && i < count; i++)
         status = put_game(store, &records[i], set_enabled[i], now_ms, revision, &counts, error);
     if (status == STATUS_OK)
-        status = read_revision(store, "SELECT count(*) FROM game", &total, error);
+        status = sqlite_number(store, "SELECT count(*) FROM game", &total, error);
     if (status == STATUS_OK && total > GAMES_MAX)
         status = error_set(error, STATUS_FULL, "there would be more than %u games", GAMES_MAX);
     status = sqlite_end(store, status, error);
@@ -340,25 +280,15 @@ enum status sqlite_games_put(struct platform_store *base, const struct game_reco
 enum status sqlite_game_get(struct platform_store *base, const char *id, struct game_record *record,
                             struct error *error)
 {
-    struct sqlite_store *store = sqlite_store_of(base);
-    sqlite3_stmt *statement;
-    bool found = false;
-    enum status status = sqlite_ready(store, error);
-    if (status == STATUS_OK)
-        status = sqlite_statement(store, "SELECT " GAME_COLUMNS " FROM game WHERE id = ?1",
-                                  &statement, error);
+    sqlite3_stmt *row;
+    enum status status =
+        sqlite_find(sqlite_store_of(base), "SELECT " GAME_COLUMNS " FROM game WHERE id = ?1", id,
+                    "game", &row, error);
     if (status != STATUS_OK)
         return status;
-    bind_string(statement, 1, id);
-    status = sqlite_first(store, statement, &found, error);
-    if (status != STATUS_OK)
-        return status;
-    if (found)
-        read_game(statement, record);
-    else
-        status = error_set(error, STATUS_NOT_FOUND, "%s: there is no such game", store->path);
-    (void)sqlite3_reset(statement);
-    return status;
+    read_game(row, record);
+    (void)sqlite3_reset(row);
+    return STATUS_OK;
 }
 
 static enum status enable_game(struct sqlite_store *store, const char *id, bool enabled,
@@ -367,9 +297,9 @@ static enum status enable_game(struct sqlite_store *store, const char *id, bool 
     sqlite3_stmt *statement;
     bool found = false;
     enum status status =
-        exists(store, "SELECT 1 FROM game WHERE id = ?1", text_of(id), &found, error);
+        sqlite_exists(store, "SELECT 1 FROM game WHERE id = ?1", text_of(id), &found, error);
     if (status == STATUS_OK && !found)
-        return error_set(error, STATUS_NOT_FOUND, "%s: there is no such game", store->path);
+        return sqlite_no_change(store, false, "game", error);
     if (status == STATUS_OK)
         status = sqlite_statement(store,
                                   "UPDATE game SET enabled = ?2, updated_ms = ?3, revision = ?4"
@@ -389,7 +319,7 @@ enum status sqlite_game_enable(struct platform_store *base, const char *id, bool
 {
     struct sqlite_store *store = sqlite_store_of(base);
     int64_t revision = 0;
-    enum status status = change_begin(store, &revision, error);
+    enum status status = sqlite_change_begin(store, NEXT_REVISION, &revision, error);
     if (status != STATUS_OK)
         return status;
     return sqlite_end(store, enable_game(store, id, enabled, now_ms, revision, error), error);
@@ -404,7 +334,8 @@ static enum status check_listed(struct sqlite_store *store, struct text games, s
     while (rest.size > 0) {
         struct text id = text_cut(&rest, '\n');
         bool found = false;
-        enum status status = exists(store, "SELECT 1 FROM game WHERE id = ?1", id, &found, error);
+        enum status status =
+            sqlite_exists(store, "SELECT 1 FROM game WHERE id = ?1", id, &found, error);
         if (status != STATUS_OK)
             return status;
         if (!found)
@@ -419,8 +350,8 @@ static enum status put_policy(struct sqlite_store *store, const struct game_poli
 {
     sqlite3_stmt *statement;
     bool found = false;
-    enum status status = exists(store, "SELECT 1 FROM customer WHERE id = ?1",
-                                text_of(record->customer_id), &found, error);
+    enum status status = sqlite_exists(store, "SELECT 1 FROM customer WHERE id = ?1",
+                                       text_of(record->customer_id), &found, error);
     if (status == STATUS_OK && !found)
         return error_set(error, STATUS_NOT_FOUND, "there is no customer '%s'", record->customer_id);
     if (status == STATUS_OK)
@@ -447,7 +378,7 @@ enum status sqlite_game_policy_put(struct platform_store *base,
 {
     struct sqlite_store *store = sqlite_store_of(base);
     int64_t revision = 0;
-    enum status status = change_begin(store, &revision, error);
+    enum status status = sqlite_change_begin(store, NEXT_REVISION, &revision, error);
     if (status != STATUS_OK)
         return status;
     return sqlite_end(store, put_policy(store, record, revision, error), error);
@@ -473,7 +404,7 @@ enum status sqlite_games_revision(struct platform_store *base, uint64_t *revisio
     int64_t now;
     enum status status = sqlite_ready(store, error);
     if (status == STATUS_OK)
-        status = read_revision(store, "SELECT revision FROM games_revision", &now, error);
+        status = sqlite_number(store, "SELECT revision FROM games_revision", &now, error);
     if (status == STATUS_OK)
         *revision = (uint64_t)now;
     return status;
@@ -527,7 +458,7 @@ enum status sqlite_games_read(struct platform_store *base, const struct platform
         status = sqlite_execute(store, "BEGIN", error); /* its first read takes the snapshot */
     if (status != STATUS_OK)
         return status;
-    status = read_revision(store, "SELECT revision FROM games_revision", &now, error);
+    status = sqlite_number(store, "SELECT revision FROM games_revision", &now, error);
     if (status == STATUS_OK && visit->provider != NULL)
         status = each_row(store, "SELECT " PROVIDER_COLUMNS " FROM provider ORDER BY id", visit,
                           visit_provider, error);

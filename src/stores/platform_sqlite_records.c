@@ -42,58 +42,8 @@ static bool read_rate(sqlite3_stmt *row, int column, struct rate_limit *rate)
     return rate_limit_is_sound(rate);
 }
 
-/* ---- transactions ------------------------------------------------------------------------------ */
-
-/* Begins a change and takes its revision. On failure nothing is left open. */
-static enum status change_begin(struct sqlite_store *store, int64_t *revision, struct error *error)
-{
-    sqlite3_stmt *statement;
-    bool found = false;
-    enum status status = sqlite_ready(store, error);
-    if (status == STATUS_OK)
-        status = sqlite_execute(store, "BEGIN IMMEDIATE", error);
-    if (status != STATUS_OK)
-        return status;
-    status = sqlite_statement(
-        store, "UPDATE store_revision SET revision = revision + 1 RETURNING revision", &statement,
-        error);
-    if (status == STATUS_OK)
-        status = sqlite_first(store, statement, &found, error);
-    if (status == STATUS_OK) {
-        if (found)
-            *revision = sqlite3_column_int64(statement, 0);
-        else
-            status =
-                error_set(error, STATUS_MALFORMED,
-                          "%s: is damaged (it has no revision); restore a backup", store->path);
-        (void)sqlite3_reset(statement);
-    }
-    return status == STATUS_OK ? STATUS_OK : sqlite_end(store, status, error);
-}
-
-/* After a conditional write that touched no row: is the row not there, or newer than expected? */
-static enum status explain_no_change(struct sqlite_store *store, bool exists, const char *what,
-                                     struct error *error)
-{
-    if (exists)
-        return error_set(error, STATUS_EXISTS, "%s: the %s was changed meanwhile; try again",
-                         store->path, what);
-    return error_set(error, STATUS_NOT_FOUND, "%s: there is no such %s", store->path, what);
-}
-
-/* Runs a look-up with one text parameter: is there a row? */
-static enum status exists(struct sqlite_store *store, const char *sql, const char *id, bool *found,
-                          struct error *error)
-{
-    sqlite3_stmt *statement;
-    enum status status = sqlite_statement(store, sql, &statement, error);
-    if (status != STATUS_OK)
-        return status;
-    bind_string(statement, 1, id);
-    status = sqlite_first(store, statement, found, error);
-    (void)sqlite3_reset(statement);
-    return status;
-}
+#define REVISION "SELECT revision FROM store_revision"
+#define NEXT_REVISION "UPDATE store_revision SET revision = revision + 1 RETURNING revision"
 
 /* ---- customers --------------------------------------------------------------------------------- */
 
@@ -140,7 +90,7 @@ enum status sqlite_customer_add(struct platform_store *base, const struct custom
     struct buffer cidrs = {0};
     sqlite3_stmt *statement;
     int64_t revision = 0;
-    enum status status = change_begin(store, &revision, error);
+    enum status status = sqlite_change_begin(store, NEXT_REVISION, &revision, error);
     if (status != STATUS_OK)
         return status;
     status = sqlite_statement(store,
@@ -181,8 +131,9 @@ static enum status update_customer(struct sqlite_store *store, const struct cust
     buffer_free(&cidrs);
     if (status != STATUS_OK || sqlite3_changes(store->database) > 0)
         return status;
-    status = exists(store, "SELECT 1 FROM customer WHERE id = ?1", record->id, &found, error);
-    return status == STATUS_OK ? explain_no_change(store, found, "customer", error) : status;
+    status = sqlite_exists(store, "SELECT 1 FROM customer WHERE id = ?1", text_of(record->id),
+                           &found, error);
+    return status == STATUS_OK ? sqlite_no_change(store, found, "customer", error) : status;
 }
 
 enum status sqlite_customer_update(struct platform_store *base,
@@ -190,7 +141,7 @@ enum status sqlite_customer_update(struct platform_store *base,
 {
     struct sqlite_store *store = sqlite_store_of(base);
     int64_t revision = 0;
-    enum status status = change_begin(store, &revision, error);
+    enum status status = sqlite_change_begin(store, NEXT_REVISION, &revision, error);
     if (status != STATUS_OK)
         return status;
     return sqlite_end(store, update_customer(store, record, revision, error), error);
@@ -199,28 +150,17 @@ enum status sqlite_customer_update(struct platform_store *base,
 enum status sqlite_customer_get(struct platform_store *base, const char *id,
                                 struct customer_record *record, struct error *error)
 {
-    struct sqlite_store *store = sqlite_store_of(base);
-    sqlite3_stmt *statement;
-    bool found = false;
-    enum status status = sqlite_ready(store, error);
-    if (status == STATUS_OK)
-        status = sqlite_statement(store, "SELECT " CUSTOMER_COLUMNS " FROM customer WHERE id = ?1",
-                                  &statement, error);
+    struct cidr blocks[CIDRS_MAX];
+    sqlite3_stmt *row;
+    enum status status = sqlite_find(sqlite_store_of(base),
+                                     "SELECT " CUSTOMER_COLUMNS " FROM customer WHERE id = ?1", id,
+                                     "customer", &row, error);
     if (status != STATUS_OK)
         return status;
-    bind_string(statement, 1, id);
-    status = sqlite_first(store, statement, &found, error);
-    if (status != STATUS_OK)
-        return status;
-    if (found) {
-        struct cidr blocks[CIDRS_MAX];
-        read_customer(statement, blocks, record);
-        record->cidrs = memory_copy(blocks, record->cidr_count * sizeof blocks[0]);
-    } else {
-        status = explain_no_change(store, false, "customer", error);
-    }
-    (void)sqlite3_reset(statement);
-    return status;
+    read_customer(row, blocks, record);
+    record->cidrs = memory_copy(blocks, record->cidr_count * sizeof blocks[0]);
+    (void)sqlite3_reset(row);
+    return STATUS_OK;
 }
 
 static enum status visit_customers(struct sqlite_store *store, sqlite3_stmt *statement,
@@ -305,7 +245,7 @@ enum status sqlite_key_add(struct platform_store *base, const struct key_record 
 {
     struct sqlite_store *store = sqlite_store_of(base);
     int64_t revision = 0;
-    enum status status = change_begin(store, &revision, error);
+    enum status status = sqlite_change_begin(store, NEXT_REVISION, &revision, error);
     if (status != STATUS_OK)
         return status;
     return sqlite_end(store, insert_key(store, record, revision, error), error);
@@ -328,9 +268,10 @@ static enum status revoke_key(struct sqlite_store *store, const char *key_id, in
     status = sqlite_run(store, statement, error);
     if (status != STATUS_OK || sqlite3_changes(store->database) > 0)
         return status;
-    status = exists(store, "SELECT 1 FROM api_key WHERE id = ?1", key_id, &found, error);
+    status =
+        sqlite_exists(store, "SELECT 1 FROM api_key WHERE id = ?1", text_of(key_id), &found, error);
     if (status == STATUS_OK && !found)
-        status = explain_no_change(store, false, "key", error);
+        status = sqlite_no_change(store, false, "key", error);
     return status; /* revoked before: the first time stands */
 }
 
@@ -339,7 +280,7 @@ enum status sqlite_key_revoke(struct platform_store *base, const char *key_id, i
 {
     struct sqlite_store *store = sqlite_store_of(base);
     int64_t revision = 0;
-    enum status status = change_begin(store, &revision, error);
+    enum status status = sqlite_change_begin(store, NEXT_REVISION, &revision, error);
     if (status != STATUS_OK)
         return status;
     return sqlite_end(store, revoke_key(store, key_id, now_ms, revision, error), error);
@@ -452,7 +393,7 @@ static enum status put_legacy(struct sqlite_store *store, const struct legacy_re
     status = sqlite_run(store, statement, error);
     buffer_free(&sports);
     if (status == STATUS_OK && sqlite3_changes(store->database) == 0)
-        status = explain_no_change(store, true, "address", error);
+        status = sqlite_no_change(store, true, "address", error);
     return status;
 }
 
@@ -461,7 +402,7 @@ enum status sqlite_legacy_put(struct platform_store *base, const struct legacy_r
 {
     struct sqlite_store *store = sqlite_store_of(base);
     int64_t revision = 0;
-    enum status status = change_begin(store, &revision, error);
+    enum status status = sqlite_change_begin(store, NEXT_REVISION, &revision, error);
     if (status != STATUS_OK)
         return status;
     return sqlite_end(store, put_legacy(store, record, revision, error), error);
@@ -487,7 +428,7 @@ enum status sqlite_legacy_get(struct platform_store *base, const struct address 
     if (found)
         read_legacy(statement, record);
     else
-        status = explain_no_change(store, false, "address", error);
+        status = sqlite_no_change(store, false, "address", error);
     (void)sqlite3_reset(statement);
     return status;
 }
@@ -523,31 +464,16 @@ enum status sqlite_legacy_list(struct platform_store *base, legacy_visitor *visi
 
 /* ---- what changed ------------------------------------------------------------------------------ */
 
-static enum status read_revision(struct sqlite_store *store, uint64_t *revision,
-                                 struct error *error)
-{
-    sqlite3_stmt *statement;
-    bool found = false;
-    enum status status =
-        sqlite_statement(store, "SELECT revision FROM store_revision", &statement, error);
-    if (status == STATUS_OK)
-        status = sqlite_first(store, statement, &found, error);
-    if (status != STATUS_OK)
-        return status;
-    if (found)
-        *revision = (uint64_t)sqlite3_column_int64(statement, 0);
-    else
-        status = error_set(error, STATUS_MALFORMED,
-                           "%s: is damaged (it has no revision); restore a backup", store->path);
-    (void)sqlite3_reset(statement);
-    return status;
-}
-
 enum status sqlite_revision(struct platform_store *base, uint64_t *revision, struct error *error)
 {
     struct sqlite_store *store = sqlite_store_of(base);
+    int64_t now = 0;
     enum status status = sqlite_ready(store, error);
-    return status == STATUS_OK ? read_revision(store, revision, error) : status;
+    if (status == STATUS_OK)
+        status = sqlite_number(store, REVISION, &now, error);
+    if (status == STATUS_OK)
+        *revision = (uint64_t)now;
+    return status;
 }
 
 /* The listing visitors may stop early, those of changes may not. */
@@ -608,7 +534,7 @@ enum status sqlite_changes_since(struct platform_store *base, uint64_t since,
 {
     struct sqlite_store *store = sqlite_store_of(base);
     struct platform_changes copy = *visit;
-    uint64_t now = 0;
+    int64_t now = 0;
     if (since > INT64_MAX)
         return error_set(error, STATUS_INVALID, "revision out of range");
     enum status status = sqlite_ready(store, error);
@@ -616,11 +542,11 @@ enum status sqlite_changes_since(struct platform_store *base, uint64_t since,
         status = sqlite_execute(store, "BEGIN", error); /* its first read takes the snapshot */
     if (status != STATUS_OK)
         return status;
-    status = read_revision(store, &now, error);
+    status = sqlite_number(store, REVISION, &now, error);
     if (status == STATUS_OK)
         status = report_changes(store, (int64_t)since, &copy, error);
     status = sqlite_end(store, status, error);
     if (status == STATUS_OK)
-        *revision = now;
+        *revision = (uint64_t)now;
     return status;
 }
