@@ -438,6 +438,7 @@ static void on_end(uv_timer_t *timer)
 {
     struct redis_link *link = timer->data;
     link_connect_stop(link);
+    link_calls_lost(link, STATUS_UNAVAILABLE, false); /* places of calls that did not wait */
     uv_close((uv_handle_t *)&link->deadline, NULL);
     uv_close((uv_handle_t *)&link->second, NULL);
     uv_close((uv_handle_t *)&link->alarm, NULL);
