@@ -23,6 +23,7 @@
 #include "stores/odds_engine.h"
 #include "stores/odds_notes.h"
 #include "stores/odds_redis.h"
+#include "stores/odds_redis_lease.h"
 
 #define NS_PER_MS ((uint64_t)1000000)
 #define ZADD_MEMBERS 512 /* in one command */
@@ -43,6 +44,7 @@ struct redis_store {
 
     struct redis_known *known;
     struct odds_notes *notes;
+    struct redis_leases *leases;
 
     /* The serving I/O thread's. */
     struct reading *sent;
@@ -461,6 +463,7 @@ static void destroy(struct redis_store *store)
     redis_link_destroy(&feeding);
     redis_known_destroy(&store->known);
     odds_notes_destroy(&store->notes);
+    redis_leases_destroy(&store->leases);
     redis_place_destroy(&store->place);
     buffer_free(&store->interest_commands);
     CHECK(pthread_mutex_destroy(&store->lock) == 0);
@@ -484,6 +487,8 @@ static enum status open_engine(struct odds_store **store, const struct odds_stor
     opening->log = options->log;
     opening->known = redis_known_create();
     opening->notes = odds_notes_create();
+    const struct redis_leases_options leases = {opening->prefix, opening->timeout_ms, opening->log};
+    opening->leases = redis_leases_create(&leases);
     CHECK(pthread_mutex_init(&opening->lock, NULL) == 0);
     struct redis_link *link = NULL;
     status = make_link(opening, patient, &link, error);
@@ -606,6 +611,15 @@ static void redis_note_interest(struct odds_store *base, enum sport sport,
     odds_notes_add(store->notes, sport, event);
 }
 
+static enum status redis_lease(struct odds_store *base, struct odds_lease *lease)
+{
+    struct redis_store *store = redis_store_of(base);
+    struct redis_link *link = need_link(store, true);
+    if (link == NULL)
+        return STATUS_UNAVAILABLE;
+    return count_error(store, redis_leases_ask(store->leases, link, lease));
+}
+
 static void redis_facts(struct odds_store *base, struct odds_facts *facts)
 {
     struct redis_store *store = redis_store_of(base);
@@ -714,6 +728,7 @@ static enum status redis_list_events(struct odds_store *base, enum sport sport,
         .read = redis_read,                                                                     \
         .ping = redis_ping,                                                                     \
         .note_interest = redis_note_interest,                                                   \
+        .lease = redis_lease,                                                                   \
         .facts = redis_facts,                                                                   \
         .publish = redis_publish,                                                               \
         .withdraw_sport = redis_withdraw_sport,                                                 \
