@@ -35,7 +35,7 @@
  * Threads: any, but for create and destroy.
  */
 
-#define RATE_LEASE_RETRY_NS 500000000U
+#define RATE_LEASE_RETRY_NS 200000000U
 /* A store whose clock is set by hand is noticed after so long at the latest. */
 #define RATE_LEASE_TERM_NS 60000000000U
 
