@@ -399,6 +399,18 @@ static void write_games_age(const struct row *row, const struct metrics *metrics
     write_age(out, row->about.name, NULL, gauges->games_age_ms);
 }
 
+static void write_odds_round_trip(const struct row *row, const struct metrics *metrics,
+                                  const struct metrics_gauges *gauges, struct buffer *out)
+{
+    (void)metrics;
+    buffer_append_format(out, "%s ", row->about.name);
+    if (gauges->odds_round_trip_ns == 0)
+        buffer_append_string(out, "NaN");
+    else
+        append_seconds(out, gauges->odds_round_trip_ns);
+    buffer_append_char(out, '\n');
+}
+
 /* ---- the table -------------------------------------------------------------------------------- */
 
 #define COUNTED(name_, counter_, help_)                                                   \
@@ -467,6 +479,13 @@ static const struct row rows[] = {
     ASKED("croupier_odds_reads_total", "counter", odds_reads, "Values read from the odds store"),
     ASKED("croupier_odds_reopened_total", "counter", odds_reopened,
           "Times the odds store was opened or connected again"),
+    ASKED("croupier_odds_connected", "gauge", odds_connected,
+          "1 while the odds store is open or connected, else 0"),
+    ASKED("croupier_odds_invalidations_total", "counter", odds_invalidations,
+          "Changes of stored values that a Redis server has reported"),
+    {.about = {"croupier_odds_round_trip_seconds", "gauge",
+               "Time to the Redis server and back, of late; NaN: not known"},
+     .write = write_odds_round_trip},
     ASKED("croupier_interest_written_total", "counter", interest_written,
           "Requests of events recorded for the feed"),
     ASKED("croupier_interest_dropped_total", "counter", interest_dropped,

@@ -93,6 +93,9 @@ struct metrics_gauges {
     uint64_t odds_reads;
     uint64_t odds_errors;
     uint64_t odds_reopened;
+    uint64_t odds_connected; /* 1 or 0 */
+    uint64_t odds_invalidations;
+    uint64_t odds_round_trip_ns; /* 0: not known */
     uint64_t interest_written;
     uint64_t interest_dropped;
     uint64_t rate_leases; /* calls */

@@ -14,8 +14,8 @@
  * timeout_ms is left.
  *
  * Back-off. A connection that worked and was lost is made again at once, and those who ask meanwhile are let
- * wait for that one attempt. After that they are refused at once, and attempts come at growing intervals, up
- * to a second, with jitter.
+ * wait for that one attempt. When it fails they are refused at once, and attempts come at growing intervals,
+ * up to a second, with jitter; so they do when what works is lost again and again.
  */
 #include "stores/odds_redis_link.h"
 
@@ -71,16 +71,12 @@ static void stop_timer(uv_timer_t *timer)
     CHECK(uv_timer_stop(timer) == 0);
 }
 
-static void rest(struct redis_link *link, bool hope)
+/* How long to rest before the next attempt. */
+static uint32_t rest_ms(struct redis_link *link)
 {
-    uint32_t delay_ms = 0;
-    if (!hope) {
-        unsigned doublings = link->failures > 6 ? 6 : link->failures - 1;
-        uint32_t most_ms = between(REST_MS_MIN << doublings, REST_MS_MIN, REST_MS_MAX);
-        delay_ms = most_ms / 2 + jitter(link, most_ms / 2 + 1);
-    }
-    link->phase = LINK_RESTING;
-    link_start_timer(&link->step, on_step, delay_ms);
+    unsigned doublings = link->failures < 6 ? link->failures : 6;
+    uint32_t most_ms = between(REST_MS_MIN << doublings, REST_MS_MIN, REST_MS_MAX);
+    return most_ms / 2 + jitter(link, most_ms / 2 + 1);
 }
 
 static void complain(struct redis_link *link, const struct error *problem, bool was_up)
@@ -106,7 +102,8 @@ static void let_go(struct redis_link *link, enum status status, const char *why)
     uint64_t now_ns = clock_monotonic_ns();
     if (was_up && now_ns - link->up_since_ns >= STEADY_NS)
         link->failures = 0;
-    bool hope = was_up && link->failures == 0 && status != STATUS_TIMEOUT;
+    bool hope = was_up && status != STATUS_TIMEOUT;
+    uint32_t delay_ms = link->failures == 0 && hope ? 0 : rest_ms(link);
     link->failures++;
     atomic_store(&link->confirmed_until_ns, 0);
     redis_wire_destroy(&link->data);
@@ -122,7 +119,8 @@ static void let_go(struct redis_link *link, enum status status, const char *why)
     struct error problem;
     (void)error_set(&problem, status, "the odds store at %s: %s", shown(link), why);
     complain(link, &problem, was_up);
-    rest(link, hope);
+    link->phase = LINK_RESTING;
+    link_start_timer(&link->step, on_step, delay_ms);
     link_calls_lost(link, status, hope);
 }
 

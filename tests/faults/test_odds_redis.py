@@ -1,0 +1,750 @@
+"""The Redis engine of the odds store: what is known to go wrong with client-side caching, and outages.
+
+REDIS_TOOL names the program that acts (tests/faults/redis_tool.c). A fake server makes orderings that a real one
+makes once in a million; the rest is asked of real servers.
+"""
+
+import contextlib
+import os
+import queue
+import re
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from fake_redis import FakeRedis
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import servers  # noqa: E402
+
+TOOL = os.environ["REDIS_TOOL"]
+PATIENCE = float(os.environ.get("CROUPIER_PATIENCE", "1"))
+
+
+def eventually(condition, seconds=10.0):
+    deadline = time.monotonic() + seconds * PATIENCE
+    while True:
+        value = condition()
+        if value:
+            return value
+        assert time.monotonic() < deadline, "it never came to that"
+        time.sleep(0.002)
+
+
+class Store:
+    """A store that serves, in a process of its own."""
+
+    def __init__(self, uri, timeout_ms=1000, prefix=""):
+        self.process = subprocess.Popen([TOOL, uri, str(timeout_ms), prefix], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.answers, self.reads, self.log = queue.Queue(), {}, []
+        self.tags = 0
+        threading.Thread(target=self._listen, daemon=True).start()
+        threading.Thread(target=self._keep_log, daemon=True).start()
+        self.first = self.answers.get(timeout=30 * PATIENCE)
+
+    def _listen(self):
+        for line in self.process.stdout:
+            words = line.rstrip("\n").split(" ")
+            if words[0] == "read":
+                self.reads[words[1]].put(words[2:])
+            else:
+                self.answers.put(line.rstrip("\n"))
+
+    def _keep_log(self):
+        for line in self.process.stderr:
+            self.log.append(line)
+
+    def log_text(self):
+        return "".join(self.log)
+
+    def ask(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        return self.answers.get(timeout=60 * PATIENCE)
+
+    def start_read(self, what="cricket 1"):
+        self.tags += 1
+        tag = str(self.tags)
+        self.reads[tag] = queue.Queue()
+        self.process.stdin.write(f"read {tag} {what}\n")
+        self.process.stdin.flush()
+        return tag
+
+    def result(self, tag):
+        """(status, version, milliseconds, the first bytes)"""
+        status, version, milliseconds, _size, *text = self.reads[tag].get(timeout=60 * PATIENCE)
+        return status, int(version), int(milliseconds), " ".join(text)
+
+    def read(self, what="cricket 1"):
+        return self.result(self.start_read(what))
+
+    def value(self, what="cricket 1"):
+        status, _, _, text = self.read(what)
+        assert status == "ok", (status, self.log_text())
+        return text
+
+    def stamp(self):
+        _, status, number = self.ask("stamp").split()
+        return status, int(number)
+
+    def status(self):
+        return self.stamp()[0]
+
+    def versions(self, what="cricket 1"):
+        """(catalog, odds); None: not known."""
+        _, status, _, catalog, odds = self.ask(f"versions {what}").split()
+        assert status in ("ok", "pending"), status
+        return tuple(None if version == "-" else int(version) for version in (catalog, odds))
+
+    def odds_version(self, what="cricket 1"):
+        return self.versions(what)[1]
+
+    def facts(self):
+        return {name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", self.ask("facts"))}
+
+    def ping(self):
+        return self.ask("ping").split(" ", 2)[1:]
+
+    def await_status(self, status, seconds=10.0):
+        eventually(lambda: self.status() == status, seconds)
+
+    def close(self):
+        if self.process.stdin and not self.process.stdin.closed:
+            with contextlib.suppress(OSError):
+                self.process.stdin.close()
+        assert self.process.wait(60 * PATIENCE) == 0, self.log_text()
+
+
+@pytest.fixture
+def open_store():
+    made = []
+
+    def make(*arguments, **options):
+        made.append(Store(*arguments, **options))
+        assert made[-1].first == "open", made[-1].first
+        return made[-1]
+    yield make
+    for one in made:
+        one.close()
+
+
+@pytest.fixture
+def fake():
+    with FakeRedis() as server:
+        server.values["catalog:cricket"] = b"[]"
+        server.values["odds:cricket:1"] = b"[1]"
+        yield server
+
+
+@pytest.fixture(scope="module")
+def shared_redis():
+    with servers.Redis() as server:
+        yield server
+
+
+@pytest.fixture
+def redis(shared_redis):
+    """One that a test leaves running."""
+    shared_redis.call("FLUSHALL")
+    shared_redis.call("SET", "catalog:cricket", "[]")
+    shared_redis.call("SET", "odds:cricket:1", "[1]")
+    return shared_redis
+
+
+@pytest.fixture
+def own_redis():
+    """One that a test stops, freezes and spoils."""
+    with servers.Redis() as server:
+        server.call("SET", "odds:cricket:1", "[1]")
+        yield server
+
+
+# ---- what is remembered --------------------------------------------------------------------------------
+
+def test_what_was_read_is_known_until_it_changes(redis, open_store):
+    store = open_store(redis.uri)
+    assert store.versions() == (None, None)
+    _, version, _, text = store.read()
+    assert text == "[1]" and store.odds_version() == version != 0
+    before = store.stamp()
+    redis.call("SET", "odds:cricket:2", "[2]")
+    eventually(lambda: store.stamp() != before)
+    assert store.odds_version() == version, "another event has changed"
+    redis.call("SET", "odds:cricket:1", "[3]")
+    eventually(lambda: store.odds_version() is None)
+    status, later, _, text = store.read()
+    assert text == "[3]" and later != version and store.odds_version() == later
+
+
+def test_the_same_bytes_again_keep_their_version(redis, open_store):
+    store = open_store(redis.uri)
+    _, version, _, _ = store.read()
+    redis.call("SET", "odds:cricket:1", "[1]")
+    eventually(lambda: store.odds_version() is None)
+    assert store.read()[1] == version == store.odds_version()
+
+
+def test_what_is_not_stored_is_known_too(redis, open_store):
+    store = open_store(redis.uri)
+    assert store.read("cricket 9")[:2] == ("ok", 0)
+    assert store.odds_version("cricket 9") == 0
+    redis.call("SET", "odds:cricket:9", "")
+    eventually(lambda: store.odds_version("cricket 9") is None)
+    status, version, _, text = store.read("cricket 9")
+    assert (status, text) == ("ok", "") and version != 0, "an empty document is stored and not missing"
+
+
+@pytest.mark.parametrize("change", [
+    ["DEL", "odds:cricket:1"], ["UNLINK", "odds:cricket:1"], ["FLUSHALL"], ["FLUSHDB", "ASYNC"],
+    ["APPEND", "odds:cricket:1", " "], ["RENAME", "odds:cricket:1", "elsewhere"], ["MOVE", "odds:cricket:1", "7"],
+    ["COPY", "catalog:cricket", "odds:cricket:1", "REPLACE"], ["PEXPIRE", "odds:cricket:1", "1"],
+    ["MSET", "a", "1", "odds:cricket:1", "[2]"], ["EVAL", "redis.call('SET', KEYS[1], '[3]')", "1", "odds:cricket:1"],
+], ids=lambda words: " ".join(words[:2]))
+def test_whatever_changes_a_value_is_heard_of(redis, open_store, change):
+    redis.call("SELECT", "7"), redis.call("DEL", "odds:cricket:1"), redis.call("SELECT", "0")
+    store = open_store(redis.uri)
+    store.read()
+    assert store.odds_version() is not None
+    redis.call(*change)
+    eventually(lambda: store.odds_version() is None)
+
+
+def test_a_key_of_another_database_costs_a_read_and_no_more(redis, open_store):
+    store = open_store(redis.uri)
+    other = open_store(redis.tcp_uri(database=3))
+    _, version, _, _ = store.read()
+    assert other.read()[:2] == ("ok", 0)
+    before = store.stamp()
+    assert other.ask("publish cricket 1 [7]") == "publish ok "
+    eventually(lambda: store.stamp() != before)
+    status, again, _, text = store.read()
+    assert (again, text) == (version, "[1]") and other.value() == "[7]"
+
+
+def test_prefixes_are_kept_apart(redis, open_store):
+    store, other = open_store(redis.uri), open_store(redis.uri, prefix="a[b]*:")
+    assert other.ask("publish cricket 1 [7]") == "publish ok "
+    assert store.value() == "[1]" and other.value() == "[7]"
+    assert redis.cli("GET", "a[b]*:odds:cricket:1") == "[7]"
+    _, version, _, _ = other.read()
+    redis.call("SET", "odds:cricket:1", "[8]")
+    eventually(lambda: store.odds_version() is None)
+    assert other.odds_version() == version
+
+
+def test_a_value_that_expires_is_gone_when_it_does_and_not_when_the_server_finds_time(redis, open_store):
+    store = open_store(redis.uri)
+    redis.call("DEBUG", "SET-ACTIVE-EXPIRE", "0")
+    try:
+        for _ in range(5):
+            expires = time.monotonic() + 0.3
+            redis.call("SET", "odds:cricket:1", "[1]", "PX", "300")
+            eventually(lambda: store.odds_version() is None)
+            _, version, _, _ = store.read()
+            before = store.stamp()
+            assert store.odds_version() == version
+            time.sleep(max(0.0, expires + 0.005 - time.monotonic()))
+            assert store.odds_version() is None, "it has expired, though nobody said so"
+            assert store.stamp() != before
+            assert store.read()[:2] == ("ok", 0)
+    finally:
+        redis.call("DEBUG", "SET-ACTIVE-EXPIRE", "1")
+
+
+def test_a_value_of_another_type_is_malformed_alone(redis, open_store):
+    store = open_store(redis.uri)
+    redis.call("LPUSH", "odds:cricket:2", "x")
+    assert store.read("cricket 2")[0] == "malformed"
+    assert store.odds_version("cricket 2") not in (None, 0), "it need not be asked for again"
+    assert store.read("cricket 2")[0] == "malformed"
+    assert store.value() == "[1]"
+    redis.call("DEL", "odds:cricket:2"), redis.call("SET", "odds:cricket:2", "[2]")
+    eventually(lambda: store.odds_version("cricket 2") is None)
+    assert store.value("cricket 2") == "[2]"
+    assert store.facts()["reopened"] == 0
+
+
+@pytest.mark.parametrize("size", [32 * 1024 * 1024 + 1, 100 * 1024 * 1024])
+def test_a_value_that_is_too_large_is_malformed_alone(redis, open_store, size):
+    store = open_store(redis.uri, timeout_ms=10000)
+    redis.call("SETRANGE", "odds:cricket:2", str(size - 1), "x")
+    tags = [store.start_read(what) for what in ("cricket 2", "cricket 1", "cricket 2", "cricket")]
+    statuses = [store.result(tag)[0] for tag in tags]
+    assert statuses == ["malformed", "ok", "malformed", "ok"]
+    assert store.value() == "[1]" and store.facts()["reopened"] == 0
+
+
+def test_interest_of_several_instances_is_the_latest(redis, open_store):
+    one, other = open_store(redis.uri), open_store(redis.uri)
+    redis.call("ZADD", "interest:cricket", "1", "77")
+    future = int(time.time() * 1000) + 3600000
+    redis.call("ZADD", "interest:cricket", str(future), "78")
+    for store in (one, other):
+        for event in ("77", "78", "99999999999999999999"):
+            store.ask(f"note cricket {event}")
+    eventually(lambda: int(redis.cli("ZCARD", "interest:cricket")) == 3)
+    eventually(lambda: int(redis.cli("ZSCORE", "interest:cricket", "77")) > 1)
+    assert int(redis.cli("ZSCORE", "interest:cricket", "78")) == future
+
+
+def test_interest_that_is_a_day_old_is_removed(redis, open_store):
+    redis.call("ZADD", "interest:cricket", str(int(time.time() * 1000) - 25 * 3600 * 1000), "5")
+    redis.call("ZADD", "interest:tennis", str(int(time.time() * 1000) - 23 * 3600 * 1000), "6")
+    store = open_store(redis.uri)
+    store.ask("note football 1")
+    eventually(lambda: redis.call("ZSCORE", "interest:cricket", "5") is None)
+    assert redis.call("ZSCORE", "interest:tennis", "6") is not None
+
+
+# ---- the order in which things come --------------------------------------------------------------------
+
+def read_held(fake, store, meanwhile):
+    """A read whose reply is under way when `meanwhile` happens."""
+    asked = fake.count("GET", "odds:cricket:1")
+    fake.hold("data")
+    tag = store.start_read()
+    eventually(lambda: fake.count("GET", "odds:cricket:1") > asked)
+    before = store.stamp()
+    meanwhile()
+    eventually(lambda: store.stamp() != before)
+    fake.release("data")
+    return store.result(tag)
+
+
+@pytest.mark.parametrize("message", ["odds:cricket:1", None])
+def test_an_invalidation_that_overtakes_the_reply(fake, open_store, message):
+    store = open_store(fake.uri, timeout_ms=4000)
+
+    def change():
+        fake.values["odds:cricket:1"] = b"[2]"
+        fake.invalidate(message)
+    status, _, _, text = read_held(fake, store, change)
+    assert (status, text) == ("ok", "[1]"), "right for whoever asked before the change"
+    assert store.odds_version() is None, "and for nobody after it"
+    assert store.value() == "[2]" and store.odds_version() is not None
+
+
+def test_an_invalidation_of_another_key_does_not_overtake(fake, open_store):
+    store = open_store(fake.uri, timeout_ms=4000)
+    status, version, _, _ = read_held(fake, store, lambda: fake.invalidate("odds:cricket:11", "odds:tennis:1",
+                                                                         "catalog:cricket"))
+    assert status == "ok" and store.odds_version() == version
+
+
+def test_a_value_that_changed_though_nothing_was_heard_yet(fake, open_store):
+    store = open_store(fake.uri)
+    _, version, _, _ = store.read()
+    before = store.stamp()
+    fake.values["odds:cricket:1"] = b"[2]"
+    _, later, _, text = store.read()
+    assert text == "[2]" and later != version and store.stamp() != before
+
+
+def test_keys_that_no_event_can_have_are_passed_over(fake, open_store):
+    store = open_store(fake.uri)
+    _, version, _, _ = store.read()
+    before = store.stamp()
+    for key in ("odds:cricket:01", "odds:cricket:", "odds:cricket", "odds:darts:1", "odds:cricket:1:1", "odds:",
+                "catalog:", "catalog:cricket:1", "odds:cricket:1x", "odds:cricket:" + "9" * 21, "", "\0"):
+        fake.invalidate(key)
+    fake.invalidate("odds:tennis:1")
+    eventually(lambda: store.stamp() != before)
+    assert store.stamp()[1] == before[1] + 1 and store.odds_version() == version
+
+
+# ---- when it cannot be known ---------------------------------------------------------------------------
+
+def test_silence_on_the_connection_of_invalidations_casts_doubt_first_and_ends_it_then(fake, open_store):
+    store = open_store(fake.uri, timeout_ms=1000)
+    store.read()
+    fake.hold("news")
+    store.await_status("pending", 0.7)
+    assert store.odds_version() is None, "nothing of what is in memory may be used"
+    fake.values["odds:cricket:1"] = b"[2]"
+    assert store.value() == "[2]", "the server is asked instead"
+    accepted = fake.accepted
+    eventually(lambda: fake.accepted > accepted)
+    store.await_status("ok")
+    assert store.odds_version() is None and store.value() == "[2]"
+
+
+def test_silence_on_the_connection_of_data(fake, open_store):
+    store = open_store(fake.uri, timeout_ms=400)
+    store.read()
+    fake.hold("data")
+    store.await_status("pending", 0.5)
+    status, _, milliseconds, _ = store.read()
+    assert status in ("timeout", "ok") and milliseconds < 600 * PATIENCE
+    store.await_status("ok")
+
+
+def spoil(fake, what):
+    if what == "off":
+        fake.flags = ["off"]
+    elif what == "broken redirect":
+        fake.flags = ["on", "bcast", "broken_redirect"]
+    elif what == "another connection":
+        fake.redirect = 4711
+    elif what == "replica":
+        fake.role = "slave"
+
+
+@pytest.mark.parametrize("what", ["off", "broken redirect", "another connection", "replica"])
+def test_tracking_that_is_not_what_it_was(fake, open_store, what):
+    store = open_store(fake.uri, timeout_ms=400)
+    store.read()
+    spoil(fake, what)
+    store.await_status("unavailable")
+    assert store.read()[0] in ("unavailable", "ok", "timeout")
+    fake.flags, fake.redirect, fake.role = ["on", "bcast"], None, "master"
+    fake.values["odds:cricket:1"] = b"[2]"
+    store.await_status("ok")
+    assert store.odds_version() is None and store.value() == "[2]"
+
+
+@pytest.mark.parametrize("role", ["data", "news"])
+def test_a_connection_that_ends_takes_the_other_with_it_and_what_was_known(fake, open_store, role):
+    store = open_store(fake.uri, timeout_ms=1000)
+    store.read()
+    before = store.stamp()
+    other = fake.find("news" if role == "data" else "data")
+    fake.values["odds:cricket:1"] = b"[2]"
+    fake.find(role).close()
+    eventually(lambda: store.facts()["reopened"] == 1)
+    store.await_status("ok")
+    assert store.stamp() != before and other not in fake.connections
+    assert store.odds_version() is None and store.value() == "[2]"
+
+
+def test_a_read_that_is_under_way_when_the_connection_is_lost_is_asked_again(fake, open_store):
+    store = open_store(fake.uri, timeout_ms=2000)
+    fake.hold("data")
+    tags = [store.start_read() for _ in range(200)]
+    eventually(lambda: fake.count("GET", "odds:cricket:1") >= 1)
+    fake.values["odds:cricket:1"] = b"[2]"
+    fake.find("data").close()
+    assert {store.result(tag)[::3] for tag in tags} == {("ok", "[2]")}
+
+
+# ---- servers that cannot be used -----------------------------------------------------------------------
+
+def set_error(command, text):
+    return lambda fake: fake.errors.update({command: text})
+
+
+@pytest.mark.parametrize("prepare, reason", [
+    (set_error("ROLE", "NOAUTH Authentication required."), "wants a password"),
+    (set_error("AUTH", "WRONGPASS invalid username-password pair or user is disabled."), "does not accept"),
+    (set_error("AUTH", "ERR AUTH <password> called without any password configured for the default user."),
+     "no password, but one is configured"),
+    (set_error("PING", "LOADING Redis is loading the dataset in memory"), "still loading"),
+    (set_error("SELECT", "ERR DB index is out of range"), "no database of that number"),
+    (set_error("CLIENT TRACKING", "NOPERM this user has no permissions to run the 'client|tracking' command"),
+     "CLIENT TRACKING: the user may not do that"),
+    (set_error("SUBSCRIBE", "NOPERM this user has no permissions to access one of the channels"), "SUBSCRIBE"),
+    (lambda fake: setattr(fake, "role", "slave"), "is a replica"),
+    (lambda fake: setattr(fake, "mode", "cluster"), "Redis Cluster"),
+    (lambda fake: setattr(fake, "version", "5.0.14"), "older than Redis 6.2"),
+    (lambda fake: setattr(fake, "version", "6.0.16"), "older than Redis 6.2"),
+    (lambda fake: setattr(fake, "run_ids", ["a" * 40, "b" * 40] * 500), "two servers"),
+    (lambda fake: setattr(fake, "greeting", b"-ERR max number of clients reached\r\n"), "maximum of clients"),
+    (lambda fake: setattr(fake, "greeting", b"HTTP/1.1 400 Bad Request\r\n\r\n"), "does not speak Redis"),
+    (lambda fake: fake.raw.update({"INFO": b"$3\r\nabc\r\n"}), "neither Redis nor Valkey"),
+    (lambda fake: fake.raw.update({"ROLE": b"*1000000000000\r\n"}), "odds store"),
+    (lambda fake: fake.raw.update({"CLIENT TRACKINGINFO": b"*2\r\n$5\r\nflags\r\n:3\r\n"}), "ceased to report"),
+    (lambda fake: fake.raw.update({"CLIENT TRACKINGINFO": b":7\r\n"}), "ceased to report"),
+], ids=lambda value: value if isinstance(value, str) else "")
+def test_a_server_that_cannot_be_used_is_told_of_without_secrets(fake, open_store, prepare, reason):
+    prepare(fake)
+    store = open_store(f"redis://someone:hunter2%40%25@127.0.0.1:{fake.port}/3", timeout_ms=300)
+    eventually(lambda: store.status() in ("unavailable", "timeout"))
+    eventually(lambda: reason in store.log_text())
+    assert reason in " ".join(store.ping())
+    assert "hunter2" not in store.log_text() and "someone" not in store.log_text()
+    assert fake.greeting or ["AUTH", "someone", "hunter2@%"] in fake.commands
+    assert len(store.log) <= 6, "what is wrong is logged when it is news"
+
+
+@pytest.mark.parametrize("text, status", [
+    ("LOADING Redis is loading the dataset in memory", "unavailable"), ("MOVED 3999 127.0.0.1:6381", "unavailable"),
+    ("NOPERM this user has no permissions to run the 'get' command", "unavailable"),
+    ("ERR something with a secret in it", "unavailable"), ("WRONGTYPE Operation against a key", "malformed")])
+def test_an_error_in_place_of_a_value(fake, open_store, text, status):
+    store = open_store(fake.uri)
+    fake.errors["GET"] = text
+    assert store.read()[0] == status
+    assert "secret" not in store.log_text()
+    del fake.errors["GET"]
+    assert store.value() == "[1]" and store.facts()["reopened"] == 0
+
+
+@pytest.mark.parametrize("raw", [b"!\r\n", b"$-7\r\n", b"$99999999999999999999999\r\n", b"*-5\r\n", b"\0" * 100,
+                                 b"$5\r\nabcdefgh\r\n", b"+OK\r\n" * 50])
+def test_nonsense_ends_a_connection_and_not_the_process(fake, open_store, raw):
+    store = open_store(fake.uri, timeout_ms=300)
+    fake.raw["GET"] = raw
+    assert store.read()[0] in ("unavailable", "timeout", "ok")
+    del fake.raw["GET"]
+    store.await_status("ok")
+    eventually(lambda: store.read()[0] == "ok")
+    assert store.value() == "[1]"
+
+
+def test_attempts_come_at_growing_intervals(fake, open_store):
+    fake.errors["ROLE"] = "NOAUTH Authentication required."
+    open_store(fake.uri)
+    time.sleep(4)
+    times = fake.accept_times[::2]  # two connections an attempt
+    gaps = [later - sooner for sooner, later in zip(times, times[1:])]
+    assert 6 <= len(gaps) <= 16, gaps
+    assert gaps[0] < 0.2 * PATIENCE and max(gaps) < 1.5 * PATIENCE, "the first soon, none late"
+
+
+# ---- outages of real servers ---------------------------------------------------------------------------
+
+def test_a_server_that_is_killed_and_comes_back(own_redis, open_store):
+    store = open_store(own_redis.tcp_uri(), timeout_ms=250)
+    assert store.value() == "[1]"
+    own_redis.kill()
+    store.await_status("unavailable", 1)
+    status, _, milliseconds, _ = store.read()
+    assert status == "unavailable" and milliseconds < 50 * PATIENCE, "at once"
+    assert store.ping()[0] == "unavailable"
+    time.sleep(3)
+    own_redis.start()
+    own_redis.call("SET", "odds:cricket:1", "[2]")
+    began = time.monotonic()
+    store.await_status("ok")
+    assert time.monotonic() - began < 5
+    assert store.value() == "[2]" and store.facts()["reopened"] >= 1
+
+
+def test_a_server_that_freezes_and_thaws(own_redis, open_store):
+    store = open_store(own_redis.uri, timeout_ms=250)
+    assert store.value() == "[1]"
+    own_redis.freeze()
+    status, _, milliseconds, _ = store.read()
+    assert status == "timeout" and milliseconds <= 300 * PATIENCE
+    store.await_status("timeout", 1)
+    status, _, milliseconds, _ = store.read()
+    assert status == "timeout" and milliseconds <= 50 * PATIENCE, "it is known by now"
+    time.sleep(2)
+    own_redis.thaw()
+    began = time.monotonic()
+    store.await_status("ok")
+    assert time.monotonic() - began < 5 and store.value() == "[1]"
+
+
+def test_a_server_that_is_not_there_at_first(own_redis, open_store):
+    own_redis.stop()
+    store = open_store(own_redis.uri)
+    assert store.status() == "unavailable"
+    own_redis.start()
+    store.await_status("ok")
+    assert store.read()[:2] == ("ok", 0)
+
+
+@pytest.mark.parametrize("direction", [servers.UP, servers.DOWN, None])
+def test_a_black_hole(redis, open_store, direction):
+    with servers.Proxy(("127.0.0.1", redis.port)) as proxy:
+        store = open_store(f"redis://127.0.0.1:{proxy.port}/0", timeout_ms=250)
+        store.read()
+        proxy.swallow(direction)
+        redis.call("SET", "odds:cricket:1", "[2]")
+        began = time.monotonic()
+        store.await_status("pending", 1)
+        assert time.monotonic() - began < 0.2 * PATIENCE, "half of timeout_ms"
+        status, _, milliseconds, _ = store.read()
+        assert status == "timeout" and milliseconds <= 300 * PATIENCE
+        store.await_status("timeout", 1)
+        proxy.heal()
+        began = time.monotonic()
+        store.await_status("ok")
+        assert time.monotonic() - began < 5 and store.value() == "[2]"
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_black_hole_on_one_of_two_connections(redis, open_store, which):
+    """Neither hears of the other's end."""
+    with servers.Proxy(("127.0.0.1", redis.port)) as proxy:
+        store = open_store(f"redis://127.0.0.1:{proxy.port}/0", timeout_ms=400)
+        store.read()
+        proxy.links[which].swallow()
+        redis.call("SET", "odds:cricket:1", "[2]")
+        eventually(lambda: store.odds_version() is None, 0.5)
+        began = time.monotonic()
+        while time.monotonic() < began + 1.5:
+            status, _, _, text = store.read()
+            assert (status, text) in {("ok", "[2]"), ("timeout", "")}
+        store.await_status("ok")
+        assert store.value() == "[2]"
+
+
+def test_connections_that_are_reset_again_and_again(redis, open_store):
+    with servers.Proxy(("127.0.0.1", redis.port)) as proxy:
+        store = open_store(f"redis://127.0.0.1:{proxy.port}/0", timeout_ms=2000)
+        for number in range(20):
+            redis.call("SET", "odds:cricket:1", f"[{number}]")
+            proxy.cut()
+            assert store.read()[0] in ("ok", "unavailable")
+            eventually(lambda: store.odds_version() is None or store.value() == f"[{number}]")
+        store.await_status("ok")
+        assert store.value() == "[19]"
+        proxy.refuse()
+        store.await_status("unavailable", 1)
+        assert store.read()[0] == "unavailable"
+        proxy.heal()
+        store.await_status("ok", 5)
+
+
+@pytest.mark.parametrize("kind", ["pubsub", "normal"])
+def test_connections_that_the_server_kills(redis, open_store, kind):
+    store = open_store(redis.uri, timeout_ms=2000)
+    for number in range(10):
+        with redis.connect() as connection:
+            connection.call("CLIENT", "KILL", "TYPE", kind, "SKIPME", "yes")
+            connection.call("SET", "odds:cricket:1", f"[{number}]")
+        eventually(lambda: store.read()[::3] == ("ok", f"[{number}]"))
+    store.await_status("ok")
+
+
+def test_after_an_outage_nobody_is_run_over(own_redis, open_store):
+    store = open_store(own_redis.uri, timeout_ms=2000)
+    store.read()
+    own_redis.freeze()
+    herd = threading.Thread(target=lambda: results.append(store.ask("herd 20000 cricket 1")))
+    results = []
+    herd.start()
+    time.sleep(0.5)
+    own_redis.thaw()
+    herd.join()
+    counts = dict(part.split("=") for part in results[0].split()[1:])
+    assert set(counts) <= {"ok", "full"} and int(counts["ok"]) + int(counts.get("full", 0)) == 20000
+    assert int(counts["ok"]) >= 4096, counts
+    assert store.value() == "[1]"
+
+
+# ---- users -----------------------------------------------------------------------------------------------
+
+# As docs/configuration.md says.
+RULES = (">s3cret/@:%? resetchannels &__redis__:invalidate resetkeys ~catalog:* ~odds:* ~interest:* nocommands +ping "
+         "+select +info +role +client|setname +client|id +client|tracking +client|trackinginfo +subscribe +get +pttl "
+         "+zadd +zremrangebyscore")
+
+
+def test_a_user_with_no_more_rights_than_needed(open_store):
+    with servers.Redis(password="other", users={"croupier": RULES.replace("nocommands", "-@all")}) as redis:
+        redis.call("SET", "odds:cricket:1", "[1]")
+        secret = "s3cret%2F%40%3A%25%3F"
+        for uri in (f"redis://croupier:{secret}@127.0.0.1:{redis.port}/2",
+                    f"unix://croupier:{secret}@{redis.socket}?db=2"):
+            store = open_store(uri)
+            assert store.status() == "ok", store.log_text()
+            redis.call("SELECT", "2"), redis.call("SET", "odds:cricket:1", "[2]")
+            assert store.value() == "[2]"
+            store.ask("note cricket 1")
+            eventually(lambda: redis.call("ZSCORE", "interest:cricket", "1") is not None)
+            redis.call("DEL", "interest:cricket")
+            assert store.ask("publish cricket 1 [3]").startswith("publish unavailable cannot publish: the user may")
+            assert "s3cret" not in store.log_text()
+        denied = open_store(f"redis://croupier:wrong@127.0.0.1:{redis.port}/0")
+        assert denied.status() == "unavailable" and "wrong" not in denied.log_text()
+
+
+def test_a_server_without_memory_takes_no_more(own_redis, open_store):
+    store = open_store(own_redis.uri)
+    own_redis.call("CONFIG", "SET", "maxmemory", "1")
+    assert store.ask("publish cricket 1 [3]").startswith("publish full cannot publish: the server has no memory")
+    assert store.value() == "[1]"
+
+
+# ---- Sentinel --------------------------------------------------------------------------------------------
+
+@pytest.fixture
+def sentinel():
+    with servers.Sentinel(replicas=1, sentinels=3) as cluster:
+        yield cluster
+
+
+def test_a_failover_that_is_asked_for(sentinel, open_store):
+    store = open_store(sentinel.uri, timeout_ms=500)
+    sentinel.master.call("SET", "odds:cricket:1", "[1]")
+    eventually(lambda: store.value() == "[1]")
+    new = sentinel.fail_over()
+    began = time.monotonic()
+    new.call("SET", "odds:cricket:1", "[2]")
+    eventually(lambda: store.read()[::3] == ("ok", "[2]"))
+    assert time.monotonic() - began < 5, "the demoted master is left"
+    store.await_status("ok")
+    new.call("SET", "odds:cricket:1", "[3]")
+    eventually(lambda: store.value() == "[3]")
+
+
+@pytest.mark.parametrize("how", ["kill", "freeze"])
+def test_a_failover_because_the_master_is_gone(sentinel, open_store, how):
+    store = open_store(sentinel.uri, timeout_ms=250)
+    former = sentinel.master
+    former.call("SET", "odds:cricket:1", "[1]")
+    assert store.value() == "[1]"
+    time.sleep(0.3)  # the replica has it
+    getattr(former, how)()
+    new = sentinel.await_failover(former)
+    began = time.monotonic()
+    store.await_status("ok")
+    assert time.monotonic() - began < 5
+    assert store.value() == "[1]"
+    new.call("SET", "odds:cricket:1", "[2]")
+    eventually(lambda: store.value() == "[2]")
+    if how == "freeze":
+        former.thaw()
+        time.sleep(1)
+        assert store.value() == "[2]"
+
+
+def test_a_master_that_does_not_know_yet_that_it_was_replaced_is_left(sentinel, open_store):
+    """The sentinels and the feed are on one side of a split, the former master and this instance on the other:
+    only the sentinels' message tells."""
+    store = open_store(sentinel.uri, timeout_ms=500)
+    former = sentinel.master
+    former.call("SET", "odds:cricket:1", "[1]")
+    assert store.value() == "[1]"
+    time.sleep(0.3)
+    # The former master answers this instance, and nobody else.
+    former.freeze()
+    new = sentinel.await_failover(former)
+    new.call("SET", "odds:cricket:1", "[2]")
+    former.thaw()
+    began = time.monotonic()
+    eventually(lambda: store.read()[::3] == ("ok", "[2]"))
+    assert time.monotonic() - began < 5
+
+
+def test_sentinels_that_are_gone_do_no_harm_while_the_master_works(sentinel, open_store):
+    store = open_store(sentinel.uri, timeout_ms=250)
+    sentinel.master.call("SET", "odds:cricket:1", "[1]")
+    master = sentinel.master
+    eventually(lambda: store.value() == "[1]")
+    for one in sentinel.sentinels[:2]:
+        one.kill()
+    time.sleep(3)
+    assert store.status() == "ok" and store.value() == "[1]"
+    again = open_store(sentinel.uri, timeout_ms=250)
+    again.await_status("ok")
+    sentinel.sentinels[2].kill()
+    time.sleep(2)
+    assert store.status() == "ok" and store.value() == "[1]" and store.facts()["reopened"] == 0
+    master.call("SET", "odds:cricket:1", "[2]")
+    eventually(lambda: store.value() == "[2]")
+    nobody = open_store(sentinel.uri, timeout_ms=250)
+    assert nobody.status() == "unavailable" and "sentinel at 127.0.0.1" in " ".join(nobody.ping())
+
+
+def test_a_service_that_no_sentinel_knows(sentinel, open_store):
+    store = open_store(sentinel.uri.replace("/croupier/", "/nobody/"))
+    assert store.status() == "unavailable"
+    assert "knows no master" in " ".join(store.ping())
