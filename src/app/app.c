@@ -29,8 +29,8 @@
 #include "sports/sports.h"
 
 #define POLICY_REFRESH_MS 200
-#define POLICY_WAIT_MS 3000
-#define POLICY_LOOK_MS 10
+#define STORES_WAIT_MS 3000
+#define STORES_LOOK_MS 10
 #define WORK_QUEUE_LIMIT 4096
 #define LEDGER_QUEUE_LIMIT 4096
 /* Descriptors that are not client connections: stores, logs, loops, the operator's connections; and calls of
@@ -46,8 +46,7 @@ struct app {
     struct mailbox *mailbox;
     uv_signal_t signals[3];
     uv_timer_t drain_deadline;
-    uv_timer_t
-        announcing; /* looks whether there are policies, until it has been said that we listen */
+    uv_timer_t starting; /* looks whether the stores can be used, until the workers are there */
     uint64_t started_ms;
 
     struct odds_store *odds;
@@ -71,6 +70,7 @@ struct app {
     size_t drained_count;
     uint16_t port;
     bool draining;
+    bool reload_waits; /* a SIGHUP came before the workers were there */
 };
 
 /* ---- the end ----------------------------------------------------------------------------------- */
@@ -105,11 +105,13 @@ static void drain(struct app *app, int signal)
         return;
     }
     app->draining = true;
-    (void)uv_timer_stop(&app->announcing);
+    (void)uv_timer_stop(&app->starting);
     log_event(app->log, LOG_INFO, "draining", LOG_INTEGER("signal", signal),
               LOG_INTEGER("drain_seconds", app->config->drain_seconds));
     for (size_t i = 0; i < app->worker_count; i++)
         worker_drain(app->workers[i]);
+    if (app->worker_count == 0)
+        uv_stop(&app->loop);
     CHECK(uv_timer_start(&app->drain_deadline, on_drain_deadline,
                          (uint64_t)app->config->drain_seconds * 1000, 0) == 0);
 }
@@ -136,6 +138,9 @@ static void reload(struct app *app)
     const struct config *config = NULL;
     struct http_tls *tls = NULL;
     struct error error;
+    app->reload_waits = app->worker_count == 0;
+    if (app->reload_waits)
+        return;
     if (config_load(&config, app->options->config_path, app->options->overrides, &error) !=
         STATUS_OK) {
         log_event(app->log, LOG_ERROR, "configuration not read again; nothing has changed",
@@ -435,20 +440,28 @@ static void announce(struct app *app)
         app->options->ready(app->options->context, app->port, operator_port);
 }
 
-/* Said when requests can be admitted, so that nobody who waits for it is refused by a service that is
- * still reading; without the platform store, said all the same after a while. */
-static void on_announcing(uv_timer_t *timer)
+/* Requests are taken when they can be answered, so that a load balancer that finds this instance
+ * listening does not send it customers that it would have to refuse. Until then they wait in the
+ * listening sockets' queues. Without its stores it serves all the same after a while: its errors say
+ * what is wrong, and what needs no store goes on. */
+static void on_starting(uv_timer_t *timer)
 {
     struct app *app = timer->data;
-    bool ready = policies_wait_ready(app->policies, 0);
-    bool games = games_wait_ready(app->games, 0); /* it says itself what is wrong */
-    if (!(ready && games) && clock_monotonic_ms() - app->started_ms < POLICY_WAIT_MS)
+    uint64_t stamp;
+    bool policies = policies_wait_ready(app->policies, 0);
+    bool games = games_wait_ready(app->games, 0); /* it says itself what is wrong, */
+    bool odds = odds_store_stamp(app->odds, &stamp) == STATUS_OK; /* and so do the odds */
+    bool waited = clock_monotonic_ms() - app->started_ms >= STORES_WAIT_MS;
+    if (!(policies && games && odds) && !waited)
         return;
     (void)uv_timer_stop(timer);
-    if (!ready)
+    if (!policies)
         log_event(app->log, LOG_ERROR,
                   "no policies yet: nobody is admitted until the platform store answers");
+    start_workers(app);
     announce(app);
+    if (app->reload_waits)
+        reload(app);
 }
 
 static enum status start(struct app *app, struct error *error)
@@ -488,9 +501,8 @@ static enum status start(struct app *app, struct error *error)
     app->pool =
         work_pool_create("ready", config->threads > 2 ? config->threads : 2, WORK_QUEUE_LIMIT);
     app->sports = sports_create(app->odds, app->pool, app->log);
-    start_workers(app);
     app->started_ms = clock_monotonic_ms();
-    CHECK(uv_timer_start(&app->announcing, on_announcing, 0, POLICY_LOOK_MS) == 0);
+    CHECK(uv_timer_start(&app->starting, on_starting, 0, STORES_LOOK_MS) == 0);
     return STATUS_OK;
 }
 
@@ -549,8 +561,8 @@ enum status app_run(const struct app_options *options, struct error *error)
     app.mailbox = mailbox_create(&app.loop);
     CHECK(uv_timer_init(&app.loop, &app.drain_deadline) == 0);
     app.drain_deadline.data = &app;
-    CHECK(uv_timer_init(&app.loop, &app.announcing) == 0);
-    app.announcing.data = &app;
+    CHECK(uv_timer_init(&app.loop, &app.starting) == 0);
+    app.starting.data = &app;
     app.metrics = metrics_create(app.config->threads);
     watch_signals(&app);
 

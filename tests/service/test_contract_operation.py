@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from croupier import BINARY, PATIENCE, Service, certificate, eventually, match_odds, row, trusting
+from servers import free_port
+from croupier import BINARY, PATIENCE, Connection, Service, certificate, eventually, match_odds, row, trusting
 
 HEALTH = b"GET /api/v1/health HTTP/1.1\r\nHost: a\r\n\r\n"
 
@@ -121,6 +122,57 @@ def test_the_address_of_a_running_server_is_not_taken_twice(running, make_servic
     second.spawn()
     assert second.wait() == 1
     assert f"{host}:{port}" in second.log_text()
+
+
+# ---- before the stores answer -------------------------------------------------------------------------
+
+@pytest.fixture
+def waiting(make_service):
+    """A server whose platform store is not there: it gives it some seconds before it serves without."""
+    service = make_service(own_stores=True)
+    service.add_customer()
+    service.platform.take_away()
+    service.spawn()
+    eventually(lambda: any("cannot be refreshed" in line["message"] for line in service.log_lines()), 30)
+    assert not any(line["message"] == "listening" for line in service.log_lines())
+    yield service
+    service.platform.bring_back()
+
+
+def test_a_server_that_waits_for_its_stores_ends_when_it_is_told(waiting):
+    waiting.signal(signal.SIGTERM)
+    assert waiting.wait(10) == 0
+    assert not any(line["message"] == "listening" for line in waiting.log_lines())
+
+
+def test_a_sighup_while_it_waits_is_not_forgotten(waiting):
+    waiting.configure({"server.trusted_proxies": "192.0.2.1"})
+    waiting.signal(signal.SIGHUP)
+    eventually(waiting._listening, 30)
+    eventually(lambda: any(line["message"] == "configuration read again" for line in waiting.log_lines()))
+    assert any("no policies yet" in line["message"] for line in waiting.log_lines())
+    assert waiting.get("/api/v1/sports", key="any").error == (503, "security_config_unavailable")
+
+
+def test_who_comes_while_it_starts_is_answered_when_it_can_be(make_service):
+    service = make_service(own_stores=True, settings={"server.listen": f"127.0.0.1:{free_port()}"})
+    customer = service.add_customer()
+    service.platform.take_away()
+    service.spawn()
+    address = ("127.0.0.1", int(service.settings[("server", "listen")].rpartition(":")[2]))
+    connection = eventually(lambda: connected(address))
+    with connection:
+        connection.send(f"GET /api/v1/sports HTTP/1.1\r\nHost: a\r\nX-Api-Key: {customer.key}\r\n\r\n")
+        service.platform.bring_back()
+        assert connection.receive().status == 200
+    eventually(service._listening, 30)
+
+
+def connected(address):
+    try:
+        return Connection(address)
+    except ConnectionRefusedError:
+        return None
 
 
 # ---- SIGHUP -------------------------------------------------------------------------------------------
