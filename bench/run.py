@@ -404,11 +404,12 @@ class Bench:
             sizes.append(size)
             size *= 10
         for at, size in enumerate(sizes):
-            files[size] = self.directory / f"entries-{size}.db"
-            if at > 0:
-                shutil.copy(files[sizes[at - 1]], files[size])
-            self.drive(f"sqlite:{files[size]}", "--entries", size, sync="off")
-            print(f"  made {size} entries", file=sys.stderr, flush=True)
+            files[size] = (self.options.ledgers or self.directory) / f"entries-{size}.db"
+            if not files[size].exists():
+                if at > 0:
+                    shutil.copy(files[sizes[at - 1]], files[size])
+                self.drive(f"sqlite:{files[size]}", "--entries", size, sync="off")
+                print(f"  made {size} entries", file=sys.stderr, flush=True)
         samples = {(size, batch): [] for batch in (1, 256) for size in sizes}
         sample = self.directory / "sample.db"
         for number in range(self.options.rounds):
@@ -772,6 +773,8 @@ def main():
     parser.add_argument("--ledger", default="build/bench/ledger")
     parser.add_argument("--sync", default="build/bench/sync.so")
     parser.add_argument("--entries", type=int, default=1000000, help="how far `flat` goes (1000000)")
+    parser.add_argument("--ledgers", type=pathlib.Path,
+                        help="where `flat` keeps its ledgers, which take long to make, for the next time")
     parser.add_argument("--only", action="append", choices=PARTS)
     options = parser.parse_args()
     for tool in ("wrk", "nginx", "taskset"):

@@ -416,7 +416,7 @@ static void disconnect(struct sqlite_store *store)
         CHECK(sqlite3_close(store->database) == SQLITE_OK);
     store->database = NULL;
     store->failed = false;
-    store->log_pages = 0;
+    store->log_pages = store->log_attempted = 0;
     memset(store->numbers, 0, sizeof store->numbers);
 }
 

@@ -28,7 +28,8 @@ struct sqlite_store {
     ino_t inode;             /* to notice that another has taken its place */
     off_t size;              /* of the file when its head was last looked at, */
     struct timespec written; /* to notice that something else than SQLite wrote into it */
-    int log_pages;           /* in the log after the last batch of the ledger */
+    int log_pages;           /* in the log after the last batch of the ledger, */
+    int log_attempted;       /* and when upkeep was attempted last; 0: it was begun anew since */
     struct {
         const char *sql; /* by address: each text is a constant at one place */
         sqlite3_stmt *statement;

@@ -42,13 +42,25 @@ enum status sqlite_log_sync(struct sqlite_store *store, struct error *error)
                      strerror(reason));
 }
 
+/* Since upkeep was attempted last, which may have come to nothing: what somebody may still read of the
+ * log stays. An attempt costs more the longer it is, so the next one is not before it has grown by an eighth. */
+static bool has_grown_by(const struct sqlite_store *store, int pages)
+{
+    int eighth = store->log_attempted / 8;
+    return store->log_pages - store->log_attempted >= (eighth > pages ? eighth : pages);
+}
+
 /* After each commit of the writer's handle. */
 static int on_commit(void *context, sqlite3 *database, const char *name, int pages)
 {
     struct sqlite_store *store = context;
     store->log_pages = pages;
-    if (pages >= LOG_AT_MOST)
+    if (pages < store->log_attempted)
+        store->log_attempted = 0;
+    if (has_grown_by(store, LOG_AT_MOST)) {
         (void)sqlite3_wal_checkpoint_v2(database, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+        store->log_attempted = pages;
+    }
     return SQLITE_OK; /* the commit has happened, whatever became of the rest */
 }
 
@@ -60,7 +72,7 @@ enum status sqlite_log_take_over(struct sqlite_store *store, struct error *error
 
 bool sqlite_ledger_wants_upkeep(struct platform_store *base)
 {
-    return sqlite_store_of(base)->log_pages >= LOG_IS_LONG;
+    return has_grown_by(sqlite_store_of(base), LOG_IS_LONG);
 }
 
 enum status sqlite_ledger_upkeep(struct platform_store *base, struct error *error)
@@ -81,5 +93,6 @@ enum status sqlite_ledger_upkeep(struct platform_store *base, struct error *erro
             break;
         before = copied;
     }
+    store->log_attempted = store->log_pages;
     return status;
 }
