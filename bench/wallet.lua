@@ -22,7 +22,7 @@ function request()
   number = number + 1
   return wrk.format(nil, nil, nil, string.format(
     '{"operation":"%s","player_id":"%s","transaction_id":"%08x%08x-%d","amount_minor":100,' ..
-    '"currency":"EUR","game_id":"northbridge-roulette","round_id":"r-%d"}',
+    '"currency":"EUR","round_id":"r-%d"}',
     number % 2 == 0 and "CREDIT" or "DEBIT", player, math.random(0, 0x7fffffff),
     math.random(0, 0x7fffffff), number, number))
 end
