@@ -27,7 +27,8 @@
  *   odds_redis.c          the engine: reading, versions, interest
  *   odds_redis_feed.c     the feed's side: publishing and listing
  *
- * Keys, with the configured prefix before each: `catalog:SPORT`, `odds:SPORT:EVENT`, `interest:SPORT`.
+ * Keys, with the configured prefix before each: `catalog:SPORT`, `odds:SPORT:EVENT`, `interest:SPORT`,
+ * `rate:CLIENT` (odds_redis_lease.c).
  */
 
 struct redis_subject {
