@@ -179,3 +179,8 @@ CREATE TRIGGER ledger_account_is_kept BEFORE TRUNCATE ON ledger_account
     EXECUTE FUNCTION refuse_change('the ledger is append-only');
 CREATE TRIGGER ledger_clearing_is_kept BEFORE TRUNCATE ON ledger_clearing
     EXECUTE FUNCTION refuse_change('the ledger is append-only');
+
+-- The entries alone, for whoever reads here by hand.
+CREATE VIEW ledger_entry AS
+    SELECT player_number, sequence, number AS transaction_number, movement_minor, balance_minor, hash
+    FROM ledger_transaction WHERE sequence IS NOT NULL;

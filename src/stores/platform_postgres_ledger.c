@@ -56,7 +56,8 @@ static bool has_state(const struct postgres_store *store, const char *beginning)
  * anything was to be committed, doing it again may well succeed. */
 static enum status give_up(struct postgres_store *store, enum status status, struct error *error)
 {
-    bool again = store->repeatable || has_state(store, "23") || has_state(store, "55P03");
+    bool again = store->repeatable || has_state(store, "23") || has_state(store, "55P03") ||
+                 has_state(store, "57P0"); /* that the server ended the connection */
     status = postgres_end(store, status, error);
     return again && !store->unknown ? STATUS_CONFLICT : status;
 }
@@ -557,7 +558,7 @@ static enum status write_all(struct postgres_store *store, struct writing *writi
                              struct error *error)
 {
     struct postgres_ledger *ledger = ledger_of(store);
-    struct postgres_parameters parameters[5];
+    struct postgres_parameters parameters[6];
     struct postgres_query queries[7];
     size_t count = 0;
     set_arrays(&parameters[0], writing->kept, KEPT_COLUMN_COUNT);
@@ -565,7 +566,7 @@ static enum status write_all(struct postgres_store *store, struct writing *writi
     set_arrays(&parameters[2], writing->accounts, ACCOUNT_COLUMN_COUNT);
     set_arrays(&parameters[3], writing->new_clearings, 2);
     set_arrays(&parameters[4], writing->clearings, 3);
-    const struct postgres_parameters sums = parameters[4];
+    set_arrays(&parameters[5], writing->clearings, 2);
     uint32_t sum_count = writing->clearings[0].count;
     const struct {
         const char *sql;
@@ -576,7 +577,7 @@ static enum status write_all(struct postgres_store *store, struct writing *writi
         {insert_rollbacks, &parameters[1], writing->rollbacks[0].count > 0},
         {write_accounts, &parameters[2], writing->accounts[0].count > 0},
         {insert_clearings, &parameters[3], writing->new_clearings[0].count > 0},
-        {lock_sums, &sums, sum_count > 1},
+        {lock_sums, &parameters[5], sum_count > 1},
         {add_to_clearings, &parameters[4], sum_count > 0},
         {postgres_commit, NULL, true},
     };
