@@ -54,7 +54,6 @@ CREATE TABLE ledger_transaction (
 -- Which credits refer to a debit.
 CREATE INDEX ledger_credit ON ledger_transaction (customer_number, reference)
     WHERE operation = 'CREDIT' AND outcome = 'applied' AND reference IS NOT NULL;
-
 -- Ids that are rolled back: a transaction's, or one that nobody has used yet (and never can).
 CREATE TABLE ledger_rollback (
     customer_number    bigint NOT NULL,

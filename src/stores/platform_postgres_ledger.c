@@ -189,6 +189,7 @@ enum status postgres_ledger_begin(struct platform_store *base, struct ledger_bat
     struct postgres_array players = {.kind = ARRAY_TEXT};
     struct postgres_array customers = {.kind = ARRAY_TEXT};
     struct postgres_array ids = {.kind = ARRAY_TEXT};
+    struct postgres_array counts = {.kind = ARRAY_BIGINT};
     struct postgres_parameters player_parameters = {0};
     struct postgres_parameters id_parameters = {0};
     CHECK(!store->snapshot);
@@ -200,14 +201,17 @@ enum status postgres_ledger_begin(struct platform_store *base, struct ledger_bat
     for (size_t i = 0; i < batch->fact_count; i++) {
         array_add_string(&customers, batch->facts[i].customer_id);
         array_add_string(&ids, batch->facts[i].transaction_id);
+        array_add_integer(&counts, batch->facts[i].counts_credits);
     }
     set_array(&player_parameters, 1, &players);
     set_array(&id_parameters, 1, &customers);
     set_array(&id_parameters, 2, &ids);
+    set_array(&id_parameters, 3, &counts);
     status = load_batch(store, batch, &player_parameters, &id_parameters, error);
     array_free(&players);
     array_free(&customers);
     array_free(&ids);
+    array_free(&counts);
     return status;
 }
 

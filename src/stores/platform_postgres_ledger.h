@@ -32,7 +32,8 @@ MUST_CHECK bool ledger_read_account(const struct postgres_row *row, int first,
 MUST_CHECK bool ledger_read_transaction(const struct postgres_row *row, int first,
                                         struct ledger_transaction *transaction);
 
-/* All that is known of ids: $1 is an array of customers' ids, $2 of the ids. A row for each that
+/* All that is known of ids: $1 is an array of customers' ids, $2 of the ids, $3 of
+ * 1 where standing credits are to be counted and else 0. A row for each that
  * anything is known of; ledger_read_fact says which (from 0) and fills in `id`, zeroed before. */
 extern const char ledger_find_facts[];
 MUST_CHECK bool ledger_read_fact(const struct postgres_row *row, size_t count, size_t *at,

@@ -80,14 +80,15 @@ static bool read_ordinal(const struct postgres_row *row, size_t count, size_t *a
 const char ledger_find_facts[] =
     "SELECT asked.at, fact.*, rollback.player_id,"
     " (SELECT count(*) FROM (SELECT FROM ledger_transaction AS credit"
-    "  WHERE fact.operation = 'DEBIT' AND fact.outcome = 'applied'"
+    "  WHERE asked.counts = 1 AND fact.operation = 'DEBIT' AND fact.outcome = 'applied'"
     "  AND credit.customer_number = customer.number AND credit.reference = asked.id"
     "  AND credit.operation = 'CREDIT' AND credit.outcome = 'applied'"
     "  AND credit.reference IS NOT NULL"
     "  AND NOT EXISTS (SELECT FROM ledger_rollback AS undone"
     "   WHERE undone.customer_number = credit.customer_number"
     "   AND undone.target_id = credit.transaction_id OFFSET 0) LIMIT 257) AS standing)"
-    " FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS asked (customer_id, id, at)"
+    " FROM unnest($1::text[], $2::text[], $3::bigint[]) WITH ORDINALITY"
+    "  AS asked (customer_id, id, counts, at)"
     " CROSS JOIN LATERAL (SELECT customer.number FROM customer"
     "  WHERE customer.id = asked.customer_id LIMIT 1) AS customer"
     " LEFT JOIN LATERAL (SELECT " LEDGER_TRANSACTION_COLUMNS
@@ -125,17 +126,21 @@ enum status postgres_ledger_id(struct platform_store *base, struct ledger_fact *
     struct postgres_store *store = postgres_store_of(base);
     struct postgres_array customer = {.kind = ARRAY_TEXT};
     struct postgres_array id = {.kind = ARRAY_TEXT};
+    struct postgres_array counts = {.kind = ARRAY_BIGINT};
     struct postgres_parameters parameters = {0};
     struct postgres_query query = {.sql = ledger_find_facts, .parameters = &parameters};
     struct ledger_id found = {0};
     size_t at = 0;
     array_add_string(&customer, fact->customer_id);
     array_add_string(&id, fact->transaction_id);
+    array_add_integer(&counts, fact->counts_credits);
     set_array(&parameters, 1, &customer);
     set_array(&parameters, 2, &id);
+    set_array(&parameters, 3, &counts);
     enum status status = postgres_read(store, &query, 1, error);
     array_free(&customer);
     array_free(&id);
+    array_free(&counts);
     if (status != STATUS_OK)
         return status;
     if (row_count(&query) > 0) {

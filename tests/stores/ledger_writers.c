@@ -276,6 +276,7 @@ static enum ledger_outcome expected(const struct model *model, const struct mode
             return LEDGER_REFERENCE_NOT_FOUND;
         return LEDGER_APPLIED;
     }
+    CHECK(reference != NULL);
     if (reference->undone_by != 0)
         return LEDGER_ALREADY_ROLLED_BACK;
     if (reference->known && reference->kept.operation == LEDGER_ROLLBACK)
@@ -290,10 +291,12 @@ static enum ledger_outcome expected(const struct model *model, const struct mode
 static void apply(struct model *model, struct model_id *reference, int player,
                   const struct ledger_transaction *kept)
 {
+    CHECK(kept->operation != LEDGER_ROLLBACK || reference != NULL);
     int64_t movement = kept->operation == LEDGER_DEBIT    ? -kept->amount_minor
                        : kept->operation == LEDGER_CREDIT ? kept->amount_minor
-                       : kept->outcome == LEDGER_VOIDED   ? 0
-                                                          : -reference->kept.movement_minor;
+                       : reference == NULL || kept->outcome == LEDGER_VOIDED
+                           ? 0
+                           : -reference->kept.movement_minor;
     model->balance[player] += movement;
     model->sequence[player]++;
     assert_int_equal(kept->movement_minor, movement);
@@ -301,7 +304,7 @@ static void apply(struct model *model, struct model_id *reference, int player,
     assert_int_equal(kept->sequence, model->sequence[player]);
     if (kept->operation == LEDGER_CREDIT && reference != NULL)
         reference->standing++;
-    if (kept->operation != LEDGER_ROLLBACK)
+    if (reference == NULL || kept->operation != LEDGER_ROLLBACK)
         return;
     reference->undone_by = 1 + player;
     if (is_applied(reference, LEDGER_CREDIT) && reference->kept.reference[0] != '\0')
