@@ -62,10 +62,13 @@ const struct command migrate_commands[] = {
          "program's, one step after the other, each in a transaction of its own. It is safe to\n"
          "repeat, to run on several machines at once, and while a server runs.\n"
          "\n"
-         "The directory must be there and writable for the user that croupier runs as; run this "
-         "as\n"
-         "that user. The file is made with mode 0640 or tighter. A store whose schema is newer\n"
-         "than this program's is left alone. --json prints the schema's number before and after.\n"
+         "With sqlite:FILE, the directory must be there and writable for the user that croupier\n"
+         "runs as; run this as that user. The file is made with mode 0640 or tighter. With\n"
+         "postgresql://…, the database must be there, and tables are made in the first schema of\n"
+         "its search_path by a user who may do that (docs/operations.md has roles and rights).\n"
+         "\n"
+         "A store whose schema is newer than this program's is left alone. --json prints the\n"
+         "schema's number before and after.\n"
          "\n"
          "It also makes the file that [casino] secrets_key_file names, when there is none: the "
          "key\n"
@@ -75,7 +78,8 @@ const struct command migrate_commands[] = {
      .examples = "croupier migrate\n"
                  "croupier migrate -c /etc/croupier/croupier.conf\n"
                  "sudo -u croupier croupier migrate\n"
-                 "CROUPIER_PLATFORM_STORE=sqlite:./platform.db croupier migrate --json",
+                 "CROUPIER_PLATFORM_STORE=sqlite:./platform.db croupier migrate --json\n"
+                 "CROUPIER_PLATFORM_STORE=postgresql://croupier-owner@db/croupier croupier migrate",
      .run = run_migrate},
     {0},
 };

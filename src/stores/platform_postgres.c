@@ -117,7 +117,8 @@ static const char greet[] =
     "  THEN (SELECT system_identifier::text FROM pg_catalog.pg_control_system()) ELSE '-' END"
     " || ' ' || CASE WHEN pg_is_in_recovery() THEN '-'"
     "  ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END"
-    " || ' ' || (SELECT oid::text FROM pg_catalog.pg_database WHERE datname = current_database())";
+    " || ' ' || (SELECT oid::text FROM pg_catalog.pg_database WHERE datname = current_database()),"
+    " current_setting('fsync') = 'on' AND current_setting('full_page_writes') = 'on'";
 
 static enum status judge_greeting(struct postgres_store *store, const struct postgres_row *row,
                                   char identity[POSTGRES_IDENTITY_SIZE], struct error *error)
@@ -139,6 +140,10 @@ static enum status judge_greeting(struct postgres_store *store, const struct pos
                          store->place);
     if (!row_string(row, 4, identity, POSTGRES_IDENTITY_SIZE))
         return postgres_damaged(store, "the server does not say who it is", error);
+    if (!row_flag(row, 5) && store->facts != NULL && !atomic_exchange(&store->facts->unsafe, true))
+        log_event(store->log, LOG_WARNING,
+                  "PostgreSQL runs without fsync or full_page_writes: a crash may lose money",
+                  LOG_STRING("store", store->place));
     return STATUS_OK;
 }
 

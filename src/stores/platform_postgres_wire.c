@@ -106,6 +106,7 @@ static const struct failure_rule {
     {"57014", STATUS_TIMEOUT, PLAIN, "did not finish in time; try again"},
     {"57", STATUS_UNAVAILABLE, HANG_UP, "the server ended the connection"},
     {"08", STATUS_UNAVAILABLE, HANG_UP, "the connection broke"},
+    {"08P01", STATUS_INTERNAL, HANG_UP, "unexpected"},
     {"58", STATUS_UNAVAILABLE, HANG_UP, "the server has trouble with its files"},
     {"XX001", STATUS_MALFORMED, HANG_UP, "is damaged; restore a backup"},
     {"XX002", STATUS_MALFORMED, HANG_UP, "is damaged; restore a backup"},

@@ -42,6 +42,7 @@ struct platform_facts {
     atomic_uint_least64_t connects;      /* that succeeded, since the start */
     atomic_uint_least64_t repeats;       /* of what met a conflict or lost its connection */
     atomic_uint_least64_t timeouts;      /* the server was silent for too long */
+    atomic_bool unsafe; /* a server that may lose what it acknowledged was seen, and told of */
 };
 
 struct platform_store_options {

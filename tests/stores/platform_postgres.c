@@ -613,8 +613,47 @@ static void players_and_currencies_resist_hands(void **state)
 
 /* ---- who may be asked ---------------------------------------------------------------------------- */
 
-/* A server that says who it is and takes anybody, as far as the protocol's start goes. */
-static void *pretend_to_be_14(void *argument)
+/* A server that has one answer to whoever connects. */
+struct pretender {
+    int listener;
+    const char *answer;
+    size_t size;
+};
+
+static void *pretend(void *argument)
+{
+    const struct pretender *pretender = argument;
+    char bytes[1024];
+    int peer = accept(pretender->listener, NULL, NULL);
+    ssize_t got = recv(peer, bytes, sizeof bytes, 0);
+    if (got == 8) { /* asks for TLS: no */
+        (void)send(peer, "N", 1, MSG_NOSIGNAL);
+        got = recv(peer, bytes, sizeof bytes, 0);
+    }
+    (void)send(peer, pretender->answer, pretender->size, MSG_NOSIGNAL);
+    while (got > 0)
+        got = recv(peer, bytes, sizeof bytes, 0);
+    (void)close(peer);
+    return NULL;
+}
+
+static enum status open_at(struct fixture *fixture, const char *answer, size_t size)
+{
+    struct platform_store *store = NULL;
+    pthread_t server;
+    char place[64];
+    char uri[128];
+    struct pretender pretender = {black_hole(place, sizeof place), answer, size};
+    assert_int_equal(pthread_create(&server, NULL, pretend, &pretender), 0);
+    (void)snprintf(uri, sizeof uri, "postgresql://u@%s/d?sslmode=disable", place);
+    enum status status = open_with(fixture, uri, false, &store);
+    assert_null(store);
+    assert_int_equal(pthread_join(server, NULL), 0);
+    (void)close(pretender.listener);
+    return status;
+}
+
+static void an_older_server_is_refused(void **state)
 {
     static const char answer[] = "R\0\0\0\x08\0\0\0\0"
                                  "S\0\0\0\x18server_version\0"
@@ -623,35 +662,21 @@ static void *pretend_to_be_14(void *argument)
                                  "client_encoding\0"
                                  "UTF8\0"
                                  "Z\0\0\0\x05I";
-    int listener = *(int *)argument;
-    char bytes[1024];
-    int peer = accept(listener, NULL, NULL);
-    ssize_t got = recv(peer, bytes, sizeof bytes, 0);
-    if (got == 8) { /* asks for TLS: no */
-        (void)send(peer, "N", 1, MSG_NOSIGNAL);
-        got = recv(peer, bytes, sizeof bytes, 0);
-    }
-    (void)send(peer, answer, sizeof answer - 1, MSG_NOSIGNAL);
-    while (got > 0)
-        got = recv(peer, bytes, sizeof bytes, 0);
-    (void)close(peer);
-    return NULL;
+    struct fixture *fixture = *state;
+    assert_int_equal(open_at(fixture, answer, sizeof answer - 1), STATUS_INVALID);
+    SAYS(fixture, "is PostgreSQL 14.9; croupier needs 15 or newer");
 }
 
-static void an_older_server_is_refused(void **state)
+/* What PgBouncer answers to settings of the session that it could not keep for one client alone. */
+static void a_pooler_that_mixes_sessions_is_refused_by_its_name(void **state)
 {
+    static const char answer[] = "E\0\0\0\x3B"
+                                 "SFATAL\0"
+                                 "C08P01\0"
+                                 "Munsupported startup parameter: options\0";
     struct fixture *fixture = *state;
-    struct platform_store *store = NULL;
-    pthread_t server;
-    char place[64];
-    char uri[128];
-    int listener = black_hole(place, sizeof place);
-    assert_int_equal(pthread_create(&server, NULL, pretend_to_be_14, &listener), 0);
-    (void)snprintf(uri, sizeof uri, "postgresql://u@%s/d", place);
-    assert_int_equal(open_with(fixture, uri, false, &store), STATUS_INVALID);
-    SAYS(fixture, "is PostgreSQL 14.9; croupier needs 15 or newer");
-    assert_int_equal(pthread_join(server, NULL), 0);
-    (void)close(listener);
+    assert_int_equal(open_at(fixture, answer, sizeof answer), STATUS_UNAVAILABLE);
+    SAYS(fixture, "a pooler such as PgBouncer answers there");
 }
 
 static void no_text_holds_a_part_of_the_password(void **state)
@@ -797,6 +822,7 @@ int main(void)
         MADE(schemas_of_other_programs_are_refused),
         MADE(players_and_currencies_resist_hands),
         EMPTY(an_older_server_is_refused),
+        EMPTY(a_pooler_that_mixes_sessions_is_refused_by_its_name),
         EMPTY(no_text_holds_a_part_of_the_password),
         MADE(frequent_calls_are_one_round_trip_each),
         MADE(a_long_list_that_nobody_reads_to_its_end_does_not_harm),

@@ -1,0 +1,211 @@
+"""A platform store in PostgreSQL, as an operator meets it: passwords, rights, and servers that are frozen,
+stopped, cut off or replaced. On servers of the tests' own, whatever TEST_ENGINES says; that everything else works
+on PostgreSQL as well, the rest of the suite shows with TEST_ENGINES=embedded,postgresql."""
+
+import json
+import re
+import threading
+import time
+
+import pytest
+
+import engines
+from croupier import ROOT, eventually
+from servers import Postgres
+
+PASSWORD = "p@ss/w:rd?50%"
+ESCAPED = "p%40ss%2Fw%3Ard%3F50%25"
+CONNECTIONS_MAX = 7  # docs/operations.md: one a thread that uses the store
+
+
+class Guarded(engines.PostgresPlatform):
+    """A server of its own that asks for a password, on TCP."""
+
+    def __init__(self, directory, **options):
+        self.own = True
+        self.server = Postgres(tcp=True, password=PASSWORD, **options)
+        self.database = self.server.next_database()
+        self.where = f"127.0.0.1:{self.server.port}"
+        self.uri = f"postgresql://postgres:{ESCAPED}@{self.where}/{self.database}"
+        self.made = False
+
+
+@pytest.fixture
+def guarded(make_service, tmp_path):
+    return make_service(platform=Guarded(tmp_path))
+
+
+def admitted(service, key):
+    """The status of a request that admission must judge."""
+    return service.get("/api/v1/sports", key=key).status
+
+
+def post(service, path, key, **document):
+    return service.request("POST", path, key, [("Content-Type", "application/json")], json.dumps(document).encode())
+
+
+def sessions(service):
+    return int(service.platform.server.sql(
+        f"SELECT count(*) FROM pg_stat_activity WHERE application_name = 'croupier' AND datname = '{service.platform.database}'"))
+
+
+def test_a_password_is_shown_nowhere(guarded):
+    told = []
+
+    def run(*arguments, status):
+        done = guarded.run(*arguments, status=status)
+        told.append(done.text + done.errors)
+        return told[-1]
+
+    assert f"postgresql://postgres:***@{guarded.platform.where}/" in run("check", status=0)
+    run("customer", "list", status=0)
+    guarded.start()
+    guarded.stop()
+    told.append(guarded.log_text())
+    guarded.configure({"platform.store": guarded.platform.uri.replace("%2F", "%2E")})
+    assert "password authentication failed" in run("check", status=1)
+    guarded.configure({"platform.store": guarded.platform.uri.replace("%2F", "/")})
+    assert "%2F" in run("check", status=1)  # says how to write it
+    guarded.configure({"platform.store": guarded.platform.uri})
+    guarded.platform.take_away()
+    assert "refused" in run("check", status=1)
+    assert "cannot be reached" in run("customer", "list", status=1)
+    for text in told:
+        assert PASSWORD not in text and ESCAPED not in text and "w%3Ard" not in text and "w:rd" not in text
+
+
+def test_a_frozen_server_stops_nobody_for_long(guarded):
+    guarded.configure({"platform.timeout_ms": 500})
+    customer = guarded.add_customer()
+    guarded.start()
+    guarded.await_admission(customer.key)
+    guarded.platform.server.freeze()
+    try:
+        began = time.monotonic()
+        assert "did not answer within 500 ms" in guarded.run("customer", "list", status=1).errors
+        assert time.monotonic() - began < 3
+        eventually(lambda: admitted(guarded, customer.key) == 503, 4)
+        began = time.monotonic()
+        assert guarded.get("/api/v1/health").status == 503
+        assert time.monotonic() - began < 3
+    finally:
+        guarded.platform.server.thaw()
+    eventually(lambda: admitted(guarded, customer.key) == 200, 5)
+    eventually(lambda: guarded.get("/api/v1/health").status == 200, 5)
+
+
+@pytest.mark.parametrize("how", ["stop", "kill"])
+def test_a_server_that_comes_back_is_found_within_five_seconds(guarded, how):
+    customer = guarded.add_customer()
+    guarded.start()
+    guarded.await_admission(customer.key)
+    getattr(guarded.platform.server, how)()
+    eventually(lambda: admitted(guarded, customer.key) == 503, 4)
+    assert guarded.get("/api/v1/health").status == 503
+    guarded.platform.bring_back()
+    eventually(lambda: admitted(guarded, customer.key) == 200, 5)
+    eventually(lambda: guarded.get("/api/v1/health").status == 200, 5)
+    assert guarded.ask("customer", "list")[0]["id"] == customer.id
+
+
+def test_sessions_that_are_ended_over_and_over_are_made_again(guarded):
+    customer = guarded.add_customer()
+    guarded.start()
+    guarded.await_admission(customer.key)
+    stop = threading.Event()
+
+    def end_sessions():
+        while not stop.is_set():
+            guarded.platform.server.terminate_backends(guarded.platform.database)
+
+    thread = threading.Thread(target=end_sessions)
+    thread.start()
+    try:
+        deadline = time.monotonic() + 2
+        while time.monotonic() < deadline:
+            assert admitted(guarded, customer.key) in (200, 503)
+    finally:
+        stop.set()
+        thread.join()
+    eventually(lambda: admitted(guarded, customer.key) == 200, 5)
+    assert guarded.metrics()["croupier_platform_connects_total"] > 3
+
+
+def test_an_instance_holds_few_connections_and_shows_them(guarded):
+    customer = guarded.add_customer(options=["--casino"])
+    guarded.start()
+    guarded.await_admission(customer.key)
+    for _ in range(3):
+        guarded.get("/api/v1/health")
+        post(guarded, "/api/v1/casino/wallet", customer.key, operation="BALANCE", player_id="ply_none")
+        post(guarded, "/api/v1/casino/wallet", customer.key, operation="DEBIT", player_id="ply_none",
+             transaction_id="t", amount_minor=1, currency="EUR")
+    metrics = guarded.metrics()
+    assert 2 <= metrics["croupier_platform_connections"] <= CONNECTIONS_MAX
+    assert sessions(guarded) <= CONNECTIONS_MAX
+    assert metrics["croupier_platform_round_trips_total"] > 10
+    assert metrics["croupier_platform_wait_seconds_total"] > 0
+    guarded.stop()
+    eventually(lambda: sessions(guarded) == 0, 5)
+
+
+def test_the_rights_that_the_manual_gives_are_enough_and_no_more(guarded):
+    text = (ROOT / "docs" / "operations.md").read_text()
+    grants = re.search(r"```sql\n(-- the rights.*?)```", text, re.S).group(1)
+    server, database = guarded.platform.server, guarded.platform.database
+    server.sql(f"CREATE ROLE croupier LOGIN PASSWORD '{PASSWORD}'")
+    server.sql(grants, database)
+    guarded.configure({"platform.store": guarded.platform.uri.replace("//postgres:", "//croupier:")})
+    guarded.run("migrate")  # nothing to do, so nothing that needs more rights
+    customer = guarded.add_customer(options=["--casino"])
+    guarded.run("customer", "set", customer.id, "--rate", "100/1")
+    guarded.run("ip", "add", "192.0.2.1")
+    guarded.run("provider", "add", "acme", "--name", "Acme", "--launch-url", "https://acme.example/", "--secret", "-",
+                input="0123456789abcdef0123456789abcdef")
+    guarded.run("game", "import", "-", input='[{"id": "aa", "provider": "acme", "name": "A", "category": "slots",'
+                ' "currencies": ["EUR"], "languages": ["en"], "devices": ["mobile"], "demo": true}]')
+    guarded.run("game", "allow", customer.id, "aa")
+    guarded.start()
+    guarded.await_admission(customer.key)
+    launched = eventually(lambda: (answer := post(
+        guarded, "/api/v1/casino/games/aa/launch", customer.key, mode="real", player_reference="alice",
+        currency="EUR")).status == 200 and answer, 5)
+    for operation, identity in [("CREDIT", "t1"), ("DEBIT", "t2"), ("ROLLBACK", "t3")]:
+        request = {"operation": operation, "player_id": launched.json()["player_id"], "transaction_id": identity}
+        request |= {"reference_transaction_id": "t2"} if operation == "ROLLBACK" else {"amount_minor": 5, "currency": "EUR"}
+        answer = post(guarded, "/api/v1/casino/wallet", customer.key, **request)
+        assert answer.status == 200, answer
+    guarded.stop()  # writes the last use of keys
+    guarded.run("wallet", "verify")
+    for forbidden in ["UPDATE ledger_transaction SET outcome = 'voided'", "DELETE FROM ledger_transaction",
+                      "DELETE FROM ledger_account", "TRUNCATE ledger_rollback", "DELETE FROM customer",
+                      "UPDATE player SET reference = 'x'", "DROP TABLE game", "CREATE TABLE public.other (n int)",
+                      "ALTER TABLE ledger_transaction DISABLE TRIGGER ALL"]:
+        with pytest.raises(Exception, match="permission denied|must be owner"):
+            server.sql(f"SET ROLE croupier; {forbidden}", database)
+
+
+def test_a_standby_is_refused_and_taken_when_it_was_promoted(make_service, tmp_path):
+    platform = Guarded(tmp_path)
+    platform.make()
+    standby = Postgres(tcp=True, password=PASSWORD, standby_of=platform.server)
+    try:
+        at = [f"127.0.0.1:{server.port}" for server in (standby, platform.server)]
+        uri = f"postgresql://postgres:{ESCAPED}@{{}}/{platform.database}"
+        service = make_service(platform=platform)
+        customer = service.add_customer()
+        service.configure({"platform.store": uri.format(at[0])})
+        eventually(lambda: "is a standby" in service.run("check", status=1).text, 10)
+        service.configure({"platform.store": uri.format(",".join(at))})
+        service.run("check")
+        service.start()
+        service.await_admission(customer.key)
+        eventually(lambda: standby.sql("SELECT count(*) FROM api_key", platform.database) == "1", 10)
+        platform.server.kill()
+        standby.sql("SELECT pg_promote()")
+        eventually(lambda: admitted(service, customer.key) == 200, 5)
+        late = service.add_customer("Late")
+        eventually(lambda: admitted(service, late.key) == 200, 5)
+        service.stop()
+    finally:
+        standby.remove()
