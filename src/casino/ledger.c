@@ -10,6 +10,7 @@
 #include "casino/ledger.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -19,10 +20,12 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
-#define REOPEN_PAUSE_MS 100 /* between two attempts to open a store that cannot be used */
-#define ATTEMPTS_MAX 8      /* at a batch that other writers come between */
-#define ATTEMPTS_MS 2000    /* after which there is no further one */
-#define INDEX_SLOTS 1024    /* twice what a batch can look up; a power of two */
+/* Between two attempts to open a store that cannot be used. What comes meanwhile is refused at once, so
+ * it is also how long one failure of the disk may be felt. */
+#define REOPEN_PAUSE_MS 100
+#define ATTEMPTS_MAX 8   /* at a batch that other writers come between */
+#define ATTEMPTS_MS 2000 /* after which there is no further one */
+#define INDEX_SLOTS 1024 /* twice what a batch can look up; a power of two */
 
 const uint32_t ledger_batch_bounds[LEDGER_BATCH_BUCKETS - 1] = {1, 4, 16, 64, 256};
 const uint32_t ledger_commit_bounds_ms[LEDGER_COMMIT_BUCKETS - 1] = {1, 2, 5, 10, 50, 250, 1000};
@@ -54,6 +57,8 @@ struct keeper {
 struct ledger {
     struct ledger_options options;
     struct lane writer, reader;
+    sem_t begun;           /* the writer has tried to open the store; the reader waits for that */
+    atomic_bool recovered; /* the store, since this process began */
     struct keeper keeper;
     struct ledger_batch *batch; /* the writer's */
     struct ledger_place *asked; /* the reader's */
@@ -128,6 +133,22 @@ static void cannot_be_used(struct lane *lane, const char *reason)
     lane->told = true;
 }
 
+/* A crash may have left visible what is not durable yet; so nobody answers out of the store, not even a
+ * BALANCE, before it was recovered once. */
+static enum status open_store(struct lane *lane, struct error *error)
+{
+    struct ledger *ledger = lane->ledger;
+    enum status status = platform_store_open(&lane->store, &ledger->options.platform, error);
+    bool recovers =
+        lane == &ledger->writer || !atomic_load_explicit(&ledger->recovered, memory_order_acquire);
+    if (status != STATUS_OK || !recovers)
+        return status;
+    status = platform_ledger_recover(lane->store, error);
+    if (status == STATUS_OK)
+        atomic_store_explicit(&ledger->recovered, true, memory_order_release);
+    return status;
+}
+
 /* Opens and checks a store that is not open. False: it cannot be used now. */
 static bool store_is_ready(struct lane *lane)
 {
@@ -136,9 +157,7 @@ static bool store_is_ready(struct lane *lane)
         return true;
     if (lane->failed_ms != 0 && clock_monotonic_ms() < lane->failed_ms + REOPEN_PAUSE_MS)
         return false;
-    enum status status = platform_store_open(&lane->store, &lane->ledger->options.platform, &error);
-    if (status == STATUS_OK && lane == &lane->ledger->writer)
-        status = platform_ledger_recover(lane->store, &error);
+    enum status status = open_store(lane, &error);
     if (status != STATUS_OK) {
         cannot_be_used(lane, error.text);
         return false;
@@ -548,7 +567,11 @@ static void *run_lane(void *argument)
     struct ledger_job *jobs[LEDGER_BATCH_MAX];
     bool writes = lane == &lane->ledger->writer;
     (void)pthread_setname_np(pthread_self(), writes ? "ledger" : "ledger-balance");
+    if (!writes)
+        CHECK(sem_wait(&lane->ledger->begun) == 0);
     (void)store_is_ready(lane); /* so that what is wrong is in the log before anybody asks */
+    if (writes)
+        CHECK(sem_post(&lane->ledger->begun) == 0);
     for (size_t count = take(lane, jobs); count > 0; count = take(lane, jobs))
         lane->run(lane, jobs, count);
     platform_store_close(&lane->store);
@@ -592,6 +615,7 @@ struct ledger *ledger_create(const struct ledger_options *options)
     CHECK(sigfillset(&all) == 0);
     CHECK(pthread_sigmask(SIG_SETMASK, &all, &before) == 0);
     start_keeper(ledger); /* before whoever calls on it */
+    CHECK(sem_init(&ledger->begun, 0, 0) == 0);
     start_lane(ledger, &ledger->writer, write_batch);
     start_lane(ledger, &ledger->reader, read_balances);
     CHECK(pthread_sigmask(SIG_SETMASK, &before, NULL) == 0);
@@ -605,6 +629,7 @@ void ledger_destroy(struct ledger **ledger)
     stop_lane(&(*ledger)->writer);
     stop_lane(&(*ledger)->reader);
     stop_keeper(&(*ledger)->keeper);
+    CHECK(sem_destroy(&(*ledger)->begun) == 0);
     memory_free((*ledger)->batch);
     memory_free((*ledger)->asked);
     memory_free(*ledger);

@@ -72,7 +72,7 @@ MUST_CHECK enum status platform_ledger_commit(struct platform_store *store,
 
 /*
  * Before the first batch of a handle: what a crash may have left visible but not yet durable is made
- * durable, because it may be answered from; and the newest entries are checked against their chain
+ * durable, also after a sync that failed, because it may be answered from; and the newest entries are checked against their chain
  * and their accounts. STATUS_MALFORMED: they do not fit; do not go on.
  */
 MUST_CHECK enum status platform_ledger_recover(struct platform_store *store, struct error *error);

@@ -178,8 +178,8 @@ enum status sqlite_ledger_commit(struct platform_store *, const struct ledger_ba
 bool sqlite_ledger_wants_upkeep(struct platform_store *);
 enum status sqlite_ledger_upkeep(struct platform_store *, struct error *);
 
-/* For the handle that writes the ledger, when it begins: what the log holds is made durable; */
-MUST_CHECK enum status sqlite_log_sync(struct sqlite_store *store, struct error *error);
+/* For the handle that writes the ledger, when it begins: all that the log holds is made durable; */
+MUST_CHECK enum status sqlite_log_renew(struct sqlite_store *store, struct error *error);
 /* and from now on the log is brought into the file by upkeep. */
 MUST_CHECK enum status sqlite_log_take_over(struct sqlite_store *store, struct error *error);
 

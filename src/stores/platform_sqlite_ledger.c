@@ -391,7 +391,7 @@ enum status sqlite_ledger_recover(struct platform_store *base, struct error *err
     enum status status = sqlite_ready(store, error);
     if (status != STATUS_OK)
         return status;
-    status = sqlite_log_sync(store, error);
+    status = sqlite_log_renew(store, error);
     if (status == STATUS_OK)
         status = sqlite_log_take_over(store, error);
     if (status != STATUS_OK)

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "stores/platform_sqlite.h"
 
 /* Pages, mostly of 4 KiB. */
@@ -20,26 +21,72 @@
 #define LOG_AT_MOST 24000 /* then the commit itself sees to it */
 #define PASS_IS_SHORT 500 /* another one would gain nothing */
 #define PASSES_MAX 4
+#define REWRITTEN_AT_ONCE (1U << 20) /* bytes */
 #define CACHE_KIBIBYTES \
     "65536" /* the inner pages of a large ledger's indexes, and the players of an hour */
 
-/* A process that was killed between writing its commit and syncing it has left a log that reads as
- * committed and may not survive a power cut. SQLite holds no lock on this file, so that opening and
- * closing it here lets go of none. */
-enum status sqlite_log_sync(struct sqlite_store *store, struct error *error)
+/* Writes what is in the file into it again, and syncs it; 0, or why not. */
+static int rewrite(int descriptor)
+{
+    char *bytes = memory_alloc_zeroed(1, REWRITTEN_AT_ONCE);
+    off_t at = 0;
+    int reason = 0;
+    for (;;) {
+        ssize_t got = pread(descriptor, bytes, REWRITTEN_AT_ONCE, at);
+        if (got > 0)
+            got = pwrite(descriptor, bytes, (size_t)got, at);
+        if (got > 0) {
+            at += got;
+            continue;
+        }
+        reason = got < 0 ? errno : 0;
+        break;
+    }
+    memory_free(bytes);
+    return reason != 0 ? reason : fdatasync(descriptor) == 0 ? 0 : errno;
+}
+
+/* The log, and its name in the directory. SQLite holds no lock on these, so that opening and closing
+ * them here lets go of none. */
+static int renew_files(const struct sqlite_store *store)
 {
     struct buffer path = {0};
     buffer_append_format(&path, "%s-wal", store->path);
-    int descriptor = open(buffer_string(&path), O_RDONLY | O_CLOEXEC);
-    bool synced = descriptor >= 0 ? fdatasync(descriptor) == 0 : errno == ENOENT;
-    int reason = errno;
-    if (descriptor >= 0)
-        (void)close(descriptor);
+    int log = open(buffer_string(&path), O_RDWR | O_CLOEXEC);
+    int reason = log < 0 ? errno : rewrite(log);
+    if (log >= 0)
+        (void)close(log);
+    const char *slash = strrchr(store->path, '/');
+    buffer_clear(&path);
+    buffer_append(&path, store->path, slash == NULL ? 0 : (size_t)(slash - store->path) + 1);
+    buffer_append_char(&path, '.');
+    int directory = open(buffer_string(&path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (reason == 0 && (directory < 0 || fsync(directory) != 0))
+        reason = errno;
+    if (directory >= 0)
+        (void)close(directory);
     buffer_free(&path);
-    if (synced)
+    return reason;
+}
+
+/*
+ * A process that was killed, or whose sync failed, between writing its commit and having it on the disk
+ * has left a log that reads as committed and may not survive a power cut. Syncing it now is not
+ * enough: after a sync that failed the kernel may hold pages as written that are on no disk, and has
+ * nothing to sync. So the log is written once more, byte for byte, and then synced. Nobody can add
+ * to it meanwhile, and who reads it finds the same.
+ */
+enum status sqlite_log_renew(struct sqlite_store *store, struct error *error)
+{
+    enum status status = sqlite_execute(store, "BEGIN IMMEDIATE", error);
+    if (status != STATUS_OK)
+        return status;
+    int reason = renew_files(store);
+    (void)sqlite3_exec(store->database, "ROLLBACK", NULL, NULL, NULL);
+    if (reason == 0)
         return STATUS_OK;
-    return error_set(error, STATUS_UNAVAILABLE, "%s: its log cannot be synced (%s)", store->path,
-                     strerror(reason));
+    return error_set(error, STATUS_UNAVAILABLE, "%s: its log cannot be written and synced (%s)",
+                     store->path, strerror(reason));
 }
 
 /* Since upkeep was attempted last, which may have come to nothing: what somebody may still read of the

@@ -7,6 +7,7 @@ twice; and the proof must hold. WALLET_TOOL names the program that acts (tests/f
 import collections
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -144,6 +145,36 @@ def test_a_disk_that_never_syncs_acknowledges_nothing(uri):
     acknowledged, others = answers(done.stdout)
     assert not acknowledged and len(others) == 9
     assert "unknown" in others.values() or "unavailable" in others.values()
+    assert_whole(uri, done.stdout)
+
+
+@pytest.mark.skipif(not shutil.which("strace"), reason="strace is not there")
+def test_a_log_that_may_not_be_on_the_disk_is_written_again_before_anything_is_answered(uri, tmp_path):
+    """After a failed sync the kernel may hold pages as written that are not, and a second sync says nothing."""
+    log = tmp_path / "store" / "platform.db-wal"
+    acknowledged, _ = answers(injected(uri, "fdatasync:signal=SIGKILL:when=6").stdout)
+    size = log.stat().st_size
+    assert acknowledged and size > 4096
+    # A disk that cannot be written: nothing is answered, not even what was acknowledged.
+    shutil.copytree(tmp_path / "store", tmp_path / "broken")
+    done = injected(f"sqlite:{tmp_path}/broken/platform.db", "pwrite64:error=EIO:when=1+",
+                    path=("-P", tmp_path / "broken" / "platform.db-wal"))
+    assert set(answers(done.stdout)[1].values()) == {"unavailable"} and not answers(done.stdout)[0]
+    trace = tmp_path / "trace"
+    done = traced(uri, COUNT, BURST, "-y", "-s", 1, "-o", trace, "-e", "trace=pwrite64,fdatasync,fsync,write")
+    assert all(answers(done.stdout)[0][number][3] for number in acknowledged)
+    written, steps = set(), []
+    for line in trace.read_text().splitlines():
+        pwrite = re.search(r"pwrite64\(\d+<[^>]*platform\.db-wal>, .*, (\d+), (\d+)\) += (\d+)", line)
+        if pwrite:
+            written.update(range(int(pwrite[2]), int(pwrite[2]) + int(pwrite[3])))
+        elif re.search(r"fdatasync\(\d+<[^>]*platform\.db-wal>", line) and len(written) >= size:
+            steps.append("log")
+        elif re.search(r"fsync\(\d+<[^>]*store>", line):
+            steps.append("directory")
+        elif re.search(r"write\(1<", line):
+            break
+    assert steps[:2] == ["log", "directory"]
     assert_whole(uri, done.stdout)
 
 
