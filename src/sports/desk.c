@@ -34,7 +34,7 @@
 #define DESK_EVENTS_MAX 32768U
 #define DESK_WAITERS_MAX 8192U
 #define WAIT_MS 2000U /* beyond the deadline of any store */
-#define LOOKS_MAX 8U
+#define LOOKS_MAX 16U
 #define NOTE_MS 1000U /* between two notes of interest in one event */
 
 /* What is at hand for one value. */
@@ -379,7 +379,9 @@ static bool find_catalog(struct waiter *waiter, const struct odds_versions *vers
         refuse(waiter, STATUS_NOT_FOUND, HTTP_ERROR_CATALOG_UNAVAILABLE);
         return false;
     }
-    if (!is_fresh(ready->edition, known, waiter->arrived_ns)) {
+    /* Looking once more, it takes the newest one even if its own would do: an event's edition fits one
+     * row, and desks that hold on to different catalogs would go on making each other's unfit. */
+    if (waiter->looks > 0 || !is_fresh(ready->edition, known, waiter->arrived_ns)) {
         ready->confirmed = false;
         edition_release(&ready->edition);
         ready->edition = sports_newest_catalog(desk->sports, waiter->sport);
