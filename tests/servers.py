@@ -729,7 +729,7 @@ class Postgres(_Server):
         self._end({"smart": signal.SIGTERM, "fast": signal.SIGINT, "immediate": signal.SIGQUIT}[mode])
 
     def kill(self):
-        """Kills every process of it at once, as a power cut would."""
+        """Kills every process of it at once; what the kernel was given stays."""
         if self.process is not None:
             self.freeze()
             self._signal_all(signal.SIGKILL)
