@@ -15,8 +15,8 @@ SERVICE_TESTS = failed=; for pair in $(2); do echo "service tests on $$pair"; \
 	$(PYTHON) -m pytest -p no:cacheprovider -q -n $(WORKERS) tests/service $(ARGUMENTS) || failed="$$failed $$pair"; \
 	done; [ -z "$$failed" ] || { echo "failed on$$failed"; exit 1; }
 # Of the odds store and the platform store; see tests/service/engines.py. Sanitizers run on the two ends.
-PAIRS = embedded,sqlite
-SANITIZED_PAIRS = embedded,sqlite
+PAIRS = embedded,sqlite redis,sqlite embedded,postgresql redis,postgresql
+SANITIZED_PAIRS = embedded,sqlite redis,postgresql
 # Most of a service test is waiting, so more of them than there are processors run at once.
 WORKERS = 4
 # Address-space randomisation of newer kernels is more than ThreadSanitizer's run-time can place.
