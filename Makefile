@@ -91,9 +91,9 @@ build/check-asan/build.ninja:
 build/check-tsan/build.ninja:
 	CC=clang $(MESON) setup build/check-tsan $(SANITIZED) -Db_sanitize=thread
 
-bench: build ## measure against a bare loop and nginx; see bench/RESULTS.md
-	@$(SETUP) build bench
-	@$(NINJA) -C build croupier bench/bare_loop bench/ledger bench/sync.so
+bench: build ## measure against a bare loop, nginx and other peers; see bench/RESULTS.md
+	@$(SETUP) build test bench
+	@$(NINJA) -C build croupier bench/bare_loop bench/ledger bench/feed bench/visible bench/sync.so
 	$(PYTHON) bench/run.py $(ARGUMENTS)
 
 install: build ## install the program, its unit, configuration and manual (DESTDIR, prefix)

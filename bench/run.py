@@ -1,8 +1,10 @@
 #!/usr/bin/python3
-"""Measures croupier against a bare epoll loop and nginx, all in one run.
+"""Measures croupier against a bare epoll loop, nginx and what a team would otherwise write, all in one run.
 
-    make bench                 everything, five interleaved rounds (about twenty minutes)
+    make bench                 everything, five interleaved rounds (about half an hour)
     make bench ARGUMENTS='--only ledger --only flat --only wallet'      the casino
+    make bench ARGUMENTS='--only redis --only visible --only peers --only wallet_postgres'
+                               on Redis and PostgreSQL (grown.py), which it starts itself
     bench/run.py --only answers --rounds 3 --seconds 2
     bench/run.py --only flat --entries 10000000                         takes gigabytes, and an hour
 
@@ -36,272 +38,19 @@ import threading
 import time
 import zlib
 
-HERE = pathlib.Path(__file__).resolve().parent
-SERVER_CORE, LOAD_CORE = 0, 1
+from grown import Grown, keep_servers_on
+from harness import (BareLoop, Croupier, HERE, Nginx, SIZES, cost, event_row, interleaved, markets_of_size, ratio_rows,
+                     raw_response, rss_bytes, status_of, wrk)
+
 BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-
-
-# ---- processes ------------------------------------------------------------------------------------
-
-def cpu_ns(pid):
-    """CPU time of all threads of a process so far."""
-    total = 0
-    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
-        try:
-            total += int((task / "schedstat").read_text().split()[0])
-        except FileNotFoundError:
-            pass
-    return total
-
-
-def rss_bytes(pid):
-    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1]) * 1024
-    raise RuntimeError("no VmRSS")
-
-
-class Server:
-    """A process pinned to the servers' core."""
-
-    def __init__(self, name, command, **keywords):
-        self.name, self.port = name, None
-        self.process = subprocess.Popen(["taskset", "-c", str(SERVER_CORE), *command], **keywords)
-        self.pid = self.process.pid
-
-    def cpu_ns(self):
-        return cpu_ns(self.pid)
-
-    def stop(self):
-        if self.process.poll() is None:
-            self.process.terminate()
-            try:
-                self.process.wait(10)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
-
-
-class BareLoop(Server):
-    def __init__(self, binary, response, directory):
-        file = directory / f"response-{secrets.token_hex(4)}"
-        file.write_bytes(response)
-        super().__init__("bare loop", [binary, str(file)], stdout=subprocess.PIPE)
-        self.port = int(self.process.stdout.readline())
-
-
-class Nginx(Server):
-    """nginx, one worker, the answers as files, no admission, no access log."""
-
-    def __init__(self, directory, bodies):
-        root = directory / "nginx"
-        (root / "files").mkdir(parents=True)
-        for name, body in bodies.items():
-            (root / "files" / name).write_bytes(body)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        (root / "nginx.conf").write_text(f"""
-daemon off; master_process off; worker_processes 1; pid {root}/pid; error_log {root}/error.log;
-events {{ worker_connections 4096; multi_accept on; }}
-http {{
-  access_log off; sendfile on; tcp_nopush on; tcp_nodelay on; keepalive_requests 1000000000;
-  open_file_cache max=1000 inactive=600s; open_file_cache_valid 600s;
-  default_type application/json;
-  client_body_temp_path {root}/b; proxy_temp_path {root}/p; fastcgi_temp_path {root}/f;
-  uwsgi_temp_path {root}/u; scgi_temp_path {root}/s;
-  server {{ listen 127.0.0.1:{port} backlog=4096; root {root}/files; }}
-}}""")
-        super().__init__("nginx", ["nginx", "-c", str(root / "nginx.conf"), "-e",
-                                   str(root / "error.log")])
-        self.port = port
-        wait_for_port(port)
-
-
-def wait_for_port(port, seconds=20):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-            return
-        except OSError:
-            time.sleep(0.02)
-    raise RuntimeError(f"nothing listens on port {port}")
-
-
-class Croupier(Server):
-    """croupier serve, one thread, stores in a directory of its own, the access log written to a file."""
-
-    def __init__(self, binary, directory, name="croupier", log_level="info", prepare=None, settings="",
-                 preload=None, env=None):
-        self.binary = str(binary)
-        self.directory = directory / name.replace(" ", "-")
-        self.directory.mkdir()
-        self.config = self.directory / "croupier.conf"
-        self.port = None
-        self.config.write_text(f"""
-[server]
-listen = 127.0.0.1:0
-threads = 1
-max_connections = 12000
-[operator]
-listen = 127.0.0.1:0
-[odds]
-store = embedded:{self.directory}/odds
-[platform]
-store = sqlite:{self.directory}/platform.db
-{settings}
-[log]
-level = {log_level}
-format = json
-""")
-        self.run("migrate")
-        if prepare:
-            prepare(self)
-        self.log_path = self.directory / "log"
-        self.log = open(self.log_path, "wb")
-        started = time.monotonic()
-        if preload:
-            env = {**env, "LD_PRELOAD": os.path.abspath(preload)}
-        super().__init__(name, [self.binary, "serve", "-c", str(self.config)], stderr=self.log, env=env)
-        while self.port is None:
-            if self.process.poll() is not None or time.monotonic() - started > 60:
-                raise RuntimeError("croupier did not start:\n" + self.log_path.read_text())
-            for line in self.log_path.read_text().splitlines():
-                row = json.loads(line)
-                if row.get("message") == "listening" and row["listener"] == "operator":
-                    self.operator_port = int(row["address"].rsplit(":", 1)[1])
-                if row.get("message") == "listening" and row["listener"] == "public":
-                    self.port = int(row["address"].rsplit(":", 1)[1])
-            time.sleep(0.005)
-        self.start_seconds = time.monotonic() - started
-
-    def commits(self):
-        """How many commits the ledger has made, and in how many seconds."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.operator_port)
-        connection.request("GET", "/metrics")
-        text = connection.getresponse().read().decode()
-        connection.close()
-        return tuple(float(re.search(rf"^croupier_ledger_commit_seconds_{name} (\S+)$", text, re.M).group(1))
-                     for name in ("count", "sum"))
-
-    def run(self, *arguments, data=None):
-        done = subprocess.run([self.binary, *arguments, "-c", str(self.config)], input=data,
-                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                              check=True)
-        return done.stdout.decode().strip()
-
-    def customer(self):
-        customer = self.run("customer", "add", "Bench", "--cidr", "127.0.0.0/8", "--rate",
-                            "1000000000/60")
-        key = self.run("key", "issue", customer)
-        while self.port is not None and status_of(self.port, "/api/v1/sports", key) != 200:
-            time.sleep(0.01)  # the running server sees it within a second
-        return customer, key
-
-    def publish(self, catalog, odds):
-        self.run("feed", "catalog", "cricket", "-", data=json.dumps(catalog).encode())
-        for event, markets in odds.items():
-            self.run("feed", "odds", "cricket", str(event), "-", data=json.dumps(markets).encode())
-
-
-# ---- data -------------------------------------------------------------------------------------------
-
-def event_row(gmid):
-    return {"gmid": gmid, "ename": f"Northbridge v Saltmarsh {gmid}", "etid": 4, "status": "OPEN",
-            "providerEventId": "p-1"}
-
-
-def markets_of_size(size):
-    """Match odds whose single-event answer is about `size` bytes."""
-    markets, number = [], 0
-    row = len(json.dumps(event_row(34000001), separators=(",", ":"))) + 60
-    while len(json.dumps(markets, separators=(",", ":"))) + row < size:
-        prices = [{"price": 1.8 + level / 100, "size": 283.3844663329566} for level in range(3)]
-        runner = {"selectionId": 7000 + number, "runnerName": f"Runner {number}", "status": "ACTIVE",
-                  "ex": {"availableToBack": prices, "availableToLay": prices}}
-        if not markets or len(markets[-1]["runners"]) >= 12:
-            markets.append({"marketId": f"1.{number}", "marketName": "MATCH_ODDS", "gtype": "match",
-                            "status": "OPEN", "runners": []})
-        if size < 1000:
-            break
-        markets[-1]["runners"].append(runner)
-        number += 1
-    return markets
-
-
-PARTS = ["answers", "events", "customers", "idle", "publishing", "ledger", "flat", "wallet"]
+PARTS = ["answers", "events", "customers", "idle", "publishing", "ledger", "flat", "wallet", "redis", "visible", "peers",
+         "wallet_postgres"]
 SLOW_DISK_US = 2000  # of an fsync, where the disk of this machine is faster than most
-SIZES = {"0.3 KB": 300, "16 KB": 16 * 1024, "100 KB": 100 * 1024}
-
-
-# ---- load -------------------------------------------------------------------------------------------
-
-def wrk(port, path, seconds, headers=(), connections=32, script=None, latency=False, arguments=()):
-    command = ["taskset", "-c", str(LOAD_CORE), "wrk", "-t1", f"-c{connections}", f"-d{seconds}s"]
-    for header in headers:
-        command += ["-H", header]
-    if script:
-        command += ["-s", str(script)]
-    if latency:
-        command.append("--latency")
-    out = subprocess.run([*command, f"http://127.0.0.1:{port}{path}", "--", *map(str, arguments)],
-                         stdout=subprocess.PIPE, check=True).stdout.decode()
-    if "Non-2xx" in out and not any("If-None-Match" in header for header in headers):
-        raise RuntimeError(out)
-    result = {"requests": int(re.search(r"(\d+) requests in", out).group(1)),
-              "rate": float(re.search(r"Requests/sec:\s+([\d.]+)", out).group(1))}
-    if latency:
-        for line in re.findall(r"^\s+(50|75|90|99)%\s+([\d.]+)(us|ms|s)\s*$", out, re.M):
-            scale = {"us": 1e-6, "ms": 1e-3, "s": 1.0}[line[2]]
-            result[f"p{line[0]}"] = float(line[1]) * scale
-    return result
-
-
-def cost(server, path, seconds, headers=(), **keywords):
-    """CPU microseconds of the server for one request."""
-    before = server.cpu_ns()
-    done = wrk(server.port, path, seconds, headers, **keywords)
-    return (server.cpu_ns() - before) / done["requests"] / 1000
-
-
-def interleaved(cases, rounds, seconds):
-    """cases: name → (server, path, headers). Returns name → list of costs, measured in turns."""
-    found = {name: [] for name in cases}
-    for case in cases.values():  # warm up
-        cost(case[0], case[1], 1, case[2])
-    for number in range(rounds):
-        for name, (server, path, headers) in cases.items():
-            found[name].append(cost(server, path, seconds, headers))
-        print(f"  round {number + 1} of {rounds}", file=sys.stderr, flush=True)
-    return found
-
-
-def raw_response(port, path, headers=()):
-    """The whole response as bytes."""
-    with socket.create_connection(("127.0.0.1", port)) as connection:
-        lines = [f"GET {path} HTTP/1.1", "Host: bench", *headers, "", ""]
-        connection.sendall("\r\n".join(lines).encode())
-        data = b""
-        while b"\r\n\r\n" not in data:
-            data += connection.recv(65536)
-        head, _, body = data.partition(b"\r\n\r\n")
-        length = re.search(rb"(?i)content-length: (\d+)", head)
-        while length and len(body) < int(length.group(1)):
-            body += connection.recv(1 << 20)
-        return head + b"\r\n\r\n" + body
-
-
-def ratio_rows(found, base):
-    medians = {name: statistics.median(values) for name, values in found.items()}
-    return [{"case": name, "microseconds": round(medians[name], 2),
-             "ratio": round(medians[name] / medians[base], 3),
-             "spread": f"{min(found[name]):.2f} to {max(found[name]):.2f}"} for name in found]
 
 
 # ---- the measurements -------------------------------------------------------------------------------
 
-class Bench:
+class Bench(Grown):
     def __init__(self, options, directory):
         self.options, self.directory = options, directory
         self.results = []
@@ -474,9 +223,9 @@ class Bench:
             with sqlite3.connect(server.directory / "platform.db") as database:
                 customer = database.execute("SELECT id FROM customer").fetchone()[0]
                 players = [row[0] for row in database.execute("SELECT id FROM player")]
-            server.run("customer", "set", customer, "--cidr", "127.0.0.0/8")
-            server.key = server.run("key", "issue", customer)
-            (server.directory / "players").write_text("\n".join(players) + "\n")
+            server.key = server.open_casino(customer)
+            server.players = server.directory / "players"
+            server.players.write_text("\n".join(players) + "\n")
 
         return Croupier(self.options.croupier, self.directory, name=name, prepare=prepare,
                         settings=settings, preload=self.options.sync if sync else None, env=with_sync(sync))
@@ -487,7 +236,7 @@ class Bench:
         done = wrk(server.port, "/api/v1/casino/wallet", self.options.seconds,
                    [f"Authorization: Bearer {server.key}"], connections=clients,
                    script=HERE / "wallet.lua", latency=True,
-                   arguments=[server.directory / "players", secrets.randbits(31), *operation])
+                   arguments=[server.players, secrets.randbits(31), *operation])
         count, seconds = (now - then for now, then in zip(server.commits(), before))
         done["commit"] = seconds / count if count else 0
         return done
@@ -538,7 +287,7 @@ class Bench:
     def balances(self, server, seconds):
         return wrk(server.port, "/api/v1/casino/wallet", seconds, [f"Authorization: Bearer {server.key}"],
                    connections=1, script=HERE / "wallet.lua", latency=True,
-                   arguments=[server.directory / "players", 1, "BALANCE"])
+                   arguments=[server.players, 1, "BALANCE"])
 
     def events(self):
         """10 or 10,000 events in the sport."""
@@ -738,13 +487,6 @@ def copy_rows(database, customer, count, server):
     database.execute("UPDATE store_revision SET revision = ?", (revision + 2 * count,))
 
 
-def status_of(port, path, key):
-    connection = http.client.HTTPConnection("127.0.0.1", port)
-    connection.request("GET", path, headers={"X-Api-Key": key})
-    status = connection.getresponse().status
-    connection.close()
-    return status
-
 
 def machine():
     model = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo")
@@ -772,6 +514,9 @@ def main():
     parser.add_argument("--seconds", type=int, default=3)
     parser.add_argument("--ledger", default="build/bench/ledger")
     parser.add_argument("--sync", default="build/bench/sync.so")
+    parser.add_argument("--feed", default="build/bench/feed")
+    parser.add_argument("--visible", default="build/bench/visible")
+    parser.add_argument("--peers", default="build/bench/peers", help="where what peers need is installed")
     parser.add_argument("--entries", type=int, default=1000000, help="how far `flat` goes (1000000)")
     parser.add_argument("--ledgers", type=pathlib.Path,
                         help="where `flat` keeps its ledgers, which take long to make, for the next time")
@@ -784,6 +529,7 @@ def main():
         sys.exit("bench: two cores are needed, one for the servers and one for wrk")
     out = HERE / "out"
     out.mkdir(exist_ok=True)
+    keep_servers_on(out)
     # On a real disk beside the sources, not in a /tmp that may be memory.
     with tempfile.TemporaryDirectory(dir=out) as directory:
         bench = Bench(options, pathlib.Path(directory))
