@@ -341,7 +341,7 @@ void launch_route(struct launcher *launcher, struct games_desk *desk, struct mai
         http_reply_error(request, error);
         return;
     }
-    const struct games_table *table = games_desk_table(desk, request->started_ns / 1000000U);
+    const struct games_table *table = games_desk_table(desk, clock_monotonic_ms());
     const struct games_game *game = judge(request, table, customer_id, game_id, &launch);
     if (game == NULL)
         return;
