@@ -313,18 +313,29 @@ static void refuse(struct waiter *waiter, enum status status, enum http_error no
     fail(waiter, error_of(status, not_found));
 }
 
+static void look(struct waiter *waiter);
+
 /* `sent` is what the errand's setting out ended in. */
 static void wait_or_fail(struct waiter *waiter, enum status sent)
 {
     if (sent == STATUS_PENDING)
         set_aside(waiter);
+    else if (sent == STATUS_OK)
+        look(waiter); /* only so often: each errand is counted */
     else
         fail(waiter, http_error_of_status(sent));
 }
 
-static struct errand_for errand_of(struct waiter *waiter)
+/* `seen` is the newest edition that was found, `checked_ns` when that had been checked; may be NULL. */
+static struct errand_for errand_of(struct waiter *waiter, const struct edition *seen,
+                                   uint64_t checked_ns)
 {
-    return (struct errand_for){&waiter->errand, waiter->desk->metrics};
+    return (struct errand_for){&waiter->errand, waiter->desk->metrics, seen, checked_ns};
+}
+
+static uint64_t checked_ns_of(const struct edition *edition)
+{
+    return edition == NULL ? 0 : atomic_load_explicit(&edition->checked_ns, memory_order_acquire);
 }
 
 /* ---- looking --------------------------------------------------------------------------------------- */
@@ -349,7 +360,7 @@ static void send_chosen(struct waiter *waiter)
     enum status sent = STATUS_FULL;
     if (message == NULL && waiter->looks++ < LOOKS_MAX)
         sent = sports_want_answer(desk->sports, waiter->chosen, http_accepts_gzip(request),
-                                  errand_of(waiter));
+                                  errand_of(waiter, NULL, 0));
     if (message == NULL && sent != STATUS_PENDING && answer != NULL)
         message = answer_plain(answer); /* better than nothing, and always acceptable */
     if (message == NULL) {
@@ -386,6 +397,7 @@ static bool find_catalog(struct waiter *waiter, const struct odds_versions *vers
         edition_release(&ready->edition);
         ready->edition = sports_newest_catalog(desk->sports, waiter->sport);
     }
+    uint64_t checked_ns = checked_ns_of(ready->edition);
     if (is_fresh(ready->edition, known, waiter->arrived_ns)) {
         set_edition(&waiter->catalog, ready->edition);
         if (known != NULL && ready->edition->version == *known)
@@ -395,7 +407,7 @@ static bool find_catalog(struct waiter *waiter, const struct odds_versions *vers
         enum status sent = STATUS_FULL;
         if (waiter->looks++ < LOOKS_MAX)
             sent = sports_want_catalog(desk->sports, waiter->sport, known == NULL ? 0 : *known,
-                                       errand_of(waiter));
+                                       errand_of(waiter, ready->edition, checked_ns));
         wait_or_fail(waiter, sent);
         return false;
     }
@@ -437,6 +449,7 @@ static void look_for_event(struct waiter *waiter, const struct odds_versions *ve
         edition_release(&ready->edition);
         ready->edition = sports_newest_event(desk->sports, waiter->sport, &waiter->event, now_ms);
     }
+    uint64_t checked_ns = checked_ns_of(ready->edition);
     bool confirmed = known != NULL && waiter->catalog->version == versions->catalog;
     if (known != NULL && *known == 0) {
         if (confirmed)
@@ -448,7 +461,8 @@ static void look_for_event(struct waiter *waiter, const struct odds_versions *ve
         enum status sent = STATUS_FULL;
         if (waiter->looks++ < LOOKS_MAX)
             sent = sports_want_event(desk->sports, waiter->sport, waiter->catalog, row,
-                                     known == NULL ? 0 : *known, now_ms, errand_of(waiter));
+                                     known == NULL ? 0 : *known, now_ms,
+                                     errand_of(waiter, ready->edition, checked_ns));
         wait_or_fail(waiter, sent);
         return;
     }

@@ -63,12 +63,16 @@ struct edition *sports_newest_event(struct sports *sports, enum sport sport,
 
 /*
  * These three set the errand on its way: STATUS_PENDING, and mail will come. STATUS_FULL: the pool
- * is busy, and no mail will come. `expected` is the version that the store was seen to hold, or 0.
- * Any thread.
+ * is busy, and no mail will come. STATUS_OK: nor will it, for what was wanted has come meanwhile: look
+ * again. `expected` is the version that the store was seen to hold, or 0. Any thread.
  */
 struct errand_for {
     struct errand *errand;
     struct metrics_shard *metrics; /* where the work is counted */
+    /* The newest edition that its owner has seen, and when that had been checked then. Without them a job
+     * that ends between the owner's look and its errand would be done twice. */
+    const struct edition *seen; /* may be NULL */
+    uint64_t seen_checked_ns;
 };
 MUST_CHECK enum status sports_want_catalog(struct sports *sports, enum sport sport,
                                            uint64_t expected, struct errand_for whom);

@@ -207,20 +207,32 @@ static enum status join(struct sports *sports, const struct job *draft, struct e
     return STATUS_PENDING;
 }
 
+/* Has a job put something into the slot since its owner looked? The lock is held. */
+static bool has_news(const struct slot *slot, const struct errand_for *whom)
+{
+    if (slot->job != NULL || slot->current == NULL)
+        return false;
+    return slot->current != whom->seen ||
+           atomic_load_explicit(&slot->current->checked_ns, memory_order_acquire) !=
+               whom->seen_checked_ns;
+}
+
 enum status sports_want_catalog(struct sports *sports, enum sport sport, uint64_t expected,
                                 struct errand_for whom)
 {
     struct slot *slot = &sports->catalogs[sport];
+    enum status status = STATUS_OK;
     lock(sports);
-    enum status status = join(sports,
-                              &(struct job){.sports = sports,
-                                            .metrics = whom.metrics,
-                                            .kind = JOB_CATALOG,
-                                            .sport = sport,
-                                            .place = &slot->job,
-                                            .slot = slot,
-                                            .expected = expected},
-                              whom.errand);
+    if (!has_news(slot, &whom))
+        status = join(sports,
+                      &(struct job){.sports = sports,
+                                    .metrics = whom.metrics,
+                                    .kind = JOB_CATALOG,
+                                    .sport = sport,
+                                    .place = &slot->job,
+                                    .slot = slot,
+                                    .expected = expected},
+                      whom.errand);
     unlock(sports);
     return status;
 }
@@ -229,6 +241,7 @@ enum status sports_want_event(struct sports *sports, enum sport sport, struct ed
                               const struct catalog_row *row, uint64_t expected, uint64_t now_ms,
                               struct errand_for whom)
 {
+    enum status status = STATUS_OK;
     lock(sports);
     struct slot *slot = (struct slot *)event_table_find(&sports->events, sport, &row->id);
     if (slot == NULL) {
@@ -236,17 +249,18 @@ enum status sports_want_event(struct sports *sports, enum sport sport, struct ed
         slot = memory_alloc_zeroed(1, sizeof *slot);
         event_table_add(&sports->events, &slot->node, sport, &row->id, now_ms);
     }
-    enum status status = join(sports,
-                              &(struct job){.sports = sports,
-                                            .metrics = whom.metrics,
-                                            .kind = JOB_EVENT,
-                                            .sport = sport,
-                                            .place = &slot->job,
-                                            .slot = slot,
-                                            .source = catalog,
-                                            .row = row,
-                                            .expected = expected},
-                              whom.errand);
+    if (!has_news(slot, &whom))
+        status = join(sports,
+                      &(struct job){.sports = sports,
+                                    .metrics = whom.metrics,
+                                    .kind = JOB_EVENT,
+                                    .sport = sport,
+                                    .place = &slot->job,
+                                    .slot = slot,
+                                    .source = catalog,
+                                    .row = row,
+                                    .expected = expected},
+                      whom.errand);
     unlock(sports);
     return status;
 }
