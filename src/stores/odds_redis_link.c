@@ -196,9 +196,20 @@ static uint64_t earlier(uint64_t a_ns, uint64_t b_ns)
     return a_ns == 0 || b_ns < a_ns ? b_ns : a_ns;
 }
 
+/* What came while this thread could not run is read first: the timer is let through twice. */
+static bool has_read_since(struct redis_link *link)
+{
+    link->deadline_seen = !link->deadline_seen;
+    if (link->deadline_seen)
+        link_start_timer(&link->deadline, on_deadline, 0);
+    return !link->deadline_seen;
+}
+
 static void on_deadline(uv_timer_t *timer)
 {
     struct redis_link *link = timer->data;
+    if (!has_read_since(link))
+        return;
     uint64_t now_ns = clock_monotonic_ns();
     uint64_t next_ns = 0;
     link->deadline_ns = 0;

@@ -59,6 +59,7 @@ struct redis_link {
     size_t sent_count;
     uv_timer_t deadline;
     uint64_t deadline_ns; /* the timer's; 0: it does not run */
+    bool deadline_seen;   /* it has come, and what can be read is being read */
     uv_timer_t second, alarm;
     bool stopping;
 
