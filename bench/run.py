@@ -36,6 +36,7 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 import zlib
 
 from grown import Grown, keep_servers_on
@@ -530,15 +531,22 @@ def main():
     out = HERE / "out"
     out.mkdir(exist_ok=True)
     keep_servers_on(out)
+    failed = []
     # On a real disk beside the sources, not in a /tmp that may be memory.
     with tempfile.TemporaryDirectory(dir=out) as directory:
         bench = Bench(options, pathlib.Path(directory))
         for name in options.only or PARTS:
             print(f"{name}: {getattr(Bench, name).__doc__}", file=sys.stderr, flush=True)
-            getattr(bench, name)()
-    (out / "results.json").write_text(json.dumps(bench.results, indent=1))
-    (out / "results.md").write_text(markdown(bench.results))
+            try:
+                getattr(bench, name)()
+            except Exception:  # half an hour of other parts is not thrown away for one
+                traceback.print_exc()
+                failed.append(name)
+            (out / "results.json").write_text(json.dumps(bench.results, indent=1))
+            (out / "results.md").write_text(markdown(bench.results))
     print(f"\nwritten: {out}/results.md", file=sys.stderr)
+    if failed:
+        sys.exit("bench: failed: " + ", ".join(failed))
 
 
 if __name__ == "__main__":
