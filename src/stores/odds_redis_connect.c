@@ -34,8 +34,8 @@
 #define SENTINEL_LATE_TICKS 3 /* seconds */
 #define WINDOW_MS_MAX 500     /* what was known is confirmed for at most that long */
 #define BEATS_A_WINDOW 5
-#define REST_MS_MIN 25
-#define REST_MS_MAX 1000
+#define REST_MS_MIN 25U
+#define REST_MS_MAX 1000U
 #define STEADY_NS ((uint64_t)1000 * NS_PER_MS) /* up for so long: what was before is forgotten */
 
 static void begin_attempt(struct redis_link *link);
