@@ -188,12 +188,17 @@ format = json
         return self.run("key", "issue", customer)
 
     def publish(self, catalog, odds):
-        self.run("feed", "catalog", "cricket", "-", data=json.dumps(catalog).encode())
+        self.run("feed", "catalog", "cricket", "-", data=minified(catalog))
         for event, markets in odds.items():
-            self.run("feed", "odds", "cricket", str(event), "-", data=json.dumps(markets).encode())
+            self.run("feed", "odds", "cricket", str(event), "-", data=minified(markets))
 
 
 # ---- data -------------------------------------------------------------------------------------------
+
+def minified(value):
+    """As feeds write it."""
+    return json.dumps(value, separators=(",", ":")).encode()
+
 
 def event_row(gmid):
     return {"gmid": gmid, "ename": f"Northbridge v Saltmarsh {gmid}", "etid": 4, "status": "OPEN",
