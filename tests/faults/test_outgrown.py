@@ -486,7 +486,7 @@ def test_flushall_leaves_nothing_to_be_shown(house):
             load.pause()
             house.redis.call("FLUSHALL")
             flushed = time.monotonic()
-            time.sleep(0.3)
+            time.sleep(TRAVEL + 0.2)
             late = [read for read in load.reads if read.began > flushed + TRAVEL]
             assert late and {(read.status, read.code) for read in late} == {(503, "catalog_unavailable")}
             load.resume()

@@ -217,6 +217,8 @@ class Service:
             ("log", "level"): "info",
             ("log", "format"): "json",
         }
+        if engines.ODDS == "redis":  # 32 MiB travel within a deadline, also where a sanitizer or others slow them down
+            self.settings["odds", "timeout_ms"] = "1000"
         self.configure(settings or {})
         self.process = None
         self.address = None
