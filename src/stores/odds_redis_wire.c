@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 
 #ifdef CROUPIER_HIREDIS_TLS
+#include <hiredis/hiredis.h>
 #include <hiredis/hiredis_ssl.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>

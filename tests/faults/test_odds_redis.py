@@ -748,3 +748,66 @@ def test_a_service_that_no_sentinel_knows(sentinel, open_store):
     store = open_store(sentinel.uri.replace("/croupier/", "/nobody/"))
     assert store.status() == "unavailable"
     assert "knows no master" in " ".join(store.ping())
+
+
+# ---- TLS -------------------------------------------------------------------------------------------------
+
+def make_certificate(directory, name, subject_names):
+    paths = directory / f"{name}.crt", directory / f"{name}.key"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                    "-subj", f"/CN={name}", "-addext", f"subjectAltName={subject_names}", "-days", "2",
+                    "-out", paths[0], "-keyout", paths[1]], check=True, capture_output=True)
+    return paths
+
+
+@pytest.fixture
+def with_tls(tmp_path):
+    """(port, the certificate to trust) of a server, or a skip after it was seen that TLS is refused clearly."""
+    probe = Store("rediss://127.0.0.1:1/0")
+    if probe.first != "open":
+        assert "rediss:// needs hiredis with TLS" in probe.first
+        pytest.skip("built with a hiredis that has no TLS, which it says")
+    probe.close()
+    certificate, key = make_certificate(tmp_path, "server", "IP:127.0.0.1,DNS:localhost")
+    port = servers.free_port()
+    with servers.Redis(settings={"tls-port": port, "tls-cert-file": certificate, "tls-key-file": key,
+                                 "tls-ca-cert-file": certificate, "tls-auth-clients": "no"}) as server:
+        server.call("SET", "odds:cricket:1", "[1]")
+        yield server, port, certificate
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_odds_by_tls(with_tls, open_store, host):
+    server, port, certificate = with_tls
+    store = open_store(f"rediss://{host}:{port}/0?tls_ca={certificate}", timeout_ms=2000)
+    assert store.status() == "ok", store.log_text()
+    assert store.value() == "[1]"
+    large = "x" * (5 * 1024 * 1024)
+    server.call("SET", "odds:cricket:2", large)
+    status, _, _, text = store.read("cricket 2")
+    assert status == "ok" and text == "x" * 60
+    server.call("SET", "odds:cricket:1", "[2]")
+    eventually(lambda: store.odds_version() is None)
+    assert store.value() == "[2]"
+    assert store.ask("publish cricket 1 " + "y" * 3000000) == "publish ok "
+    assert server.cli("STRLEN", "odds:cricket:1") in (3000000, "3000000")
+    results = store.ask("herd 300 cricket 2").split()
+    assert results[0] == "herd" and store.status() in ("ok", "pending")
+    server.kill()
+    store.await_status("unavailable")
+    server.start()
+    store.await_status("ok")
+
+
+def test_a_server_that_is_not_who_it_should_be(with_tls, open_store, tmp_path):
+    server, port, certificate = with_tls
+    other, _ = make_certificate(tmp_path, "other", "IP:127.0.0.1")
+    stores = [open_store(f"rediss://127.0.0.1:{port}/0", timeout_ms=2000),  # not trusted by the system
+              open_store(f"rediss://127.0.0.1:{port}/0?tls_ca={other}", timeout_ms=2000),
+              open_store(f"rediss://127.0.0.2:{port}/0?tls_ca={certificate}", timeout_ms=2000),  # another name
+              open_store(f"rediss://127.0.0.1:{server.port}/0?tls_ca={certificate}", timeout_ms=2000)]  # no TLS
+    for store in stores:
+        eventually(lambda: store.status() in ("unavailable", "timeout"))
+        assert store.read()[0] in ("unavailable", "timeout")
+    wrong = Store(f"rediss://127.0.0.1:{port}/0?tls_ca=/nowhere.pem")
+    assert "certificates to trust cannot be read: /nowhere.pem" in wrong.first
