@@ -193,8 +193,9 @@ static enum status compare_value(struct copy *copy, enum sport sport, const stru
     enum status status = read_value(copy->from, sport, event, &source, error);
     if (status == STATUS_OK)
         status = read_value(copy->to, sport, event, &target, error);
-    bool same = (source.bytes == NULL) == (target.bytes == NULL) && source.size == target.size &&
-                (source.size == 0 || memcmp(source.bytes, target.bytes, source.size) == 0);
+    bool same = (source.bytes == NULL) == (target.bytes == NULL) && source.size == target.size;
+    if (same && source.bytes != NULL)
+        same = memcmp(source.bytes, target.bytes, source.size) == 0;
     memory_free(source.bytes);
     memory_free(target.bytes);
     if (status == STATUS_OK && !same)
