@@ -134,10 +134,10 @@ static void run_bursts(struct ledger *ledger, unsigned count, unsigned burst, ch
 static int run(const char *uri, unsigned count, unsigned burst, char **players)
 {
     /* Nothing else is opened here, so that only the ledger meets the faults. */
-    const struct platform_store_options options = {.uri = uri, .timeout_ms = 5000};
     if (burst < 1 || burst > BURST_MAX)
         return 2;
     struct log *log = log_create(STDERR_FILENO, LOG_INFO, LOG_FORMAT_TEXT);
+    const struct platform_store_options options = {.uri = uri, .timeout_ms = 5000, .log = log};
     const struct ledger_options ledger_options = {
         .platform = options, .queue_limit = BURST_MAX, .log = log};
     struct ledger *ledger = ledger_create(&ledger_options);

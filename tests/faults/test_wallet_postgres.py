@@ -1,0 +1,192 @@
+"""The ledger on PostgreSQL when the way to the server breaks, most of all while a commit is under way.
+
+As test_wallet_faults.py: what was acknowledged is there, nothing is applied twice, and the proof holds.
+Commits are made slow where that matters, by a deferred trigger, so that a fault hits one for certain.
+"""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from servers import Postgres, Proxy  # noqa: E402
+from test_wallet_faults import TOOL, answers, tool  # noqa: E402
+
+SLOW = """
+CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(%s); RETURN NULL; END $$;
+CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON ledger_transaction DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW EXECUTE FUNCTION slow();
+"""
+AWAY = "DROP TRIGGER slow ON ledger_transaction; DROP FUNCTION slow"
+
+
+class House:
+    def __init__(self, server):
+        self.server = server
+        self.database = server.create_database()
+        self.proxy = Proxy(("127.0.0.1", server.port))
+        self.direct = server.uri_of(self.database)
+        self.uri = server.uri_of(self.database, tcp=True, port=self.proxy.port)
+        self.players = tool("setup", self.direct).split()
+
+    def sql(self, statement):
+        return self.server.sql(statement, self.database)
+
+    def start(self, count, burst, output=subprocess.PIPE):
+        return subprocess.Popen([TOOL, "run", self.uri, str(count), str(burst), *self.players], stdout=output,
+                                stderr=subprocess.PIPE, text=True)
+
+    def await_commit(self):
+        """Until the server works on a commit of the tool's."""
+        until = time.monotonic() + 20
+        while self.sql("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'croupier' AND state = 'active'"
+                       " AND query = 'COMMIT'").strip() != "1":
+            assert time.monotonic() < until, "no commit"
+
+    def run(self, count, burst):
+        return answers(tool("run", self.uri, count, burst, *self.players))
+
+    def finish(self, process):
+        output, errors = process.communicate(timeout=120)
+        assert process.returncode == 0, errors
+        print(errors, end="")
+        return (*answers(output), errors)
+
+
+@pytest.fixture(scope="module")
+def server():
+    with Postgres(tcp=True, durable=True) as server:
+        yield server
+
+
+@pytest.fixture
+def house(server):
+    house = House(server)
+    yield house
+    house.proxy.close()
+
+
+def test_a_commit_whose_answer_is_lost_is_found_out_to_have_happened(house):
+    house.sql(SLOW % 1.0)
+    process = house.start(1, 1)
+    house.await_commit()
+    house.proxy.cut()
+    acknowledged, others, errors = house.finish(process)
+    assert acknowledged == {0: ("applied", 1, 1, False)} and not others
+    assert "interrupted" in errors and "outcome=committed" in errors
+    assert tool("verify", house.direct) == "1\n"
+    assert house.run(1, 1) == ({0: ("applied", 1, 1, True)}, {})
+
+
+def test_a_commit_that_the_server_gave_up_is_done_again(house):
+    house.sql(SLOW % 1.0)
+    process = house.start(1, 1)
+    house.await_commit()
+    house.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query = 'COMMIT'")
+    acknowledged, others, errors = house.finish(process)
+    assert acknowledged == {0: ("applied", 1, 1, False)} and not others
+    assert 'outcome="not committed"' in errors
+    assert tool("verify", house.direct) == "1\n"
+
+
+def test_a_commit_that_nobody_can_ask_about_is_left_open(house):
+    house.sql(SLOW % 1.0)
+    process = house.start(1, 1)
+    house.await_commit()
+    house.proxy.refuse()
+    acknowledged, others, errors = house.finish(process)
+    assert (acknowledged, others) == ({}, {0: "unknown"})
+    assert "outcome=unknown" in errors
+    house.proxy.heal()
+    assert house.run(1, 1) == ({0: ("applied", 1, 1, True)}, {})
+    assert tool("verify", house.direct) == "1\n"
+
+
+def test_a_commit_that_the_server_is_silent_about_is_found_out(house):
+    """A black hole: nothing is closed, so time alone tells. The tool waits five seconds for an answer."""
+    house.sql(SLOW % 1.0)
+    process = house.start(1, 1)
+    house.await_commit()
+    house.proxy.swallow()
+    time.sleep(4)
+    threading.Timer(2, house.proxy.heal).start()
+    acknowledged, others, errors = house.finish(process)
+    assert acknowledged == {0: ("applied", 1, 1, False)} and not others
+    assert "outcome=committed" in errors
+
+
+def test_an_instance_that_is_gone_holds_its_players_for_a_bounded_time(house):
+    """Frozen between its two round trips: the server ends its transaction, and the other instance goes on."""
+    house.run(1, 1)
+    frozen = house.start(100000, 1, subprocess.DEVNULL)
+    until = time.monotonic() + 60
+    while True:
+        time.sleep(random.random() * 0.02)
+        frozen.send_signal(signal.SIGSTOP)
+        time.sleep(0.05)  # the server finishes what it was asked for
+        if house.sql("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'croupier'"
+                     " AND state = 'idle in transaction'").strip() == "1":
+            break
+        frozen.send_signal(signal.SIGCONT)
+        assert time.monotonic() < until and frozen.poll() is None
+    started = time.monotonic()
+    while True:
+        _, others = answers(tool("run", house.direct, 4, 2, *house.players))
+        if not others:
+            break
+        assert set(others.values()) <= {"unavailable"}
+        assert time.monotonic() < started + 20
+    frozen.kill()
+    frozen.communicate()
+    tool("verify", house.direct)
+
+
+@pytest.mark.parametrize("fault", ["cut", "terminate", "immediate"])
+def test_a_way_that_breaks_again_and_again_loses_nothing_and_applies_nothing_twice(fault):
+    seed = int(os.environ.get("WALLET_SEED") or random.SystemRandom().randrange(2**32))
+    print(f"WALLET_SEED={seed}")
+    chance = random.Random(seed)
+    count, burst = 1600, 8
+    with Postgres(tcp=True, durable=True) as server:
+        house = House(server)
+        over = threading.Event()
+
+        def spoil():
+            while not over.wait(0.1 + chance.random() * (1.0 if fault == "immediate" else 0.4)):
+                if fault == "cut":
+                    house.proxy.cut()
+                elif fault == "terminate":
+                    server.terminate_backends(house.database)
+                else:
+                    server.stop("immediate")
+                    server.start()
+
+        spoiler = threading.Thread(target=spoil)
+        spoiler.start()
+        process = house.start(count, burst)
+        try:
+            acknowledged, others, _ = house.finish(process)
+        finally:
+            over.set()
+            spoiler.join()
+        assert len(acknowledged) + len(others) == count
+        assert set(others.values()) <= {"unknown", "unavailable"}
+        assert len(acknowledged) > 0
+        print(f"{len(acknowledged)} acknowledged, others: {sorted(set(others.values()))} {len(others)}")
+        again, left = house.run(count, burst)
+        assert not left
+        for number, answer in acknowledged.items():
+            assert again[number] == (*answer[:3], True), number
+        for number, answer in again.items():
+            assert answer[3] or others.get(number), number
+            assert not answer[3] or others.get(number) != "unavailable", number  # that was surely not applied
+        assert int(tool("verify", house.direct)) == len([number for number, answer in again.items() if answer[1] > 0])
+        house.proxy.close()
