@@ -185,6 +185,7 @@ static void collect_ledger(struct app *app, struct metrics_gauges *gauges)
     ledger_facts(app->ledger, &facts);
     gauges->ledger_queue_depth = facts.depth;
     gauges->ledger_reopened = facts.reopened;
+    gauges->ledger_conflicts = facts.conflicts;
     collect_histogram(&gauges->wallet_batch, ledger_batch_bounds, facts.batches,
                       LEDGER_BATCH_BUCKETS, facts.batched);
     collect_histogram(&gauges->wallet_commit, ledger_commit_bounds_ms, facts.commits,

@@ -517,6 +517,8 @@ static const struct row rows[] = {
           "Wallet requests waiting for the ledger"),
     ASKED("croupier_ledger_reopened_total", "counter", ledger_reopened,
           "Times the ledger was opened and checked again"),
+    ASKED("croupier_ledger_conflicts_total", "counter", ledger_conflicts,
+          "Batches that were begun again because another instance came between"),
     {.about = {"croupier_games_age_seconds", "gauge",
                "Time since the games table was last confirmed; NaN: never"},
      .write = write_games_age},

@@ -122,6 +122,7 @@ struct metrics_gauges {
     struct metrics_histogram wallet_commit; /* milliseconds */
     uint64_t ledger_queue_depth;
     uint64_t ledger_reopened;
+    uint64_t ledger_conflicts;
     int64_t games_age_ms;
     uint64_t launch_queue_depth;
     struct {
