@@ -218,7 +218,7 @@ class Service:
             ("log", "format"): "json",
         }
         if engines.ODDS == "redis":  # 32 MiB travel within a deadline, also where a sanitizer or others slow them down
-            self.settings["odds", "timeout_ms"] = "1000"
+            self.settings["odds", "timeout_ms"] = "5000"
         self.configure(settings or {})
         self.process = None
         self.address = None
