@@ -294,7 +294,7 @@ def test_an_odds_store_that_is_replaced_under_its_path_is_noticed(service, make_
     other.publish("cricket", [row(1, which="second")])
     shutil.move(service.odds.path, service.directory / "old")
     shutil.copytree(other.odds.path, service.odds.path)
-    eventually(lambda: get().status == 200 and get().json()[0]["which"] == "second")
+    eventually(lambda: (lambda answer: answer.status == 200 and answer.json()[0]["which"] == "second")(get()))
 
 
 def test_a_server_starts_before_anything_was_published(make_service):
