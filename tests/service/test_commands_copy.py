@@ -55,22 +55,25 @@ def everything(service):
     return [without(service.ask(*command)) for command in asked]
 
 
-def copy_of(house, tmp_path, uri):
+def copy_of(house, make_service, uri):
     """A service on the copy, with the same key of secrets."""
-    service = Service(tmp_path / "copy", {"platform.store": uri}, stores=False)
+    service = make_service({"platform.store": uri}, stores=False)
     service.players = house.players
     shutil.copy(house.settings[("casino", "secrets_key_file")], service.settings[("casino", "secrets_key_file")])
     service.publish_nothing()
     return service
 
 
-def test_a_platform_store_is_moved_with_all_that_it_holds(house, tmp_path):
+COUNTS = {"customers": 2, "keys": 3, "addresses": 1, "providers": 1, "games": 2, "game_lists": 1, "players": 2,
+          "transactions": 608, "entries": 605}
+
+
+def test_a_platform_store_is_moved_with_all_that_it_holds(house, make_service, tmp_path):
     source = house.settings[("platform", "store")]
     target = f"sqlite:{tmp_path}/copy.db"
     counts = house.ask("platform", "copy", source, target)
-    assert counts == {"customers": 2, "keys": 3, "addresses": 1, "providers": 1, "games": 2, "game_lists": 1,
-                      "players": 2, "transactions": 608, "entries": 605}
-    service = copy_of(house, tmp_path, target)
+    assert counts == COUNTS
+    service = copy_of(house, make_service, target)
     assert everything(service) == everything(house)
     assert json.loads(service.run("wallet", "verify", "--json").stdout)["entries"] == 605
     service.start()
@@ -89,6 +92,29 @@ def test_a_platform_store_is_moved_with_all_that_it_holds(house, tmp_path):
     assert service.get("/api/v1/sports", key=house.other.key).status == 403
     service.stop()
     service.run("wallet", "verify")
+
+
+@pytest.mark.only("sqlite")
+def test_a_platform_store_moves_to_postgresql_and_back(house, make_service, tmp_path):
+    source = house.settings[("platform", "store")]
+    postgres = engines.shared_server(engines.Postgres)
+    grown = postgres.uri
+    assert house.ask("platform", "copy", source, grown) == COUNTS
+    service = copy_of(house, make_service, grown)
+    assert everything(service) == everything(house)
+    service.start()
+    service.await_admission(house.customer.key)
+    bet, win = house.documents[1:3]
+    assert send(service, house.customer.key, bet).json() == {**house.answers[1][1], "replayed": True}
+    assert send(service, house.customer.key, {**win, "amount_minor": 501}).error == (409, "transaction_conflict")
+    assert send(service, house.customer.key, credit(house.players[0], "new", 5)).json()["sequence"] == 6
+    service.stop()
+    service.run("wallet", "verify")
+    back = f"sqlite:{tmp_path}/back.db"
+    assert house.ask("platform", "copy", grown, back) == {**COUNTS, "transactions": 609, "entries": 606}
+    returned = copy_of(house, make_service, back)
+    assert everything(returned) == everything(service)
+    returned.run("wallet", "verify")
 
 
 def test_a_copy_goes_only_into_an_empty_store(house, tmp_path):
@@ -147,3 +173,27 @@ def test_odds_are_copied_byte_for_byte(make_service, tmp_path):
     assert service.ask("odds", "copy", source, target, "--replace")["events"] == 1
     assert b"4.50" in service.get("/api/v1/tennis/events/7", key=customer.key).body
     assert service.get("/api/v1/cricket/events", key=customer.key).error == (503, "catalog_unavailable")
+
+
+@pytest.mark.only("embedded")
+def test_odds_move_to_redis_and_back(make_service, tmp_path):
+    service = make_service()
+    documents = {event: match_odds(f"{event}.50") for event in range(1, 201)}
+    documents[99999999999999999999] = b"[" + b" " * 3_000_000 + b"]"
+    service.publish("cricket", [row(event) for event in documents])
+    for event, document in documents.items():
+        service.put("cricket", event, document)
+    service.put("football", None, b"\x00[not json")
+    source = service.settings[("odds", "store")]
+    redis = engines.shared_server(engines.Redis)
+    grown = redis.tcp_uri(redis.next_database())
+    back = f"embedded:{tmp_path}/back"
+    counts = service.ask("odds", "copy", source, grown)
+    assert counts["catalogs"] == 2 and counts["events"] == 201
+    assert service.ask("odds", "copy", grown, back) == counts
+    service.configure({"odds.store": back})
+    customer = service.add_customer()
+    service.start()
+    service.await_admission(customer.key)
+    assert b"200.50" in service.get("/api/v1/cricket/events/200", key=customer.key).body
+    assert service.get("/api/v1/cricket/events/99999999999999999999", key=customer.key).status == 200
