@@ -219,6 +219,8 @@ class Service:
         }
         if engines.ODDS == "redis":  # 32 MiB travel within a deadline, also where a sanitizer or others slow them down
             self.settings["odds", "timeout_ms"] = "5000"
+        if engines.PLATFORM == "postgresql":  # which has only just started, on a machine with much else to do
+            self.settings["platform", "timeout_ms"] = "5000"
         self.configure(settings or {})
         self.process = None
         self.address = None
