@@ -21,6 +21,8 @@ ASAN_PAIRS = embedded,sqlite redis,postgresql
 TSAN_PAIRS = redis,sqlite
 # Most of a service test is waiting, so more of them than there are processors run at once.
 WORKERS = 6
+# Limits are for programs that hang, and these are several times slower.
+PATIENT = env CROUPIER_PATIENCE=3
 # Address-space randomisation of newer kernels is more than ThreadSanitizer's run-time can place.
 UNRANDOMIZED = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
@@ -75,12 +77,12 @@ check-lint: build/check-clang/build.ninja
 check-asan: build/check-asan/build.ninja
 	$(NINJA) -C build/check-asan
 	$(MESON) test -C build/check-asan --no-rebuild --num-processes $(JOBS) --timeout-multiplier 5 --print-errorlogs
-	@$(call SERVICE_TESTS,build/check-asan/croupier,$(ASAN_PAIRS))
+	@$(call SERVICE_TESTS,build/check-asan/croupier,$(ASAN_PAIRS),$(PATIENT))
 
 check-tsan: build/check-tsan/build.ninja
 	$(NINJA) -C build/check-tsan
 	$(UNRANDOMIZED) $(MESON) test -C build/check-tsan --no-rebuild --num-processes $(JOBS) --timeout-multiplier 5 --print-errorlogs
-	@$(call SERVICE_TESTS,build/check-tsan/croupier,$(TSAN_PAIRS),$(UNRANDOMIZED))
+	@$(call SERVICE_TESTS,build/check-tsan/croupier,$(TSAN_PAIRS),$(PATIENT) $(UNRANDOMIZED))
 
 build/check-gcc/build.ninja:
 	CC=gcc $(MESON) setup build/check-gcc -Dtests=enabled -Dwerror=true
