@@ -268,16 +268,15 @@ static enum status write_waiting(struct copy *copy)
     enum status status = platform_ledger_begin(copy->to, batch, copy->error);
     if (status != STATUS_OK)
         return status;
+    struct error of_ending = {0};
     status = put_waiting(copy);
-    if (status != STATUS_OK) {
-        struct error first = *copy->error;
-        batch->kept_count = 0; /* so it ends without a commit */
-        (void)may_go_on(copy, platform_ledger_commit(copy->to, batch, &unknown, copy->error));
-        *copy->error = first;
-        return status;
-    }
+    if (status != STATUS_OK)
+        batch->kept_count =
+            0; /* so it ends without a commit; the first failure is the one to tell */
     copy->waiting_count = 0;
-    return platform_ledger_commit(copy->to, batch, &unknown, copy->error);
+    enum status ended = platform_ledger_commit(copy->to, batch, &unknown,
+                                               status == STATUS_OK ? copy->error : &of_ending);
+    return status == STATUS_OK ? ended : status;
 }
 
 static bool copy_transaction(void *context, const struct ledger_transaction *transaction)
