@@ -121,17 +121,26 @@ class _Nests:
             cls.nest = cls.owner = None
 
 
+_reserved = []
+
+
 def free_port():
-    """A port that nobody listens on, outside the range from which the kernel takes those of clients."""
+    """A TCP port that nobody listens on, outside the range from which the kernel takes those of clients.
+
+    No other caller gets it while this process lives, also while nobody listens: what is sent to a server
+    that was killed must not reach another test's. The mark is the UDP port of the same number."""
     chance = random.SystemRandom()
     for _ in range(1000):
         port = chance.randrange(10000, 32000)
+        mark = socket.socket(type=socket.SOCK_DGRAM)
         with socket.socket() as probe:
             try:
+                mark.bind(("127.0.0.1", port))
                 probe.bind(("127.0.0.1", port))
+                _reserved.append(mark)
                 return port
             except OSError:
-                continue
+                mark.close()
     raise ServerError("no free port")
 
 

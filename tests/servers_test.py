@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from servers import DOWN, UP, Postgres, Proxy, Redis, RedisConnection, RedisReply, Sentinel, ServerError
+from servers import DOWN, UP, Postgres, Proxy, Redis, RedisConnection, RedisReply, Sentinel, ServerError, free_port
 
 WRAPPER = Path(__file__).with_name("servers.py")
 
@@ -32,6 +32,21 @@ def running_below(directory):
         if place.startswith(directory):
             found.append(int(entry))
     return found
+
+
+def test_a_port_given_out_stays_its_callers(monkeypatch):
+    port = free_port()
+    again = iter([port, port])  # what chance would offer next
+
+    class Chance:
+        def randrange(self, *_):
+            return next(again)
+
+    monkeypatch.setattr("random.SystemRandom", Chance)
+    with pytest.raises(StopIteration):
+        free_port()
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", port))  # its caller's own server gets it
 
 
 # ---- Redis ----
