@@ -16,7 +16,6 @@ import secrets
 import shutil
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import servers
@@ -259,9 +258,3 @@ class Deployment:
         """Step 2 of the runbook."""
         standby = self.hosts["postgresql-2"]
         standby.tool("pg_ctl", "promote", "-D", standby.data)
-
-
-def seconds_until(condition, most):
-    began = time.monotonic()
-    eventually(condition, most)
-    return time.monotonic() - began

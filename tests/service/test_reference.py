@@ -9,7 +9,7 @@ import time
 import pytest
 
 from croupier import eventually, match_odds, row
-from reference import Deployment, seconds_until
+from reference import Deployment
 from wallet_model import balance, credit
 
 pytestmark = pytest.mark.only("embedded", "sqlite")  # it has engines of its own: once is enough
@@ -80,9 +80,9 @@ class Clients:
     def polled_since(self, when):
         return [(status, body) for asked, status, body in self.polls if asked >= when]
 
-    def is_polling_well(self):
-        """The last ten polls were good."""
-        last = [status for _, status, _ in self.polls[-10:]]
+    def is_polling_well(self, since=0.0):
+        """The last ten polls were good, and none of them is from before."""
+        last = [status for asked, status, _ in self.polls[-10:] if asked >= since]
         return len(last) == 10 and set(last) == {200}
 
     def is_paying(self):
@@ -112,7 +112,9 @@ def test_any_one_machine_may_die(tmp_path):
         # Who is not the customer's machine is not let in, through the proxy and whatever it claims.
         ask = lambda source, **options: first.request("GET", "/api/v1/sports", key=customer.key, address=deployment.address,
                                                       source=source, **options).status
-        eventually(lambda: ask(CLIENT) == 200)
+        for service in deployment.croupiers:  # each reads of a new customer on its own
+            service.await_admission(customer.key, source=CLIENT)
+        assert ask(CLIENT) == 200
         assert ask("127.0.0.8") == 403
         assert ask("127.0.0.8", headers={"X-Forwarded-For": CLIENT}) == 403
         launch = lambda: first.request("POST", "/api/v1/casino/games/dice/launch", key=customer.key, source=CLIENT,
@@ -124,21 +126,28 @@ def test_any_one_machine_may_die(tmp_path):
             clients.is_paying()
 
             first.kill()  # a croupier
-            seconds_until(clients.is_polling_well, 10)
+            killed = time.monotonic()
+            eventually(lambda: clients.is_polling_well(since=killed), 10)
             clients.is_paying()
             first.start()
+            started = time.monotonic()
+            eventually(lambda: clients.is_polling_well(since=started), 10)
 
             sentinel = deployment.hosts.pop("sentinel-3")
             sentinel.kill()
+            killed = time.monotonic()
             clients.is_paying()
-            assert clients.is_polling_well(), " ".join(str(status) for _, status, _ in clients.polls)
+            eventually(lambda: len(clients.polled_since(killed)) >= 10, 10)
+            assert {status for status, _ in clients.polled_since(started)} == {200}  # nobody noticed
 
             master = deployment.ask_sentinel("get-master-addr-by-name", "croupier")
             deployment.hosts["redis-1"].kill()
             clients.is_paying()  # the casino does without
             # It takes no writes before the dead one is back: with min-replicas-to-write a master needs a replica.
-            eventually(lambda: deployment.ask_sentinel("get-master-addr-by-name", "croupier") != master, 30)
-            seconds_until(clients.is_polling_well, 20)
+            # When the two Sentinels each vote for themselves, they try again after twice failover-timeout.
+            eventually(lambda: deployment.ask_sentinel("get-master-addr-by-name", "croupier") != master, 90)
+            failed_over = time.monotonic()
+            eventually(lambda: clients.is_polling_well(since=failed_over), 20)
             host = deployment.hosts["redis-1"]
             host.run(*host.command)
             publish(deployment, "2.50")
@@ -147,10 +156,12 @@ def test_any_one_machine_may_die(tmp_path):
             assert all(status == 200 and b"2.50" in body for status, body in seen)
 
             deployment.hosts["postgresql-1"].kill()
-            eventually(lambda: clients.refused, 20)
+            killed = time.monotonic()
+            eventually(lambda: clients.refused and clients.refused[-1][0] >= killed, 20)
             deployment.promote_standby()
-            seconds_until(lambda: clients.is_paying(), 30)
-            eventually(clients.is_polling_well, 20)
+            clients.is_paying()
+            promoted = time.monotonic()
+            eventually(lambda: clients.is_polling_well(since=promoted), 20)
         acknowledged = len(clients.acknowledged)
         assert len(set(clients.acknowledged)) == acknowledged
         # Each instance finds out for itself that the database has moved.
@@ -160,11 +171,12 @@ def test_any_one_machine_may_die(tmp_path):
         stored = {entry["transaction_id"] for entry in statement["entries"]}
         assert set(clients.acknowledged) <= stored
         second.run("wallet", "verify")
+        denied = [line for service in deployment.croupiers for line in service.log_lines() if "denied" in line]
         for _, status, error in clients.refused:
             assert (status, error) in {(503, "ledger_unavailable"), (500, "internal_error"), (503, "the proxy's"),
-                                       (502, "the proxy's"), (503, "security_config_unavailable")}
+                                       (502, "the proxy's"), (503, "security_config_unavailable")}, denied
         for _, status, _ in clients.polls:
-            assert status in (0, 200, 502, 503, 504)
+            assert status in (0, 200, 502, 503, 504), denied
         for service in deployment.croupiers:
             service.stop()
 
