@@ -953,9 +953,9 @@ class Proxy:
     def _do(self, act):
         """Runs act() on the thread and waits until it is done."""
         done = threading.Event()
-        with self._lock:
+        with self._lock:  # the thread, which may be up already, begins when all of this is done
             self._tasks.append((act, done))
-        self._wake_writer.send(b"!")
+            self._wake_writer.send(b"!")
         if not done.wait(PATIENCE):
             raise ServerError("the proxy hangs")
 

@@ -231,6 +231,23 @@ def test_the_proxy_passes_on_what_comes_however_much(proxied):
     await_true(lambda: not proxied.links)
 
 
+def test_a_proxy_that_is_busy_does_not_end_before_it_was_told_in_full():
+    proxy = Proxy(("127.0.0.1", free_port()))
+    writer = proxy._wake_writer
+
+    class Slow:
+        def send(self, data):
+            writer.send(data)  # as if a client had woken the thread
+            time.sleep(0.1)
+            writer.send(data)
+
+        def close(self):
+            writer.close()
+
+    proxy._wake_writer = Slow()
+    proxy.close()
+
+
 def test_the_proxy_delays(proxied):
     with connect(proxied) as connection:
         proxied.delay(0.15, UP)
