@@ -4,7 +4,7 @@
  *
  * One lock guards everything in `struct health`. A waiter belongs to the list until it is posted, then
  * to the mailbox; both steps happen under the lock, so that a worker that gives a waiter up knows which
- * of the two it is. `waiter->request` is the worker's alone.
+ * of the two it is. `waiter->aside` is the worker's alone.
  */
 #include "app/health.h"
 
@@ -12,11 +12,13 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "http/aside.h"
 
 #define GRACE_MS 250
 #define WAITERS_MAX 65536
@@ -27,7 +29,7 @@ enum verdict { VERDICT_UNKNOWN, VERDICT_OK, VERDICT_DEGRADED };
 struct waiter {
     struct mail mail;
     struct health *health;
-    struct http_request *request; /* NULL: the client went away */
+    struct http_aside aside;
     struct mailbox *mailbox;
     struct waiter *next, *before; /* in the list */
     bool listed;
@@ -67,11 +69,9 @@ static void reply(struct http_request *request, bool ok)
 static void deliver(struct mail *mail)
 {
     struct waiter *waiter = (struct waiter *)(void *)((char *)mail - offsetof(struct waiter, mail));
-    if (waiter->request != NULL) {
-        waiter->request->abandoned = NULL;
-        waiter->request->aside = NULL;
-        reply(waiter->request, waiter->ok);
-    }
+    struct http_request *request = http_aside_take(&waiter->aside);
+    if (request != NULL)
+        reply(request, waiter->ok);
     memory_free(waiter);
 }
 
@@ -111,9 +111,10 @@ static void answer_all(struct health *health, bool ok)
 
 /* ---- asking, on the worker's thread ----------------------------------------------------------------- */
 
-static void abandoned(struct http_request *request)
+static void on_gone(struct http_aside *aside)
 {
-    struct waiter *waiter = request->aside;
+    struct waiter *waiter =
+        (struct waiter *)(void *)((char *)aside - offsetof(struct waiter, aside));
     struct health *health = waiter->health;
     CHECK(pthread_mutex_lock(&health->lock) == 0);
     bool listed = waiter->listed;
@@ -121,9 +122,7 @@ static void abandoned(struct http_request *request)
         list_remove(health, waiter);
     CHECK(pthread_mutex_unlock(&health->lock) == 0);
     if (listed)
-        memory_free(waiter);
-    else
-        waiter->request = NULL; /* it is in the mailbox: its delivery frees it */
+        memory_free(waiter); /* else it is in the mailbox: its delivery frees it */
 }
 
 void health_ask(struct health *health, struct mailbox *mailbox, struct http_request *request)
@@ -135,10 +134,9 @@ void health_ask(struct health *health, struct mailbox *mailbox, struct http_requ
         struct waiter *waiter = memory_alloc_zeroed(1, sizeof *waiter);
         waiter->mail.deliver = deliver;
         waiter->health = health;
-        waiter->request = request;
         waiter->mailbox = mailbox;
-        request->abandoned = abandoned;
-        request->aside = waiter;
+        waiter->aside.gone = on_gone;
+        http_aside_put(&waiter->aside, request);
         list_add(health, waiter);
         CHECK(pthread_cond_signal(&health->asked) == 0);
     }

@@ -6,6 +6,7 @@
  */
 #include "casino/launch.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,6 +17,7 @@
 #include "casino/currency.h"
 #include "casino/launch_document.h"
 #include "casino/launch_request.h"
+#include "http/aside.h"
 
 #define TOKEN_SECONDS 300
 #define QUEUE_LIMIT 256
@@ -36,7 +38,7 @@ struct job {
     struct launcher *launcher;
     struct games_desk *desk;
     struct mailbox *mailbox;
-    struct http_request *request; /* NULL: the client has gone */
+    struct http_aside aside;
     struct launch_request launch;
     char customer_id[CUSTOMER_ID_SIZE];
     char game_id[GAME_ID_SIZE];
@@ -99,7 +101,7 @@ static void append_url(struct buffer *out, const struct games_provider *provider
 /* A launch while the provider is asked for its URL. */
 struct calling {
     struct provider_call call;
-    struct http_request *request; /* NULL: the client has gone */
+    struct http_aside aside;
     struct launched launched;
     int64_t expires_ms;
 };
@@ -116,10 +118,8 @@ static void deliver_call(struct mail *mail)
     struct calling *calling =
         (struct calling *)(void *)mail; /* the call, and in it the mail, come first */
     const struct provider_call *call = &calling->call;
-    struct http_request *request = calling->request;
+    struct http_request *request = http_aside_take(&calling->aside);
     if (request != NULL) {
-        request->abandoned = NULL;
-        request->aside = NULL;
         int64_t theirs = call->answer.expires_ms;
         bool sooner = theirs != 0 && theirs < calling->expires_ms;
         if (call->outcome == PROVIDER_LAUNCHED)
@@ -131,10 +131,10 @@ static void deliver_call(struct mail *mail)
     free_calling(calling);
 }
 
-static void on_call_abandoned(struct http_request *request)
+static void on_gone(struct http_aside *aside)
 {
-    struct calling *calling = request->aside;
-    calling->request = NULL;
+    struct calling *calling =
+        (struct calling *)(void *)((char *)aside - offsetof(struct calling, aside));
     atomic_store_explicit(&calling->call.abandoned, true, memory_order_relaxed);
 }
 
@@ -146,7 +146,7 @@ static void call_provider(struct launcher *launcher, struct mailbox *mailbox,
     struct provider_call *call = &calling->call;
     calling->launched = *launched;
     calling->expires_ms = facts->expires_seconds * 1000;
-    calling->request = request;
+    calling->aside.gone = on_gone;
     call->mailbox = mailbox;
     call->delivered = deliver_call;
     (void)snprintf(call->provider_id, sizeof call->provider_id, "%s", provider->id);
@@ -156,12 +156,10 @@ static void call_provider(struct launcher *launcher, struct mailbox *mailbox,
                    (long long)facts->issued_seconds);
     launch_document_sign(text_of(call->timestamp), buffer_text(&call->document),
                          buffer_text(&provider->secret), call->signature);
-    request->abandoned = on_call_abandoned;
-    request->aside = calling;
+    http_aside_put(&calling->aside, request);
     if (provider_calls_submit(launcher->calls, call) == STATUS_OK)
         return;
-    request->abandoned = NULL;
-    request->aside = NULL;
+    (void)http_aside_take(&calling->aside);
     free_calling(calling);
     http_reply_error(request, HTTP_ERROR_PROVIDER_UNAVAILABLE);
 }
@@ -281,10 +279,8 @@ static void open_player(struct work *work)
 static void deliver(struct mail *mail)
 {
     struct job *job = (struct job *)(void *)((char *)mail - offsetof(struct job, mail));
-    struct http_request *request = job->request;
+    struct http_request *request = http_aside_take(&job->aside);
     if (request != NULL) {
-        request->abandoned = NULL;
-        request->aside = NULL;
         if (job->status != STATUS_OK) {
             http_reply_error(request, HTTP_ERROR_LEDGER_UNAVAILABLE);
         } else {
@@ -299,12 +295,6 @@ static void deliver(struct mail *mail)
     memory_free(job);
 }
 
-static void on_abandoned(struct http_request *request)
-{
-    struct job *job = request->aside;
-    job->request = NULL;
-}
-
 static void submit(struct launcher *launcher, struct games_desk *desk, struct mailbox *mailbox,
                    struct http_request *request, const char *customer_id,
                    const struct games_game *game, const struct launch_request *launch)
@@ -314,17 +304,14 @@ static void submit(struct launcher *launcher, struct games_desk *desk, struct ma
                         .launcher = launcher,
                         .desk = desk,
                         .mailbox = mailbox,
-                        .request = request,
                         .launch = *launch};
     memcpy(job->customer_id, customer_id, sizeof job->customer_id);
     memcpy(job->game_id, game->id, strlen(game->id) + 1);
     bool known = currency_exponent(text_of(launch->currency), &job->exponent);
-    request->abandoned = on_abandoned;
-    request->aside = job;
+    http_aside_put(&job->aside, request);
     if (known && work_pool_submit(launcher->pool, &job->work) == STATUS_OK)
         return;
-    request->abandoned = NULL;
-    request->aside = NULL;
+    (void)http_aside_take(&job->aside);
     memory_free(job);
     http_reply_error(request, known ? HTTP_ERROR_OVERLOADED : HTTP_ERROR_CURRENCY_NOT_SUPPORTED);
 }

@@ -1,34 +1,32 @@
 /*
- * A waiter is one request with the ledger: it belongs to the desk's list until its mail is delivered,
- * which frees it. Its request may be gone before (abandoned, or answered because it took too long).
- * Waiters are in the order in which they came, so the oldest is the first to be too late.
+ * A waiter is one request with the ledger: it belongs to one of the desk's queues until its mail is
+ * delivered, which frees it. Its request may be gone before (abandoned, or answered because it took too
+ * long).
  */
 #include "casino/wallet_routes.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
 #include "casino/wallet_request.h"
-
-#define TICK_MS 50U
+#include "http/aside.h"
 
 struct waiter {
     struct ledger_job job; /* first */
     struct wallet_desk *desk;
-    struct http_request *request; /* NULL: answered or gone */
-    struct waiter *newer, *older;
-    uint64_t arrived_ms; /* of the loop's clock */
-    bool in_batch;       /* it cannot be taken back any more */
+    struct http_aside aside;
 };
 
 struct wallet_desk {
     struct ledger *ledger;
     struct mailbox *mailbox;
-    struct waiter *newest, *oldest;
-    uv_timer_t tick; /* runs while somebody waits */
-    bool closed, tick_closed;
+    struct http_aside_queue early; /* perhaps still in the ledger's queue */
+    struct http_aside_queue in_batch;
+    int queues; /* that are not over */
+    bool closed;
 };
 
 /* ---- answers ----------------------------------------------------------------------------------- */
@@ -146,84 +144,42 @@ static void reply(struct http_request *request, const struct wallet_answer *answ
 
 /* ---- waiters ----------------------------------------------------------------------------------- */
 
-static void free_desk_when_over(struct wallet_desk *desk)
+static struct waiter *waiter_of(struct http_aside *aside)
 {
-    if (desk->closed && desk->tick_closed && desk->oldest == NULL)
-        memory_free(desk);
-}
-
-static void free_waiter(struct waiter *waiter)
-{
-    struct wallet_desk *desk = waiter->desk;
-    if (waiter->older == NULL)
-        desk->oldest = waiter->newer;
-    else
-        waiter->older->newer = waiter->newer;
-    if (waiter->newer == NULL)
-        desk->newest = waiter->older;
-    else
-        waiter->newer->older = waiter->older;
-    memory_free(waiter);
-    if (desk->oldest == NULL && !desk->closed)
-        (void)uv_timer_stop(&desk->tick);
-}
-
-/* The request, which is about to be replied to; NULL when it is gone. */
-static struct http_request *release_request(struct waiter *waiter)
-{
-    struct http_request *request = waiter->request;
-    waiter->request = NULL;
-    if (request != NULL) {
-        request->abandoned = NULL;
-        request->aside = NULL;
-    }
-    return request;
+    return (struct waiter *)(void *)((char *)aside - offsetof(struct waiter, aside));
 }
 
 static void deliver(struct mail *mail)
 {
     struct waiter *waiter = (struct waiter *)(void *)mail;
-    struct wallet_desk *desk = waiter->desk;
-    struct http_request *request = release_request(waiter);
+    struct http_request *request = http_aside_take(&waiter->aside);
     if (request != NULL)
         reply(request, &waiter->job.answer);
-    free_waiter(waiter);
-    free_desk_when_over(desk);
+    http_aside_remove(&waiter->aside); /* the desk may be over */
+    memory_free(waiter);
 }
 
-static void abandoned(struct http_request *request)
+/* It is taken back, whether its client still waits or not; unless it is in a batch by now. */
+static void on_queued_too_long(struct http_aside *aside)
 {
-    struct waiter *waiter = request->aside;
-    waiter->request = NULL; /* the operation goes on */
-}
-
-static void give_up_waiting(struct waiter *waiter, uint64_t waited_ms)
-{
-    if (!waiter->in_batch && waited_ms >= WALLET_QUEUE_MS) {
-        if (ledger_withdraw(waiter->desk->ledger, &waiter->job)) {
-            struct http_request *request = release_request(waiter);
-            if (request != NULL)
-                http_reply_error(request, HTTP_ERROR_LEDGER_UNAVAILABLE);
-            free_waiter(waiter);
-            return;
-        }
-        waiter->in_batch = true;
+    struct waiter *waiter = waiter_of(aside);
+    struct wallet_desk *desk = waiter->desk;
+    http_aside_remove(aside);
+    if (!ledger_withdraw(desk->ledger, &waiter->job)) {
+        http_aside_append(&desk->in_batch, aside);
+        return;
     }
-    if (waited_ms >= WALLET_ANSWER_MS && waiter->request != NULL)
-        http_reply_error(release_request(waiter), HTTP_ERROR_INTERNAL_ERROR);
+    struct http_request *request = http_aside_take(aside);
+    if (request != NULL)
+        http_reply_error(request, HTTP_ERROR_LEDGER_UNAVAILABLE);
+    memory_free(waiter);
 }
 
-static void on_tick(uv_timer_t *tick)
+static void on_unanswered(struct http_aside *aside)
 {
-    struct wallet_desk *desk = tick->data;
-    uint64_t now_ms = uv_now(tick->loop);
-    struct waiter *newer;
-    for (struct waiter *waiter = desk->oldest; waiter != NULL; waiter = newer) {
-        newer = waiter->newer;
-        if (now_ms - waiter->arrived_ms < WALLET_QUEUE_MS)
-            return;
-        give_up_waiting(waiter, now_ms - waiter->arrived_ms);
-    }
+    struct http_request *request = http_aside_take(aside);
+    if (request != NULL)
+        http_reply_error(request, HTTP_ERROR_INTERNAL_ERROR);
 }
 
 /* ---- the route --------------------------------------------------------------------------------- */
@@ -261,18 +217,6 @@ static enum wallet_game game_of(struct wallet_desk *desk, struct games_desk *gam
                : WALLET_GAME_INVISIBLE;
 }
 
-static void append_waiter(struct wallet_desk *desk, struct waiter *waiter)
-{
-    waiter->older = desk->newest;
-    if (desk->newest == NULL)
-        desk->oldest = waiter;
-    else
-        desk->newest->newer = waiter;
-    desk->newest = waiter;
-    if (!uv_is_active((uv_handle_t *)&desk->tick))
-        CHECK(uv_timer_start(&desk->tick, on_tick, TICK_MS, TICK_MS) == 0);
-}
-
 void wallet_route(struct wallet_desk *desk, struct games_desk *games, struct http_request *request,
                   const char *customer_id)
 {
@@ -287,16 +231,13 @@ void wallet_route(struct wallet_desk *desk, struct games_desk *games, struct htt
     waiter->job.game = game_of(desk, games, &decoded, customer_id);
     memcpy(waiter->job.request.customer_id, customer_id, strlen(customer_id) + 1);
     waiter->desk = desk;
-    waiter->arrived_ms = uv_now(mailbox_loop(desk->mailbox));
     if (ledger_submit(desk->ledger, &waiter->job) != STATUS_OK) {
         memory_free(waiter);
         http_reply_error(request, HTTP_ERROR_LEDGER_UNAVAILABLE);
         return;
     }
-    waiter->request = request; /* its mail comes on this thread, so not before we return */
-    request->abandoned = abandoned;
-    request->aside = waiter;
-    append_waiter(desk, waiter);
+    http_aside_put(&waiter->aside, request); /* its mail comes on this thread, after we return */
+    http_aside_append(&desk->early, &waiter->aside);
 }
 
 /* ---- life -------------------------------------------------------------------------------------- */
@@ -306,23 +247,27 @@ struct wallet_desk *wallet_desk_create(struct ledger *ledger, struct mailbox *ma
     struct wallet_desk *desk = memory_alloc_zeroed(1, sizeof *desk);
     desk->ledger = ledger;
     desk->mailbox = mailbox;
-    CHECK(uv_timer_init(mailbox_loop(mailbox), &desk->tick) == 0);
-    desk->tick.data = desk;
+    http_aside_queue_init(&desk->early, mailbox_loop(mailbox), WALLET_QUEUE_MS, on_queued_too_long);
+    http_aside_queue_init(&desk->in_batch, mailbox_loop(mailbox),
+                          WALLET_ANSWER_MS - WALLET_QUEUE_MS, on_unanswered);
+    desk->queues = 2;
     return desk;
 }
 
-static void on_tick_closed(uv_handle_t *tick)
+static void on_queue_over(void *context)
 {
-    struct wallet_desk *desk = tick->data;
-    desk->tick_closed = true;
-    free_desk_when_over(desk);
+    struct wallet_desk *desk = context;
+    if (--desk->queues == 0)
+        memory_free(desk);
 }
 
 void wallet_desk_destroy(struct wallet_desk **desk)
 {
-    if (*desk == NULL)
-        return;
-    (*desk)->closed = true;
-    uv_close((uv_handle_t *)&(*desk)->tick, on_tick_closed);
+    struct wallet_desk *mine = *desk;
     *desk = NULL;
+    if (mine == NULL)
+        return;
+    mine->closed = true;
+    http_aside_queue_close(&mine->early, on_queue_over, mine);
+    http_aside_queue_close(&mine->in_batch, on_queue_over, mine);
 }

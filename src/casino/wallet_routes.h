@@ -26,8 +26,7 @@ struct wallet_desk *wallet_desk_create(struct ledger *ledger, struct mailbox *ma
  * loop must run once more. */
 void wallet_desk_destroy(struct wallet_desk **desk);
 
-/* Of an admitted customer that may use the casino. Replies at once or later. Uses request->abandoned
- * and request->aside. The games are asked for the game that a DEBIT names. */
+/* Of an admitted customer that may use the casino. Replies at once or later. The games are asked for the game that a DEBIT names. */
 void wallet_route(struct wallet_desk *desk, struct games_desk *games, struct http_request *request,
                   const char *customer_id);
 

@@ -115,7 +115,7 @@ struct http_request {
      * from http_server_options. */
     void *user;
     void *connection_user;
-    /* Called when the client goes away before the reply; may stay NULL. */
+    /* Called when the client goes away before the reply; may stay NULL. See also http/aside.h. */
     void (*abandoned)(struct http_request *request);
     void *aside; /* belongs to whoever set `abandoned` */
 

@@ -27,8 +27,11 @@
  */
 #include "sports/desk.h"
 
+#include <stddef.h>
+
 #include "base/clock.h"
 #include "base/memory.h"
+#include "http/aside.h"
 #include "sports/shared.h"
 
 #define DESK_EVENTS_MAX 32768U
@@ -54,14 +57,11 @@ struct desk_event {
 struct waiter {
     struct errand errand; /* first */
     struct sports_desk *desk;
-    struct waiter *newer, *older;
-    struct http_request *request; /* NULL: answered or gone; only the mail is awaited */
+    struct http_aside aside; /* no request: answered or gone; only the mail is awaited */
     enum sport sport;
     bool wants_event; /* else the list */
-    bool aside;       /* in the desk's list */
     struct event_id event;
     uint64_t arrived_ns;
-    uint64_t deadline_ms; /* of the loop's clock */
     unsigned looks;
     struct edition *catalog; /* held: fresh for this request; NULL: not found yet */
     struct edition *chosen;  /* held: fresh and the one to send; NULL: not found yet */
@@ -73,11 +73,8 @@ struct sports_desk {
     struct metrics_shard *metrics;
     struct odds_reader *reader;
     struct ready catalogs[SPORT_COUNT];
-    struct event_table events; /* of struct desk_event */
-    size_t waiters;
-    struct waiter *newest, *oldest; /* set aside, by arrival, so by deadline */
-    uv_timer_t deadline;
-    bool closed, timer_closed;
+    struct event_table events;       /* of struct desk_event */
+    struct http_aside_queue waiters; /* whose errands are out */
 };
 
 /* ---- small things --------------------------------------------------------------------------------- */
@@ -200,109 +197,59 @@ static void note_list(struct ready *ready, uint64_t now_ms)
 
 /* ---- waiters --------------------------------------------------------------------------------------- */
 
-static void free_desk_when_over(struct sports_desk *desk)
-{
-    if (desk->closed && desk->timer_closed && desk->waiters == 0)
-        memory_free(desk);
-}
-
 static void drop_waiter(struct waiter *waiter)
 {
-    struct sports_desk *desk = waiter->desk;
+    http_aside_remove(&waiter->aside); /* the desk may be over */
     edition_release(&waiter->catalog);
     edition_release(&waiter->chosen);
-    if (waiter->aside) {
-        if (waiter->newer != NULL)
-            waiter->newer->older = waiter->older;
-        else
-            desk->newest = waiter->older;
-        if (waiter->older != NULL)
-            waiter->older->newer = waiter->newer;
-        else
-            desk->oldest = waiter->newer;
-    }
-    desk->waiters--;
     memory_free(waiter);
-    free_desk_when_over(desk);
 }
 
-/* Takes the request from the waiter, to answer it. */
-static struct http_request *take_request(struct waiter *waiter)
+static struct waiter *waiter_of(struct http_aside *aside)
 {
-    struct http_request *request = waiter->request;
-    request->abandoned = NULL;
-    request->aside = NULL;
-    waiter->request = NULL;
-    return request;
+    return (struct waiter *)(void *)((char *)aside - offsetof(struct waiter, aside));
 }
 
-static void let_go(struct waiter *waiter) /* only its mail is awaited now */
+/* Only its mail is awaited now. */
+static void on_gone(struct http_aside *aside)
 {
-    waiter->request = NULL;
+    struct waiter *waiter = waiter_of(aside);
     edition_release(&waiter->catalog);
     edition_release(&waiter->chosen);
 }
 
-static void on_abandoned(struct http_request *request)
+static void on_late(struct http_aside *aside)
 {
-    let_go(request->aside);
+    struct http_request *request = http_aside_take(aside);
+    if (request == NULL)
+        return;
+    on_gone(aside);
+    reply_error(waiter_of(aside)->desk, request, HTTP_ERROR_CACHE_TIMEOUT);
 }
 
-static void on_deadline(uv_timer_t *timer);
-
-static void arm_deadline(struct sports_desk *desk, uint64_t deadline_ms)
+static bool is_queued(const struct waiter *waiter)
 {
-    uint64_t now_ms = uv_now(desk->deadline.loop);
-    CHECK(uv_timer_start(&desk->deadline, on_deadline,
-                         deadline_ms > now_ms ? deadline_ms - now_ms : 0, 0) == 0);
+    return waiter->aside.queue != NULL;
 }
 
-static void on_deadline(uv_timer_t *timer)
-{
-    struct sports_desk *desk = timer->data;
-    uint64_t now_ms = uv_now(timer->loop);
-    for (struct waiter *waiter = desk->oldest; waiter != NULL; waiter = waiter->newer) {
-        if (waiter->request == NULL)
-            continue;
-        if (waiter->deadline_ms > now_ms) {
-            arm_deadline(desk, waiter->deadline_ms);
-            return;
-        }
-        struct http_request *request = take_request(waiter);
-        let_go(waiter);
-        reply_error(desk, request, HTTP_ERROR_CACHE_TIMEOUT);
-    }
-}
-
-static void set_aside(struct waiter *waiter)
+static void await_errand(struct waiter *waiter)
 {
     struct sports_desk *desk = waiter->desk;
-    waiter->request->abandoned = on_abandoned;
-    waiter->request->aside = waiter;
-    if (waiter->aside)
+    if (is_queued(waiter))
         return;
     metrics_add(desk->metrics, METRICS_READY_MISSES, 1);
-    waiter->aside = true;
-    waiter->deadline_ms = uv_now(desk->deadline.loop) + WAIT_MS;
-    waiter->older = desk->newest;
-    if (desk->newest != NULL)
-        desk->newest->newer = waiter;
-    else
-        desk->oldest = waiter;
-    desk->newest = waiter;
-    if (!uv_is_active((uv_handle_t *)&desk->deadline))
-        arm_deadline(desk, waiter->deadline_ms);
+    http_aside_append(&desk->waiters, &waiter->aside);
 }
 
 static void count_hit(const struct waiter *waiter)
 {
-    if (!waiter->aside)
+    if (!is_queued(waiter))
         metrics_add(waiter->desk->metrics, METRICS_READY_HITS, 1);
 }
 
 static void fail(struct waiter *waiter, enum http_error error)
 {
-    reply_error(waiter->desk, take_request(waiter), error);
+    reply_error(waiter->desk, http_aside_take(&waiter->aside), error);
     drop_waiter(waiter);
 }
 
@@ -319,7 +266,7 @@ static void look(struct waiter *waiter);
 static void wait_or_fail(struct waiter *waiter, enum status sent)
 {
     if (sent == STATUS_PENDING)
-        set_aside(waiter);
+        await_errand(waiter);
     else if (sent == STATUS_OK)
         look(waiter); /* only so often: each errand is counted */
     else
@@ -354,7 +301,7 @@ static bool is_fresh(const struct edition *edition, const uint64_t *known, uint6
 static void send_chosen(struct waiter *waiter)
 {
     struct sports_desk *desk = waiter->desk;
-    struct http_request *request = waiter->request;
+    struct http_request *request = waiter->aside.request;
     struct answer *answer = edition_answer(waiter->chosen);
     struct http_message *message = answer == NULL ? NULL : answer_pick(answer, request);
     enum status sent = STATUS_FULL;
@@ -368,7 +315,7 @@ static void send_chosen(struct waiter *waiter)
         return;
     }
     count_hit(waiter);
-    reply_message(desk, take_request(waiter), message);
+    reply_message(desk, http_aside_take(&waiter->aside), message);
     drop_waiter(waiter);
 }
 
@@ -432,7 +379,7 @@ static void look_for_event(struct waiter *waiter, const struct odds_versions *ve
     const struct catalog_row *row = catalog_find(waiter->catalog->catalog, &waiter->event);
     struct desk_event *event =
         (struct desk_event *)event_table_find(&desk->events, waiter->sport, &waiter->event);
-    uint64_t now_ms = now_ms_of(waiter->request);
+    uint64_t now_ms = now_ms_of(waiter->aside.request);
     if (row == NULL) {
         if (event != NULL)
             drop_event(desk, event);
@@ -504,7 +451,7 @@ static void look(struct waiter *waiter)
 static void on_mail(struct mail *mail)
 {
     struct waiter *waiter = (struct waiter *)mail;
-    if (waiter->request == NULL)
+    if (waiter->aside.request == NULL)
         drop_waiter(waiter);
     else if (waiter->errand.result != STATUS_OK)
         fail(waiter, http_error_of_status(waiter->errand.result));
@@ -516,16 +463,16 @@ static void on_mail(struct mail *mail)
 static void set_out(struct sports_desk *desk, struct http_request *request, enum sport sport,
                     const struct event_id *event, struct edition *chosen)
 {
-    if (desk->waiters >= DESK_WAITERS_MAX) {
+    if (desk->waiters.count >= DESK_WAITERS_MAX) {
         reply_error(desk, request, HTTP_ERROR_OVERLOADED);
         return;
     }
     struct waiter *waiter = memory_alloc_zeroed(1, sizeof *waiter);
-    desk->waiters++;
     waiter->errand.mail.deliver = on_mail;
     waiter->errand.mailbox = desk->mailbox;
     waiter->desk = desk;
-    waiter->request = request;
+    waiter->aside.gone = on_gone;
+    http_aside_put(&waiter->aside, request);
     waiter->sport = sport;
     waiter->wants_event = event != NULL;
     if (event != NULL)
@@ -631,17 +578,13 @@ struct sports_desk *sports_desk_create(struct sports *sports, struct mailbox *ma
     desk->metrics = metrics;
     desk->reader = odds_reader_create(sports->odds);
     event_table_init(&desk->events);
-    CHECK(uv_timer_init(mailbox_loop(mailbox), &desk->deadline) == 0);
-    desk->deadline.data = desk;
-    uv_unref((uv_handle_t *)&desk->deadline);
+    http_aside_queue_init(&desk->waiters, mailbox_loop(mailbox), WAIT_MS, on_late);
     return desk;
 }
 
-static void on_timer_closed(uv_handle_t *timer)
+static void free_desk(void *desk)
 {
-    struct sports_desk *desk = timer->data;
-    desk->timer_closed = true;
-    free_desk_when_over(desk);
+    memory_free(desk);
 }
 
 void sports_desk_destroy(struct sports_desk **desk)
@@ -650,10 +593,11 @@ void sports_desk_destroy(struct sports_desk **desk)
     *desk = NULL;
     if (mine == NULL)
         return;
-    struct waiter *newer;
-    for (struct waiter *waiter = mine->oldest; waiter != NULL; waiter = newer) {
-        newer = waiter->newer;
-        CHECK(waiter->request == NULL);
+    struct http_aside *newer;
+    for (struct http_aside *aside = mine->waiters.oldest; aside != NULL; aside = newer) {
+        struct waiter *waiter = waiter_of(aside);
+        newer = aside->newer;
+        CHECK(aside->request == NULL);
         if (sports_forget(mine->sports, &waiter->errand))
             drop_waiter(waiter);
     }
@@ -663,6 +607,5 @@ void sports_desk_destroy(struct sports_desk **desk)
     for (int i = 0; i < SPORT_COUNT; i++)
         edition_release(&mine->catalogs[i].edition);
     odds_reader_destroy(&mine->reader);
-    uv_close((uv_handle_t *)&mine->deadline, on_timer_closed);
-    mine->closed = true;
+    http_aside_queue_close(&mine->waiters, free_desk, mine);
 }

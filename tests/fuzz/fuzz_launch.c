@@ -1,0 +1,82 @@
+/*
+ * Fuzzes what reads a launch: the customer's request, and the answer of a provider.
+ *
+ * Holds for every input: what is accepted is strict JSON with the same values, as yyjson reads it; a URL
+ * that is handed on is printable ASCII and https, or http to this machine; what has expired is refused.
+ */
+#include <string.h>
+#include <strings.h>
+
+#include <yyjson.h>
+
+#include "casino/launch_document.h"
+#include "casino/launch_request.h"
+
+#define NOW_MS 1763700000000
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+/* The text under that name is `value`; or it is not there, or null, and `value` is "". */
+static void check_member(yyjson_val *root, const char *name, const char *value)
+{
+    yyjson_val *member = yyjson_obj_get(root, name);
+    if (value[0] == '\0')
+        CHECK(member == NULL || yyjson_is_null(member));
+    else
+        CHECK(yyjson_equals_str(member, value));
+}
+
+static void check_answer(struct text body)
+{
+    struct launch_answer answer = {.expires_ms = -1};
+    if (launch_answer_decode(body, NOW_MS, &answer) != NULL) {
+        CHECK(answer.expires_ms == -1 && answer.launch_url[0] == '\0');
+        return;
+    }
+    CHECK(body.size <= LAUNCH_ANSWER_MAX);
+    CHECK(answer.expires_ms == 0 || answer.expires_ms > NOW_MS);
+    CHECK(strncasecmp(answer.launch_url, "https://", 8) == 0 ||
+          strncasecmp(answer.launch_url, "http://127.", 11) == 0 ||
+          strncasecmp(answer.launch_url, "http://[::1]", 12) == 0 ||
+          strncasecmp(answer.launch_url, "http://localhost", 16) == 0);
+    for (const char *at = answer.launch_url; *at != '\0'; at++)
+        CHECK(*at > ' ' && *at < 0x7f);
+    yyjson_doc *document = yyjson_read(body.at, body.size, 0);
+    if (document !=
+        NULL) { /* NULL: a lone surrogate, or an exponent out of its range, in what is ignored */
+        yyjson_val *root = yyjson_doc_get_root(document);
+        CHECK(yyjson_is_obj(root));
+        check_member(root, "launch_url", answer.launch_url);
+    }
+    yyjson_doc_free(document);
+}
+
+static void check_request(struct text body)
+{
+    struct launch_request request;
+    enum http_error error = HTTP_ERROR_INTERNAL_ERROR;
+    if (!launch_request_decode(TEXT("application/json"), body, &request, &error)) {
+        CHECK(error != HTTP_ERROR_INTERNAL_ERROR);
+        return;
+    }
+    yyjson_doc *document = yyjson_read(body.at, body.size, 0);
+    yyjson_val *root = yyjson_doc_get_root(document);
+    CHECK(yyjson_is_obj(root));
+    check_member(root, "mode", request.real ? "real" : "demo");
+    if (request.real) {
+        CHECK(request.player_reference[0] != '\0' && request.currency[0] != '\0');
+        check_member(root, "player_reference", request.player_reference);
+        check_member(root, "currency", request.currency);
+    }
+    check_member(root, "language", request.language);
+    check_member(root, "device", request.device);
+    yyjson_doc_free(document);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    struct text body = {(const char *)bytes, size};
+    check_answer(body);
+    check_request(body);
+    return 0;
+}
