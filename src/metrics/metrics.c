@@ -241,14 +241,15 @@ static void write_durations(const struct row *row, const struct metrics *metrics
     }
 }
 
-/* Prometheus' way to say "unknown" is NaN. */
-static void write_age(struct buffer *out, const char *name, const char *sport, int64_t age_ms)
+/* `never` is what a negative age is: "NaN", which no alert's comparison is true for, or "+Inf". */
+static void write_age(struct buffer *out, const char *name, const char *sport, int64_t age_ms,
+                      const char *never)
 {
     buffer_append_string(out, name);
     if (sport != NULL)
         buffer_append_format(out, "{sport=\"%s\"}", sport);
     if (age_ms < 0)
-        buffer_append_string(out, " NaN\n");
+        buffer_append_format(out, " %s\n", never);
     else
         buffer_append_format(out, " %lld.%03d\n", (long long)(age_ms / 1000), (int)(age_ms % 1000));
 }
@@ -257,7 +258,7 @@ static void write_policy_age(const struct row *row, const struct metrics *metric
                              const struct metrics_gauges *gauges, struct buffer *out)
 {
     (void)metrics;
-    write_age(out, row->about.name, NULL, gauges->policy_age_ms);
+    write_age(out, row->about.name, NULL, gauges->policy_age_ms, "+Inf");
 }
 
 static void write_platform_wait(const struct row *row, const struct metrics *metrics,
@@ -275,7 +276,7 @@ static void write_feed_age(const struct row *row, const struct metrics *metrics,
 {
     (void)metrics;
     for (size_t i = 0; i < gauges->feed_count; i++)
-        write_age(out, row->about.name, gauges->feed[i].sport, gauges->feed[i].age_ms);
+        write_age(out, row->about.name, gauges->feed[i].sport, gauges->feed[i].age_ms, "NaN");
 }
 
 static void write_connections(const struct row *row, const struct metrics *metrics,
@@ -396,7 +397,7 @@ static void write_games_age(const struct row *row, const struct metrics *metrics
                             const struct metrics_gauges *gauges, struct buffer *out)
 {
     (void)metrics;
-    write_age(out, row->about.name, NULL, gauges->games_age_ms);
+    write_age(out, row->about.name, NULL, gauges->games_age_ms, "+Inf");
 }
 
 static void write_odds_round_trip(const struct row *row, const struct metrics *metrics,
@@ -467,7 +468,7 @@ static const struct row rows[] = {
     COUNTED("croupier_tls_failures_total", METRICS_TLS_FAILURES, "TLS handshakes that failed"),
     COUNTED("croupier_sent_bytes_total", METRICS_BYTES_SENT, "Bytes of answers sent"),
     {.about = {"croupier_policy_age_seconds", "gauge",
-               "Time since the policy table was last confirmed; NaN: never"},
+               "Time since the policy table was last confirmed; +Inf: never"},
      .write = write_policy_age},
     ASKED("croupier_policy_customers", "gauge", policy_customers, "Customers in the policy table"),
     ASKED("croupier_policy_keys", "gauge", policy_keys, "Keys in the policy table"),
@@ -520,7 +521,7 @@ static const struct row rows[] = {
     ASKED("croupier_ledger_conflicts_total", "counter", ledger_conflicts,
           "Batches that were begun again because another instance came between"),
     {.about = {"croupier_games_age_seconds", "gauge",
-               "Time since the games table was last confirmed; NaN: never"},
+               "Time since the games table was last confirmed; +Inf: never"},
      .write = write_games_age},
     ASKED("croupier_launch_queue_depth", "gauge", launch_queue_depth,
           "Launches waiting for their player to be looked up"),

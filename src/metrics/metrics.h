@@ -79,7 +79,7 @@ struct metrics_histogram {
     uint64_t sum; /* of what was counted; for milliseconds, in nanoseconds */
 };
 
-/* What only the scraper can know. Times in ms; negative ages are written as NaN (unknown). */
+/* What only the scraper can know. Times in ms; negative ages are those of what never was: +Inf of a table, NaN of a feed. */
 struct metrics_gauges {
     int64_t policy_age_ms;
     uint64_t policy_customers;

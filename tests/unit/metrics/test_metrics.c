@@ -101,17 +101,18 @@ static void connections_are_the_opened_without_the_closed(void **state)
     metrics_destroy(&metrics);
 }
 
-static void ages_are_seconds_and_unknown_is_nan(void **state)
+static void ages_are_seconds_and_what_never_was_is_infinitely_old_or_nan(void **state)
 {
     (void)state;
     struct metrics *metrics = metrics_create(1);
-    struct metrics_gauges gauges = {.policy_age_ms = 1042, .feed_count = 2};
+    struct metrics_gauges gauges = {.policy_age_ms = 1042, .games_age_ms = -1, .feed_count = 2};
     gauges.feed[0].sport = "cricket";
     gauges.feed[0].age_ms = -1;
     gauges.feed[1].sport = "tennis";
     gauges.feed[1].age_ms = 61005;
     struct buffer out = written(metrics, &gauges);
     expect_line(&out, "croupier_policy_age_seconds 1.042");
+    expect_line(&out, "croupier_games_age_seconds +Inf");
     expect_line(&out, "croupier_feed_age_seconds{sport=\"cricket\"} NaN");
     expect_line(&out, "croupier_feed_age_seconds{sport=\"tennis\"} 61.005");
     buffer_free(&out);
@@ -207,7 +208,7 @@ int main(void)
         cmocka_unit_test(statuses_that_nobody_planned_count_as_other),
         cmocka_unit_test(the_histogram_is_cumulative_and_bounds_are_inclusive),
         cmocka_unit_test(connections_are_the_opened_without_the_closed),
-        cmocka_unit_test(ages_are_seconds_and_unknown_is_nan),
+        cmocka_unit_test(ages_are_seconds_and_what_never_was_is_infinitely_old_or_nan),
         cmocka_unit_test(gauges_come_from_the_scraper),
         cmocka_unit_test(every_row_is_written_in_the_text_format),
         cmocka_unit_test(a_shared_shard_loses_nothing),
