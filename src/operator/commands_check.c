@@ -11,6 +11,7 @@
 #include <uv.h>
 
 #include "casino/outgoing.h"
+#include "casino/provider_secret.h"
 #include "casino/secrets.h"
 #include "http/tls.h"
 #include "operator/commands.h"
@@ -160,11 +161,56 @@ static void check_platform(struct report *report, const struct config *config)
     tell_store(report, "platform store", config->platform_store, status, &error);
 }
 
+struct unsealing {
+    const struct secrets *secrets;
+    char failed[PROVIDER_ID_SIZE]; /* the first provider whose secret does not open; "": none */
+};
+
+static void unseal(void *context, const struct provider_record *record)
+{
+    struct unsealing *unsealing = context;
+    struct buffer plain = {0};
+    if (unsealing->failed[0] == '\0' &&
+        provider_secret_unseal(unsealing->secrets, record, &plain) != STATUS_OK)
+        memcpy(unsealing->failed, record->id, sizeof unsealing->failed);
+    if (plain.data != NULL)
+        explicit_bzero(plain.data, plain.size);
+    buffer_free(&plain);
+}
+
+/* Does it open what is stored? A store that does not answer has been told of already. */
+static void try_secrets(struct unsealing *unsealing, const struct config *config)
+{
+    const struct platform_store_options options = {
+        .uri = config->platform_store,
+        .timeout_ms = config->platform_timeout_ms,
+    };
+    const struct platform_games_visit visit = {.provider = unseal, .context = unsealing};
+    struct error error = {0};
+    struct platform_store *platform = NULL;
+    uint64_t revision;
+    if (platform_store_open(&platform, &options, &error) != STATUS_OK)
+        return;
+    if (platform_games_read(platform, &visit, &revision, &error) != STATUS_OK)
+        unsealing->failed[0] = '\0';
+    platform_store_close(&platform);
+}
+
 static void check_secrets(struct report *report, const struct config *config)
 {
     struct error error = {0};
     struct secrets *secrets = NULL;
     bool ok = secrets_open_key(&secrets, config->secrets_key_file, &error) == STATUS_OK;
+    if (ok) {
+        struct unsealing unsealing = {.secrets = secrets};
+        try_secrets(&unsealing, config);
+        ok = unsealing.failed[0] == '\0';
+        if (!ok)
+            (void)error_set(&error, STATUS_INVALID,
+                            "%s is not the key that the secret of provider %s was stored under: "
+                            "copy that key from another instance or from its backup",
+                            config->secrets_key_file, unsealing.failed);
+    }
     tell(report, "secrets key", ok, ok ? config->secrets_key_file : error.text);
     secrets_destroy(&secrets);
 }

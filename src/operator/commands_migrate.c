@@ -1,19 +1,49 @@
 /* croupier migrate. */
+#include <errno.h>
+#include <unistd.h>
+
 #include "casino/secrets.h"
 #include "operator/commands.h"
 #include "operator/commands_platform.h"
+#include "stores/platform_games.h"
 
-/* The key that stored secrets are encrypted with. */
-static bool make_secrets_key(const struct command_line *line, bool *made)
+static void count_provider(void *context, const struct provider_record *record)
+{
+    size_t *count = context;
+    (void)record;
+    (*count)++;
+}
+
+/* Of providers whose secrets are stored, so that there was a key. */
+static enum status count_providers(struct platform_store *store, size_t *count, struct error *error)
+{
+    const struct platform_games_visit visit = {.provider = count_provider, .context = count};
+    uint64_t revision;
+    return platform_games_read(store, &visit, &revision, error);
+}
+
+/*
+ * The key that stored secrets are encrypted with. A key that was lost, or is still on another machine,
+ * is not replaced unasked: every provider would see every player as somebody new.
+ */
+static bool make_secrets_key(const struct command_line *line, size_t providers, bool *made)
 {
     const struct config *config = NULL;
     struct error error = {0};
     if (!command_config(line, &config))
         return false;
-    enum status status = secrets_make_key(config->secrets_key_file, made, &error);
+    enum status status = STATUS_OK;
+    const char *path = config->secrets_key_file;
+    if (providers > 0 && access(path, F_OK) != 0 && errno == ENOENT &&
+        command_option(line, "new-secrets-key") == NULL)
+        command_note(line,
+                     "%s is not there, but secrets are stored under it: copy it from another "
+                     "instance or from its backup. Only if it is lost for good: --new-secrets-key",
+                     path);
+    else
+        status = secrets_make_key(path, made, &error);
     if (status == STATUS_OK && *made)
-        command_note(line, "%s is made: the key of stored secrets; back it up",
-                     config->secrets_key_file);
+        command_note(line, "%s is made: the key of stored secrets; back it up", path);
     config_release(&config);
     if (status != STATUS_OK)
         (void)command_refuse(line, "%s", error.text);
@@ -26,14 +56,17 @@ static int run_migrate(const struct command_line *line)
     struct error error = {0};
     uint32_t before = 0;
     uint32_t after = 0;
+    size_t providers = 0;
     bool key_made = false;
     if (!command_open_platform(line, true, &store))
         return EXIT_REFUSED;
     enum status status = platform_store_migrate(store, &before, &after, &error);
+    if (status == STATUS_OK)
+        status = count_providers(store, &providers, &error);
     platform_store_close(&store);
     if (status != STATUS_OK)
         return command_refuse(line, "%s", error.text);
-    if (!make_secrets_key(line, &key_made))
+    if (!make_secrets_key(line, providers, &key_made))
         return EXIT_REFUSED;
     if (command_json(line)) {
         yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
@@ -53,6 +86,12 @@ static int run_migrate(const struct command_line *line)
     return EXIT_DONE;
 }
 
+static const struct command_option migrate_options[] = {
+    {.name = "new-secrets-key",
+     .help = "make a key although secrets are stored under one that is lost"},
+    {0},
+};
+
 const struct command migrate_commands[] = {
     {.name = "migrate",
      .arguments = "",
@@ -70,16 +109,17 @@ const struct command migrate_commands[] = {
          "A store whose schema is newer than this program's is left alone. --json prints the\n"
          "schema's number before and after.\n"
          "\n"
-         "It also makes the file that [casino] secrets_key_file names, when there is none: the "
-         "key\n"
-         "that providers' secrets are encrypted with, of mode 0600. Keep a backup of it apart "
-         "from\n"
-         "the store's, and give the same file to every instance.",
+         "It also makes the file that [casino] secrets_key_file names, when there is none: the\n"
+         "key that providers' secrets are encrypted with and that players' ids at providers come\n"
+         "from, of mode 0600. Keep a backup of it apart from the store's, and give the same file\n"
+         "to every instance. When there is none but providers are stored, it was lost or has not\n"
+         "been copied yet: that is said, and nothing is made without --new-secrets-key.",
      .examples = "croupier migrate\n"
                  "croupier migrate -c /etc/croupier/croupier.conf\n"
                  "sudo -u croupier croupier migrate\n"
                  "CROUPIER_PLATFORM_STORE=sqlite:./platform.db croupier migrate --json\n"
                  "CROUPIER_PLATFORM_STORE=postgresql://croupier-owner@db/croupier croupier migrate",
+     .options = migrate_options,
      .run = run_migrate},
     {0},
 };
