@@ -1,4 +1,4 @@
-/* croupier game import | list | show | enable | disable | allow. */
+/* croupier game import | list | show | enable | disable | allow | allowed. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -263,17 +263,8 @@ static size_t append_ids(const struct command_line *line, struct buffer *list)
     return kept;
 }
 
-static void print_allowed(const struct command_line *line, const struct game_policy_record *record,
-                          size_t count)
+static void print_policy_json(const struct game_policy_record *record)
 {
-    if (!command_json(line)) {
-        if (record->every_game)
-            (void)printf("%s may use every game.\n", record->customer_id);
-        else
-            (void)printf("%s may use %zu game%s.\n", record->customer_id, count,
-                         count == 1 ? "" : "s");
-        return;
-    }
     yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *object = yyjson_mut_obj(doc);
     yyjson_mut_val *games = yyjson_mut_arr(doc);
@@ -288,6 +279,22 @@ static void print_allowed(const struct command_line *line, const struct game_pol
     command_print_value(doc, object);
 }
 
+static void print_policy_line(const struct game_policy_record *record, size_t count)
+{
+    if (record->every_game)
+        (void)printf("%s may use every game.\n", record->customer_id);
+    else
+        (void)printf("%s may use %zu game%s.\n", record->customer_id, count, count == 1 ? "" : "s");
+}
+
+static void note_lack_of_casino(const struct command_line *line, const char *customer_id)
+{
+    char program[PROGRAM_TEXT_SIZE];
+    command_program(line, program);
+    command_note(line, "it may not use the casino until: %s customer set %s --casino", program,
+                 customer_id);
+}
+
 /* The customer's list, with a hint where it has no effect. */
 static enum status allow(const struct command_line *line, struct platform_store *store,
                          const struct game_policy_record *record, struct error *error)
@@ -299,13 +306,21 @@ static enum status allow(const struct command_line *line, struct platform_store 
     bool casino = customer.casino;
     customer_record_free(&customer);
     status = platform_game_policy_put(store, record, error);
-    if (status == STATUS_OK && !casino) {
-        char program[PROGRAM_TEXT_SIZE];
-        command_program(line, program);
-        command_note(line, "it may not use the casino until: %s customer set %s --casino", program,
-                     record->customer_id);
-    }
+    if (status == STATUS_OK && !casino)
+        note_lack_of_casino(line, record->customer_id);
     return status;
+}
+
+/* Prints the refusal of what cannot be a customer's id and returns false. */
+static bool take_customer(const struct command_line *line, char out[CUSTOMER_ID_SIZE])
+{
+    const char *customer = command_argument(line, 0);
+    if (strlen(customer) >= CUSTOMER_ID_SIZE) {
+        (void)command_refuse(line, "there is no customer '%.*s'", 64, customer);
+        return false;
+    }
+    memcpy(out, customer, strlen(customer) + 1);
+    return true;
 }
 
 static int run_allow(const struct command_line *line)
@@ -314,11 +329,9 @@ static int run_allow(const struct command_line *line)
     struct platform_store *store = NULL;
     struct error error = {0};
     struct buffer list = {0};
-    const char *customer = command_argument(line, 0);
     size_t count = 0;
-    if (strlen(customer) >= sizeof record.customer_id)
-        return command_refuse(line, "there is no customer '%.*s'", 64, customer);
-    memcpy(record.customer_id, customer, strlen(customer) + 1);
+    if (!take_customer(line, record.customer_id))
+        return EXIT_REFUSED;
     for (size_t i = 1; i < command_argument_count(line); i++) {
         const char *id = command_argument(line, i);
         if (!game_id_is_sound(text_of(id)))
@@ -337,9 +350,72 @@ static int run_allow(const struct command_line *line)
     }
     enum status status = allow(line, store, &record, &error);
     platform_store_close(&store);
-    if (status == STATUS_OK)
-        print_allowed(line, &record, count);
+    if (status == STATUS_OK && command_json(line))
+        print_policy_json(&record);
+    else if (status == STATUS_OK)
+        print_policy_line(&record, count);
     buffer_free(&list);
+    return status == STATUS_OK ? EXIT_DONE : command_fail(line, status, &error);
+}
+
+/* ---- allowed ----------------------------------------------------------------------------------- */
+
+struct policy_search {
+    struct game_policy_record record; /* whose it is; then what was found */
+    struct buffer games;
+};
+
+static void find_policy(void *context, const struct game_policy_record *record)
+{
+    struct policy_search *search = context;
+    if (strcmp(record->customer_id, search->record.customer_id) != 0)
+        return;
+    search->record.every_game = record->every_game;
+    buffer_append_text(&search->games, record->games);
+}
+
+/* Whoever has no list may use every game. */
+static enum status read_policy(struct platform_store *store, struct policy_search *search,
+                               bool *casino, struct error *error)
+{
+    const struct platform_games_visit visit = {.policy = find_policy, .context = search};
+    struct customer_record customer = {0};
+    uint64_t revision;
+    enum status status = customers_get(store, search->record.customer_id, &customer, error);
+    if (status != STATUS_OK)
+        return status;
+    *casino = customer.casino;
+    customer_record_free(&customer);
+    search->record.every_game = true;
+    status = platform_games_read(store, &visit, &revision, error);
+    search->record.games = buffer_text(&search->games);
+    return status;
+}
+
+static int run_allowed(const struct command_line *line)
+{
+    struct policy_search search = {0};
+    struct platform_store *store = NULL;
+    struct error error = {0};
+    bool casino = false;
+    if (!take_customer(line, search.record.customer_id) ||
+        !command_open_platform(line, false, &store))
+        return EXIT_REFUSED;
+    enum status status = read_policy(store, &search, &casino, &error);
+    platform_store_close(&store);
+    if (status == STATUS_OK && command_json(line)) {
+        print_policy_json(&search.record);
+    } else if (status == STATUS_OK) {
+        size_t count = 0;
+        for (struct text rest = search.record.games; rest.size > 0; count++)
+            (void)text_cut(&rest, '\n');
+        print_policy_line(&search.record, count);
+        if (count > 0)
+            (void)puts(buffer_string(&search.games));
+    }
+    if (status == STATUS_OK && !casino)
+        note_lack_of_casino(line, search.record.customer_id);
+    buffer_free(&search.games);
     return status == STATUS_OK ? EXIT_DONE : command_fail(line, status, &error);
 }
 
@@ -422,9 +498,20 @@ const struct command game_commands[] = {
          "Replaces the customer's list: either all games, also those that are added later, or the\n"
          "ones that are named. A customer that may use the casino ('customer add --casino') "
          "begins\n"
-         "with all. A running server follows within a second.",
+         "with all, and keeps its list while the casino is taken from it. A running server\n"
+         "follows within a second.",
      .examples = "croupier game allow cus_7Qm2Zt0aXw9Lk3Rb book-of-sand dune-roulette\n"
                  "croupier game allow cus_7Qm2Zt0aXw9Lk3Rb all",
      .run = run_allow},
+    {.name = "allowed",
+     .arguments = "CUSTOMER",
+     .least = 1,
+     .most = 1,
+     .summary = "the games that a customer may use",
+     .details =
+         "All games, or the ids that 'game allow' named, one a line; whether a game and its\n"
+         "provider are enabled is not considered. --json prints what 'game allow' prints.",
+     .examples = "croupier game allowed cus_7Qm2Zt0aXw9Lk3Rb",
+     .run = run_allowed},
     {0},
 };

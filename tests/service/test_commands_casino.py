@@ -39,6 +39,23 @@ def test_migrate_makes_the_key_of_secrets_once_and_privately(platform):
     assert key.read_bytes() == before
 
 
+def test_a_key_that_secrets_are_stored_under_is_not_replaced_unasked(platform):
+    key = platform.directory / "secrets.key"
+    add_provider(platform)
+    platform.run("check")
+    kept = key.read_bytes()
+    key.unlink()
+    assert platform.ask("migrate")["secrets_key_made"] is False
+    said = platform.run("migrate").errors
+    assert f"{key} is not there" in said and "--new-secrets-key" in said
+    assert not key.exists()
+    assert platform.ask("migrate", "--new-secrets-key")["secrets_key_made"] is True
+    checks = {check["check"]: check for check in json.loads(platform.run("check", "--json", status=1).text)}
+    assert "the secret of provider acme was stored under" in checks["secrets key"]["message"]
+    key.write_bytes(kept)
+    platform.run("check")
+
+
 def test_a_provider_is_added_shown_changed_and_disabled(platform):
     added = add_provider(platform, "acme", "--return-url", "https://back.example/")
     assert added == {"id": "acme", "name": "Acme", "launch_url": "https://acme.example/play",
@@ -160,3 +177,26 @@ def test_games_are_allowed_all_or_by_name(platform):
     assert "not both" in platform.run("game", "allow", customer, "all", "anubis", status=2).errors
     plain = platform.add_customer("Plain", key=False).id
     assert "customer set" in platform.run("game", "allow", plain, "anubis").errors
+
+
+def test_what_a_customer_may_use_can_be_read_again(platform):
+    add_provider(platform)
+    platform.run("game", "import", "-", input=json.dumps([GAME, dict(GAME, id="anubis")]))
+    customer = platform.add_customer(options=("--casino",), key=False).id
+    other = platform.add_customer("Other", key=False).id
+    allowed = lambda: platform.ask("game", "allowed", customer)
+    assert allowed() == {"customer": customer, "games": "all"}  # nobody has said anything
+    assert platform.run("game", "allowed", customer).text == f"{customer} may use every game.\n"
+    platform.run("game", "allow", customer, "book-of-sand", "anubis")
+    platform.run("game", "allow", other, "anubis")
+    assert allowed() == {"customer": customer, "games": ["anubis", "book-of-sand"]}
+    assert platform.run("game", "allowed", customer).text.splitlines() == [
+        f"{customer} may use 2 games.", "anubis", "book-of-sand"]
+    platform.run("customer", "set", customer, "--no-casino")
+    assert "customer set" in platform.run("game", "allowed", customer).errors
+    platform.run("customer", "set", customer, "--casino")
+    assert allowed()["games"] == ["anubis", "book-of-sand"]
+    platform.run("game", "allow", customer, "all")
+    assert allowed()["games"] == "all"
+    assert "there is no customer 'cus_x'" in refused(platform, "game", "allowed", "cus_x")
+    assert "there is no customer" in refused(platform, "game", "allowed", "c" * 100)
