@@ -156,7 +156,7 @@ def test_a_sound_ledger_is_proved_beside_the_running_server(ledger):
     ("UPDATE ledger_clearing SET balance_minor = balance_minor - 1 WHERE currency = 'JPY'", "the clearing account has -8"),
     ("DELETE FROM ledger_rollback WHERE target_id = 'win'", "without their counterpart"),
     pytest.param("UPDATE ledger_transaction SET settles = settles + 1 WHERE settles IS NOT NULL", "without their counterpart",
-                 marks=pytest.mark.skipif(engines.PLATFORM != "sqlite", reason="a column of SQLite's ledger")),
+                 marks=pytest.mark.only("sqlite")),  # a column that the other ledger does not have
     ("UPDATE ledger_transaction SET balance_minor = balance_minor - 1 WHERE sequence = 4", "sequence 4: the balance is not"),
 ])
 def test_the_first_break_is_named(ledger, tmp_path, tampering, told):
@@ -211,7 +211,7 @@ def chained(previous, fields):
     return hashlib.sha256(previous + "".join(f"{field}\n" for field in fields).encode()).digest()
 
 
-@pytest.mark.skipif(engines.PLATFORM != "sqlite", reason="the ledger of PostgreSQL was never otherwise")
+@pytest.mark.only("sqlite")  # the other ledger was never otherwise
 def test_a_ledger_of_two_tables_becomes_one_of_one_table(tmp_path):
     service = Service(tmp_path, stores=False)
     with sqlite3.connect(service.platform.path) as database:
