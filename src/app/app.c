@@ -2,9 +2,10 @@
  * Start-up and shut-down, in order. Everything here runs on the main thread, whose loop waits for
  * signals, for mails of the workers, and serves the operator listener.
  *
- * Taking down goes backwards in the order of who uses whom: workers drain (no requests are left), the
- * health probe, the leases of rate limits, the launcher, the ledger and the work pool end (nobody makes
- * mails for workers any more), workers stop, then what they shared goes.
+ * Taking down goes backwards in the order of who uses whom: workers drain (no requests are left, though
+ * calls to the stores may still be out that were made for them), the health probe, the leases of rate
+ * limits, the launcher, the ledger, the sports' reads and then the work pool that they come back to end
+ * (nobody makes mails for workers any more), workers stop, then what they shared goes.
  */
 #include "app/app.h"
 
@@ -514,6 +515,8 @@ static void take_down(struct app *app)
     rate_leases_destroy(&app->leases);
     launcher_destroy(&app->launcher);
     ledger_destroy(&app->ledger);
+    if (app->sports != NULL)
+        sports_drain(app->sports);
     work_pool_destroy(&app->pool);
     for (size_t i = 0; i < app->worker_count; i++)
         worker_stop(&app->workers[i]);

@@ -586,6 +586,35 @@ static void an_engine_that_must_ask_is_asked_for_each_request(void **state)
     assert_int_equal(outcome_of(world, "7"), HTTP_ERROR_CACHE_TIMEOUT);
 }
 
+static void *open_gate_later(void *store)
+{
+    (void)usleep(50000);
+    fake_gate(store, false);
+    return NULL;
+}
+
+static void the_end_waits_for_reads_that_nobody_waits_for(void **state)
+{
+    struct world *world = *state;
+    struct fake_request gone;
+    pthread_t opener;
+    world->store->asks = true;
+    publish_match(world);
+    fake_gate(world->store, true);
+    fake_request_init(&gone, NULL, NULL);
+    ask(world, &gone, "7");
+    while (atomic_load(&world->store->catalog_reads) == 0)
+        (void)usleep(1000);
+    fake_abandon(&gone);
+    assert_int_equal(pthread_create(&opener, NULL, open_gate_later, world->store), 0);
+    sports_drain(world->sports);
+    /* Nothing comes back to the pool any more. */
+    work_pool_destroy(&world->pool);
+    fake_thread_free(&world->thread);
+    assert_int_equal(pthread_join(opener, NULL), 0);
+    assert_int_equal(atomic_load(&world->store->odds_reads), 0);
+}
+
 /* ---- bounds and interest ----------------------------------------------------------------------------------- */
 
 static int outcome_at(struct world *world, const char *event, uint64_t ms)
@@ -734,6 +763,7 @@ int main(void)
         TEST(a_client_that_goes_away_is_forgotten),
         TEST(a_desk_may_end_while_its_errands_are_out),
         TEST(an_engine_that_must_ask_is_asked_for_each_request),
+        TEST(the_end_waits_for_reads_that_nobody_waits_for),
         TEST(interest_is_noted_once_a_second_for_an_event),
         TEST(what_nobody_asks_for_is_let_go_after_a_minute),
         TEST(an_event_that_is_asked_for_stays_though_it_never_changes),
