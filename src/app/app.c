@@ -502,7 +502,7 @@ static enum status start(struct app *app, struct error *error)
         return status;
     app->pool =
         work_pool_create("ready", config->threads > 2 ? config->threads : 2, WORK_QUEUE_LIMIT);
-    app->sports = sports_create(app->odds, app->pool, app->log);
+    app->sports = sports_create(app->odds, config->odds_timeout_ms, app->pool, app->log);
     app->started_ms = clock_monotonic_ms();
     CHECK(uv_timer_start(&app->starting, on_starting, 0, STORES_LOOK_MS) == 0);
     return STATUS_OK;

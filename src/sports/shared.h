@@ -40,6 +40,7 @@ struct slot {
 
 struct sports {
     struct odds_store *odds;
+    uint32_t read_ms; /* deadline of a read */
     struct work_pool *pool;
     struct log *log;
     struct answer_tally tally;

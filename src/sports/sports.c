@@ -33,12 +33,14 @@ static struct answer *make_list(sport_set allowed, struct answer_tally *tally)
     return answer;
 }
 
-struct sports *sports_create(struct odds_store *odds, struct work_pool *pool, struct log *log)
+struct sports *sports_create(struct odds_store *odds, uint32_t read_ms, struct work_pool *pool,
+                             struct log *log)
 {
     struct sports *sports = memory_alloc_zeroed(1, sizeof *sports);
     CHECK(pthread_mutex_init(&sports->lock, NULL) == 0);
     CHECK(pthread_cond_init(&sports->no_jobs, NULL) == 0);
     sports->odds = odds;
+    sports->read_ms = read_ms;
     sports->pool = pool;
     sports->log = log;
     atomic_init(&sports->tally.answers, 0);

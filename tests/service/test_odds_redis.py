@@ -171,6 +171,16 @@ def ask_a_silent_server(service):
     return connection
 
 
+def test_a_long_deadline_is_waited_for(dealing):
+    service = dealing(timeout_ms=5000)
+    service.odds.server.call("SET", "catalog:tennis", "[]")
+    connection = ask_a_silent_server(service)
+    time.sleep(2.5)
+    service.odds.server.thaw()
+    with connection:
+        assert connection.receive().status == 200
+
+
 def reset(connection):
     connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     connection.close()
