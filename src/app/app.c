@@ -122,7 +122,8 @@ static void drain(struct app *app, int signal)
 static void apply(struct app *app, const struct config *config, struct http_tls *tls)
 {
     struct buffer restart = {0};
-    config_list_restart_needed(app->config, config, &restart);
+    /* Not with what was read last: that has not come into force either. */
+    config_list_restart_needed(app->options->config, config, &restart);
     log_set_level(app->log, config->log_level);
     log_set_format(app->log, config->log_format);
     for (size_t i = 0; i < app->worker_count; i++)
