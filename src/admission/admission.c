@@ -186,6 +186,7 @@ const char *admission_denial_name(enum admission_denial denial)
         [DENIAL_CUSTOMER_DISABLED] = "customer_disabled",
         [DENIAL_ADDRESS_NOT_LISTED] = "address_not_listed",
         [DENIAL_UNKNOWN_ADDRESS] = "unknown_address",
+        [DENIAL_NO_KEY] = "no_key",
     };
     return names[denial];
 }

@@ -146,6 +146,7 @@ enum admission_denial {
     DENIAL_CUSTOMER_DISABLED,  /* or its stored policy makes no sense */
     DENIAL_ADDRESS_NOT_LISTED, /* outside the customer's CIDR list */
     DENIAL_UNKNOWN_ADDRESS,    /* X-Forwarded-For of a trusted proxy cannot be read */
+    DENIAL_NO_KEY, /* an address's own policy, where only customers are served: the service says so */
 };
 const char *admission_denial_name(enum admission_denial denial); /* "unknown_key" */
 enum admission_denial admission_why_denied(const struct admission *admission,

@@ -2,9 +2,10 @@
  * Start-up and shut-down, in order. Everything here runs on the main thread, whose loop waits for
  * signals, for mails of the workers, and serves the operator listener.
  *
- * Taking down goes backwards in the order of who uses whom: workers drain (no requests are left), the
- * health probe, the leases of rate limits, the launcher, the ledger and the work pool end (nobody makes
- * mails for workers any more), workers stop, then what they shared goes.
+ * Taking down goes backwards in the order of who uses whom: workers drain (no requests are left, though
+ * calls to the stores may still be out that were made for them), the health probe, the leases of rate
+ * limits, the launcher, the ledger, the sports' reads and then the work pool that they come back to end
+ * (nobody makes mails for workers any more), workers stop, then what they shared goes.
  */
 #include "app/app.h"
 
@@ -121,7 +122,8 @@ static void drain(struct app *app, int signal)
 static void apply(struct app *app, const struct config *config, struct http_tls *tls)
 {
     struct buffer restart = {0};
-    config_list_restart_needed(app->config, config, &restart);
+    /* Not with what was read last: that has not come into force either. */
+    config_list_restart_needed(app->options->config, config, &restart);
     log_set_level(app->log, config->log_level);
     log_set_format(app->log, config->log_format);
     for (size_t i = 0; i < app->worker_count; i++)
@@ -501,7 +503,7 @@ static enum status start(struct app *app, struct error *error)
         return status;
     app->pool =
         work_pool_create("ready", config->threads > 2 ? config->threads : 2, WORK_QUEUE_LIMIT);
-    app->sports = sports_create(app->odds, app->pool, app->log);
+    app->sports = sports_create(app->odds, config->odds_timeout_ms, app->pool, app->log);
     app->started_ms = clock_monotonic_ms();
     CHECK(uv_timer_start(&app->starting, on_starting, 0, STORES_LOOK_MS) == 0);
     return STATUS_OK;
@@ -514,6 +516,8 @@ static void take_down(struct app *app)
     rate_leases_destroy(&app->leases);
     launcher_destroy(&app->launcher);
     ledger_destroy(&app->ledger);
+    if (app->sports != NULL)
+        sports_drain(app->sports);
     work_pool_destroy(&app->pool);
     for (size_t i = 0; i < app->worker_count; i++)
         worker_stop(&app->workers[i]);

@@ -63,10 +63,12 @@ static void ask_admission(const struct service *service, const struct http_reque
 }
 
 /* What the client is not told, and the operator wants to know. */
-static void note_denial(const struct service *service, struct judged *judged)
+static void note_denial(const struct service *service, struct judged *judged, bool keyless)
 {
     const char *customer_id = NULL;
     judged->denial = admission_why_denied(service->admission, &customer_id);
+    if (keyless)
+        judged->denial = DENIAL_NO_KEY;
     (void)snprintf(judged->customer_id, sizeof judged->customer_id, "%s", customer_id);
 }
 
@@ -82,13 +84,15 @@ static bool admit(struct service *service, struct http_request *request, struct 
     enum admission_verdict verdict = admission_judge(service->admission, &remembered->admission,
                                                      &question, &policy, &judged->client);
     /* An address without a key is nobody in the casino. */
-    if (verdict == ADMISSION_ADMITTED && !policy->is_customer && route_is_casino(request->path))
+    bool keyless =
+        verdict == ADMISSION_ADMITTED && !policy->is_customer && route_is_casino(request->path);
+    if (keyless)
         verdict = ADMISSION_DENIED;
     switch (verdict) {
     case ADMISSION_ADMITTED:
         break;
     case ADMISSION_DENIED:
-        note_denial(service, judged);
+        note_denial(service, judged, keyless);
         metrics_add(service->metrics, METRICS_NOT_ADMITTED, 1);
         http_reply_error(request, HTTP_ERROR_IP_NOT_ALLOWED);
         return false;

@@ -6,6 +6,7 @@
  */
 #include "casino/launch.h"
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,6 +22,7 @@
 
 #define TOKEN_SECONDS 300
 #define QUEUE_LIMIT 256
+#define WAIT_NS 2000000000U /* in the queue */
 #define LAUNCH_ID_SIZE 24
 
 struct launcher {
@@ -39,6 +41,8 @@ struct job {
     struct games_desk *desk;
     struct mailbox *mailbox;
     struct http_aside aside;
+    uint64_t submitted_ns;
+    atomic_bool abandoned; /* the client went away */
     struct launch_request launch;
     char customer_id[CUSTOMER_ID_SIZE];
     char game_id[GAME_ID_SIZE];
@@ -131,7 +135,7 @@ static void deliver_call(struct mail *mail)
     free_calling(calling);
 }
 
-static void on_gone(struct http_aside *aside)
+static void on_caller_gone(struct http_aside *aside)
 {
     struct calling *calling =
         (struct calling *)(void *)((char *)aside - offsetof(struct calling, aside));
@@ -146,7 +150,7 @@ static void call_provider(struct launcher *launcher, struct mailbox *mailbox,
     struct provider_call *call = &calling->call;
     calling->launched = *launched;
     calling->expires_ms = facts->expires_seconds * 1000;
-    calling->aside.gone = on_gone;
+    calling->aside.gone = on_caller_gone;
     call->mailbox = mailbox;
     call->delivered = deliver_call;
     (void)snprintf(call->provider_id, sizeof call->provider_id, "%s", provider->id);
@@ -254,10 +258,23 @@ static void note(struct launcher *launcher, enum status status, const struct err
 
 static void deliver(struct mail *mail);
 
-/* On the launcher's thread. */
-static void open_player(struct work *work)
+static void on_gone(struct http_aside *aside)
 {
-    struct job *job = (struct job *)(void *)work; /* `work` comes first */
+    struct job *job = (struct job *)(void *)((char *)aside - offsetof(struct job, aside));
+    atomic_store_explicit(&job->abandoned, true, memory_order_relaxed);
+}
+
+/* While the store does not answer, each job that asks it holds up those behind it for all of its deadline.
+ * So the store is not asked for those that have waited long already, nor for nobody. That goes for all
+ * that are queued at the end: by then no request is left. */
+static bool is_worth_asking(const struct job *job)
+{
+    return !atomic_load_explicit(&job->abandoned, memory_order_relaxed) &&
+           clock_monotonic_ns() - job->submitted_ns < WAIT_NS;
+}
+
+static enum status find_player(struct job *job)
+{
     struct launcher *launcher = job->launcher;
     struct error error = {.text = ""};
     enum status status = STATUS_OK;
@@ -270,7 +287,14 @@ static void open_player(struct work *work)
     note(launcher, status, &error);
     if (status == STATUS_UNAVAILABLE || status == STATUS_MALFORMED)
         platform_store_close(&launcher->store);
-    job->status = status;
+    return status;
+}
+
+/* On the launcher's thread. */
+static void open_player(struct work *work)
+{
+    struct job *job = (struct job *)(void *)work; /* `work` comes first */
+    job->status = is_worth_asking(job) ? find_player(job) : STATUS_UNAVAILABLE;
     job->mail.deliver = deliver;
     mailbox_post(job->mailbox, &job->mail);
 }
@@ -304,6 +328,8 @@ static void submit(struct launcher *launcher, struct games_desk *desk, struct ma
                         .launcher = launcher,
                         .desk = desk,
                         .mailbox = mailbox,
+                        .aside = {.gone = on_gone},
+                        .submitted_ns = clock_monotonic_ns(),
                         .launch = *launch};
     memcpy(job->customer_id, customer_id, sizeof job->customer_id);
     memcpy(job->game_id, game->id, strlen(game->id) + 1);

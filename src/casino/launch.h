@@ -9,9 +9,10 @@
  * POST /api/v1/casino/games/{gameId}/launch.
  *
  * A launch for money needs its player, who is found or made in the platform store, on a thread of the
- * launcher's own with a bounded queue: a full queue is 503 at once. Then the URL is made here, from
- * memory; or the provider's launch endpoint is asked for it (casino/provider_calls.h), and whatever goes
- * wrong with that is 503 provider_unavailable.
+ * launcher's own with a bounded queue: a full queue is 503 at once, and so is a launch whose turn comes only
+ * after two seconds. The store is not asked for a client that has gone away. Then the URL is made here,
+ * from memory; or the provider's launch endpoint is asked for it (casino/provider_calls.h), and whatever
+ * goes wrong with that is 503 provider_unavailable.
  */
 struct launcher;
 

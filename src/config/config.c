@@ -263,13 +263,20 @@ void config_release(const struct config **config)
     *config = NULL;
 }
 
+static bool needs_restart(const struct setting *setting, const char *before, const char *after)
+{
+    if (setting->about.reloadable)
+        return setting->stays_set && (before[0] == '\0') != (after[0] == '\0');
+    return strcmp(before, after) != 0;
+}
+
 void config_list_restart_needed(const struct config *before, const struct config *after,
                                 struct buffer *out)
 {
     size_t start = out->size;
     for (size_t i = 0; i < setting_count; i++)
-        if (!settings[i].about.reloadable &&
-            strcmp(snapshot_of(before)->values[i], snapshot_of(after)->values[i]) != 0)
+        if (needs_restart(&settings[i], snapshot_of(before)->values[i],
+                          snapshot_of(after)->values[i]))
             buffer_append_format(out, "%s%s.%s", out->size > start ? ", " : "",
                                  settings[i].about.section, settings[i].about.key);
 }

@@ -79,7 +79,8 @@ const struct config *config_hold(const struct config *config);
 void config_release(const struct config **config);
 
 /* The settings that differ and cannot change while running, comma-separated, into `out` ("" when
- * there is none). For SIGHUP: those need a restart. */
+ * there is none). For SIGHUP: those need a restart. Both of HTTPS are among them when it would be turned
+ * on or off, not when it would have another certificate. */
 void config_list_restart_needed(const struct config *before, const struct config *after,
                                 struct buffer *out);
 

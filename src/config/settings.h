@@ -16,6 +16,7 @@ struct setting {
                         struct error *error);
     uint32_t least, most; /* of a number */
     bool list;            /* may go on over several lines of the file */
+    bool stays_set;       /* reloadable, but a restart has to set it, or to make it empty again */
 };
 
 extern const struct setting settings[];

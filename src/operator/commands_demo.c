@@ -355,13 +355,16 @@ static enum status check_stores(const struct demo *demo, struct error *error)
         return status;
     bool odds = strcmp(config->odds_store, demo->odds_uri) == 0;
     bool platform = strcmp(config->platform_store, demo->platform_uri) == 0;
-    if (!odds || !platform)
+    if (!odds || !platform) {
+        struct buffer shown = {0};
+        config_redact_uri(odds ? config->platform_store : config->odds_store, &shown);
         status = error_set(
             error, STATUS_INVALID,
             "%s, or the environment variable CROUPIER_%s_STORE, names the store %s, which "
             "is not in %s; remove the file, which is then written anew, or the variable",
-            demo->config_file, odds ? "PLATFORM" : "ODDS",
-            odds ? config->platform_store : config->odds_store, demo->directory);
+            demo->config_file, odds ? "PLATFORM" : "ODDS", buffer_string(&shown), demo->directory);
+        buffer_free(&shown);
+    }
     config_release(&config);
     return status;
 }

@@ -36,7 +36,9 @@
 
 #define DESK_EVENTS_MAX 32768U
 #define DESK_WAITERS_MAX 8192U
-#define WAIT_MS 2000U /* beyond the deadline of any store */
+/* How long a request waits. Longer than a read may take, so that it is the store's deadline that is heard of. */
+#define WAIT_MS_LEAST 2000U
+#define WAIT_MS_BEYOND_READ 1000U
 #define LOOKS_MAX 16U
 #define NOTE_MS 1000U /* between two notes of interest in one event */
 
@@ -569,6 +571,12 @@ void sports_desk_answer_sports(struct sports_desk *desk, struct http_request *re
 
 /* ---- life ------------------------------------------------------------------------------------------ */
 
+static uint64_t wait_ms(const struct sports *sports)
+{
+    uint64_t ms = (uint64_t)sports->read_ms + WAIT_MS_BEYOND_READ;
+    return ms > WAIT_MS_LEAST ? ms : WAIT_MS_LEAST;
+}
+
 struct sports_desk *sports_desk_create(struct sports *sports, struct mailbox *mailbox,
                                        struct metrics_shard *metrics)
 {
@@ -578,7 +586,7 @@ struct sports_desk *sports_desk_create(struct sports *sports, struct mailbox *ma
     desk->metrics = metrics;
     desk->reader = odds_reader_create(sports->odds);
     event_table_init(&desk->events);
-    http_aside_queue_init(&desk->waiters, mailbox_loop(mailbox), WAIT_MS, on_late);
+    http_aside_queue_init(&desk->waiters, mailbox_loop(mailbox), wait_ms(sports), on_late);
     return desk;
 }
 

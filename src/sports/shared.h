@@ -40,6 +40,7 @@ struct slot {
 
 struct sports {
     struct odds_store *odds;
+    uint32_t read_ms; /* deadline of a read */
     struct work_pool *pool;
     struct log *log;
     struct answer_tally tally;
@@ -48,6 +49,8 @@ struct sports {
     pthread_mutex_t lock; /* guards all below, and `job` of every slot, edition and errand */
     struct slot catalogs[SPORT_COUNT];
     struct event_table events; /* of struct slot; only events that were in their catalog */
+    size_t job_count;
+    pthread_cond_t no_jobs;
 };
 
 /* How long what nobody asks for is kept, and how much at most. */

@@ -33,11 +33,14 @@ static struct answer *make_list(sport_set allowed, struct answer_tally *tally)
     return answer;
 }
 
-struct sports *sports_create(struct odds_store *odds, struct work_pool *pool, struct log *log)
+struct sports *sports_create(struct odds_store *odds, uint32_t read_ms, struct work_pool *pool,
+                             struct log *log)
 {
     struct sports *sports = memory_alloc_zeroed(1, sizeof *sports);
     CHECK(pthread_mutex_init(&sports->lock, NULL) == 0);
+    CHECK(pthread_cond_init(&sports->no_jobs, NULL) == 0);
     sports->odds = odds;
+    sports->read_ms = read_ms;
     sports->pool = pool;
     sports->log = log;
     atomic_init(&sports->tally.answers, 0);
@@ -56,6 +59,14 @@ static void drop_event(struct sports *sports, struct slot *slot)
     memory_free(slot);
 }
 
+void sports_drain(struct sports *sports)
+{
+    CHECK(pthread_mutex_lock(&sports->lock) == 0);
+    while (sports->job_count > 0)
+        CHECK(pthread_cond_wait(&sports->no_jobs, &sports->lock) == 0);
+    CHECK(pthread_mutex_unlock(&sports->lock) == 0);
+}
+
 void sports_destroy(struct sports **sports)
 {
     struct sports *mine = *sports;
@@ -72,6 +83,8 @@ void sports_destroy(struct sports **sports)
     for (sport_set set = 0; set <= SPORT_SET_ALL; set++)
         answer_release(&mine->lists[set]);
     CHECK(atomic_load(&mine->tally.answers) == 0 && atomic_load(&mine->tally.bytes) == 0);
+    CHECK(mine->job_count == 0);
+    CHECK(pthread_cond_destroy(&mine->no_jobs) == 0);
     CHECK(pthread_mutex_destroy(&mine->lock) == 0);
     memory_free(mine);
 }
@@ -168,9 +181,11 @@ static void drop_old_events(struct sports *sports, uint64_t now_ms)
 
 /* ---- jobs and errands ---------------------------------------------------------------------------- */
 
+/* The lock is held. */
 static struct job *start_job(const struct job *draft)
 {
     struct job *job = memory_copy(draft, sizeof *draft);
+    job->sports->job_count++;
     job->work.run = job_run;
     if (job->source != NULL)
         job->source = edition_hold(job->source);
@@ -188,6 +203,14 @@ static void free_job(struct job *job)
     memory_free(job);
 }
 
+/* After the last that it does, since whoever waits for it takes everything down. The lock is held. */
+static void count_ended(struct sports *sports)
+{
+    CHECK(sports->job_count > 0);
+    if (--sports->job_count == 0)
+        CHECK(pthread_cond_broadcast(&sports->no_jobs) == 0);
+}
+
 /* Joins the job that is in the draft's place, or starts it. The lock is held. */
 static enum status join(struct sports *sports, const struct job *draft, struct errand *errand)
 {
@@ -198,6 +221,7 @@ static enum status join(struct sports *sports, const struct job *draft, struct e
         if (status != STATUS_OK) {
             *job->place = NULL;
             free_job(job);
+            count_ended(sports);
             return status;
         }
     }
@@ -304,6 +328,9 @@ void sports_finish(struct job *job, enum status result)
     }
     unlock(sports);
     free_job(job);
+    lock(sports);
+    count_ended(sports);
+    unlock(sports);
 }
 
 bool sports_forget(struct sports *sports, struct errand *errand)

@@ -27,7 +27,12 @@
 struct sports;
 struct sports_desk;
 
-struct sports *sports_create(struct odds_store *odds, struct work_pool *pool, struct log *log);
+/* `read_ms`: the deadline of a read of `odds`. A request waits a second longer at most, and at least two. */
+struct sports *sports_create(struct odds_store *odds, uint32_t read_ms, struct work_pool *pool,
+                             struct log *log);
+/* Waits until no value is being read, at most the store's deadline: a read goes on after whoever waited for
+ * it has gone, and then needs the pool. Nobody asks any more; the pool and all mailboxes are still there. */
+void sports_drain(struct sports *sports);
 /* The pool is idle, all desks are gone, and their mailboxes have delivered what was on its way. */
 void sports_destroy(struct sports **sports);
 

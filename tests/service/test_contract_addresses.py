@@ -121,6 +121,15 @@ def test_the_log_alone_says_why_a_caller_was_refused(proxied, forwarded, key, de
     assert line["customer"] == (proxied.customer.id if known else "")
 
 
+def test_an_address_that_asks_for_the_casino_is_told_apart_in_the_log(proxied):
+    response = proxied.get("/api/v1/casino/games", source=TRUSTED_PEER, headers={"X-Forwarded-For": "203.0.113.7"})
+    assert (response.status, response.json()) == NOT_ALLOWED
+    identity = response.header("x-request-id")
+    line = eventually(lambda: [line for line in proxied.log_lines() if line.get("id") == identity])[0]
+    assert line.get("denied") == "no_key"
+    assert (line["client"], line["customer"]) == ("203.0.113.7", "")
+
+
 def test_a_connection_may_carry_many_clients(proxied):
     with proxied.connect(source=TRUSTED_PEER) as connection:
         for _ in range(3):

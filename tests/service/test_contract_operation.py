@@ -322,6 +322,30 @@ def test_a_new_certificate_is_taken_over_by_sighup(secure, tmp_path):
         secure.get("/api/v1/health")
 
 
+def told_to_restart(service):
+    """What a reload says that needs a restart."""
+    def said(message):
+        return [line for line in service.log_lines()[lines:] if line["message"] == message]
+    lines = len(service.log_lines())
+    service.signal(signal.SIGHUP)
+    [line] = eventually(lambda: said("some changed settings need a restart"))
+    return line["settings"]
+
+
+def test_https_is_not_turned_on_by_sighup_which_says_so_each_time(running, tmp_path):
+    paths = certificate(tmp_path)
+    running.configure({"server.tls_certificate": paths[0], "server.tls_key": paths[1]})
+    assert told_to_restart(running) == "server.tls_certificate, server.tls_key"
+    assert told_to_restart(running) == "server.tls_certificate, server.tls_key"
+    assert running.get("/api/v1/health").status == 200
+
+
+def test_https_is_not_turned_off_by_sighup_which_says_so(secure):
+    secure.configure({"server.tls_certificate": None, "server.tls_key": None})
+    assert told_to_restart(secure) == "server.tls_certificate, server.tls_key"
+    assert secure.get("/api/v1/health").status == 200
+
+
 @pytest.mark.parametrize("spoil", ["missing", "garbage", "other key"])
 def test_an_unusable_certificate_is_refused_at_the_start(make_service, tmp_path, spoil):
     paths = certificate(tmp_path)
@@ -441,6 +465,25 @@ def test_text_logs_are_lines_of_text(make_service):
     service = make_service({"log.format": "text"})
     service.spawn()
     eventually(lambda: len(re.findall(r"^\S+Z \w+ +listening .*address=127\.0\.0\.1:\d+", service.log_text(), re.MULTILINE)) == 2, 30)
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_the_manuals_pattern_finds_errors_and_warnings_alone(make_service, form):
+    manual = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
+    [pattern] = re.findall(r"journalctl .* -g '(.*)'", manual)
+    service = make_service({"log.format": form})
+    service.spawn()
+    eventually(lambda: service.log_text().count("listening") == 2, 30)
+    service.configuration.write_text("nonsense\n")
+    service.signal(signal.SIGHUP)
+    eventually(lambda: "configuration not read again" in service.log_text())
+    found = [line for line in service.log_text().splitlines() if re.search(pattern, line)]
+    assert any("configuration not read again" in line for line in found)
+    assert not any("listening" in line for line in found)
+    service.configure({"server.threads": 1})
+    service.signal(signal.SIGHUP)
+    eventually(lambda: "need a restart" in service.log_text())
+    assert re.search(pattern, next(line for line in service.log_text().splitlines() if "need a restart" in line))
 
 
 def test_a_higher_level_says_less(make_service):

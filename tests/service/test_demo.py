@@ -218,6 +218,17 @@ def test_a_directory_that_was_moved_does_not_lead_its_commands_to_other_stores(d
     assert again.end()[0] == 0
 
 
+@pytest.mark.parametrize("variable, uri, told", [
+    ("CROUPIER_ODDS_STORE", "redis://:hunter2@127.0.0.1:1/0", "redis://:***@127.0.0.1:1/0"),
+    ("CROUPIER_PLATFORM_STORE", "postgresql://dealer:hunter2@127.0.0.1:1/casino",
+     "postgresql://dealer:***@127.0.0.1:1/casino")])
+def test_a_store_of_the_environment_is_named_without_its_password(demo, variable, uri, told):
+    status, text, errors = demo(environment={variable: uri}).end(None)
+    assert status != 0
+    assert variable in errors and told in errors
+    assert "hunter2" not in errors + text
+
+
 def test_two_demos_do_not_share_a_directory(demo):
     demo("--json").told()
     status, output, errors = demo("--json").end(None)

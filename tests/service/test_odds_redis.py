@@ -2,6 +2,9 @@
 customers are told while it is away. The engine's own tests are tests/faults/test_odds_redis.py."""
 
 import re
+import signal
+import socket
+import struct
 import threading
 import time
 
@@ -156,6 +159,51 @@ def test_a_server_that_is_silent_is_waited_for_no_longer_than_its_deadline(deali
     began = time.monotonic()
     eventually(lambda: get_number(service) == (200, 0))
     assert time.monotonic() - began < 5
+
+
+def ask_a_silent_server(service):
+    """Asks for what the server was never asked for, when it does not answer; the connection, the answer still out."""
+    service.odds.server.freeze()
+    read = service.metrics()["croupier_odds_reads_total"]
+    connection = service.connect()
+    connection.send(request("/api/v1/tennis/events", service.customer.key))
+    eventually(lambda: service.metrics()["croupier_odds_reads_total"] > read)
+    return connection
+
+
+def test_a_long_deadline_is_waited_for(dealing):
+    service = dealing(timeout_ms=5000)
+    service.odds.server.call("SET", "catalog:tennis", "[]")
+    connection = ask_a_silent_server(service)
+    time.sleep(2.5)
+    service.odds.server.thaw()
+    with connection:
+        assert connection.receive().status == 200
+
+
+def reset(connection):
+    connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+
+
+@pytest.mark.parametrize("gone", ["the client", "a second signal"])
+def test_a_server_stops_while_values_that_nobody_waits_for_are_read(dealing, gone):
+    service = dealing()
+    connection = ask_a_silent_server(service)
+    try:
+        if gone == "the client":
+            reset(connection)
+        service.signal(signal.SIGTERM)
+        if gone == "a second signal":
+            eventually(lambda: any(line["message"] == "draining" for line in service.log_lines()))
+            service.signal(signal.SIGTERM)
+            assert connection.at_end()
+            connection.close()
+        began = time.monotonic()
+        assert service.wait() == 0, service.log_text()
+        assert time.monotonic() - began < 3 + 2 * PATIENCE, "no longer than the read's deadline"
+    finally:
+        service.odds.server.thaw()
 
 
 def test_one_bad_value_is_one_bad_answer(dealing):

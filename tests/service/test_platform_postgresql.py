@@ -4,13 +4,16 @@ on PostgreSQL as well, the rest of the suite shows with TEST_ENGINES=embedded,po
 
 import json
 import re
+import signal
+import socket
+import struct
 import threading
 import time
 
 import pytest
 
 import engines
-from croupier import ROOT, eventually
+from croupier import PATIENCE, ROOT, eventually
 from servers import Postgres
 
 PASSWORD = "p@ss/w:rd?50%"
@@ -92,6 +95,56 @@ def test_a_frozen_server_stops_nobody_for_long(guarded):
         guarded.platform.server.thaw()
     eventually(lambda: admitted(guarded, customer.key) == 200, 5)
     eventually(lambda: guarded.get("/api/v1/health").status == 200, 5)
+
+
+@pytest.fixture
+def launching(guarded):
+    """A casino whose store may take a second for a call, and which is asked to launch for 30 players at once when
+    it is frozen; the connections."""
+    guarded.configure({"platform.timeout_ms": 1000})
+    customer = guarded.add_customer(options=["--casino"])
+    guarded.run("provider", "add", "acme", "--name", "Acme", "--launch-url", "https://acme.example/", "--secret", "-",
+                input="s" * 32)
+    guarded.run("game", "import", "-", input=json.dumps([{"id": "book", "name": "Book", "provider": "acme",
+                                                         "category": "slots", "currencies": ["EUR"]}]))
+    guarded.start()
+
+    def document(player):
+        return {"mode": "real", "player_reference": f"player-{player}", "currency": "EUR"}
+
+    path = "/api/v1/casino/games/book/launch"
+    eventually(lambda: post(guarded, path, customer.key, **document("first")).status == 200)
+    connections = [guarded.connect(timeout=60) for _ in range(30)]
+    guarded.platform.server.freeze()
+    for player, connection in enumerate(connections):
+        body = json.dumps(document(player))
+        connection.send(f"POST {path} HTTP/1.1\r\nHost: a\r\nX-Api-Key: {customer.key}\r\n"
+                        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}")
+    eventually(lambda: guarded.metrics()["croupier_launch_queue_depth"] >= 29)
+    yield connections
+    guarded.platform.server.thaw()
+    for connection in connections:
+        connection.close()
+
+
+def test_launches_do_not_wait_for_a_frozen_server_one_after_the_other(guarded, launching):
+    began = time.monotonic()
+    assert {connection.receive().error for connection in launching} == {(503, "ledger_unavailable")}
+    assert time.monotonic() - began < 6 * PATIENCE  # two seconds, and the call that was under way then
+
+
+def test_a_server_ends_without_looking_for_players_that_nobody_waits_for(guarded, launching):
+    for connection in launching:
+        connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.close()
+    eventually(lambda: guarded.metrics()["croupier_connections"] == 0)
+    began = time.monotonic()
+    guarded.signal(signal.SIGTERM)
+    assert guarded.wait(60) == 0
+    assert time.monotonic() - began < 6 * PATIENCE
+    guarded.platform.server.thaw()
+    [(players,)] = guarded.platform.execute("SELECT count(*) FROM player")
+    assert int(players) <= 2, "the first, and the one that was under way"
 
 
 @pytest.mark.parametrize("how", ["stop", "kill"])

@@ -432,6 +432,26 @@ static void what_needs_a_restart_is_listed(void **state)
     config_release(&after);
 }
 
+static void setting_a_certificate_or_none_needs_a_restart_and_another_one_does_not(void **state)
+{
+    (void)state;
+    const struct config *plain = load_text("");
+    const struct config *secure = load_text("[server]\ntls_certificate = a.crt\ntls_key = a.key\n");
+    const struct config *other = load_text("[server]\ntls_certificate = b.crt\ntls_key = b.key\n");
+    struct buffer out = {0};
+    config_list_restart_needed(secure, other, &out);
+    assert_int_equal(out.size, 0);
+    config_list_restart_needed(plain, secure, &out);
+    assert_string_equal(buffer_string(&out), "server.tls_certificate, server.tls_key");
+    buffer_clear(&out);
+    config_list_restart_needed(secure, plain, &out);
+    assert_string_equal(buffer_string(&out), "server.tls_certificate, server.tls_key");
+    buffer_free(&out);
+    config_release(&plain);
+    config_release(&secure);
+    config_release(&other);
+}
+
 static void passwords_in_uris_are_hidden(void **state)
 {
     (void)state;
@@ -489,6 +509,7 @@ int main(void)
         cmocka_unit_test(a_broken_line_is_refused_though_the_environment_wins),
         cmocka_unit_test(an_override_is_refused_by_its_name),
         cmocka_unit_test(what_needs_a_restart_is_listed),
+        cmocka_unit_test(setting_a_certificate_or_none_needs_a_restart_and_another_one_does_not),
         cmocka_unit_test(passwords_in_uris_are_hidden),
         cmocka_unit_test(every_setting_has_a_variable_of_its_own),
     };

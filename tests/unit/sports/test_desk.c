@@ -29,7 +29,7 @@ static int set_up_with(void **state, size_t queue_limit)
     world->log = log_create(world->log_file, LOG_INFO, LOG_FORMAT_TEXT);
     world->store = fake_store_create();
     world->pool = work_pool_create("test", 2, queue_limit);
-    world->sports = sports_create(world->store, world->pool, world->log);
+    world->sports = sports_create(world->store, 250, world->pool, world->log);
     fake_thread_init(&world->thread, world->sports);
     *state = world;
     return 0;
@@ -442,7 +442,7 @@ static void a_read_that_fails_fails_its_waiters_and_no_others(void **state)
     assert_int_equal(outcome_of(world, "7"), FAKE_SENT);
 }
 
-static void a_request_waits_two_seconds_at_most(void **state)
+static void a_request_waits_two_seconds_at_most_for_a_fast_store(void **state)
 {
     struct world *world = *state;
     publish_match(world);
@@ -586,6 +586,35 @@ static void an_engine_that_must_ask_is_asked_for_each_request(void **state)
     assert_int_equal(outcome_of(world, "7"), HTTP_ERROR_CACHE_TIMEOUT);
 }
 
+static void *open_gate_later(void *store)
+{
+    (void)usleep(50000);
+    fake_gate(store, false);
+    return NULL;
+}
+
+static void the_end_waits_for_reads_that_nobody_waits_for(void **state)
+{
+    struct world *world = *state;
+    struct fake_request gone;
+    pthread_t opener;
+    world->store->asks = true;
+    publish_match(world);
+    fake_gate(world->store, true);
+    fake_request_init(&gone, NULL, NULL);
+    ask(world, &gone, "7");
+    while (atomic_load(&world->store->catalog_reads) == 0)
+        (void)usleep(1000);
+    fake_abandon(&gone);
+    assert_int_equal(pthread_create(&opener, NULL, open_gate_later, world->store), 0);
+    sports_drain(world->sports);
+    /* Nothing comes back to the pool any more. */
+    work_pool_destroy(&world->pool);
+    fake_thread_free(&world->thread);
+    assert_int_equal(pthread_join(opener, NULL), 0);
+    assert_int_equal(atomic_load(&world->store->odds_reads), 0);
+}
+
 /* ---- bounds and interest ----------------------------------------------------------------------------------- */
 
 static int outcome_at(struct world *world, const char *event, uint64_t ms)
@@ -726,7 +755,7 @@ int main(void)
         TEST(a_damaged_value_is_refused_and_logged_once),
         TEST(a_store_that_is_away_is_said_so_at_once_whatever_is_ready),
         TEST(a_read_that_fails_fails_its_waiters_and_no_others),
-        TEST(a_request_waits_two_seconds_at_most),
+        TEST(a_request_waits_two_seconds_at_most_for_a_fast_store),
         cmocka_unit_test_setup_teardown(a_full_queue_is_an_overload_at_once,
                                         set_up_with_a_short_queue, tear_down),
         TEST(requests_that_come_together_share_one_read),
@@ -734,6 +763,7 @@ int main(void)
         TEST(a_client_that_goes_away_is_forgotten),
         TEST(a_desk_may_end_while_its_errands_are_out),
         TEST(an_engine_that_must_ask_is_asked_for_each_request),
+        TEST(the_end_waits_for_reads_that_nobody_waits_for),
         TEST(interest_is_noted_once_a_second_for_an_event),
         TEST(what_nobody_asks_for_is_let_go_after_a_minute),
         TEST(an_event_that_is_asked_for_stays_though_it_never_changes),

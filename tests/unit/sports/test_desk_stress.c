@@ -162,7 +162,7 @@ static void run(bool asks, unsigned publications)
     world.store->asks = asks;
     struct desk_thread desks[DESKS];
     pthread_t publisher;
-    world.sports = sports_create(world.store, world.pool, NULL);
+    world.sports = sports_create(world.store, 250, world.pool, NULL);
     for (int i = 0; i < EVENTS; i++)
         publish_odds(&world, i, 1);
     publish_catalog(&world, 1);
