@@ -23,6 +23,14 @@ static void show_progress(void *context, uint64_t done, uint64_t total)
     progress_show(context, done, total, "entries");
 }
 
+static void show_audit(void *context, uint64_t done, uint64_t total)
+{
+    if (done < total)
+        progress_show(context, done, total, "entries");
+    else
+        progress_turn_to(context, "looking for rows without their counterpart");
+}
+
 /* Everything was written, or it counts as a failure: half an export must not look like a whole one. */
 static int finish(const struct command_line *line)
 {
@@ -294,7 +302,7 @@ static int run_verify(const struct command_line *line)
     struct error error = {0};
     if (!command_open_platform(line, false, &store))
         return EXIT_REFUSED;
-    enum status status = wallet_audit(store, show_progress, &progress, &result, &error);
+    enum status status = wallet_audit(store, show_audit, &progress, &result, &error);
     platform_store_close(&store);
     progress_end(&progress);
     if (status != STATUS_OK)

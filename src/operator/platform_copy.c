@@ -490,8 +490,10 @@ static enum status take_fingerprint(const struct copy *copy, struct platform_sto
 
 static void tell_audit(void *context, uint64_t done, uint64_t total)
 {
-    (void)total;
-    tell(context, "auditing entries", done);
+    tell(context,
+         done < total ? "auditing entries"
+                      : "audited entries; looking for rows without their counterpart",
+         done);
 }
 
 static enum status compare(struct copy *copy, struct platform_store *from)

@@ -28,6 +28,12 @@ void progress_show(struct progress *progress, uint64_t done, uint64_t total, con
     (void)fputs("\033[K", stderr); /* what a longer line left */
 }
 
+void progress_turn_to(struct progress *progress, const char *what)
+{
+    if (progress->told)
+        (void)fprintf(stderr, "\r%s\033[K", what);
+}
+
 void progress_end(const struct progress *progress)
 {
     if (progress->told)

@@ -134,6 +134,8 @@ static enum status audit_all(struct platform_store *store, struct audit *audit)
         (void)account_fits(audit);
     if (status == STATUS_OK && audit->status == STATUS_OK)
         status = platform_ledger_clearings(store, audit_clearing, audit, audit->error);
+    if (audit->progress != NULL)
+        audit->progress(audit->context, audit->total, audit->total);
     if (status == STATUS_OK && audit->status == STATUS_OK)
         status = platform_ledger_strays(store, &strays, audit->error);
     if (status == STATUS_OK && audit->status == STATUS_OK &&

@@ -10,7 +10,8 @@
  * players hold. From one snapshot, in constant memory, beside a running server.
  */
 
-/* Called about every `step` entries; may be NULL. */
+/* Called every so many entries, and with done == total when all have been read and what cannot be counted is
+ * left: the search for rows without their counterpart. May be NULL. */
 typedef void audit_progress(void *context, uint64_t done, uint64_t total);
 
 struct audit_result {

@@ -35,6 +35,7 @@ static void work(int writer, int reader, uint64_t total, char *said, size_t room
         progress_show(&progress, done, total, "sheep");
         (void)nanosleep(&pause, NULL);
     }
+    progress_turn_to(&progress, "counting wolves");
     progress_end(&progress);
     int terminal = replace_stderr(kept);
     struct pollfd readable = {.fd = reader, .events = POLLIN};
@@ -57,9 +58,10 @@ static void on_a_terminal_one_line_is_written_anew_each_second(void **state)
     int follower = open(ptsname(leader), O_RDWR | O_NOCTTY);
     assert_true(follower >= 0);
     work(follower, leader, 9, said, sizeof said);
-    assert_string_equal(said, "\r4 of 9 sheep\033[K\r7 of 9 sheep\033[K\r\n");
+    assert_string_equal(said,
+                        "\r4 of 9 sheep\033[K\r7 of 9 sheep\033[K\rcounting wolves\033[K\r\n");
     work(follower, leader, 0, said, sizeof said);
-    assert_string_equal(said, "\r4 sheep\033[K\r7 sheep\033[K\r\n");
+    assert_string_equal(said, "\r4 sheep\033[K\r7 sheep\033[K\rcounting wolves\033[K\r\n");
     assert_int_equal(close(follower), 0);
     assert_int_equal(close(leader), 0);
 }
