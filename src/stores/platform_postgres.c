@@ -103,16 +103,17 @@ static enum status examine(struct postgres_store *store, char identity[POSTGRES_
 
 /* ---- connecting ---------------------------------------------------------------------------------- */
 
-/* What the server is, and whether the session is as it was asked for. synchronous_commit is only ever
- * raised: whoever wants remote_apply has it. */
+/* What the server is, and whether the session is as it was asked for. synchronous_commit is set even where
+ * it is right already, so that the session does not follow a server that is told otherwise later; and
+ * only ever raised: whoever wants remote_apply has it. */
 static const char greet[] =
     "SELECT pg_is_in_recovery(),"
     " current_setting('server_encoding') = 'UTF8',"
     " current_setting('statement_timeout') <> '0'"
     "  AND current_setting('default_transaction_isolation') = 'read committed',"
-    " CASE WHEN current_setting('synchronous_commit') IN ('on', 'remote_apply')"
-    "  THEN current_setting('synchronous_commit')"
-    "  ELSE set_config('synchronous_commit', 'on', false) END,"
+    " set_config('synchronous_commit',"
+    "  CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply'"
+    "  ELSE 'on' END, false),"
     " CASE WHEN has_function_privilege('pg_catalog.pg_control_system()', 'execute')"
     "  THEN (SELECT system_identifier::text FROM pg_catalog.pg_control_system()) ELSE '-' END"
     " || ' ' || CASE WHEN pg_is_in_recovery() THEN '-'"
