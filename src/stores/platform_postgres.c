@@ -300,13 +300,39 @@ static bool may_repeat(struct postgres_store *store, uint32_t attempt)
     return true;
 }
 
+enum status postgres_may_commit(struct postgres_store *store, struct error *error)
+{
+    struct postgres_parameters parameters = {0};
+    struct postgres_query query = {
+        .sql = "SELECT count(*) FROM pg_catalog.pg_stat_activity WHERE datname = current_database()"
+               " AND usename = session_user AND wait_event_type = 'IPC' AND wait_event = 'SyncRep'"
+               " AND state_change < clock_timestamp() - $1::bigint * interval '1 ms'",
+        .parameters = &parameters};
+    set_integer(&parameters, 1, store->timeout_ms / 2); /* the rest of it went before the commit */
+    enum status status = postgres_run(store, &query, 1, error);
+    if (status != STATUS_OK)
+        return status;
+    const struct postgres_row row = row_at(&query, 0);
+    store->doubtful = row_integer(&row, 0) > 0;
+    postgres_clear(&query, 1);
+    if (!store->doubtful)
+        return STATUS_OK;
+    return error_set(error, STATUS_UNAVAILABLE,
+                     "%s: a commit waits for a synchronous standby that does not answer; until it "
+                     "does, nothing is written",
+                     store->place);
+}
+
 enum status postgres_transact(struct postgres_store *store, postgres_body *body, void *context,
                               struct error *error)
 {
     CHECK(!store->snapshot);
     enum status status = postgres_ready(store, error);
     for (uint32_t attempt = 1; status == STATUS_OK; attempt++) {
-        status = postgres_end(store, body(store, context, error), error);
+        if (store->doubtful)
+            status = postgres_may_commit(store, error);
+        if (status == STATUS_OK)
+            status = postgres_end(store, body(store, context, error), error);
         if (status == STATUS_OK || !may_repeat(store, attempt))
             break;
         forget_outcome(store);
@@ -402,6 +428,7 @@ static enum status postgres_open(struct platform_store **store,
     made->create = options->create;
     made->log = options->log;
     made->facts = options->facts;
+    made->doubtful = true;
     postgres_renew(made);
     status = connect_again(made, options->create, error);
     if (status != STATUS_OK) {

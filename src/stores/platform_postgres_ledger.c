@@ -638,6 +638,8 @@ static enum outcome ask(struct postgres_store *store, const struct ledger_transa
     if (ledger_is_entry(first))
         set_blob(&row, 4, first->hash, sizeof first->hash);
     enum status status = postgres_ready(store, NULL);
+    if (status == STATUS_OK && store->doubtful)
+        status = postgres_may_commit(store, NULL);
     if (status == STATUS_OK)
         status = postgres_end(store, postgres_run(store, queries, 4, NULL), NULL);
     if (status == STATUS_OK && row_count(&queries[2]) > 0) {

@@ -285,3 +285,21 @@ def test_what_is_repeated_is_told_when_the_standby_has_it(pair):
     pair.await_true("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'", "1")
     assert pair.house.run(1, 1) == ({0: ("applied", 1, 1, True)}, {})
     assert tool("verify", pair.house.direct) == "1\n"
+
+
+def test_a_standby_that_is_away_costs_an_instance_one_session(pair):
+    """A session that waits for it does not notice that its client has left."""
+    waiting = f"SELECT count(*) FROM pg_stat_activity WHERE {WAITS}"
+    pair.standby.kill()
+    process = pair.house.start(40, 1)
+    assert pair.house.finish(process)[:2] == ({}, {0: "unknown", **{n: "unavailable" for n in range(1, 40)}})
+    assert pair.house.sql(waiting) == "1"
+    acknowledged, others, errors = pair.house.finish(pair.house.start(2, 1))  # as if it was started again
+    assert (acknowledged, others) == ({}, {0: "unavailable", 1: "unavailable"})
+    assert "waits for a synchronous standby" in errors
+    assert pair.house.sql(waiting) == "1"
+    pair.standby.start()
+    pair.await_true(waiting, "0")
+    acknowledged, others = pair.house.run(40, 1)
+    assert len(acknowledged) == 40 and acknowledged[0] == ("applied", 1, 1, True) and not acknowledged[1][3]
+    tool("verify", pair.house.direct)

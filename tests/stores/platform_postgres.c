@@ -385,6 +385,41 @@ static void a_session_waits_for_the_disk_whatever_the_server_is_told_later(void 
     assert_int_equal(ask(fixture, "SELECT count(*) FROM seen WHERE setting = 'on'"), 2);
 }
 
+static void a_commit_that_waits_for_a_standby_leaves_one_session_behind_and_no_more(void **state)
+{
+    static const char waiting[] =
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+    struct fixture *fixture = *state;
+    enum status status = STATUS_OK;
+    enum status next[2];
+    char id[16];
+    run(fixture, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+    run(fixture, "SELECT pg_reload_conf()");
+    for (int i = 0; status == STATUS_OK && i < 10000; i++) { /* until the server has heard of it */
+        (void)snprintf(id, sizeof id, "cus_%d", i);
+        status = add(fixture, id);
+    }
+    uint64_t began_ms = clock_monotonic_ms();
+    next[0] = add(fixture, "cus_a");
+    next[1] = add(fixture, "cus_b");
+    uint64_t took_ms = clock_monotonic_ms() - began_ms;
+    char said[sizeof fixture->error.text];
+    memcpy(said, fixture->error.text, sizeof said);
+    enum status read = platform_store_ping(fixture->store, &fixture->error);
+    long left = ask(fixture, waiting);
+    run(fixture, "ALTER SYSTEM RESET synchronous_standby_names");
+    await_setting(fixture, "SELECT (count(*) = 0)::int FROM pg_stat_activity"
+                           " WHERE wait_event = 'SyncRep'");
+    assert_int_equal(status, STATUS_TIMEOUT);
+    assert_int_equal(next[0], STATUS_UNAVAILABLE);
+    assert_int_equal(next[1], STATUS_UNAVAILABLE);
+    assert_non_null(strstr(said, "waits for a synchronous standby"));
+    assert_in_range(took_ms, 0, GRACE_MS);
+    assert_int_equal(read, STATUS_OK);
+    assert_int_equal(left, 1);
+    OK(add(fixture, "cus_a"));
+}
+
 static void another_database_in_the_same_place_fails_one_call(void **state)
 {
     struct fixture *fixture = *state;
@@ -844,6 +879,7 @@ int main(void)
         MADE(a_commit_that_nobody_heard_the_end_of_is_said_to_be_open),
         MADE(a_commit_with_a_warning_is_not_taken_for_one),
         MADE(a_session_waits_for_the_disk_whatever_the_server_is_told_later),
+        MADE(a_commit_that_waits_for_a_standby_leaves_one_session_behind_and_no_more),
         MADE(another_database_in_the_same_place_fails_one_call),
         MADE(a_snapshot_that_lost_its_connection_brings_no_mixture),
         MADE(collisions_are_repeated_and_not_for_ever),
