@@ -176,6 +176,10 @@ def test_the_rights_that_the_manual_gives_are_enough_and_no_more(guarded):
         request |= {"reference_transaction_id": "t2"} if operation == "ROLLBACK" else {"amount_minor": 5, "currency": "EUR"}
         answer = post(guarded, "/api/v1/casino/wallet", customer.key, **request)
         assert answer.status == 200, answer
+    # What became of a commit, and whether one still waits, is only asked when something is wrong.
+    server.sql("SET ROLE croupier; SELECT pg_logical_emit_message(true, 'croupier', '')", database)
+    assert int(server.sql("SET ROLE croupier; SELECT count(*) FROM pg_stat_activity"
+                          " WHERE usename = 'croupier' AND wait_event = 'ClientRead'", database)) > 0
     guarded.stop()  # writes the last use of keys
     guarded.run("wallet", "verify")
     for forbidden in ["UPDATE ledger_transaction SET outcome = 'voided'", "DELETE FROM ledger_transaction",
