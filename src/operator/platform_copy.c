@@ -3,7 +3,8 @@
  * of the target's ends the walk where the visitor can say so, else the rest of it is passed over.
  *
  * The comparison at the end is of fingerprints: the same walk over both stores, every field of every
- * record mixed into one SHA-256 a kind. It also tells when the source was written to meanwhile.
+ * record mixed into one SHA-256 a kind. It also tells when the source was written to meanwhile. What is
+ * written during the comparison itself, the revisions and counts tell that were read before all else.
  */
 #include "operator/platform_copy.h"
 
@@ -496,29 +497,87 @@ static void tell_audit(void *context, uint64_t done, uint64_t total)
          done);
 }
 
+static enum status was_written_to(struct error *error, const char *what)
+{
+    return error_set(error, STATUS_MALFORMED,
+                     "%s of the copy are not those of the source: was it written to "
+                     "meanwhile? Stop every instance, throw the copy away, and copy again",
+                     what);
+}
+
+/* The source comes last, so that what was written into it meanwhile is seen: also during the audit. */
 static enum status compare(struct copy *copy, struct platform_store *from)
 {
     struct audit_result audited = {0};
-    for (int part = 0; part < PART_COUNT; part++) {
-        uint8_t source[DIGEST_SIZE] = {0};
-        uint8_t target[DIGEST_SIZE] = {0};
-        enum status status = take_fingerprint(copy, from, (enum part)part, source);
-        if (status == STATUS_OK)
-            status = take_fingerprint(copy, copy->to, (enum part)part, target);
-        if (status != STATUS_OK)
-            return status;
-        if (memcmp(source, target, sizeof source) != 0)
-            return error_set(copy->error, STATUS_MALFORMED,
-                             "%s of the copy are not those of the source: was it written to "
-                             "meanwhile? Stop every instance, throw the copy away, and copy again",
-                             part_names[part]);
-    }
-    enum status status = wallet_audit(copy->to, tell_audit, copy, &audited, copy->error);
+    uint8_t targets[PART_COUNT][DIGEST_SIZE] = {0};
+    enum status status = STATUS_OK;
+    for (int part = 0; part < PART_COUNT && status == STATUS_OK; part++)
+        status = take_fingerprint(copy, copy->to, (enum part)part, targets[part]);
+    if (status == STATUS_OK)
+        status = wallet_audit(copy->to, tell_audit, copy, &audited, copy->error);
     if (status == STATUS_OK && audited.entries != copy->counts.entries)
         status = error_set(copy->error, STATUS_MALFORMED,
                            "the copy has %" PRIu64 " entries and the source %" PRIu64,
                            audited.entries, copy->counts.entries);
+    for (int part = 0; part < PART_COUNT && status == STATUS_OK; part++) {
+        uint8_t source[DIGEST_SIZE] = {0};
+        status = take_fingerprint(copy, from, (enum part)part, source);
+        if (status == STATUS_OK && memcmp(source, targets[part], sizeof source) != 0)
+            status = was_written_to(copy->error, part_names[part]);
+    }
     return status;
+}
+
+/* ---- the source stands still ------------------------------------------------------------------- */
+
+/* What tells in moments whether something was written, where not all is read again. */
+struct source_state {
+    uint64_t revision;
+    uint64_t games_revision;
+    uint64_t players;
+    uint64_t entries;
+};
+
+static bool count_player(void *context, const struct player_record *record)
+{
+    (void)record;
+    (*(uint64_t *)context)++;
+    return true;
+}
+
+static enum status read_state(struct platform_store *store, struct source_state *state,
+                              struct error *error)
+{
+    struct source_state read = {0};
+    enum status status = platform_revision(store, &read.revision, error);
+    if (status == STATUS_OK)
+        status = platform_games_revision(store, &read.games_revision, error);
+    if (status == STATUS_OK)
+        status = platform_player_list(store, count_player, &read.players, error);
+    if (status == STATUS_OK)
+        status = platform_ledger_count(store, &read.entries, error);
+    if (status == STATUS_OK)
+        *state = read;
+    return status;
+}
+
+/* Reading all of the source took a while too; the parts that were read first may be old by now. */
+static enum status check_untouched(struct platform_store *from, const struct source_state *before,
+                                   struct error *error)
+{
+    struct source_state after;
+    enum status status = read_state(from, &after, error);
+    if (status != STATUS_OK)
+        return status;
+    if (after.revision != before->revision)
+        return was_written_to(error, "customers, keys or addresses");
+    if (after.games_revision != before->games_revision)
+        return was_written_to(error, part_names[PART_GAMES]);
+    if (after.players != before->players)
+        return was_written_to(error, part_names[PART_PLAYERS]);
+    if (after.entries != before->entries)
+        return was_written_to(error, "entries");
+    return STATUS_OK;
 }
 
 /* ---- all of it --------------------------------------------------------------------------------- */
@@ -552,7 +611,10 @@ enum status platform_copy(struct platform_store *from, struct platform_store *to
                           struct platform_counts *counts, struct error *error)
 {
     struct copy copy = {.to = to, .progress = progress, .context = context, .error = error};
+    struct source_state before = {0};
     enum status status = check_empty(to, error);
+    if (status == STATUS_OK)
+        status = read_state(from, &before, error);
     if (status == STATUS_OK)
         status = platform_customer_list(from, copy_customer, &copy, error);
     if (status == STATUS_OK)
@@ -573,6 +635,8 @@ enum status platform_copy(struct platform_store *from, struct platform_store *to
         status = copy.status;
     if (status == STATUS_OK)
         status = compare(&copy, from);
+    if (status == STATUS_OK)
+        status = check_untouched(from, &before, error);
     if (status == STATUS_OK)
         *counts = copy.counts;
     return status;

@@ -64,7 +64,8 @@ MUST_CHECK enum status platform_ledger_begin(struct platform_store *store,
  * durable. Otherwise nothing was applied, unless `unknown` is set: then the commit itself failed, and
  * nobody can say before the handle has been closed, opened again and platform_ledger_recover has
  * succeeded. (A server whose connection breaks is asked first, for a bounded time.) STATUS_CONFLICT as
- * above. A batch that keeps nothing ends without a commit.
+ * above. A batch that keeps nothing writes nothing; STATUS_OK says that what begin loaded is durable, and
+ * `unknown` that nobody can say, so that what was to be repeated from it must not be.
  */
 MUST_CHECK enum status platform_ledger_commit(struct platform_store *store,
                                               const struct ledger_batch *batch, bool *unknown,

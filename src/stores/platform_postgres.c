@@ -103,16 +103,17 @@ static enum status examine(struct postgres_store *store, char identity[POSTGRES_
 
 /* ---- connecting ---------------------------------------------------------------------------------- */
 
-/* What the server is, and whether the session is as it was asked for. synchronous_commit is only ever
- * raised: whoever wants remote_apply has it. */
+/* What the server is, and whether the session is as it was asked for. synchronous_commit is set even where
+ * it is right already, so that the session does not follow a server that is told otherwise later; and
+ * only ever raised: whoever wants remote_apply has it. */
 static const char greet[] =
     "SELECT pg_is_in_recovery(),"
     " current_setting('server_encoding') = 'UTF8',"
     " current_setting('statement_timeout') <> '0'"
     "  AND current_setting('default_transaction_isolation') = 'read committed',"
-    " CASE WHEN current_setting('synchronous_commit') IN ('on', 'remote_apply')"
-    "  THEN current_setting('synchronous_commit')"
-    "  ELSE set_config('synchronous_commit', 'on', false) END,"
+    " set_config('synchronous_commit',"
+    "  CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply'"
+    "  ELSE 'on' END, false),"
     " CASE WHEN has_function_privilege('pg_catalog.pg_control_system()', 'execute')"
     "  THEN (SELECT system_identifier::text FROM pg_catalog.pg_control_system()) ELSE '-' END"
     " || ' ' || CASE WHEN pg_is_in_recovery() THEN '-'"
@@ -299,13 +300,39 @@ static bool may_repeat(struct postgres_store *store, uint32_t attempt)
     return true;
 }
 
+enum status postgres_may_commit(struct postgres_store *store, struct error *error)
+{
+    struct postgres_parameters parameters = {0};
+    struct postgres_query query = {
+        .sql = "SELECT count(*) FROM pg_catalog.pg_stat_activity WHERE datname = current_database()"
+               " AND usename = session_user AND wait_event_type = 'IPC' AND wait_event = 'SyncRep'"
+               " AND state_change < clock_timestamp() - $1::bigint * interval '1 ms'",
+        .parameters = &parameters};
+    set_integer(&parameters, 1, store->timeout_ms / 2); /* the rest of it went before the commit */
+    enum status status = postgres_run(store, &query, 1, error);
+    if (status != STATUS_OK)
+        return status;
+    const struct postgres_row row = row_at(&query, 0);
+    store->doubtful = row_integer(&row, 0) > 0;
+    postgres_clear(&query, 1);
+    if (!store->doubtful)
+        return STATUS_OK;
+    return error_set(error, STATUS_UNAVAILABLE,
+                     "%s: a commit waits for a synchronous standby that does not answer; until it "
+                     "does, nothing is written",
+                     store->place);
+}
+
 enum status postgres_transact(struct postgres_store *store, postgres_body *body, void *context,
                               struct error *error)
 {
     CHECK(!store->snapshot);
     enum status status = postgres_ready(store, error);
     for (uint32_t attempt = 1; status == STATUS_OK; attempt++) {
-        status = postgres_end(store, body(store, context, error), error);
+        if (store->doubtful)
+            status = postgres_may_commit(store, error);
+        if (status == STATUS_OK)
+            status = postgres_end(store, body(store, context, error), error);
         if (status == STATUS_OK || !may_repeat(store, attempt))
             break;
         forget_outcome(store);
@@ -401,6 +428,7 @@ static enum status postgres_open(struct platform_store **store,
     made->create = options->create;
     made->log = options->log;
     made->facts = options->facts;
+    made->doubtful = true;
     postgres_renew(made);
     status = connect_again(made, options->create, error);
     if (status != STATUS_OK) {

@@ -71,7 +71,8 @@ struct postgres_store {
     bool commit_sent; /* since postgres_ready or postgres_resume, and not yet refused */
     bool warned;      /* the server warned while it committed: the commit is not to be trusted */
     bool unknown;     /* whether the commit that was sent happened, nobody knows */
-    bool repeatable;  /* the last failure changed nothing, and goes away by doing it again */
+    bool doubtful;   /* a session that somebody left may still be at its commit: to be looked for */
+    bool repeatable; /* the last failure changed nothing, and goes away by doing it again */
     char sqlstate
         [6]; /* of the last error that the server answered; "" when it was none of its own */
     size_t failed_query;  /* and which query of the last postgres_run it answered */
@@ -110,6 +111,15 @@ MUST_CHECK enum status postgres_ready(struct postgres_store *store, struct error
 /* Inside a transaction that an earlier call left open: sets the deadline anew. STATUS_UNAVAILABLE when
  * the connection is gone, and the transaction with it. */
 MUST_CHECK enum status postgres_resume(struct postgres_store *store, struct error *error);
+
+/*
+ * A session of the server's that waits for a synchronous standby does not notice that its client has
+ * left it. While the standby is away, whoever tries again and again would leave one behind each time, until
+ * the server has no more. So nothing is committed while one of this user's waits for longer
+ * than is usual: STATUS_UNAVAILABLE. Asked before the first change of a handle, which may stand for one that
+ * was closed, and after a commit that timed out (`doubtful`).
+ */
+MUST_CHECK enum status postgres_may_commit(struct postgres_store *store, struct error *error);
 
 /*
  * One call that reads: ready, and the queries; once more when the connection turns out to be dead

@@ -193,7 +193,8 @@ enum status postgres_ledger_balances(struct platform_store *base, struct ledger_
 
 /* ---- after opening ------------------------------------------------------------------------------- */
 
-/* What is visible in PostgreSQL is durable, so that only the newest entries are left to look at. */
+/* Every batch makes sure that what it answers from is safe, so that only the newest entries are left to
+ * look at, and whether a batch could be committed. */
 static const char read_newest[] =
     "SELECT " LEDGER_TRANSACTION_COLUMNS ", " LEDGER_ACCOUNT_COLUMNS ", previous.hash"
     " FROM (SELECT * FROM ledger_transaction ORDER BY number DESC LIMIT 512) AS ledger_transaction"
@@ -242,7 +243,7 @@ enum status postgres_ledger_recover(struct platform_store *base, struct error *e
         status = check_newest(store, &row, error);
     }
     postgres_clear(&query, 1);
-    return status;
+    return status == STATUS_OK ? postgres_may_commit(store, error) : status;
 }
 
 /* ---- reading all of it --------------------------------------------------------------------------- */

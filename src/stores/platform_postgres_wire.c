@@ -65,6 +65,7 @@ static enum status timed_out(struct postgres_store *store, struct error *error)
         atomic_fetch_add_explicit(&store->facts->timeouts, 1, memory_order_relaxed);
     store->failed = true;
     store->unknown = store->commit_sent;
+    store->doubtful = store->doubtful || store->commit_sent;
     return error_set(error, STATUS_TIMEOUT, "%s: did not answer within %u ms%s", store->place,
                      store->patient ? POSTGRES_PATIENCE_MS : store->timeout_ms, outcome(store));
 }

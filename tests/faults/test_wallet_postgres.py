@@ -190,3 +190,116 @@ def test_a_way_that_breaks_again_and_again_loses_nothing_and_applies_nothing_twi
             assert not answer[3] or others.get(number) != "unavailable", number  # that was surely not applied
         assert int(tool("verify", house.direct)) == len([number for number, answer in again.items() if answer[1] > 0])
         house.proxy.close()
+
+
+# ---- a standby that commits wait for -----------------------------------------------------------------
+
+class Pair:
+    """A primary whose commits wait for a standby, and the standby."""
+
+    def __init__(self):
+        self.primary = Postgres(tcp=True, durable=True)
+        self.house = House(self.primary)
+        self.standby = Postgres(tcp=True, durable=True, standby_of=self.primary)
+        self.primary.configure({"synchronous_standby_names": "*"})
+        self.primary.reload()
+        self.await_true("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'", "1")
+
+    def await_true(self, question, answer):
+        until = time.monotonic() + 20
+        while self.house.sql(question).strip() != answer:
+            assert time.monotonic() < until, question
+            time.sleep(0.02)
+
+    def await_waiting(self):
+        """Until a commit of the tool's waits for the standby; the number of its session."""
+        self.await_true(f"SELECT count(*) FROM pg_stat_activity WHERE {WAITS}", "1")
+        return int(self.house.sql(f"SELECT pid FROM pg_stat_activity WHERE {WAITS}"))
+
+    def restart(self, mode):
+        self.primary.stop(mode)
+        self.primary.start()
+
+    def fail_over(self):
+        """The primary is gone, and the standby what it left behind."""
+        self.primary.kill()
+        if not self.standby.running:
+            self.standby.start()
+        self.standby.sql("SELECT pg_promote()")
+        return self.standby.uri_of(self.house.database)
+
+    def remove(self):
+        self.house.proxy.close()
+        self.standby.remove()
+        self.primary.remove()
+
+
+WAITS = "application_name = 'croupier' AND wait_event_type = 'IPC' AND wait_event = 'SyncRep'"
+
+
+@pytest.fixture
+def pair():
+    pair = Pair()
+    yield pair
+    pair.remove()
+
+
+@pytest.mark.parametrize("how", ["immediate", "fast", "terminate"])
+def test_a_commit_that_the_standby_does_not_have_is_not_told_as_one(pair, how):
+    """Its wait was cut short, so that it can be seen; what can be seen, a failover may yet lose."""
+    pair.standby.kill()
+    process = pair.house.start(1, 1)
+    session = pair.await_waiting()
+    if how == "terminate":
+        pair.house.sql(f"SELECT pg_terminate_backend({session})")
+    else:
+        pair.restart(how)
+    acknowledged, others, errors = pair.house.finish(process)
+    assert (acknowledged, others) == ({}, {0: "unknown"})
+    assert "outcome=unknown" in errors
+    assert pair.house.sql("SELECT count(*) FROM ledger_transaction").strip() == "1"
+    where = pair.fail_over()
+    assert answers(tool("run", where, 1, 1, *pair.house.players)) == ({0: ("applied", 1, 1, False)}, {})
+    assert tool("verify", where) == "1\n"
+
+
+def test_a_commit_that_the_standby_got_after_all_is_found_out(pair):
+    pair.standby.kill()
+    process = pair.house.start(1, 1)
+    pair.await_waiting()
+    pair.restart("immediate")
+    pair.standby.start()
+    acknowledged, others, errors = pair.house.finish(process)
+    assert acknowledged == {0: ("applied", 1, 1, False)} and not others
+    assert "outcome=committed" in errors
+    assert answers(tool("run", pair.fail_over(), 1, 1, *pair.house.players)) == ({0: ("applied", 1, 1, True)}, {})
+
+
+def test_what_is_repeated_is_told_when_the_standby_has_it(pair):
+    pair.standby.kill()
+    process = pair.house.start(1, 1)
+    pair.house.sql(f"SELECT pg_cancel_backend({pair.await_waiting()})")
+    assert pair.house.finish(process)[:2] == ({}, {0: "unknown"})
+    assert pair.house.run(1, 1) == ({}, {0: "unknown"})
+    pair.standby.start()
+    pair.await_true("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'", "1")
+    assert pair.house.run(1, 1) == ({0: ("applied", 1, 1, True)}, {})
+    assert tool("verify", pair.house.direct) == "1\n"
+
+
+def test_a_standby_that_is_away_costs_an_instance_one_session(pair):
+    """A session that waits for it does not notice that its client has left."""
+    waiting = f"SELECT count(*) FROM pg_stat_activity WHERE {WAITS}"
+    pair.standby.kill()
+    process = pair.house.start(40, 1)
+    assert pair.house.finish(process)[:2] == ({}, {0: "unknown", **{n: "unavailable" for n in range(1, 40)}})
+    assert pair.house.sql(waiting) == "1"
+    acknowledged, others, errors = pair.house.finish(pair.house.start(2, 1))  # as if it was started again
+    assert (acknowledged, others) == ({}, {0: "unavailable", 1: "unavailable"})
+    assert "waits for a synchronous standby" in errors
+    assert pair.house.sql(waiting) == "1"
+    pair.standby.start()
+    pair.await_true(waiting, "0")
+    acknowledged, others = pair.house.run(40, 1)
+    assert len(acknowledged) == 40 and acknowledged[0] == ("applied", 1, 1, True) and not acknowledged[1][3]
+    tool("verify", pair.house.direct)

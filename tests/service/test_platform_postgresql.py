@@ -15,6 +15,7 @@ import pytest
 import engines
 from croupier import PATIENCE, ROOT, eventually
 from servers import Postgres
+from wallet_model import add_games, add_player, balance, credit, send
 
 PASSWORD = "p@ss/w:rd?50%"
 ESCAPED = "p%40ss%2Fw%3Ard%3F50%25"
@@ -228,6 +229,10 @@ def test_the_rights_that_the_manual_gives_are_enough_and_no_more(guarded):
         request |= {"reference_transaction_id": "t2"} if operation == "ROLLBACK" else {"amount_minor": 5, "currency": "EUR"}
         answer = post(guarded, "/api/v1/casino/wallet", customer.key, **request)
         assert answer.status == 200, answer
+    # What became of a commit, and whether one still waits, is only asked when something is wrong.
+    server.sql("SET ROLE croupier; SELECT pg_logical_emit_message(true, 'croupier', '')", database)
+    assert int(server.sql("SET ROLE croupier; SELECT count(*) FROM pg_stat_activity"
+                          " WHERE usename = 'croupier' AND wait_event = 'ClientRead'", database)) > 0
     guarded.stop()  # writes the last use of keys
     guarded.run("wallet", "verify")
     for forbidden in ["UPDATE ledger_transaction SET outcome = 'voided'", "DELETE FROM ledger_transaction",
@@ -260,5 +265,48 @@ def test_a_standby_is_refused_and_taken_when_it_was_promoted(make_service, tmp_p
         late = service.add_customer("Late")
         eventually(lambda: admitted(service, late.key) == 200, 5)
         service.stop()
+    finally:
+        standby.remove()
+
+
+def test_a_synchronous_standby_that_is_away_does_not_use_up_the_servers_sessions(make_service, tmp_path):
+    platform = Guarded(tmp_path)
+    platform.make()
+    standby = Postgres(tcp=True, password=PASSWORD, standby_of=platform.server)
+    try:
+        service = make_service({"platform.timeout_ms": 300}, platform=platform)
+        customer = service.add_customer(options=["--casino"])
+        add_games(service, "dice")
+        service.start()
+        service.await_admission(customer.key)
+        players = [add_player(service, customer.id, name) for name in "abc"]
+        assert send(service, customer.key, credit(players[0], "first", 5)).status == 200
+
+        def launch(name):
+            return post(service, "/api/v1/casino/games/dice/launch", customer.key, mode="real", player_reference=name,
+                        currency="EUR").status
+
+        def waiting():
+            return int(platform.server.sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"))
+
+        eventually(lambda: launch("before") == 200, 5)
+        platform.server.configure({"synchronous_standby_names": "*"})
+        platform.server.reload()
+        eventually(lambda: platform.server.sql("SELECT sync_state FROM pg_stat_replication") == "sync", 5)
+        standby.kill()
+        assert send(service, customer.key, credit(players[0], "second", 1)).status == 500
+        deadline = time.monotonic() + 4
+        while time.monotonic() < deadline:
+            assert launch(f"new{time.monotonic()}") in (500, 503)
+        assert waiting() <= 3  # of the ledger, launches, and the last use of keys
+        assert send(service, customer.key, credit(players[1], "third", 1)).status == 503
+        assert launch("before") == 200
+        assert send(service, customer.key, balance(players[0])).json()["balance_minor"] == 5
+        standby.start()
+        eventually(lambda: send(service, customer.key, credit(players[2], "after", 7)).status == 200, 5)
+        eventually(lambda: launch("late") == 200, 5)
+        eventually(lambda: waiting() == 0, 5)
+        service.stop()
+        service.run("wallet", "verify")
     finally:
         standby.remove()

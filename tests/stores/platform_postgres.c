@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -350,6 +351,73 @@ static void a_commit_with_a_warning_is_not_taken_for_one(void **state)
     assert_int_equal(add(fixture, "cus_1"), STATUS_UNAVAILABLE);
     SAYS(fixture, "warned while it committed");
     OK(platform_store_ping(fixture->store, &fixture->error));
+}
+
+/* Until the server has read its configuration again. */
+static void await_setting(struct fixture *fixture, const char *question)
+{
+    const struct timespec pause = {.tv_nsec = 10000000};
+    uint64_t until_ms = clock_monotonic_ms() + 10000;
+    run(fixture, "SELECT pg_reload_conf()");
+    while (ask(fixture, question) != 1) {
+        assert_true(clock_monotonic_ms() < until_ms);
+        (void)nanosleep(&pause, NULL);
+    }
+}
+
+static void a_session_waits_for_the_disk_whatever_the_server_is_told_later(void **state)
+{
+    struct fixture *fixture = *state;
+    run(fixture, "CREATE TABLE seen (setting text)");
+    run(fixture, "CREATE FUNCTION look() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+                 " INSERT INTO seen VALUES (current_setting('synchronous_commit'));"
+                 " RETURN NEW; END $$");
+    run(fixture, "CREATE TRIGGER look BEFORE INSERT ON customer"
+                 " FOR EACH ROW EXECUTE FUNCTION look()");
+    OK(add(fixture, "cus_1")); /* found it on */
+    run(fixture, "ALTER SYSTEM SET synchronous_commit = off");
+    await_setting(fixture, "SELECT (current_setting('synchronous_commit') = 'off')::int");
+    enum status status = add(fixture, "cus_2");
+    run(fixture, "ALTER SYSTEM RESET synchronous_commit");
+    await_setting(fixture, "SELECT (current_setting('synchronous_commit') = 'on')::int");
+    OK(status);
+    assert_int_equal(count(&fixture->facts.connects), 2); /* to migrate, and since */
+    assert_int_equal(ask(fixture, "SELECT count(*) FROM seen WHERE setting = 'on'"), 2);
+}
+
+static void a_commit_that_waits_for_a_standby_leaves_one_session_behind_and_no_more(void **state)
+{
+    static const char waiting[] =
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+    struct fixture *fixture = *state;
+    enum status status = STATUS_OK;
+    enum status next[2];
+    char id[16];
+    run(fixture, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+    run(fixture, "SELECT pg_reload_conf()");
+    for (int i = 0; status == STATUS_OK && i < 10000; i++) { /* until the server has heard of it */
+        (void)snprintf(id, sizeof id, "cus_%d", i);
+        status = add(fixture, id);
+    }
+    uint64_t began_ms = clock_monotonic_ms();
+    next[0] = add(fixture, "cus_a");
+    next[1] = add(fixture, "cus_b");
+    uint64_t took_ms = clock_monotonic_ms() - began_ms;
+    char said[sizeof fixture->error.text];
+    memcpy(said, fixture->error.text, sizeof said);
+    enum status read = platform_store_ping(fixture->store, &fixture->error);
+    long left = ask(fixture, waiting);
+    run(fixture, "ALTER SYSTEM RESET synchronous_standby_names");
+    await_setting(fixture, "SELECT (count(*) = 0)::int FROM pg_stat_activity"
+                           " WHERE wait_event = 'SyncRep'");
+    assert_int_equal(status, STATUS_TIMEOUT);
+    assert_int_equal(next[0], STATUS_UNAVAILABLE);
+    assert_int_equal(next[1], STATUS_UNAVAILABLE);
+    assert_non_null(strstr(said, "waits for a synchronous standby"));
+    assert_in_range(took_ms, 0, GRACE_MS);
+    assert_int_equal(read, STATUS_OK);
+    assert_int_equal(left, 1);
+    OK(add(fixture, "cus_a"));
 }
 
 static void another_database_in_the_same_place_fails_one_call(void **state)
@@ -810,6 +878,8 @@ int main(void)
         MADE(a_loop_of_endings_loses_nothing_that_was_acknowledged),
         MADE(a_commit_that_nobody_heard_the_end_of_is_said_to_be_open),
         MADE(a_commit_with_a_warning_is_not_taken_for_one),
+        MADE(a_session_waits_for_the_disk_whatever_the_server_is_told_later),
+        MADE(a_commit_that_waits_for_a_standby_leaves_one_session_behind_and_no_more),
         MADE(another_database_in_the_same_place_fails_one_call),
         MADE(a_snapshot_that_lost_its_connection_brings_no_mixture),
         MADE(collisions_are_repeated_and_not_for_ever),
