@@ -21,7 +21,8 @@
 #define SENT_MAX 64
 #define SECOND_MS 1000
 #define NS_PER_MS ((uint64_t)1000000)
-#define FIRST_WAIT_MS 3000 /* for the first attempt; a resolver may take longer */
+#define FIRST_WAIT_SECONDS 3       /* for the first attempt; a resolver may take longer */
+#define FIRST_WAIT_SECONDS_FEED 10 /* who feeds has nothing else to do meanwhile */
 
 struct link_sent {
     struct link_sent *next, *before;
@@ -43,12 +44,12 @@ void link_set_standing(struct redis_link *link, enum link_standing standing)
     atomic_store(&link->standing, (int)standing);
 }
 
-void link_conclude(struct redis_link *link, const struct error *problem)
+void link_conclude(struct redis_link *link, const struct error *problem, bool over)
 {
     CHECK(pthread_mutex_lock(&link->lock) == 0);
     if (problem != NULL)
         link->problem = *problem;
-    link->first_over = true;
+    link->first_over = link->first_over || over;
     CHECK(pthread_cond_broadcast(&link->concluded) == 0);
     CHECK(pthread_mutex_unlock(&link->lock) == 0);
 }
@@ -83,17 +84,17 @@ enum status redis_link_wait(struct redis_link *link, struct error *error)
 {
     struct timespec until;
     CHECK(clock_gettime(CLOCK_MONOTONIC, &until) == 0);
-    until.tv_sec += FIRST_WAIT_MS / 1000;
+    until.tv_sec += link->options.track ? FIRST_WAIT_SECONDS : FIRST_WAIT_SECONDS_FEED;
     CHECK(pthread_mutex_lock(&link->lock) == 0);
     int waited = 0;
     while (!link->first_over && waited == 0)
         waited = pthread_cond_timedwait(&link->concluded, &link->lock, &until);
     bool over = link->first_over;
     CHECK(pthread_mutex_unlock(&link->lock) == 0);
-    if (!over)
+    enum status status = redis_link_now(link);
+    if (!over && status != STATUS_UNAVAILABLE && status != STATUS_TIMEOUT)
         return error_set(error, STATUS_TIMEOUT, "the odds store at %s: connecting takes too long",
                          link->options.place->shown.data);
-    enum status status = redis_link_now(link);
     if (status == STATUS_UNAVAILABLE || status == STATUS_TIMEOUT)
         redis_link_problem(link, error);
     return status;

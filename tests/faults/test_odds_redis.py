@@ -8,6 +8,7 @@ import contextlib
 import os
 import queue
 import re
+import socket
 import subprocess
 import sys
 import threading
@@ -38,9 +39,10 @@ def eventually(condition, seconds=10.0):
 class Store:
     """A store that serves, in a process of its own."""
 
-    def __init__(self, uri, timeout_ms=1000, prefix=""):
+    def __init__(self, uri, timeout_ms=1000, prefix="", names=None):
         self.process = subprocess.Popen([TOOL, uri, str(timeout_ms), prefix], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                        env=names.environment() if names else None)
         self.answers, self.reads, self.log = queue.Queue(), {}, []
         self.tags = 0
         threading.Thread(target=self._listen, daemon=True).start()
@@ -131,6 +133,43 @@ def open_store():
     yield make
     for one in made:
         one.close()
+
+
+class Names:
+    """How names resolve (slow_names.c), and how often they were looked up."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def set(self, **names):
+        """NAME=(seconds, address…); in the name, a _ stands for a hyphen"""
+        lines = [f"{name.replace('_', '-')} {seconds} {' '.join(addresses)}\n"
+                 for name, (seconds, *addresses) in names.items()]
+        fresh = self.path.with_suffix(".new")
+        fresh.write_text("".join(lines))
+        fresh.rename(self.path)
+
+    def environment(self):
+        asan = os.environ.get("ASAN_OPTIONS", "exitcode=99") + ":verify_asan_link_order=0"
+        return {**os.environ, "LD_PRELOAD": os.environ["SLOW_NAMES"], "CROUPIER_SLOW_NAMES": str(self.path),
+                "ASAN_OPTIONS": asan}
+
+    def lookups(self):
+        """How many were begun. Never were two of one name under way at once."""
+        log, under_way, begun = Path(f"{self.path}.log"), set(), 0
+        for line in log.read_text().splitlines() if log.exists() else []:
+            if line[0] == "+":
+                assert line[1:] not in under_way, "it was being looked up already"
+                under_way.add(line[1:])
+                begun += 1
+            else:
+                under_way.remove(line[1:])
+        return begun
+
+
+@pytest.fixture
+def names(tmp_path):
+    return Names(tmp_path / "names")
 
 
 @pytest.fixture
@@ -627,6 +666,94 @@ def test_after_an_outage_nobody_is_run_over(own_redis, open_store):
     assert set(counts) <= {"ok", "full"} and int(counts["ok"]) + int(counts.get("full", 0)) == 20000
     assert int(counts["ok"]) >= 4096, counts
     assert store.value() == "[1]"
+
+
+# ---- names ----------------------------------------------------------------------------------------------
+
+def test_a_name_that_is_found_late_is_found_all_the_same(redis, open_store, names):
+    """Nobody waits for longer than usual; and it is not asked for again and again, which would never end."""
+    names.set(slow_name=(4.5, "127.0.0.1"))
+    store = open_store(f"redis://slow-name:{redis.port}/0", timeout_ms=250, names=names)
+    assert store.status() == "timeout" and "address of slow-name is not found in time" in store.log_text()
+    status, _, milliseconds, _ = store.read()
+    assert status == "timeout" and milliseconds < 50 * PATIENCE, "at once"
+    store.await_status("ok", 3)
+    assert store.value() == "[1]" and names.lookups() == 1
+
+
+def test_a_name_that_is_found_late_when_the_connection_is_lost(own_redis, open_store, names):
+    names.set(slow_name=(0, "127.0.0.1"))
+    store = open_store(f"redis://slow-name:{own_redis.port}/0", timeout_ms=250, names=names)
+    assert store.value() == "[1]"
+    names.set(slow_name=(3, "127.0.0.1"))
+    with own_redis.connect() as connection:
+        connection.call("CLIENT", "KILL", "TYPE", "pubsub")
+    store.await_status("timeout", 2)
+    store.await_status("ok", 5)
+    assert store.value() == "[1]" and names.lookups() == 2
+
+
+def test_a_name_that_is_not_found_is_looked_up_again(redis, open_store, names):
+    names.set(slow_name=(0,))
+    store = open_store(f"redis://slow-name:{redis.port}/0", timeout_ms=250, names=names)
+    assert store.status() == "unavailable"
+    assert "address of slow-name cannot be found" in " ".join(store.ping())
+    names.set(slow_name=(0, "127.0.0.1"))
+    store.await_status("ok")
+    assert store.value() == "[1]" and names.lookups() >= 2
+
+
+def test_the_end_does_not_wait_for_a_name(open_store, names):
+    names.set(slow_name=(60, "127.0.0.1"), slow_sentinel=(60, "127.0.0.1"))
+    stores = [open_store(uri, timeout_ms=250, names=names)
+              for uri in ("redis://slow-name:1/0", "redis+sentinel://slow-sentinel:1/croupier/0")]
+    assert names.lookups() == 2
+    for store in stores:
+        began = time.monotonic()
+        store.close()
+        assert time.monotonic() - began < 2 * PATIENCE
+
+
+@pytest.mark.parametrize("others", [["127.0.0.3"], ["127.0.0.3", "127.0.0.4", "127.0.0.5"], ["0100::1"]])
+def test_a_name_that_leads_elsewhere_first(redis, open_store, names, others):
+    names.set(many=(0, *others, "127.0.0.1"))
+    store = open_store(f"redis://many:{redis.port}/0", timeout_ms=250, names=names)
+    assert store.status() == "ok", store.log_text()
+    assert store.value() == "[1]" and names.lookups() == 1
+    assert "cannot be used" not in store.log_text()
+
+
+def test_a_name_that_leads_first_to_where_nobody_answers(redis, open_store, names):
+    with contextlib.closing(socket.create_server(("127.0.0.2", redis.port))):
+        names.set(many=(0, "127.0.0.2", "127.0.0.1"))
+        store = open_store(f"redis://many:{redis.port}/0", timeout_ms=250, names=names)
+        assert store.status() == "ok" and names.lookups() == 1
+
+
+def test_what_a_server_says_tells_more_than_that_there_is_none_elsewhere(fake, open_store, names):
+    fake.errors["PING"] = "NOAUTH Authentication required."
+    names.set(many=(0, "127.0.0.3", "127.0.0.1", "127.0.0.4"))
+    store = open_store(f"redis://many:{fake.port}/0", timeout_ms=250, names=names)
+    assert store.status() == "unavailable" and "wants a password" in " ".join(store.ping())
+    time.sleep(1)
+    assert len(fake.accept_times) <= 20, "between two rounds there is a rest"
+
+
+def test_sentinels_whose_names_are_found_late(sentinel, open_store, names):
+    sentinel.master.call("SET", "odds:cricket:1", "[1]")
+    hosts = [f"slow-{i}:{one.port}" for i, one in enumerate(sentinel.sentinels)]
+    names.set(slow_0=(4, "127.0.0.3", "127.0.0.1"), slow_1=(4, "127.0.0.1"), slow_2=(4, "127.0.0.1"))
+    store = open_store(f"redis+sentinel://{','.join(hosts)}/croupier/0", timeout_ms=250, names=names)
+    store.await_status("timeout", 1)
+    store.await_status("ok", 5)
+    assert store.value() == "[1]" and names.lookups() == 3
+
+
+def test_a_command_waits_for_a_name_that_is_found_late(redis, names):
+    names.set(slow_name=(4, "127.0.0.1"))
+    done = subprocess.run([os.environ["CROUPIER_BIN"], "feed", "interest", "cricket"], capture_output=True,
+                          env={**names.environment(), "CROUPIER_ODDS_STORE": f"redis://slow-name:{redis.port}/0"})
+    assert done.returncode == 0, done.stderr
 
 
 # ---- users -----------------------------------------------------------------------------------------------
