@@ -200,7 +200,7 @@ static void refuse(struct redis_link *link, const redisReply *reply, const char 
 static void begin_beat(struct heartbeat *beat)
 {
     beat->out = true;
-    beat->late_ticks = 0;
+    beat->late_turn = 0;
     beat->sent_ns = clock_monotonic_ns();
 }
 
@@ -305,13 +305,15 @@ static void on_news_beat(void *context, unsigned index, const redisReply *reply)
     confirm(link);
 }
 
-/* Has it been without an answer for too long? What came while this thread could not run has been read by
- * the second tick. */
+/* Has it been without an answer for too long? Only if there is none in what came while this thread could
+ * not run, which is read first. */
 static bool is_silent(const struct redis_link *link, struct heartbeat *beat)
 {
     if (!beat->out || clock_monotonic_ns() - beat->sent_ns < link->options.timeout_ms * NS_PER_MS)
         return false;
-    return beat->late_ticks++ > 0;
+    if (beat->late_turn == 0)
+        beat->late_turn = link->turns;
+    return beat->late_turn != link->turns;
 }
 
 static void ask_beats(struct redis_link *link)

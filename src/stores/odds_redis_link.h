@@ -25,6 +25,7 @@ enum link_standing { STANDING_TRYING, STANDING_UP, STANDING_DOWN, STANDING_SILEN
 struct heartbeat {
     bool out;            /* asked, and not answered yet */
     unsigned late_ticks; /* it has been overdue for */
+    uint64_t late_turn;  /* in which it was found to be overdue; 0: it was not */
     uint64_t sent_ns;
     uint64_t seen_ns; /* when the last one that was answered had been sent; 0: none was */
 };
@@ -57,8 +58,11 @@ struct redis_link {
     struct link_sent *first_sent, *last_sent;
     size_t sent_count;
     uv_timer_t deadline;
-    uint64_t deadline_ns; /* the timer's; 0: it does not run */
-    bool deadline_seen;   /* it has come, and what can be read is being read */
+    uint64_t deadline_ns;   /* the timer's; 0: it does not run */
+    uint64_t deadline_turn; /* it came in this one, and is heeded in the next; 0: it has not come */
+    uint64_t due_ns;        /* when it came */
+    uv_check_t turn;
+    uint64_t turns; /* how often all connections have been looked at */
     uv_timer_t second, alarm;
     bool stopping;
 

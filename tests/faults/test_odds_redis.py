@@ -8,6 +8,7 @@ import contextlib
 import os
 import queue
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -468,6 +469,24 @@ def test_a_read_that_is_under_way_when_the_connection_is_lost_is_asked_again(fak
     fake.values["odds:cricket:1"] = b"[2]"
     fake.find("data").close()
     assert {store.result(tag)[::3] for tag in tags} == {("ok", "[2]")}
+
+
+@pytest.mark.parametrize("asleep", [0.5, 1])
+def test_what_was_answered_while_the_process_slept_is_an_answer(fake, open_store, asleep):
+    """Its deadline has passed by the time that it can look; but so has the server's answer come."""
+    store = open_store(fake.uri, timeout_ms=400)
+    for number in range(4):
+        asked = fake.count("GET", "odds:cricket:1")
+        fake.hold("data")
+        tag = store.start_read()
+        eventually(lambda: fake.count("GET", "odds:cricket:1") > asked)
+        os.kill(store.process.pid, signal.SIGSTOP)
+        fake.release("data")
+        time.sleep(asleep)
+        os.kill(store.process.pid, signal.SIGCONT)
+        assert store.result(tag)[::3] == ("ok", "[1]"), number
+        store.await_status("ok")
+    assert store.facts()["reopened"] == 0
 
 
 # ---- servers that cannot be used -----------------------------------------------------------------------
