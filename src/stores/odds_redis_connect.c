@@ -11,7 +11,8 @@
  * on and redirected to that very connection, and whether the server is still the master. What is known is
  * confirmed as long as the last answered questions on both were ASKED less than half of timeout_ms ago: an
  * answer tells of the time when it was asked for, at the latest. A server that leaves them unanswered for
- * timeout_ms is left.
+ * timeout_ms is left. A link that does not track has no heartbeats: it leaves a server that does not answer
+ * a call.
  *
  * Back-off. A connection that worked and was lost is made again at once, and those who ask meanwhile are let
  * wait for that one attempt. When it fails they are refused at once, and attempts come at growing intervals,
@@ -929,6 +930,12 @@ void link_connect_start(struct redis_link *link)
     link->beat.data = link;
     link->lookups = redis_lookups_create(link->mailbox, link, on_looked_up);
     begin_attempt(link);
+}
+
+void link_connect_silent(struct redis_link *link)
+{
+    if (link->phase == LINK_UP)
+        let_go(link, STATUS_TIMEOUT, "the server does not answer");
 }
 
 void link_connect_stop(struct redis_link *link)

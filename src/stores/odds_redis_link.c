@@ -232,16 +232,20 @@ static void on_deadline(uv_timer_t *timer)
         remove_waiting(link, call);
         finish(link, call, STATUS_TIMEOUT);
     }
+    bool silent = false;
     for (struct link_sent *sent = link->first_sent; sent != NULL; sent = sent->next) {
         struct redis_call *call = sent->call;
         if (call != NULL && call->deadline_ns > due_ns) {
             next_ns = earlier(next_ns, call->deadline_ns);
         } else if (call != NULL) {
+            silent = true;
             sent->call = NULL;
             finish(link, call, STATUS_TIMEOUT);
         }
     }
     arm_deadline(link, next_ns);
+    if (silent && !link->options.track)
+        link_connect_silent(link);
 }
 
 /* ---- sending ------------------------------------------------------------------------------------ */

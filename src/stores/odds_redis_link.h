@@ -102,6 +102,8 @@ struct redis_link {
 
 void link_connect_start(struct redis_link *link); /* makes its timers, begins the first attempt */
 void link_connect_second(struct redis_link *link);
+/* A call was not answered in time, by which alone a link without heartbeats knows that it leads nowhere. */
+void link_connect_silent(struct redis_link *link);
 void link_connect_stop(struct redis_link *link); /* lets go of everything */
 
 /* ---- odds_redis_link.c ------------------------------------------------------------------------- */

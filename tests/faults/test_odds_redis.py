@@ -643,6 +643,19 @@ def test_a_black_hole_on_one_of_two_connections(redis, open_store, which):
         assert store.value() == "[2]"
 
 
+def test_a_black_hole_on_the_way_of_a_feed(redis, open_store):
+    """A feed's connection has no heartbeats; a call that nobody answers is what it knows by."""
+    with servers.Proxy(("127.0.0.1", redis.port)) as proxy:
+        store = open_store(f"redis://127.0.0.1:{proxy.port}/0", timeout_ms=400)
+        assert store.ask("publish cricket 1 [2]") == "publish ok "
+        proxy.links[-1].swallow()
+        began = time.monotonic()
+        assert store.ask("publish cricket 1 [3]").startswith("publish timeout")
+        assert 9 < time.monotonic() - began < 11 * PATIENCE, "the deadline of a feed"
+        eventually(lambda: store.ask("publish cricket 1 [4]") == "publish ok ", 3)
+        assert store.value() == "[4]"
+
+
 def test_connections_that_are_reset_again_and_again(redis, open_store):
     with servers.Proxy(("127.0.0.1", redis.port)) as proxy:
         store = open_store(f"redis://127.0.0.1:{proxy.port}/0", timeout_ms=2000)
