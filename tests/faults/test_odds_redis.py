@@ -553,6 +553,34 @@ def test_nonsense_ends_a_connection_and_not_the_process(fake, open_store, raw):
     assert store.value() == "[1]"
 
 
+def memory_of(process):
+    """In MB; the most that it ever was."""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    return int(re.search(r"VmHWM:\s*(\d+) kB", status)[1]) // 1024
+
+
+def test_a_list_without_end_is_not_taken_in(fake, open_store):
+    store = open_store(fake.uri, timeout_ms=4000)
+    before = memory_of(store.process)
+    fake.raw["GET"] = b"*10000000\r\n" + 10000000 * b":1\r\n"
+    assert store.read()[0] in ("unavailable", "timeout")
+    assert "larger than any that was asked for" in store.log_text()
+    assert memory_of(store.process) - before < 250
+    del fake.raw["GET"]
+    store.await_status("ok")
+    assert store.value() == "[1]"
+
+
+def test_a_long_list_of_keys_that_changed_is_heard_of(redis, open_store):
+    store = open_store(redis.uri, timeout_ms=4000)
+    keys = [f"odds:cricket:{number}" for number in range(1, 60001)]
+    store.read()
+    redis.call("MSET", *(word for key in keys for word in (key, "[]")))
+    eventually(lambda: store.odds_version() is None)
+    eventually(lambda: store.facts()["invalidations"] >= 60000)
+    assert store.facts()["reopened"] == 0
+
+
 def test_attempts_come_at_growing_intervals(fake, open_store):
     fake.errors["ROLE"] = "NOAUTH Authentication required."
     open_store(fake.uri)
