@@ -676,6 +676,7 @@ static void next_sentinel(struct redis_link *link, enum status status, const cha
     const struct redis_place *place = link->options.place;
     redis_wire_destroy(&link->sentinel);
     link->sentinel_watches = false;
+    link->sentinel_secret = false; /* one that has no password refuses it */
     link->sentinel_sought = false;
     if (link->sentinel_addresses.next < link->sentinel_addresses.count) {
         open_sentinel(link);

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from fake_redis import FakeRedis
+from fake_redis import FakeRedis, array, bulk
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import servers  # noqa: E402
@@ -935,6 +935,20 @@ def test_a_service_that_no_sentinel_knows(sentinel, open_store):
     store = open_store(sentinel.uri.replace("/croupier/", "/nobody/"))
     assert store.status() == "unavailable"
     assert "knows no master" in " ".join(store.ping())
+
+
+def test_a_sentinel_without_a_password_among_those_with_one(fake, open_store):
+    """Once one had wanted it, all were given it; and one that has none refuses that."""
+    question = "SENTINEL GET-MASTER-ADDR-BY-NAME"
+    with FakeRedis() as closed, FakeRedis() as open_to_all:
+        closed.errors.update({question: "NOAUTH Authentication required.", "AUTH": "WRONGPASS invalid password"})
+        open_to_all.errors["AUTH"] = "ERR AUTH <password> called without any password configured"
+        open_to_all.raw[question] = array(bulk("127.0.0.1"), bulk(str(fake.port)))
+        hosts = ",".join(f"127.0.0.1:{one.port}" for one in (closed, open_to_all))
+        store = open_store(f"redis+sentinel://:secret@{hosts}/croupier/0")
+        assert store.status() == "ok", store.log_text()
+        assert store.value() == "[1]"
+        assert closed.count("AUTH", "secret") == 1 and open_to_all.count("AUTH") == 0
 
 
 # ---- TLS -------------------------------------------------------------------------------------------------
