@@ -17,24 +17,92 @@ static void show_progress(void *context, const char *what, uint64_t done)
     progress_show(context, done, 0, what);
 }
 
-static bool same_place(const struct command_line *line)
+/* Which store of the configuration is copied. */
+struct kind {
+    const char *setting;
+    const char *forms;
+};
+static const struct kind platform_kind = {
+    "platform.store", "sqlite:FILE or postgresql://USER:PASSWORD@HOST:PORT/DATABASE"};
+static const struct kind odds_kind = {"odds.store",
+                                      "embedded:DIR, redis://HOST, rediss://HOST, unix:PATH or "
+                                      "redis+sentinel://HOSTS/SERVICE"};
+
+struct places {
+    const struct config *config; /* from which they may be */
+    const char *from;
+    const char *to;
+};
+
+static const char *place_of(const char *argument, const char *configured)
 {
-    return strcmp(command_argument(line, 0), command_argument(line, 1)) == 0;
+    return strcmp(argument, "configured") == 0 ? configured : argument;
+}
+
+/* The same that the configuration takes. */
+static bool is_of_kind(const struct command_line *line, const struct kind *kind, const char *place)
+{
+    const char *const overrides[] = {kind->setting, place, NULL};
+    const struct config *config = NULL;
+    if (config_load(&config, command_config_path(line), overrides, NULL) != STATUS_OK)
+        return false;
+    config_release(&config);
+    return true;
+}
+
+static int check_places(const struct command_line *line, const struct kind *kind,
+                        const struct places *places)
+{
+    /* What was given is not quoted: there may be a password in it. */
+    const char *const values[] = {places->from, places->to};
+    for (size_t i = 0; i < 2; i++)
+        if (!is_of_kind(line, kind, values[i]))
+            return command_usage(line, "%s is no known kind of store; write %s, or: configured",
+                                 i == 0 ? "FROM" : "TO", kind->forms);
+    if (strcmp(places->from, places->to) == 0)
+        return command_usage(line, "FROM and TO are the same store");
+    return EXIT_DONE;
+}
+
+/* EXIT_DONE, and the configuration is to be released; else all has been said. */
+static int read_places(const struct command_line *line, const struct kind *kind,
+                       struct places *places)
+{
+    if (!command_config(line, &places->config))
+        return EXIT_REFUSED;
+    const char *configured =
+        kind == &odds_kind ? places->config->odds_store : places->config->platform_store;
+    places->from = place_of(command_argument(line, 0), configured);
+    places->to = place_of(command_argument(line, 1), configured);
+    int result = check_places(line, kind, places);
+    if (result != EXIT_DONE)
+        config_release(&places->config);
+    return result;
 }
 
 /* ---- platform ---------------------------------------------------------------------------------- */
 
-static enum status open_both(const struct command_line *line, struct platform_store **from,
+/* What is not there, or empty, is not made any fuller by migrating it. */
+static void leave_out_migrating(struct error *error)
+{
+    char *hint = strstr(error->text, "; run: croupier migrate");
+    if (hint != NULL && (strstr(error->text, ": there is no such file;") != NULL ||
+                         strstr(error->text, ": is empty;") != NULL))
+        *hint = '\0';
+}
+
+static enum status open_both(const struct places *places, struct platform_store **from,
                              struct platform_store **to, struct error *error)
 {
-    struct platform_store_options options = {.uri = command_argument(line, 0),
-                                             .timeout_ms = PATIENCE_MS};
+    struct platform_store_options options = {.uri = places->from, .timeout_ms = PATIENCE_MS};
     uint32_t before;
     uint32_t after;
     enum status status = platform_store_open(from, &options, error);
-    if (status != STATUS_OK)
+    if (status != STATUS_OK) {
+        leave_out_migrating(error);
         return status;
-    options.uri = command_argument(line, 1);
+    }
+    options.uri = places->to;
     options.create = true;
     status = platform_store_open(to, &options, error);
     return status == STATUS_OK ? platform_store_migrate(*to, &before, &after, error) : status;
@@ -78,15 +146,18 @@ static int run_platform_copy(const struct command_line *line)
     struct platform_store *to = NULL;
     struct platform_counts counts = {0};
     struct progress progress = {0};
+    struct places places = {0};
     struct error error = {0};
-    if (same_place(line))
-        return command_usage(line, "FROM and TO are the same store");
-    enum status status = open_both(line, &from, &to, &error);
+    int result = read_places(line, &platform_kind, &places);
+    if (result != EXIT_DONE)
+        return result;
+    enum status status = open_both(&places, &from, &to, &error);
     if (status == STATUS_OK)
         status = platform_copy(from, to, show_progress, &progress, &counts, &error);
     progress_end(&progress);
     platform_store_close(&from);
     platform_store_close(&to);
+    config_release(&places.config);
     if (status != STATUS_OK)
         return command_refuse(line, "%s", error.text);
     print_platform(line, &counts);
@@ -112,10 +183,13 @@ const struct command platform_commands[] = {
          "ledger is proved like 'wallet verify' does. Exit 0 means: nothing is missing. A copy\n"
          "that broke off admits nobody, and is to be thrown away. FROM is never changed.\n"
          "\n"
-         "A password in a URI can be seen by other users of the machine while the command runs;\n"
-         "for PostgreSQL, PGPASSWORD or ~/.pgpass keep it out of sight.",
+         "The word 'configured' stands for the store that the configuration names. A password in\n"
+         "a URI can be seen by other users of the machine while the command runs; one in the\n"
+         "configuration file or in CROUPIER_PLATFORM_STORE cannot. For PostgreSQL, PGPASSWORD and\n"
+         "~/.pgpass keep it out of sight as well.",
      .examples = "croupier platform copy sqlite:/var/lib/croupier/platform.db "
                  "postgresql://croupier@db/croupier\n"
+                 "croupier platform copy sqlite:/var/lib/croupier/platform.db configured\n"
                  "croupier platform copy postgresql:///croupier sqlite:./platform.db --json",
      .run = run_platform_copy},
     {0},
@@ -128,40 +202,38 @@ static const struct command_option odds_options[] = {
     {0},
 };
 
-static enum status open_odds(const struct command_line *line, const struct config *config,
-                             struct odds_store **from, struct odds_store **to, struct error *error)
+static enum status open_odds(const struct places *places, struct odds_store **from,
+                             struct odds_store **to, struct error *error)
 {
-    struct odds_store_options options = {.uri = command_argument(line, 0),
-                                         .timeout_ms = ODDS_PATIENCE_MS,
-                                         .prefix = config->odds_prefix};
+    struct odds_store_options options = {
+        .uri = places->from, .timeout_ms = ODDS_PATIENCE_MS, .prefix = places->config->odds_prefix};
     enum status status = odds_store_open(from, &options, error);
     if (status != STATUS_OK)
         return status;
-    options.uri = command_argument(line, 1);
+    options.uri = places->to;
     options.create = true;
     return odds_store_open(to, &options, error);
 }
 
 static int run_odds_copy(const struct command_line *line)
 {
-    const struct config *config = NULL;
     struct odds_store *from = NULL;
     struct odds_store *to = NULL;
     struct odds_counts counts = {0};
     struct progress progress = {0};
+    struct places places = {0};
     struct error error = {0};
-    if (same_place(line))
-        return command_usage(line, "FROM and TO are the same store");
-    if (!command_config(line, &config))
-        return EXIT_REFUSED;
-    enum status status = open_odds(line, config, &from, &to, &error);
+    int result = read_places(line, &odds_kind, &places);
+    if (result != EXIT_DONE)
+        return result;
+    enum status status = open_odds(&places, &from, &to, &error);
     if (status == STATUS_OK)
         status = odds_copy(from, to, command_option(line, "replace") != NULL, show_progress,
                            &progress, &counts, &error);
     progress_end(&progress);
     odds_store_close(&from);
     odds_store_close(&to);
-    config_release(&config);
+    config_release(&places.config);
     if (status != STATUS_OK)
         return command_refuse(line, "%s", error.text);
     if (command_json(line))
@@ -187,8 +259,13 @@ const struct command odds_commands[] = {
          "\n"
          "It is for moving without a gap: point the feed at the new store afterwards. While a\n"
          "feed writes into FROM, the comparison tells what changed; stop it for the moment, or\n"
-         "let it write to both. Interest is not copied: it is a minute's news.",
+         "let it write to both. Interest is not copied: it is a minute's news.\n"
+         "\n"
+         "The word 'configured' stands for the store that the configuration names. A password in\n"
+         "a URI can be seen by other users of the machine while the command runs; one in the\n"
+         "configuration file or in CROUPIER_ODDS_STORE cannot.",
      .examples = "croupier odds copy embedded:/var/lib/croupier/odds redis://127.0.0.1:6379/0\n"
+                 "croupier odds copy embedded:/var/lib/croupier/odds configured\n"
                  "croupier odds copy redis://cache:6379/0 embedded:./odds --replace",
      .options = odds_options,
      .run = run_odds_copy},

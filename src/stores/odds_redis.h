@@ -23,6 +23,7 @@
  *   odds_redis_wire.c     one connection on a libuv loop: bytes out, replies in
  *   odds_redis_link.c     the I/O thread: commands from any thread, with deadlines
  *   odds_redis_connect.c  how the link gets and keeps its connections, and what it knows of them
+ *   odds_redis_lookup.c   the addresses of names
  *   odds_redis_known.c    which version of what is known to be stored
  *   odds_redis.c          the engine: reading, versions, interest
  *   odds_redis_feed.c     the feed's side: publishing and listing
@@ -122,6 +123,36 @@ void redis_command(struct buffer *out, const char *first, ...) __attribute__((se
 /* What an error reply means, and a text for people: `what` is what could not be done. */
 enum status redis_error_of_reply(const redisReply *reply, const char *what, struct error *error);
 
+/* ---- odds_redis_lookup.c ---------------------------------------------------------------------- */
+
+/*
+ * The addresses of names, for one link; on its I/O thread. Looking up is left to others, however long it
+ * takes them: neither asking nor destroying waits.
+ */
+struct redis_lookups;
+
+#define REDIS_ADDRESSES_MAX 16 /* of one name; there may be more, which are not used */
+#define REDIS_ADDRESS_SIZE 64  /* numeric, with a scope and its NUL */
+
+struct redis_addresses {
+    char list[REDIS_ADDRESSES_MAX][REDIS_ADDRESS_SIZE];
+    size_t count;
+    size_t next; /* for the owner's use: the one to be tried next */
+};
+
+/* `answered`: a name has been looked up; redis_lookups_find gives the result, once, and for some
+ * seconds only. The mailbox is that of the thread. */
+struct redis_lookups *redis_lookups_create(struct mailbox *mailbox, void *owner,
+                                           void (*answered)(void *owner, const char *name));
+/* Before the mailbox is destroyed. */
+void redis_lookups_destroy(struct redis_lookups **lookups);
+
+/* STATUS_OK: at least one address. STATUS_PENDING: `answered` will be called. STATUS_UNAVAILABLE: it
+ * cannot be found. */
+MUST_CHECK enum status redis_lookups_find(struct redis_lookups *lookups, const char *name,
+                                          struct redis_addresses *addresses, struct error *error);
+bool redis_lookups_under_way(const struct redis_lookups *lookups);
+
 /* ---- odds_redis_link.c, odds_redis_connect.c --------------------------------------------------- */
 
 /*
@@ -159,7 +190,7 @@ MUST_CHECK enum status redis_link_create(struct redis_link **link,
 /* Waits until all calls are over, which their deadlines see to. */
 void redis_link_destroy(struct redis_link **link);
 
-/* Waits until the first attempt to connect has ended. The status of redis_link_now, and the reason
+/* Waits until the first attempt to connect has ended, within reason. The status of redis_link_now, and the reason
  * when it is not STATUS_OK. */
 enum status redis_link_wait(struct redis_link *link, struct error *error);
 

@@ -1,8 +1,8 @@
 /*
  * How the link gets its connections, and how it knows that they still work. See odds_redis.h.
  *
- * An attempt: ask a sentinel who the master is (by Sentinel); find the server's address; greet it on both
- * connections, which must turn out to be the same server, a master, and no cluster; have it report changes
+ * An attempt: ask a sentinel who the master is (by Sentinel); find the server's addresses; greet it, at one
+ * address after the other until it is any good, on both connections, which must turn out to be the same server, a master, and no cluster; have it report changes
  * from one to the other; see the first heartbeats come back. Then the link is up.
  *
  * Heartbeats. RESP2 sends invalidations to another connection than the one that asked for them, and neither
@@ -11,7 +11,8 @@
  * on and redirected to that very connection, and whether the server is still the master. What is known is
  * confirmed as long as the last answered questions on both were ASKED less than half of timeout_ms ago: an
  * answer tells of the time when it was asked for, at the latest. A server that leaves them unanswered for
- * timeout_ms is left.
+ * timeout_ms is left. A link that does not track has no heartbeats: it leaves a server that does not answer
+ * a call.
  *
  * Back-off. A connection that worked and was lost is made again at once, and those who ask meanwhile are let
  * wait for that one attempt. When it fails they are refused at once, and attempts come at growing intervals,
@@ -40,6 +41,8 @@
 
 static void begin_attempt(struct redis_link *link);
 static void ask_sentinel(struct redis_link *link);
+static void seek_sentinel(struct redis_link *link);
+static void open_sentinel(struct redis_link *link);
 static void on_step(uv_timer_t *timer);
 
 static const char *shown(const struct redis_link *link)
@@ -71,6 +74,13 @@ static void stop_timer(uv_timer_t *timer)
     CHECK(uv_timer_stop(timer) == 0);
 }
 
+static void forget_addresses(struct redis_link *link)
+{
+    link->addresses.count = 0;
+    link->addresses.next = 0;
+    link->told_status = STATUS_OK;
+}
+
 /* How long to rest before the next attempt. */
 static uint32_t rest_ms(struct redis_link *link)
 {
@@ -82,7 +92,7 @@ static uint32_t rest_ms(struct redis_link *link)
 static void complain(struct redis_link *link, const struct error *problem, bool was_up)
 {
     bool news = !link->complained || strcmp(problem->text, link->problem.text) != 0;
-    link_conclude(link, problem);
+    link_conclude(link, problem, !redis_lookups_under_way(link->lookups));
     link->complained = true;
     if (was_up)
         log_event(link->options.log, LOG_WARNING,
@@ -94,34 +104,79 @@ static void complain(struct redis_link *link, const struct error *problem, bool 
                   LOG_STRING("reason", problem->text));
 }
 
+static void drop_connections(struct redis_link *link)
+{
+    atomic_store(&link->confirmed_until_ns, 0);
+    redis_wire_destroy(&link->data);
+    redis_wire_destroy(&link->news);
+    stop_timer(&link->beat);
+}
+
+/* Whether a name has led to an address of no use, and has others, one of which is tried at once. */
+static bool turn_to_next_address(struct redis_link *link, enum status status, const char *why)
+{
+    if (link->phase != LINK_GREETING || link->addresses.next >= link->addresses.count)
+        return false;
+    if (link->answered) {
+        link->told_status = status;
+        (void)error_set(&link->told, status, "%s", why);
+    }
+    drop_connections(link);
+    link->phase = LINK_RESTING;
+    link_start_timer(&link->step, on_step, 0);
+    return true;
+}
+
+/* What a server has said tells more than that at another address there is none. */
+static void choose_reason(struct redis_link *link, enum status *status, const char **why)
+{
+    if (link->phase != LINK_GREETING || link->answered || link->told_status == STATUS_OK)
+        return;
+    *status = link->told_status;
+    *why = link->told.text;
+}
+
 /* Whatever there is of connections and attempts ends; the next attempt follows. */
 static void let_go(struct redis_link *link, enum status status, const char *why)
 {
+    if (turn_to_next_address(link, status, why))
+        return;
+    choose_reason(link, &status, &why);
     bool was_up = link->phase == LINK_UP;
-    bool asking = link->phase == LINK_ASKING;
     uint64_t now_ns = clock_monotonic_ns();
     if (was_up && now_ns - link->up_since_ns >= STEADY_NS)
         link->failures = 0;
     bool hope = was_up && status != STATUS_TIMEOUT;
     uint32_t delay_ms = link->failures == 0 && hope ? 0 : rest_ms(link);
     link->failures++;
-    atomic_store(&link->confirmed_until_ns, 0);
-    redis_wire_destroy(&link->data);
-    redis_wire_destroy(&link->news);
-    if (asking)
+    struct error problem;
+    (void)error_set(&problem, status, "the odds store at %s: %s", shown(link), why);
+    drop_connections(link);
+    if (link->phase == LINK_ASKING)
         redis_wire_destroy(&link->sentinel);
-    link->server_resolve = NULL;
-    stop_timer(&link->beat);
+    link->sentinel_sought = false;
+    forget_addresses(link);
     if (hope)
         link_set_standing(link, STANDING_TRYING);
     else
         link_set_standing(link, status == STATUS_TIMEOUT ? STANDING_SILENT : STANDING_DOWN);
-    struct error problem;
-    (void)error_set(&problem, status, "the odds store at %s: %s", shown(link), why);
     complain(link, &problem, was_up);
     link->phase = LINK_RESTING;
     link_start_timer(&link->step, on_step, delay_ms);
     link_calls_lost(link, status, hope);
+}
+
+/* The address is not found in time. Nobody is let wait any longer; but what looks it up goes on, and so
+ * does the attempt when it is done. */
+static void lose_patience(struct redis_link *link)
+{
+    struct error problem;
+    (void)error_set(&problem, STATUS_TIMEOUT,
+                    "the odds store at %s: the address of %s is not found in time", shown(link),
+                    link->host);
+    link_set_standing(link, STANDING_SILENT);
+    complain(link, &problem, false);
+    link_calls_lost(link, STATUS_TIMEOUT, false);
 }
 
 static void on_lost(void *owner, struct redis_wire *wire, enum status status, const char *why)
@@ -146,7 +201,7 @@ static void refuse(struct redis_link *link, const redisReply *reply, const char 
 static void begin_beat(struct heartbeat *beat)
 {
     beat->out = true;
-    beat->late_ticks = 0;
+    beat->late_turn = 0;
     beat->sent_ns = clock_monotonic_ns();
 }
 
@@ -157,7 +212,7 @@ static void come_up(struct redis_link *link)
     stop_timer(&link->step);
     (void)atomic_fetch_add(&link->connected_times, 1);
     link_set_standing(link, STANDING_UP);
-    link_conclude(link, NULL);
+    link_conclude(link, NULL, true);
     link->complained = false;
     if (link->options.track)
         log_event(link->options.log, LOG_INFO, "connected to the odds store",
@@ -251,13 +306,15 @@ static void on_news_beat(void *context, unsigned index, const redisReply *reply)
     confirm(link);
 }
 
-/* Has it been without an answer for too long? What came while this thread could not run has been read by
- * the second tick. */
+/* Has it been without an answer for too long? Only if there is none in what came while this thread could
+ * not run, which is read first. */
 static bool is_silent(const struct redis_link *link, struct heartbeat *beat)
 {
     if (!beat->out || clock_monotonic_ns() - beat->sent_ns < link->options.timeout_ms * NS_PER_MS)
         return false;
-    return beat->late_ticks++ > 0;
+    if (beat->late_turn == 0)
+        beat->late_turn = link->turns;
+    return beat->late_turn != link->turns;
 }
 
 static void ask_beats(struct redis_link *link)
@@ -512,6 +569,7 @@ static void on_data_greeting(void *context, unsigned index, const redisReply *re
 {
     struct redis_link *link = context;
     enum greeting greeting = greeting_at(link, index, false);
+    link->answered = true;
     if (!heed(link, greeting, reply, false) || greeting != GREET_INFO)
         return;
     link->data_ready = true;
@@ -522,6 +580,7 @@ static void on_news_greeting(void *context, unsigned index, const redisReply *re
 {
     struct redis_link *link = context;
     enum greeting greeting = greeting_at(link, index, true);
+    link->answered = true;
     if (!heed(link, greeting, reply, true) || greeting != GREET_SUBSCRIBE)
         return;
     link->news_ready = true;
@@ -555,6 +614,7 @@ static bool open_one(struct redis_link *link, struct redis_wire **wire, bool new
 static void greet(struct redis_link *link)
 {
     link->phase = LINK_GREETING;
+    link->answered = false;
     link->data_ready = false;
     link->news_ready = false;
     link->target.host = link->host;
@@ -566,98 +626,47 @@ static void greet(struct redis_link *link)
 
 /* ---- names -------------------------------------------------------------------------------------- */
 
-struct link_resolve {
-    uv_getaddrinfo_t request;
-    struct redis_link *link;
-    struct link_resolve **place; /* holds this one as long as its result is awaited */
-    void (*found)(struct redis_link *link, const char *address, uint16_t port);
-    void (*failed)(struct redis_link *link, const char *why);
-    uint16_t port;
-};
-
-static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *list)
-{
-    struct link_resolve *resolve = request->data;
-    struct redis_link *link = resolve->link;
-    char address[REDIS_HOST_SIZE] = "";
-    int result = status;
-    if (result == 0)
-        result =
-            list->ai_family == AF_INET6
-                ? uv_ip6_name((struct sockaddr_in6 *)(void *)list->ai_addr, address, sizeof address)
-                : uv_ip4_name((struct sockaddr_in *)(void *)list->ai_addr, address, sizeof address);
-    uv_freeaddrinfo(list);
-    if (*resolve->place == resolve) { /* else nobody waits for it any more */
-        *resolve->place = NULL;
-        if (result == 0)
-            resolve->found(link, address, resolve->port);
-        else
-            resolve->failed(link, uv_strerror(result));
-    }
-    memory_free(resolve);
-}
-
-/* Finds the address of a name, without waiting. `found` or `failed` is called once, at once or later,
- * unless the link turns to something else. */
-static void find_address(struct redis_link *link, struct link_resolve **place,
-                         const struct redis_host *host,
-                         void (*found)(struct redis_link *, const char *, uint16_t),
-                         void (*failed)(struct redis_link *, const char *))
-{
-    struct sockaddr_storage address;
-    struct redis_host copy = *host; /* which may be the link's own */
-    if (uv_ip4_addr(copy.name, copy.port, (struct sockaddr_in *)(void *)&address) == 0 ||
-        uv_ip6_addr(copy.name, copy.port, (struct sockaddr_in6 *)(void *)&address) == 0) {
-        found(link, copy.name, copy.port);
-        return;
-    }
-    struct link_resolve *resolve = memory_alloc_zeroed(1, sizeof *resolve);
-    resolve->link = link;
-    resolve->place = place;
-    resolve->found = found;
-    resolve->failed = failed;
-    resolve->port = copy.port;
-    resolve->request.data = resolve;
-    *place = resolve;
-    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
-    int result =
-        uv_getaddrinfo(&link->loop, &resolve->request, on_resolved, copy.name, NULL, &hints);
-    if (result != 0) {
-        *place = NULL;
-        memory_free(resolve);
-        failed(link, uv_strerror(result));
-    }
-}
-
 static void set_target(struct redis_link *link, const char *name, uint16_t port, bool local)
 {
     link->target = (struct redis_target){.local = local, .port = port};
     (void)snprintf(link->target.name, sizeof link->target.name, "%s", name);
 }
 
-static void server_found(struct redis_link *link, const char *address, uint16_t port)
+static void greet_next_address(struct redis_link *link)
 {
-    set_target(link, address, port, false);
+    set_target(link, link->addresses.list[link->addresses.next++], link->port, false);
     greet(link);
 }
 
-static void server_not_found(struct redis_link *link, const char *why)
+static void seek_server(struct redis_link *link)
 {
     struct error error;
-    (void)error_set(&error, STATUS_UNAVAILABLE, "the address of %s cannot be found: %s", link->host,
-                    why);
-    let_go(link, STATUS_UNAVAILABLE, error.text);
+    enum status status = redis_lookups_find(link->lookups, link->host, &link->addresses, &error);
+    if (status == STATUS_OK)
+        greet_next_address(link);
+    else if (status != STATUS_PENDING)
+        let_go(link, status, error.text);
 }
 
 static void find_server(struct redis_link *link, const struct redis_host *host)
 {
-    struct redis_host copy = *host;
-    memcpy(link->host, copy.name, sizeof link->host);
-    link->port = copy.port;
+    memcpy(link->host, host->name, sizeof link->host);
+    link->port = host->port;
     link->phase = LINK_RESOLVING;
+    forget_addresses(link);
     link_start_timer(&link->step, on_step,
                      between(link->options.timeout_ms, GREETING_MS_MIN, GREETING_MS_MAX));
-    find_address(link, &link->server_resolve, &copy, server_found, server_not_found);
+    seek_server(link);
+}
+
+static void on_looked_up(void *owner, const char *name)
+{
+    struct redis_link *link = owner;
+    if (link->phase == LINK_RESOLVING && strcmp(name, link->host) == 0)
+        seek_server(link);
+    else if (link->sentinel_sought &&
+             strcmp(name, link->options.place->hosts[link->sentinel_at].name) == 0)
+        seek_sentinel(link);
 }
 
 /* ---- sentinels ---------------------------------------------------------------------------------- */
@@ -667,7 +676,12 @@ static void next_sentinel(struct redis_link *link, enum status status, const cha
     const struct redis_place *place = link->options.place;
     redis_wire_destroy(&link->sentinel);
     link->sentinel_watches = false;
-    link->sentinel_resolve = NULL;
+    link->sentinel_secret = false; /* one that has no password refuses it */
+    link->sentinel_sought = false;
+    if (link->sentinel_addresses.next < link->sentinel_addresses.count) {
+        open_sentinel(link);
+        return;
+    }
     struct error error;
     (void)error_set(&error, status, "the sentinel at %s:%u: %s",
                     place->hosts[link->sentinel_at].name, place->hosts[link->sentinel_at].port,
@@ -691,6 +705,12 @@ static void on_sentinel_lost(void *owner, struct redis_wire *wire, enum status s
     next_sentinel(link, status, kept.text);
 }
 
+static void leave_master(struct redis_link *link)
+{
+    forget_addresses(link); /* its others are no better */
+    let_go(link, STATUS_UNAVAILABLE, "the sentinels have made another server the master");
+}
+
 /* "SERVICE OLD-HOST OLD-PORT NEW-HOST NEW-PORT" */
 static void on_sentinel_message(void *owner, const redisReply *message)
 {
@@ -700,10 +720,12 @@ static void on_sentinel_message(void *owner, const redisReply *message)
     struct text rest_of_it = {message->element[2]->str, message->element[2]->len};
     if (!text_equals(text_cut(&rest_of_it, ' '), text_of(link->options.place->service)))
         return;
-    if (link->phase == LINK_RESTING)
+    if (link->phase == LINK_RESTING) {
+        forget_addresses(link);
         link_start_timer(&link->step, on_step, 0);
-    else if (link->phase != LINK_ASKING)
-        let_go(link, STATUS_UNAVAILABLE, "the sentinels have made another server the master");
+    } else if (link->phase != LINK_ASKING) {
+        leave_master(link);
+    }
 }
 
 static void on_watching(void *context, unsigned index, const redisReply *reply)
@@ -762,7 +784,7 @@ static void on_master(void *context, unsigned index, const redisReply *reply)
         if (link->phase == LINK_ASKING)
             find_server(link, &master);
         else if (strcmp(master.name, link->host) != 0 || master.port != link->port)
-            let_go(link, STATUS_UNAVAILABLE, "the sentinels have made another server the master");
+            leave_master(link);
     }
 }
 
@@ -779,22 +801,41 @@ static void send_question(struct redis_link *link)
     buffer_free(&commands);
 }
 
-static void sentinel_found(struct redis_link *link, const char *address, uint16_t port)
+/* What is awaited of it now is late after a moment, in an attempt: others may be quicker. */
+static void expect_sentinel(struct redis_link *link)
+{
+    link->sentinel_beat = (struct heartbeat){.out = true}; /* it owes an answer */
+    if (link->phase == LINK_ASKING)
+        link_start_timer(&link->step, on_step,
+                         between(link->options.timeout_ms, SENTINEL_MS_MIN, SENTINEL_MS_MAX));
+}
+
+static void open_sentinel(struct redis_link *link)
 {
     const struct redis_wire_events events = {
         .owner = link, .lost = on_sentinel_lost, .message = on_sentinel_message};
-    struct redis_target target = {.port = port};
+    struct redis_addresses *addresses = &link->sentinel_addresses;
+    struct redis_target target = {.port = link->options.place->hosts[link->sentinel_at].port};
     struct error error;
-    (void)snprintf(target.name, sizeof target.name, "%s", address);
+    (void)snprintf(target.name, sizeof target.name, "%s", addresses->list[addresses->next++]);
+    expect_sentinel(link);
     if (redis_wire_open(&link->sentinel, &link->loop, &target, NULL, &events, &error) != STATUS_OK)
         next_sentinel(link, STATUS_UNAVAILABLE, error.text);
     else
         send_question(link);
 }
 
-static void sentinel_not_found(struct redis_link *link, const char *why)
+static void seek_sentinel(struct redis_link *link)
 {
-    next_sentinel(link, STATUS_UNAVAILABLE, why);
+    const struct redis_host *host = &link->options.place->hosts[link->sentinel_at];
+    struct error error;
+    enum status status =
+        redis_lookups_find(link->lookups, host->name, &link->sentinel_addresses, &error);
+    link->sentinel_sought = status == STATUS_PENDING;
+    if (status == STATUS_OK)
+        open_sentinel(link);
+    else if (status != STATUS_PENDING)
+        next_sentinel(link, status, error.text);
 }
 
 /* In an attempt, or to have one that watches again while all is well. */
@@ -802,12 +843,10 @@ static void ask_sentinel(struct redis_link *link)
 {
     redis_wire_destroy(&link->sentinel);
     link->sentinel_watches = false;
-    link->sentinel_beat = (struct heartbeat){.out = true}; /* it owes an answer */
-    if (link->phase == LINK_ASKING)
-        link_start_timer(&link->step, on_step,
-                         between(link->options.timeout_ms, SENTINEL_MS_MIN, SENTINEL_MS_MAX));
-    find_address(link, &link->sentinel_resolve, &link->options.place->hosts[link->sentinel_at],
-                 sentinel_found, sentinel_not_found);
+    link->sentinel_addresses.count = 0;
+    link->sentinel_addresses.next = 0;
+    expect_sentinel(link);
+    seek_sentinel(link);
 }
 
 static void on_sentinel_beat(void *context, unsigned index, const redisReply *reply)
@@ -822,7 +861,7 @@ void link_connect_second(struct redis_link *link)
 {
     if (link->options.place->way != REDIS_BY_SENTINEL || link->phase != LINK_UP)
         return;
-    if (link->sentinel == NULL && link->sentinel_resolve == NULL) {
+    if (link->sentinel == NULL && !link->sentinel_sought) {
         ask_sentinel(link);
     } else if (link->sentinel_beat.out) {
         if (++link->sentinel_beat.late_ticks >= SENTINEL_LATE_TICKS)
@@ -862,13 +901,18 @@ static void on_step(uv_timer_t *timer)
     struct redis_link *link = timer->data;
     switch (link->phase) {
     case LINK_RESTING:
-        begin_attempt(link);
+        if (link->addresses.next < link->addresses.count)
+            greet_next_address(link);
+        else
+            begin_attempt(link);
         break;
     case LINK_ASKING:
-        next_sentinel(link, STATUS_TIMEOUT, "it does not answer");
+        next_sentinel(link, STATUS_TIMEOUT,
+                      link->sentinel_sought ? "its address is not found in time"
+                                            : "it does not answer");
         break;
     case LINK_RESOLVING:
-        let_go(link, STATUS_TIMEOUT, "its address is not found in time");
+        lose_patience(link);
         break;
     case LINK_GREETING:
         let_go(link, STATUS_TIMEOUT, "the server does not answer");
@@ -885,7 +929,14 @@ void link_connect_start(struct redis_link *link)
     CHECK(uv_timer_init(&link->loop, &link->beat) == 0);
     link->step.data = link;
     link->beat.data = link;
+    link->lookups = redis_lookups_create(link->mailbox, link, on_looked_up);
     begin_attempt(link);
+}
+
+void link_connect_silent(struct redis_link *link)
+{
+    if (link->phase == LINK_UP)
+        let_go(link, STATUS_TIMEOUT, "the server does not answer");
 }
 
 void link_connect_stop(struct redis_link *link)
@@ -893,8 +944,7 @@ void link_connect_stop(struct redis_link *link)
     redis_wire_destroy(&link->data);
     redis_wire_destroy(&link->news);
     redis_wire_destroy(&link->sentinel);
-    link->server_resolve = NULL; /* the end of both is awaited by the loop */
-    link->sentinel_resolve = NULL;
+    redis_lookups_destroy(&link->lookups);
     uv_close((uv_handle_t *)&link->step, NULL);
     uv_close((uv_handle_t *)&link->beat, NULL);
 }

@@ -267,8 +267,11 @@ uint64_t redis_known_see(struct redis_known *known, const struct redis_subject *
     bool same = entry != NULL && is_same(entry, seen);
     /* It has changed, and that has not been heard of yet. */
     bool news = entry != NULL && entry->current && !same;
-    if (entry == NULL)
+    if (entry == NULL) {
         entry = make_room(&spot);
+        /* When that expires nobody will see to it; so whoever goes by the stamp has to look now. */
+        news = entry->used && entry->current && entry->expires_ns != 0;
+    }
     uint64_t version = same ? entry->version : seen->stored ? ++known->last_version : 0;
     *entry = (struct entry){.subject = *subject,
                             .used = true,

@@ -21,7 +21,8 @@
 #define SENT_MAX 64
 #define SECOND_MS 1000
 #define NS_PER_MS ((uint64_t)1000000)
-#define FIRST_WAIT_MS 3000 /* for the first attempt; a resolver may take longer */
+#define FIRST_WAIT_SECONDS 3       /* for the first attempt; a resolver may take longer */
+#define FIRST_WAIT_SECONDS_FEED 10 /* who feeds has nothing else to do meanwhile */
 
 struct link_sent {
     struct link_sent *next, *before;
@@ -43,12 +44,12 @@ void link_set_standing(struct redis_link *link, enum link_standing standing)
     atomic_store(&link->standing, (int)standing);
 }
 
-void link_conclude(struct redis_link *link, const struct error *problem)
+void link_conclude(struct redis_link *link, const struct error *problem, bool over)
 {
     CHECK(pthread_mutex_lock(&link->lock) == 0);
     if (problem != NULL)
         link->problem = *problem;
-    link->first_over = true;
+    link->first_over = link->first_over || over;
     CHECK(pthread_cond_broadcast(&link->concluded) == 0);
     CHECK(pthread_mutex_unlock(&link->lock) == 0);
 }
@@ -83,17 +84,17 @@ enum status redis_link_wait(struct redis_link *link, struct error *error)
 {
     struct timespec until;
     CHECK(clock_gettime(CLOCK_MONOTONIC, &until) == 0);
-    until.tv_sec += FIRST_WAIT_MS / 1000;
+    until.tv_sec += link->options.track ? FIRST_WAIT_SECONDS : FIRST_WAIT_SECONDS_FEED;
     CHECK(pthread_mutex_lock(&link->lock) == 0);
     int waited = 0;
     while (!link->first_over && waited == 0)
         waited = pthread_cond_timedwait(&link->concluded, &link->lock, &until);
     bool over = link->first_over;
     CHECK(pthread_mutex_unlock(&link->lock) == 0);
-    if (!over)
+    enum status status = redis_link_now(link);
+    if (!over && status != STATUS_UNAVAILABLE && status != STATUS_TIMEOUT)
         return error_set(error, STATUS_TIMEOUT, "the odds store at %s: connecting takes too long",
                          link->options.place->shown.data);
-    enum status status = redis_link_now(link);
     if (status == STATUS_UNAVAILABLE || status == STATUS_TIMEOUT)
         redis_link_problem(link, error);
     return status;
@@ -196,13 +197,21 @@ static uint64_t earlier(uint64_t a_ns, uint64_t b_ns)
     return a_ns == 0 || b_ns < a_ns ? b_ns : a_ns;
 }
 
-/* What came while this thread could not run is read first: the timer is let through twice. */
+/* What came while this thread could not run is read before anything is over that was due then. A timer
+ * alone does not see to that: libuv may run one that was started anew in the same pass, before it looks at
+ * any connection. */
 static bool has_read_since(struct redis_link *link)
 {
-    link->deadline_seen = !link->deadline_seen;
-    if (link->deadline_seen)
-        link_start_timer(&link->deadline, on_deadline, 0);
-    return !link->deadline_seen;
+    if (link->deadline_turn == 0) {
+        link->deadline_turn = link->turns;
+        link->due_ns = clock_monotonic_ns();
+    }
+    if (link->deadline_turn == link->turns) {
+        link_start_timer(&link->deadline, on_deadline, 1);
+        return false;
+    }
+    link->deadline_turn = 0;
+    return true;
 }
 
 static void on_deadline(uv_timer_t *timer)
@@ -210,29 +219,33 @@ static void on_deadline(uv_timer_t *timer)
     struct redis_link *link = timer->data;
     if (!has_read_since(link))
         return;
-    uint64_t now_ns = clock_monotonic_ns();
+    uint64_t due_ns = link->due_ns;
     uint64_t next_ns = 0;
     link->deadline_ns = 0;
     struct redis_call *newer;
     for (struct redis_call *call = link->oldest; call != NULL; call = newer) {
         newer = call->newer;
-        if (call->deadline_ns > now_ns) {
+        if (call->deadline_ns > due_ns) {
             next_ns = earlier(next_ns, call->deadline_ns);
             continue;
         }
         remove_waiting(link, call);
         finish(link, call, STATUS_TIMEOUT);
     }
+    bool silent = false;
     for (struct link_sent *sent = link->first_sent; sent != NULL; sent = sent->next) {
         struct redis_call *call = sent->call;
-        if (call != NULL && call->deadline_ns > now_ns) {
+        if (call != NULL && call->deadline_ns > due_ns) {
             next_ns = earlier(next_ns, call->deadline_ns);
         } else if (call != NULL) {
+            silent = true;
             sent->call = NULL;
             finish(link, call, STATUS_TIMEOUT);
         }
     }
     arm_deadline(link, next_ns);
+    if (silent && !link->options.track)
+        link_connect_silent(link);
 }
 
 /* ---- sending ------------------------------------------------------------------------------------ */
@@ -439,6 +452,13 @@ void redis_link_set_alarm(struct redis_link *link, uint64_t at_ns)
         link_start_timer(&link->alarm, on_alarm, at_ns > now_ns ? (at_ns - now_ns) / NS_PER_MS : 0);
 }
 
+/* After all connections that had something were looked at. */
+static void on_turn(uv_check_t *turn)
+{
+    struct redis_link *link = turn->data;
+    link->turns++;
+}
+
 static void make_timer(struct redis_link *link, uv_timer_t *timer)
 {
     CHECK(uv_timer_init(&link->loop, timer) == 0);
@@ -450,6 +470,7 @@ static void on_end(uv_timer_t *timer)
     struct redis_link *link = timer->data;
     link_connect_stop(link);
     link_calls_lost(link, STATUS_UNAVAILABLE, false); /* places of calls that did not wait */
+    uv_close((uv_handle_t *)&link->turn, NULL);
     uv_close((uv_handle_t *)&link->deadline, NULL);
     uv_close((uv_handle_t *)&link->second, NULL);
     uv_close((uv_handle_t *)&link->alarm, NULL);
@@ -516,6 +537,10 @@ enum status redis_link_create(struct redis_link **link, const struct redis_link_
     CHECK(uv_loop_init(&made->loop) == 0);
     made->mailbox = mailbox_create(&made->loop);
     made->stop.deliver = on_stop;
+    made->turns = 1;
+    made->turn.data = made;
+    CHECK(uv_check_init(&made->loop, &made->turn) == 0);
+    CHECK(uv_check_start(&made->turn, on_turn) == 0);
     make_timer(made, &made->deadline);
     make_timer(made, &made->second);
     make_timer(made, &made->alarm);

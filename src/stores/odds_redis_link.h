@@ -25,12 +25,12 @@ enum link_standing { STANDING_TRYING, STANDING_UP, STANDING_DOWN, STANDING_SILEN
 struct heartbeat {
     bool out;            /* asked, and not answered yet */
     unsigned late_ticks; /* it has been overdue for */
+    uint64_t late_turn;  /* in which it was found to be overdue; 0: it was not */
     uint64_t sent_ns;
     uint64_t seen_ns; /* when the last one that was answered had been sent; 0: none was */
 };
 
 struct link_sent;
-struct link_resolve;
 
 struct redis_link {
     struct redis_link_options options;
@@ -58,8 +58,11 @@ struct redis_link {
     struct link_sent *first_sent, *last_sent;
     size_t sent_count;
     uv_timer_t deadline;
-    uint64_t deadline_ns; /* the timer's; 0: it does not run */
-    bool deadline_seen;   /* it has come, and what can be read is being read */
+    uint64_t deadline_ns;   /* the timer's; 0: it does not run */
+    uint64_t deadline_turn; /* it came in this one, and is heeded in the next; 0: it has not come */
+    uint64_t due_ns;        /* when it came */
+    uv_check_t turn;
+    uint64_t turns; /* how often all connections have been looked at */
     uv_timer_t second, alarm;
     bool stopping;
 
@@ -69,15 +72,18 @@ struct redis_link {
     struct redis_target target;
     char host[REDIS_HOST_SIZE]; /* of the target, as it was named */
     uint16_t port;
-    struct link_resolve *server_resolve, *sentinel_resolve; /* those whose results are awaited */
-    uv_timer_t step;                                        /* the end of a phase, or of the rest */
+    struct redis_lookups *lookups;
+    struct redis_addresses addresses; /* of the host, to be tried one after the other */
+    bool answered;                    /* what the target is has said something */
+    enum status told_status;          /* of an address before that answered; OK: none did */
+    struct error told;
+    uv_timer_t step; /* the end of a phase, or of the rest */
     uv_timer_t beat;
     unsigned failures; /* in a row */
     uint64_t up_since_ns;
     uint64_t random;
     bool complained; /* about `problem` */
 
-    unsigned data_step, news_step; /* of the greeting */
     bool data_ready, news_ready;
     long long news_id;
     char data_run[41], news_run[41];
@@ -85,8 +91,10 @@ struct redis_link {
 
     size_t sentinel_at;     /* the one that was asked last */
     size_t sentinels_asked; /* in this attempt */
-    bool sentinel_secret;   /* they want the password as well */
-    bool sentinel_watches;  /* it will say when the master changes */
+    struct redis_addresses sentinel_addresses;
+    bool sentinel_sought;  /* its addresses are being looked up */
+    bool sentinel_secret;  /* it wants the password as well */
+    bool sentinel_watches; /* it will say when the master changes */
     struct heartbeat sentinel_beat;
 };
 
@@ -94,13 +102,15 @@ struct redis_link {
 
 void link_connect_start(struct redis_link *link); /* makes its timers, begins the first attempt */
 void link_connect_second(struct redis_link *link);
+/* A call was not answered in time, by which alone a link without heartbeats knows that it leads nowhere. */
+void link_connect_silent(struct redis_link *link);
 void link_connect_stop(struct redis_link *link); /* lets go of everything */
 
 /* ---- odds_redis_link.c ------------------------------------------------------------------------- */
 
 void link_set_standing(struct redis_link *link, enum link_standing standing);
-/* The first attempt is over, if it was the first. `problem` may be NULL. */
-void link_conclude(struct redis_link *link, const struct error *problem);
+/* What came of an attempt; `problem` may be NULL. `over`: no more is to be expected of it soon. */
+void link_conclude(struct redis_link *link, const struct error *problem, bool over);
 /* Sends what waits, as far as it may be sent now. */
 void link_pump(struct redis_link *link);
 /* The connection is gone. What may be sent again waits again when there is hope; all else ends. */

@@ -29,6 +29,9 @@
 #define SLICE ((size_t)256 * 1024) /* handed to hiredis at a time, which moves what is left */
 #define READS_A_TURN 64            /* of 16 KiB each, before others have their turn */
 #define REPLY_MAX (ODDS_VALUE_MAX + (size_t)1024 * 1024) /* of one reply that is not skipped */
+/* Of one that is a list. None has values in it; the longest are the keys that one command has changed, and
+ * the reader needs up to 16 times as much memory. */
+#define LIST_MAX ((size_t)8 * 1024 * 1024)
 #define LENGTH_DIGITS 20
 
 struct slot {
@@ -46,7 +49,9 @@ struct redis_wire {
     bool writable;         /* it has been seen to be: connected */
     bool lost;
     bool subscribed;
-    bool inside;   /* a reply: the next begins in the middle of the reader */
+    bool inside;   /* a reply: part of it has come */
+    bool list;     /* it is one */
+    size_t parsed; /* bytes of it that the reader has let go of */
     uint64_t skip; /* bytes of a reply that is not taken in */
     int watched;
     struct buffer out;
@@ -154,6 +159,16 @@ static void watch(struct redis_wire *wire)
     CHECK(uv_poll_start(&wire->poll, events, on_ready) == 0);
 }
 
+/* Of one list. What comes in fewer bytes than LIST_MAX has fewer. */
+static void bound(redisReader *reader)
+{
+#ifdef REDIS_READER_MAX_ARRAY_ELEMENTS
+    reader->maxelements = LIST_MAX / 4;
+#else
+    (void)reader; /* hiredis before 1.0.1 */
+#endif
+}
+
 static redisContext *connect_to(const struct redis_target *target)
 {
     return target->local ? redisConnectUnixNonBlock(target->name)
@@ -178,6 +193,7 @@ opened:
     (void)fcntl(context->fd, F_SETFD, FD_CLOEXEC);
     *wire = memory_alloc_zeroed(1, sizeof **wire);
     (*wire)->context = context;
+    bound(context->reader);
     (*wire)->events = *events;
     CHECK(uv_poll_init(loop, &(*wire)->poll, context->fd) == 0);
     (*wire)->poll.data = *wire;
@@ -311,12 +327,19 @@ static void take(struct redis_wire *wire, const redisReply *reply)
         answer(wire, reply);
 }
 
+/* Bytes that have come, and are not parsed. */
+static size_t waiting(const struct redis_wire *wire)
+{
+    return wire->context->reader->len - wire->context->reader->pos;
+}
+
 /* Puts a reader that holds only `rest` in place of the one that there is. */
 static void renew_reader(redisContext *context, size_t consumed)
 {
     redisReader *old = context->reader;
     redisReader *reader = redisReaderCreate();
     CHECK(reader != NULL);
+    bound(reader);
     CHECK(redisReaderFeed(reader, old->buf + old->pos + consumed, old->len - old->pos - consumed) ==
           REDIS_OK);
     context->reader = reader;
@@ -326,8 +349,7 @@ static void renew_reader(redisContext *context, size_t consumed)
 /* Lets go of what belongs to a reply that is skipped. True: all of it has come. */
 static bool skip(struct redis_wire *wire)
 {
-    size_t there = wire->context->reader->len - wire->context->reader->pos;
-    size_t part = there < wire->skip ? there : (size_t)wire->skip;
+    size_t part = waiting(wire) < wire->skip ? waiting(wire) : (size_t)wire->skip;
     wire->skip -= part;
     renew_reader(wire->context, part);
     return wire->skip == 0;
@@ -352,6 +374,26 @@ static bool look_at_length(struct redis_wire *wire)
     return true;
 }
 
+/* Has it the reader parse what has come. NULL: that is not all of it, or the wire is lost. */
+static redisReply *parse(struct redis_wire *wire)
+{
+    void *reply = NULL;
+    size_t before = waiting(wire);
+    if (!wire->inside) {
+        wire->list = before > 0 && wire->context->reader->buf[wire->context->reader->pos] == '*';
+        wire->parsed = 0;
+    }
+    if (redisReaderGetReply(wire->context->reader, &reply) != REDIS_OK) {
+        lose(wire, "what answers does not speak Redis' protocol");
+        return NULL;
+    }
+    wire->inside = reply == NULL;
+    wire->parsed += before - waiting(wire);
+    if (reply == NULL && wire->parsed + waiting(wire) > (wire->list ? LIST_MAX : REPLY_MAX))
+        lose(wire, "a reply is larger than any that was asked for");
+    return reply;
+}
+
 /* Takes one reply. False: there is no more to do now. */
 static bool take_one(struct redis_wire *wire)
 {
@@ -363,12 +405,7 @@ static bool take_one(struct redis_wire *wire)
         take(wire, &too_large);
         return true;
     }
-    void *reply = NULL;
-    if (redisReaderGetReply(wire->context->reader, &reply) != REDIS_OK) {
-        lose(wire, "what answers does not speak Redis' protocol");
-        return false;
-    }
-    wire->inside = reply == NULL;
+    redisReply *reply = parse(wire);
     if (reply == NULL)
         return false;
     take(wire, reply);
@@ -394,8 +431,6 @@ static void take_in(struct redis_wire *wire)
             return;
         if (!read)
             lose_by_context(wire);
-        else if (wire->context->reader->len - wire->context->reader->pos > REPLY_MAX)
-            lose(wire, "a reply is larger than any that was asked for");
         if (!more)
             return;
     }

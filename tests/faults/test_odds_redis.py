@@ -8,6 +8,8 @@ import contextlib
 import os
 import queue
 import re
+import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -16,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from fake_redis import FakeRedis
+from fake_redis import FakeRedis, array, bulk
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import servers  # noqa: E402
@@ -38,9 +40,10 @@ def eventually(condition, seconds=10.0):
 class Store:
     """A store that serves, in a process of its own."""
 
-    def __init__(self, uri, timeout_ms=1000, prefix=""):
+    def __init__(self, uri, timeout_ms=1000, prefix="", names=None):
         self.process = subprocess.Popen([TOOL, uri, str(timeout_ms), prefix], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                        env=names.environment() if names else None)
         self.answers, self.reads, self.log = queue.Queue(), {}, []
         self.tags = 0
         threading.Thread(target=self._listen, daemon=True).start()
@@ -131,6 +134,43 @@ def open_store():
     yield make
     for one in made:
         one.close()
+
+
+class Names:
+    """How names resolve (slow_names.c), and how often they were looked up."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def set(self, **names):
+        """NAME=(seconds, address…); in the name, a _ stands for a hyphen"""
+        lines = [f"{name.replace('_', '-')} {seconds} {' '.join(addresses)}\n"
+                 for name, (seconds, *addresses) in names.items()]
+        fresh = self.path.with_suffix(".new")
+        fresh.write_text("".join(lines))
+        fresh.rename(self.path)
+
+    def environment(self):
+        asan = os.environ.get("ASAN_OPTIONS", "exitcode=99") + ":verify_asan_link_order=0"
+        return {**os.environ, "LD_PRELOAD": os.environ["SLOW_NAMES"], "CROUPIER_SLOW_NAMES": str(self.path),
+                "ASAN_OPTIONS": asan}
+
+    def lookups(self):
+        """How many were begun. Never were two of one name under way at once."""
+        log, under_way, begun = Path(f"{self.path}.log"), set(), 0
+        for line in log.read_text().splitlines() if log.exists() else []:
+            if line[0] == "+":
+                assert line[1:] not in under_way, "it was being looked up already"
+                under_way.add(line[1:])
+                begun += 1
+            else:
+                under_way.remove(line[1:])
+        return begun
+
+
+@pytest.fixture
+def names(tmp_path):
+    return Names(tmp_path / "names")
 
 
 @pytest.fixture
@@ -431,6 +471,24 @@ def test_a_read_that_is_under_way_when_the_connection_is_lost_is_asked_again(fak
     assert {store.result(tag)[::3] for tag in tags} == {("ok", "[2]")}
 
 
+@pytest.mark.parametrize("asleep", [0.5, 1])
+def test_what_was_answered_while_the_process_slept_is_an_answer(fake, open_store, asleep):
+    """Its deadline has passed by the time that it can look; but so has the server's answer come."""
+    store = open_store(fake.uri, timeout_ms=400)
+    for number in range(4):
+        asked = fake.count("GET", "odds:cricket:1")
+        fake.hold("data")
+        tag = store.start_read()
+        eventually(lambda: fake.count("GET", "odds:cricket:1") > asked)
+        os.kill(store.process.pid, signal.SIGSTOP)
+        fake.release("data")
+        time.sleep(asleep)
+        os.kill(store.process.pid, signal.SIGCONT)
+        assert store.result(tag)[::3] == ("ok", "[1]"), number
+        store.await_status("ok")
+    assert store.facts()["reopened"] == 0
+
+
 # ---- servers that cannot be used -----------------------------------------------------------------------
 
 def set_error(command, text):
@@ -493,6 +551,34 @@ def test_nonsense_ends_a_connection_and_not_the_process(fake, open_store, raw):
     store.await_status("ok")
     eventually(lambda: store.read()[0] == "ok")
     assert store.value() == "[1]"
+
+
+def memory_of(process):
+    """In MB; the most that it ever was."""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    return int(re.search(r"VmHWM:\s*(\d+) kB", status)[1]) // 1024
+
+
+def test_a_list_without_end_is_not_taken_in(fake, open_store):
+    store = open_store(fake.uri, timeout_ms=4000)
+    before = memory_of(store.process)
+    fake.raw["GET"] = b"*10000000\r\n" + 10000000 * b":1\r\n"
+    assert store.read()[0] in ("unavailable", "timeout")
+    assert "larger than any that was asked for" in store.log_text()
+    assert memory_of(store.process) - before < 250
+    del fake.raw["GET"]
+    store.await_status("ok")
+    assert store.value() == "[1]"
+
+
+def test_a_long_list_of_keys_that_changed_is_heard_of(redis, open_store):
+    store = open_store(redis.uri, timeout_ms=4000)
+    keys = [f"odds:cricket:{number}" for number in range(1, 60001)]
+    store.read()
+    redis.call("MSET", *(word for key in keys for word in (key, "[]")))
+    eventually(lambda: store.odds_version() is None)
+    eventually(lambda: store.facts()["invalidations"] >= 60000)
+    assert store.facts()["reopened"] == 0
 
 
 def test_attempts_come_at_growing_intervals(fake, open_store):
@@ -585,6 +671,19 @@ def test_a_black_hole_on_one_of_two_connections(redis, open_store, which):
         assert store.value() == "[2]"
 
 
+def test_a_black_hole_on_the_way_of_a_feed(redis, open_store):
+    """A feed's connection has no heartbeats; a call that nobody answers is what it knows by."""
+    with servers.Proxy(("127.0.0.1", redis.port)) as proxy:
+        store = open_store(f"redis://127.0.0.1:{proxy.port}/0", timeout_ms=400)
+        assert store.ask("publish cricket 1 [2]") == "publish ok "
+        proxy.links[-1].swallow()
+        began = time.monotonic()
+        assert store.ask("publish cricket 1 [3]").startswith("publish timeout")
+        assert 9 < time.monotonic() - began < 11 * PATIENCE, "the deadline of a feed"
+        eventually(lambda: store.ask("publish cricket 1 [4]") == "publish ok ", 3)
+        assert store.value() == "[4]"
+
+
 def test_connections_that_are_reset_again_and_again(redis, open_store):
     with servers.Proxy(("127.0.0.1", redis.port)) as proxy:
         store = open_store(f"redis://127.0.0.1:{proxy.port}/0", timeout_ms=2000)
@@ -627,6 +726,94 @@ def test_after_an_outage_nobody_is_run_over(own_redis, open_store):
     assert set(counts) <= {"ok", "full"} and int(counts["ok"]) + int(counts.get("full", 0)) == 20000
     assert int(counts["ok"]) >= 4096, counts
     assert store.value() == "[1]"
+
+
+# ---- names ----------------------------------------------------------------------------------------------
+
+def test_a_name_that_is_found_late_is_found_all_the_same(redis, open_store, names):
+    """Nobody waits for longer than usual; and it is not asked for again and again, which would never end."""
+    names.set(slow_name=(4.5, "127.0.0.1"))
+    store = open_store(f"redis://slow-name:{redis.port}/0", timeout_ms=250, names=names)
+    assert store.status() == "timeout" and "address of slow-name is not found in time" in store.log_text()
+    status, _, milliseconds, _ = store.read()
+    assert status == "timeout" and milliseconds < 50 * PATIENCE, "at once"
+    store.await_status("ok", 3)
+    assert store.value() == "[1]" and names.lookups() == 1
+
+
+def test_a_name_that_is_found_late_when_the_connection_is_lost(own_redis, open_store, names):
+    names.set(slow_name=(0, "127.0.0.1"))
+    store = open_store(f"redis://slow-name:{own_redis.port}/0", timeout_ms=250, names=names)
+    assert store.value() == "[1]"
+    names.set(slow_name=(3, "127.0.0.1"))
+    with own_redis.connect() as connection:
+        connection.call("CLIENT", "KILL", "TYPE", "pubsub")
+    store.await_status("timeout", 2)
+    store.await_status("ok", 5)
+    assert store.value() == "[1]" and names.lookups() == 2
+
+
+def test_a_name_that_is_not_found_is_looked_up_again(redis, open_store, names):
+    names.set(slow_name=(0,))
+    store = open_store(f"redis://slow-name:{redis.port}/0", timeout_ms=250, names=names)
+    assert store.status() == "unavailable"
+    assert "address of slow-name cannot be found" in " ".join(store.ping())
+    names.set(slow_name=(0, "127.0.0.1"))
+    store.await_status("ok")
+    assert store.value() == "[1]" and names.lookups() >= 2
+
+
+def test_the_end_does_not_wait_for_a_name(open_store, names):
+    names.set(slow_name=(60, "127.0.0.1"), slow_sentinel=(60, "127.0.0.1"))
+    stores = [open_store(uri, timeout_ms=250, names=names)
+              for uri in ("redis://slow-name:1/0", "redis+sentinel://slow-sentinel:1/croupier/0")]
+    assert names.lookups() == 2
+    for store in stores:
+        began = time.monotonic()
+        store.close()
+        assert time.monotonic() - began < 2 * PATIENCE
+
+
+@pytest.mark.parametrize("others", [["127.0.0.3"], ["127.0.0.3", "127.0.0.4", "127.0.0.5"], ["0100::1"]])
+def test_a_name_that_leads_elsewhere_first(redis, open_store, names, others):
+    names.set(many=(0, *others, "127.0.0.1"))
+    store = open_store(f"redis://many:{redis.port}/0", timeout_ms=250, names=names)
+    assert store.status() == "ok", store.log_text()
+    assert store.value() == "[1]" and names.lookups() == 1
+    assert "cannot be used" not in store.log_text()
+
+
+def test_a_name_that_leads_first_to_where_nobody_answers(redis, open_store, names):
+    with contextlib.closing(socket.create_server(("127.0.0.2", redis.port))):
+        names.set(many=(0, "127.0.0.2", "127.0.0.1"))
+        store = open_store(f"redis://many:{redis.port}/0", timeout_ms=250, names=names)
+        assert store.status() == "ok" and names.lookups() == 1
+
+
+def test_what_a_server_says_tells_more_than_that_there_is_none_elsewhere(fake, open_store, names):
+    fake.errors["PING"] = "NOAUTH Authentication required."
+    names.set(many=(0, "127.0.0.3", "127.0.0.1", "127.0.0.4"))
+    store = open_store(f"redis://many:{fake.port}/0", timeout_ms=250, names=names)
+    assert store.status() == "unavailable" and "wants a password" in " ".join(store.ping())
+    time.sleep(1)
+    assert len(fake.accept_times) <= 20, "between two rounds there is a rest"
+
+
+def test_sentinels_whose_names_are_found_late(sentinel, open_store, names):
+    sentinel.master.call("SET", "odds:cricket:1", "[1]")
+    hosts = [f"slow-{i}:{one.port}" for i, one in enumerate(sentinel.sentinels)]
+    names.set(slow_0=(4, "127.0.0.3", "127.0.0.1"), slow_1=(4, "127.0.0.1"), slow_2=(4, "127.0.0.1"))
+    store = open_store(f"redis+sentinel://{','.join(hosts)}/croupier/0", timeout_ms=250, names=names)
+    store.await_status("timeout", 1)
+    store.await_status("ok", 5)
+    assert store.value() == "[1]" and names.lookups() == 3
+
+
+def test_a_command_waits_for_a_name_that_is_found_late(redis, names):
+    names.set(slow_name=(4, "127.0.0.1"))
+    done = subprocess.run([os.environ["CROUPIER_BIN"], "feed", "interest", "cricket"], capture_output=True,
+                          env={**names.environment(), "CROUPIER_ODDS_STORE": f"redis://slow-name:{redis.port}/0"})
+    assert done.returncode == 0, done.stderr
 
 
 # ---- users -----------------------------------------------------------------------------------------------
@@ -748,6 +935,20 @@ def test_a_service_that_no_sentinel_knows(sentinel, open_store):
     store = open_store(sentinel.uri.replace("/croupier/", "/nobody/"))
     assert store.status() == "unavailable"
     assert "knows no master" in " ".join(store.ping())
+
+
+def test_a_sentinel_without_a_password_among_those_with_one(fake, open_store):
+    """Once one had wanted it, all were given it; and one that has none refuses that."""
+    question = "SENTINEL GET-MASTER-ADDR-BY-NAME"
+    with FakeRedis() as closed, FakeRedis() as open_to_all:
+        closed.errors.update({question: "NOAUTH Authentication required.", "AUTH": "WRONGPASS invalid password"})
+        open_to_all.errors["AUTH"] = "ERR AUTH <password> called without any password configured"
+        open_to_all.raw[question] = array(bulk("127.0.0.1"), bulk(str(fake.port)))
+        hosts = ",".join(f"127.0.0.1:{one.port}" for one in (closed, open_to_all))
+        store = open_store(f"redis+sentinel://:secret@{hosts}/croupier/0")
+        assert store.status() == "ok", store.log_text()
+        assert store.value() == "[1]"
+        assert closed.count("AUTH", "secret") == 1 and open_to_all.count("AUTH") == 0
 
 
 # ---- TLS -------------------------------------------------------------------------------------------------

@@ -156,6 +156,22 @@ static void it_is_bounded(void **state)
     memory_free(versions);
 }
 
+/* Who goes by the stamp would not hear of its end, once it is not in the table. */
+static void what_expires_moves_the_stamp_when_its_place_is_taken(void **state)
+{
+    enum { MANY = 200000 };
+    struct redis_subject one = subject_of(MANY);
+    struct redis_seen seen = {.readable = true, .current = true, .expires_ns = 1000};
+    (void)redis_known_see(*state, &one, &seen);
+    uint64_t stamp = redis_known_stamp(*state);
+    for (unsigned i = 1; i < MANY; i++) {
+        struct redis_subject subject = subject_of(i);
+        (void)see(*state, &subject, "[1]", true);
+    }
+    assert_true(redis_known_version(*state, &one) == ODDS_VERSION_UNKNOWN);
+    assert_true(redis_known_stamp(*state) == stamp + 1);
+}
+
 static void a_digest_depends_on_every_byte_and_the_length(void **state)
 {
     char bytes[64] = {0};
@@ -197,6 +213,7 @@ int main(void)
         KNOWN(what_cannot_be_read_has_a_version_that_no_document_had),
         KNOWN(what_expires_is_forgotten_in_time),
         KNOWN(it_is_bounded),
+        KNOWN(what_expires_moves_the_stamp_when_its_place_is_taken),
         KNOWN(a_digest_depends_on_every_byte_and_the_length),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
