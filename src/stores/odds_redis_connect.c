@@ -1,9 +1,10 @@
 /*
  * How the link gets its connections, and how it knows that they still work. See odds_redis.h.
  *
- * An attempt: ask a sentinel who the master is (by Sentinel); find the server's addresses; greet it, at one
- * address after the other until it is any good, on both connections, which must turn out to be the same server, a master, and no cluster; have it report changes
- * from one to the other; see the first heartbeats come back. Then the link is up.
+ * An attempt: ask a sentinel who the master is (by Sentinel); find the server's addresses; greet it on both
+ * connections, at one address after the other until it is any good. Both must turn out to be the same server,
+ * a master, and no cluster. Then have it report changes from one to the other; see the first heartbeats come
+ * back. Then the link is up.
  *
  * Heartbeats. RESP2 sends invalidations to another connection than the one that asked for them, and neither
  * hears of the other's end. So both are asked again and again: PING on the one where invalidations come,
@@ -678,7 +679,8 @@ static void next_sentinel(struct redis_link *link, enum status status, const cha
     link->sentinel_watches = false;
     link->sentinel_secret = false; /* one that has no password refuses it */
     link->sentinel_sought = false;
-    if (link->sentinel_addresses.next < link->sentinel_addresses.count) {
+    bool needed = link->phase == LINK_ASKING || link->phase == LINK_UP;
+    if (needed && link->sentinel_addresses.next < link->sentinel_addresses.count) {
         open_sentinel(link);
         return;
     }
