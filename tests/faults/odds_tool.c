@@ -201,6 +201,12 @@ static enum status look(struct odds_store *store, struct odds_reader *reader, st
     if (status != STATUS_OK)
         return status;
     if (versions.catalog != versions.odds) {
+        /* A value that cannot be read any more has a version that is made up, so that it is read. */
+        status = read_number(store, ODDS_CATALOG, &number, &version);
+        if (status == STATUS_OK)
+            status = read_number(store, ODDS_MARKETS, &number, &version);
+        if (status != STATUS_OK)
+            return status;
         say("torn");
         return STATUS_INTERNAL;
     }
