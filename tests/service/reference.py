@@ -206,9 +206,17 @@ class Deployment:
             host = self.add(Host(self, f"sentinel-{number}", address))
             text = self.rendered("sentinel.conf", address).replace("/var/lib/redis", str(host.directory))
             host.run(program, host.file("sentinel.conf", text), "--sentinel")
-        eventually(lambda: "num-other-sentinels 2" in self.ask_sentinel("master", "croupier")
-                   and "num-slaves 1" in self.ask_sentinel("master", "croupier")
-                   and self.ask_redis("INFO", "replication", "min_slaves_good_slaves:1"), 30)
+        # Each of them: one that leads a failover and knows of no replica gives it up, and all wait 20 s.
+        for number in (1, 2, 3):
+            eventually(lambda: self.knows_all(number), 30)
+        eventually(lambda: self.ask_redis("INFO", "replication", "min_slaves_good_slaves:1"), 30)
+
+    def knows_all(self, number):
+        """Whether this Sentinel knows the two others, and the replica as one that works."""
+        told = self.ask_sentinel("master", "croupier", number=number)
+        replica = self.ask_sentinel("replicas", "croupier", number=number)
+        return ("num-other-sentinels 2" in told and "num-slaves 1" in told and " flags slave " in replica
+                and "master-link-status ok" in replica)
 
     def ask_redis(self, command, argument, wanted):
         """Whether the first Redis says what is wanted."""
