@@ -144,8 +144,8 @@ static void check_odds(struct report *report, const struct config *config)
     tell_store(report, "odds store", config->odds_store, status, &error);
 }
 
-/* Opening it looks at the schema too, and says when `croupier migrate` is needed. */
-static void check_platform(struct report *report, const struct config *config)
+/* Opening it looks at the schema too, and says when `croupier migrate` is needed. NULL: it does not answer. */
+static struct platform_store *check_platform(struct report *report, const struct config *config)
 {
     const struct platform_store_options options = {
         .uri = config->platform_store,
@@ -154,11 +154,12 @@ static void check_platform(struct report *report, const struct config *config)
     struct error error = {0};
     struct platform_store *platform = NULL;
     enum status status = platform_store_open(&platform, &options, &error);
-    if (status == STATUS_OK) {
+    if (status == STATUS_OK)
         status = platform_store_ping(platform, &error);
+    if (status != STATUS_OK)
         platform_store_close(&platform);
-    }
     tell_store(report, "platform store", config->platform_store, status, &error);
+    return platform;
 }
 
 struct unsealing {
@@ -178,32 +179,26 @@ static void unseal(void *context, const struct provider_record *record)
     buffer_free(&plain);
 }
 
-/* Does it open what is stored? A store that does not answer has been told of already. */
-static void try_secrets(struct unsealing *unsealing, const struct config *config)
+/* Does it open what is stored? A store that fails says nothing of the key. */
+static void try_secrets(struct unsealing *unsealing, struct platform_store *platform)
 {
-    const struct platform_store_options options = {
-        .uri = config->platform_store,
-        .timeout_ms = config->platform_timeout_ms,
-    };
     const struct platform_games_visit visit = {.provider = unseal, .context = unsealing};
     struct error error = {0};
-    struct platform_store *platform = NULL;
     uint64_t revision;
-    if (platform_store_open(&platform, &options, &error) != STATUS_OK)
-        return;
     if (platform_games_read(platform, &visit, &revision, &error) != STATUS_OK)
         unsealing->failed[0] = '\0';
-    platform_store_close(&platform);
 }
 
-static void check_secrets(struct report *report, const struct config *config)
+/* `platform` may be NULL: then the key is not tried. */
+static void check_secrets(struct report *report, const struct config *config,
+                          struct platform_store *platform)
 {
     struct error error = {0};
     struct secrets *secrets = NULL;
     bool ok = secrets_open_key(&secrets, config->secrets_key_file, &error) == STATUS_OK;
-    if (ok) {
+    if (ok && platform != NULL) {
         struct unsealing unsealing = {.secrets = secrets};
-        try_secrets(&unsealing, config);
+        try_secrets(&unsealing, platform);
         ok = unsealing.failed[0] == '\0';
         if (!ok)
             (void)error_set(&error, STATUS_INVALID,
@@ -240,8 +235,9 @@ static void check_all(struct report *report, const char *path)
     check_listen(report, "server.listen", &config->listen);
     check_listen(report, "operator.listen", &config->operator_listen);
     check_odds(report, config);
-    check_platform(report, config);
-    check_secrets(report, config);
+    struct platform_store *platform = check_platform(report, config);
+    check_secrets(report, config, platform);
+    platform_store_close(&platform);
     check_launch_ca(report, config);
     config_release(&config);
 }
