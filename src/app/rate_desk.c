@@ -23,7 +23,6 @@ struct waiter {
 struct rate_desk {
     struct rate_desk_options options;
     struct http_aside_queue waiters;
-    bool closed;
 };
 
 static void drop_waiter(struct waiter *waiter)
@@ -109,7 +108,7 @@ bool rate_desk_take(struct rate_desk *desk, struct http_request *request,
                     const struct policy *policy, const struct address *client, int64_t now_wall_ms,
                     struct rate_verdict *verdict)
 {
-    CHECK(!desk->closed);
+    CHECK(!desk->waiters.closed);
     if (desk->options.leases == NULL || !policy->rate.enabled) {
         rate_limit_take(policy, now_wall_ms, verdict);
         return true;
@@ -144,6 +143,5 @@ void rate_desk_destroy(struct rate_desk **desk)
     *desk = NULL;
     if (mine == NULL)
         return;
-    mine->closed = true;
     http_aside_queue_close(&mine->waiters, free_desk, mine);
 }

@@ -26,7 +26,6 @@ struct wallet_desk {
     struct http_aside_queue early; /* perhaps still in the ledger's queue */
     struct http_aside_queue in_batch;
     int queues; /* that are not over */
-    bool closed;
 };
 
 /* ---- answers ----------------------------------------------------------------------------------- */
@@ -221,7 +220,7 @@ void wallet_route(struct wallet_desk *desk, struct games_desk *games, struct htt
                   const char *customer_id)
 {
     struct wallet_request decoded;
-    CHECK(!desk->closed && customer_id[0] != '\0');
+    CHECK(!desk->early.closed && customer_id[0] != '\0');
     if (!decode(request, &decoded))
         return;
     struct waiter *waiter = memory_alloc_zeroed(1, sizeof *waiter);
@@ -267,7 +266,6 @@ void wallet_desk_destroy(struct wallet_desk **desk)
     *desk = NULL;
     if (mine == NULL)
         return;
-    mine->closed = true;
     http_aside_queue_close(&mine->early, on_queue_over, mine);
     http_aside_queue_close(&mine->in_batch, on_queue_over, mine);
 }
