@@ -55,7 +55,8 @@ struct redis_wire {
     uint64_t skip; /* bytes of a reply that is not taken in */
     int watched;
     struct buffer out;
-    size_t written; /* of out */
+    size_t handed; /* of out, to hiredis */
+    bool held;     /* hiredis has some of that still */
     struct slot *first, *last;
 };
 
@@ -151,7 +152,7 @@ static void on_ready(uv_poll_t *poll, int status, int events);
 
 static void watch(struct redis_wire *wire)
 {
-    bool more = wire->written < wire->out.size || !wire->writable;
+    bool more = wire->held || wire->handed < wire->out.size || !wire->writable;
     int events = UV_READABLE | (more ? UV_WRITABLE : 0);
     if (events == wire->watched)
         return;
@@ -251,21 +252,22 @@ static bool write_out(struct redis_wire *wire)
 {
     int done = 1;
     while (done) {
-        size_t left = wire->out.size - wire->written;
+        size_t left = wire->out.size - wire->handed;
         size_t slice = left < SLICE ? left : SLICE;
         if (redisBufferWrite(wire->context, &done) != REDIS_OK) {
             lose_by_context(wire);
             return false;
         }
+        wire->held = !done;
         if (!done || slice == 0)
             break;
-        CHECK(redisAppendFormattedCommand(wire->context, wire->out.data + wire->written, slice) ==
+        CHECK(redisAppendFormattedCommand(wire->context, wire->out.data + wire->handed, slice) ==
               REDIS_OK);
-        wire->written += slice;
+        wire->handed += slice;
     }
-    if (wire->written == wire->out.size) {
+    if (wire->handed == wire->out.size) {
         bool large = wire->out.capacity > SLICE;
-        wire->written = 0;
+        wire->handed = 0;
         buffer_clear(&wire->out);
         if (large)
             buffer_free(&wire->out);

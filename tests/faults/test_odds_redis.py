@@ -684,6 +684,21 @@ def test_a_black_hole_on_the_way_of_a_feed(redis, open_store):
         assert store.value() == "[4]"
 
 
+@pytest.mark.parametrize("size", [150_000, 240_000, 260_000, 500_000, 3_000_000])
+def test_what_a_slow_server_takes_in_pieces_is_written_to_the_end(own_redis, open_store, size):
+    """The last of it too, which nothing else on a feed's connection would push on."""
+    store = open_store(own_redis.uri)
+    assert store.ask("publish cricket 1 [2]") == "publish ok ", "it is connected"
+    own_redis.freeze()
+    thaw = threading.Timer(0.5, own_redis.thaw)
+    thaw.start()
+    began = time.monotonic()
+    assert store.ask(f"publish cricket 1 [{'3' * size}]") == "publish ok "
+    thaw.join()
+    assert time.monotonic() - began < 5, "not by its deadline"
+    assert own_redis.call("STRLEN", "odds:cricket:1") == size + 2
+
+
 def test_connections_that_are_reset_again_and_again(redis, open_store):
     with servers.Proxy(("127.0.0.1", redis.port)) as proxy:
         store = open_store(f"redis://127.0.0.1:{proxy.port}/0", timeout_ms=2000)
