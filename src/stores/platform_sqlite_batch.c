@@ -7,19 +7,6 @@
 #include "stores/platform_sqlite.h"
 #include "stores/platform_sqlite_columns.h"
 
-/* Rows are written many to a statement: for the sake of the triggers, SQLite keeps a copy of every page
- * that a statement is going to change, to be able to take it back alone. */
-#define ROWS_MANY 32
-#define ROWS_SOME 8
-#define TIMES_8(row) row "," row "," row "," row "," row "," row "," row "," row
-#define TIMES_32(row) TIMES_8(row) "," TIMES_8(row) "," TIMES_8(row) "," TIMES_8(row)
-
-/* How many of `left` rows go with the next statement: one of the three that there are. */
-static size_t rows_next(size_t left)
-{
-    return left >= ROWS_MANY ? ROWS_MANY : left >= ROWS_SOME ? ROWS_SOME : 1;
-}
-
 static void bind_if_given(sqlite3_stmt *statement, int at, const char *string)
 {
     if (string[0] != '\0') /* else NULL */
@@ -32,6 +19,10 @@ struct writing {
     const struct ledger_batch *batch;
     int64_t first_number; /* of the first row of batch->kept */
     uint16_t index[2048]; /* debits by id, one more than their place: in `kept`, then in `facts` */
+    struct last_entry {   /* of the players, by number; 0: none */
+        int64_t player, number;
+    } last_entries[2 * LEDGER_BATCH_MAX];
+    int64_t keys[LEDGER_BATCH_MAX]; /* of the ids in `kept` */
 };
 
 static uint32_t hash_id(const char *customer_id, const char *id)
@@ -89,12 +80,40 @@ static enum status debit_number(struct writing *writing, const struct ledger_tra
     return status;
 }
 
+/* The player's last entry, of those written so far. */
+static enum status find_last_entry(struct writing *writing, int64_t player,
+                                   struct last_entry **last, struct error *error)
+{
+    size_t room = sizeof writing->last_entries / sizeof writing->last_entries[0];
+    size_t at = (size_t)player % room;
+    while (writing->last_entries[at].player != 0 && writing->last_entries[at].player != player)
+        at = (at + 1) % room;
+    *last = &writing->last_entries[at];
+    if ((*last)->player == player)
+        return STATUS_OK;
+    sqlite3_stmt *statement;
+    bool found = false;
+    enum status status = sqlite_statement(
+        writing->store, "SELECT last_number FROM ledger_account WHERE player_number = ?1",
+        &statement, error);
+    if (status != STATUS_OK)
+        return status;
+    bind_integer(statement, 1, player);
+    status = sqlite_first(writing->store, statement, &found, error);
+    if (status != STATUS_OK)
+        return status;
+    (*last)->player = player;
+    (*last)->number = found ? sqlite3_column_int64(statement, 0) : 0;
+    (void)sqlite3_reset(statement);
+    return STATUS_OK;
+}
+
 #define TRANSACTION_INSERT                                                                     \
     "INSERT INTO ledger_transaction (number, customer_number, player_number, amount_minor,"    \
     " created_ms, transaction_id, operation, outcome, reference, game_id, round_id, sequence," \
-    " movement_minor, balance_minor, hash, settles) VALUES "
-#define TRANSACTION_ROW "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-#define TRANSACTION_ROW_SIZE 16
+    " movement_minor, balance_minor, hash, settles, previous) VALUES "
+#define TRANSACTION_ROW "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+#define TRANSACTION_ROW_SIZE 17
 
 /* `at` is the row's first parameter. */
 static enum status bind_transaction(struct writing *writing, sqlite3_stmt *statement, int at,
@@ -104,6 +123,9 @@ static enum status bind_transaction(struct writing *writing, sqlite3_stmt *state
     int64_t customer = 0;
     int64_t player = 0;
     int64_t debit = 0;
+    size_t place = (size_t)(kept - writing->batch->kept);
+    int64_t number = writing->first_number + (int64_t)place;
+    struct last_entry *last = NULL;
     bool settles = kept->operation == LEDGER_CREDIT && kept->outcome == LEDGER_APPLIED &&
                    kept->reference[0] != '\0';
     enum status status = sqlite_customer_number(store, kept->customer_id, &customer, error);
@@ -111,9 +133,12 @@ static enum status bind_transaction(struct writing *writing, sqlite3_stmt *state
         status = sqlite_player_number(store, kept->player_id, &player, error);
     if (status == STATUS_OK && settles)
         status = debit_number(writing, kept, &debit, error);
+    if (status == STATUS_OK && ledger_is_entry(kept))
+        status = find_last_entry(writing, player, &last, error);
     if (status != STATUS_OK)
         return status;
-    bind_integer(statement, at, writing->first_number + (kept - writing->batch->kept));
+    writing->keys[place] = sqlite_id_key(customer, text_of(kept->transaction_id));
+    bind_integer(statement, at, number);
     bind_integer(statement, at + 1, customer);
     bind_integer(statement, at + 2, player);
     bind_integer(statement, at + 3, kept->amount_minor);
@@ -124,7 +149,7 @@ static enum status bind_transaction(struct writing *writing, sqlite3_stmt *state
     bind_if_given(statement, at + 8, kept->reference);
     bind_if_given(statement, at + 9, kept->game_id);
     bind_if_given(statement, at + 10, kept->round_id);
-    if (ledger_is_entry(kept)) { /* else NULL */
+    if (last != NULL) { /* an entry; else NULL */
         bind_integer(statement, at + 11, (int64_t)kept->sequence);
         bind_integer(statement, at + 12, kept->movement_minor);
         bind_integer(statement, at + 13, kept->balance_minor);
@@ -132,6 +157,10 @@ static enum status bind_transaction(struct writing *writing, sqlite3_stmt *state
     }
     if (debit != 0)
         bind_integer(statement, at + 15, debit);
+    if (last != NULL && last->number != 0)
+        bind_integer(statement, at + 16, last->number);
+    if (last != NULL)
+        last->number = number;
     return STATUS_OK;
 }
 
@@ -140,12 +169,12 @@ static enum status insert_transactions(struct writing *writing,
                                        struct error *error)
 {
     sqlite3_stmt *statement;
-    enum status status =
-        sqlite_statement(writing->store,
-                         count == ROWS_MANY   ? TRANSACTION_INSERT TIMES_32(TRANSACTION_ROW)
-                         : count == ROWS_SOME ? TRANSACTION_INSERT TIMES_8(TRANSACTION_ROW)
-                                              : TRANSACTION_INSERT TRANSACTION_ROW,
-                         &statement, error);
+    enum status status = sqlite_statement(
+        writing->store,
+        count == SQLITE_ROWS_MANY   ? TRANSACTION_INSERT SQLITE_TIMES_32(TRANSACTION_ROW)
+        : count == SQLITE_ROWS_SOME ? TRANSACTION_INSERT SQLITE_TIMES_8(TRANSACTION_ROW)
+                                    : TRANSACTION_INSERT TRANSACTION_ROW,
+        &statement, error);
     for (size_t i = 0; i < count && status == STATUS_OK; i++)
         status = bind_transaction(writing, statement, 1 + TRANSACTION_ROW_SIZE * (int)i, &kept[i],
                                   error);
@@ -176,40 +205,47 @@ static enum status insert_rollback(struct writing *writing,
     return sqlite_run(store, statement, error);
 }
 
-#define ACCOUNT_INSERT \
-    "INSERT INTO ledger_account (player_number, balance_minor, sequence, head) VALUES "
-#define ACCOUNT_ROW "(?, ?, ?, ?)"
-#define ACCOUNT_ROW_SIZE 4
+#define ACCOUNT_INSERT                                                                        \
+    "INSERT INTO ledger_account (player_number, balance_minor, sequence, head, last_number) " \
+    "VALUES "
+#define ACCOUNT_ROW "(?, ?, ?, ?, ?)"
+#define ACCOUNT_ROW_SIZE 5
 #define ACCOUNT_UPSERT                                                                   \
     " ON CONFLICT (player_number) DO UPDATE SET balance_minor = excluded.balance_minor," \
-    " sequence = excluded.sequence, head = excluded.head"
+    " sequence = excluded.sequence, head = excluded.head, last_number = excluded.last_number"
 
-static enum status put_accounts(struct sqlite_store *store,
+static enum status put_accounts(struct writing *writing,
                                 const struct ledger_account *const *accounts, size_t count,
                                 struct error *error)
 {
     sqlite3_stmt *statement;
-    enum status status =
-        sqlite_statement(store,
-                         count == ROWS_MANY   ? ACCOUNT_INSERT TIMES_32(ACCOUNT_ROW) ACCOUNT_UPSERT
-                         : count == ROWS_SOME ? ACCOUNT_INSERT TIMES_8(ACCOUNT_ROW) ACCOUNT_UPSERT
-                                              : ACCOUNT_INSERT ACCOUNT_ROW ACCOUNT_UPSERT,
-                         &statement, error);
+    enum status status = sqlite_statement(
+        writing->store,
+        count == SQLITE_ROWS_MANY   ? ACCOUNT_INSERT SQLITE_TIMES_32(ACCOUNT_ROW) ACCOUNT_UPSERT
+        : count == SQLITE_ROWS_SOME ? ACCOUNT_INSERT SQLITE_TIMES_8(ACCOUNT_ROW) ACCOUNT_UPSERT
+                                    : ACCOUNT_INSERT ACCOUNT_ROW ACCOUNT_UPSERT,
+        &statement, error);
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
         int64_t player = 0;
         int at = 1 + ACCOUNT_ROW_SIZE * (int)i;
-        status = sqlite_player_number(store, accounts[i]->player.id, &player, error);
+        struct last_entry *last = NULL;
+        status = sqlite_player_number(writing->store, accounts[i]->player.id, &player, error);
+        if (status == STATUS_OK)
+            status = find_last_entry(writing, player, &last, error);
+        if (status != STATUS_OK)
+            break;
         bind_integer(statement, at, player);
         bind_integer(statement, at + 1, accounts[i]->balance_minor);
         bind_integer(statement, at + 2, (int64_t)accounts[i]->sequence);
         bind_blob(statement, at + 3, accounts[i]->head, LEDGER_HASH_SIZE);
+        bind_integer(statement, at + 4, last->number);
     }
-    return status == STATUS_OK ? sqlite_run(store, statement, error) : status;
+    return status == STATUS_OK ? sqlite_run(writing->store, statement, error) : status;
 }
 
-static enum status write_accounts(struct sqlite_store *store, const struct ledger_batch *batch,
-                                  struct error *error)
+static enum status write_accounts(struct writing *writing, struct error *error)
 {
+    const struct ledger_batch *batch = writing->batch;
     const struct ledger_account *changed[LEDGER_BATCH_MAX];
     size_t count = 0;
     enum status status = STATUS_OK;
@@ -217,8 +253,8 @@ static enum status write_accounts(struct sqlite_store *store, const struct ledge
         if (batch->places[i].changed)
             changed[count++] = &batch->places[i].account;
     for (size_t i = 0, rows; i < count && status == STATUS_OK; i += rows) {
-        rows = rows_next(count - i);
-        status = put_accounts(store, &changed[i], rows, error);
+        rows = sqlite_rows_next(count - i);
+        status = put_accounts(writing, &changed[i], rows, error);
     }
     return status;
 }
@@ -249,12 +285,15 @@ static enum status write_kept(struct writing *writing, struct error *error)
     const struct ledger_batch *batch = writing->batch;
     enum status status = STATUS_OK;
     for (size_t i = 0, rows; i < batch->kept_count && status == STATUS_OK; i += rows) {
-        rows = rows_next(batch->kept_count - i);
+        rows = sqlite_rows_next(batch->kept_count - i);
         status = insert_transactions(writing, &batch->kept[i], rows, error);
     }
     for (size_t i = 0; i < batch->kept_count && status == STATUS_OK; i++)
         if (batch->kept[i].operation == LEDGER_ROLLBACK && ledger_is_entry(&batch->kept[i]))
             status = insert_rollback(writing, &batch->kept[i], error);
+    if (status == STATUS_OK)
+        status = sqlite_ids_add(writing->store, writing->keys, batch->kept_count,
+                                writing->first_number, error);
     return status;
 }
 
@@ -282,10 +321,13 @@ static enum status write_batch(struct sqlite_store *store, const struct ledger_b
     if (status == STATUS_OK)
         status = write_kept(&writing, error);
     if (status == STATUS_OK)
-        status = write_accounts(store, batch, error);
+        status = write_accounts(&writing, error);
     for (size_t i = 0; i < batch->clearing_count && status == STATUS_OK; i++)
         if (batch->clearings[i].changed)
             status = write_clearing(store, &batch->clearings[i], error);
+    if (status == STATUS_OK)
+        status =
+            sqlite_ids_settle(store, writing.first_number + (int64_t)batch->kept_count - 1, error);
     return status;
 }
 

@@ -11,6 +11,22 @@
  * statements. Parameters count from 1, columns from 0.
  */
 
+/* Rows are written many to a statement: for the sake of the triggers, SQLite keeps a copy of every page
+ * that a statement is going to change, to be able to take it back alone. */
+#define SQLITE_ROWS_MANY 32
+#define SQLITE_ROWS_SOME 8
+#define SQLITE_TIMES_8(row) row "," row "," row "," row "," row "," row "," row "," row
+#define SQLITE_TIMES_32(row) \
+    SQLITE_TIMES_8(row) "," SQLITE_TIMES_8(row) "," SQLITE_TIMES_8(row) "," SQLITE_TIMES_8(row)
+
+/* How many of `left` rows go with the next statement: one of the three that there are. */
+static inline size_t sqlite_rows_next(size_t left)
+{
+    return left >= SQLITE_ROWS_MANY   ? SQLITE_ROWS_MANY
+           : left >= SQLITE_ROWS_SOME ? SQLITE_ROWS_SOME
+                                      : 1;
+}
+
 /* Binding fails only for want of memory or by a bug. The bytes must live until the statement ran. */
 static inline void bind_string(sqlite3_stmt *statement, int at, const char *string)
 {

@@ -10,8 +10,6 @@
 #include "stores/platform_sqlite.h"
 #include "stores/platform_sqlite_columns.h"
 
-#define PLAYER_NUMBER(parameter) "(SELECT number FROM player WHERE id = " parameter ")"
-
 static enum status damaged(struct sqlite_store *store, const char *what, struct error *error)
 {
     return error_set(error, STATUS_MALFORMED,
@@ -232,16 +230,19 @@ static bool read_transaction(sqlite3_stmt *row, struct ledger_transaction *trans
     return sound;
 }
 
-/* The transaction of an id, and whether it is rolled back: one look at each of two indexes. */
-#define FACT_ROWS                                                                             \
-    "SELECT " TRANSACTION_COLUMNS ", ledger_transaction.number, undone.id"                    \
-    " FROM (SELECT 1) LEFT JOIN ledger_transaction"                                           \
-    "  ON ledger_transaction.customer_number = ?1 AND ledger_transaction.transaction_id = ?2" \
-    " LEFT JOIN player ON player.number = ledger_transaction.player_number"                   \
-    " LEFT JOIN currency ON currency.code = player.currency"                                  \
-    " LEFT JOIN ledger_rollback"                                                              \
-    "  ON ledger_rollback.customer_number = ?1 AND ledger_rollback.target_id = ?2"            \
-    " LEFT JOIN player AS undone ON undone.number = ledger_rollback.player_number"
+/* The transaction of an id, whose key is ?3, and whether it is rolled back. */
+#define FACT_ROWS                                                                            \
+    "SELECT " TRANSACTION_COLUMNS ", ledger_transaction.number, undone.id"                   \
+    " FROM (SELECT 1) LEFT JOIN ledger_transaction ON ledger_transaction.number ="           \
+    "  (SELECT its.number FROM (" SQLITE_ID_NUMBERS(                                         \
+        "?3") ") AS found"                                                                   \
+              "   CROSS JOIN ledger_transaction AS its ON its.number = found.number"         \
+              "   WHERE its.customer_number = ?1 AND its.transaction_id = ?2)"               \
+              " LEFT JOIN player ON player.number = ledger_transaction.player_number"        \
+              " LEFT JOIN currency ON currency.code = player.currency"                       \
+              " LEFT JOIN ledger_rollback"                                                   \
+              "  ON ledger_rollback.customer_number = ?1 AND ledger_rollback.target_id = ?2" \
+              " LEFT JOIN player AS undone ON undone.number = ledger_rollback.player_number"
 
 static bool read_fact(sqlite3_stmt *row, struct ledger_id *id)
 {
@@ -266,6 +267,7 @@ enum status sqlite_load_id(struct sqlite_store *store, struct ledger_fact *fact,
         return status;
     bind_integer(statement, 1, number);
     bind_string(statement, 2, fact->transaction_id);
+    bind_integer(statement, 3, sqlite_id_key(number, text_of(fact->transaction_id)));
     status = sqlite_first(store, statement, &found, error);
     if (status != STATUS_OK)
         return status;
@@ -403,8 +405,7 @@ enum status sqlite_ledger_recover(struct platform_store *base, struct error *err
         "  AS ledger_transaction"
         " JOIN player ON player.number = ledger_transaction.player_number" ACCOUNT_JOINS
         " LEFT JOIN ledger_transaction AS previous"
-        "  ON previous.player_number = ledger_transaction.player_number"
-        "  AND previous.sequence = ledger_transaction.sequence - 1"
+        "  ON previous.number = ledger_transaction.previous"
         " WHERE ledger_transaction.sequence IS NOT NULL",
         &statement, error);
     if (status != STATUS_OK)
@@ -416,51 +417,107 @@ enum status sqlite_ledger_recover(struct platform_store *base, struct error *err
 
 /* ---- reading all of it ------------------------------------------------------------------------- */
 
-static enum status visit_entries(struct sqlite_store *store, sqlite3_stmt *statement,
-                                 ledger_entry_visitor *visit, void *context, struct error *error)
+/* A walk through the entries of players, one after the other. */
+struct walk {
+    struct sqlite_store *store;
+    ledger_entry_visitor *visit;
+    void *context;
+    uint64_t last; /* sequence of the last entry visited of the player, 0 before */
+    bool stopped;
+};
+
+static enum status visit_entries(struct walk *walk, sqlite3_stmt *statement, struct error *error)
 {
     bool found = false;
     enum status status;
-    while ((status = sqlite_first(store, statement, &found, error)) == STATUS_OK && found) {
+    while ((status = sqlite_first(walk->store, statement, &found, error)) == STATUS_OK && found) {
         struct ledger_transaction entry;
         struct ledger_account account;
         if (!read_transaction(statement, &entry) || !ledger_is_entry(&entry) ||
             !read_account(statement, TRANSACTION_COLUMN_COUNT, &account)) {
-            status = damaged(store, "an entry of the ledger makes no sense", error);
+            status = damaged(walk->store, "an entry of the ledger makes no sense", error);
             break;
         }
-        if (!visit(context, &entry, &account))
+        walk->last = entry.sequence;
+        walk->stopped = !walk->visit(walk->context, &entry, &account);
+        if (walk->stopped)
             break;
     }
     (void)sqlite3_reset(statement);
     return status;
 }
 
-#define ENTRY_ROWS                                                                         \
-    "SELECT " TRANSACTION_COLUMNS ", " ACCOUNT_COLUMNS                                     \
-    " FROM ledger_transaction INDEXED BY ledger_by_player"                                 \
-    " CROSS JOIN player ON player.number = ledger_transaction.player_number" ACCOUNT_JOINS \
-    " WHERE ledger_transaction.sequence IS NOT NULL"
-#define ENTRY_ORDER " ORDER BY ledger_transaction.player_number, ledger_transaction.sequence"
+#define ENTRY_COLUMNS "SELECT " TRANSACTION_COLUMNS ", " ACCOUNT_COLUMNS
+#define ENTRY_JOINS \
+    " CROSS JOIN player ON player.number = ledger_transaction.player_number" ACCOUNT_JOINS
+
+/* From the first, each leads to the next. */
+#define ENTRIES_IN_ORDER                                                                         \
+    "WITH RECURSIVE followed (number) AS ("                                                      \
+    " SELECT number FROM ledger_transaction"                                                     \
+    "  WHERE player_number = ?1 AND sequence = 1 AND sequence % 256 = 1"                         \
+    " UNION ALL SELECT next.number FROM followed"                                                \
+    "  CROSS JOIN ledger_transaction AS next ON next.previous = followed.number) " ENTRY_COLUMNS \
+    " FROM followed"                                                                             \
+    " CROSS JOIN ledger_transaction ON ledger_transaction.number = followed.number" ENTRY_JOINS
+
+/* Those that no other leads to, because somebody has removed one: looks at the whole ledger. */
+#define ENTRIES_CUT_OFF                                          \
+    ENTRY_COLUMNS " FROM ledger_transaction" ENTRY_JOINS         \
+                  " WHERE ledger_transaction.player_number = ?1" \
+                  " AND ledger_transaction.sequence > ?2 ORDER BY ledger_transaction.sequence"
+
+/* `sequence` is the account's. */
+static enum status walk_player(struct walk *walk, int64_t player, uint64_t sequence,
+                               struct error *error)
+{
+    sqlite3_stmt *statement;
+    walk->last = 0;
+    enum status status = sqlite_statement(walk->store, ENTRIES_IN_ORDER, &statement, error);
+    if (status != STATUS_OK)
+        return status;
+    bind_integer(statement, 1, player);
+    status = visit_entries(walk, statement, error);
+    if (status != STATUS_OK || walk->stopped || walk->last >= sequence)
+        return status;
+    status = sqlite_statement(walk->store, ENTRIES_CUT_OFF, &statement, error);
+    if (status != STATUS_OK)
+        return status;
+    bind_integer(statement, 1, player);
+    bind_integer(statement, 2, (int64_t)walk->last);
+    return visit_entries(walk, statement, error);
+}
+
+#define PLAYERS_WITH_ACCOUNTS                                                \
+    "SELECT player.number, coalesce(ledger_account.sequence, 0) FROM player" \
+    " LEFT JOIN ledger_account ON ledger_account.player_number = player.number"
 
 enum status sqlite_ledger_entries(struct platform_store *base, const char *player_id,
                                   ledger_entry_visitor *visit, void *context, struct error *error)
 {
-    struct sqlite_store *store = sqlite_store_of(base);
-    sqlite3_stmt *statement;
-    enum status status = sqlite_ready(store, error);
-    if (status == STATUS_OK && player_id == NULL)
-        status = sqlite_statement(store, ENTRY_ROWS ENTRY_ORDER, &statement, error);
-    else if (status == STATUS_OK)
-        status = sqlite_statement(
-            store,
-            ENTRY_ROWS " AND ledger_transaction.player_number = " PLAYER_NUMBER("?1") ENTRY_ORDER,
-            &statement, error);
+    struct walk walk = {.store = sqlite_store_of(base), .visit = visit, .context = context};
+    sqlite3_stmt *players;
+    bool found = false;
+    enum status status = sqlite_ready(walk.store, error);
+    if (status == STATUS_OK)
+        status =
+            sqlite_statement(walk.store,
+                             player_id == NULL ? PLAYERS_WITH_ACCOUNTS " ORDER BY player.number"
+                                               : PLAYERS_WITH_ACCOUNTS " WHERE player.id = ?1",
+                             &players, error);
     if (status != STATUS_OK)
         return status;
     if (player_id != NULL)
-        bind_string(statement, 1, player_id);
-    return visit_entries(store, statement, visit, context, error);
+        bind_string(players, 1, player_id);
+    while (!walk.stopped &&
+           (status = sqlite_first(walk.store, players, &found, error)) == STATUS_OK && found) {
+        status = walk_player(&walk, sqlite3_column_int64(players, 0),
+                             (uint64_t)sqlite3_column_int64(players, 1), error);
+        if (status != STATUS_OK)
+            break;
+    }
+    (void)sqlite3_reset(players);
+    return status;
 }
 
 #define TRANSACTION_ROWS                                                     \
@@ -596,14 +653,31 @@ enum status sqlite_ledger_strays(struct platform_store *base, uint64_t *count, s
         "  + (t.settles IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ledger_transaction AS debit"
         "   WHERE debit.number = t.settles AND debit.customer_number = t.customer_number"
         "   AND debit.transaction_id = t.reference))"
+        "  + (t.previous IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ledger_transaction AS before"
+        "   WHERE before.number = t.previous AND before.player_number = t.player_number"
+        "   AND before.sequence = t.sequence - 1))"
         "  + (t.settles IS NULL AND t.operation = 'CREDIT' AND t.reference IS NOT NULL)), 0)"
         "  FROM ledger_transaction AS t WHERE t.sequence IS NOT NULL)"
         " + (SELECT count(*) FROM ledger_rollback AS r WHERE NOT EXISTS (SELECT 1"
         "  FROM ledger_transaction AS t WHERE t.number = r.transaction_number"
         "  AND t.operation = 'ROLLBACK' AND t.sequence IS NOT NULL AND t.reference = r.target_id))"
         " + (SELECT count(*) FROM ledger_account AS a WHERE NOT EXISTS (SELECT 1"
-        "  FROM ledger_transaction AS t WHERE t.player_number = a.player_number"
-        "  AND t.sequence = a.sequence))",
+        "  FROM ledger_transaction AS t WHERE t.number = a.last_number"
+        "  AND t.player_number = a.player_number AND t.sequence = a.sequence))"
+        " + (SELECT count(*) FROM ledger_transaction AS t"
+        "  WHERE NOT EXISTS (SELECT 1 FROM (" SQLITE_ID_NUMBERS(
+            "ledger_id_key(t.customer_number, t.transaction_id)") ") AS found WHERE found.number = "
+                                                                  "t.number))"
+                                                                  " + (SELECT abs((SELECT count(*) "
+                                                                  "FROM ledger_transaction)"
+                                                                  "  - (SELECT count(*) FROM "
+                                                                  "ledger_id_0) - (SELECT count(*) "
+                                                                  "FROM ledger_id_1)"
+                                                                  "  - (SELECT count(*) FROM "
+                                                                  "ledger_id_2) - (SELECT count(*) "
+                                                                  "FROM ledger_id_3)"
+                                                                  "  - (SELECT count(*) FROM "
+                                                                  "ledger_id_4)))",
         count, error);
 }
 

@@ -158,6 +158,15 @@ def test_a_sound_ledger_is_proved_beside_the_running_server(ledger):
     ("DELETE FROM ledger_rollback WHERE target_id = 'win'", "without their counterpart"),
     pytest.param("UPDATE ledger_transaction SET settles = settles + 1 WHERE settles IS NOT NULL", "without their counterpart",
                  marks=pytest.mark.only("sqlite")),  # a column that the other ledger does not have
+    *(pytest.param(statement, "without their counterpart", marks=pytest.mark.only("sqlite")) for statement in [
+        "UPDATE ledger_account SET last_number = 1 WHERE player_number = 2",
+        "UPDATE ledger_transaction SET transaction_id = 'other' WHERE sequence IS NULL",
+        "DELETE FROM ledger_id_0 WHERE number = 4",
+        "UPDATE ledger_id_0 SET number = 1000 WHERE number = 4",
+        "UPDATE ledger_id_0 SET key = key + 1 WHERE number = 4",
+        "INSERT INTO ledger_id_3 VALUES (1, 1)"]),
+    pytest.param("UPDATE ledger_transaction SET previous = previous + 100 WHERE sequence = 4",
+                 "without their counterpart", marks=pytest.mark.only("sqlite")),
     ("UPDATE ledger_transaction SET balance_minor = balance_minor - 1 WHERE sequence = 4", "sequence 4: the balance is not"),
 ])
 def test_the_first_break_is_named(ledger, tmp_path, tampering, told):
@@ -172,7 +181,8 @@ def test_the_first_break_is_named(ledger, tmp_path, tampering, told):
 
 def forged(sequence, movement, balance):
     """One more entry after the last one of a player, or in its place."""
-    late = (", late", ", false") if engines.PLATFORM == "postgresql" else ("", "")
+    late = (", late", ", false") if engines.PLATFORM == "postgresql" else (
+        ", previous", f", CASE WHEN {sequence} > 1 THEN number END")
     return ("INSERT INTO ledger_transaction (number, customer_number, player_number, sequence, amount_minor,"
             f" movement_minor, balance_minor, created_ms, transaction_id, operation, outcome, reference, hash{late[0]})"
             f" SELECT number + 1000000, customer_number, player_number, {sequence}, amount_minor, {movement}, {balance},"
@@ -196,6 +206,7 @@ def test_a_forged_entry_is_refused_for_no_other_reason_than_that_it_does_not_fol
     forged("sequence", 0, "balance_minor"),
     forged("sequence", 1, "balance_minor + 1"),
     forged("1", 5, "5"),
+    pytest.param(forged("sequence + 1", 0, "balance_minor").replace("THEN number", "THEN 2"), marks=pytest.mark.only("sqlite")),
     "UPDATE player SET reference = 'x'", "DELETE FROM player", "UPDATE currency SET exponent = 3"])
 def test_the_store_refuses_to_be_changed_by_hand(ledger, statement):
     with pytest.raises(ValueError):
@@ -213,7 +224,7 @@ def chained(previous, fields):
 
 
 @pytest.mark.only("sqlite")  # the other ledger was never otherwise
-def test_a_ledger_of_two_tables_becomes_one_of_one_table(tmp_path):
+def test_a_ledger_of_an_older_schema_is_brought_up(tmp_path):
     service = Service(tmp_path, stores=False)
     with sqlite3.connect(service.platform.path) as database:
         database.execute("PRAGMA application_id = 1668445552")
@@ -259,7 +270,11 @@ def test_a_ledger_of_two_tables_becomes_one_of_one_table(tmp_path):
     assert service.ask("wallet", "statement", "ply_One")["closing_balance_minor"] == 700
     with sqlite3.connect(service.platform.path) as database:
         assert database.execute("SELECT settles FROM ledger_transaction WHERE transaction_id = 'win'").fetchone() == (2,)
+        assert database.execute("SELECT number, previous FROM ledger_transaction ORDER BY number").fetchall() == [
+            (1, None), (2, 1), (3, None), (4, 2), (5, None), (6, 4), (7, 6)]
+        assert database.execute("SELECT sequence, last_number FROM ledger_account").fetchall() == [(5, 7)]
+        assert sorted(database.execute("SELECT number FROM ledger_id_4").fetchall()) == [(n,) for n in range(1, 8)]
         names = {name for name, in database.execute("SELECT name FROM sqlite_schema")}
-        assert not names & {"transaction_before", "rollback_before"}
+        assert not names & {"transaction_before", "rollback_before", "account_before"}
         assert database.execute("PRAGMA foreign_key_check").fetchall() == []
     database.close()

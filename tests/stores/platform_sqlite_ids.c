@@ -1,0 +1,241 @@
+/*
+ * The levels that the ledger's ids stand in, in SQLite. Built with platform_sqlite_ids.c made so small
+ * (see meson.build) that some hundred ids go through all of them; the numbers here are the same.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "stores/platform_sqlite.h"
+#include "stores/platform_store.h"
+
+#define LEVELS 5
+
+struct fixture {
+    char directory[64];
+    char path[96];
+    struct platform_store *store;
+    struct player_record players[2]; /* of cus_1 and cus_2 */
+    unsigned written;                /* ids, "id-0" and so on, of either customer in turn */
+    struct error error;
+};
+
+#define OK(call)                                                                      \
+    do {                                                                              \
+        enum status status_ = (call);                                                 \
+        if (status_ != STATUS_OK)                                                     \
+            fail_msg("%s: %s: %s", #call, status_name(status_), fixture->error.text); \
+    } while (0)
+
+static int set_up(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+    char uri[128];
+    uint32_t before;
+    uint32_t after;
+    (void)snprintf(fixture->directory, sizeof fixture->directory, "/tmp/croupier-ids-XXXXXX");
+    assert_non_null(mkdtemp(fixture->directory));
+    (void)snprintf(fixture->path, sizeof fixture->path, "%s/platform.db", fixture->directory);
+    (void)snprintf(uri, sizeof uri, "sqlite:%s", fixture->path);
+    struct platform_store_options options = {.uri = uri, .timeout_ms = 5000, .create = true};
+    OK(platform_store_open(&fixture->store, &options, &fixture->error));
+    OK(platform_store_migrate(fixture->store, &before, &after, &fixture->error));
+    for (unsigned i = 0; i < 2; i++) {
+        struct customer_record customer = {
+            .enabled = true, .sports = SPORT_SET_ALL, .created_ms = 1};
+        (void)snprintf(customer.id, sizeof customer.id, "cus_%u", i + 1);
+        (void)snprintf(customer.name, sizeof customer.name, "customer %u", i + 1);
+        OK(platform_customer_add(fixture->store, &customer, &fixture->error));
+        OK(platform_player_open(fixture->store, customer.id, "anna", "EUR", 2, &fixture->players[i],
+                                &fixture->error));
+    }
+    *state = fixture;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+    static const char *const endings[] = {"", "-wal", "-shm"};
+    platform_store_close(&fixture->store);
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        char path[128];
+        (void)snprintf(path, sizeof path, "%s%s", fixture->path, endings[i]);
+        (void)unlink(path);
+    }
+    assert_int_equal(rmdir(fixture->directory), 0);
+    free(fixture);
+    return 0;
+}
+
+/* A declined transaction: its id is kept, and nothing else of it matters here. */
+static void keep(const struct fixture *fixture, struct ledger_batch *batch, unsigned id)
+{
+    const struct player_record *player = &fixture->players[id % 2];
+    struct ledger_transaction *kept = &batch->kept[batch->kept_count++];
+    *kept = (struct ledger_transaction){.operation = LEDGER_DEBIT,
+                                        .outcome = LEDGER_INSUFFICIENT_FUNDS,
+                                        .currency_exponent = 2,
+                                        .amount_minor = 1 + id,
+                                        .created_ms = 1};
+    memcpy(kept->customer_id, player->customer_id, sizeof kept->customer_id);
+    memcpy(kept->player_id, player->id, sizeof kept->player_id);
+    memcpy(kept->currency, player->currency, sizeof kept->currency);
+    (void)snprintf(kept->transaction_id, sizeof kept->transaction_id, "id-%u", id);
+}
+
+static enum status write_ids(struct fixture *fixture, unsigned first, unsigned count)
+{
+    static struct ledger_batch batch;
+    bool unknown = true;
+    memset(&batch, 0, sizeof batch);
+    OK(platform_ledger_begin(fixture->store, &batch, &fixture->error));
+    for (unsigned i = 0; i < count; i++)
+        keep(fixture, &batch, first + i);
+    enum status status = platform_ledger_commit(fixture->store, &batch, &unknown, &fixture->error);
+    assert_false(unknown);
+    return status;
+}
+
+static void write_more(struct fixture *fixture, unsigned count)
+{
+    OK(write_ids(fixture, fixture->written, count));
+    fixture->written += count;
+}
+
+static bool is_found(struct fixture *fixture, unsigned customer, unsigned id)
+{
+    struct ledger_fact fact = {0};
+    (void)snprintf(fact.customer_id, sizeof fact.customer_id, "cus_%u", customer);
+    (void)snprintf(fact.transaction_id, sizeof fact.transaction_id, "id-%u", id);
+    OK(platform_ledger_id(fixture->store, &fact, &fixture->error));
+    if (fact.id.known) {
+        assert_int_equal(fact.id.transaction.amount_minor, 1 + id);
+        assert_string_equal(fact.id.transaction.transaction_id, fact.transaction_id);
+        assert_string_equal(fact.id.transaction.customer_id, fact.customer_id);
+    }
+    return fact.id.known;
+}
+
+static int64_t query(struct fixture *fixture, const char *sql)
+{
+    int64_t number = 0;
+    OK(sqlite_number(sqlite_store_of(fixture->store), sql, &number, &fixture->error));
+    return number;
+}
+
+static const char *const counts[LEVELS] = {
+    "SELECT count(*) FROM ledger_id_0", "SELECT count(*) FROM ledger_id_1",
+    "SELECT count(*) FROM ledger_id_2", "SELECT count(*) FROM ledger_id_3",
+    "SELECT count(*) FROM ledger_id_4"};
+
+static void assert_sound(struct fixture *fixture)
+{
+    uint64_t strays = 1;
+    int64_t sum = 0;
+    int64_t share = IDS_FIRST_LEVEL;
+    for (size_t i = 0; i < LEVELS; i++) {
+        int64_t count = query(fixture, counts[i]);
+        if (i + 1 < LEVELS && count >= share + IDS_SLICE)
+            fail_msg("level %zu has %d ids, of %d", i, (int)count, (int)share);
+        sum += count;
+        share *= IDS_GROWTH;
+    }
+    assert_int_equal(sum, fixture->written);
+    OK(platform_ledger_strays(fixture->store, &strays, &fixture->error));
+    assert_int_equal(strays, 0);
+}
+
+static void an_id_is_found_in_whatever_level_it_has_come_to(void **state)
+{
+    struct fixture *fixture = *state;
+    for (unsigned batch = 0; fixture->written < 2000; batch++) {
+        write_more(fixture, 1 + batch * 7 % LEDGER_BATCH_MAX);
+        assert_sound(fixture);
+        assert_false(is_found(fixture, 1 + fixture->written % 2, fixture->written));
+    }
+    for (size_t i = 0; i < LEVELS; i++)
+        assert_true(query(fixture, counts[i]) > 0);
+    for (unsigned id = 0; id < fixture->written; id++) {
+        assert_true(is_found(fixture, 1 + id % 2, id));
+        assert_false(is_found(fixture, 2 - id % 2, id)); /* the other customer's */
+    }
+}
+
+static void one_at_a_time_they_move_on_as_well(void **state)
+{
+    struct fixture *fixture = *state;
+    while (fixture->written < 300) {
+        write_more(fixture, 1);
+        assert_sound(fixture);
+    }
+    assert_true(query(fixture, counts[LEVELS - 1]) > 0);
+    for (unsigned id = 0; id < fixture->written; id++)
+        assert_true(is_found(fixture, 1 + id % 2, id));
+}
+
+static void the_store_refuses_an_id_twice_wherever_it_is(void **state)
+{
+    struct fixture *fixture = *state;
+    write_more(fixture, LEDGER_BATCH_MAX);
+    write_more(fixture, LEDGER_BATCH_MAX);
+    for (unsigned id = 0; id < fixture->written; id++) {
+        assert_int_not_equal(write_ids(fixture, id, 1), STATUS_OK);
+        assert_non_null(strstr(fixture->error.text, "a transaction id is used once"));
+    }
+    assert_sound(fixture); /* nothing was written */
+    write_more(fixture, 1);
+    assert_sound(fixture);
+}
+
+static void ids_of_the_same_key_are_told_apart(void **state)
+{
+    struct fixture *fixture = *state;
+    struct sqlite_store *store = sqlite_store_of(fixture->store);
+    write_more(fixture, 2);
+    /* As if both ids of both customers had both keys. */
+    OK(sqlite_execute(store,
+                      "CREATE TEMP TABLE crossed AS SELECT a.key, b.number"
+                      " FROM ledger_id_0 AS a, ledger_id_0 AS b WHERE a.number <> b.number;"
+                      "INSERT INTO ledger_id_3 SELECT key, number FROM crossed",
+                      &fixture->error));
+    assert_int_equal(query(fixture, counts[3]), 2);
+    assert_true(is_found(fixture, 1, 0) && is_found(fixture, 2, 1));
+    assert_false(is_found(fixture, 1, 1) || is_found(fixture, 2, 0));
+    assert_int_not_equal(write_ids(fixture, 0, 1), STATUS_OK);
+    fixture->written = 2;
+    write_more(fixture, 1);
+    assert_true(is_found(fixture, 1, 2));
+}
+
+static void a_key_is_the_same_for_ever(void **state)
+{
+    struct fixture *fixture = *state;
+    /* The first 63 bits of SHA-256 of the customer's number, 8 bytes, lowest first, and the id:
+     * printf '\1\0\0\0\0\0\0\0id-0' | sha256sum */
+    assert_int_equal(sqlite_id_key(1, TEXT("id-0")), 0x643e113f8dfba034LL);
+    assert_int_not_equal(sqlite_id_key(2, TEXT("id-0")), sqlite_id_key(1, TEXT("id-0")));
+    assert_int_not_equal(sqlite_id_key(1, TEXT("id-1")), sqlite_id_key(1, TEXT("id-0")));
+    assert_int_equal(query(fixture, "SELECT ledger_id_key(1, 'id-0')"),
+                     sqlite_id_key(1, TEXT("id-0")));
+}
+
+int main(void)
+{
+#define MADE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        MADE(an_id_is_found_in_whatever_level_it_has_come_to),
+        MADE(one_at_a_time_they_move_on_as_well),
+        MADE(the_store_refuses_an_id_twice_wherever_it_is),
+        MADE(ids_of_the_same_key_are_told_apart),
+        MADE(a_key_is_the_same_for_ever),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
