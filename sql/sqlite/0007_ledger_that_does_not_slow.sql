@@ -23,7 +23,7 @@ CREATE TABLE ledger_transaction (
     customer_number INTEGER NOT NULL REFERENCES customer (number),
     player_number   INTEGER NOT NULL REFERENCES player (number),
     sequence        INTEGER CHECK (sequence >= 1), -- of its entry, without a gap; NULL: declined
-    previous        INTEGER, -- the number of the player's entry before; NULL: there is none, or declined
+    previous        INTEGER NOT NULL, -- the number of the player's entry before; 0: there is none, or declined
     amount_minor    INTEGER NOT NULL CHECK (amount_minor BETWEEN 0 AND 1000000000000),
     movement_minor  INTEGER CHECK (movement_minor BETWEEN -1000000000000 AND 1000000000000),
     balance_minor   INTEGER CHECK (balance_minor BETWEEN 0 AND 9007199254740991), -- afterwards
@@ -48,7 +48,7 @@ CREATE TABLE ledger_transaction (
                 AND hash IS NOT NULL
            ELSE sequence IS NULL AND movement_minor IS NULL AND balance_minor IS NULL
                 AND hash IS NULL END),
-    CHECK ((previous IS NOT NULL) = (sequence IS NOT NULL AND sequence > 1)),
+    CHECK ((previous <> 0) = (sequence IS NOT NULL AND sequence > 1)),
     CHECK ((settles IS NOT NULL) =
            (operation = 'CREDIT' AND outcome = 'applied' AND reference IS NOT NULL))
 ) STRICT;
@@ -57,7 +57,8 @@ INSERT INTO ledger_transaction
 SELECT number, customer_number, player_number, sequence,
        CASE WHEN t.sequence > 1 THEN
            (SELECT before.number FROM transaction_before AS before
-            WHERE before.player_number = t.player_number AND before.sequence = t.sequence - 1) END,
+            WHERE before.player_number = t.player_number AND before.sequence = t.sequence - 1)
+       ELSE 0 END,
        amount_minor, movement_minor, balance_minor, created_ms, settles, transaction_id, operation,
        outcome, reference, game_id, round_id, hash
 FROM transaction_before AS t ORDER BY number;
@@ -116,7 +117,7 @@ DROP TABLE rollback_before;
 DROP TABLE transaction_before;
 
 -- No two entries follow the same one: from the first, this leads through all entries of a player.
-CREATE UNIQUE INDEX ledger_follows ON ledger_transaction (previous) WHERE previous IS NOT NULL;
+CREATE UNIQUE INDEX ledger_follows ON ledger_transaction (previous) WHERE previous <> 0;
 CREATE UNIQUE INDEX ledger_by_player ON ledger_transaction (player_number, sequence)
     WHERE sequence % 256 = 1;
 -- Which credits refer to a debit.

@@ -256,8 +256,9 @@ static uint32_t big_endian(const unsigned char bytes[4])
 
 /* In WAL mode SQLite looks at its own cache and at the WAL, and so goes on answering out of a file that
  * was emptied, cut short or overwritten in place. When the file has been written since the last look,
- * which a checkpoint does too, this looks at its head, and makes SQLite read the rest anew. Through
- * SQLite's own descriptor: closing another one would drop the locks that it holds on the file. */
+ * which a checkpoint does too, this looks at its head, and makes SQLite read the rest anew; but for the
+ * ledger's writer while its log is being brought into the file, which would have it do so at every batch.
+ * Through SQLite's own descriptor: closing another one would drop the locks that it holds on the file. */
 static enum status look_at_head(struct sqlite_store *store, const struct stat *facts,
                                 struct error *error)
 {
@@ -282,7 +283,8 @@ static enum status look_at_head(struct sqlite_store *store, const struct stat *f
         return error_set(error, STATUS_MALFORMED,
                          "%s: was cut short or overwritten; stop croupier and restore a backup",
                          store->path);
-    (void)sqlite3_db_release_memory(store->database);
+    if (!sqlite_log_is_long(store))
+        (void)sqlite3_db_release_memory(store->database);
     store->size = facts->st_size;
     store->written = facts->st_mtim;
     return STATUS_OK;

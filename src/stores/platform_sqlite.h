@@ -194,6 +194,8 @@ enum status sqlite_ledger_commit(struct platform_store *, const struct ledger_ba
                                  struct error *);
 
 /* platform_sqlite_log.c */
+/* Of the handle that writes the ledger: upkeep is due, or under way. */
+bool sqlite_log_is_long(const struct sqlite_store *store);
 bool sqlite_ledger_wants_upkeep(struct platform_store *);
 enum status sqlite_ledger_upkeep(struct platform_store *, struct error *);
 

@@ -157,8 +157,7 @@ static enum status bind_transaction(struct writing *writing, sqlite3_stmt *state
     }
     if (debit != 0)
         bind_integer(statement, at + 15, debit);
-    if (last != NULL && last->number != 0)
-        bind_integer(statement, at + 16, last->number);
+    bind_integer(statement, at + 16, last != NULL ? last->number : 0);
     if (last != NULL)
         last->number = number;
     return STATUS_OK;

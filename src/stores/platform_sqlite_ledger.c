@@ -452,13 +452,13 @@ static enum status visit_entries(struct walk *walk, sqlite3_stmt *statement, str
     " CROSS JOIN player ON player.number = ledger_transaction.player_number" ACCOUNT_JOINS
 
 /* From the first, each leads to the next. */
-#define ENTRIES_IN_ORDER                                                                         \
-    "WITH RECURSIVE followed (number) AS ("                                                      \
-    " SELECT number FROM ledger_transaction"                                                     \
-    "  WHERE player_number = ?1 AND sequence = 1 AND sequence % 256 = 1"                         \
-    " UNION ALL SELECT next.number FROM followed"                                                \
-    "  CROSS JOIN ledger_transaction AS next ON next.previous = followed.number) " ENTRY_COLUMNS \
-    " FROM followed"                                                                             \
+#define ENTRIES_IN_ORDER                                                                           \
+    "WITH RECURSIVE followed (number) AS ("                                                        \
+    " SELECT number FROM ledger_transaction"                                                       \
+    "  WHERE player_number = ?1 AND sequence = 1 AND sequence % 256 = 1"                           \
+    " UNION ALL SELECT next.number FROM followed"                                                  \
+    "  CROSS JOIN ledger_transaction AS next"                                                      \
+    "  ON next.previous = followed.number AND next.previous <> 0) " ENTRY_COLUMNS " FROM followed" \
     " CROSS JOIN ledger_transaction ON ledger_transaction.number = followed.number" ENTRY_JOINS
 
 /* Those that no other leads to, because somebody has removed one: looks at the whole ledger. */
@@ -641,6 +641,23 @@ enum status sqlite_ledger_count(struct platform_store *base, uint64_t *count, st
                        count, error);
 }
 
+#define IS_IN_LEVEL(level)                               \
+    "EXISTS (SELECT 1 FROM ledger_id_" level " AS found" \
+    " WHERE found.key = its.key AND found.number = t.number)"
+
+/* The level first where most of them are. */
+#define WITHOUT_THEIR_ID                                                                           \
+    "SELECT count(*) FROM ledger_transaction AS t WHERE NOT EXISTS (SELECT 1 FROM"                 \
+    " (SELECT ledger_id_key(t.customer_number, t.transaction_id) AS key LIMIT 1) AS its"           \
+    " WHERE " IS_IN_LEVEL("3") " OR " IS_IN_LEVEL("4") " OR " IS_IN_LEVEL("2") " OR " IS_IN_LEVEL( \
+        "1") " OR " IS_IN_LEVEL("0") ")"
+
+#define IDS_TOO_MANY                                                             \
+    "SELECT abs((SELECT count(*) FROM ledger_transaction)"                       \
+    " - (SELECT count(*) FROM ledger_id_0) - (SELECT count(*) FROM ledger_id_1)" \
+    " - (SELECT count(*) FROM ledger_id_2) - (SELECT count(*) FROM ledger_id_3)" \
+    " - (SELECT count(*) FROM ledger_id_4))"
+
 enum status sqlite_ledger_strays(struct platform_store *base, uint64_t *count, struct error *error)
 {
     return query_count(
@@ -653,7 +670,7 @@ enum status sqlite_ledger_strays(struct platform_store *base, uint64_t *count, s
         "  + (t.settles IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ledger_transaction AS debit"
         "   WHERE debit.number = t.settles AND debit.customer_number = t.customer_number"
         "   AND debit.transaction_id = t.reference))"
-        "  + (t.previous IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ledger_transaction AS before"
+        "  + (t.previous <> 0 AND NOT EXISTS (SELECT 1 FROM ledger_transaction AS before"
         "   WHERE before.number = t.previous AND before.player_number = t.player_number"
         "   AND before.sequence = t.sequence - 1))"
         "  + (t.settles IS NULL AND t.operation = 'CREDIT' AND t.reference IS NOT NULL)), 0)"
@@ -664,20 +681,7 @@ enum status sqlite_ledger_strays(struct platform_store *base, uint64_t *count, s
         " + (SELECT count(*) FROM ledger_account AS a WHERE NOT EXISTS (SELECT 1"
         "  FROM ledger_transaction AS t WHERE t.number = a.last_number"
         "  AND t.player_number = a.player_number AND t.sequence = a.sequence))"
-        " + (SELECT count(*) FROM ledger_transaction AS t"
-        "  WHERE NOT EXISTS (SELECT 1 FROM (" SQLITE_ID_NUMBERS(
-            "ledger_id_key(t.customer_number, t.transaction_id)") ") AS found WHERE found.number = "
-                                                                  "t.number))"
-                                                                  " + (SELECT abs((SELECT count(*) "
-                                                                  "FROM ledger_transaction)"
-                                                                  "  - (SELECT count(*) FROM "
-                                                                  "ledger_id_0) - (SELECT count(*) "
-                                                                  "FROM ledger_id_1)"
-                                                                  "  - (SELECT count(*) FROM "
-                                                                  "ledger_id_2) - (SELECT count(*) "
-                                                                  "FROM ledger_id_3)"
-                                                                  "  - (SELECT count(*) FROM "
-                                                                  "ledger_id_4)))",
+        " + (" WITHOUT_THEIR_ID ") + (" IDS_TOO_MANY ")",
         count, error);
 }
 

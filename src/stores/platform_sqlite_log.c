@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -117,9 +118,14 @@ enum status sqlite_log_take_over(struct sqlite_store *store, struct error *error
     return sqlite_execute(store, "PRAGMA cache_size = -" CACHE_KIBIBYTES, error);
 }
 
+bool sqlite_log_is_long(const struct sqlite_store *store)
+{
+    return has_grown_by(store, LOG_IS_LONG);
+}
+
 bool sqlite_ledger_wants_upkeep(struct platform_store *base)
 {
-    return has_grown_by(sqlite_store_of(base), LOG_IS_LONG);
+    return sqlite_log_is_long(sqlite_store_of(base));
 }
 
 enum status sqlite_ledger_upkeep(struct platform_store *base, struct error *error)
@@ -141,5 +147,10 @@ enum status sqlite_ledger_upkeep(struct platform_store *base, struct error *erro
         before = copied;
     }
     store->log_attempted = store->log_pages;
+    struct stat facts;
+    if (status == STATUS_OK && stat(store->path, &facts) == 0) {
+        store->size = facts.st_size; /* it is this that has written into it */
+        store->written = facts.st_mtim;
+    }
     return status;
 }

@@ -182,7 +182,7 @@ def test_the_first_break_is_named(ledger, tmp_path, tampering, told):
 def forged(sequence, movement, balance):
     """One more entry after the last one of a player, or in its place."""
     late = (", late", ", false") if engines.PLATFORM == "postgresql" else (
-        ", previous", f", CASE WHEN {sequence} > 1 THEN number END")
+        ", previous", f", CASE WHEN {sequence} > 1 THEN number ELSE 0 END")
     return ("INSERT INTO ledger_transaction (number, customer_number, player_number, sequence, amount_minor,"
             f" movement_minor, balance_minor, created_ms, transaction_id, operation, outcome, reference, hash{late[0]})"
             f" SELECT number + 1000000, customer_number, player_number, {sequence}, amount_minor, {movement}, {balance},"
@@ -271,7 +271,7 @@ def test_a_ledger_of_an_older_schema_is_brought_up(tmp_path):
     with sqlite3.connect(service.platform.path) as database:
         assert database.execute("SELECT settles FROM ledger_transaction WHERE transaction_id = 'win'").fetchone() == (2,)
         assert database.execute("SELECT number, previous FROM ledger_transaction ORDER BY number").fetchall() == [
-            (1, None), (2, 1), (3, None), (4, 2), (5, None), (6, 4), (7, 6)]
+            (1, 0), (2, 1), (3, 0), (4, 2), (5, 0), (6, 4), (7, 6)]
         assert database.execute("SELECT sequence, last_number FROM ledger_account").fetchall() == [(5, 7)]
         assert sorted(database.execute("SELECT number FROM ledger_id_4").fetchall()) == [(n,) for n in range(1, 8)]
         names = {name for name, in database.execute("SELECT name FROM sqlite_schema")}
