@@ -631,8 +631,13 @@ static enum status sqlite_migrate(struct platform_store *base, uint32_t *before,
     enum status status = read_version_or_none(store, &first, error);
     if (status == STATUS_OK && first > 0 && first < sqlite_migration_count)
         status = check_soundness(store, error);
+    /* What is sorted, and what a statement may have to take back, may be more than memory holds. */
+    if (status == STATUS_OK)
+        status = sqlite_execute(store, "PRAGMA temp_store=FILE", error);
     while (status == STATUS_OK && applied)
         status = migrate_step(store, &applied, error);
+    if (status == STATUS_OK)
+        status = sqlite_execute(store, "PRAGMA temp_store=MEMORY", error);
     if (status == STATUS_OK)
         status = read_version(store, &last, error);
     if (status != STATUS_OK)
