@@ -39,7 +39,7 @@ CREATE TABLE ledger_transaction (
                         OR outcome = 'already_settled' OR outcome = 'not_rollbackable'
                         OR outcome = 'balance_limit_exceeded'),
     reference       TEXT CHECK (length(reference) BETWEEN 1 AND 64),
-    game_id         TEXT,
+    game            TEXT, -- its id; called so that no statement of an older program fits
     round_id        TEXT,
     hash            BLOB CHECK (length(hash) = 32), -- chained to the player's entry before
     CHECK (operation <> 'ROLLBACK' OR reference IS NOT NULL),
@@ -104,7 +104,7 @@ ORDER BY ledger_id_key(customer_number, transaction_id), number;
 
 -- Of the levels that ids move on from.
 CREATE TABLE ledger_id_level (
-    level    INTEGER PRIMARY KEY,
+    level    INTEGER PRIMARY KEY CHECK (level BETWEEN 0 AND 3),
     moved    INTEGER NOT NULL, -- how many ids have left it
     next_key INTEGER NOT NULL  -- where the next to leave begin
 ) STRICT;
@@ -162,3 +162,43 @@ WHEN NEW.sequence <= OLD.sequence OR NEW.player_number <> OLD.player_number
 BEGIN SELECT RAISE(ABORT, 'an account only follows its entries'); END;
 CREATE TRIGGER ledger_account_stays BEFORE DELETE ON ledger_account
 BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+
+-- An id leaves a level only when it stands in the next, and comes to that only from there.
+CREATE TRIGGER ledger_id_0_is_permanent BEFORE UPDATE ON ledger_id_0
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+CREATE TRIGGER ledger_id_1_is_permanent BEFORE UPDATE ON ledger_id_1
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+CREATE TRIGGER ledger_id_2_is_permanent BEFORE UPDATE ON ledger_id_2
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+CREATE TRIGGER ledger_id_3_is_permanent BEFORE UPDATE ON ledger_id_3
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+CREATE TRIGGER ledger_id_4_is_permanent BEFORE UPDATE ON ledger_id_4
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+CREATE TRIGGER ledger_id_0_moves_on BEFORE DELETE ON ledger_id_0
+WHEN NOT EXISTS (SELECT 1 FROM ledger_id_1 AS next WHERE next.key = OLD.key AND next.number = OLD.number)
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+CREATE TRIGGER ledger_id_1_moves_on BEFORE DELETE ON ledger_id_1
+WHEN NOT EXISTS (SELECT 1 FROM ledger_id_2 AS next WHERE next.key = OLD.key AND next.number = OLD.number)
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+CREATE TRIGGER ledger_id_2_moves_on BEFORE DELETE ON ledger_id_2
+WHEN NOT EXISTS (SELECT 1 FROM ledger_id_3 AS next WHERE next.key = OLD.key AND next.number = OLD.number)
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+CREATE TRIGGER ledger_id_3_moves_on BEFORE DELETE ON ledger_id_3
+WHEN NOT EXISTS (SELECT 1 FROM ledger_id_4 AS next WHERE next.key = OLD.key AND next.number = OLD.number)
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+CREATE TRIGGER ledger_id_4_stays BEFORE DELETE ON ledger_id_4
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+CREATE TRIGGER ledger_id_1_is_known BEFORE INSERT ON ledger_id_1
+WHEN NOT EXISTS (SELECT 1 FROM ledger_id_0 AS before WHERE before.key = NEW.key AND before.number = NEW.number)
+BEGIN SELECT RAISE(ABORT, 'an id comes from the level before'); END;
+CREATE TRIGGER ledger_id_2_is_known BEFORE INSERT ON ledger_id_2
+WHEN NOT EXISTS (SELECT 1 FROM ledger_id_1 AS before WHERE before.key = NEW.key AND before.number = NEW.number)
+BEGIN SELECT RAISE(ABORT, 'an id comes from the level before'); END;
+CREATE TRIGGER ledger_id_3_is_known BEFORE INSERT ON ledger_id_3
+WHEN NOT EXISTS (SELECT 1 FROM ledger_id_2 AS before WHERE before.key = NEW.key AND before.number = NEW.number)
+BEGIN SELECT RAISE(ABORT, 'an id comes from the level before'); END;
+CREATE TRIGGER ledger_id_4_is_known BEFORE INSERT ON ledger_id_4
+WHEN NOT EXISTS (SELECT 1 FROM ledger_id_3 AS before WHERE before.key = NEW.key AND before.number = NEW.number)
+BEGIN SELECT RAISE(ABORT, 'an id comes from the level before'); END;
+CREATE TRIGGER ledger_id_level_stays BEFORE DELETE ON ledger_id_level
+BEGIN SELECT RAISE(ABORT, 'the levels of ids stay'); END;

@@ -586,6 +586,11 @@ static enum status migrate_step(struct sqlite_store *store, bool *applied, struc
         status = sqlite_execute(store, next->sql, error);
         if (status == STATUS_OK)
             status = record_migration(store, next, error);
+        if (status == STATUS_INVALID || status == STATUS_NOT_FOUND)
+            error_prefix(
+                error,
+                "what is stored does not fit together, and nothing was changed; find out with "
+                "the former version's `croupier wallet verify`, or restore a backup");
         if (status != STATUS_OK)
             error_prefix(error, "migration %u (%s)", next->number, next->name);
     }

@@ -161,6 +161,9 @@ enum status sqlite_ledger_count(struct platform_store *, uint64_t *, struct erro
 enum status sqlite_snapshot_begin(struct platform_store *, struct error *);
 void sqlite_snapshot_end(struct platform_store *);
 
+/* STATUS_MALFORMED, with what is wrong and what to do. */
+enum status sqlite_damaged(struct sqlite_store *store, const char *what, struct error *error);
+
 /* What platform_sqlite_batch.c needs of it. Numbers are those of the rows; 0: there is none. */
 uint32_t sqlite_hash_text(uint32_t hash, const char *string);
 MUST_CHECK enum status sqlite_customer_number(struct sqlite_store *store, const char *id,

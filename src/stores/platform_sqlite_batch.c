@@ -108,9 +108,9 @@ static enum status find_last_entry(struct writing *writing, int64_t player,
     return STATUS_OK;
 }
 
-#define TRANSACTION_INSERT                                                                     \
-    "INSERT INTO ledger_transaction (number, customer_number, player_number, amount_minor,"    \
-    " created_ms, transaction_id, operation, outcome, reference, game_id, round_id, sequence," \
+#define TRANSACTION_INSERT                                                                  \
+    "INSERT INTO ledger_transaction (number, customer_number, player_number, amount_minor," \
+    " created_ms, transaction_id, operation, outcome, reference, game, round_id, sequence," \
     " movement_minor, balance_minor, hash, settles, previous) VALUES "
 #define TRANSACTION_ROW "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 #define TRANSACTION_ROW_SIZE 17

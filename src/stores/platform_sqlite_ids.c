@@ -137,10 +137,7 @@ static enum status load_levels(struct sqlite_store *store, struct level levels[L
     }
     (void)sqlite3_reset(statement);
     if (status == STATUS_OK && count != LEVELS - 1)
-        status =
-            error_set(error, STATUS_MALFORMED,
-                      "%s: is damaged (its ids have no levels); stop croupier and restore a backup",
-                      store->path);
+        status = sqlite_damaged(store, "its ids have no levels", error);
     return status;
 }
 
@@ -164,7 +161,7 @@ static enum status find_slice(struct sqlite_store *store, size_t level, int64_t 
 }
 
 static enum status run_on_slice(struct sqlite_store *store, const char *sql, int64_t from,
-                                int64_t to, struct error *error)
+                                int64_t to, int *rows, struct error *error)
 {
     sqlite3_stmt *statement;
     enum status status = sqlite_statement(store, sql, &statement, error);
@@ -172,7 +169,9 @@ static enum status run_on_slice(struct sqlite_store *store, const char *sql, int
         return status;
     bind_integer(statement, 1, from);
     bind_integer(statement, 2, to);
-    return sqlite_run(store, statement, error);
+    status = sqlite_run(store, statement, error);
+    *rows = sqlite3_changes(store->database);
+    return status;
 }
 
 static enum status move_slice(struct sqlite_store *store, size_t at, struct level *level,
@@ -180,14 +179,18 @@ static enum status move_slice(struct sqlite_store *store, size_t at, struct leve
 {
     int64_t from = level->next_key;
     int64_t to = INT64_MAX;
+    int copied = 0;
+    int removed = 0;
     enum status status = find_slice(store, at, from, &to, error);
     if (status == STATUS_OK)
-        status = run_on_slice(store, moves[at].copy, from, to, error);
+        status = run_on_slice(store, moves[at].copy, from, to, &copied, error);
     if (status == STATUS_OK)
-        status = run_on_slice(store, moves[at].remove, from, to, error);
+        status = run_on_slice(store, moves[at].remove, from, to, &removed, error);
+    if (status == STATUS_OK && copied != removed)
+        status = sqlite_damaged(store, "ids do not move on", error);
     if (status != STATUS_OK)
         return status;
-    level->moved += sqlite3_changes(store->database);
+    level->moved += removed;
     level->next_key = to == INT64_MAX ? 0 : to + 1;
     return STATUS_OK;
 }
@@ -225,7 +228,7 @@ static enum status lighten(struct sqlite_store *store, size_t at, struct level *
 
 enum status sqlite_ids_settle(struct sqlite_store *store, int64_t last_number, struct error *error)
 {
-    struct level levels[LEVELS - 1];
+    struct level levels[LEVELS - 1] = {{0}};
     int64_t came = last_number;
     int64_t share = IDS_FIRST_LEVEL;
     enum status status = load_levels(store, levels, error);

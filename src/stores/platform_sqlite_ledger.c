@@ -10,7 +10,7 @@
 #include "stores/platform_sqlite.h"
 #include "stores/platform_sqlite_columns.h"
 
-static enum status damaged(struct sqlite_store *store, const char *what, struct error *error)
+enum status sqlite_damaged(struct sqlite_store *store, const char *what, struct error *error)
 {
     return error_set(error, STATUS_MALFORMED,
                      "%s: is damaged (%s); stop croupier and restore a backup", store->path, what);
@@ -124,7 +124,7 @@ static enum status load_account(struct sqlite_store *store, const char *player_i
     if (status != STATUS_OK)
         return status;
     if (*found && !read_account(statement, 0, account))
-        status = damaged(store, "an account makes no sense", error);
+        status = sqlite_damaged(store, "an account makes no sense", error);
     (void)sqlite3_reset(statement);
     return status;
 }
@@ -187,13 +187,13 @@ static enum status find_clearing(struct sqlite_store *store, struct ledger_batch
 
 /* ---- transactions and ids ---------------------------------------------------------------------- */
 
-#define TRANSACTION_COLUMNS                                                                  \
-    "player.customer_id, player.id, ledger_transaction.transaction_id,"                      \
-    " coalesce(ledger_transaction.reference, ''), coalesce(ledger_transaction.game_id, '')," \
-    " coalesce(ledger_transaction.round_id, ''), player.currency, currency.exponent,"        \
-    " ledger_transaction.operation, ledger_transaction.outcome,"                             \
-    " ledger_transaction.amount_minor, ledger_transaction.created_ms,"                       \
-    " ledger_transaction.sequence, ledger_transaction.movement_minor,"                       \
+#define TRANSACTION_COLUMNS                                                               \
+    "player.customer_id, player.id, ledger_transaction.transaction_id,"                   \
+    " coalesce(ledger_transaction.reference, ''), coalesce(ledger_transaction.game, '')," \
+    " coalesce(ledger_transaction.round_id, ''), player.currency, currency.exponent,"     \
+    " ledger_transaction.operation, ledger_transaction.outcome,"                          \
+    " ledger_transaction.amount_minor, ledger_transaction.created_ms,"                    \
+    " ledger_transaction.sequence, ledger_transaction.movement_minor,"                    \
     " ledger_transaction.balance_minor, ledger_transaction.hash"
 #define TRANSACTION_COLUMN_COUNT 16
 
@@ -272,7 +272,7 @@ enum status sqlite_load_id(struct sqlite_store *store, struct ledger_fact *fact,
     if (status != STATUS_OK)
         return status;
     if (!found || !read_fact(statement, &fact->id))
-        status = damaged(store, "a transaction makes no sense", error);
+        status = sqlite_damaged(store, "a transaction makes no sense", error);
     (void)sqlite3_reset(statement);
     return status;
 }
@@ -371,17 +371,17 @@ static enum status check_newest(struct sqlite_store *store, sqlite3_stmt *statem
         int after = TRANSACTION_COLUMN_COUNT + ACCOUNT_COLUMN_COUNT;
         if (!read_transaction(statement, &entry) || !ledger_is_entry(&entry) ||
             !read_account(statement, TRANSACTION_COLUMN_COUNT, &account))
-            return damaged(store, "an entry of the ledger makes no sense", error);
+            return sqlite_damaged(store, "an entry of the ledger makes no sense", error);
         if (entry.sequence == 1)
             memcpy(previous, zeros, sizeof previous);
         else if (!read_hash(statement, after, previous))
-            return damaged(store, "the ledger has a gap", error);
+            return sqlite_damaged(store, "the ledger has a gap", error);
         ledger_entry_hash(&entry, previous, hash);
         bool last = account.sequence == entry.sequence;
         if (memcmp(hash, entry.hash, sizeof hash) != 0 || account.sequence < entry.sequence ||
             (last && (memcmp(hash, account.head, sizeof hash) != 0 ||
                       account.balance_minor != entry.balance_minor)))
-            return damaged(store, "the ledger does not fit its chain", error);
+            return sqlite_damaged(store, "the ledger does not fit its chain", error);
     }
     return status;
 }
@@ -435,7 +435,7 @@ static enum status visit_entries(struct walk *walk, sqlite3_stmt *statement, str
         struct ledger_account account;
         if (!read_transaction(statement, &entry) || !ledger_is_entry(&entry) ||
             !read_account(statement, TRANSACTION_COLUMN_COUNT, &account)) {
-            status = damaged(walk->store, "an entry of the ledger makes no sense", error);
+            status = sqlite_damaged(walk->store, "an entry of the ledger makes no sense", error);
             break;
         }
         walk->last = entry.sequence;
@@ -452,20 +452,35 @@ static enum status visit_entries(struct walk *walk, sqlite3_stmt *statement, str
     " CROSS JOIN player ON player.number = ledger_transaction.player_number" ACCOUNT_JOINS
 
 /* From the first, each leads to the next. */
-#define ENTRIES_IN_ORDER                                                                           \
-    "WITH RECURSIVE followed (number) AS ("                                                        \
-    " SELECT number FROM ledger_transaction"                                                       \
-    "  WHERE player_number = ?1 AND sequence = 1 AND sequence % 256 = 1"                           \
-    " UNION ALL SELECT next.number FROM followed"                                                  \
-    "  CROSS JOIN ledger_transaction AS next"                                                      \
-    "  ON next.previous = followed.number AND next.previous <> 0) " ENTRY_COLUMNS " FROM followed" \
+#define ENTRIES_IN_ORDER                                                           \
+    "WITH RECURSIVE followed (number) AS ("                                        \
+    " SELECT number FROM ledger_transaction"                                       \
+    "  WHERE player_number = ?1 AND sequence = 1 AND sequence % 256 = 1"           \
+    " UNION ALL SELECT (SELECT next.number FROM ledger_transaction AS next"        \
+    "   WHERE next.previous = followed.number AND next.previous <> 0) AS follower" \
+    "  FROM followed WHERE follower IS NOT NULL) " ENTRY_COLUMNS " FROM followed"  \
     " CROSS JOIN ledger_transaction ON ledger_transaction.number = followed.number" ENTRY_JOINS
 
-/* Those that no other leads to, because somebody has removed one: looks at the whole ledger. */
-#define ENTRIES_CUT_OFF                                          \
-    ENTRY_COLUMNS " FROM ledger_transaction" ENTRY_JOINS         \
-                  " WHERE ledger_transaction.player_number = ?1" \
-                  " AND ledger_transaction.sequence > ?2 ORDER BY ledger_transaction.sequence"
+/* Those that no other leads to, because somebody has removed one: looks at the whole ledger, for some of
+ * them at a time. */
+#define CUT_OFF_AT_ONCE 10000
+#define ENTRIES_CUT_OFF                                                                   \
+    ENTRY_COLUMNS                                                                         \
+    " FROM ledger_transaction" ENTRY_JOINS " WHERE ledger_transaction.player_number = ?1" \
+    " AND ledger_transaction.sequence > ?2 ORDER BY ledger_transaction.sequence LIMIT ?3"
+
+/* The next of those that are cut off; `walk->last` stays when there are none. */
+static enum status visit_cut_off(struct walk *walk, int64_t player, struct error *error)
+{
+    sqlite3_stmt *statement;
+    enum status status = sqlite_statement(walk->store, ENTRIES_CUT_OFF, &statement, error);
+    if (status != STATUS_OK)
+        return status;
+    bind_integer(statement, 1, player);
+    bind_integer(statement, 2, (int64_t)walk->last);
+    bind_integer(statement, 3, CUT_OFF_AT_ONCE);
+    return visit_entries(walk, statement, error);
+}
 
 /* `sequence` is the account's. */
 static enum status walk_player(struct walk *walk, int64_t player, uint64_t sequence,
@@ -478,14 +493,12 @@ static enum status walk_player(struct walk *walk, int64_t player, uint64_t seque
         return status;
     bind_integer(statement, 1, player);
     status = visit_entries(walk, statement, error);
-    if (status != STATUS_OK || walk->stopped || walk->last >= sequence)
-        return status;
-    status = sqlite_statement(walk->store, ENTRIES_CUT_OFF, &statement, error);
-    if (status != STATUS_OK)
-        return status;
-    bind_integer(statement, 1, player);
-    bind_integer(statement, 2, (int64_t)walk->last);
-    return visit_entries(walk, statement, error);
+    for (uint64_t before = UINT64_MAX;
+         status == STATUS_OK && !walk->stopped && walk->last < sequence && walk->last != before;) {
+        before = walk->last;
+        status = visit_cut_off(walk, player, error);
+    }
+    return status;
 }
 
 #define PLAYERS_WITH_ACCOUNTS                                                \
@@ -534,7 +547,7 @@ static enum status visit_transactions(struct sqlite_store *store, sqlite3_stmt *
     while ((status = sqlite_first(store, statement, &found, error)) == STATUS_OK && found) {
         struct ledger_transaction transaction;
         if (!read_transaction(statement, &transaction)) {
-            status = damaged(store, "a transaction makes no sense", error);
+            status = sqlite_damaged(store, "a transaction makes no sense", error);
             break;
         }
         if (!visit(context, &transaction))
@@ -607,7 +620,7 @@ enum status sqlite_ledger_clearings(struct platform_store *base, ledger_clearing
         sound &= read_string(statement, 1, clearing.currency, sizeof clearing.currency);
         clearing.balance_minor = sqlite3_column_int64(statement, 2);
         if (!sound) {
-            status = damaged(store, "a clearing account makes no sense", error);
+            status = sqlite_damaged(store, "a clearing account makes no sense", error);
             break;
         }
         if (!visit(context, &clearing, sqlite3_column_int64(statement, 3)))
@@ -658,7 +671,21 @@ enum status sqlite_ledger_count(struct platform_store *base, uint64_t *count, st
     " - (SELECT count(*) FROM ledger_id_2) - (SELECT count(*) FROM ledger_id_3)" \
     " - (SELECT count(*) FROM ledger_id_4))"
 
-enum status sqlite_ledger_strays(struct platform_store *base, uint64_t *count, struct error *error)
+/* Transactions of one id, in the same level or in two: `one` is walked through in the order of `other`. */
+#define TWICE(one, other)                                                                   \
+    "SELECT count(*) FROM ledger_id_" one " AS one CROSS JOIN ledger_id_" other " AS other" \
+    " ON other.key = one.key AND other.number <> one.number"                                \
+    " CROSS JOIN ledger_transaction AS first ON first.number = one.number"                  \
+    " CROSS JOIN ledger_transaction AS second ON second.number = other.number"              \
+    " AND second.customer_number = first.customer_number"                                   \
+    " AND second.transaction_id = first.transaction_id"
+static const char *const twice[] = {
+    TWICE("0", "0"), TWICE("0", "1"), TWICE("0", "2"), TWICE("0", "3"), TWICE("0", "4"),
+    TWICE("1", "1"), TWICE("1", "2"), TWICE("1", "3"), TWICE("1", "4"), TWICE("2", "2"),
+    TWICE("2", "3"), TWICE("2", "4"), TWICE("3", "3"), TWICE("3", "4"), TWICE("4", "4"),
+};
+
+static enum status count_strays(struct platform_store *base, uint64_t *count, struct error *error)
 {
     return query_count(
         base,
@@ -670,9 +697,9 @@ enum status sqlite_ledger_strays(struct platform_store *base, uint64_t *count, s
         "  + (t.settles IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ledger_transaction AS debit"
         "   WHERE debit.number = t.settles AND debit.customer_number = t.customer_number"
         "   AND debit.transaction_id = t.reference))"
-        "  + (t.previous <> 0 AND NOT EXISTS (SELECT 1 FROM ledger_transaction AS before"
-        "   WHERE before.number = t.previous AND before.player_number = t.player_number"
-        "   AND before.sequence = t.sequence - 1))"
+        "  + (CASE WHEN t.sequence = 1 THEN t.previous <> 0 ELSE NOT EXISTS (SELECT 1"
+        "   FROM ledger_transaction AS before WHERE before.number = t.previous"
+        "   AND before.player_number = t.player_number AND before.sequence = t.sequence - 1) END)"
         "  + (t.settles IS NULL AND t.operation = 'CREDIT' AND t.reference IS NOT NULL)), 0)"
         "  FROM ledger_transaction AS t WHERE t.sequence IS NOT NULL)"
         " + (SELECT count(*) FROM ledger_rollback AS r WHERE NOT EXISTS (SELECT 1"
@@ -681,8 +708,20 @@ enum status sqlite_ledger_strays(struct platform_store *base, uint64_t *count, s
         " + (SELECT count(*) FROM ledger_account AS a WHERE NOT EXISTS (SELECT 1"
         "  FROM ledger_transaction AS t WHERE t.number = a.last_number"
         "  AND t.player_number = a.player_number AND t.sequence = a.sequence))"
-        " + (" WITHOUT_THEIR_ID ") + (" IDS_TOO_MANY ")",
+        " + (" WITHOUT_THEIR_ID ") + (" IDS_TOO_MANY ")"
+        " + (SELECT 4 - count(*) FROM ledger_id_level WHERE level BETWEEN 0 AND 3)",
         count, error);
+}
+
+enum status sqlite_ledger_strays(struct platform_store *base, uint64_t *count, struct error *error)
+{
+    enum status status = count_strays(base, count, error);
+    for (size_t i = 0; i < sizeof twice / sizeof twice[0] && status == STATUS_OK; i++) {
+        uint64_t more = 0;
+        status = query_count(base, twice[i], &more, error);
+        *count += more;
+    }
+    return status;
 }
 
 enum status sqlite_snapshot_begin(struct platform_store *base, struct error *error)

@@ -142,6 +142,12 @@ def test_a_sound_ledger_is_proved_beside_the_running_server(ledger):
     assert "sound: 7 entries of 3 players" in ledger.run("wallet", "verify").text
 
 
+# A decline under an id that an entry has.
+USED_AGAIN = ("INSERT INTO ledger_transaction (number, customer_number, player_number, previous, amount_minor, created_ms,"
+              " transaction_id, operation, outcome) SELECT 1000, customer_number, player_number, 0, 1, 1, transaction_id,"
+              " 'DEBIT', 'insufficient_funds' FROM ledger_transaction WHERE number = 1")
+
+
 @pytest.mark.parametrize("tampering, told", [
     ("UPDATE ledger_transaction SET movement_minor = movement_minor + 1, balance_minor = balance_minor + 1"
      " WHERE sequence = 1",
@@ -164,7 +170,12 @@ def test_a_sound_ledger_is_proved_beside_the_running_server(ledger):
         "DELETE FROM ledger_id_0 WHERE number = 4",
         "UPDATE ledger_id_0 SET number = 1000 WHERE number = 4",
         "UPDATE ledger_id_0 SET key = key + 1 WHERE number = 4",
-        "INSERT INTO ledger_id_3 VALUES (1, 1)"]),
+        "INSERT INTO ledger_id_3 VALUES (1, 1)",
+        f"{USED_AGAIN}; INSERT INTO ledger_id_0 SELECT key, 1000 FROM ledger_id_0 WHERE number = 1",
+        f"{USED_AGAIN}; INSERT INTO ledger_id_2 SELECT key, 1000 FROM ledger_id_0 WHERE number = 1",
+        "PRAGMA ignore_check_constraints = ON; UPDATE ledger_transaction SET previous = 0 WHERE sequence = 3",
+        "PRAGMA ignore_check_constraints = ON; UPDATE ledger_transaction SET previous = 999 WHERE sequence = 1 AND player_number = 2",
+        "DELETE FROM ledger_id_level WHERE level = 2"]),
     pytest.param("UPDATE ledger_transaction SET previous = previous + 100 WHERE sequence = 4",
                  "without their counterpart", marks=pytest.mark.only("sqlite")),
     ("UPDATE ledger_transaction SET balance_minor = balance_minor - 1 WHERE sequence = 4", "sequence 4: the balance is not"),
@@ -172,7 +183,7 @@ def test_a_sound_ledger_is_proved_beside_the_running_server(ledger):
 def test_the_first_break_is_named(ledger, tmp_path, tampering, told):
     copy = Service(tmp_path, stores=False)
     copy.platform.copy_from(ledger.platform)
-    copy.platform.execute(tampering.replace("zeroblob(32)", copy.platform.blob(32)), tampering=True)
+    copy.platform.execute(*tampering.replace("zeroblob(32)", copy.platform.blob(32)).split("; "), tampering=True)
     done = copy.run("wallet", "verify", status=1)
     assert told in done.errors and done.text == ""
     assert len(done.errors.splitlines()) == 1
@@ -207,6 +218,10 @@ def test_a_forged_entry_is_refused_for_no_other_reason_than_that_it_does_not_fol
     forged("sequence", 1, "balance_minor + 1"),
     forged("1", 5, "5"),
     pytest.param(forged("sequence + 1", 0, "balance_minor").replace("THEN number", "THEN 2"), marks=pytest.mark.only("sqlite")),
+    *(pytest.param(statement, marks=pytest.mark.only("sqlite")) for statement in [
+        "DELETE FROM ledger_id_0", "UPDATE ledger_id_0 SET number = number + 1", "UPDATE ledger_id_0 SET key = key + 1",
+        "INSERT INTO ledger_id_1 VALUES (1, 1)", "INSERT INTO ledger_id_4 VALUES (1, 1)", "DELETE FROM ledger_id_level",
+        "INSERT INTO ledger_id_level VALUES (-1, 0, 0)"]),
     "UPDATE player SET reference = 'x'", "DELETE FROM player", "UPDATE currency SET exponent = 3"])
 def test_the_store_refuses_to_be_changed_by_hand(ledger, statement):
     with pytest.raises(ValueError):
@@ -223,10 +238,9 @@ def chained(previous, fields):
     return hashlib.sha256(previous + "".join(f"{field}\n" for field in fields).encode()).digest()
 
 
-@pytest.mark.only("sqlite")  # the other ledger was never otherwise
-def test_a_ledger_of_an_older_schema_is_brought_up(tmp_path):
-    service = Service(tmp_path, stores=False)
-    with sqlite3.connect(service.platform.path) as database:
+def make_older_ledger(path):
+    """One of schema 5, which had two tables for what is one now."""
+    with sqlite3.connect(path) as database:
         database.execute("PRAGMA application_id = 1668445552")
         database.execute("CREATE TABLE schema_migration (number INTEGER PRIMARY KEY CHECK (number > 0),"
                          " name TEXT NOT NULL, checksum TEXT NOT NULL, applied_ms INTEGER NOT NULL) STRICT")
@@ -259,6 +273,12 @@ def test_a_ledger_of_an_older_schema_is_brought_up(tmp_path):
         database.execute("INSERT INTO ledger_account VALUES (1, ?, ?, ?)", (total, sequence, head))
         database.execute("INSERT INTO ledger_clearing VALUES (1, 'EUR', ?)", (-total,))
     database.close()
+
+
+@pytest.mark.only("sqlite")  # the other ledger was never otherwise
+def test_a_ledger_of_an_older_schema_is_brought_up(tmp_path):
+    service = Service(tmp_path, stores=False)
+    make_older_ledger(service.platform.path)
     service.run("migrate")
     assert service.ask("wallet", "verify") == {"sound": True, "entries": 5, "players": 1}
     told = {identity: service.ask("wallet", "transaction", "cus_One", identity)
@@ -278,3 +298,19 @@ def test_a_ledger_of_an_older_schema_is_brought_up(tmp_path):
         assert not names & {"transaction_before", "rollback_before", "account_before"}
         assert database.execute("PRAGMA foreign_key_check").fetchall() == []
     database.close()
+
+
+@pytest.mark.only("sqlite")
+@pytest.mark.parametrize("damage", ["DELETE FROM ledger_entry WHERE sequence = 2", "DELETE FROM ledger_entry WHERE sequence = 5",
+                                    "DELETE FROM player", "UPDATE ledger_account SET sequence = 9"])
+def test_a_damaged_ledger_of_an_older_schema_is_left_as_it_is(tmp_path, damage):
+    service = Service(tmp_path, stores=False)
+    make_older_ledger(service.platform.path)
+    triggers = [text for text, in service.platform.execute("SELECT sql FROM sqlite_schema WHERE type = 'trigger'")]
+    service.platform.execute(damage, tampering=True)
+    service.platform.execute(*triggers)
+    for _ in range(2):
+        told = service.run("migrate", status=1).errors
+        assert "what is stored does not fit together, and nothing was changed" in told and "wallet verify" in told
+        tables = service.platform.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+        assert ("transaction_before",) not in tables and ("ledger_transaction",) in tables
