@@ -1017,6 +1017,26 @@ def test_odds_by_tls(with_tls, open_store, host):
     store.await_status("ok")
 
 
+def processor_seconds(process):
+    """What it has taken of the processor so far."""
+    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_a_server_that_is_silent_in_the_handshake_costs_no_processor_time(with_tls, open_store):
+    server, port, certificate = with_tls
+    store = open_store(f"rediss://127.0.0.1:{port}/0?tls_ca={certificate}", timeout_ms=1000)
+    assert store.value() == "[1]"
+    server.freeze()
+    store.await_status("timeout", 5)
+    before = processor_seconds(store.process)
+    time.sleep(2)
+    assert processor_seconds(store.process) - before < 0.5
+    server.thaw()
+    store.await_status("ok", 5)
+    assert store.value() == "[1]"
+
+
 def test_a_server_that_is_not_who_it_should_be(with_tls, open_store, tmp_path):
     server, port, certificate = with_tls
     other, _ = make_certificate(tmp_path, "other", "IP:127.0.0.1")
