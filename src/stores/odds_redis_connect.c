@@ -23,6 +23,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/random.h>
 
 #include "base/clock.h"
@@ -547,11 +548,24 @@ static enum greeting greeting_at(const struct redis_link *link, unsigned step, b
     return GREET_AUTH;
 }
 
+/* A server that knows or permits no names will do: they are for people who list its clients. Any other
+ * error is one of the connection, as that the server has its maximum of clients. */
+static bool is_without_names(const redisReply *reply)
+{
+    static const char *const texts[] = {"ERR unknown command", "ERR unknown subcommand", "NOPERM "};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        if (strncasecmp(reply->str, texts[i], strlen(texts[i])) == 0)
+            return true;
+    return false;
+}
+
 /* False: it was let go. */
 static bool heed(struct redis_link *link, enum greeting greeting, const redisReply *reply,
                  bool news)
 {
-    if (reply->type == REDIS_REPLY_ERROR && greeting != GREET_NAME) {
+    if (reply->type == REDIS_REPLY_ERROR && greeting == GREET_NAME && is_without_names(reply))
+        return true;
+    if (reply->type == REDIS_REPLY_ERROR) {
         refuse(link, reply, greeting_name(greeting));
         return false;
     }

@@ -440,7 +440,8 @@ static bool is_alive(const struct redis_wire *wire)
     return wire->context != NULL && !wire->lost;
 }
 
-static void take_in(struct redis_wire *wire)
+/* True: there may be more, after others have had their turn. */
+static bool take_in(struct redis_wire *wire)
 {
     for (int i = 0; i < READS_A_TURN && is_alive(wire); i++) {
         size_t before = wire->context->reader->len;
@@ -450,32 +451,40 @@ static void take_in(struct redis_wire *wire)
         while (is_alive(wire) && take_one(wire))
             ;
         if (!is_alive(wire))
-            return;
+            return false;
         if (!read)
             lose_by_context(wire);
         if (!more)
-            return;
+            return false;
     }
+    return is_alive(wire);
+}
+
+/* Refused, or reset: libuv has ceased to watch, and does not know why. Reading comes upon the reason, after
+ * all that came before, which is no more than the system holds of one connection. */
+static void end(struct redis_wire *wire)
+{
+    while (take_in(wire))
+        ;
+    if (!is_alive(wire))
+        return;
+    int problem = 0;
+    socklen_t size = sizeof problem;
+    if (getsockopt(wire->context->fd, SOL_SOCKET, SO_ERROR, &problem, &size) != 0)
+        problem = errno;
+    lose(wire, problem != 0 ? strerror(problem) : "the connection is broken");
 }
 
 static void on_ready(uv_poll_t *poll, int status, int events)
 {
     struct redis_wire *wire = poll->data;
-    if (!wire->writable) {
-        int problem = 0;
-        socklen_t size = sizeof problem;
-        if (getsockopt(wire->context->fd, SOL_SOCKET, SO_ERROR, &problem, &size) != 0)
-            problem = errno;
-        if (problem != 0) {
-            lose(wire, strerror(problem));
-            return;
-        }
-        wire->writable = (events & UV_WRITABLE) != 0;
+    if (status != 0) {
+        end(wire);
+        return;
     }
-    if (status != 0 && is_alive(wire))
-        lose(wire, uv_strerror(status));
-    if (is_alive(wire) && (events & (UV_READABLE | UV_DISCONNECT)) != 0)
-        take_in(wire);
+    wire->writable = wire->writable || (events & UV_WRITABLE) != 0;
+    if ((events & (UV_READABLE | UV_DISCONNECT)) != 0)
+        (void)take_in(wire);
     if (is_alive(wire) && write_out(wire))
         watch(wire);
 }
