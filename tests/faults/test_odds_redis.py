@@ -987,6 +987,25 @@ def test_a_service_that_no_sentinel_knows(sentinel, open_store):
     assert "knows no master" in " ".join(store.ping())
 
 
+def test_a_sentinel_that_may_not_report_failovers_is_asked_again_and_again(own_redis, open_store):
+    """By a rule that permits no channels. A failover that leaves the former master alive shows nowhere else."""
+    with servers.Sentinel(replicas=0, sentinels=1) as cluster:
+        [sentinel] = cluster.sentinels
+        sentinel.call("ACL", "SETUSER", "default", "on", "nopass", "~*", "resetchannels", "+@all")
+        cluster.master.call("SET", "odds:cricket:1", "[0]")
+        store = open_store(cluster.uri)
+        assert store.value() == "[0]"
+        time.sleep(3)
+        assert store.status() == "ok" and store.facts()["reopened"] == 0
+        assert store.log_text().count("a sentinel refuses to report failovers") == 1
+        assert "NOPERM" not in store.log_text() and "permissions" not in store.log_text()
+        sentinel.call("SENTINEL", "REMOVE", "croupier")
+        sentinel.call("SENTINEL", "MONITOR", "croupier", "127.0.0.1", own_redis.port, "1")
+        eventually(lambda: store.read()[3] == "[1]", 5)
+        sentinel.call("ACL", "SETUSER", "default", "&+switch-master")
+        eventually(lambda: b" sub=1 " in sentinel.call("CLIENT", "LIST"), 5)
+
+
 def test_a_sentinel_without_a_password_among_those_with_one(fake, open_store):
     """Once one had wanted it, all were given it; and one that has none refuses that."""
     question = "SENTINEL GET-MASTER-ADDR-BY-NAME"
