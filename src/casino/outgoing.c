@@ -27,7 +27,12 @@ struct watch {
     uv_poll_t poll;
     struct outgoing *outgoing;
     curl_socket_t socket;
+    int events; /* that libcurl waits for */
+    unsigned errors;
 };
+
+/* What came before an error is read in fewer turns: 16 KiB a turn, of a bounded answer. */
+#define ERRORS_MAX 64
 
 /* An option that libcurl may lack, or refuse, is a bug or a missing piece of it: never go on without. */
 #define SET(easy, option, value) \
@@ -100,10 +105,28 @@ static void act(struct outgoing *outgoing, curl_socket_t socket, int what)
     collect(outgoing);
 }
 
+static void on_poll(uv_poll_t *poll, int status, int events);
+
+static void start_watching(struct watch *watch)
+{
+    CHECK(uv_poll_start(&watch->poll, watch->events, on_poll) == 0);
+}
+
+/* Refused, or reset. An answer may have come before, and libcurl would not look for one if it was told of
+ * the error: it is to read, and finds the error after it. libuv, which has ceased to watch, is to go on;
+ * but not without end. */
+static int what_after_error(struct watch *watch)
+{
+    if (++watch->errors > ERRORS_MAX)
+        return CURL_CSELECT_ERR;
+    start_watching(watch);
+    return CURL_CSELECT_IN | CURL_CSELECT_OUT;
+}
+
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
     struct watch *watch = poll->data; /* may be gone when libcurl returns */
-    int what = status < 0 ? CURL_CSELECT_ERR : 0;
+    int what = status < 0 ? what_after_error(watch) : 0;
     if ((events & UV_READABLE) != 0)
         what |= CURL_CSELECT_IN;
     if ((events & UV_WRITABLE) != 0)
@@ -140,10 +163,10 @@ static int on_socket(CURL *easy, curl_socket_t socket, int what, void *context, 
     }
     if (watch == NULL)
         watch = make_watch(context, socket);
-    int events = (what & CURL_POLL_IN) != 0 ? UV_READABLE : 0;
+    watch->events = (what & CURL_POLL_IN) != 0 ? UV_READABLE : 0;
     if ((what & CURL_POLL_OUT) != 0)
-        events |= UV_WRITABLE;
-    CHECK(uv_poll_start(&watch->poll, events, on_poll) == 0);
+        watch->events |= UV_WRITABLE;
+    start_watching(watch);
     return 0;
 }
 

@@ -23,6 +23,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/random.h>
 
 #include "base/clock.h"
@@ -547,11 +548,24 @@ static enum greeting greeting_at(const struct redis_link *link, unsigned step, b
     return GREET_AUTH;
 }
 
+/* A server that knows or permits no names will do: they are for people who list its clients. Any other
+ * error is one of the connection, as that the server has its maximum of clients. */
+static bool is_without_names(const redisReply *reply)
+{
+    static const char *const texts[] = {"ERR unknown command", "ERR unknown subcommand", "NOPERM "};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        if (strncasecmp(reply->str, texts[i], strlen(texts[i])) == 0)
+            return true;
+    return false;
+}
+
 /* False: it was let go. */
 static bool heed(struct redis_link *link, enum greeting greeting, const redisReply *reply,
                  bool news)
 {
-    if (reply->type == REDIS_REPLY_ERROR && greeting != GREET_NAME) {
+    if (reply->type == REDIS_REPLY_ERROR && greeting == GREET_NAME && is_without_names(reply))
+        return true;
+    if (reply->type == REDIS_REPLY_ERROR) {
         refuse(link, reply, greeting_name(greeting));
         return false;
     }
@@ -678,6 +692,7 @@ static void next_sentinel(struct redis_link *link, enum status status, const cha
     redis_wire_destroy(&link->sentinel);
     link->sentinel_watches = false;
     link->sentinel_secret = false; /* one that has no password refuses it */
+    link->sentinel_refused = false;
     link->sentinel_sought = false;
     bool needed = link->phase == LINK_ASKING || link->phase == LINK_UP;
     if (needed && link->sentinel_addresses.next < link->sentinel_addresses.count) {
@@ -733,9 +748,17 @@ static void on_sentinel_message(void *owner, const redisReply *message)
 static void on_watching(void *context, unsigned index, const redisReply *reply)
 {
     struct redis_link *link = context;
+    const struct redis_host *host = &link->options.place->hosts[link->sentinel_at];
     (void)index;
     link->sentinel_watches = reply->type != REDIS_REPLY_ERROR;
     link->sentinel_beat = (struct heartbeat){0};
+    bool told = link->sentinel_refused;
+    link->sentinel_refused = !link->sentinel_watches;
+    if (told || link->sentinel_watches)
+        return;
+    log_event(link->options.log, LOG_WARNING,
+              "a sentinel refuses to report failovers; asking it for the master every second",
+              LOG_STRING("sentinel", host->name), LOG_INTEGER("port", host->port));
 }
 
 static bool read_master(const redisReply *reply, struct redis_host *host)
@@ -874,6 +897,9 @@ void link_connect_second(struct redis_link *link)
         link->sentinel_beat = (struct heartbeat){.out = true};
         redis_wire_send(link->sentinel, buffer_text(&commands), 1, on_sentinel_beat, link);
         buffer_free(&commands);
+    } else if (link->sentinel != NULL) {
+        link->sentinel_beat = (struct heartbeat){.out = true};
+        send_question(link); /* it may name another master, or report failovers by now */
     }
 }
 

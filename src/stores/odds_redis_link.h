@@ -95,6 +95,7 @@ struct redis_link {
     bool sentinel_sought;  /* its addresses are being looked up */
     bool sentinel_secret;  /* it wants the password as well */
     bool sentinel_watches; /* it will say when the master changes */
+    bool sentinel_refused; /* it refuses to, which was logged */
     struct heartbeat sentinel_beat;
 };
 

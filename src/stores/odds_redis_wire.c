@@ -54,9 +54,11 @@ struct redis_wire {
     size_t parsed; /* bytes of it that the reader has let go of */
     uint64_t skip; /* bytes of a reply that is not taken in */
     int watched;
+    struct ssl_st *ssl; /* of the context, which frees it; NULL: there is no TLS */
     struct buffer out;
     size_t handed; /* of out, to hiredis */
     bool held;     /* hiredis has some of that still */
+    bool stuck;    /* it cannot be written before something has come */
     struct slot *first, *last;
 };
 
@@ -105,7 +107,8 @@ void redis_tls_destroy(struct redis_tls **tls)
     *tls = NULL;
 }
 
-static bool secure(redisContext *context, const struct redis_tls *tls, const char *host)
+/* NULL: it cannot be begun. */
+static struct ssl_st *secure(redisContext *context, const struct redis_tls *tls, const char *host)
 {
     SSL *ssl = SSL_new(tls->context);
     CHECK(ssl != NULL);
@@ -113,10 +116,15 @@ static bool secure(redisContext *context, const struct redis_tls *tls, const cha
     bool address = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host) == 1;
     bool ready =
         address || (SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1);
-    if (ready)
-        return redisInitiateSSL(context, ssl) == REDIS_OK; /* which owns it from here */
+    if (ready && redisInitiateSSL(context, ssl) == REDIS_OK)
+        return ssl; /* the context's from here */
     SSL_free(ssl);
-    return false;
+    return NULL;
+}
+
+static bool waits_for_peer(const struct ssl_st *ssl)
+{
+    return ssl != NULL && SSL_want_read(ssl);
 }
 #else
 struct redis_tls {
@@ -137,11 +145,17 @@ void redis_tls_destroy(struct redis_tls **tls)
     *tls = NULL;
 }
 
-static bool secure(redisContext *context, const struct redis_tls *tls, const char *host)
+static struct ssl_st *secure(redisContext *context, const struct redis_tls *tls, const char *host)
 {
     (void)context;
     (void)tls;
     (void)host;
+    return NULL;
+}
+
+static bool waits_for_peer(const struct ssl_st *ssl)
+{
+    (void)ssl;
     return false;
 }
 #endif
@@ -152,8 +166,8 @@ static void on_ready(uv_poll_t *poll, int status, int events);
 
 static void watch(struct redis_wire *wire)
 {
-    bool more = wire->held || wire->handed < wire->out.size || !wire->writable;
-    int events = UV_READABLE | (more ? UV_WRITABLE : 0);
+    bool more = (wire->held || wire->handed < wire->out.size) && !wire->stuck;
+    int events = UV_READABLE | (more || !wire->writable ? UV_WRITABLE : 0);
     if (events == wire->watched)
         return;
     wire->watched = events;
@@ -182,18 +196,21 @@ enum status redis_wire_open(struct redis_wire **wire, uv_loop_t *loop,
 {
     redisContext *context = connect_to(target);
     CHECK(context != NULL);
-    if (context->err == 0 && tls != NULL && !secure(context, tls, target->host))
-        (void)error_set(error, STATUS_UNAVAILABLE, "TLS cannot be begun");
-    else if (context->err == 0)
-        goto opened;
-    else
+    bool sound = context->err == 0;
+    struct ssl_st *ssl = sound && tls != NULL ? secure(context, tls, target->host) : NULL;
+    if (!sound)
         (void)error_set(error, STATUS_UNAVAILABLE, "%s", context->errstr);
+    else if (tls != NULL && ssl == NULL)
+        (void)error_set(error, STATUS_UNAVAILABLE, "TLS cannot be begun");
+    else
+        goto opened;
     redisFree(context);
     return STATUS_UNAVAILABLE;
 opened:
     (void)fcntl(context->fd, F_SETFD, FD_CLOEXEC);
     *wire = memory_alloc_zeroed(1, sizeof **wire);
     (*wire)->context = context;
+    (*wire)->ssl = ssl;
     bound(context->reader);
     (*wire)->events = *events;
     CHECK(uv_poll_init(loop, &(*wire)->poll, context->fd) == 0);
@@ -216,6 +233,7 @@ void redis_wire_destroy(struct redis_wire **wire)
     uv_close((uv_handle_t *)&mine->poll, on_closed); /* before the descriptor is */
     redisFree(mine->context);
     mine->context = NULL;
+    mine->ssl = NULL;
     while (mine->first != NULL) {
         struct slot *slot = mine->first;
         mine->first = slot->next;
@@ -259,6 +277,8 @@ static bool write_out(struct redis_wire *wire)
             return false;
         }
         wire->held = !done;
+        /* In a handshake: the socket takes more at any time, and to watch for that would be a spin. */
+        wire->stuck = !done && waits_for_peer(wire->ssl);
         if (!done || slice == 0)
             break;
         CHECK(redisAppendFormattedCommand(wire->context, wire->out.data + wire->handed, slice) ==
@@ -420,7 +440,8 @@ static bool is_alive(const struct redis_wire *wire)
     return wire->context != NULL && !wire->lost;
 }
 
-static void take_in(struct redis_wire *wire)
+/* True: there may be more, after others have had their turn. */
+static bool take_in(struct redis_wire *wire)
 {
     for (int i = 0; i < READS_A_TURN && is_alive(wire); i++) {
         size_t before = wire->context->reader->len;
@@ -430,32 +451,40 @@ static void take_in(struct redis_wire *wire)
         while (is_alive(wire) && take_one(wire))
             ;
         if (!is_alive(wire))
-            return;
+            return false;
         if (!read)
             lose_by_context(wire);
         if (!more)
-            return;
+            return false;
     }
+    return is_alive(wire);
+}
+
+/* Refused, or reset: libuv has ceased to watch, and does not know why. Reading comes upon the reason, after
+ * all that came before, which is no more than the system holds of one connection. */
+static void end(struct redis_wire *wire)
+{
+    while (take_in(wire))
+        ;
+    if (!is_alive(wire))
+        return;
+    int problem = 0;
+    socklen_t size = sizeof problem;
+    if (getsockopt(wire->context->fd, SOL_SOCKET, SO_ERROR, &problem, &size) != 0)
+        problem = errno;
+    lose(wire, problem != 0 ? strerror(problem) : "the connection is broken");
 }
 
 static void on_ready(uv_poll_t *poll, int status, int events)
 {
     struct redis_wire *wire = poll->data;
-    if (!wire->writable) {
-        int problem = 0;
-        socklen_t size = sizeof problem;
-        if (getsockopt(wire->context->fd, SOL_SOCKET, SO_ERROR, &problem, &size) != 0)
-            problem = errno;
-        if (problem != 0) {
-            lose(wire, strerror(problem));
-            return;
-        }
-        wire->writable = (events & UV_WRITABLE) != 0;
+    if (status != 0) {
+        end(wire);
+        return;
     }
-    if (status != 0 && is_alive(wire))
-        lose(wire, uv_strerror(status));
-    if (is_alive(wire) && (events & (UV_READABLE | UV_DISCONNECT)) != 0)
-        take_in(wire);
+    wire->writable = wire->writable || (events & UV_WRITABLE) != 0;
+    if ((events & (UV_READABLE | UV_DISCONNECT)) != 0)
+        (void)take_in(wire);
     if (is_alive(wire) && write_out(wire))
         watch(wire);
 }

@@ -14,6 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <openssl/ssl.h>
+
 #include "base/clock.h"
 #include "base/memory.h"
 #include "stores/platform_postgres.h"
@@ -169,13 +171,23 @@ void postgres_renew(struct postgres_store *store)
         clock_monotonic_ms() + (store->patient ? POSTGRES_PATIENCE_MS : store->timeout_ms);
 }
 
-/* Something to read or write on the socket, or the deadline. */
+/* OpenSSL takes a record in as a whole, up to 16 KiB, and libpq perhaps only its beginning: the rest can be
+ * read though the socket has nothing more. (libpq's own waiting looks at this too.) */
+static bool holds_decrypted(const struct postgres_store *store)
+{
+    SSL *ssl = PQsslStruct(store->connection, "OpenSSL"); /* NULL: there is no TLS */
+    return ssl != NULL && SSL_pending(ssl) > 0;
+}
+
+/* Something to read or write, or the deadline. */
 static enum status wait_socket(struct postgres_store *store, short events, struct error *error)
 {
     for (;;) {
         uint64_t now_ms = clock_monotonic_ms();
         if (now_ms >= store->deadline_ms)
             return timed_out(store, error);
+        if ((events & POLLIN) != 0 && holds_decrypted(store))
+            return STATUS_OK;
         struct pollfd socket = {.fd = PQsocket(store->connection), .events = events};
         uint64_t left_ms = store->deadline_ms - now_ms;
         if (poll(&socket, 1, left_ms > INT32_MAX ? INT32_MAX : (int)left_ms) > 0)

@@ -9,6 +9,7 @@ what a real one does once in a million.
 """
 
 import socket
+import struct
 import threading
 import time
 
@@ -48,6 +49,10 @@ class _Connection:
                 except OSError:
                     pass
 
+    def reset(self):
+        self.peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.peer.close()
+
     def close(self):
         try:
             self.peer.shutdown(socket.SHUT_RDWR)
@@ -85,9 +90,12 @@ class _Connection:
         try:
             while True:
                 words = self._command()
+                last = words[0].decode("latin-1").upper() in self.fake.last_words
                 answer = self.fake.answer(self, [word.decode("latin-1") for word in words])
                 if answer is not None:
                     self.send(answer)
+                if last:
+                    self.reset()
         except (OSError, ValueError):
             pass
         finally:
@@ -125,6 +133,7 @@ class FakeRedis:
         self.errors = {}  # command: error text
         self.raw = {}  # command: bytes that are sent instead of an answer
         self.greeting = b""  # sent to whoever connects
+        self.last_words = set()  # commands after whose answer the connection is reset
         self.commands = []
         self.accepted = 0
         self.connections = []
@@ -246,3 +255,7 @@ class FakeRedis:
         return integer(1)
 
     _zremrangebyscore = _zadd
+
+    def _set(self, _connection, words):
+        self.values[words[1]] = words[2].encode("latin-1")
+        return simple("OK")

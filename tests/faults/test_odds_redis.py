@@ -511,6 +511,7 @@ def set_error(command, text):
     (lambda fake: setattr(fake, "version", "6.0.16"), "older than Redis 6.2"),
     (lambda fake: setattr(fake, "run_ids", ["a" * 40, "b" * 40] * 500), "two servers"),
     (lambda fake: setattr(fake, "greeting", b"-ERR max number of clients reached\r\n"), "maximum of clients"),
+    (set_error("CLIENT SETNAME", "ERR max number of clients reached"), "maximum of clients"),
     (lambda fake: setattr(fake, "greeting", b"HTTP/1.1 400 Bad Request\r\n\r\n"), "does not speak Redis"),
     (lambda fake: fake.raw.update({"INFO": b"$3\r\nabc\r\n"}), "neither Redis nor Valkey"),
     (lambda fake: fake.raw.update({"ROLE": b"*1000000000000\r\n"}), "odds store"),
@@ -526,6 +527,38 @@ def test_a_server_that_cannot_be_used_is_told_of_without_secrets(fake, open_stor
     assert "hunter2" not in store.log_text() and "someone" not in store.log_text()
     assert fake.greeting or ["AUTH", "someone", "hunter2@%"] in fake.commands
     assert len(store.log) <= 6, "what is wrong is logged when it is news"
+
+
+@pytest.mark.parametrize("text", [
+    "ERR unknown command `CLIENT`, with args beginning with: `SETNAME`, `croupier`, ",
+    "ERR Unknown subcommand or wrong number of arguments for 'SETNAME'. Try CLIENT HELP.",
+    "NOPERM this user has no permissions to run the 'client|setname' command",
+])
+def test_a_server_that_takes_no_names_will_do(fake, open_store, text):
+    fake.errors["CLIENT SETNAME"] = text
+    store = open_store(fake.uri)
+    assert store.status() == "ok" and store.value() == "[1]"
+
+
+def test_a_server_that_has_its_maximum_of_clients_is_told_of_as_such(own_redis, open_store):
+    """It says so before it has read anything: so the connection is reset right after, which must not drown it."""
+    own_redis.call("CONFIG", "SET", "maxclients", "1")
+    for _ in range(10):
+        store = open_store(own_redis.tcp_uri())
+        assert store.status() == "unavailable"
+        assert "has its maximum of clients" in " ".join(store.ping())
+        eventually(lambda: store.log)
+        assert {line.rpartition(": ")[2] for line in store.log} == {'the server has its maximum of clients"\n'}
+
+
+def test_an_answer_is_heard_though_a_reset_follows_it(fake, open_store):
+    store = open_store(fake.uri)
+    assert store.ask("publish cricket 1 [2]") == "publish ok "
+    fake.last_words = {"SET"}
+    for number in range(5):
+        accepted = fake.accepted
+        assert store.ask(f"publish cricket 1 [{number}]") == "publish ok "
+        eventually(lambda: fake.accepted > accepted)  # it has noticed, and is back
 
 
 @pytest.mark.parametrize("text, status", [
@@ -954,6 +987,25 @@ def test_a_service_that_no_sentinel_knows(sentinel, open_store):
     assert "knows no master" in " ".join(store.ping())
 
 
+def test_a_sentinel_that_may_not_report_failovers_is_asked_again_and_again(own_redis, open_store):
+    """By a rule that permits no channels. A failover that leaves the former master alive shows nowhere else."""
+    with servers.Sentinel(replicas=0, sentinels=1) as cluster:
+        [sentinel] = cluster.sentinels
+        sentinel.call("ACL", "SETUSER", "default", "on", "nopass", "~*", "resetchannels", "+@all")
+        cluster.master.call("SET", "odds:cricket:1", "[0]")
+        store = open_store(cluster.uri)
+        assert store.value() == "[0]"
+        time.sleep(3)
+        assert store.status() == "ok" and store.facts()["reopened"] == 0
+        assert store.log_text().count("a sentinel refuses to report failovers") == 1
+        assert "NOPERM" not in store.log_text() and "permissions" not in store.log_text()
+        sentinel.call("SENTINEL", "REMOVE", "croupier")
+        sentinel.call("SENTINEL", "MONITOR", "croupier", "127.0.0.1", own_redis.port, "1")
+        eventually(lambda: store.read()[3] == "[1]", 5)
+        sentinel.call("ACL", "SETUSER", "default", "&+switch-master")
+        eventually(lambda: b" sub=1 " in sentinel.call("CLIENT", "LIST"), 5)
+
+
 def test_a_sentinel_without_a_password_among_those_with_one(fake, open_store):
     """Once one had wanted it, all were given it; and one that has none refuses that."""
     question = "SENTINEL GET-MASTER-ADDR-BY-NAME"
@@ -1015,6 +1067,26 @@ def test_odds_by_tls(with_tls, open_store, host):
     store.await_status("unavailable")
     server.start()
     store.await_status("ok")
+
+
+def processor_seconds(process):
+    """What it has taken of the processor so far."""
+    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_a_server_that_is_silent_in_the_handshake_costs_no_processor_time(with_tls, open_store):
+    server, port, certificate = with_tls
+    store = open_store(f"rediss://127.0.0.1:{port}/0?tls_ca={certificate}", timeout_ms=1000)
+    assert store.value() == "[1]"
+    server.freeze()
+    store.await_status("timeout", 5)
+    before = processor_seconds(store.process)
+    time.sleep(2)
+    assert processor_seconds(store.process) - before < 0.5
+    server.thaw()
+    store.await_status("ok", 5)
+    assert store.value() == "[1]"
 
 
 def test_a_server_that_is_not_who_it_should_be(with_tls, open_store, tmp_path):

@@ -4,9 +4,13 @@ As test_wallet_faults.py: what was acknowledged is there, nothing is applied twi
 Commits are made slow where that matters, by a deferred trigger, so that a fault hits one for certain.
 """
 
+import contextlib
 import os
 import random
+import select
 import signal
+import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -303,3 +307,82 @@ def test_a_standby_that_is_away_costs_an_instance_one_session(pair):
     acknowledged, others = pair.house.run(40, 1)
     assert len(acknowledged) == 40 and acknowledged[0] == ("applied", 1, 1, True) and not acknowledged[1][3]
     tool("verify", pair.house.direct)
+
+
+# ---- TLS ---------------------------------------------------------------------------------------------
+
+RECORD = 16384  # bytes, the largest there is
+
+
+class Tls:
+    """A way to a server by TLS, as a pooler is one. It gathers an answer, and sends it as the largest records,
+    the odd bytes first: libpq takes less than one of those at a time."""
+
+    def __init__(self, server, directory):
+        certificate, key = directory / "tls.crt", directory / "tls.key"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                        "-subj", "/CN=x", "-days", "2", "-out", certificate, "-keyout", key],
+                       check=True, capture_output=True)
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.load_cert_chain(certificate, key)
+        self.target = ("127.0.0.1", server.port)
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.filled = 0  # records that were as large as can be
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+
+    def _accept(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client):
+        with contextlib.suppress(OSError), socket.create_connection(self.target) as server:
+            client.recv(8)  # SSLRequest
+            client.sendall(b"S")
+            with self.context.wrap_socket(client, server_side=True) as secured:
+                self._relay(secured, server)
+
+    def _relay(self, secured, server):
+        answer = b""
+        while True:
+            patience = 0 if secured.pending() > 0 else 0.05 if answer else None
+            ready = select.select([secured, server], [], [], patience)[0]
+            if secured in ready or patience == 0:
+                asked = secured.recv(65536)
+                if not asked:
+                    return
+                server.sendall(asked)
+            elif server in ready:
+                more = server.recv(65536)
+                if not more:
+                    return
+                answer += more
+            else:
+                self._send(secured, answer)
+                answer = b""
+
+    def _send(self, secured, answer):
+        odd = len(answer) % RECORD
+        secured.sendall(answer[:odd])
+        for at in range(odd, len(answer), RECORD):
+            secured.sendall(answer[at:at + RECORD])
+            self.filled += 1
+
+
+def test_an_answer_in_large_records_is_read_to_its_end(house, tmp_path):
+    """What OpenSSL has decrypted is not to be waited for on the socket, where nothing more comes."""
+    assert len(house.run(600, 64)[0]) == 600
+    tls = Tls(house.server, tmp_path)
+    began = time.monotonic()
+    uri = house.server.uri_of(house.database, tcp=True, port=tls.port) + "?sslmode=require"
+    assert tool("verify", uri) == tool("verify", house.direct)
+    assert time.monotonic() - began < 10 and tls.filled > 0
+    tls.close()

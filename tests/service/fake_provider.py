@@ -8,6 +8,7 @@
 import json
 import socket
 import ssl
+import struct
 import subprocess
 import threading
 from pathlib import Path
@@ -49,6 +50,23 @@ def raw(data):
         connection.sendall(data)
         return False
     return behave
+
+
+def at_head(data):
+    """A behaviour: sends these bytes when the head has come, and closes without having read the body. So the
+    connection is reset, right after the answer."""
+    def behave(connection, _):
+        connection.recv(1, socket.MSG_PEEK)  # the body has come
+        connection.sendall(data)
+        return False
+    behave.reads_body = False
+    return behave
+
+
+def reset(connection, _):
+    """A behaviour: resets the connection without a word."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    return False
 
 
 class FakeProvider:
@@ -99,13 +117,12 @@ class FakeProvider:
     def _one(self, connection, number):
         data = b""
         while b"\r\n\r\n" not in data:
-            more = connection.recv(65536)
+            more = connection.recv(1)  # and nothing of the body
             if not more:
                 return False
             data += more
-        head, body = data.split(b"\r\n\r\n", 1)
-        request = Request(head, body, number)
-        while len(request.body) < int(request.field("content-length")):
+        request = Request(data[:-4], b"", number)
+        while getattr(self.behaviour, "reads_body", True) and len(request.body) < int(request.field("content-length")):
             more = connection.recv(65536)
             if not more:
                 return False

@@ -12,7 +12,7 @@ import time
 import pytest
 
 from croupier import PATIENCE, eventually
-from fake_provider import Authority, FakeProvider, raw, reply
+from fake_provider import Authority, FakeProvider, at_head, raw, reply, reset
 
 SECRET = "0123456789abcdef0123456789abcdef"
 REAL = {"mode": "real", "player_reference": "player-1", "currency": "EUR"}
@@ -192,6 +192,7 @@ WRONG = {
     "204": (raw(b"HTTP/1.1 204 No Content\r\n\r\n"), "refused"),
     "401": (reply({}, status="401 Unauthorized", fields=['WWW-Authenticate: Basic realm="x"']), "refused"),
     "nothing": (raw(b""), "broken"),
+    "a reset": (reset, "broken"),
     "not http": (raw(b"SSH-2.0-OpenSSH_9.2\r\n"), "broken"),
     "http 0.9": (raw(WELL), "broken"),
     "closing in the head": (raw(b"HTTP/1.1 200 OK\r\nContent-Le"), "malformed"),
@@ -237,6 +238,19 @@ def test_whatever_it_answers_wrongly_is_provider_unavailable(casino, behave, nam
     assert calls(casino, outcome) == before + 1
     behave(reply(GOOD))
     assert launch(casino, "oasis").status == 200
+
+
+def test_an_answer_is_heard_though_a_reset_follows_it(casino, behave):
+    """As from one that refuses what the head says, or proxies, and does not read the rest."""
+    head = b"HTTP/1.1 %s\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+    for _ in range(10):
+        behave(at_head(head % (b"200 OK", len(WELL)) + WELL))
+        assert launch(casino, "oasis").status == 200
+    before = calls(casino, "refused")
+    for _ in range(10):
+        behave(at_head(head % (b"401 Unauthorized", 2) + b"{}"))
+        assert launch(casino, "oasis").error == UNAVAILABLE
+    assert calls(casino, "refused") == before + 10
 
 
 def test_a_redirect_is_not_followed(casino, behave):
@@ -383,10 +397,11 @@ def test_a_connection_that_was_closed_meanwhile_harms_nobody(casino, behave):
     assert len(provider.requests) == 2
 
 
-def test_a_launch_that_the_provider_has_read_is_never_asked_for_twice(casino, behave):
+@pytest.mark.parametrize("end", [raw(b""), reset], ids=["an end", "a reset"])
+def test_a_launch_that_the_provider_has_read_is_never_asked_for_twice(casino, behave, end):
     provider = behave(reply(GOOD))
     assert launch(casino, "oasis").status == 200
-    provider.behaviour = raw(b"")  # reads it, on the kept connection, and closes without a word
+    provider.behaviour = end  # reads it, on the kept connection, and goes without a word
     assert launch(casino, "oasis").error == UNAVAILABLE
     assert len(provider.requests) == 2
     assert provider.requests[1].connection_number == provider.requests[0].connection_number
