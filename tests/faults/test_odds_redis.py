@@ -597,7 +597,8 @@ def test_a_list_without_end_is_not_taken_in(fake, open_store):
     before = memory_of(store.process)
     fake.raw["GET"] = b"*10000000\r\n" + 10000000 * b":1\r\n"
     assert store.read()[0] in ("unavailable", "timeout")
-    assert "larger than any that was asked for" in store.log_text()
+    # A newer hiredis counts the members as well, and calls so many no protocol.
+    assert re.search("larger than any that was asked for|does not speak Redis' protocol", store.log_text())
     assert memory_of(store.process) - before < 600, "a third of that; sanitizers take more"
     del fake.raw["GET"]
     store.await_status("ok")
