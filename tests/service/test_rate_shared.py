@@ -3,11 +3,12 @@
 import concurrent.futures
 import os
 import signal
+import threading
 import time
 
 import pytest
 
-from croupier import BINARY, Connection, eventually
+from croupier import BINARY, PATIENCE, Connection, eventually
 
 pytestmark = pytest.mark.only("redis")
 
@@ -57,14 +58,17 @@ def request(key):
     return f"GET {SPORTS} HTTP/1.1\r\nHost: a\r\nX-Api-Key: {key}\r\n\r\n"
 
 
-def count_admitted(service, key, requests, at_once=1, until=None):
+def count_admitted(service, key, requests, at_once=1, until=None, others=None):
     """Asks on one connection, `at_once` requests ahead; how many were admitted. With `until`, a server that only
-    just woke up may not have confirmed its policies yet (503)."""
+    just woke up may not have confirmed its policies yet (503). With `others`, a barrier, it goes on when all have
+    had their first answers."""
     statuses = []
     with service.connect() as connection:
         while len(statuses) < requests and (until is None or time.time() < until):
             connection.send(request(key) * at_once)
             statuses += [connection.receive().status for _ in range(at_once)]
+            if others is not None and len(statuses) == at_once:
+                others.wait(60 * PATIENCE)
             if until is not None and statuses[-1] == 429:
                 time.sleep(0.002)
     assert set(statuses) <= ({200, 429} if until is None else {200, 429, 503})
@@ -73,8 +77,9 @@ def count_admitted(service, key, requests, at_once=1, until=None):
 
 def together(services, key, requests, clients=2, at_once=1, until=None):
     """So many admitted by each of the services, all asked at the same time."""
+    others = threading.Barrier(len(services) * clients) if until is None else None
     with concurrent.futures.ThreadPoolExecutor(len(services) * clients) as pool:
-        futures = [(service, pool.submit(count_admitted, service, key, requests, at_once, until))
+        futures = [(service, pool.submit(count_admitted, service, key, requests, at_once, until, others))
                    for service in services for _ in range(clients)]
         return [sum(future.result() for of, future in futures if of is service) for service in services]
 
