@@ -283,7 +283,7 @@ static enum status look_at_head(struct sqlite_store *store, const struct stat *f
         return error_set(error, STATUS_MALFORMED,
                          "%s: was cut short or overwritten; stop croupier and restore a backup",
                          store->path);
-    if (!sqlite_log_is_long(store))
+    if (!sqlite_ledger_wants_upkeep(&store->base))
         (void)sqlite3_db_release_memory(store->database);
     store->size = facts->st_size;
     store->written = facts->st_mtim;

@@ -178,13 +178,6 @@ MUST_CHECK enum status sqlite_load_id(struct sqlite_store *store, struct ledger_
 int64_t sqlite_id_key(int64_t customer_number, struct text id);
 /* The same in SQL, for migrations and audits: ledger_id_key(customer_number, transaction_id). */
 void sqlite_ids_register(sqlite3 *database);
-/* The numbers of the transactions that are to be found under a key, of which there may be several. */
-#define SQLITE_ID_NUMBERS(key)                                   \
-    "SELECT number FROM ledger_id_0 WHERE key = " key            \
-    " UNION ALL SELECT number FROM ledger_id_1 WHERE key = " key \
-    " UNION ALL SELECT number FROM ledger_id_2 WHERE key = " key \
-    " UNION ALL SELECT number FROM ledger_id_3 WHERE key = " key \
-    " UNION ALL SELECT number FROM ledger_id_4 WHERE key = " key
 /* In a batch: adds the keys of transactions that were just written, numbered from `first_number`; */
 MUST_CHECK enum status sqlite_ids_add(struct sqlite_store *store, const int64_t *keys, size_t count,
                                       int64_t first_number, struct error *error);
@@ -197,8 +190,6 @@ enum status sqlite_ledger_commit(struct platform_store *, const struct ledger_ba
                                  struct error *);
 
 /* platform_sqlite_log.c */
-/* Of the handle that writes the ledger: upkeep is due, or under way. */
-bool sqlite_log_is_long(const struct sqlite_store *store);
 bool sqlite_ledger_wants_upkeep(struct platform_store *);
 enum status sqlite_ledger_upkeep(struct platform_store *, struct error *);
 

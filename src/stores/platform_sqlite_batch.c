@@ -169,10 +169,7 @@ static enum status insert_transactions(struct writing *writing,
 {
     sqlite3_stmt *statement;
     enum status status = sqlite_statement(
-        writing->store,
-        count == SQLITE_ROWS_MANY   ? TRANSACTION_INSERT SQLITE_TIMES_32(TRANSACTION_ROW)
-        : count == SQLITE_ROWS_SOME ? TRANSACTION_INSERT SQLITE_TIMES_8(TRANSACTION_ROW)
-                                    : TRANSACTION_INSERT TRANSACTION_ROW,
+        writing->store, SQLITE_WRITE_ROWS(count, TRANSACTION_INSERT, TRANSACTION_ROW, ""),
         &statement, error);
     for (size_t i = 0; i < count && status == STATUS_OK; i++)
         status = bind_transaction(writing, statement, 1 + TRANSACTION_ROW_SIZE * (int)i, &kept[i],
@@ -219,10 +216,7 @@ static enum status put_accounts(struct writing *writing,
 {
     sqlite3_stmt *statement;
     enum status status = sqlite_statement(
-        writing->store,
-        count == SQLITE_ROWS_MANY   ? ACCOUNT_INSERT SQLITE_TIMES_32(ACCOUNT_ROW) ACCOUNT_UPSERT
-        : count == SQLITE_ROWS_SOME ? ACCOUNT_INSERT SQLITE_TIMES_8(ACCOUNT_ROW) ACCOUNT_UPSERT
-                                    : ACCOUNT_INSERT ACCOUNT_ROW ACCOUNT_UPSERT,
+        writing->store, SQLITE_WRITE_ROWS(count, ACCOUNT_INSERT, ACCOUNT_ROW, ACCOUNT_UPSERT),
         &statement, error);
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
         int64_t player = 0;

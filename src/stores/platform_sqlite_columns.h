@@ -19,6 +19,12 @@
 #define SQLITE_TIMES_32(row) \
     SQLITE_TIMES_8(row) "," SQLITE_TIMES_8(row) "," SQLITE_TIMES_8(row) "," SQLITE_TIMES_8(row)
 
+/* The text of a statement that writes `rows` of them. ("" shows the linter that its neighbours are texts.) */
+#define SQLITE_WRITE_ROWS(rows, before, row, after)                         \
+    ((rows) == SQLITE_ROWS_MANY   ? before SQLITE_TIMES_32(row) "" after "" \
+     : (rows) == SQLITE_ROWS_SOME ? before SQLITE_TIMES_8(row) "" after ""  \
+                                  : before row "" after "")
+
 /* How many of `left` rows go with the next statement: one of the three that there are. */
 static inline size_t sqlite_rows_next(size_t left)
 {

@@ -64,19 +64,8 @@ void sqlite_ids_register(sqlite3 *database)
 
 /* ---- writing ----------------------------------------------------------------------------------- */
 
-#define ROW "(?, ?)"
-
-static const char *insertion(size_t rows)
-{
-    switch (rows) {
-    case SQLITE_ROWS_MANY:
-        return "INSERT INTO ledger_id_0 (key, number) VALUES " SQLITE_TIMES_32(ROW);
-    case SQLITE_ROWS_SOME:
-        return "INSERT INTO ledger_id_0 (key, number) VALUES " SQLITE_TIMES_8(ROW);
-    default:
-        return "INSERT INTO ledger_id_0 (key, number) VALUES " ROW;
-    }
-}
+#define ID_INSERT "INSERT INTO ledger_id_0 (key, number) VALUES "
+#define ID_ROW "(?, ?)"
 
 enum status sqlite_ids_add(struct sqlite_store *store, const int64_t *keys, size_t count,
                            int64_t first_number, struct error *error)
@@ -85,7 +74,8 @@ enum status sqlite_ids_add(struct sqlite_store *store, const int64_t *keys, size
     for (size_t i = 0, rows; i < count && status == STATUS_OK; i += rows) {
         sqlite3_stmt *statement;
         rows = sqlite_rows_next(count - i);
-        status = sqlite_statement(store, insertion(rows), &statement, error);
+        status = sqlite_statement(store, SQLITE_WRITE_ROWS(rows, ID_INSERT, ID_ROW, ""), &statement,
+                                  error);
         if (status != STATUS_OK)
             break;
         for (size_t row = 0; row < rows; row++) {

@@ -230,19 +230,26 @@ static bool read_transaction(sqlite3_stmt *row, struct ledger_transaction *trans
     return sound;
 }
 
+/* The numbers of the transactions that are to be found under the key ?3, of which there may be several. */
+#define NUMBERS_OF_KEY                                         \
+    "SELECT number FROM ledger_id_0 WHERE key = ?3"            \
+    " UNION ALL SELECT number FROM ledger_id_1 WHERE key = ?3" \
+    " UNION ALL SELECT number FROM ledger_id_2 WHERE key = ?3" \
+    " UNION ALL SELECT number FROM ledger_id_3 WHERE key = ?3" \
+    " UNION ALL SELECT number FROM ledger_id_4 WHERE key = ?3"
+
 /* The transaction of an id, whose key is ?3, and whether it is rolled back. */
-#define FACT_ROWS                                                                            \
-    "SELECT " TRANSACTION_COLUMNS ", ledger_transaction.number, undone.id"                   \
-    " FROM (SELECT 1) LEFT JOIN ledger_transaction ON ledger_transaction.number ="           \
-    "  (SELECT its.number FROM (" SQLITE_ID_NUMBERS(                                         \
-        "?3") ") AS found"                                                                   \
-              "   CROSS JOIN ledger_transaction AS its ON its.number = found.number"         \
-              "   WHERE its.customer_number = ?1 AND its.transaction_id = ?2)"               \
-              " LEFT JOIN player ON player.number = ledger_transaction.player_number"        \
-              " LEFT JOIN currency ON currency.code = player.currency"                       \
-              " LEFT JOIN ledger_rollback"                                                   \
-              "  ON ledger_rollback.customer_number = ?1 AND ledger_rollback.target_id = ?2" \
-              " LEFT JOIN player AS undone ON undone.number = ledger_rollback.player_number"
+#define FACT_ROWS                                                                  \
+    "SELECT " TRANSACTION_COLUMNS ", ledger_transaction.number, undone.id"         \
+    " FROM (SELECT 1) LEFT JOIN ledger_transaction ON ledger_transaction.number =" \
+    "  (SELECT its.number FROM (" NUMBERS_OF_KEY ") AS found"                      \
+    "   CROSS JOIN ledger_transaction AS its ON its.number = found.number"         \
+    "   WHERE its.customer_number = ?1 AND its.transaction_id = ?2)"               \
+    " LEFT JOIN player ON player.number = ledger_transaction.player_number"        \
+    " LEFT JOIN currency ON currency.code = player.currency"                       \
+    " LEFT JOIN ledger_rollback"                                                   \
+    "  ON ledger_rollback.customer_number = ?1 AND ledger_rollback.target_id = ?2" \
+    " LEFT JOIN player AS undone ON undone.number = ledger_rollback.player_number"
 
 static bool read_fact(sqlite3_stmt *row, struct ledger_id *id)
 {

@@ -118,14 +118,9 @@ enum status sqlite_log_take_over(struct sqlite_store *store, struct error *error
     return sqlite_execute(store, "PRAGMA cache_size = -" CACHE_KIBIBYTES, error);
 }
 
-bool sqlite_log_is_long(const struct sqlite_store *store)
-{
-    return has_grown_by(store, LOG_IS_LONG);
-}
-
 bool sqlite_ledger_wants_upkeep(struct platform_store *base)
 {
-    return sqlite_log_is_long(sqlite_store_of(base));
+    return has_grown_by(sqlite_store_of(base), LOG_IS_LONG);
 }
 
 enum status sqlite_ledger_upkeep(struct platform_store *base, struct error *error)
