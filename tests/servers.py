@@ -121,6 +121,15 @@ class _Nests:
             cls.nest = cls.owner = None
 
 
+def make_certificate(directory, name, subject_names):
+    """A self-signed certificate and its key, made with openssl; their paths."""
+    paths = directory / f"{name}.crt", directory / f"{name}.key"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                    "-subj", f"/CN={name}", "-addext", f"subjectAltName={subject_names}", "-days", "2",
+                    "-out", paths[0], "-keyout", paths[1]], check=True, capture_output=True)
+    return paths
+
+
 _reserved = []
 
 

@@ -1023,14 +1023,6 @@ def test_a_sentinel_without_a_password_among_those_with_one(fake, open_store):
 
 # ---- TLS -------------------------------------------------------------------------------------------------
 
-def make_certificate(directory, name, subject_names):
-    paths = directory / f"{name}.crt", directory / f"{name}.key"
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-                    "-subj", f"/CN={name}", "-addext", f"subjectAltName={subject_names}", "-days", "2",
-                    "-out", paths[0], "-keyout", paths[1]], check=True, capture_output=True)
-    return paths
-
-
 @pytest.fixture
 def with_tls(tmp_path):
     """(port, the certificate to trust) of a server, or a skip after it was seen that TLS is refused clearly."""
@@ -1039,7 +1031,7 @@ def with_tls(tmp_path):
         assert "rediss:// needs hiredis with TLS" in probe.first
         pytest.skip("built with a hiredis that has no TLS, which it says")
     probe.close()
-    certificate, key = make_certificate(tmp_path, "server", "IP:127.0.0.1,DNS:localhost")
+    certificate, key = servers.make_certificate(tmp_path, "server", "IP:127.0.0.1,DNS:localhost")
     port = servers.free_port()
     with servers.Redis(settings={"tls-port": port, "tls-cert-file": certificate, "tls-key-file": key,
                                  "tls-ca-cert-file": certificate, "tls-auth-clients": "no"}) as server:
@@ -1092,7 +1084,7 @@ def test_a_server_that_is_silent_in_the_handshake_costs_no_processor_time(with_t
 
 def test_a_server_that_is_not_who_it_should_be(with_tls, open_store, tmp_path):
     server, port, certificate = with_tls
-    other, _ = make_certificate(tmp_path, "other", "IP:127.0.0.1")
+    other, _ = servers.make_certificate(tmp_path, "other", "IP:127.0.0.1")
     stores = [open_store(f"rediss://127.0.0.1:{port}/0", timeout_ms=2000),  # not trusted by the system
               open_store(f"rediss://127.0.0.1:{port}/0?tls_ca={other}", timeout_ms=2000),
               open_store(f"rediss://127.0.0.2:{port}/0?tls_ca={certificate}", timeout_ms=2000),  # another name

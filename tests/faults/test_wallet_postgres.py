@@ -21,7 +21,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from servers import Postgres, Proxy  # noqa: E402
+from servers import Postgres, Proxy, make_certificate  # noqa: E402
 from test_wallet_faults import TOOL, answers, tool  # noqa: E402
 
 SLOW = """
@@ -319,10 +319,7 @@ class Tls:
     the odd bytes first: libpq takes less than one of those at a time."""
 
     def __init__(self, server, directory):
-        certificate, key = directory / "tls.crt", directory / "tls.key"
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-                        "-subj", "/CN=x", "-days", "2", "-out", certificate, "-keyout", key],
-                       check=True, capture_output=True)
+        certificate, key = make_certificate(directory, "tls", "IP:127.0.0.1")
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.load_cert_chain(certificate, key)
         self.target = ("127.0.0.1", server.port)

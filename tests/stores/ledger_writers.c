@@ -68,13 +68,6 @@ struct asked {
     struct writer *writer;
 };
 
-#define OK(call)                                                                      \
-    do {                                                                              \
-        enum status status_ = (call);                                                 \
-        if (status_ != STATUS_OK)                                                     \
-            fail_msg("%s: %s: %s", #call, status_name(status_), fixture->error.text); \
-    } while (0)
-
 static unsigned chance(struct writer *writer, unsigned below)
 {
     return (unsigned)rand_r(&writer->seed) % below;

@@ -66,13 +66,6 @@ static int tear_down(void **state)
     return 0;
 }
 
-#define OK(call)                                                                      \
-    do {                                                                              \
-        enum status status_ = (call);                                                 \
-        if (status_ != STATUS_OK)                                                     \
-            fail_msg("%s: %s: %s", #call, status_name(status_), fixture->error.text); \
-    } while (0)
-
 static struct cidr cidr(const char *text)
 {
     struct cidr block;

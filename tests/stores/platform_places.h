@@ -13,6 +13,14 @@
 #include <cmocka.h>
 #include <libpq-fe.h>
 
+/* Succeeds, or ends the test with the reason; where `fixture` has an `error`. */
+#define OK(call)                                                                      \
+    do {                                                                              \
+        enum status status_ = (call);                                                 \
+        if (status_ != STATUS_OK)                                                     \
+            fail_msg("%s: %s: %s", #call, status_name(status_), fixture->error.text); \
+    } while (0)
+
 struct place {
     char directory[64]; /* or the schema of a server's database */
     char uri[512];

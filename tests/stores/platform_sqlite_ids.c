@@ -1,6 +1,7 @@
 /*
- * The levels that the ledger's ids stand in, in SQLite, and the walk through entries. Built with platform_sqlite_ids.c made so small
- * (see meson.build) that some hundred ids go through all of them; the numbers here are the same.
+ * The levels that the ledger's ids stand in, in SQLite, and the walk through entries. Built with
+ * platform_sqlite_ids.c made so small (see meson.build) that some hundred ids go through all of them; the
+ * numbers here are the same.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,38 +14,28 @@
 
 #include <cmocka.h>
 
+#include "platform_places.h"
 #include "stores/platform_sqlite.h"
 #include "stores/platform_store.h"
 
 #define LEVELS 5
 
 struct fixture {
-    char directory[64];
-    char path[96];
+    struct place place;
     struct platform_store *store;
     struct player_record players[2]; /* of cus_1 and cus_2 */
     unsigned written;                /* ids, "id-0" and so on, of either customer in turn */
     struct error error;
 };
 
-#define OK(call)                                                                      \
-    do {                                                                              \
-        enum status status_ = (call);                                                 \
-        if (status_ != STATUS_OK)                                                     \
-            fail_msg("%s: %s: %s", #call, status_name(status_), fixture->error.text); \
-    } while (0)
-
 static int set_up(void **state)
 {
     struct fixture *fixture = calloc(1, sizeof *fixture);
-    char uri[128];
     uint32_t before;
     uint32_t after;
-    (void)snprintf(fixture->directory, sizeof fixture->directory, "/tmp/croupier-ids-XXXXXX");
-    assert_non_null(mkdtemp(fixture->directory));
-    (void)snprintf(fixture->path, sizeof fixture->path, "%s/platform.db", fixture->directory);
-    (void)snprintf(uri, sizeof uri, "sqlite:%s", fixture->path);
-    struct platform_store_options options = {.uri = uri, .timeout_ms = 5000, .create = true};
+    factory_of("sqlite")->place(&fixture->place);
+    struct platform_store_options options = {
+        .uri = fixture->place.uri, .timeout_ms = 5000, .create = true};
     OK(platform_store_open(&fixture->store, &options, &fixture->error));
     OK(platform_store_migrate(fixture->store, &before, &after, &fixture->error));
     for (unsigned i = 0; i < 2; i++) {
@@ -63,14 +54,8 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct fixture *fixture = *state;
-    static const char *const endings[] = {"", "-wal", "-shm"};
     platform_store_close(&fixture->store);
-    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-        char path[128];
-        (void)snprintf(path, sizeof path, "%s%s", fixture->path, endings[i]);
-        (void)unlink(path);
-    }
-    assert_int_equal(rmdir(fixture->directory), 0);
+    factory_of("sqlite")->clear(&fixture->place);
     free(fixture);
     return 0;
 }
