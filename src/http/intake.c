@@ -360,9 +360,11 @@ static enum http_intake_result take_method(struct http_intake *intake, struct ht
     memcpy(name + intake->size, input->at, size);
     intake->method_size = (uint16_t)(intake->size + size);
     struct text method = {name, intake->method_size};
+    /* Known at once, so that a refused HEAD has no body either. */
+    bool known = find_method(method, &request->method);
     if (input->at[size] != ' ' || method.size == 0)
         return refuse(intake, HTTP_ERROR_BAD_REQUEST);
-    if (find_method(method, &request->method))
+    if (known)
         return begin_parsing(intake);
     /* "PRI * HTTP/2.0": a client that takes for granted that HTTP/2 is spoken here. */
     return refuse(intake, text_equals(method, TEXT("PRI")) ? HTTP_ERROR_VERSION_NOT_SUPPORTED
@@ -428,9 +430,8 @@ static bool framing_is_sound(const struct http_intake *intake, const struct fram
     bool chunked = (intake->parser.flags & F_CHUNKED) != 0;
     uint64_t length;
     if (framing->codings > 0)
-        return !framing->malformed && framing->codings == 1 && framing->chunked == 1 &&
-               framing->chunked_is_last && framing->lengths == 0 &&
-               intake->parser.http_minor == 1 && chunked;
+        return !framing->malformed && framing->chunked == 1 && framing->chunked_is_last &&
+               framing->lengths == 0 && intake->parser.http_minor == 1 && chunked;
     if (framing->lengths > 0)
         return framing->lengths == 1 && !chunked &&
                text_to_u64(framing->length, UINT64_MAX, &length) == STATUS_OK &&
@@ -477,6 +478,8 @@ static enum http_intake_result judge_head(struct http_intake *intake, struct htt
                           &request->path, &request->query) != STATUS_OK ||
         !framing_is_sound(intake, &framing) || !host_is_sound(intake, request))
         return refuse(intake, HTTP_ERROR_BAD_REQUEST);
+    if (framing.codings > 1) /* RFC 9112 section 6.1: chunked, around something not known here */
+        return refuse(intake, HTTP_ERROR_NOT_IMPLEMENTED);
     if (!chunked && length > HTTP_BODY_MAX)
         return refuse(intake, HTTP_ERROR_PAYLOAD_TOO_LARGE);
     if (!expectation_is_known(intake, request))

@@ -176,6 +176,29 @@ def test_an_unknown_method_is_501(shared, method):
     refused(shared, f"{method} /api/v1/health HTTP/1.1\r\nHost: a\r\n\r\n".encode(), 501, "not_implemented")
 
 
+@pytest.mark.parametrize("value", ["gzip, chunked", "gzip\t,\tchunked", "deflate, Chunked", "new-coding, chunked"])
+def test_an_unknown_transfer_coding_is_501(shared, value):
+    refused(shared, head(f"Transfer-Encoding: {value}") + b"0\r\n\r\n", 501, "not_implemented")
+
+
+@pytest.mark.parametrize("request_line, status", [
+    (b"/ HTTP/1.1\r\nHost: a\r\nBad : x", 400), (b"/" + b"a" * 8192 + b" HTTP/1.1", 414), (b"/ HTTP/2.0", 505),
+    (b"/ HTTP/1.1\r\nHost: a\r\nX: " + b"v" * 16384, 431), (b"/ HTTP/1.1\r\nHost: a\r\nExpect: miracles", 417)],
+    ids=[400, 414, 505, 431, 417])
+def test_a_refused_head_has_the_fields_of_the_refusal_and_no_body(shared, request_line, status):
+    answers = {}
+    for method in ("GET", "HEAD"):
+        with shared.connect() as connection:
+            connection.send(method.encode() + b" " + request_line + b"\r\n\r\n" + SMUGGLED)
+            answers[method] = connection.receive(method)
+            assert connection.at_end(), "something came after the refusal"
+    assert answers["HEAD"].status == answers["GET"].status == status
+    fields = {method: {name: answer.header(name) for name in (
+        "content-type", "content-length", "cache-control", "x-content-type-options", "connection")}
+        for method, answer in answers.items()}
+    assert fields["HEAD"] == fields["GET"] and int(fields["HEAD"]["content-length"]) > 0
+
+
 # ---- bounds -------------------------------------------------------------------------------------------
 
 def test_a_target_of_8_kib_is_the_longest(shared):

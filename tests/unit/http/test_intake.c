@@ -235,6 +235,34 @@ static void chunk_extensions_follow_the_grammar(void **state)
     }
 }
 
+static void transfer_codings_that_do_not_exist_here_are_named(void **state)
+{
+    (void)state;
+#define POST "POST / HTTP/1.1\r\n" HOST
+    EXPECT(POST "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", HTTP_ERROR_NOT_IMPLEMENTED);
+    EXPECT(POST "Transfer-Encoding: gzip\t,\tchunked\r\n\r\n0\r\n\r\n", HTTP_ERROR_NOT_IMPLEMENTED);
+    EXPECT(POST "Transfer-Encoding: gzip\r\nTransfer-Encoding: Chunked\r\n\r\n0\r\n\r\n",
+           HTTP_ERROR_NOT_IMPLEMENTED);
+    EXPECT(POST "Transfer-Encoding: gzip, chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n", BAD);
+    EXPECT(POST "Transfer-Encoding: chunked, gzip, chunked\r\n\r\n0\r\n\r\n", BAD);
+    EXPECT("POST / HTTP/1.0\r\n" HOST "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", BAD);
+#undef POST
+}
+
+static void a_refused_request_has_its_method(void **state)
+{
+    (void)state;
+    static const struct text heads[] = {
+        TEXT_INIT("HEAD  /"), TEXT_INIT("HEAD\t/"), TEXT_INIT("HEAD / HTTP/2.0\r\n"),
+        TEXT_INIT("HEAD / HTTP/1.1\r\nBad : x\r\n"), TEXT_INIT("HEAD / HTTP/1.1\r\n\r\n")};
+    for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
+        struct fixture fixture;
+        assert_true(run_cut(&fixture, heads[i], 2) >= 0);
+        assert_int_equal(fixture.request.method, HTTP_HEAD);
+        http_intake_reset(&fixture.intake);
+    }
+}
+
 static void malformed_lines_are_refused(void **state)
 {
     (void)state;
@@ -581,6 +609,8 @@ int main(void)
         cmocka_unit_test(doubt_about_where_a_body_ends_is_refused),
         cmocka_unit_test(tabs_are_white_space_around_a_value_and_nowhere_else),
         cmocka_unit_test(chunk_extensions_follow_the_grammar),
+        cmocka_unit_test(transfer_codings_that_do_not_exist_here_are_named),
+        cmocka_unit_test(a_refused_request_has_its_method),
         cmocka_unit_test(malformed_lines_are_refused),
         cmocka_unit_test(methods_and_versions_that_do_not_exist_here_are_named),
         cmocka_unit_test(expectations),
