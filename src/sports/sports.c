@@ -199,7 +199,9 @@ static void free_job(struct job *job)
 {
     edition_release(&job->source);
     edition_release(&job->before);
+    catalog_release(&job->read_catalog);
     memory_free(job->read.value.bytes);
+    memory_free(job->read.catalog.bytes);
     memory_free(job);
 }
 
@@ -283,6 +285,7 @@ enum status sports_want_event(struct sports *sports, enum sport sport, struct ed
                                     .slot = slot,
                                     .source = catalog,
                                     .row = row,
+                                    .both = whom.both,
                                     .expected = expected},
                       whom.errand);
     unlock(sports);
