@@ -268,6 +268,7 @@ static void collect(void *context, struct metrics_gauges *gauges)
         .ready_answers = sports.answers,
         .ready_bytes = sports.bytes,
         .work_queue_depth = work_pool_depth(app->pool),
+        .log_lines_dropped = log_dropped(app->log),
     };
     collect_platform(app, gauges);
     collect_ledger(app, gauges);

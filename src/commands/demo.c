@@ -459,6 +459,7 @@ static int run_demo(const struct command_line *line)
                                             .page_context = &demo.casino,
                                             .context = &demo};
         status = app_run(&options, &error);
+        log_destroy(&demo.log); /* its lines come before a refusal */
     }
     int code = EXIT_DONE;
     if (status != STATUS_OK)

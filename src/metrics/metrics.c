@@ -511,6 +511,8 @@ static const struct row rows[] = {
           "Connections given up because PostgreSQL was silent for too long"),
     ASKED("croupier_work_queue_depth", "gauge", work_queue_depth,
           "Jobs waiting for a background thread"),
+    ASKED("croupier_log_lines_dropped_total", "counter", log_lines_dropped,
+          "Log lines dropped because standard error was not read or could not be written"),
     {.about = {"croupier_wallet_operations_total", "counter",
                "Wallet requests that reached the ledger, by operation and outcome"},
      .write = write_wallet},

@@ -125,6 +125,7 @@ static void ask(struct answer *answer)
 static void expect_log(const char *text)
 {
     char lines[2048] = "";
+    assert_true(log_flush(log_));
     ssize_t got = read(log_pipe[0], lines, sizeof lines - 1);
     if (text == NULL) {
         if (got > 0)
