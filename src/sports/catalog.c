@@ -8,7 +8,7 @@
 
 #include "base/memory.h"
 #include "sports/filter.h"
-#include "stores/odds_store.h"
+#include "stores/odds.h"
 
 _Static_assert(ODDS_VALUE_MAX <= JSON_TEXT_SIZE_MAX, /* NOLINT(misc-redundant-expression) */
                "whatever the store holds can be checked");

@@ -5,9 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/event_id.h"
 #include "base/json_text.h"
 #include "base/text.h"
+#include "records/event_id.h"
 
 /*
  * One published catalog of a sport, made ready: the body of the event list, and its rows by event

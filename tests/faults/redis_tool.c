@@ -24,7 +24,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "stores/odds_store.h"
+#include "stores/odds.h"
 
 static pthread_mutex_t output = PTHREAD_MUTEX_INITIALIZER;
 static struct odds_store *store;

@@ -27,7 +27,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "stores/odds_store.h"
+#include "stores/odds.h"
 
 extern char **environ;
 

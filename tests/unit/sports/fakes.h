@@ -18,7 +18,7 @@
 #include "http/http.h"
 #include "metrics/metrics.h"
 #include "sports/sports.h"
-#include "stores/odds_store.h"
+#include "stores/odds.h"
 
 /* ---- the store --------------------------------------------------------------------------------- */
 

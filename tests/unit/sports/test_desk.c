@@ -107,6 +107,7 @@ static uint64_t counted(struct world *world, enum metrics_counter counter)
 static size_t log_lines(struct world *world)
 {
     char bytes[8192];
+    assert_true(log_flush(world->log));
     ssize_t size = pread(world->log_file, bytes, sizeof bytes, 0);
     size_t lines = 0;
     for (ssize_t i = 0; i < size; i++)
