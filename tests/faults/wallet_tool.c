@@ -16,8 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "casino/ledger.h"
 #include "operator/wallet_audit.h"
+#include "wallet/ledger.h"
 
 #define BURST_MAX 64
 
