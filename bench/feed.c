@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "stores/odds_store.h"
+#include "stores/odds.h"
 
 #define GROUPS_MAX 8
 #define TURN "\"turn\":\""

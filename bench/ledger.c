@@ -1,5 +1,5 @@
 /*
- * How fast the ledger is by itself: queue, batch, commit, answer, without HTTP. Drives casino/ledger
+ * How fast the ledger is by itself: queue, batch, commit, answer, without HTTP. Drives wallet/ledger
  * through its header as the routes do, with more operations under way than a batch holds, so that the
  * next batch is always waiting.
  *
@@ -25,8 +25,8 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "casino/ledger.h"
 #include "sync.h"
+#include "wallet/ledger.h"
 
 #define CUSTOMER "cus_LedgerBench00000"
 #define FUNDS_MINOR 1000000000000LL

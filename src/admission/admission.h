@@ -7,10 +7,10 @@
 
 #include "base/address.h"
 #include "base/log.h"
-#include "base/sport.h"
 #include "base/status.h"
 #include "base/text.h"
-#include "stores/platform_store.h"
+#include "records/sport.h"
+#include "stores/platform.h"
 
 /*
  * Who may come in: one verdict for a request, from memory (docs/interface.md, "Keys").

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/text.h"
-#include "stores/platform_store.h"
+#include "stores/platform.h"
 
 /*
  * API keys and the identities of customers and keys.

@@ -3,7 +3,7 @@
 
 #include "admission/admission.h"
 #include "base/mailbox.h"
-#include "stores/odds_store.h"
+#include "stores/odds.h"
 
 /*
  * Rate limits of servers that share an odds store: each budget of a window is one, in the store

@@ -18,16 +18,16 @@
 
 #include "admission/admission.h"
 #include "admission/rate_lease.h"
-#include "app/health.h"
+#include "api/health.h"
 #include "app/operator_listener.h"
 #include "app/worker.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/work_pool.h"
-#include "casino/games.h"
-#include "casino/launch.h"
-#include "casino/ledger.h"
+#include "games/games.h"
+#include "launch/launch.h"
 #include "sports/sports.h"
+#include "wallet/ledger.h"
 
 #define POLICY_REFRESH_MS 200
 #define STORES_WAIT_MS 3000
@@ -268,6 +268,7 @@ static void collect(void *context, struct metrics_gauges *gauges)
         .ready_answers = sports.answers,
         .ready_bytes = sports.bytes,
         .work_queue_depth = work_pool_depth(app->pool),
+        .log_lines_dropped = log_dropped(app->log),
     };
     collect_platform(app, gauges);
     collect_ledger(app, gauges);

@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "config/config.h"
 #include "http/http.h"
-#include "stores/odds_store.h"
+#include "stores/odds.h"
 
 /*
  * The running service: makes the parts, starts the threads, waits for signals, takes everything down

@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 
-#include "app/service.h"
+#include "api/service.h"
 #include "base/memory.h"
 
 #define LOG_FLUSH_MS 100

@@ -6,17 +6,17 @@
 
 #include "admission/admission.h"
 #include "admission/rate_lease.h"
-#include "app/health.h"
+#include "api/health.h"
 #include "base/log.h"
 #include "base/mailbox.h"
-#include "casino/games.h"
-#include "casino/launch.h"
-#include "casino/ledger.h"
 #include "config/config.h"
+#include "games/games.h"
 #include "http/http.h"
 #include "http/tls.h"
+#include "launch/launch.h"
 #include "metrics/metrics.h"
 #include "sports/sports.h"
+#include "wallet/ledger.h"
 
 /*
  * One serving thread: a libuv loop with a listening socket of its own, and one thread's side of

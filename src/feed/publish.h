@@ -4,11 +4,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/event_id.h"
-#include "base/sport.h"
 #include "base/status.h"
 #include "base/text.h"
-#include "stores/odds_store.h"
+#include "records/event_id.h"
+#include "records/sport.h"
+#include "stores/odds.h"
 
 /*
  * Publishing a document that somebody gives us: it is looked at first, and what the server could not

@@ -104,6 +104,7 @@ struct metrics_gauges {
     uint64_t ready_answers; /* held in memory */
     uint64_t ready_bytes;
     uint64_t work_queue_depth;
+    uint64_t log_lines_dropped;
     uint64_t platform_errors;
     uint64_t platform_round_trips; /* of a platform store that is a server */
     uint64_t platform_round_trip_ns;

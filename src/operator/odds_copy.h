@@ -1,7 +1,7 @@
 #ifndef CROUPIER_OPERATOR_ODDS_COPY_H
 #define CROUPIER_OPERATOR_ODDS_COPY_H
 
-#include "stores/odds_store.h"
+#include "stores/odds.h"
 
 /*
  * Copies every catalog and all odds from one odds store into another, of whatever engines, byte for

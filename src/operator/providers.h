@@ -3,8 +3,8 @@
 
 #include <yyjson.h>
 
-#include "casino/secrets.h"
 #include "operator/policy_text.h"
+#include "records/secrets.h"
 #include "stores/platform_games.h"
 
 /*

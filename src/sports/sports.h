@@ -4,14 +4,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/event_id.h"
 #include "base/log.h"
 #include "base/mailbox.h"
-#include "base/sport.h"
 #include "base/work_pool.h"
 #include "http/http.h"
 #include "metrics/metrics.h"
-#include "stores/odds_store.h"
+#include "records/event_id.h"
+#include "records/sport.h"
+#include "stores/odds.h"
 
 /*
  * Sports: answers made ready once when a stored value changes, and sent as they are.
@@ -50,7 +50,7 @@ struct sports_desk *sports_desk_create(struct sports *sports, struct mailbox *ma
 void sports_desk_destroy(struct sports_desk **desk);
 
 /*
- * The three sports routes (sports/sports_routes.c). Admission, rate limit, method, and the path's
+ * The three sports routes (api/sports_routes.c). Admission, rate limit, method, and the path's
  * form are settled. They reply to the request, at once or later; they set request->abandoned and
  * request->aside when they set it aside. `request->user` is the caller's.
  */

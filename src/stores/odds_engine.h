@@ -1,7 +1,7 @@
 #ifndef CROUPIER_STORES_ODDS_ENGINE_H
 #define CROUPIER_STORES_ODDS_ENGINE_H
 
-#include "stores/odds_store.h"
+#include "stores/odds.h"
 
 /*
  * What an engine of the odds store provides. For engines and odds_store.c alone; everybody else

@@ -1,9 +1,9 @@
 #ifndef CROUPIER_STORES_PLATFORM_ENGINE_H
 #define CROUPIER_STORES_PLATFORM_ENGINE_H
 
+#include "stores/platform.h"
 #include "stores/platform_games.h"
 #include "stores/platform_ledger.h"
-#include "stores/platform_store.h"
 
 /*
  * What an engine of the platform store provides; only files in stores/ include this. The front

@@ -1,7 +1,7 @@
 #ifndef CROUPIER_STORES_PLATFORM_GAMES_H
 #define CROUPIER_STORES_PLATFORM_GAMES_H
 
-#include "stores/platform_store.h"
+#include "stores/platform.h"
 
 /*
  * The platform store's providers, games, and lists of games that customers may use. The rules of
@@ -33,7 +33,7 @@ struct provider_record {
     bool launch_call; /* launch_url is an endpoint that is called; else players are sent there */
     char return_url[GAME_URL_SIZE];        /* "": none */
     char audience[PROVIDER_AUDIENCE_SIZE]; /* `aud` of its tokens */
-    uint8_t secret[PROVIDER_SEALED_MAX];   /* sealed (casino/secrets.h) */
+    uint8_t secret[PROVIDER_SEALED_MAX];   /* sealed (records/secrets.h) */
     size_t secret_size;
     bool enabled;
     bool usable; /* false: the stored row makes no sense (set on reading); its games are hidden */

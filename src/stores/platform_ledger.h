@@ -1,7 +1,7 @@
 #ifndef CROUPIER_STORES_PLATFORM_LEDGER_H
 #define CROUPIER_STORES_PLATFORM_LEDGER_H
 
-#include "stores/ledger_record.h"
+#include "records/ledger_entry.h"
 
 /*
  * The ledger's verbs of the platform store (platform_store.h, whose rules on handles and threads hold

@@ -1,7 +1,7 @@
 #ifndef CROUPIER_STORES_PLATFORM_RECORD_H
 #define CROUPIER_STORES_PLATFORM_RECORD_H
 
-#include "stores/platform_store.h"
+#include "stores/platform.h"
 
 /*
  * Records of the platform store: what is acceptable in one, and how its lists are written in a column.

@@ -23,7 +23,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "stores/odds_store.h"
+#include "stores/odds.h"
 
 #define OTHERS 40
 

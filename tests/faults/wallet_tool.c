@@ -17,8 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "casino/ledger.h"
 #include "operator/wallet_audit.h"
+#include "wallet/ledger.h"
 
 #define BURST_MAX 64
 #define UNAVAILABLE_PAUSE_MS 100

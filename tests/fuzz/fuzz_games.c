@@ -11,10 +11,10 @@
 #include <string.h>
 
 #include "base/json_text.h"
-#include "casino/games_document.h"
-#include "casino/games_query.h"
-#include "casino/launch_document.h"
-#include "casino/launch_request.h"
+#include "games/document.h"
+#include "games/query.h"
+#include "launch/document.h"
+#include "launch/request.h"
 #include "stores/platform_games.h"
 #include "stores/platform_record.h"
 

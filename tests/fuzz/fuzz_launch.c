@@ -9,8 +9,8 @@
 
 #include <yyjson.h>
 
-#include "casino/launch_document.h"
-#include "casino/launch_request.h"
+#include "launch/document.h"
+#include "launch/request.h"
 
 #define NOW_MS 1763700000000
 

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "config/config.h"
-#include "stores/odds_redis.h"
-#include "stores/platform_postgres_uri.h"
+#include "stores/odds/redis/redis.h"
+#include "stores/platform/postgres/uri.h"
 
 #define PASSWORD "zQ7wXk9vLm"
 

@@ -11,7 +11,7 @@
 
 #include <yyjson.h>
 
-#include "casino/wallet_request.h"
+#include "wallet/request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

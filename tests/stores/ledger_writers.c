@@ -1,6 +1,6 @@
 /*
  * Several instances on one ledger: `ledger_writers ENGINE`. Each writer is what an instance is, a
- * casino/ledger with handles of its own, here in a thread of its own. They bring the same ids, for the
+ * wallet/ledger with handles of its own, here in a thread of its own. They bring the same ids, for the
  * same players and for different ones, at the same time. What they were told must be what is stored,
  * once, and what is stored must be what one after the other would have come to.
  */
@@ -18,9 +18,9 @@
 
 #include <cmocka.h>
 
-#include "casino/ledger.h"
 #include "operator/wallet_audit.h"
 #include "platform_places.h"
+#include "wallet/ledger.h"
 
 #define WRITERS 4
 #define CUSTOMERS 2

@@ -16,9 +16,9 @@
 #include <cmocka.h>
 
 #include "platform_places.h"
+#include "stores/platform.h"
 #include "stores/platform_games.h"
 #include "stores/platform_ledger.h"
-#include "stores/platform_store.h"
 
 static const struct factory *factory; /* the engine under test, named on the command line */
 
@@ -1148,7 +1148,7 @@ static void everything_about_games_is_read_at_a_revision_that_moves_with_every_c
     assert_non_null(strstr(seen.text, "policy:cus_0000000000000001=all"));
 }
 
-/* The first entry of a player, as casino/ledger.c makes one. */
+/* The first entry of a player, as wallet/ledger.c makes one. */
 static void enter_first(struct ledger_batch *batch, const char *id, int64_t amount_minor)
 {
     struct ledger_place *place = &batch->places[0];

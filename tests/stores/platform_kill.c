@@ -21,7 +21,7 @@
 #include <sqlite3.h>
 
 #include "base/clock.h"
-#include "stores/platform_store.h"
+#include "stores/platform.h"
 
 #define ROUNDS 20
 #define WRITERS 2

@@ -15,8 +15,8 @@
 #include <cmocka.h>
 
 #include "platform_places.h"
-#include "stores/platform_sqlite.h"
-#include "stores/platform_store.h"
+#include "stores/platform.h"
+#include "stores/platform/sqlite/sqlite.h"
 
 #define LEVELS 5
 

@@ -15,7 +15,7 @@
 #include "admission/key.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "stores/platform_store.h"
+#include "stores/platform.h"
 
 #define FAKE_ROWS_MAX 64
 #define FAKE_CIDRS_MAX 4

@@ -15,8 +15,8 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "stores/odds_lmdb.h"
-#include "stores/odds_store.h"
+#include "stores/odds.h"
+#include "stores/odds/lmdb/lmdb.h"
 
 struct fixture {
     char directory[64];
