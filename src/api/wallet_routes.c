@@ -5,11 +5,10 @@
  */
 #include "api/wallet_routes.h"
 
-#include <inttypes.h>
 #include <stddef.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/json_writer.h"
 #include "base/memory.h"
 #include "http/aside.h"
 #include "wallet/request.h"
@@ -30,32 +29,25 @@ struct wallet_desk {
 
 /* ---- answers ----------------------------------------------------------------------------------- */
 
-static void append_member(struct buffer *out, const char *name, const char *value)
+static void write_balance(struct json_writer *json, const char *currency, unsigned exponent,
+                          int64_t balance_minor, uint64_t sequence)
 {
-    buffer_append_format(out, "%c\"%s\":", out->size == 0 ? '{' : ',', name);
-    if (value[0] == '\0')
-        buffer_append_string(out, "null");
-    else
-        buffer_append_json_string(out, text_of(value));
-}
-
-static void append_balance(struct buffer *out, const char *currency, unsigned exponent,
-                           int64_t balance_minor, uint64_t sequence)
-{
-    append_member(out, "currency", currency);
-    buffer_append_format(
-        out, ",\"currency_exponent\":%u,\"balance_minor\":%" PRId64 ",\"sequence\":%" PRIu64,
-        exponent, balance_minor, sequence);
+    json_string(json, "currency", currency);
+    json_unsigned(json, "currency_exponent", exponent);
+    json_integer(json, "balance_minor", balance_minor);
+    json_unsigned(json, "sequence", sequence);
 }
 
 static void reply_balance(struct http_request *request, const struct ledger_account *account)
 {
     struct buffer out = {0};
-    append_member(&out, "operation", wallet_operation_name(WALLET_BALANCE));
-    append_member(&out, "player_id", account->player.id);
-    append_balance(&out, account->player.currency, account->player.currency_exponent,
-                   account->balance_minor, account->sequence);
-    buffer_append_char(&out, '}');
+    struct json_writer json = {.out = &out};
+    json_object(&json, NULL);
+    json_string(&json, "operation", wallet_operation_name(WALLET_BALANCE));
+    json_string(&json, "player_id", account->player.id);
+    write_balance(&json, account->player.currency, account->player.currency_exponent,
+                  account->balance_minor, account->sequence);
+    json_end(&json);
     http_reply_json(request, 200, buffer_text(&out));
     buffer_free(&out);
 }
@@ -64,18 +56,19 @@ static void reply_entry(struct http_request *request, const struct ledger_transa
                         bool replayed)
 {
     struct buffer out = {0};
-    char created_at[CLOCK_TEXT_SIZE];
-    clock_format_rfc3339(entry->created_ms, created_at);
-    append_member(&out, "operation", ledger_operation_name(entry->operation));
-    append_member(&out, "player_id", entry->player_id);
-    append_member(&out, "transaction_id", entry->transaction_id);
-    append_member(&out, "reference_transaction_id", entry->reference);
-    append_member(&out, "status", ledger_outcome_name(entry->outcome));
-    buffer_append_format(&out, ",\"amount_minor\":%" PRId64, entry->amount_minor);
-    append_balance(&out, entry->currency, entry->currency_exponent, entry->balance_minor,
-                   entry->sequence);
-    append_member(&out, "created_at", created_at);
-    buffer_append_format(&out, ",\"replayed\":%s}", replayed ? "true" : "false");
+    struct json_writer json = {.out = &out};
+    json_object(&json, NULL);
+    json_string(&json, "operation", ledger_operation_name(entry->operation));
+    json_string(&json, "player_id", entry->player_id);
+    json_string(&json, "transaction_id", entry->transaction_id);
+    json_string_or_null(&json, "reference_transaction_id", entry->reference);
+    json_string(&json, "status", ledger_outcome_name(entry->outcome));
+    json_integer(&json, "amount_minor", entry->amount_minor);
+    write_balance(&json, entry->currency, entry->currency_exponent, entry->balance_minor,
+                  entry->sequence);
+    json_time(&json, "created_at", entry->created_ms);
+    json_bool(&json, "replayed", replayed);
+    json_end(&json);
     http_reply_json(request, 200, buffer_text(&out));
     buffer_free(&out);
 }

@@ -25,6 +25,47 @@ static void print_list(const char *label, const char *list)
     (void)putchar('\n');
 }
 
+static yyjson_mut_val *list_json(yyjson_mut_doc *doc, const char *list)
+{
+    yyjson_mut_val *array = yyjson_mut_arr(doc);
+    struct text rest = text_of(list);
+    while (rest.size > 0) {
+        struct text item = text_cut(&rest, '\n');
+        (void)yyjson_mut_arr_add_strncpy(doc, array, item.at, item.size);
+    }
+    return array;
+}
+
+static yyjson_mut_val *game_record_json(yyjson_mut_doc *doc, const struct game_record *record)
+{
+    yyjson_mut_val *object = yyjson_mut_obj(doc);
+    char updated[CLOCK_TEXT_SIZE];
+    const char *volatility = game_volatility_name(record->volatility);
+    clock_format_rfc3339(record->updated_ms, updated);
+    (void)yyjson_mut_obj_add_strcpy(doc, object, "id", record->id);
+    (void)yyjson_mut_obj_add_strcpy(doc, object, "name", record->name);
+    (void)yyjson_mut_obj_add_strcpy(doc, object, "provider", record->provider_id);
+    (void)yyjson_mut_obj_add_strcpy(doc, object, "category", record->category);
+    (void)yyjson_mut_obj_add_val(doc, object, "features", list_json(doc, record->features));
+    (void)yyjson_mut_obj_add_val(doc, object, "rtp_bps",
+                                 record->rtp_bps < 0 ? yyjson_mut_null(doc)
+                                                     : yyjson_mut_int(doc, record->rtp_bps));
+    (void)yyjson_mut_obj_add_val(doc, object, "volatility",
+                                 volatility == NULL ? yyjson_mut_null(doc)
+                                                    : yyjson_mut_str(doc, volatility));
+    (void)yyjson_mut_obj_add_val(doc, object, "thumbnail_url",
+                                 record->thumbnail_url[0] == '\0'
+                                     ? yyjson_mut_null(doc)
+                                     : yyjson_mut_strcpy(doc, record->thumbnail_url));
+    (void)yyjson_mut_obj_add_bool(doc, object, "demo", record->demo);
+    (void)yyjson_mut_obj_add_val(doc, object, "currencies", list_json(doc, record->currencies));
+    (void)yyjson_mut_obj_add_val(doc, object, "languages", list_json(doc, record->languages));
+    (void)yyjson_mut_obj_add_val(doc, object, "devices", list_json(doc, record->devices));
+    (void)yyjson_mut_obj_add_bool(doc, object, "enabled", record->enabled);
+    (void)yyjson_mut_obj_add_strcpy(doc, object, "updated_at", updated);
+    return object;
+}
+
 static void print_game(const struct command_line *line, const struct game_record *record)
 {
     char updated[CLOCK_TEXT_SIZE];

@@ -6,11 +6,12 @@
  */
 #include "games/document.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/json_text.h"
+#include "base/json_writer.h"
 #include "base/memory.h"
 #include "records/currency.h"
 
@@ -360,43 +361,30 @@ void games_document_free(struct games_document *document)
 
 /* ---- writing --------------------------------------------------------------------------------------- */
 
-static yyjson_mut_val *list_json(yyjson_mut_doc *doc, const char *list)
+void game_record_write_offer(struct json_writer *json, const struct game_record *record)
 {
-    yyjson_mut_val *array = yyjson_mut_arr(doc);
-    struct text rest = text_of(list);
-    while (rest.size > 0) {
-        struct text item = text_cut(&rest, '\n');
-        (void)yyjson_mut_arr_add_strncpy(doc, array, item.at, item.size);
-    }
-    return array;
+    json_string(json, "category", record->category);
+    json_lines(json, "features", text_of(record->features));
+    if (record->rtp_bps < 0)
+        json_null(json, "rtp_bps");
+    else
+        json_integer(json, "rtp_bps", record->rtp_bps);
+    json_string_or_null(json, "volatility", game_volatility_name(record->volatility));
+    json_string_or_null(json, "thumbnail_url", record->thumbnail_url);
+    json_bool(json, "demo", record->demo);
+    json_lines(json, "currencies", text_of(record->currencies));
+    json_lines(json, "languages", text_of(record->languages));
+    json_lines(json, "devices", text_of(record->devices));
 }
 
-yyjson_mut_val *game_record_json(yyjson_mut_doc *doc, const struct game_record *record)
+void game_record_write(struct json_writer *json, const struct game_record *record)
 {
-    yyjson_mut_val *object = yyjson_mut_obj(doc);
-    char updated[CLOCK_TEXT_SIZE];
-    const char *volatility = game_volatility_name(record->volatility);
-    clock_format_rfc3339(record->updated_ms, updated);
-    (void)yyjson_mut_obj_add_strcpy(doc, object, "id", record->id);
-    (void)yyjson_mut_obj_add_strcpy(doc, object, "name", record->name);
-    (void)yyjson_mut_obj_add_strcpy(doc, object, "provider", record->provider_id);
-    (void)yyjson_mut_obj_add_strcpy(doc, object, "category", record->category);
-    (void)yyjson_mut_obj_add_val(doc, object, "features", list_json(doc, record->features));
-    (void)yyjson_mut_obj_add_val(doc, object, "rtp_bps",
-                                 record->rtp_bps < 0 ? yyjson_mut_null(doc)
-                                                     : yyjson_mut_int(doc, record->rtp_bps));
-    (void)yyjson_mut_obj_add_val(doc, object, "volatility",
-                                 volatility == NULL ? yyjson_mut_null(doc)
-                                                    : yyjson_mut_str(doc, volatility));
-    (void)yyjson_mut_obj_add_val(doc, object, "thumbnail_url",
-                                 record->thumbnail_url[0] == '\0'
-                                     ? yyjson_mut_null(doc)
-                                     : yyjson_mut_strcpy(doc, record->thumbnail_url));
-    (void)yyjson_mut_obj_add_bool(doc, object, "demo", record->demo);
-    (void)yyjson_mut_obj_add_val(doc, object, "currencies", list_json(doc, record->currencies));
-    (void)yyjson_mut_obj_add_val(doc, object, "languages", list_json(doc, record->languages));
-    (void)yyjson_mut_obj_add_val(doc, object, "devices", list_json(doc, record->devices));
-    (void)yyjson_mut_obj_add_bool(doc, object, "enabled", record->enabled);
-    (void)yyjson_mut_obj_add_strcpy(doc, object, "updated_at", updated);
-    return object;
+    json_object(json, NULL);
+    json_string(json, "id", record->id);
+    json_string(json, "name", record->name);
+    json_string(json, "provider", record->provider_id);
+    game_record_write_offer(json, record);
+    json_bool(json, "enabled", record->enabled);
+    json_time(json, "updated_at", record->updated_ms);
+    json_end(json);
 }

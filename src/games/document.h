@@ -1,8 +1,7 @@
 #ifndef CROUPIER_GAMES_DOCUMENT_H
 #define CROUPIER_GAMES_DOCUMENT_H
 
-#include <yyjson.h>
-
+#include "base/json_writer.h"
 #include "stores/platform_games.h"
 
 /*
@@ -35,6 +34,8 @@ MUST_CHECK enum status games_document_read(struct games_document *document, cons
 void games_document_free(struct games_document *document);
 
 /* One game as an operator sees it. */
-yyjson_mut_val *game_record_json(yyjson_mut_doc *doc, const struct game_record *record);
+void game_record_write(struct json_writer *json, const struct game_record *record);
+/* The members that a customer sees too: from `category` to `devices`. */
+void game_record_write_offer(struct json_writer *json, const struct game_record *record);
 
 #endif

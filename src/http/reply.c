@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/json_writer.h"
 #include "base/memory.h"
 #include "http/internal.h"
 
@@ -148,11 +149,11 @@ struct http_message *http_error_message_create(enum http_error error)
 {
     const struct http_error_row *row = http_error_row(error);
     struct buffer body = {0};
-    buffer_append_string(&body, "{\"error\":");
-    buffer_append_json_string(&body, text_of(row->code));
-    buffer_append_string(&body, ",\"message\":");
-    buffer_append_json_string(&body, text_of(row->message));
-    buffer_append_char(&body, '}');
+    struct json_writer json = {.out = &body};
+    json_object(&json, NULL);
+    json_string(&json, "error", row->code);
+    json_string(&json, "message", row->message);
+    json_end(&json);
     struct http_message *message =
         text_message_create(row->status, "application/json", buffer_text(&body));
     buffer_free(&body);

@@ -13,6 +13,7 @@
 
 #include "admission/key.h"
 #include "base/clock.h"
+#include "base/json_writer.h"
 #include "base/memory.h"
 #include "base/work_pool.h"
 #include "http/aside.h"
@@ -66,23 +67,20 @@ static void reply_launched(struct http_request *request, const struct launched *
 {
     const struct player_record *player = &launched->player;
     struct buffer body = {0};
-    char expires[CLOCK_TEXT_SIZE];
-    clock_format_rfc3339(expires_ms, expires);
-    buffer_append_string(&body, "{\"launch_url\":");
-    buffer_append_json_string(&body, url);
-    buffer_append_format(&body, ",\"launch_id\":\"%s\"", launched->launch_id);
+    struct json_writer json = {.out = &body};
+    json_object(&json, NULL);
+    json_text(&json, "launch_url", url);
+    json_string(&json, "launch_id", launched->launch_id);
+    json_string_or_null(&json, "player_id", launched->real ? player->id : "");
+    json_string(&json, "game_id", launched->game_id);
+    json_string(&json, "mode", launched->real ? "real" : "demo");
+    json_string_or_null(&json, "currency", launched->real ? player->currency : "");
     if (launched->real)
-        buffer_append_format(&body, ",\"player_id\":\"%s\"", player->id);
+        json_unsigned(&json, "currency_exponent", player->currency_exponent);
     else
-        buffer_append_string(&body, ",\"player_id\":null");
-    buffer_append_format(&body, ",\"game_id\":\"%s\",\"mode\":\"%s\"", launched->game_id,
-                         launched->real ? "real" : "demo");
-    if (launched->real)
-        buffer_append_format(&body, ",\"currency\":\"%s\",\"currency_exponent\":%u",
-                             player->currency, (unsigned)player->currency_exponent);
-    else
-        buffer_append_string(&body, ",\"currency\":null,\"currency_exponent\":null");
-    buffer_append_format(&body, ",\"expires_at\":\"%s\"}", expires);
+        json_null(&json, "currency_exponent");
+    json_time(&json, "expires_at", expires_ms);
+    json_end(&json);
     http_reply_json(request, 200, buffer_text(&body));
     buffer_free(&body);
 }

@@ -10,10 +10,12 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/version.h"
 
 #define CACHE_LINE 64
 
@@ -185,7 +187,10 @@ static void write_build(const struct row *row, const struct metrics *metrics,
 {
     (void)metrics;
     (void)gauges;
-    write_sample(out, row->about.name, "{version=\"" CROUPIER_VERSION "\"}", 1);
+    char labels[64 + sizeof CROUPIER_VERSION];
+    (void)snprintf(labels, sizeof labels, "{version=\"%s\",commit=\"%.40s\"}", CROUPIER_VERSION,
+                   croupier_commit);
+    write_sample(out, row->about.name, labels, 1);
 }
 
 static void write_requests(const struct row *row, const struct metrics *metrics,
@@ -425,7 +430,7 @@ static void write_odds_round_trip(const struct row *row, const struct metrics *m
     }
 
 static const struct row rows[] = {
-    {.about = {"croupier_build_info", "gauge", "Always 1; the version is a label"},
+    {.about = {"croupier_build_info", "gauge", "Always 1; the labels tell the program"},
      .write = write_build},
     {.about = {"croupier_requests_total", "counter", "Requests answered, by route and HTTP status"},
      .write = write_requests},

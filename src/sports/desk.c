@@ -11,8 +11,10 @@
  *   - it was read after the request came (checked_ns): a store that changes faster than answers are
  *     made would otherwise never be answered from.
  *
- * An event's answer holds its catalog row as well, so its row must be the one in a catalog that is
- * fresh in the same sense; a new catalog with the same row leaves the answer as it is.
+ * An event's answer holds its catalog row as well. An edition is made of a row and odds that the store held
+ * together (job.c), so what was read after the request came may be sent as it is. One that is older needs
+ * both confirmed: its odds by their version, and its row by a catalog that is fresh in the same sense; a
+ * new catalog with the same row leaves the answer as it is.
  *
  * A store that is asked over a network may be unable to confirm anything for a while; then only the second
  * way is left, and every answer waits for the store.
@@ -40,6 +42,7 @@
 #define WAIT_MS_LEAST 2000U
 #define WAIT_MS_BEYOND_READ 1000U
 #define LOOKS_MAX 16U
+#define CONFLICTS_TO_READ_BOTH 2U
 #define NOTE_MS 1000U /* between two notes of interest in one event */
 
 /* What is at hand for one value. */
@@ -65,6 +68,7 @@ struct waiter {
     struct event_id event;
     uint64_t arrived_ns;
     unsigned looks;
+    unsigned conflicts;      /* how often a row and its odds turned out not to belong together */
     struct edition *catalog; /* held: fresh for this request; NULL: not found yet */
     struct edition *chosen;  /* held: fresh and the one to send; NULL: not found yet */
 };
@@ -279,7 +283,8 @@ static void wait_or_fail(struct waiter *waiter, enum status sent)
 static struct errand_for errand_of(struct waiter *waiter, const struct edition *seen,
                                    uint64_t checked_ns)
 {
-    return (struct errand_for){&waiter->errand, waiter->desk->metrics, seen, checked_ns};
+    return (struct errand_for){&waiter->errand, waiter->desk->metrics, seen, checked_ns,
+                               waiter->conflicts >= CONFLICTS_TO_READ_BOTH};
 }
 
 static uint64_t checked_ns_of(const struct edition *edition)
@@ -366,12 +371,19 @@ static bool find_catalog(struct waiter *waiter, const struct odds_versions *vers
     return false;
 }
 
-/* Its value is fresh, and it was made with this row. */
+/* It is what the store holds now: these odds with this row. */
+static bool is_current(const struct edition *edition, const uint64_t *known,
+                       const struct catalog_row *row)
+{
+    return edition != NULL && known != NULL && edition->version == *known &&
+           (edition->status != STATUS_OK || text_equals(edition->row, row->text));
+}
+
+/* The store held it, row and odds together, after the request came. */
 static bool fits(const struct edition *edition, const uint64_t *known, uint64_t arrived_ns,
                  const struct catalog_row *row)
 {
-    return is_fresh(edition, known, arrived_ns) &&
-           (edition->status != STATUS_OK || text_equals(edition->row, row->text));
+    return is_current(edition, known, row) || is_fresh(edition, NULL, arrived_ns);
 }
 
 /* The waiter has its catalog; now for the event in it. */
@@ -415,7 +427,7 @@ static void look_for_event(struct waiter *waiter, const struct odds_versions *ve
         wait_or_fail(waiter, sent);
         return;
     }
-    if (confirmed && ready->edition->version == *known)
+    if (confirmed && is_current(ready->edition, known, row))
         set_ready(ready, versions->stamp, ready->edition->status);
     if (ready->edition->status != STATUS_OK) {
         refuse(waiter, ready->edition->status, HTTP_ERROR_ODDS_NOT_FOUND);
@@ -450,11 +462,23 @@ static void look(struct waiter *waiter)
     send_chosen(waiter);
 }
 
+/* The catalog and the odds that were found do not belong together: looks for newer ones, as if the request
+ * had come now. */
+static void look_afresh(struct waiter *waiter)
+{
+    edition_release(&waiter->catalog);
+    waiter->arrived_ns = clock_monotonic_ns();
+    waiter->conflicts++;
+    look(waiter);
+}
+
 static void on_mail(struct mail *mail)
 {
     struct waiter *waiter = (struct waiter *)mail;
     if (waiter->aside.request == NULL)
         drop_waiter(waiter);
+    else if (waiter->errand.result == STATUS_CONFLICT)
+        look_afresh(waiter);
     else if (waiter->errand.result != STATUS_OK)
         fail(waiter, http_error_of_status(waiter->errand.result));
     else

@@ -34,8 +34,11 @@ static enum status read_value(struct job *job, enum odds_kind kind)
     job->started_ns = clock_monotonic_ns();
     job->read.kind = kind;
     job->read.sport = job->sport;
-    if (kind == ODDS_MARKETS)
+    if (kind == ODDS_MARKETS) {
         job->read.event = job->row->id;
+        job->read.catalog.at = job->both ? 0 : job->row->at;
+        job->read.catalog.max = job->both ? ODDS_VALUE_MAX : job->row->size;
+    }
     job->read.done = on_read;
     return odds_store_read(job->sports->odds, &job->read);
 }
@@ -132,6 +135,29 @@ static struct edition *make_event(struct job *job, const struct edition *before)
     return edition;
 }
 
+/*
+ * An event's answer holds its row of the catalog beside its odds, and the two must have been stored
+ * together at some moment. The catalog was read before the odds. So the row is looked at again as of the
+ * moment when the odds were read: at its place in the stored catalog, which costs little. When it is no
+ * longer there, the catalog has moved on; and when that happens again and again, both are read as of one
+ * moment. False: they were not stored together, as far as is known.
+ */
+static bool was_stored_together(struct job *job)
+{
+    struct text part = {job->read.catalog.bytes, job->read.catalog.size};
+    if (part.at == NULL)
+        return false;
+    if (!job->both)
+        return catalog_row_is(job->row, part);
+    struct event_id event = job->row->id;
+    if (catalog_create(part, &job->read_catalog, NULL) != STATUS_OK)
+        return false;
+    const struct catalog_row *row = catalog_find(job->read_catalog, &event);
+    if (row != NULL)
+        job->row = row;
+    return row != NULL;
+}
+
 /* Is what was read what `before` was made of? */
 static bool is_still(const struct job *job, const struct edition *before)
 {
@@ -168,7 +194,8 @@ static struct edition *make_what_was_read(struct job *job, enum status read,
     return job->kind == JOB_CATALOG ? make_catalog(job) : make_event(job, before);
 }
 
-/* STATUS_OK: an edition of what was read is in the slot. A damaged value has no version to be
+/* STATUS_OK: an edition of what was read is in the slot. STATUS_CONFLICT: what was read does not belong
+ * together. A damaged value has no version to be
  * remembered by, unless it is known from before. */
 static enum status make_edition(struct job *job, enum status read, struct job **follow_up)
 {
@@ -181,6 +208,8 @@ static enum status make_edition(struct job *job, enum status read, struct job **
     job->slot->damaged = damaged;
     if (damaged && job->expected == 0)
         return read;
+    if (job->kind == JOB_EVENT && !damaged && !was_stored_together(job))
+        return STATUS_CONFLICT;
     struct edition *before = sports_hold_current(sports, job->slot);
     if (!damaged && is_still(job, before)) {
         edition_confirm(before, job->started_ns);

@@ -25,8 +25,10 @@
 struct errand {
     struct mail mail; /* first */
     struct mailbox *mailbox;
-    enum status result; /* OK: look again. Else why there is nothing new to look at */
-    struct job *job;    /* this and `next`: guarded by the lock; NULL: no mail is to be posted */
+    /* OK: look again. CONFLICT: look again for what is newer than all that was seen (an event's row and its
+     * odds were not stored together). Else why there is nothing new to look at */
+    enum status result;
+    struct job *job; /* this and `next`: guarded by the lock; NULL: no mail is to be posted */
     struct errand *next;
 };
 
@@ -76,6 +78,7 @@ struct errand_for {
      * that ends between the owner's look and its errand would be done twice. */
     const struct edition *seen; /* may be NULL */
     uint64_t seen_checked_ns;
+    bool both; /* of an event: the catalog moves too fast to be read first; see struct job */
 };
 MUST_CHECK enum status sports_want_catalog(struct sports *sports, enum sport sport,
                                            uint64_t expected, struct errand_for whom);
@@ -105,7 +108,9 @@ struct job {
     struct slot *slot;      /* CATALOG, EVENT: where the edition goes */
     struct edition *source; /* held. EVENT: the catalog; ANSWER: what to complete */
     struct edition *before; /* held, may be NULL. ANSWER: the edition that `source` replaced */
-    const struct catalog_row *row; /* EVENT: in the source's catalog */
+    const struct catalog_row *row; /* EVENT: in the source's catalog, or in `read_catalog` */
+    bool both;                     /* EVENT: reads the catalog as well, as of the same moment */
+    struct catalog *read_catalog;  /* that one; may be NULL */
     uint64_t expected;             /* version, or 0 */
     uint64_t started_ns;           /* before anything was read */
     bool gzip;                     /* ANSWER */

@@ -9,6 +9,7 @@
  */
 #include "sports/shared.h"
 
+#include "base/json_writer.h"
 #include "base/memory.h"
 
 /* ---- life -------------------------------------------------------------------------------------- */
@@ -17,16 +18,19 @@
 static struct answer *make_list(sport_set allowed, struct answer_tally *tally)
 {
     struct buffer body = {0};
-    const char *separator = "";
-    buffer_append_string(&body, "{\"sports\":[");
+    struct json_writer json = {.out = &body};
+    json_object(&json, NULL);
+    json_array(&json, "sports");
     for (int i = 0; i < SPORT_COUNT; i++) {
         if ((allowed & SPORT_BIT(i)) == 0)
             continue;
-        buffer_append_format(&body, "%s{\"key\":\"%s\",\"name\":\"%s\"}", separator,
-                             sport_key((enum sport)i), sport_name((enum sport)i));
-        separator = ",";
+        json_object(&json, NULL);
+        json_string(&json, "key", sport_key((enum sport)i));
+        json_string(&json, "name", sport_name((enum sport)i));
+        json_end(&json);
     }
-    buffer_append_string(&body, "]}");
+    json_end(&json);
+    json_end(&json);
     struct answer *answer = answer_create(buffer_text(&body), tally);
     answer_compress(answer);
     buffer_free(&body);
@@ -199,7 +203,9 @@ static void free_job(struct job *job)
 {
     edition_release(&job->source);
     edition_release(&job->before);
+    catalog_release(&job->read_catalog);
     memory_free(job->read.value.bytes);
+    memory_free(job->read.catalog.bytes);
     memory_free(job);
 }
 
@@ -283,6 +289,7 @@ enum status sports_want_event(struct sports *sports, enum sport sport, struct ed
                                     .slot = slot,
                                     .source = catalog,
                                     .row = row,
+                                    .both = whom.both,
                                     .expected = expected},
                       whom.errand);
     unlock(sports);

@@ -108,10 +108,19 @@ struct odds_value {
  * type, too large, or damaged: that key alone). `done` is not called when anything but
  * STATUS_PENDING is returned. The struct stays the caller's, and must live until then.
  */
+struct odds_part {
+    size_t at, max; /* wanted: at most `max` bytes, from `at` on; `max` 0: none */
+    char *bytes;    /* NULL: not known, as when something was changed in between. memory_free it */
+    size_t size;    /* less than `max` where the document ends before */
+};
+
 struct odds_read {
     enum odds_kind kind;
     enum sport sport;
     struct event_id event; /* for ODDS_MARKETS */
+    /* For ODDS_MARKETS: this part of the sport's catalog as it was at the moment at which the value was
+     * as it is told, which proves that an answer made of both holds what was stored together. */
+    struct odds_part catalog;
     void (*done)(struct odds_read *read);
     enum status result;
     struct odds_value value;

@@ -251,6 +251,17 @@ class FakeRedis:
             return integer(-2)
         return integer(self.expiries.get(words[1], -1))
 
+    def _getrange(self, _connection, words):
+        return bulk(self.values.get(words[1], b"")[int(words[2]):int(words[3]) + 1])
+
+    def _watch(self, *_):
+        return simple("OK")
+
+    _multi = _watch
+
+    def _exec(self, *_):
+        return array()
+
     def _zadd(self, *_):
         return integer(1)
 

@@ -120,6 +120,7 @@ static void tell_read(struct tagged *tagged, enum status status)
         (clock_monotonic_ns() - tagged->started_ns) / 1000000, value->size,
         value->size > 60 ? 60 : (int)value->size, value->bytes == NULL ? "" : value->bytes);
     memory_free(value->bytes);
+    memory_free(tagged->read.catalog.bytes);
     memory_free(tagged);
 }
 
@@ -136,6 +137,8 @@ static void start_read(void)
     memcpy(tagged->tag, tag.at, tag.size);
     tagged->read.sport = sport_word();
     tagged->read.kind = event_word(&tagged->read.event) ? ODDS_MARKETS : ODDS_CATALOG;
+    if (tagged->read.kind == ODDS_MARKETS)
+        tagged->read.catalog.max = 1; /* as the server does, which wants the event's row with it */
     tagged->read.done = read_over;
     tagged->started_ns = clock_monotonic_ns();
     enum status status = odds_store_read(store, &tagged->read);

@@ -534,6 +534,51 @@ static void nobody_is_handed_what_was_replaced_before_he_came(void **state)
     fake_request_free(&second);
 }
 
+/* The feed publishes row and odds together, between our reading of the one and of the other. */
+static void a_row_and_its_odds_are_those_of_one_moment(void **state)
+{
+    struct world *world = *state;
+    for (unsigned asks = 0; asks < 2; asks++) {
+        world->store->asks = asks == 1;
+        for (unsigned moves = 1; moves < 6; moves++) {
+            publish_match(world);
+            unsigned before = atomic_load(&world->store->odds_reads);
+            world->store->moving = moves;
+            struct http_message *message = message_of(world, "7", NULL);
+            unsigned reads = atomic_load(&world->store->odds_reads) - before;
+            struct buffer body = {0};
+            buffer_append_format(&body,
+                                 "{\"sport\":\"tennis\",\"event_id\":7,\"event\":{\"gmid\":7,"
+                                 "\"n\":%u},\"odds\":[{\"n\":%u}]}",
+                                 world->store->moving + 1, world->store->moving + 1);
+            assert_true(
+                text_equals((struct text){message->body, message->body_size}, buffer_text(&body)));
+            assert_in_range(reads, 2, 3); /* the third reads both at once */
+            buffer_free(&body);
+            world->store->moving = 0;
+        }
+    }
+}
+
+static void an_event_that_leaves_the_catalog_while_it_is_read_is_not_found(void **state)
+{
+    struct world *world = *state;
+    struct fake_request request;
+    publish_match(world);
+    assert_int_equal(outcome_of(world, NULL), FAKE_SENT);
+    fake_gate(world->store, true);
+    fake_request_init(&request, NULL, NULL);
+    ask(world, &request, "7");
+    while (atomic_load(&world->store->odds_reads) == 0)
+        (void)usleep(1000);
+    fake_publish(world->store, SPORT_TENNIS, NULL, "[{\"gmid\":8}]");
+    fake_gate(world->store, false);
+    fake_wait(&world->thread, &request);
+    assert_int_equal(request.outcome, FAKE_SENT); /* it was there when its odds were read */
+    fake_request_free(&request);
+    assert_int_equal(outcome_of(world, "7"), HTTP_ERROR_EVENT_NOT_FOUND);
+}
+
 static void a_client_that_goes_away_is_forgotten(void **state)
 {
     struct world *world = *state;
@@ -761,6 +806,8 @@ int main(void)
                                         set_up_with_a_short_queue, tear_down),
         TEST(requests_that_come_together_share_one_read),
         TEST(nobody_is_handed_what_was_replaced_before_he_came),
+        TEST(a_row_and_its_odds_are_those_of_one_moment),
+        TEST(an_event_that_leaves_the_catalog_while_it_is_read_is_not_found),
         TEST(a_client_that_goes_away_is_forgotten),
         TEST(a_desk_may_end_while_its_errands_are_out),
         TEST(an_engine_that_must_ask_is_asked_for_each_request),

@@ -455,7 +455,7 @@ static enum status lmdb_read(struct odds_store *base, struct odds_read *read)
     } else {
         (void)atomic_fetch_add_explicit(&store->reads, 1, memory_order_relaxed);
         struct lmdb_slot *slot = lmdb_values_borrow_slot(values);
-        status = finish(store, values, lmdb_values_read(values, slot, read, &read->value));
+        status = finish(store, values, lmdb_values_read(values, slot, read));
         lmdb_values_return_slot(values, slot);
     }
     leave(gate);

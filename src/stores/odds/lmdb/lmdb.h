@@ -125,7 +125,7 @@ MUST_CHECK enum status lmdb_values_versions(struct lmdb_values *values, struct l
                                             enum sport sport, const struct event_id *event,
                                             struct odds_versions *versions);
 MUST_CHECK enum status lmdb_values_read(struct lmdb_values *values, struct lmdb_slot *slot,
-                                        const struct odds_read *read, struct odds_value *value);
+                                        struct odds_read *read);
 MUST_CHECK enum status lmdb_values_ping(struct lmdb_values *values, struct lmdb_slot *slot);
 MUST_CHECK enum status lmdb_values_published(struct lmdb_values *values, struct lmdb_slot *slot,
                                              int64_t published_ms[SPORT_COUNT]);

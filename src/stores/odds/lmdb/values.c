@@ -268,7 +268,7 @@ struct looking {
     struct lmdb_slot *slot;
     struct record_key *keys;
     size_t count;
-    bool stay; /* keep the snapshot, for copying the value of the first key */
+    bool stay; /* keep the snapshot, for copying values */
 
     int result;
     uint64_t transaction;
@@ -362,53 +362,87 @@ enum status lmdb_values_versions(struct lmdb_values *values, struct lmdb_slot *s
 }
 
 struct copying {
-    char *to;
-    const char *from;
-    size_t size;
+    struct {
+        char *to;
+        const char *from;
+        size_t size;
+    } copies[2];
     struct lmdb_slot *slot;
 };
 
 static void copy_body(void *context)
 {
     struct copying *copying = context;
-    memcpy(copying->to, copying->from, copying->size);
+    for (size_t i = 0; i < 2; i++)
+        if (copying->copies[i].size > 0)
+            memcpy(copying->copies[i].to, copying->copies[i].from, copying->copies[i].size);
     mdb_txn_reset(copying->slot->txn);
 }
 
-enum status lmdb_values_read(struct lmdb_values *values, struct lmdb_slot *slot,
-                             const struct odds_read *read, struct odds_value *value)
+static bool is_sound(const struct looking *looking, size_t i)
 {
-    struct record_key key = key_of(read->kind, read->sport, &read->event);
+    return looking->found[i] && header_is_sane(&looking->headers[i], looking->stored[i]);
+}
+
+/* Has copy number `i` copy `size` bytes of record `i`, which is sound, from `at` on. */
+static char *prepare_copy(struct copying *copying, const struct looking *looking, size_t i,
+                          size_t at, size_t size)
+{
+    char *bytes = memory_alloc(size + 1);
+    bytes[size] = '\0';
+    copying->copies[i].to = bytes;
+    copying->copies[i].from = looking->at[i] + HEADER_SIZE + at;
+    copying->copies[i].size = size;
+    return bytes;
+}
+
+/* The part of the catalog that is wanted with a value. */
+static void prepare_part(struct copying *copying, const struct looking *looking,
+                         struct odds_part *part)
+{
+    size_t size = (size_t)looking->headers[1].size;
+    size_t at = part->at < size ? part->at : size;
+    part->size = size - at < part->max ? size - at : part->max;
+    part->bytes = prepare_copy(copying, looking, 1, at, part->size);
+}
+
+enum status lmdb_values_read(struct lmdb_values *values, struct lmdb_slot *slot,
+                             struct odds_read *read)
+{
+    struct record_key keys[2] = {key_of(read->kind, read->sport, &read->event),
+                                 key_of(ODDS_CATALOG, read->sport, NULL)};
+    bool with_part = read->kind == ODDS_MARKETS && read->catalog.max > 0;
     struct looking looking = {
-        .values = values, .slot = slot, .keys = &key, .count = 1, .stay = true};
+        .values = values, .slot = slot, .keys = keys, .count = with_part ? 2 : 1, .stay = true};
     enum status status = look(&looking);
     if (status != STATUS_OK)
         return status;
     struct odds_value got = {.stamp = with_epoch(values, looking.transaction),
                              .version = version_of(&looking, 0)};
+    struct odds_part part = read->catalog;
     const struct record_header *header = &looking.headers[0];
-    if (!looking.found[0] || !header_is_sane(header, looking.stored[0])) {
-        reset(slot);
-        if (looking.found[0])
-            return STATUS_MALFORMED;
-        *value = got;
-        return STATUS_OK;
+    struct copying copying = {.slot = slot};
+    if (is_sound(&looking, 0)) {
+        got.size = (size_t)header->size;
+        got.published_ms = header->published_ms;
+        got.bytes = prepare_copy(&copying, &looking, 0, 0, got.size);
     }
-    got.size = (size_t)header->size;
-    got.published_ms = header->published_ms;
-    got.bytes = memory_alloc(got.size + 1);
-    got.bytes[got.size] = '\0';
-    struct copying copying = {got.bytes, looking.at[0] + HEADER_SIZE, got.size, slot};
+    if (with_part && is_sound(&looking, 1))
+        prepare_part(&copying, &looking, &part);
     if (!odds_guard_run(copy_body, &copying)) {
         reset(slot);
-        memory_free(got.bytes);
-        return STATUS_INTERNAL;
+        status = STATUS_INTERNAL;
+    } else if (looking.found[0] &&
+               (got.bytes == NULL || crc_of(header, got.bytes) != header->crc)) {
+        status = STATUS_MALFORMED;
     }
-    if (crc_of(header, got.bytes) != header->crc) {
+    if (status != STATUS_OK) {
         memory_free(got.bytes);
-        return STATUS_MALFORMED;
+        memory_free(part.bytes);
+        return status;
     }
-    *value = got;
+    read->value = got;
+    read->catalog = part;
     return STATUS_OK;
 }
 
