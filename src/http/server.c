@@ -26,7 +26,7 @@ void http_server_tell(struct http_server *server, enum http_event event)
         server->options.event(server->options.context, event);
 }
 
-/* ---- exchanges ---------------------------------------------------------------------------------------- */
+/* ---- exchanges ------------------------------------------------------------------------------- */
 
 static size_t exchange_size(void)
 {
@@ -85,7 +85,7 @@ void http_exchange_give_back(struct http_server *server, struct http_exchange *e
     server->spare_exchange_count++;
 }
 
-/* ---- connections --------------------------------------------------------------------------------------- */
+/* ---- connections ----------------------------------------------------------------------------- */
 
 static void on_sweep(uv_timer_t *timer);
 static void on_listener(uv_poll_t *poll, int status, int events);
@@ -126,7 +126,8 @@ static void on_sweep(uv_timer_t *timer)
     struct http_server *server = timer->data;
     uint64_t now = uv_now(server->options.loop);
     /* When the thread itself was held up, what has arrived meanwhile is looked at first: it may be
-     * just what a deadline waits for. Not twice in a row, or an overloaded server had no deadlines. */
+     * just what a deadline waits for. Not twice in a row, or an overloaded server had no
+     * deadlines. */
     bool late = now - server->swept_ms > 2 * HTTP_SWEEP_MS && !server->swept_late;
     server->swept_ms = now;
     server->swept_late = late;
@@ -248,7 +249,7 @@ void http_server_adopt(struct http_server *server, int descriptor)
         http_connection_refuse(connection, HTTP_ERROR_OVERLOADED);
 }
 
-/* ---- accepting ------------------------------------------------------------------------------------------- */
+/* ---- accepting ------------------------------------------------------------------------------- */
 
 static void complain(struct http_server *server, int error)
 {
@@ -316,7 +317,7 @@ static void on_listener(uv_poll_t *poll, int status, int events)
     }
 }
 
-/* ---- life -------------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static void make_id_start(struct http_server *server)
 {
@@ -376,14 +377,14 @@ size_t http_server_connections(const struct http_server *server)
     return server->connection_count;
 }
 
-/* ---- the end of accepting --------------------------------------------------------------------------------- */
+/* ---- the end of accepting -------------------------------------------------------------------- */
 
 /*
- * From here on the kernel drops the first packet of a new connection, while handshakes that are under
- * way come to their end: whoever is let in is in the queue before it is emptied for the last time, and
- * whoever is not is refused when the socket has gone. Without this a client that came between the last
- * accept and the close would be reset with its request already sent. Where filters are forbidden, that
- * moment remains.
+ * From here on the kernel drops the first packet of a new connection, while handshakes that are
+ * under way come to their end: whoever is let in is in the queue before it is emptied for the last
+ * time, and whoever is not is refused when the socket has gone. Without this a client that came
+ * between the last accept and the close would be reset with its request already sent. Where filters
+ * are forbidden, that moment remains.
  */
 static void turn_away_newcomers(struct http_server *server)
 {
