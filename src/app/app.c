@@ -120,7 +120,7 @@ static void drain(struct app *app, int signal)
                          (uint64_t)app->config->drain_seconds * 1000, 0) == 0);
 }
 
-/* ---- reading the configuration again -------------------------------------------------------------- */
+/* ---- reading the configuration again --------------------------------------------------------- */
 
 /* A configuration that the workers take over. */
 struct reloading {

@@ -40,7 +40,7 @@ static socklen_t make_name(long process, struct sockaddr_un *address)
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)size);
 }
 
-/* ---- the server ---------------------------------------------------------------------------------- */
+/* ---- the server ------------------------------------------------------------------------------ */
 
 struct reload_socket *reload_socket_create(const struct reload_socket_options *options)
 {
@@ -127,7 +127,7 @@ void reload_answer(struct reload_asker *asker, bool done, const char *text)
     memory_free(asker);
 }
 
-/* ---- the command --------------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static enum status connect_to(int descriptor, long process, struct error *error)
 {

@@ -10,10 +10,10 @@
 #include "base/text.h"
 
 /*
- * Where a command asks a running server to read its configuration again, and learns what became of it:
- * an abstract Unix socket that is named after the server's process id. To connect is to ask; the server
- * reads nothing and sends its answer when the new settings are in force, or are refused. It hears its
- * own user and root, nobody else.
+ * Where a command asks a running server to read its configuration again, and learns what became of
+ * it: an abstract Unix socket that is named after the server's process id. To connect is to ask;
+ * the server reads nothing and sends its answer when the new settings are in force, or are refused.
+ * It hears its own user and root, nobody else.
  *
  * The server's half runs on one thread.
  */
@@ -27,8 +27,8 @@ struct reload_socket_options {
     struct log *log;
 };
 
-/* Who asks before reload_socket_accept waits. A server that cannot have the socket says so in its log
- * and does without: the result is NULL, which the calls below take. */
+/* Who asks before reload_socket_accept waits. A server that cannot have the socket says so in its
+ * log and does without: the result is NULL, which the calls below take. */
 struct reload_socket *reload_socket_create(const struct reload_socket_options *options);
 void reload_socket_accept(struct reload_socket *socket);
 void reload_socket_destroy(struct reload_socket **socket);
