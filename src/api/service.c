@@ -150,6 +150,11 @@ static void dispatch(struct service *service, struct http_request *request,
         http_reply_error(request, HTTP_ERROR_CASINO_ACCESS_DISABLED);
         return;
     }
+    if (request->method == HTTP_POST && http_body_is_encoded(request)) {
+        http_request_add_field(request, TEXT("Accept-Encoding"), TEXT("identity"));
+        http_reply_error(request, HTTP_ERROR_UNSUPPORTED_MEDIA_TYPE);
+        return;
+    }
     switch (match->route->id) {
     case ROUTE_LAUNCH:
         launch_route(service->launcher, service->games, service->mailbox, request,
