@@ -146,6 +146,7 @@ void http_reply_text(struct http_request *request, int status, const char *conte
 /* The error table (http/failures.c): every code that the interface names, with status and message. */
 enum http_error {
     HTTP_ERROR_BAD_REQUEST,
+    HTTP_ERROR_HTTPS_REQUIRED,
     HTTP_ERROR_REQUEST_TIMEOUT,
     HTTP_ERROR_PAYLOAD_TOO_LARGE,
     HTTP_ERROR_URI_TOO_LONG,

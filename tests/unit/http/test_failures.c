@@ -17,6 +17,7 @@ static void every_code_has_the_status_that_the_interface_gives_it(void **state)
         const char *code;
     } wanted[] = {
         {HTTP_ERROR_BAD_REQUEST, 400, "bad_request"},
+        {HTTP_ERROR_HTTPS_REQUIRED, 400, "https_required"},
         {HTTP_ERROR_REQUEST_TIMEOUT, 408, "request_timeout"},
         {HTTP_ERROR_PAYLOAD_TOO_LARGE, 413, "payload_too_large"},
         {HTTP_ERROR_URI_TOO_LONG, 414, "uri_too_long"},
