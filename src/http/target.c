@@ -5,7 +5,8 @@
 
 #include "http/characters.h"
 
-/* The percent-encoded unreserved characters: RFC 3986 section 6.2.2.2. Anything else stays as it is. */
+/* The percent-encoded unreserved characters: RFC 3986 section 6.2.2.2. Anything else stays as it
+ * is. */
 static size_t decode_unreserved(char *at, size_t size)
 {
     const char *first = memchr(at, '%', size);
@@ -27,7 +28,8 @@ static size_t decode_unreserved(char *at, size_t size)
 }
 
 /* Has it only the characters of a URI (RFC 3986 section 2) that a target may have? No fragment. '['
- * and ']' belong to a host alone, but clients write them in queries, and nobody takes them for more. */
+ * and ']' belong to a host alone, but clients write them in queries, and nobody takes them for
+ * more. */
 static bool is_target(const char *at, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
