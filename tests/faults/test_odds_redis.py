@@ -254,6 +254,33 @@ def test_whatever_changes_a_value_is_heard_of(redis, open_store, change):
     eventually(lambda: store.odds_version() is None)
 
 
+@pytest.mark.parametrize("transaction", [[["SWAPDB", "0", "9"]],
+                                         [["CONFIG", "RESETSTAT"], ["SWAPDB", "9", "0"]],
+                                         [["CONFIG", "RESETSTAT"], ["SWAPDB", "0", "9"], ["ROLE"], ["ROLE"]]],
+                         ids=["swapped", "after a reset", "after a reset, and others ask too"])
+def test_databases_that_are_swapped_are_noticed_in_time(redis, open_store, transaction):
+    """No server reports that to those who track its keys."""
+    redis.call("SELECT", "9"), redis.call("FLUSHDB")
+    redis.call("SET", "odds:cricket:1", "[9]"), redis.call("SELECT", "0")
+    store = open_store(redis.uri, timeout_ms=1000)
+    for text in ("[9]", "[1]", "[9]"):
+        store.read(), store.read("cricket 2"), store.read("cricket")
+        before = store.stamp()
+        began = time.monotonic()
+        for words in [["MULTI"], *transaction, ["EXEC"]]:
+            redis.call(*words)
+        eventually(lambda: store.stamp() != before)
+        assert time.monotonic() - began < 1 * PATIENCE
+        assert store.versions() == (None, None) and store.value() == text
+    assert store.facts()["reopened"] == 0
+
+
+def test_a_server_that_does_not_count_its_commands_cannot_be_used(fake, open_store):
+    fake.raw["INFO"] = bulk(f"redis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:{'a' * 40}\r\n")
+    store = open_store(fake.uri)
+    assert store.status() == "unavailable" and "commandstats" in " ".join(store.ping())
+
+
 def test_a_key_of_another_database_costs_a_read_and_no_more(redis, open_store):
     store = open_store(redis.uri)
     other = open_store(redis.tcp_uri(database=3))
