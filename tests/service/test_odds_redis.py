@@ -240,6 +240,24 @@ def test_a_password_is_never_told(make_service):
     redis.call("CONFIG", "SET", "requirepass", "")
 
 
+def test_a_right_that_is_missing_degrades_health_and_fails_the_check(dealing):
+    service = dealing(timeout_ms=1000)
+    redis = service.odds.server
+    assert service.get("/api/v1/health").status == 200
+    service.run("check", status=0)
+    try:
+        redis.call("ACL", "SETUSER", "default", "-getrange")
+        health = service.get("/api/v1/health")
+        assert health.status == 503 and health.json() == {"status": "degraded", "cache": "unreachable"}
+        assert any("+getrange" in str(line) for line in service.log_lines())
+        assert "the user lacks rights: +getrange" in service.run("check", status=1).stdout.decode()
+        redis.call("ACL", "SETUSER", "default", "+getrange", "-zadd")
+        assert service.get("/api/v1/health").status == 200, "odds are served"
+        assert "the user lacks rights: +zadd" in service.run("check", status=1).stdout.decode()
+    finally:
+        redis.call("ACL", "SETUSER", "default", "+@all")
+
+
 class Writer(threading.Thread):
     """Sets 1, 2, 3 … and knows which it has been told is stored, and when."""
 
