@@ -1,8 +1,8 @@
 /*
- * What serving needs of the server's user, asked by doing it: a user of its own may not ask for its rights
- * (ACL DRYRUN). Each command is sent once for every sport, to keys of every kind, in a form that changes
- * nothing and brings little: to an event and to members that do not exist, a byte of a catalog. What is refused
- * is named as the rule that is missing, as `ACL SETUSER` takes it.
+ * What serving needs of the server's user, asked by doing it: a user of its own may not ask for its
+ * rights (ACL DRYRUN). Each command is sent once for every sport, to keys of every kind, in a form
+ * that changes nothing and brings little: to an event and to members that do not exist, a byte of a
+ * catalog. What is refused is named as the rule that is missing, as `ACL SETUSER` takes it.
  */
 #include <string.h>
 
@@ -70,7 +70,7 @@ struct redis_rights {
     redis_rights_told *told;
 };
 
-/* ---- asking ----------------------------------------------------------------------------------- */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 /* A key of that kind that means nothing. */
 static void append_key(struct buffer *out, const char *prefix, enum key_kind kind, enum sport sport)
@@ -111,7 +111,7 @@ static bool is_of_each_sport(const struct asked *ask)
     return ask->key != KEY_NONE && ask->key != KEY_RATE;
 }
 
-/* ---- answers ---------------------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 /* Redis names what it refuses, in words that differ from version to version. */
 static bool is_of_a_key(const redisReply *reply)
@@ -201,7 +201,7 @@ static void append_missing(const struct redis_rights *rights, struct buffer *out
         append_missing_keys(rights, (enum key_kind)kind, out);
 }
 
-/* ---- both ways -------------------------------------------------------------------------------- */
+/* ---- both ways ------------------------------------------------------------------------------- */
 
 static struct redis_rights *prepare(const char *prefix, bool all)
 {
