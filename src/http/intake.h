@@ -1,6 +1,7 @@
 #ifndef CROUPIER_HTTP_INTAKE_H
 #define CROUPIER_HTTP_INTAKE_H
 
+#include "http/chunk_line.h"
 #include "http/http.h"
 
 /* llhttp calls its methods HTTP_GET and so on, as http.h does: its names step aside. */
@@ -33,6 +34,10 @@
  * where the parts begin and end, counted from the first byte of the request. When the head is
  * whole, one pass over those spans checks the framing and fills in the request.
  *
+ * llhttp is shown the bytes in pieces that end where this layer has to look or to step in: after
+ * the request line, at a tab in a field, after a chunk's line, before a bound. So what becomes of a
+ * request does not depend on how its bytes arrive.
+ *
  * Bounds: `bytes` never holds more than the request line, HTTP_HEAD_MAX of fields and HTTP_BODY_MAX
  * of body, whatever is sent. Beyond INTAKE_INLINE it is allocated, and given back on reset.
  */
@@ -46,8 +51,9 @@ struct http_intake_span {
 };
 
 enum http_intake_phase {
-    INTAKE_METHOD,   /* gathering the method, so that an unknown one can be told from garbage */
-    INTAKE_FIELDS,   /* request line and fields: llhttp is at work */
+    INTAKE_METHOD, /* gathering the method, so that an unknown one can be told from garbage */
+    INTAKE_LINE,   /* the rest of the request line: llhttp is at work */
+    INTAKE_FIELDS,
     INTAKE_BODY,     /* the head has been judged */
     INTAKE_FINISHED, /* complete or refused: nothing more may be fed */
 };
@@ -55,24 +61,26 @@ enum http_intake_phase {
 struct http_intake {
     llhttp_t parser;
     enum http_intake_phase phase;
-    enum http_method method;
     enum http_error error; /* why it is refused */
     bool refused;
     bool version_complete;
     bool head_complete;
     bool message_complete;
+    bool in_chunk;        /* llhttp has taken a line of a chunk: its data or the trailers follow */
+    bool last_chunk;      /* that chunk is the last */
     bool keep_alive;      /* what version and Connection say; valid once the head is judged */
     bool expect_continue; /* the client waits for "100 Continue" */
     uint16_t method_size;
     uint16_t target_at, target_size;
     uint16_t version_at, version_size;
-    uint32_t fields_at; /* where the first field line begins; 0: none yet */
+    uint32_t fields_at; /* where the field lines begin */
     uint32_t position;  /* bytes of the head before `feed` */
     uint32_t span_count;
     uint32_t trailer_count;
     uint32_t body_at, body_size;
     uint32_t wire_body; /* bytes after the head, framing included */
-    const char *feed;   /* what llhttp is looking at */
+    enum chunk_line chunk_line;
+    const char *feed; /* what llhttp is looking at */
     char *bytes;
     uint32_t size, capacity;
     struct http_intake_span spans[HTTP_FIELDS_MAX];

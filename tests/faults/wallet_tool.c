@@ -17,12 +17,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "operator/wallet_audit.h"
 #include "wallet/ledger.h"
 
 #define BURST_MAX 64
+#define UNAVAILABLE_PAUSE_MS 100
 
 struct asked {
     struct ledger_job job; /* first */
@@ -125,8 +127,15 @@ static void run_bursts(struct ledger *ledger, unsigned count, unsigned burst, ch
         }
         while (left > 0)
             (void)uv_run(&loop, UV_RUN_ONCE);
-        for (unsigned i = 0; i < burst && first + i < count; i++)
+        bool refused = false;
+        for (unsigned i = 0; i < burst && first + i < count; i++) {
             say(first + i, &asked[i].job.answer);
+            refused = refused || asked[i].job.answer.kind == WALLET_ANSWER_UNAVAILABLE;
+        }
+        /* As a client does: else all the rest is refused before the ledger tries its store
+         * again. */
+        if (refused)
+            (void)nanosleep(&(struct timespec){.tv_nsec = UNAVAILABLE_PAUSE_MS * 1000000L}, NULL);
     }
     uv_close((uv_handle_t *)&keeps_alive, NULL);
     mailbox_destroy(&mailbox);
