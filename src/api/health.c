@@ -165,7 +165,7 @@ static enum status ask_platform(struct health *health, struct error *error)
 static bool ask_both(struct health *health, struct error *reason)
 {
     struct error error = {0};
-    if (odds_store_ping(health->options.odds, &error) != STATUS_OK)
+    if (odds_store_ping(health->options.odds, ODDS_TO_READ, &error) != STATUS_OK)
         (void)error_set(reason, STATUS_UNAVAILABLE, "odds store: %s", error.text);
     else if (ask_platform(health, &error) != STATUS_OK)
         (void)error_set(reason, STATUS_UNAVAILABLE, "platform store: %s", error.text);
