@@ -63,7 +63,7 @@ static void ask_admission(const struct service *service, const struct http_reque
     }
 }
 
-/* What the client is not told, and the operator wants to know. */
+/* What the client does not learn and the operator wants to know. */
 static void note_denial(const struct service *service, struct judged *judged, bool keyless)
 {
     const char *customer_id = NULL;
@@ -84,7 +84,7 @@ static bool admit(struct service *service, struct http_request *request, struct 
     struct remembered *remembered = request->connection_user;
     enum admission_verdict verdict = admission_judge(service->admission, &remembered->admission,
                                                      &question, &policy, &judged->client);
-    /* An address without a key is nobody in the casino. */
+    /* An address without a key has no identity in the casino. */
     bool keyless =
         verdict == ADMISSION_ADMITTED && !policy->is_customer && route_is_casino(request->path);
     if (keyless)
