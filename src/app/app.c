@@ -5,7 +5,7 @@
  * Taking down goes backwards in the order of who uses whom: workers drain (no requests are left,
  * though calls to the stores may still be out that were made for them), the health probe, the
  * leases of rate limits, the launcher, the ledger, the sports' reads and then the work pool that
- * they come back to end (nobody makes mails for workers any more), workers stop, then what they
+ * they come back to end (no more mail is made for workers), workers stop, then what they
  * shared goes.
  */
 #include "app/app.h"
@@ -363,8 +363,8 @@ static enum status open_stores(struct app *app, struct error *error)
         .log = app->log,
         .facts = &app->platform,
     };
-    /* A schema that this program cannot use is a mistake to be told at once; a store that is away
-     * may come back. */
+    /* A schema that this program cannot use is a mistake to be reported at once; a store that is
+     * away may come back. */
     struct platform_store *store = NULL;
     enum status status = platform_store_open(&store, &platform, error);
     platform_store_close(&store);

@@ -134,7 +134,7 @@ static void check_odds(struct report *report, const struct config *config)
     struct odds_store *odds = NULL;
     enum status status = odds_store_open(&odds, &options, &error);
     if (status == STATUS_OK) {
-        status = odds_store_ping(odds, &error);
+        status = odds_store_ping(odds, ODDS_TO_SERVE, &error);
         odds_store_close(&odds);
     } else if (can_be_made(config->odds_store)) {
         tell(report, "odds store", true,
@@ -265,10 +265,10 @@ const struct command check_commands[] = {
      .summary = "is the configuration usable, do the stores answer?",
      .details =
          "Looks at everything that the service needs to start: the configuration, the TLS\n"
-         "files, the listen addresses, both stores, the platform store's schema, the key of "
-         "stored\n"
-         "secrets and the certificates that launch endpoints are trusted by. Changes\n"
-         "nothing, and may run beside a running service: an address that is in use is fine.\n"
+         "files, the listen addresses, both stores, the rights of a Redis user, the platform\n"
+         "store's schema, the key of stored secrets and the certificates that launch endpoints\n"
+         "are trusted by. Changes nothing, and may run beside a running service: an address\n"
+         "that is in use is fine.\n"
          "\n"
          "Prints one line a check, all of them; exits with 1 when one failed. With --json:\n"
          "an array of {\"check\", \"ok\", \"message\"}.",
