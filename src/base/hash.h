@@ -9,9 +9,9 @@
 /*
  * The hash of tables in memory: SipHash-1-3. Never stored or sent: it depends on the machine.
  *
- * Where somebody outside chooses the keys, the seed is hash_random_seed's, or they could choose keys
- * that all fall into one place; where it is bounded anyway what a collision costs, any will do.
- * Several values make one key when the hash of the first is the seed of the next.
+ * Where somebody outside chooses the keys, the seed is hash_random_seed's, or they could choose
+ * keys that all fall into one place; where it is bounded anyway what a collision costs, any will
+ * do. Several values make one key when the hash of the first is the seed of the next.
  */
 uint64_t hash_bytes(uint64_t seed, const void *bytes, size_t size);
 uint64_t hash_text(uint64_t seed, struct text text);
