@@ -94,7 +94,7 @@ MUST_CHECK enum status sports_want_answer(struct sports *sports, struct entry *e
 /* Calls the completion back. False: its mail is on its way already. */
 bool sports_forget(struct sports *sports, struct completion *completion);
 
-/* ---- jobs (job.c) and the tables (table.c) ---------------------------------------------------- */
+/* ---- jobs (job.c) and the tables (table.c) --------------------------------------------------- */
 
 enum job_kind { JOB_CATALOG, JOB_EVENT, JOB_ANSWER };
 
@@ -126,8 +126,8 @@ void job_run(struct work *work);
 void sports_lock(struct sports *sports);
 void sports_unlock(struct sports *sports);
 
-/* With the lock held. A job that was started is in its draft's place until sports_finish or, when it
- * could not be submitted, sports_cancel_job. */
+/* With the lock held. A job that was started is in its draft's place until sports_finish or, when
+ * it could not be submitted, sports_cancel_job. */
 struct job *sports_start_job(const struct job *draft);
 void sports_cancel_job(struct job *job);
 void sports_drop_event(struct sports *sports, struct slot *slot);

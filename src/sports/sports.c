@@ -1,6 +1,6 @@
 /*
- * The life of the shared side of the sports, and what serving threads ask of it: each call joins the
- * job that is under way for a value, or starts one; see shared.h and table.c.
+ * The life of the shared side of the sports, and what serving threads ask of it: each call joins
+ * the job that is under way for a value, or starts one; see shared.h and table.c.
  */
 #include "sports/shared.h"
 

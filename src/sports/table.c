@@ -1,6 +1,6 @@
 /*
- * The tables that all serving threads share: which entry is current for each value, and which job is
- * making the next one; see shared.h.
+ * The tables that all serving threads share: which entry is current for each value, and which job
+ * is making the next one; see shared.h.
  *
  * One lock guards the tables. It is held for a few look-ups at a time, never while anything is read
  * or made, and not at all for a request that a cache answers from what it holds. A job cannot be
@@ -101,7 +101,7 @@ void sports_drop_old_events(struct sports *sports, uint64_t now_ms)
     }
 }
 
-/* ---- jobs ----------------------------------------------------------------------------------- */
+/* ---- jobs ------------------------------------------------------------------------------------ */
 
 /* The lock is held. */
 struct job *sports_start_job(const struct job *draft)
