@@ -1,5 +1,5 @@
 /* The commands, nothing else. */
-#include "operator/commands.h"
+#include "commands/commands.h"
 
 static const struct command_group groups[] = {
     {"", "", demo_commands},

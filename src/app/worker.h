@@ -6,17 +6,17 @@
 
 #include "admission/admission.h"
 #include "admission/rate_lease.h"
-#include "app/health.h"
+#include "api/health.h"
 #include "base/log.h"
 #include "base/mailbox.h"
-#include "casino/games.h"
-#include "casino/launch.h"
-#include "casino/ledger.h"
 #include "config/config.h"
+#include "games/games.h"
 #include "http/http.h"
 #include "http/tls.h"
+#include "launch/launch.h"
 #include "metrics/metrics.h"
 #include "sports/sports.h"
+#include "wallet/ledger.h"
 
 /*
  * One serving thread: a libuv loop with a listening socket of its own, and one thread's side of
@@ -62,7 +62,8 @@ void worker_reload(struct worker *worker, const struct config *config, struct ht
 void worker_drain(struct worker *worker);
 /* The drain took too long; harmless when it is over. */
 void worker_abort(struct worker *worker);
-/* Ends the thread and frees the worker; only when it has drained and nobody posts to it any more. */
+/* Ends the thread and frees the worker; only when it has drained and nobody posts to it any
+ * more. */
 void worker_stop(struct worker **worker);
 
 #endif

@@ -3,25 +3,7 @@
 
 #include <string.h>
 
-static bool is_alphanumeric(char character)
-{
-    return (character >= 'a' && character <= 'z') || (character >= 'A' && character <= 'Z') ||
-           (character >= '0' && character <= '9');
-}
-
-static bool is_unreserved(char character)
-{
-    return is_alphanumeric(character) || character == '-' || character == '.' || character == '_' ||
-           character == '~';
-}
-
-static int hex_value(char digit)
-{
-    if (digit >= '0' && digit <= '9')
-        return digit - '0';
-    char lower = (char)(digit | 0x20);
-    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
+#include "http/characters.h"
 
 /* RFC 3986 section 6.2.2.2. Anything else, also a broken sequence, stays as it is. */
 static size_t decode_unreserved(char *at, size_t size)
@@ -95,8 +77,7 @@ enum status http_target_split(char *target, size_t size, enum http_method method
 /* The characters of reg-name (RFC 3986 section 3.2.2); '%' is checked by the caller. */
 static bool is_name_character(char character)
 {
-    return is_unreserved(character) ||
-           (character != '\0' && strchr("!$&'()*+,;=", character) != NULL);
+    return is_unreserved(character) || is_one_of(character, "!$&'()*+,;=");
 }
 
 static bool is_ip_literal(struct text literal)

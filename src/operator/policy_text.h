@@ -3,7 +3,7 @@
 
 #include <yyjson.h>
 
-#include "stores/platform_store.h"
+#include "stores/platform.h"
 
 /*
  * What customers and legacy addresses have in common when an operator writes or reads them: sports,

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "casino/provider_secret.h"
+#include "records/provider_secret.h"
 
 #define CHANGE_TRIES 16
 

@@ -2,8 +2,8 @@
 #define CROUPIER_SPORTS_EVENT_H
 
 #include "base/json_text.h"
-#include "base/sport.h"
 #include "base/text.h"
+#include "records/sport.h"
 #include "sports/catalog.h"
 
 /*

@@ -4,8 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/event_id.h"
-#include "base/sport.h"
+#include "records/event_id.h"
+#include "records/sport.h"
 
 /*
  * Things kept by event, with the order in which they were used last, so that the table's owner can

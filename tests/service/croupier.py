@@ -315,16 +315,16 @@ class Service:
 
     # ---- the server -------------------------------------------------------------------------------
 
-    def spawn(self):
-        """Starts the server and does not wait."""
+    def spawn(self, errors=None):
+        """Starts the server and does not wait. errors: where its log goes (a descriptor), in place of a file."""
         assert self.process is None
         self._starts += 1
         self._served = self.settings[("odds", "store")]
         self._log_path = self.directory / f"server-{self._starts}.log"
         with open(self._log_path, "wb") as log:
             self.process = subprocess.Popen([str(BINARY), "serve", "-c", str(self.configuration)], stdout=log,
-                                            stderr=log, stdin=subprocess.DEVNULL, env=self.environment,
-                                            cwd=self.directory)
+                                            stderr=log if errors is None else errors, stdin=subprocess.DEVNULL,
+                                            env=self.environment, cwd=self.directory)
 
     def start(self, healthy=True):
         """Starts the server and waits until it listens (and, unless told otherwise, is healthy)."""

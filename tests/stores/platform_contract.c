@@ -16,13 +16,13 @@
 #include <cmocka.h>
 
 #include "platform_places.h"
+#include "stores/platform.h"
 #include "stores/platform_games.h"
 #include "stores/platform_ledger.h"
-#include "stores/platform_store.h"
 
 static const struct factory *factory; /* the engine under test, named on the command line */
 
-/* ---- fixture ----------------------------------------------------------------------------------- */
+/* ---- fixture --------------------------------------------------------------------------------- */
 
 struct fixture {
     struct place place;
@@ -173,7 +173,7 @@ static uint64_t look(struct fixture *fixture, struct platform_store *store, uint
     return revision;
 }
 
-/* ---- the contract ------------------------------------------------------------------------------ */
+/* ---- the contract ---------------------------------------------------------------------------- */
 
 static void a_new_store_is_empty_at_revision_zero(void **state)
 {
@@ -654,7 +654,7 @@ static void another_handle_sees_a_change_at_once(void **state)
     platform_store_close(&reader);
 }
 
-/* ---- several writers --------------------------------------------------------------------------- */
+/* ---- several writers ------------------------------------------------------------------------- */
 
 #define WRITERS 3
 #define ROWS_EACH 20
@@ -868,7 +868,7 @@ static void players_opened_at_once_are_the_same_for_everybody(void **state)
     }
 }
 
-/* ---- providers and games ------------------------------------------------------------------------- */
+/* ---- providers and games --------------------------------------------------------------------- */
 
 static struct provider_record provider(const char *id)
 {
@@ -1148,7 +1148,7 @@ static void everything_about_games_is_read_at_a_revision_that_moves_with_every_c
     assert_non_null(strstr(seen.text, "policy:cus_0000000000000001=all"));
 }
 
-/* The first entry of a player, as casino/ledger.c makes one. */
+/* The first entry of a player, as wallet/ledger.c makes one. */
 static void enter_first(struct ledger_batch *batch, const char *id, int64_t amount_minor)
 {
     struct ledger_place *place = &batch->places[0];

@@ -1,7 +1,7 @@
 /*
  * The levels that the ledger's ids stand in, in SQLite, and the walk through entries. Built with
- * platform_sqlite_ids.c made so small (see meson.build) that some hundred ids go through all of them; the
- * numbers here are the same.
+ * platform_sqlite_ids.c made so small (see meson.build) that some hundred ids go through all of
+ * them; the numbers here are the same.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,8 +15,8 @@
 #include <cmocka.h>
 
 #include "platform_places.h"
-#include "stores/platform_sqlite.h"
-#include "stores/platform_store.h"
+#include "stores/platform.h"
+#include "stores/platform/sqlite/sqlite.h"
 
 #define LEVELS 5
 

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "stores/platform_store.h"
+#include "stores/platform.h"
 
 #define NOW_MS 1763700000000 /* 2025-11-21T04:40:00Z */
 

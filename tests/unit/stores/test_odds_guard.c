@@ -1,5 +1,5 @@
 /*
- * stores/odds_guard: a fault on a map becomes a return value, and only there.
+ * stores/odds/lmdb/guard: a fault on a map becomes a return value, and only there.
  *
  * cmocka puts handlers of its own for these signals around every test, so everything here is tried
  * before cmocka runs, and its tests look at what came of it.
@@ -20,7 +20,7 @@
 #include <pthread.h>
 
 #include "base/status.h"
-#include "stores/odds_guard.h"
+#include "stores/odds/lmdb/guard.h"
 
 struct touch {
     volatile const char *at;

@@ -19,9 +19,9 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "stores/odds_guard.h"
-#include "stores/odds_lmdb.h"
-#include "stores/odds_store.h"
+#include "stores/odds.h"
+#include "stores/odds/lmdb/guard.h"
+#include "stores/odds/lmdb/lmdb.h"
 
 struct fixture {
     char directory[64];
@@ -171,7 +171,7 @@ static enum status verify(const char *path, struct error *error)
     return status;
 }
 
-/* ---- opening ---------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static void a_missing_store_is_not_made_unless_asked(void **state)
 {
@@ -201,7 +201,7 @@ static void a_patient_store_says_unavailable_until_it_is_there(void **state)
     assert_int_equal(read_odds(store, "1", &number), STATUS_UNAVAILABLE);
     assert_int_equal(odds_reader_versions(reader, SPORT_CRICKET, NULL, &versions),
                      STATUS_UNAVAILABLE);
-    assert_int_equal(odds_store_ping(store, &error), STATUS_UNAVAILABLE);
+    assert_int_equal(odds_store_ping(store, ODDS_TO_READ, &error), STATUS_UNAVAILABLE);
     assert_non_null(strstr(error.text, fixture->root));
     assert_int_equal(odds_store_withdraw_sport(store, SPORT_CRICKET, &error), STATUS_UNAVAILABLE);
     assert_int_equal(access(fixture->root, F_OK), -1);
@@ -290,7 +290,7 @@ static void a_file_that_was_being_made_when_its_maker_died_is_made_again(void **
     }
 }
 
-/* ---- damage ----------------------------------------------------------------------------------- */
+/* ---- damage ---------------------------------------------------------------------------------- */
 
 static void a_damaged_value_is_malformed_and_the_others_are_well(void **state)
 {
@@ -344,7 +344,8 @@ static void a_file_cut_anywhere_is_found_damaged_or_loses_only_free_pages(void *
     memory_free(bytes);
 }
 
-/* Every byte of the file is damaged once in a while; nothing that is found sound may then hurt LMDB. */
+/* Every byte of the file is damaged once in a while; nothing that is found sound may then hurt
+ * LMDB. */
 static void no_damage_crashes_whoever_opens_it(void **state)
 {
     struct fixture *fixture = *state;
@@ -385,7 +386,7 @@ static void no_damage_crashes_whoever_opens_it(void **state)
     memory_free(bytes);
 }
 
-/* ---- damage while it is open ------------------------------------------------------------------ */
+/* ---- damage while it is open ----------------------------------------------------------------- */
 
 #define EVENTS 60
 
@@ -435,8 +436,9 @@ static void publish_turn(struct odds_store *store, int turn)
         buffer_free(&documents[i]);
 }
 
-/* Event 0 stands for the catalog. What a server may do: answer with what was published last, say that it is
- * malformed, or that the store is unavailable; and say that there is nothing only where there is nothing. */
+/* Event 0 stands for the catalog. What a server may do: answer with what was published last, say
+ * that it is malformed, or that the store is unavailable; and say that there is nothing only
+ * where there is nothing. */
 static enum status look_at(struct odds_store *store, int number, int turn)
 {
     struct buffer wanted = {0};
@@ -636,7 +638,7 @@ static void what_is_published_into_a_damaged_index_is_right_and_the_rest_is_malf
     odds_store_close(&store);
 }
 
-/* ---- a store of the first format -------------------------------------------------------------- */
+/* ---- a store of the first format ------------------------------------------------------------- */
 
 static void put_first_format(MDB_txn *txn, MDB_dbi dbi, const char *name, const char *bytes)
 {

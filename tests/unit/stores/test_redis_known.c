@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "stores/odds_redis.h"
+#include "stores/odds/redis/redis.h"
 
 static int set_up(void **state)
 {

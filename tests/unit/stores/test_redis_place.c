@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "stores/odds_redis.h"
+#include "stores/odds/redis/redis.h"
 
 static struct redis_place *parse(const char *uri)
 {

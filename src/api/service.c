@@ -1,0 +1,278 @@
+/*
+ * From a request to a reply: who asks, may they, what is it, who answers. Nothing here looks into a
+ * store. What is logged of a request is put together at the end, from what each step noted down in
+ * `struct judged`.
+ */
+#include "api/service.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "api/routes.h"
+#include "base/clock.h"
+
+#define LOGGED_PATH_MAX 128
+
+/* What is known of a request so far; lives at request->user. */
+struct judged {
+    struct route_match match;
+    struct address client; /* as admission judged it, else the peer */
+    bool casino;
+    sport_set sports;
+    enum admission_denial denial;
+    char customer_id[CUSTOMER_ID_SIZE]; /* also of one that was denied, when its key is known */
+};
+
+size_t service_request_size(void)
+{
+    return sizeof(struct judged);
+}
+
+/* What is worth keeping between the requests of a connection; lives at request->connection_user. */
+struct remembered {
+    struct admission_memory admission;
+    struct address
+        logged; /* whose text `logged_text` is; for a line of the log, not to format again */
+    char logged_text[ADDRESS_TEXT_SIZE];
+};
+
+size_t service_connection_size(void)
+{
+    return sizeof(struct remembered);
+}
+
+/* Gathers what admission looks at. `forwarded` has room for every field line that a request can
+ * have. */
+static void ask_admission(const struct service *service, const struct http_request *request,
+                          struct text *forwarded, struct admission_question *question)
+{
+    question->peer = request->peer;
+    question->authorization_count = request->field_count[HTTP_FIELD_AUTHORIZATION];
+    question->authorization = http_request_field(request, HTTP_FIELD_AUTHORIZATION);
+    question->api_key_count = request->field_count[HTTP_FIELD_X_API_KEY];
+    question->api_key = http_request_field(request, HTTP_FIELD_X_API_KEY);
+    question->forwarded = forwarded;
+    /* Not when the request began: a client may take its time with the rest of it. */
+    question->now_mono_ms = uv_now(mailbox_loop(service->mailbox));
+    question->now_wall_ms = clock_wall_coarse_ms();
+    if (request->field_count[HTTP_FIELD_X_FORWARDED_FOR] == 0)
+        return;
+    for (uint32_t i = 0; i < request->line_count; i++) {
+        if (request->lines[i].field == HTTP_FIELD_X_FORWARDED_FOR)
+            forwarded[question->forwarded_count++] = request->lines[i].value;
+    }
+}
+
+/* What the client is not told, and the operator wants to know. */
+static void note_denial(const struct service *service, struct judged *judged, bool keyless)
+{
+    const char *customer_id = NULL;
+    judged->denial = admission_why_denied(service->admission, &customer_id);
+    if (keyless)
+        judged->denial = DENIAL_NO_KEY;
+    (void)snprintf(judged->customer_id, sizeof judged->customer_id, "%s", customer_id);
+}
+
+/* True: go on. False: replied, or set aside until its rate limit is decided. */
+static bool admit(struct service *service, struct http_request *request, struct judged *judged,
+                  struct rate_verdict *rate)
+{
+    struct text forwarded[HTTP_FIELDS_MAX];
+    struct admission_question question = {0};
+    const struct policy *policy = NULL;
+    ask_admission(service, request, forwarded, &question);
+    struct remembered *remembered = request->connection_user;
+    enum admission_verdict verdict = admission_judge(service->admission, &remembered->admission,
+                                                     &question, &policy, &judged->client);
+    /* An address without a key is nobody in the casino. */
+    bool keyless =
+        verdict == ADMISSION_ADMITTED && !policy->is_customer && route_is_casino(request->path);
+    if (keyless)
+        verdict = ADMISSION_DENIED;
+    switch (verdict) {
+    case ADMISSION_ADMITTED:
+        break;
+    case ADMISSION_DENIED:
+        note_denial(service, judged, keyless);
+        metrics_add(service->metrics, METRICS_NOT_ADMITTED, 1);
+        http_reply_error(request, HTTP_ERROR_IP_NOT_ALLOWED);
+        return false;
+    case ADMISSION_UNAVAILABLE:
+        metrics_add(service->metrics, METRICS_POLICY_UNAVAILABLE, 1);
+        http_reply_error(request, HTTP_ERROR_SECURITY_CONFIG_UNAVAILABLE);
+        return false;
+    }
+    judged->sports = policy->sports;
+    judged->casino = policy->casino;
+    memcpy(judged->customer_id, policy->customer_id, sizeof judged->customer_id);
+    if (judged->match.route == NULL || !judged->match.route->rate_limited)
+        return true;
+    return rate_limiter_take(service->rates, request, policy, &judged->client, question.now_wall_ms,
+                             rate);
+}
+
+static void add_number(struct http_request *request, struct text name, uint64_t value)
+{
+    char digits[20];
+    http_request_add_field(request, name, (struct text){digits, decimal_write(digits, value)});
+}
+
+/* True: go on. False: over the budget, and replied. */
+static bool within_budget(struct service *service, struct http_request *request,
+                          const struct rate_verdict *rate)
+{
+    if (!rate->limited)
+        return true;
+    add_number(request, TEXT("X-RateLimit-Limit"), rate->limit);
+    add_number(request, TEXT("X-RateLimit-Remaining"), rate->remaining);
+    add_number(request, TEXT("X-RateLimit-Reset"), rate->reset_seconds);
+    if (rate->allowed)
+        return true;
+    add_number(request, TEXT("Retry-After"), rate->reset_seconds);
+    metrics_add(service->metrics, METRICS_RATE_LIMITED, 1);
+    http_reply_error(request, HTTP_ERROR_RATE_LIMITED);
+    return false;
+}
+
+static void dispatch(struct service *service, struct http_request *request,
+                     const struct judged *judged)
+{
+    const struct route_match *match = &judged->match;
+    if (match->route == NULL) {
+        http_reply_error(request, HTTP_ERROR_NOT_FOUND);
+        return;
+    }
+    if (!route_allows(match->route, request->method)) {
+        http_request_add_field(request, TEXT("Allow"), text_of(match->route->allow));
+        http_reply_error(request, HTTP_ERROR_METHOD_NOT_ALLOWED);
+        return;
+    }
+    if (route_is_casino(request->path) && !judged->casino) {
+        http_reply_error(request, HTTP_ERROR_CASINO_ACCESS_DISABLED);
+        return;
+    }
+    switch (match->route->id) {
+    case ROUTE_LAUNCH:
+        launch_route(service->launcher, service->games, service->mailbox, request,
+                     judged->customer_id, match->values[0]);
+        return;
+    case ROUTE_WALLET:
+        wallet_route(service->wallet, service->games, request, judged->customer_id);
+        return;
+    case ROUTE_HEALTH:
+        health_ask(service->health, service->mailbox, request);
+        return;
+    case ROUTE_SPORTS:
+        sports_route_list(service->sports, request, judged->sports);
+        return;
+    case ROUTE_CATALOG:
+        sports_route_catalog(service->sports, request, judged->sports, match->values[0]);
+        return;
+    case ROUTE_EVENT:
+        sports_route_event(service->sports, request, judged->sports, match->values[0],
+                           match->values[1]);
+        return;
+    case ROUTE_GAMES:
+        games_route_list(service->games, request, judged->customer_id);
+        return;
+    }
+}
+
+void service_rate_decided(void *context, struct http_request *request,
+                          const struct rate_verdict *rate)
+{
+    struct service *service = context;
+    if (within_budget(service, request, rate))
+        dispatch(service, request, request->user);
+}
+
+void service_handle(void *context, struct http_request *request)
+{
+    struct service *service = context;
+    struct judged *judged = request->user;
+    struct rate_verdict rate = {0};
+    judged->client = request->peer;
+    judged->match = route_find(request->path);
+    bool judge = judged->match.route == NULL || judged->match.route->admission;
+    if (judge && !admit(service, request, judged, &rate))
+        return;
+    service_rate_decided(service, request, &rate);
+}
+
+/* ---- afterwards: metrics and the access log -------------------------------------------------- */
+
+static enum metrics_route counted_route(const struct http_outcome *outcome)
+{
+    if (outcome->refused)
+        return METRICS_ROUTE_REFUSED;
+    const struct judged *judged = outcome->request->user;
+    return judged->match.route == NULL ? METRICS_ROUTE_OTHER : judged->match.route->metrics;
+}
+
+/* Bounded, and cut off after the first characters of anything that looks like a key: clients do put
+ * keys into paths by mistake. */
+static struct text loggable_path(struct text path)
+{
+    size_t size = path.size < LOGGED_PATH_MAX ? path.size : LOGGED_PATH_MAX;
+    const char *key = memmem(path.at, size, "crk_", 4);
+    if (key != NULL && (size_t)(key - path.at) + KEY_PREFIX_SIZE - 1 < size)
+        size = (size_t)(key - path.at) + KEY_PREFIX_SIZE - 1;
+    return (struct text){path.at, size};
+}
+
+static struct text client_text(const struct http_request *request, const struct judged *judged)
+{
+    struct remembered *remembered = request->connection_user;
+    const struct address *client = judged != NULL ? &judged->client : &request->peer;
+    if (remembered->logged_text[0] == '\0' || !address_equals(&remembered->logged, client)) {
+        remembered->logged = *client;
+        address_format(client, remembered->logged_text);
+    }
+    return text_of(remembered->logged_text);
+}
+
+static void log_request(struct log_batch *log, const struct http_outcome *outcome,
+                        enum metrics_route route)
+{
+    const struct http_request *request = outcome->request;
+    const struct judged *judged = outcome->refused ? NULL : request->user;
+    enum admission_denial denied = judged == NULL ? DENIAL_NONE : judged->denial;
+    const struct log_field fields[] = {
+        LOG_WORD("id", text_of(request->id)),
+        LOG_WORD("client", client_text(request, judged)),
+        LOG_WORD("customer", text_of(judged != NULL ? judged->customer_id : "")),
+        LOG_WORD("method", text_of(outcome->refused ? "" : http_method_name(request->method))),
+        LOG_WORD("route", text_of(metrics_route_name(route))),
+        LOG_TEXT("path", outcome->refused ? TEXT("") : loggable_path(request->path)),
+        LOG_INTEGER("status", outcome->status),
+        LOG_INTEGER("bytes", outcome->bytes),
+        LOG_INTEGER("microseconds", outcome->duration_ns / 1000),
+        LOG_WORD("outcome", outcome->complete ? TEXT("sent") : TEXT("abandoned")),
+        denied == DENIAL_NONE ? (struct log_field){0}
+                              : LOG_WORD("denied", text_of(admission_denial_name(denied))),
+        {0},
+    };
+    log_batch_emit(log, LOG_INFO, "request", fields);
+}
+
+void service_finished(void *context, const struct http_outcome *outcome)
+{
+    struct service *service = context;
+    enum metrics_route route = counted_route(outcome);
+    metrics_request(service->metrics, route, outcome->status, outcome->duration_ns);
+    metrics_add(service->metrics, METRICS_BYTES_SENT, outcome->bytes);
+    if (log_enabled(service->log, LOG_INFO))
+        log_request(service->access_log, outcome, route);
+}
+
+void service_event(void *context, enum http_event event)
+{
+    static const enum metrics_counter counters[] = {
+        [HTTP_EVENT_OPENED] = METRICS_CONNECTIONS_OPENED,
+        [HTTP_EVENT_CLOSED] = METRICS_CONNECTIONS_CLOSED,
+        [HTTP_EVENT_REFUSED] = METRICS_CONNECTIONS_REFUSED,
+        [HTTP_EVENT_TLS_FAILED] = METRICS_TLS_FAILURES,
+    };
+    struct service *service = context;
+    metrics_add(service->metrics, counters[event], 1);
+}

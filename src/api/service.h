@@ -1,0 +1,54 @@
+#ifndef CROUPIER_API_SERVICE_H
+#define CROUPIER_API_SERVICE_H
+
+#include <stddef.h>
+
+#include "admission/admission.h"
+#include "api/health.h"
+#include "api/rate_limiter.h"
+#include "api/wallet_routes.h"
+#include "base/log.h"
+#include "base/mailbox.h"
+#include "games/games.h"
+#include "http/http.h"
+#include "launch/launch.h"
+#include "metrics/metrics.h"
+#include "sports/sports.h"
+
+/*
+ * The order of judgement, in one place (docs/interface.md):
+ *
+ *   health answers first → admission → rate limit on sports routes → route and method
+ *   → path parameters → sport permission, casino access → store.
+ *
+ * A caller without a key is nobody to the casino: every path under /api/v1/casino/, also one that
+ * does not exist, is 403 ip_not_allowed for it.
+ *
+ * One `struct service` a serving thread; everything in it is borrowed.
+ */
+struct service {
+    struct admission *admission;
+    struct rate_limiter *rates;
+    struct sports_cache *sports;
+    struct games_pages *games;
+    struct launcher *launcher;
+    struct wallet_handler *wallet;
+    struct health *health;
+    struct mailbox *mailbox;
+    struct metrics_shard *metrics;
+    struct log_batch *access_log;
+    struct log *log;
+};
+
+/* For http_server_options: sizes of request->user and request->connection_user, and the callbacks,
+ * whose context is the struct service. */
+size_t service_request_size(void);
+size_t service_connection_size(void);
+void service_handle(void *context, struct http_request *request);
+/* For rate_limiter_options: goes on with a request that waited for its rate limit. */
+void service_rate_decided(void *context, struct http_request *request,
+                          const struct rate_verdict *rate);
+void service_finished(void *context, const struct http_outcome *outcome);
+void service_event(void *context, enum http_event event);
+
+#endif

@@ -1,0 +1,48 @@
+/* The sports routes: from the texts of a path to what a cache is asked, in the order of judgement:
+ * path parameters, sport permission, store (docs/interface.md). */
+#include "sports/cache.h"
+
+/* False: replied. */
+static bool read_sport(struct http_request *request, struct text text, enum sport *sport)
+{
+    if (sport_from_key(text, sport) == STATUS_OK)
+        return true;
+    http_reply_error(request, HTTP_ERROR_INVALID_SPORT);
+    return false;
+}
+
+static bool permit(struct http_request *request, sport_set allowed, enum sport sport)
+{
+    if ((allowed & SPORT_BIT(sport)) != 0)
+        return true;
+    http_reply_error(request, HTTP_ERROR_SPORT_NOT_ALLOWED);
+    return false;
+}
+
+void sports_route_list(struct sports_cache *cache, struct http_request *request, sport_set allowed)
+{
+    sports_cache_answer_sports(cache, request, allowed);
+}
+
+void sports_route_catalog(struct sports_cache *cache, struct http_request *request,
+                          sport_set allowed, struct text sport_text)
+{
+    enum sport sport;
+    if (read_sport(request, sport_text, &sport) && permit(request, allowed, sport))
+        sports_cache_answer_catalog(cache, request, sport);
+}
+
+void sports_route_event(struct sports_cache *cache, struct http_request *request, sport_set allowed,
+                        struct text sport_text, struct text event_text)
+{
+    enum sport sport;
+    struct event_id event;
+    if (!read_sport(request, sport_text, &sport))
+        return;
+    if (event_id_parse(event_text, &event) != STATUS_OK) {
+        http_reply_error(request, HTTP_ERROR_INVALID_EVENT_ID);
+        return;
+    }
+    if (permit(request, allowed, sport))
+        sports_cache_answer_event(cache, request, sport, &event);
+}

@@ -1,0 +1,268 @@
+/*
+ * A pending request is one request with the ledger: it belongs to one of the handler's queues until
+ * its mail is delivered, which frees it. Its request may be gone before (abandoned, or answered
+ * because it took too long).
+ */
+#include "api/wallet_routes.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "base/json_writer.h"
+#include "base/memory.h"
+#include "http/aside.h"
+#include "wallet/request.h"
+
+struct pending_request {
+    struct ledger_job job; /* first */
+    struct wallet_handler *handler;
+    struct http_aside aside;
+};
+
+struct wallet_handler {
+    struct ledger *ledger;
+    struct mailbox *mailbox;
+    struct http_aside_queue early; /* perhaps still in the ledger's queue */
+    struct http_aside_queue in_batch;
+    int queues; /* that are not over */
+};
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+static void write_balance(struct json_writer *json, const char *currency, unsigned exponent,
+                          int64_t balance_minor, uint64_t sequence)
+{
+    json_string(json, "currency", currency);
+    json_unsigned(json, "currency_exponent", exponent);
+    json_integer(json, "balance_minor", balance_minor);
+    json_unsigned(json, "sequence", sequence);
+}
+
+static void reply_balance(struct http_request *request, const struct ledger_account *account)
+{
+    struct buffer out = {0};
+    struct json_writer json = {.out = &out};
+    json_object(&json, NULL);
+    json_string(&json, "operation", wallet_operation_name(WALLET_BALANCE));
+    json_string(&json, "player_id", account->player.id);
+    write_balance(&json, account->player.currency, account->player.currency_exponent,
+                  account->balance_minor, account->sequence);
+    json_end(&json);
+    http_reply_json(request, 200, buffer_text(&out));
+    buffer_free(&out);
+}
+
+static void reply_entry(struct http_request *request, const struct ledger_transaction *entry,
+                        bool replayed)
+{
+    struct buffer out = {0};
+    struct json_writer json = {.out = &out};
+    json_object(&json, NULL);
+    json_string(&json, "operation", ledger_operation_name(entry->operation));
+    json_string(&json, "player_id", entry->player_id);
+    json_string(&json, "transaction_id", entry->transaction_id);
+    json_string_or_null(&json, "reference_transaction_id", entry->reference);
+    json_string(&json, "status", ledger_outcome_name(entry->outcome));
+    json_integer(&json, "amount_minor", entry->amount_minor);
+    write_balance(&json, entry->currency, entry->currency_exponent, entry->balance_minor,
+                  entry->sequence);
+    json_time(&json, "created_at", entry->created_ms);
+    json_bool(&json, "replayed", replayed);
+    json_end(&json);
+    http_reply_json(request, 200, buffer_text(&out));
+    buffer_free(&out);
+}
+
+static void reply_transaction(struct http_request *request,
+                              const struct ledger_transaction *transaction, bool replayed)
+{
+    static const enum http_error declines[LEDGER_OUTCOME_COUNT] = {
+        [LEDGER_REFERENCE_NOT_FOUND] = HTTP_ERROR_REFERENCE_NOT_FOUND,
+        [LEDGER_TRANSACTION_ROLLED_BACK] = HTTP_ERROR_TRANSACTION_ROLLED_BACK,
+        [LEDGER_ALREADY_ROLLED_BACK] = HTTP_ERROR_ALREADY_ROLLED_BACK,
+        [LEDGER_ALREADY_SETTLED] = HTTP_ERROR_ALREADY_SETTLED,
+        [LEDGER_NOT_ROLLBACKABLE] = HTTP_ERROR_NOT_ROLLBACKABLE,
+        [LEDGER_INSUFFICIENT_FUNDS] = HTTP_ERROR_INSUFFICIENT_FUNDS,
+        [LEDGER_BALANCE_LIMIT_EXCEEDED] = HTTP_ERROR_BALANCE_LIMIT_EXCEEDED,
+    };
+    if (replayed)
+        http_request_add_field(request, TEXT("Idempotent-Replayed"), TEXT("true"));
+    if (ledger_is_entry(transaction))
+        reply_entry(request, transaction, replayed);
+    else
+        http_reply_error(request, declines[transaction->outcome]);
+}
+
+static enum http_error refusal(enum wallet_verdict verdict)
+{
+    switch (verdict) {
+    case WALLET_PLAYER_NOT_FOUND:
+        return HTTP_ERROR_PLAYER_NOT_FOUND;
+    case WALLET_CURRENCY_MISMATCH:
+        return HTTP_ERROR_CURRENCY_MISMATCH;
+    case WALLET_TRANSACTION_CONFLICT:
+        return HTTP_ERROR_TRANSACTION_CONFLICT;
+    case WALLET_GAME_NOT_FOUND:
+        return HTTP_ERROR_GAME_NOT_FOUND;
+    case WALLET_GAMES_UNAVAILABLE:
+        return HTTP_ERROR_SECURITY_CONFIG_UNAVAILABLE;
+    case WALLET_KEPT:
+    case WALLET_REPLAYED:
+        break;
+    }
+    return HTTP_ERROR_INTERNAL_ERROR;
+}
+
+static void reply(struct http_request *request, const struct wallet_answer *answer)
+{
+    switch (answer->kind) {
+    case WALLET_ANSWER_BALANCE:
+        reply_balance(request, &answer->account);
+        return;
+    case WALLET_ANSWER_TRANSACTION:
+        reply_transaction(request, &answer->transaction, answer->replayed);
+        return;
+    case WALLET_ANSWER_REFUSED:
+        http_reply_error(request, refusal(answer->verdict));
+        return;
+    case WALLET_ANSWER_UNAVAILABLE:
+        http_reply_error(request, HTTP_ERROR_LEDGER_UNAVAILABLE);
+        return;
+    case WALLET_ANSWER_UNKNOWN:
+        http_reply_error(request, HTTP_ERROR_INTERNAL_ERROR);
+        return;
+    }
+}
+
+/* ---- pending requests ------------------------------------------------------------------------ */
+
+static struct pending_request *pending_of(struct http_aside *aside)
+{
+    return (struct pending_request *)(void *)((char *)aside -
+                                              offsetof(struct pending_request, aside));
+}
+
+static void deliver(struct mail *mail)
+{
+    struct pending_request *pending = (struct pending_request *)(void *)mail;
+    struct http_request *request = http_aside_take(&pending->aside);
+    if (request != NULL)
+        reply(request, &pending->job.answer);
+    http_aside_remove(&pending->aside); /* the handler may be over */
+    memory_free(pending);
+}
+
+/* It is taken back, whether its client still waits or not; unless it is in a batch by now. */
+static void on_queued_too_long(struct http_aside *aside)
+{
+    struct pending_request *pending = pending_of(aside);
+    struct wallet_handler *handler = pending->handler;
+    http_aside_remove(aside);
+    if (!ledger_withdraw(handler->ledger, &pending->job)) {
+        http_aside_append(&handler->in_batch, aside);
+        return;
+    }
+    struct http_request *request = http_aside_take(aside);
+    if (request != NULL)
+        http_reply_error(request, HTTP_ERROR_LEDGER_UNAVAILABLE);
+    memory_free(pending);
+}
+
+static void on_unanswered(struct http_aside *aside)
+{
+    struct http_request *request = http_aside_take(aside);
+    if (request != NULL)
+        http_reply_error(request, HTTP_ERROR_INTERNAL_ERROR);
+}
+
+/* ---- the route ------------------------------------------------------------------------------- */
+
+static bool decode(struct http_request *request, struct wallet_request *decoded)
+{
+    struct text type = request->field_count[HTTP_FIELD_CONTENT_TYPE] == 1
+                           ? http_request_field(request, HTTP_FIELD_CONTENT_TYPE)
+                           : TEXT("");
+    switch (wallet_request_decode(type, request->body, decoded)) {
+    case WALLET_DECODED:
+        return true;
+    case WALLET_INVALID:
+        http_reply_error(request, HTTP_ERROR_INVALID_REQUEST);
+        return false;
+    case WALLET_UNKNOWN_FIELD:
+        http_reply_error(request, HTTP_ERROR_UNKNOWN_FIELD);
+        return false;
+    }
+    return false;
+}
+
+/* Asked here, where the table is in memory, and judged by the ledger, which knows whether it
+ * matters. */
+static enum wallet_game game_of(struct wallet_handler *handler, struct games_pages *games,
+                                const struct wallet_request *decoded, const char *customer_id)
+{
+    if (decoded->operation != WALLET_DEBIT || decoded->game_id[0] == '\0')
+        return WALLET_GAME_VISIBLE;
+    /* As of now: a client may take its time between the first byte of a request and the last. */
+    const struct games_table *table =
+        games_pages_table(games, uv_now(mailbox_loop(handler->mailbox)));
+    if (table == NULL)
+        return WALLET_GAME_UNKNOWN;
+    return games_table_find(table, customer_id, text_of(decoded->game_id)) != NULL
+               ? WALLET_GAME_VISIBLE
+               : WALLET_GAME_INVISIBLE;
+}
+
+void wallet_route(struct wallet_handler *handler, struct games_pages *games,
+                  struct http_request *request, const char *customer_id)
+{
+    struct wallet_request decoded;
+    CHECK(!handler->early.closed && customer_id[0] != '\0');
+    if (!decode(request, &decoded))
+        return;
+    struct pending_request *pending = memory_alloc_zeroed(1, sizeof *pending);
+    pending->job.mail.deliver = deliver;
+    pending->job.mailbox = handler->mailbox;
+    pending->job.request = decoded;
+    pending->job.game = game_of(handler, games, &decoded, customer_id);
+    memcpy(pending->job.request.customer_id, customer_id, strlen(customer_id) + 1);
+    pending->handler = handler;
+    if (ledger_submit(handler->ledger, &pending->job) != STATUS_OK) {
+        memory_free(pending);
+        http_reply_error(request, HTTP_ERROR_LEDGER_UNAVAILABLE);
+        return;
+    }
+    http_aside_put(&pending->aside, request); /* its mail comes on this thread, after we return */
+    http_aside_append(&handler->early, &pending->aside);
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+struct wallet_handler *wallet_handler_create(struct ledger *ledger, struct mailbox *mailbox)
+{
+    struct wallet_handler *handler = memory_alloc_zeroed(1, sizeof *handler);
+    handler->ledger = ledger;
+    handler->mailbox = mailbox;
+    http_aside_queue_init(&handler->early, mailbox_loop(mailbox), WALLET_QUEUE_MS,
+                          on_queued_too_long);
+    http_aside_queue_init(&handler->in_batch, mailbox_loop(mailbox),
+                          WALLET_ANSWER_MS - WALLET_QUEUE_MS, on_unanswered);
+    handler->queues = 2;
+    return handler;
+}
+
+static void on_queue_over(void *context)
+{
+    struct wallet_handler *handler = context;
+    if (--handler->queues == 0)
+        memory_free(handler);
+}
+
+void wallet_handler_destroy(struct wallet_handler **handler)
+{
+    struct wallet_handler *mine = *handler;
+    *handler = NULL;
+    if (mine == NULL)
+        return;
+    http_aside_queue_close(&mine->early, on_queue_over, mine);
+    http_aside_queue_close(&mine->in_batch, on_queue_over, mine);
+}

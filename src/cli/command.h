@@ -1,0 +1,87 @@
+#ifndef CROUPIER_CLI_COMMAND_H
+#define CROUPIER_CLI_COMMAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/text.h"
+#include "config/config.h"
+
+/*
+ * The command line as a table: groups, commands, their options and help. One parser serves every
+ * command; every level has --help with examples. (main.c holds the table of groups, nothing else.)
+ *
+ *   croupier [GROUP] COMMAND [OPTIONS] [ARGUMENTS]
+ *
+ * Every command takes `-c FILE`, `--json` and `--help`; `croupier help [GROUP [COMMAND]]` is the
+ * same help, `croupier help settings` the table of settings. Several rows of the table may have the
+ * same name: their commands make one group. Options may stand before or after arguments, as `--name
+ * value` or `--name=value`; `--` ends them. Exit: 0 done, 1 refused or failed, with one clear line
+ * on stderr ("croupier customer add: …"), 2 usage. A value that is malformed, whatever the stores
+ * hold, is usage; what the stores, the system or a file's content stand against is refused.
+ */
+
+enum { EXIT_DONE = 0, EXIT_REFUSED = 1, EXIT_USAGE = 2 };
+
+struct command_option {
+    const char *name;  /* "cidr", without dashes; NULL ends a list */
+    const char *value; /* what to call the value in help ("CIDR"); NULL: a flag */
+    const char *help;  /* one line */
+    bool repeatable;
+};
+
+struct command_line; /* what was given: options and arguments, checked against the table */
+
+struct command {
+    const char *name;      /* "add"; NULL ends a list */
+    const char *arguments; /* for usage: "NAME", "SPORT FILE|-", "" */
+    unsigned least, most;  /* how many arguments; most = UINT_MAX: any number */
+    const char *summary;   /* one line, for the list */
+    const char *details;   /* paragraphs for --help: what it does, units, defaults */
+    const char *examples;  /* for --help: lines that work as printed */
+    const struct command_option *options;
+    int (*run)(const struct command_line *line); /* returns the exit code */
+};
+
+struct command_group {
+    const char *name; /* "customer"; "" for commands without a group; NULL ends the table */
+    const char *summary;
+    const struct command *commands;
+};
+
+int command_main(const struct command_group *groups, int argc, char **argv);
+
+/* ---- for the commands ------------------------------------------------------------------------ */
+const char *command_argument(const struct command_line *line,
+                             size_t index); /* NULL beyond the end */
+size_t command_argument_count(const struct command_line *line);
+/* The last value given, or NULL. Flags give "". */
+const char *command_option(const struct command_line *line, const char *name);
+size_t command_option_count(const struct command_line *line, const char *name);
+const char *command_option_at(const struct command_line *line, const char *name, size_t index);
+bool command_json(const struct command_line *line);
+
+/* What -c named, or NULL: for commands that call config_load with overrides of their own. */
+const char *command_config_path(const struct command_line *line);
+/* Loads the configuration that -c names (or the default); prints the refusal and returns false. */
+MUST_CHECK bool command_config(const struct command_line *line, const struct config **config);
+
+/* "croupier customer add: MESSAGE" on stderr; returns EXIT_REFUSED or EXIT_USAGE, to be
+ * returned. */
+int command_refuse(const struct command_line *line, const char *format, ...) PRINTF_LIKE(2, 3);
+int command_usage(const struct command_line *line, const char *format, ...) PRINTF_LIKE(2, 3);
+/* A hint for people on stderr ("note: …"); silent with --json. */
+void command_note(const struct command_line *line, const char *format, ...) PRINTF_LIKE(2, 3);
+
+/*
+ * A plain table for people: columns sized to their content, two spaces between, a header line,
+ * numbers as given. Control characters are shown as '?'.
+ */
+struct table;
+struct table *table_create(const char *const *headers); /* NULL-terminated */
+void table_cell(struct table *table, const char *format, ...) PRINTF_LIKE(2, 3); /* left to right */
+void table_print(struct table **table, FILE *out);                               /* and destroys */
+void table_destroy(struct table **table); /* unprinted; a NULL table is fine */
+
+#endif

@@ -1,0 +1,203 @@
+/*
+ * Help, made from the tables: of everything, of a group, of a command. Always the same parts in the
+ * same order, so that people find them: what it is, usage, details, options, examples.
+ */
+#include <limits.h>
+#include <string.h>
+
+#include "cli/command_line.h"
+
+#define HELP_COLUMN_MAX 28
+
+static int column_for(int so_far, size_t size)
+{
+    int wanted = (int)(size < HELP_COLUMN_MAX ? size : HELP_COLUMN_MAX);
+    return wanted > so_far ? wanted : so_far;
+}
+
+/* Text of several lines, each indented; without an empty line at the end. */
+static void print_indented(const char *text, FILE *out)
+{
+    struct text rest = text_of(text);
+    while (rest.at != NULL && rest.size > 0) {
+        struct text part = text_cut(&rest, '\n');
+        (void)fprintf(out, part.size > 0 ? "  %.*s\n" : "%.*s\n", (int)part.size, part.at);
+    }
+}
+
+static void print_commands(const struct command_group *groups, const char *group_name, int column,
+                           FILE *out)
+{
+    for (const struct command_group *group = groups; group->name != NULL; group++) {
+        if (strcmp(group->name, group_name) != 0)
+            continue;
+        for (const struct command *command = group->commands; command->name != NULL; command++)
+            (void)fprintf(out, "  %-*s  %s\n", column, command->name, command->summary);
+    }
+}
+
+static int column_of_commands(const struct command_group *groups, const char *group_name)
+{
+    int column = 0;
+    for (const struct command_group *group = groups; group->name != NULL; group++)
+        for (const struct command *command = group->commands;
+             strcmp(group->name, group_name) == 0 && command->name != NULL; command++)
+            column = column_for(column, strlen(command->name));
+    return column;
+}
+
+static void print_overview(const struct command_group *groups, FILE *out)
+{
+    (void)fputs("croupier deals sports odds and casino games to an operator's customers over one "
+                "JSON API.\n\nUsage: croupier [GROUP] COMMAND [OPTIONS] [ARGUMENTS]\n\nCommands:\n",
+                out);
+    int column = column_of_commands(groups, "");
+    for (const struct command_group *group = groups; group->name != NULL; group++)
+        column = column_for(column, strlen(group->name));
+    print_commands(groups, "", column, out);
+    (void)fputs("\nGroups of commands:\n", out);
+    for (const struct command_group *group = groups; group->name != NULL; group++)
+        if (group->name[0] != '\0' && command_find_group(groups, group->name) == group)
+            (void)fprintf(out, "  %-*s  %s\n", column, group->name, group->summary);
+    (void)fputs("\nMore help:\n"
+                "  croupier COMMAND --help        what a command does, its options, examples\n"
+                "  croupier GROUP --help          the commands of a group\n"
+                "  croupier help settings         every setting with its default\n"
+                "  croupier --version             the version\n\n"
+                "Examples:\n"
+                "  croupier demo                  try it: everything in one process, with sample "
+                "data\n"
+                "  croupier check -c my.conf      is this configuration usable?\n"
+                "  croupier customer add --help   how to add a customer\n",
+                out);
+}
+
+static void print_group(const struct command_group *groups, const struct command_group *group,
+                        FILE *out)
+{
+    (void)fprintf(out,
+                  "croupier %s: %s\n\nUsage: croupier %s COMMAND [OPTIONS] [ARGUMENTS]\n\n"
+                  "Commands:\n",
+                  group->name, group->summary, group->name);
+    print_commands(groups, group->name, column_of_commands(groups, group->name), out);
+    (void)fputs("\nExamples:\n", out);
+    for (const struct command_group *row = groups; row->name != NULL; row++) {
+        if (strcmp(row->name, group->name) != 0)
+            continue;
+        for (const struct command *command = row->commands; command->name != NULL; command++) {
+            if (command->examples == NULL)
+                continue;
+            size_t first_line = strcspn(command->examples, "\n");
+            (void)fprintf(out, "  %.*s\n", (int)first_line, command->examples);
+        }
+    }
+    (void)fprintf(out, "\n'croupier %s COMMAND --help' says more about one.\n", group->name);
+}
+
+/* "--cidr CIDR", "-c, --config FILE". */
+static void write_option(const struct command_option *option, char *out, size_t size)
+{
+    bool is_config = option == &command_common_options[0];
+    (void)snprintf(out, size, "%s--%s%s%s", is_config ? "-c, " : "", option->name,
+                   option->value == NULL ? "" : " ", option->value == NULL ? "" : option->value);
+}
+
+static void print_options(const struct command_option *options, int column, FILE *out)
+{
+    for (; options != NULL && options->name != NULL; options++) {
+        if (strcmp(options->name, "version") == 0 && options->value == NULL)
+            continue; /* of the program, not of a command */
+        char left[128];
+        write_option(options, left, sizeof left);
+        (void)fprintf(out, "  %-*s  %s%s\n", column, left, options->help,
+                      options->repeatable ? " (may be given more than once)" : "");
+    }
+}
+
+static int column_of_options(const struct command_option *options, int column)
+{
+    for (; options != NULL && options->name != NULL; options++) {
+        char left[128];
+        write_option(options, left, sizeof left);
+        column = column_for(column, strlen(left));
+    }
+    return column;
+}
+
+static void print_command(const struct command_group *group, const struct command *command,
+                          FILE *out)
+{
+    const char *space = group->name[0] == '\0' ? "" : " ";
+    bool has_arguments = command->arguments != NULL && command->arguments[0] != '\0';
+    (void)fprintf(out, "croupier %s%s%s: %s\n\nUsage: croupier %s%s%s [OPTIONS]%s%s\n", group->name,
+                  space, command->name, command->summary, group->name, space, command->name,
+                  has_arguments ? " " : "", has_arguments ? command->arguments : "");
+    if (command->details != NULL && command->details[0] != '\0') {
+        (void)fputc('\n', out);
+        print_indented(command->details, out);
+    }
+    (void)fputs("\nOptions:\n", out);
+    int column = column_of_options(command->options, column_of_options(command_common_options, 0));
+    print_options(command->options, column, out);
+    print_options(command_common_options, column, out);
+    if (command->examples != NULL && command->examples[0] != '\0') {
+        (void)fputs("\nExamples:\n", out);
+        print_indented(command->examples, out);
+    }
+}
+
+void command_print_help(const struct command_line *line, FILE *out)
+{
+    if (line->command != NULL)
+        print_command(line->group, line->command, out);
+    else if (line->group != NULL && line->group->name[0] != '\0')
+        print_group(line->groups, line->group, out);
+    else
+        print_overview(line->groups, out);
+}
+
+static void append_setting_json(struct buffer *out, const struct setting_description *setting)
+{
+    buffer_append_string(out, "{\"section\":");
+    buffer_append_json_string(out, text_of(setting->section));
+    buffer_append_string(out, ",\"key\":");
+    buffer_append_json_string(out, text_of(setting->key));
+    buffer_append_string(out, ",\"variable\":\"");
+    config_append_variable(setting, out);
+    buffer_append_string(out, "\",\"default\":");
+    buffer_append_json_string(out, text_of(setting->default_text));
+    buffer_append_string(out, ",\"what\":");
+    buffer_append_json_string(out, text_of(setting->what));
+    buffer_append_format(out, ",\"reloadable\":%s}", setting->reloadable ? "true" : "false");
+}
+
+static void append_setting_plain(struct buffer *out, const struct setting_description *setting)
+{
+    buffer_append_format(out, "%s =%s%s\n    %s\n    ", setting->key,
+                         setting->default_text[0] == '\0' ? "" : " ", setting->default_text,
+                         setting->what);
+    config_append_variable(setting, out);
+    buffer_append_string(out, setting->reloadable ? "; SIGHUP changes it\n\n" : "\n\n");
+}
+
+void command_print_settings(bool json, FILE *out)
+{
+    struct buffer text = {0};
+    const char *section = "";
+    const struct setting_description *setting;
+    for (size_t i = 0; (setting = config_setting(i)) != NULL; i++) {
+        if (json) {
+            buffer_append_string(&text, i == 0 ? "[" : ",\n ");
+            append_setting_json(&text, setting);
+            continue;
+        }
+        if (strcmp(section, setting->section) != 0)
+            buffer_append_format(&text, "[%s]\n", setting->section);
+        section = setting->section;
+        append_setting_plain(&text, setting);
+    }
+    if (json)
+        buffer_append_string(&text, "]\n");
+    (void)fwrite(text.data, 1, text.size, out);
+    buffer_free(&text);
+}

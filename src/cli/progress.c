@@ -1,0 +1,41 @@
+/* See progress.h. */
+#include "cli/progress.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define PROGRESS_MS 1000
+
+void progress_show(struct progress *progress, uint64_t done, uint64_t total, const char *what)
+{
+    uint64_t now_ms = clock_monotonic_ms();
+    if (progress->started_ms == 0)
+        progress->started_ms = progress->told_ms = now_ms;
+    if (now_ms < progress->told_ms + PROGRESS_MS)
+        return;
+    progress->told_ms = now_ms;
+    if (isatty(STDERR_FILENO) != 1)
+        return;
+    progress->told = true;
+    (void)fputc('\r', stderr);
+    if (total > 0)
+        (void)fprintf(stderr, "%" PRIu64 " of %" PRIu64 " %s", done, total, what);
+    else
+        (void)fprintf(stderr, "%" PRIu64 " %s", done, what);
+    (void)fputs("\033[K", stderr); /* what a longer line left */
+}
+
+void progress_turn_to(struct progress *progress, const char *what)
+{
+    if (progress->told)
+        (void)fprintf(stderr, "\r%s\033[K", what);
+}
+
+void progress_end(const struct progress *progress)
+{
+    if (progress->told)
+        (void)fputc('\n', stderr);
+}

@@ -1,0 +1,280 @@
+/*
+ * `croupier check`: would the service start with this configuration, and do the stores answer? Like
+ * `nginx -t`, but it tells all that is wrong at once. It changes nothing.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <uv.h>
+
+#include "commands/commands.h"
+#include "http/tls.h"
+#include "launch/outgoing.h"
+#include "records/provider_secret.h"
+#include "records/secrets.h"
+#include "stores/odds.h"
+#include "stores/platform.h"
+
+struct report {
+    struct table *table; /* for people */
+    struct buffer json;
+    unsigned checks;
+    unsigned failures;
+};
+
+static void tell(struct report *report, const char *check, bool ok, const char *message)
+{
+    table_cell(report->table, "%s", ok ? "ok" : "FAILED");
+    table_cell(report->table, "%s", check);
+    table_cell(report->table, "%s", message);
+    buffer_append_string(&report->json, report->checks == 0 ? "[" : ",\n ");
+    buffer_append_string(&report->json, "{\"check\":");
+    buffer_append_json_string(&report->json, text_of(check));
+    buffer_append_format(&report->json, ",\"ok\":%s,\"message\":", ok ? "true" : "false");
+    buffer_append_json_string(&report->json, text_of(message));
+    buffer_append_char(&report->json, '}');
+    report->checks++;
+    report->failures += ok ? 0 : 1;
+}
+
+/* ---- the checks ------------------------------------------------------------------------------ */
+
+static void check_tls(struct report *report, const struct config *config)
+{
+    if (config->tls_certificate[0] == '\0') {
+        tell(report, "tls", true, "off: the API is plain HTTP");
+        return;
+    }
+    struct error error = {0};
+    struct http_tls *tls = NULL;
+    bool ok = http_tls_create(&tls, config->tls_certificate, config->tls_key, &error) == STATUS_OK;
+    tell(report, "tls", ok, ok ? config->tls_certificate : error.text);
+    http_tls_release(&tls);
+}
+
+/* Returns 0 or an errno. */
+static int try_to_listen(const struct listen_address *listen_at)
+{
+    struct sockaddr_storage address = {0};
+    bool v6 = strchr(listen_at->host, ':') != NULL;
+    int result =
+        v6 ? uv_ip6_addr(listen_at->host, listen_at->port, (struct sockaddr_in6 *)(void *)&address)
+           : uv_ip4_addr(listen_at->host, listen_at->port, (struct sockaddr_in *)(void *)&address);
+    CHECK(result == 0); /* the configuration has read it as an address */
+    int descriptor = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (descriptor < 0)
+        return errno;
+    int yes = 1;
+    (void)setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    socklen_t size = v6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+    int reason = 0;
+    if (bind(descriptor, (struct sockaddr *)(void *)&address, size) != 0 ||
+        listen(descriptor, 1) != 0)
+        reason = errno;
+    (void)close(descriptor);
+    return reason;
+}
+
+static void check_listen(struct report *report, const char *check,
+                         const struct listen_address *listen_at)
+{
+    int reason = try_to_listen(listen_at);
+    struct buffer message = {0};
+    if (reason == 0)
+        buffer_append_format(&message, "%s is free", listen_at->text);
+    else if (reason == EADDRINUSE)
+        buffer_append_format(&message, "%s is in use, as it is while croupier is running",
+                             listen_at->text);
+    else
+        buffer_append_format(&message, "%s cannot be listened on: %s", listen_at->text,
+                             strerror(reason));
+    tell(report, check, reason == 0 || reason == EADDRINUSE, buffer_string(&message));
+    buffer_free(&message);
+}
+
+/* An error names the place itself; an answer does not. */
+static void tell_store(struct report *report, const char *check, const char *uri,
+                       enum status status, const struct error *error)
+{
+    struct buffer message = {0};
+    config_redact_uri(uri, &message);
+    buffer_append_string(&message, " answers");
+    bool ok = status == STATUS_OK;
+    tell(report, check, ok, ok ? buffer_string(&message) : error->text);
+    buffer_free(&message);
+}
+
+/* The embedded store is made by whoever comes first, the service or the feed: before that, it is
+ * enough that it can be made. */
+static bool can_be_made(const char *uri)
+{
+    const char *path = uri + strlen("embedded:");
+    const char *slash = strrchr(path, '/');
+    if (strncmp(uri, "embedded:", strlen("embedded:")) != 0 || access(path, F_OK) == 0)
+        return false;
+    struct buffer parent = {0};
+    buffer_append(&parent, path, slash == NULL ? 0 : (size_t)(slash - path) + 1);
+    buffer_append_char(&parent, '.');
+    bool writable = access(buffer_string(&parent), W_OK | X_OK) == 0;
+    buffer_free(&parent);
+    return writable;
+}
+
+static void check_odds(struct report *report, const struct config *config)
+{
+    const struct odds_store_options options = {
+        .uri = config->odds_store,
+        .timeout_ms = config->odds_timeout_ms,
+        .prefix = config->odds_prefix,
+    };
+    struct error error = {0};
+    struct odds_store *odds = NULL;
+    enum status status = odds_store_open(&odds, &options, &error);
+    if (status == STATUS_OK) {
+        status = odds_store_ping(odds, ODDS_TO_SERVE, &error);
+        odds_store_close(&odds);
+    } else if (can_be_made(config->odds_store)) {
+        tell(report, "odds store", true,
+             "is not there yet; a service that starts makes it, one that runs waits for the feed");
+        return;
+    }
+    tell_store(report, "odds store", config->odds_store, status, &error);
+}
+
+/* Opening it looks at the schema too, and says when `croupier migrate` is needed. NULL: it does not
+ * answer. */
+static struct platform_store *check_platform(struct report *report, const struct config *config)
+{
+    const struct platform_store_options options = {
+        .uri = config->platform_store,
+        .timeout_ms = config->platform_timeout_ms,
+    };
+    struct error error = {0};
+    struct platform_store *platform = NULL;
+    enum status status = platform_store_open(&platform, &options, &error);
+    if (status == STATUS_OK)
+        status = platform_store_ping(platform, &error);
+    if (status != STATUS_OK)
+        platform_store_close(&platform);
+    tell_store(report, "platform store", config->platform_store, status, &error);
+    return platform;
+}
+
+struct unsealing {
+    const struct secrets *secrets;
+    char failed[PROVIDER_ID_SIZE]; /* the first provider whose secret does not open; "": none */
+};
+
+static void unseal(void *context, const struct provider_record *record)
+{
+    struct unsealing *unsealing = context;
+    struct buffer plain = {0};
+    if (unsealing->failed[0] == '\0' &&
+        provider_secret_unseal(unsealing->secrets, record, &plain) != STATUS_OK)
+        memcpy(unsealing->failed, record->id, sizeof unsealing->failed);
+    if (plain.data != NULL)
+        explicit_bzero(plain.data, plain.size);
+    buffer_free(&plain);
+}
+
+/* Does it open what is stored? A store that fails says nothing of the key. */
+static void try_secrets(struct unsealing *unsealing, struct platform_store *platform)
+{
+    const struct platform_games_visit visit = {.provider = unseal, .context = unsealing};
+    struct error error = {0};
+    uint64_t revision;
+    if (platform_games_read(platform, &visit, &revision, &error) != STATUS_OK)
+        unsealing->failed[0] = '\0';
+}
+
+/* `platform` may be NULL: then the key is not tried. */
+static void check_secrets(struct report *report, const struct config *config,
+                          struct platform_store *platform)
+{
+    struct error error = {0};
+    struct secrets *secrets = NULL;
+    bool ok = secrets_open_key(&secrets, config->secrets_key_file, &error) == STATUS_OK;
+    if (ok && platform != NULL) {
+        struct unsealing unsealing = {.secrets = secrets};
+        try_secrets(&unsealing, platform);
+        ok = unsealing.failed[0] == '\0';
+        if (!ok)
+            (void)error_set(&error, STATUS_INVALID,
+                            "%s is not the key that the secret of provider %s was stored under: "
+                            "copy that key from another instance or from its backup",
+                            config->secrets_key_file, unsealing.failed);
+    }
+    tell(report, "secrets key", ok, ok ? config->secrets_key_file : error.text);
+    secrets_destroy(&secrets);
+}
+
+static void check_launch_ca(struct report *report, const struct config *config)
+{
+    struct error error = {0};
+    if (config->launch_ca_file[0] == '\0')
+        return;
+    bool ok = outgoing_check_ca_file(config->launch_ca_file, &error) == STATUS_OK;
+    tell(report, "casino.launch_ca_file", ok, ok ? config->launch_ca_file : error.text);
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+static void check_all(struct report *report, const char *path)
+{
+    struct error error = {0};
+    const struct config *config = NULL;
+    if (config_load(&config, path, NULL, &error) != STATUS_OK) {
+        tell(report, "configuration", false, error.text);
+        return;
+    }
+    tell(report, "configuration", true,
+         config->path[0] != '\0' ? config->path : "no file: defaults and environment");
+    check_tls(report, config);
+    check_listen(report, "server.listen", &config->listen);
+    check_listen(report, "operator.listen", &config->operator_listen);
+    check_odds(report, config);
+    struct platform_store *platform = check_platform(report, config);
+    check_secrets(report, config, platform);
+    platform_store_close(&platform);
+    check_launch_ca(report, config);
+    config_release(&config);
+}
+
+static int run_check(const struct command_line *line)
+{
+    static const char *const headers[] = {"RESULT", "CHECK", "MESSAGE", NULL};
+    struct report report = {.table = table_create(headers)};
+    check_all(&report, command_config_path(line));
+    if (command_json(line))
+        (void)printf("%s]\n", buffer_string(&report.json));
+    else
+        table_print(&report.table, stdout);
+    table_destroy(&report.table);
+    buffer_free(&report.json);
+    if (report.failures == 0)
+        return EXIT_DONE;
+    return command_refuse(line, "%u of %u checks failed", report.failures, report.checks);
+}
+
+const struct command check_commands[] = {
+    {.name = "check",
+     .arguments = "",
+     .summary = "is the configuration usable, do the stores answer?",
+     .details =
+         "Looks at everything that the service needs to start: the configuration, the TLS\n"
+         "files, the listen addresses, both stores, the rights of a Redis user, the platform\n"
+         "store's schema, the key of stored secrets and the certificates that launch endpoints\n"
+         "are trusted by. Changes nothing, and may run beside a running service: an address\n"
+         "that is in use is fine.\n"
+         "\n"
+         "Prints one line a check, all of them; exits with 1 when one failed. With --json:\n"
+         "an array of {\"check\", \"ok\", \"message\"}.",
+     .examples = "croupier check\n"
+                 "croupier check -c /etc/croupier/croupier.conf\n"
+                 "croupier check --json",
+     .run = run_check},
+    {0},
+};

@@ -1,0 +1,25 @@
+#ifndef CROUPIER_COMMANDS_COMMANDS_H
+#define CROUPIER_COMMANDS_COMMANDS_H
+
+#include "cli/command.h"
+
+/*
+ * The lists of commands, each defined in the file that is named beside it and ended by a row whose
+ * name is NULL. main.c puts them into groups; several lists may stand in one group.
+ */
+
+extern const struct command check_commands[];    /* commands_check.c; in the group "" */
+extern const struct command customer_commands[]; /* commands_customer.c */
+extern const struct command demo_commands[];     /* commands_demo.c; in the group "" */
+extern const struct command feed_commands[];     /* commands_feed.c */
+extern const struct command game_commands[];     /* commands_game.c */
+extern const struct command ip_commands[];       /* commands_ip.c */
+extern const struct command key_commands[];      /* commands_key.c */
+extern const struct command migrate_commands[];  /* commands_migrate.c; in the group "" */
+extern const struct command odds_commands[];     /* commands_copy.c */
+extern const struct command platform_commands[]; /* commands_copy.c */
+extern const struct command provider_commands[]; /* commands_provider.c */
+extern const struct command serve_commands[];    /* commands_serve.c; in the group "" */
+extern const struct command wallet_commands[];   /* commands_wallet.c */
+
+#endif

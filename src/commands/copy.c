@@ -1,0 +1,273 @@
+/* croupier platform copy, croupier odds copy: from one engine to another, and back. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/progress.h"
+#include "commands/commands.h"
+#include "commands/platform.h"
+#include "operator/odds_copy.h"
+#include "operator/platform_copy.h"
+
+/* Long enough for the slowest single statement over all of a large store. */
+#define PATIENCE_MS (3600U * 1000)
+#define ODDS_PATIENCE_MS 60000U
+
+static void show_progress(void *context, const char *what, uint64_t done)
+{
+    progress_show(context, done, 0, what);
+}
+
+/* Which store of the configuration is copied. */
+struct kind {
+    const char *setting;
+    const char *forms;
+};
+static const struct kind platform_kind = {
+    "platform.store", "sqlite:FILE or postgresql://USER:PASSWORD@HOST:PORT/DATABASE"};
+static const struct kind odds_kind = {"odds.store",
+                                      "embedded:DIR, redis://HOST, rediss://HOST, unix:PATH or "
+                                      "redis+sentinel://HOSTS/SERVICE"};
+
+struct places {
+    const struct config *config; /* from which they may be */
+    const char *from;
+    const char *to;
+};
+
+static const char *place_of(const char *argument, const char *configured)
+{
+    return strcmp(argument, "configured") == 0 ? configured : argument;
+}
+
+/* The same that the configuration takes. */
+static bool is_of_kind(const struct command_line *line, const struct kind *kind, const char *place)
+{
+    const char *const overrides[] = {kind->setting, place, NULL};
+    const struct config *config = NULL;
+    if (config_load(&config, command_config_path(line), overrides, NULL) != STATUS_OK)
+        return false;
+    config_release(&config);
+    return true;
+}
+
+static int check_places(const struct command_line *line, const struct kind *kind,
+                        const struct places *places)
+{
+    /* What was given is not quoted: there may be a password in it. */
+    const char *const values[] = {places->from, places->to};
+    for (size_t i = 0; i < 2; i++)
+        if (!is_of_kind(line, kind, values[i]))
+            return command_usage(line, "%s is no known kind of store; write %s, or: configured",
+                                 i == 0 ? "FROM" : "TO", kind->forms);
+    if (strcmp(places->from, places->to) == 0)
+        return command_usage(line, "FROM and TO are the same store");
+    return EXIT_DONE;
+}
+
+/* EXIT_DONE, and the configuration is to be released; else all has been said. */
+static int read_places(const struct command_line *line, const struct kind *kind,
+                       struct places *places)
+{
+    if (!command_config(line, &places->config))
+        return EXIT_REFUSED;
+    const char *configured =
+        kind == &odds_kind ? places->config->odds_store : places->config->platform_store;
+    places->from = place_of(command_argument(line, 0), configured);
+    places->to = place_of(command_argument(line, 1), configured);
+    int result = check_places(line, kind, places);
+    if (result != EXIT_DONE)
+        config_release(&places->config);
+    return result;
+}
+
+/* ---- platform -------------------------------------------------------------------------------- */
+
+/* What is not there, or empty, is not made any fuller by migrating it. */
+static void leave_out_migrating(struct error *error)
+{
+    char *hint = strstr(error->text, "; run: croupier migrate");
+    if (hint != NULL && (strstr(error->text, ": there is no such file;") != NULL ||
+                         strstr(error->text, ": is empty;") != NULL))
+        *hint = '\0';
+}
+
+static enum status open_both(const struct places *places, struct platform_store **from,
+                             struct platform_store **to, struct error *error)
+{
+    struct platform_store_options options = {.uri = places->from, .timeout_ms = PATIENCE_MS};
+    uint32_t before;
+    uint32_t after;
+    enum status status = platform_store_open(from, &options, error);
+    if (status != STATUS_OK) {
+        leave_out_migrating(error);
+        return status;
+    }
+    options.uri = places->to;
+    options.create = true;
+    status = platform_store_open(to, &options, error);
+    return status == STATUS_OK ? platform_store_migrate(*to, &before, &after, error) : status;
+}
+
+static void print_platform(const struct command_line *line, const struct platform_counts *counts)
+{
+    const struct {
+        const char *name;
+        const char *shown;
+        uint64_t count;
+    } rows[] = {
+        {"customers", "customers", counts->customers},
+        {"keys", "keys", counts->keys},
+        {"addresses", "addresses", counts->addresses},
+        {"providers", "providers", counts->providers},
+        {"games", "games", counts->games},
+        {"game_lists", "lists of games", counts->game_lists},
+        {"players", "players", counts->players},
+        {"transactions", "wallet transactions", counts->transactions},
+        {"entries", "ledger entries", counts->entries},
+    };
+    yyjson_mut_doc *doc = command_json(line) ? yyjson_mut_doc_new(NULL) : NULL;
+    yyjson_mut_val *object = yyjson_mut_obj(doc);
+    yyjson_mut_doc_set_root(doc, object);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (doc != NULL)
+            (void)yyjson_mut_obj_add_uint(doc, object, rows[i].name, rows[i].count);
+        else
+            (void)printf("%10" PRIu64 "  %s\n", rows[i].count, rows[i].shown);
+    }
+    if (doc != NULL)
+        command_print_json(&doc);
+    else
+        (void)puts("Copied, read again and compared; the ledger is whole.");
+}
+
+static int run_platform_copy(const struct command_line *line)
+{
+    struct platform_store *from = NULL;
+    struct platform_store *to = NULL;
+    struct platform_counts counts = {0};
+    struct progress progress = {0};
+    struct places places = {0};
+    struct error error = {0};
+    int result = read_places(line, &platform_kind, &places);
+    if (result != EXIT_DONE)
+        return result;
+    enum status status = open_both(&places, &from, &to, &error);
+    if (status == STATUS_OK)
+        status = platform_copy(from, to, show_progress, &progress, &counts, &error);
+    progress_end(&progress);
+    platform_store_close(&from);
+    platform_store_close(&to);
+    config_release(&places.config);
+    if (status != STATUS_OK)
+        return command_refuse(line, "%s", error.text);
+    print_platform(line, &counts);
+    if (counts.providers > 0)
+        command_note(line, "providers' secrets are still sealed with the key of [casino] "
+                           "secrets_key_file: every instance on the copy needs that file");
+    return EXIT_DONE;
+}
+
+const struct command platform_commands[] = {
+    {.name = "copy",
+     .arguments = "FROM TO",
+     .least = 2,
+     .most = 2,
+     .summary = "move everything in one platform store into another",
+     .details =
+         "Copies customers, keys, addresses, providers, games, players and the whole ledger from\n"
+         "one store to another of any engine: out of SQLite when one machine is no longer enough,\n"
+         "or back. FROM and TO are written as in [platform] store. TO is made, or must be empty.\n"
+         "\n"
+         "Stop every instance first: what is written meanwhile would be missing, and is told as a\n"
+         "difference at the end. Both stores are then read again and compared, and the copy's\n"
+         "ledger is proved like 'wallet verify' does. Exit 0 means: nothing is missing. A copy\n"
+         "that broke off admits nobody, and is to be thrown away. FROM is never changed.\n"
+         "\n"
+         "The word 'configured' stands for the store that the configuration names. A password in\n"
+         "a URI can be seen by other users of the machine while the command runs; one in the\n"
+         "configuration file or in CROUPIER_PLATFORM_STORE cannot. For PostgreSQL, PGPASSWORD and\n"
+         "~/.pgpass keep it out of sight as well.",
+     .examples = "croupier platform copy sqlite:/var/lib/croupier/platform.db "
+                 "postgresql://croupier@db/croupier\n"
+                 "croupier platform copy sqlite:/var/lib/croupier/platform.db configured\n"
+                 "croupier platform copy postgresql:///croupier sqlite:./platform.db --json",
+     .run = run_platform_copy},
+    {0},
+};
+
+/* ---- odds ------------------------------------------------------------------------------------ */
+
+static const struct command_option odds_options[] = {
+    {.name = "replace", .help = "withdraw what TO holds first; else TO must be empty"},
+    {0},
+};
+
+static enum status open_odds(const struct places *places, struct odds_store **from,
+                             struct odds_store **to, struct error *error)
+{
+    struct odds_store_options options = {
+        .uri = places->from, .timeout_ms = ODDS_PATIENCE_MS, .prefix = places->config->odds_prefix};
+    enum status status = odds_store_open(from, &options, error);
+    if (status != STATUS_OK)
+        return status;
+    options.uri = places->to;
+    options.create = true;
+    return odds_store_open(to, &options, error);
+}
+
+static int run_odds_copy(const struct command_line *line)
+{
+    struct odds_store *from = NULL;
+    struct odds_store *to = NULL;
+    struct odds_counts counts = {0};
+    struct progress progress = {0};
+    struct places places = {0};
+    struct error error = {0};
+    int result = read_places(line, &odds_kind, &places);
+    if (result != EXIT_DONE)
+        return result;
+    enum status status = open_odds(&places, &from, &to, &error);
+    if (status == STATUS_OK)
+        status = odds_copy(from, to, command_option(line, "replace") != NULL, show_progress,
+                           &progress, &counts, &error);
+    progress_end(&progress);
+    odds_store_close(&from);
+    odds_store_close(&to);
+    config_release(&places.config);
+    if (status != STATUS_OK)
+        return command_refuse(line, "%s", error.text);
+    if (command_json(line))
+        (void)printf("{\"catalogs\":%" PRIu64 ",\"events\":%" PRIu64 ",\"bytes\":%" PRIu64 "}\n",
+                     counts.catalogs, counts.events, counts.bytes);
+    else
+        (void)printf("%" PRIu64 " catalogs and the odds of %" PRIu64 " events (%" PRIu64
+                     " bytes) are copied, read again and compared.\n",
+                     counts.catalogs, counts.events, counts.bytes);
+    return EXIT_DONE;
+}
+
+const struct command odds_commands[] = {
+    {.name = "copy",
+     .arguments = "FROM TO",
+     .least = 2,
+     .most = 2,
+     .summary = "copy every catalog and all odds from one store into another",
+     .details =
+         "Copies what the feed has published from one odds store to another of any engine, byte\n"
+         "for byte, reads both again and compares. FROM and TO are written as in [odds] store;\n"
+         "keys in Redis get the prefix of [odds] prefix.\n"
+         "\n"
+         "It is for moving without a gap: point the feed at the new store afterwards. While a\n"
+         "feed writes into FROM, the comparison tells what changed; stop it for the moment, or\n"
+         "let it write to both. Interest is not copied: it is a minute's news.\n"
+         "\n"
+         "The word 'configured' stands for the store that the configuration names. A password in\n"
+         "a URI can be seen by other users of the machine while the command runs; one in the\n"
+         "configuration file or in CROUPIER_ODDS_STORE cannot.",
+     .examples = "croupier odds copy embedded:/var/lib/croupier/odds redis://127.0.0.1:6379/0\n"
+                 "croupier odds copy embedded:/var/lib/croupier/odds configured\n"
+                 "croupier odds copy redis://cache:6379/0 embedded:./odds --replace",
+     .options = odds_options,
+     .run = run_odds_copy},
+    {0},
+};

@@ -1,0 +1,502 @@
+/*
+ * `croupier feed …`: what a feed does, by hand or from a script, on the odds store directly. No
+ * server is needed; one that runs sees the change at once.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "cli/input.h"
+#include "commands/commands.h"
+#include "demo/chance.h"
+#include "demo/simulate.h"
+#include "feed/publish.h"
+#include "records/sport.h"
+
+#define WITHIN_DEFAULT_SECONDS 60
+#define WITHIN_MOST_SECONDS (366U * 86400U)
+
+/* ---- what the commands share ----------------------------------------------------------------- */
+
+/* Opens the odds store of the configuration, making it when it is not there. The exit code when
+ * that fails, else EXIT_DONE; `config` is the caller's to release in either case when it is set. */
+/* `create`: make the store when it is not there. Who only reads must not: an empty store in the
+ * place of one that is not mounted would be served. */
+static int open_store(const struct command_line *line, bool create, const struct config **config,
+                      struct odds_store **store)
+{
+    if (!command_config(line, config))
+        return EXIT_REFUSED;
+    struct odds_store_options options = {.uri = (*config)->odds_store,
+                                         .timeout_ms = (*config)->odds_timeout_ms,
+                                         .prefix = (*config)->odds_prefix,
+                                         .create = create};
+    struct error error;
+    if (odds_store_open(store, &options, &error) != STATUS_OK)
+        return command_refuse(line, "%s", error.text);
+    return EXIT_DONE;
+}
+
+static void close_store(const struct config **config, struct odds_store **store)
+{
+    if (*store != NULL)
+        odds_store_close(store);
+    if (*config != NULL)
+        config_release(config);
+}
+
+static int parse_sport(const struct command_line *line, enum sport *sport)
+{
+    const char *given = command_argument(line, 0);
+    if (sport_from_key(text_of(given), sport) == STATUS_OK)
+        return EXIT_DONE;
+    return command_usage(line,
+                         "'%s' is not a sport; sports are cricket, football, tennis, horse-racing, "
+                         "greyhound-racing",
+                         given);
+}
+
+static int parse_event(const struct command_line *line, struct event_id *event)
+{
+    const char *given = command_argument(line, 1);
+    if (event_id_parse(text_of(given), event) == STATUS_OK)
+        return EXIT_DONE;
+    return command_usage(line, "'%s' is not an event id: 1 to 20 digits, above zero", given);
+}
+
+static int parse_number(const struct command_line *line, const char *option, uint64_t least,
+                        uint64_t most, uint64_t *value)
+{
+    const char *given = command_option(line, option);
+    if (given == NULL)
+        return EXIT_DONE;
+    uint64_t number;
+    if (text_to_u64(text_of(given), most, &number) != STATUS_OK || number < least)
+        return command_usage(line, "--%s: '%s' is not a number from %" PRIu64 " to %" PRIu64,
+                             option, given, least, most);
+    *value = number;
+    return EXIT_DONE;
+}
+
+static const char *plural(size_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+/* ---- feed catalog, feed odds ----------------------------------------------------------------- */
+
+static void note_unaddressable(const struct command_line *line, const char *name,
+                               const struct feed_report *report)
+{
+    if (report->without_id > 0)
+        command_note(line,
+                     "%zu row%s without a usable gmid (the first at %s:%zu): listed, but "
+                     "nobody can ask for %s",
+                     report->without_id, plural(report->without_id), name, report->without_id_line,
+                     report->without_id == 1 ? "it" : "them");
+    if (report->repeated > 0)
+        command_note(line,
+                     "%zu row%s with the gmid of an earlier one (the first at %s:%zu: %s): the "
+                     "earlier row answers",
+                     report->repeated, plural(report->repeated), name, report->repeated_line,
+                     report->repeated_id.digits);
+}
+
+static void print_catalog(const struct command_line *line, enum sport sport,
+                          const struct feed_report *report)
+{
+    if (command_json(line))
+        printf("{\"sport\":\"%s\",\"event\":null,\"bytes\":%zu,\"rows\":%zu,"
+               "\"rows_without_id\":%zu,\"rows_repeated\":%zu}\n",
+               sport_key(sport), report->bytes, report->rows, report->without_id, report->repeated);
+    else
+        printf("published the %s catalog: %zu row%s, %zu bytes\n", sport_key(sport), report->rows,
+               plural(report->rows), report->bytes);
+}
+
+static void print_odds(const struct command_line *line, enum sport sport,
+                       const struct event_id *event, const struct feed_report *report, bool listed)
+{
+    if (command_json(line))
+        printf("{\"sport\":\"%s\",\"event\":\"%s\",\"bytes\":%zu,\"rows\":%zu,\"in_catalog\":%s}\n",
+               sport_key(sport), event->digits, report->bytes, report->rows,
+               listed ? "true" : "false");
+    else
+        printf("published the odds of %s event %s: %zu market%s, %zu bytes\n", sport_key(sport),
+               event->digits, report->rows, plural(report->rows), report->bytes);
+}
+
+/* `event` NULL: a catalog. */
+static int publish_document(const struct command_line *line, struct odds_store *store,
+                            enum sport sport, const struct event_id *event, const char *name,
+                            struct text document)
+{
+    struct feed_report report;
+    struct error error;
+    if (event == NULL) {
+        if (feed_publish_catalog(store, sport, name, document, &report, &error) != STATUS_OK)
+            return command_refuse(line, "%s", error.text);
+        note_unaddressable(line, name, &report);
+        print_catalog(line, sport, &report);
+        return EXIT_DONE;
+    }
+    bool listed;
+    if (feed_publish_odds(store, sport, event, name, document, &report, &error) != STATUS_OK)
+        return command_refuse(line, "%s", error.text);
+    if (feed_catalog_lists(store, sport, event, &listed, &error) != STATUS_OK)
+        return command_refuse(line, "the odds are published, but %s", error.text);
+    if (!listed)
+        command_note(line,
+                     "event %s is not in the %s catalog: nobody can ask for its odds until it "
+                     "is",
+                     event->digits, sport_key(sport));
+    print_odds(line, sport, event, &report, listed);
+    return EXIT_DONE;
+}
+
+/* The document is read and looked at before the store is opened, so that a mistake leaves no
+ * trace. */
+static int run_publish(const struct command_line *line, enum odds_kind kind)
+{
+    enum sport sport;
+    struct event_id event;
+    int code = parse_sport(line, &sport);
+    if (code == EXIT_DONE && kind == ODDS_MARKETS)
+        code = parse_event(line, &event);
+    if (code != EXIT_DONE)
+        return code;
+
+    struct buffer document = {0};
+    struct feed_report report;
+    struct error error;
+    const char *name;
+    const struct config *config = NULL;
+    struct odds_store *store = NULL;
+    enum status status = command_read_document(command_argument(line, kind == ODDS_MARKETS ? 2 : 1),
+                                               ODDS_VALUE_MAX, &name, &document, &error);
+    if (status == STATUS_OK)
+        status = feed_check(kind, name, buffer_text(&document), &report, &error);
+    if (status != STATUS_OK)
+        code = command_refuse(line, "%s", error.text);
+    else
+        code = open_store(line, true, &config, &store);
+    if (code == EXIT_DONE)
+        code = publish_document(line, store, sport, kind == ODDS_MARKETS ? &event : NULL, name,
+                                buffer_text(&document));
+    close_store(&config, &store);
+    buffer_free(&document);
+    return code;
+}
+
+static int run_catalog(const struct command_line *line)
+{
+    return run_publish(line, ODDS_CATALOG);
+}
+
+static int run_odds(const struct command_line *line)
+{
+    return run_publish(line, ODDS_MARKETS);
+}
+
+/* ---- feed withdraw --------------------------------------------------------------------------- */
+
+static int run_withdraw(const struct command_line *line)
+{
+    enum sport sport;
+    struct event_id event = {0};
+    bool one = command_argument_count(line) == 2;
+    int code = parse_sport(line, &sport);
+    if (code == EXIT_DONE && one)
+        code = parse_event(line, &event);
+    if (code != EXIT_DONE)
+        return code;
+
+    const struct config *config = NULL;
+    struct odds_store *store = NULL;
+    code = open_store(line, true, &config, &store);
+    if (code == EXIT_DONE) {
+        struct error error;
+        struct odds_change change = {.kind = ODDS_MARKETS, .sport = sport, .event = event};
+        enum status status = one ? odds_store_publish(store, &change, 1, &error)
+                                 : odds_store_withdraw_sport(store, sport, &error);
+        if (status != STATUS_OK)
+            code = command_refuse(line, "%s", error.text);
+        else if (command_json(line))
+            printf(one ? "{\"sport\":\"%s\",\"event\":\"%s\"}\n"
+                       : "{\"sport\":\"%s\",\"event\":null}\n",
+                   sport_key(sport), event.digits);
+        else if (one)
+            printf("withdrew the odds of %s event %s\n", sport_key(sport), event.digits);
+        else
+            printf("withdrew the %s catalog and all its odds\n", sport_key(sport));
+    }
+    close_store(&config, &store);
+    return code;
+}
+
+/* ---- feed interest --------------------------------------------------------------------------- */
+
+static void print_interest(const struct command_line *line, const struct odds_interest *list,
+                           size_t count, int64_t now_ms)
+{
+    char when[CLOCK_TEXT_SIZE];
+    if (command_json(line)) {
+        (void)putchar('[');
+        for (size_t i = 0; i < count; i++) {
+            clock_format_rfc3339(list[i].requested_ms, when);
+            printf("%s{\"event_id\":\"%s\",\"requested_at\":\"%s\"}", i == 0 ? "" : ",",
+                   list[i].event.digits, when);
+        }
+        (void)puts("]");
+        return;
+    }
+    if (count == 0) {
+        (void)puts("nobody asked for an event");
+        return;
+    }
+    static const char *const headers[] = {"EVENT", "LAST REQUEST", "SECONDS AGO", NULL};
+    struct table *table = table_create(headers);
+    for (size_t i = 0; i < count; i++) {
+        clock_format_rfc3339(list[i].requested_ms, when);
+        int64_t ago_ms = now_ms > list[i].requested_ms ? now_ms - list[i].requested_ms : 0;
+        table_cell(table, "%s", list[i].event.digits);
+        table_cell(table, "%s", when);
+        table_cell(table, "%" PRId64, ago_ms / 1000);
+    }
+    table_print(&table, stdout);
+}
+
+static int run_interest(const struct command_line *line)
+{
+    enum sport sport;
+    uint64_t within = WITHIN_DEFAULT_SECONDS;
+    int code = parse_sport(line, &sport);
+    if (code == EXIT_DONE)
+        code = parse_number(line, "within", 1, WITHIN_MOST_SECONDS, &within);
+    if (code != EXIT_DONE)
+        return code;
+
+    const struct config *config = NULL;
+    struct odds_store *store = NULL;
+    code = open_store(line, false, &config, &store);
+    if (code == EXIT_DONE) {
+        struct odds_interest *list = NULL;
+        size_t count = 0;
+        struct error error;
+        int64_t now_ms = clock_wall_ms();
+        if (odds_store_list_interest(store, sport, now_ms - (int64_t)within * 1000, &list, &count,
+                                     &error) != STATUS_OK)
+            code = command_refuse(line, "%s", error.text);
+        else
+            print_interest(line, list, count, now_ms);
+        memory_free(list);
+    }
+    close_store(&config, &store);
+    return code;
+}
+
+/* ---- feed simulate --------------------------------------------------------------------------- */
+
+static int parse_simulate(const struct command_line *line, struct simulator_options *options)
+{
+    uint64_t events = SIMULATOR_EVENTS_DEFAULT, interval_ms = SIMULATOR_INTERVAL_DEFAULT_MS;
+    uint64_t seed = (uint64_t)clock_wall_ms();
+    const char *sports = command_option(line, "sports");
+    struct error error;
+    *options = (struct simulator_options){.sports = SPORT_SET_ALL};
+    if (sports != NULL && sport_set_parse(text_of(sports), &options->sports, &error) != STATUS_OK)
+        return command_usage(line, "--sports: %s", error.text);
+    if (options->sports == 0)
+        return command_usage(line, "--sports: there is nothing to simulate");
+    int code = parse_number(line, "events", 1, SIMULATOR_EVENTS_MAX, &events);
+    if (code == EXIT_DONE)
+        code = parse_number(line, "interval", SIMULATOR_INTERVAL_LEAST_MS,
+                            SIMULATOR_INTERVAL_MOST_MS, &interval_ms);
+    if (code == EXIT_DONE)
+        code = parse_number(line, "seed", 0, UINT64_MAX, &seed);
+    options->events = (uint32_t)events;
+    options->interval_ms = (uint32_t)interval_ms;
+    options->seed = seed;
+    return code;
+}
+
+/* One line that is written over itself at a terminal, and only then. */
+static void show_progress(const struct simulator *simulator, const char *trouble)
+{
+    struct simulator_facts facts;
+    if (!isatty(STDERR_FILENO))
+        return;
+    simulator_facts(simulator, &facts);
+    (void)fprintf(stderr,
+                  "\r\033[K%" PRIu32 " events, %" PRIu32 " in play, %" PRIu32
+                  " polled; published %" PRIu64 " catalogs, %" PRIu64 " odds, %" PRIu64 " MB%s%s",
+                  facts.events, facts.in_play, facts.polled, facts.catalogs, facts.markets,
+                  facts.bytes / 1000000, trouble[0] == '\0' ? "" : "; ", trouble);
+}
+
+static void print_simulated(const struct command_line *line, const struct simulator *simulator)
+{
+    struct simulator_facts facts;
+    simulator_facts(simulator, &facts);
+    if (command_json(line))
+        printf("{\"catalogs\":%" PRIu64 ",\"odds\":%" PRIu64 ",\"bytes\":%" PRIu64
+               ",\"events_retired\":%" PRIu64 "}\n",
+               facts.catalogs, facts.markets, facts.bytes, facts.retired);
+    else
+        printf("stopped; published %" PRIu64 " catalogs and %" PRIu64 " odds documents, %" PRIu64
+               " bytes\n",
+               facts.catalogs, facts.markets, facts.bytes);
+}
+
+/* Waits for a signal of the set until `deadline_ns`; true when one came. */
+static bool wait_for_signal(const sigset_t *signals, uint64_t deadline_ns)
+{
+    for (;;) {
+        uint64_t now_ns = clock_monotonic_ns();
+        uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
+        struct timespec left = {.tv_sec = (time_t)(left_ns / 1000000000U),
+                                .tv_nsec = (long)(left_ns % 1000000000U)};
+        if (sigtimedwait(signals, NULL, &left) > 0)
+            return true;
+        if (errno == EAGAIN)
+            return false;
+    }
+}
+
+/* The first publication must succeed; after that a store that is away is waited for. */
+static int simulate_until_signal(const struct command_line *line, struct simulator *simulator,
+                                 struct odds_store *store, uint32_t interval_ms)
+{
+    sigset_t signals;
+    (void)sigemptyset(&signals);
+    (void)sigaddset(&signals, SIGINT);
+    (void)sigaddset(&signals, SIGTERM);
+    (void)sigprocmask(SIG_BLOCK, &signals, NULL);
+
+    struct error error;
+    if (simulator_tick(simulator, clock_wall_ms(), store, &error) != STATUS_OK)
+        return command_refuse(line, "%s", error.text);
+    if (!command_json(line)) {
+        struct simulator_facts facts;
+        simulator_facts(simulator, &facts);
+        printf("publishing %" PRIu32 " events every %" PRIu32
+               " ms while they are polled, else every minute; Ctrl-C stops\n",
+               facts.events, interval_ms);
+        (void)fflush(stdout);
+    }
+    uint64_t next_ns = clock_monotonic_ns();
+    bool failing = false;
+    for (;;) {
+        show_progress(simulator, failing ? "the store is away" : "");
+        uint64_t now_ns = clock_monotonic_ns();
+        next_ns += (uint64_t)interval_ms * 1000000U;
+        if (next_ns < now_ns)
+            next_ns = now_ns;
+        if (wait_for_signal(&signals, next_ns))
+            break;
+        bool fails = simulator_tick(simulator, clock_wall_ms(), store, &error) != STATUS_OK;
+        if (fails && !failing)
+            (void)fprintf(stderr, "%scroupier feed simulate: %s; going on trying\n",
+                          isatty(STDERR_FILENO) ? "\n" : "", error.text);
+        failing = fails;
+    }
+    if (isatty(STDERR_FILENO))
+        (void)fputc('\n', stderr);
+    print_simulated(line, simulator);
+    return EXIT_DONE;
+}
+
+static int run_simulate(const struct command_line *line)
+{
+    struct simulator_options options;
+    int code = parse_simulate(line, &options);
+    if (code != EXIT_DONE)
+        return code;
+    const struct config *config = NULL;
+    struct odds_store *store = NULL;
+    code = open_store(line, true, &config, &store);
+    if (code == EXIT_DONE) {
+        struct simulator *simulator = simulator_create(&options, clock_wall_ms());
+        code = simulate_until_signal(line, simulator, store, options.interval_ms);
+        simulator_destroy(&simulator);
+    }
+    close_store(&config, &store);
+    return code;
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+static const struct command_option interest_options[] = {
+    {"within", "SECONDS", "how far to look back (60)", false},
+    {0},
+};
+static const struct command_option simulate_options[] = {
+    {"sports", "LIST", "which sports, as cricket,tennis (all)", false},
+    {"events", "N", "events of each sport, 1 to 1000 (24)", false},
+    {"interval", "MS", "milliseconds between two publications, 50 to 60000 (1000)", false},
+    {"seed", "N", "the same seed gives the same events (the time)", false},
+    {0},
+};
+
+const struct command feed_commands[] = {
+    {"catalog", "SPORT FILE|-", 2, 2, "publish a sport's event list",
+     "Publishes exactly the bytes of FILE (or of standard input) as the catalog of SPORT, "
+     "replacing\n"
+     "the one before. It must be a JSON array of objects, in UTF-8, at most 32 MiB, nested at "
+     "most\n"
+     "256 deep; otherwise it is refused with line and column of the first error, and nothing is\n"
+     "published. Each row should have a `gmid` of its own: an integer, or digits in a string, of "
+     "at\n"
+     "most 20 digits. Rows without one are listed, but nobody can ask for them.\n"
+     "\n"
+     "SPORT is cricket, football, tennis, horse-racing or greyhound-racing. The odds store is "
+     "made\n"
+     "when it is not there.",
+     "croupier feed catalog cricket events.json\n"
+     "echo '[{\"gmid\":34000001,\"ename\":\"A v B\"}]' | croupier feed catalog cricket -",
+     NULL, run_catalog},
+    {"odds", "SPORT EVENT FILE|-", 3, 3, "publish an event's markets",
+     "Publishes exactly the bytes of FILE (or of standard input) as the odds of EVENT, replacing "
+     "those\n"
+     "before: a JSON array of market objects, under the rules of `croupier feed catalog`. `[]` "
+     "says\n"
+     "that the event has no markets now.",
+     "croupier feed odds cricket 34000001 markets.json\n"
+     "echo '[]' | croupier feed odds cricket 34000001 -",
+     NULL, run_odds},
+    {"withdraw", "SPORT [EVENT]", 1, 2, "take back a sport, or an event's odds",
+     "With EVENT: its odds are no longer there (clients get 404 odds_not_found). Without: the "
+     "sport's\n"
+     "catalog and all its odds are no longer there (503 catalog_unavailable). Withdrawing what is "
+     "not\n"
+     "there is fine.",
+     "croupier feed withdraw cricket 34000001\n"
+     "croupier feed withdraw cricket",
+     NULL, run_withdraw},
+    {"interest", "SPORT", 1, 1, "which events clients poll",
+     "Events of SPORT that were asked for lately, the latest first: those are worth refreshing. "
+     "With\n"
+     "--json: [{\"event_id\": \"34000001\", \"requested_at\": \"2026-11-21T04:53:17.042Z\"}].",
+     "croupier feed interest cricket\n"
+     "croupier feed interest cricket --within 10 --json",
+     interest_options, run_interest},
+    {"simulate", "", 0, 0, "publish invented events that move",
+     "Replaces what the store holds of the sports with invented events that begin, are played, "
+     "are\n"
+     "settled and make way for new ones. Runs until Ctrl-C or SIGTERM. Events that clients poll "
+     "are\n"
+     "published every interval, the others about once a minute. What was published last stays in "
+     "the\n"
+     "store; `croupier feed withdraw` takes it back.",
+     "croupier feed simulate\n"
+     "croupier feed simulate --sports cricket,football --events 10 --interval 500",
+     simulate_options, run_simulate},
+    {0},
+};

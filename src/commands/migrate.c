@@ -1,0 +1,125 @@
+/* croupier migrate. */
+#include <errno.h>
+#include <unistd.h>
+
+#include "commands/commands.h"
+#include "commands/platform.h"
+#include "records/secrets.h"
+#include "stores/platform_games.h"
+
+static void count_provider(void *context, const struct provider_record *record)
+{
+    size_t *count = context;
+    (void)record;
+    (*count)++;
+}
+
+/* Of providers whose secrets are stored, so that there was a key. */
+static enum status count_providers(struct platform_store *store, size_t *count, struct error *error)
+{
+    const struct platform_games_visit visit = {.provider = count_provider, .context = count};
+    uint64_t revision;
+    return platform_games_read(store, &visit, &revision, error);
+}
+
+/*
+ * The key that stored secrets are encrypted with. A key that was lost, or is still on another
+ * machine, is not replaced unasked: every provider would see every player as somebody new.
+ */
+static bool make_secrets_key(const struct command_line *line, size_t providers, bool *made)
+{
+    const struct config *config = NULL;
+    struct error error = {0};
+    if (!command_config(line, &config))
+        return false;
+    enum status status = STATUS_OK;
+    const char *path = config->secrets_key_file;
+    if (providers > 0 && access(path, F_OK) != 0 && errno == ENOENT &&
+        command_option(line, "new-secrets-key") == NULL)
+        command_note(line,
+                     "%s is not there, but secrets are stored under it: copy it from another "
+                     "instance or from its backup. Only if it is lost for good: --new-secrets-key",
+                     path);
+    else
+        status = secrets_make_key(path, made, &error);
+    if (status == STATUS_OK && *made)
+        command_note(line, "%s is made: the key of stored secrets; back it up", path);
+    config_release(&config);
+    if (status != STATUS_OK)
+        (void)command_refuse(line, "%s", error.text);
+    return status == STATUS_OK;
+}
+
+static int run_migrate(const struct command_line *line)
+{
+    struct platform_store *store = NULL;
+    struct error error = {0};
+    uint32_t before = 0;
+    uint32_t after = 0;
+    size_t providers = 0;
+    bool key_made = false;
+    if (!command_open_platform(line, true, &store))
+        return EXIT_REFUSED;
+    enum status status = platform_store_migrate(store, &before, &after, &error);
+    if (status == STATUS_OK)
+        status = count_providers(store, &providers, &error);
+    platform_store_close(&store);
+    if (status != STATUS_OK)
+        return command_refuse(line, "%s", error.text);
+    if (!make_secrets_key(line, providers, &key_made))
+        return EXIT_REFUSED;
+    if (command_json(line)) {
+        yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+        yyjson_mut_val *object = yyjson_mut_obj(doc);
+        yyjson_mut_doc_set_root(doc, object);
+        (void)yyjson_mut_obj_add_uint(doc, object, "before", before);
+        (void)yyjson_mut_obj_add_uint(doc, object, "after", after);
+        (void)yyjson_mut_obj_add_bool(doc, object, "secrets_key_made", key_made);
+        command_print_json(&doc);
+    } else if (before == 0) {
+        (void)printf("The platform store is made, at schema %u.\n", after);
+    } else if (before == after) {
+        (void)printf("The platform store is at schema %u; there was nothing to do.\n", after);
+    } else {
+        (void)printf("The platform store is upgraded from schema %u to %u.\n", before, after);
+    }
+    return EXIT_DONE;
+}
+
+static const struct command_option migrate_options[] = {
+    {.name = "new-secrets-key",
+     .help = "make a key although secrets are stored under one that is lost"},
+    {0},
+};
+
+const struct command migrate_commands[] = {
+    {.name = "migrate",
+     .arguments = "",
+     .summary = "create or upgrade the platform store",
+     .details =
+         "Makes the platform store that [platform] store names, or brings its schema up to this\n"
+         "program's, one step after the other, each in a transaction of its own. It is safe to\n"
+         "repeat, to run on several machines at once, and while a server runs.\n"
+         "\n"
+         "With sqlite:FILE, the directory must be there and writable for the user that croupier\n"
+         "runs as; run this as that user. The file is made with mode 0640 or tighter. With\n"
+         "postgresql://…, the database must be there, and tables are made in the first schema of\n"
+         "its search_path by a user who may do that (docs/operations.md has roles and rights).\n"
+         "\n"
+         "A store whose schema is newer than this program's is left alone. --json prints the\n"
+         "schema's number before and after.\n"
+         "\n"
+         "It also makes the file that [casino] secrets_key_file names, when there is none: the\n"
+         "key that providers' secrets are encrypted with and that players' ids at providers come\n"
+         "from, of mode 0600. Keep a backup of it apart from the store's, and give the same file\n"
+         "to every instance. When there is none but providers are stored, it was lost or has not\n"
+         "been copied yet: that is said, and nothing is made without --new-secrets-key.",
+     .examples = "croupier migrate\n"
+                 "croupier migrate -c /etc/croupier/croupier.conf\n"
+                 "sudo -u croupier croupier migrate\n"
+                 "CROUPIER_PLATFORM_STORE=sqlite:./platform.db croupier migrate --json\n"
+                 "CROUPIER_PLATFORM_STORE=postgresql://croupier-owner@db/croupier croupier migrate",
+     .options = migrate_options,
+     .run = run_migrate},
+    {0},
+};

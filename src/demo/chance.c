@@ -1,0 +1,88 @@
+/* Integer probabilities for the simulator; see chance.h. */
+#include "demo/chance.h"
+
+#include "base/status.h"
+
+uint64_t chance_mix(uint64_t value)
+{
+    value += 0x9E3779B97F4A7C15U;
+    value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9U;
+    value = (value ^ (value >> 27)) * 0x94D049BB133111EBU;
+    return value ^ (value >> 31);
+}
+
+uint64_t chance_next(struct chance *chance)
+{
+    uint64_t value = chance_mix(chance->state);
+    chance->state += 0x9E3779B97F4A7C15U;
+    return value;
+}
+
+uint32_t chance_below(struct chance *chance, uint32_t limit)
+{
+    CHECK(limit > 0);
+    return (uint32_t)(((chance_next(chance) >> 32) * limit) >> 32);
+}
+
+int32_t chance_between(struct chance *chance, int32_t least, int32_t most)
+{
+    CHECK(least <= most);
+    return least + (int32_t)chance_below(chance, (uint32_t)(most - least) + 1);
+}
+
+bool chance_happens(struct chance *chance, uint32_t ppm)
+{
+    return chance_below(chance, CHANCE_ONE) < ppm;
+}
+
+uint64_t chance_weight(int32_t millibits)
+{
+    int32_t limited = millibits < -12000 ? -12000 : millibits > 20000 ? 20000 : millibits;
+    uint32_t shifted = (uint32_t)(limited + 12000);
+    uint64_t whole = (uint64_t)1 << (shifted / 1000);
+    uint64_t weight = (whole * (1000 + shifted % 1000) * 1024) / 1000;
+    return (weight >> 12) + 1;
+}
+
+void chance_share(const uint64_t *weights, size_t count, uint32_t *ppm)
+{
+    uint64_t sum = 0;
+    size_t largest = 0;
+    for (size_t i = 0; i < count; i++) {
+        sum += weights[i];
+        if (weights[i] > weights[largest])
+            largest = i;
+    }
+    CHECK(sum > 0);
+    uint32_t given = 0;
+    for (size_t i = 0; i < count; i++) {
+        ppm[i] = (uint32_t)(weights[i] * CHANCE_ONE / sum);
+        given += ppm[i];
+    }
+    ppm[largest] += CHANCE_ONE - given;
+}
+
+/* e^-x for x in thousandths, as (1 - x/1024)^1024 in 32-bit fixed point: near enough for odds. */
+static uint64_t exponential_of_minus(uint32_t thousandths)
+{
+    uint64_t one = (uint64_t)1 << 32;
+    uint64_t value = one - one / 1000 * thousandths / 1024;
+    for (int i = 0; i < 10; i++)
+        value = (value >> 1) * (value >> 1) >> 30;
+    return value;
+}
+
+void chance_poisson(uint32_t mean_thousandths, uint32_t *ppm, size_t count)
+{
+    CHECK(mean_thousandths <= 10000 && count > 0);
+    uint64_t term = exponential_of_minus(mean_thousandths);
+    uint32_t given = 0;
+    for (size_t k = 0; k + 1 < count; k++) {
+        ppm[k] = (uint32_t)(term * CHANCE_ONE >> 32);
+        if (ppm[k] > CHANCE_ONE - given)
+            ppm[k] = CHANCE_ONE - given;
+        given += ppm[k];
+        term = term * mean_thousandths / (1000 * (k + 1));
+    }
+    ppm[count - 1] = CHANCE_ONE - given;
+}

@@ -1,0 +1,38 @@
+#ifndef CROUPIER_DEMO_CHANCE_H
+#define CROUPIER_DEMO_CHANCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Chance in integers, so that a simulated feed is the same on every machine for the same seed.
+ * A probability is a count of parts per million ("ppm"); strength is in "millibits", a logarithm:
+ * 1000 more doubles the weight. Pure functions, but for the generator's own state.
+ */
+#define CHANCE_ONE 1000000U
+
+/* SplitMix64 (Steele, Lea, Flood 2014). The state is any number. */
+struct chance {
+    uint64_t state;
+};
+uint64_t chance_next(struct chance *chance);
+uint32_t chance_below(struct chance *chance, uint32_t limit); /* 0 to limit - 1; limit above 0 */
+int32_t chance_between(struct chance *chance, int32_t least, int32_t most); /* both included */
+bool chance_happens(struct chance *chance, uint32_t ppm);
+
+/* One step of SplitMix64 as a hash, for what must look random but stay as it is. */
+uint64_t chance_mix(uint64_t value);
+
+/* 2^(millibits / 1000), in units of 1/1024; about (the fraction is a straight line). */
+uint64_t chance_weight(int32_t millibits);
+
+/* Turns weights into probabilities that sum to CHANCE_ONE (rounded down; the rest goes to the
+ * largest). At least one weight is above 0. */
+void chance_share(const uint64_t *weights, size_t count, uint32_t *ppm);
+
+/* The Poisson distribution with the given mean (in thousandths, at most 10,000): ppm[k] is the
+ * probability of exactly k, the last entry of "that or more"; they sum to CHANCE_ONE. */
+void chance_poisson(uint32_t mean_thousandths, uint32_t *ppm, size_t count);
+
+#endif

@@ -1,0 +1,250 @@
+/* The demo's directory and sample customers; see demo.h. */
+#include "demo/demo.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "operator/addresses.h"
+#include "operator/customers.h"
+#include "operator/keys.h"
+
+/* ---- the directory --------------------------------------------------------------------------- */
+
+static char *join(const char *directory, const char *name)
+{
+    struct buffer path = {0};
+    buffer_append_format(&path, "%s/%s", directory, name);
+    char *copy = memory_copy_string(buffer_string(&path));
+    buffer_free(&path);
+    return copy;
+}
+
+static enum status take_lock(const char *directory, int *lock, struct error *error)
+{
+    char *file = join(directory, "demo.lock");
+    enum status status = STATUS_OK;
+    int descriptor = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (descriptor < 0)
+        status =
+            error_set(error, STATUS_UNAVAILABLE, "cannot write into %s: %s", file, strerror(errno));
+    else if (flock(descriptor, LOCK_EX | LOCK_NB) == 0)
+        *lock = descriptor;
+    else if (errno == EWOULDBLOCK)
+        status = error_set(error, STATUS_EXISTS,
+                           "another croupier demo is using %s; stop it, or give this one a "
+                           "directory of its own: --dir",
+                           directory);
+    else
+        status = error_set(error, STATUS_UNAVAILABLE, "cannot lock %s: %s", file, strerror(errno));
+    if (status != STATUS_OK && descriptor >= 0)
+        (void)close(descriptor);
+    memory_free(file);
+    return status;
+}
+
+enum status demo_take_directory(const char *directory, char **path, int *lock, struct error *error)
+{
+    if (mkdir(directory, 0700) != 0 && errno != EEXIST)
+        return error_set(error, STATUS_UNAVAILABLE, "cannot make the directory %s: %s", directory,
+                         strerror(errno));
+    char *resolved = realpath(directory, NULL);
+    if (resolved == NULL)
+        return error_set(error, STATUS_UNAVAILABLE, "cannot use the directory %s: %s", directory,
+                         strerror(errno));
+    enum status status = take_lock(resolved, lock, error);
+    if (status == STATUS_OK)
+        *path = memory_copy_string(resolved);
+    free(resolved);
+    return status;
+}
+
+enum status demo_write_config(const char *directory, char **file, struct error *error)
+{
+    char *path = join(directory, "croupier.conf");
+    FILE *out = fopen(path, "wxe");
+    if (out == NULL && errno != EEXIST) {
+        enum status status =
+            error_set(error, STATUS_UNAVAILABLE, "cannot write %s: %s", path, strerror(errno));
+        memory_free(path);
+        return status;
+    }
+    if (out != NULL) {
+        (void)fprintf(
+            out,
+            "# Written by `croupier demo` at its first start, which reads it at each start; "
+            "yours to change.\n"
+            "# Other commands can use it: croupier customer list -c THIS_FILE\n"
+            "[server]\nmax_connections = 1000\n\n"
+            "[odds]\nstore = embedded:%s/odds\n\n"
+            "[platform]\nstore = sqlite:%s/platform.db\n\n"
+            "[log]\nlevel = warning\n",
+            directory, directory);
+        bool failed = ferror(out) != 0;
+        if (fclose(out) != 0 || failed) {
+            enum status status = error_set(error, STATUS_UNAVAILABLE, "cannot write %s", path);
+            (void)unlink(path);
+            memory_free(path);
+            return status;
+        }
+    }
+    *file = path;
+    return STATUS_OK;
+}
+
+/* ---- customers ------------------------------------------------------------------------------- */
+
+struct name_search {
+    const char *name;
+    char id[CUSTOMER_ID_SIZE]; /* "" while not found */
+};
+
+static bool match_name(void *context, const struct customer_record *record)
+{
+    struct name_search *search = context;
+    if (strcmp(record->name, search->name) != 0)
+        return true;
+    memcpy(search->id, record->id, sizeof search->id);
+    return false;
+}
+
+static const char *const everywhere_local[] = {"127.0.0.0/8", "::1/128"};
+
+/* Finds the customer by name, or adds it. One that is there stays as somebody may have changed
+ * it. */
+static enum status ensure_customer(struct platform_store *store,
+                                   const struct customer_settings *settings, int64_t now_ms,
+                                   char id[CUSTOMER_ID_SIZE], struct error *error)
+{
+    struct name_search search = {.name = settings->name};
+    enum status status = platform_customer_list(store, match_name, &search, error);
+    if (status != STATUS_OK)
+        return status;
+    if (search.id[0] == '\0') {
+        struct customer_record record;
+        status = customers_add(store, settings, now_ms, &record, error);
+        if (status != STATUS_OK)
+            return status;
+        memcpy(search.id, record.id, sizeof search.id);
+        customer_record_free(&record);
+    }
+    memcpy(id, search.id, sizeof search.id);
+    return STATUS_OK;
+}
+
+/* ---- keys ------------------------------------------------------------------------------------ */
+
+#define OLD_KEYS_MAX 16
+
+struct old_keys {
+    char ids[OLD_KEYS_MAX][KEY_ID_SIZE];
+    size_t count;
+};
+
+static bool match_demo_key(void *context, const struct key_record *record)
+{
+    struct old_keys *old = context;
+    if (record->revoked_ms == 0 && strcmp(record->label, DEMO_KEY_LABEL) == 0)
+        memcpy(old->ids[old->count++], record->id, sizeof record->id);
+    return old->count < OLD_KEYS_MAX;
+}
+
+static enum status renew_key(struct platform_store *store, const char *customer_id, int64_t now_ms,
+                             char key[KEY_SIZE], struct error *error)
+{
+    struct old_keys old;
+    do { /* there is one, unless somebody labelled keys like ours */
+        old.count = 0;
+        enum status status = platform_key_list(store, customer_id, match_demo_key, &old, error);
+        for (size_t i = 0; status == STATUS_OK && i < old.count; i++)
+            status = platform_key_revoke(store, old.ids[i], now_ms, error);
+        if (status != STATUS_OK)
+            return status;
+    } while (old.count == OLD_KEYS_MAX);
+    struct key_settings settings = {.customer_id = customer_id, .label = DEMO_KEY_LABEL};
+    struct key_record record;
+    return keys_issue(store, &settings, now_ms, key, &record, error);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+/* The casino; a customer of a demo from before there was one gets it with the games. */
+static enum status prepare_casino(struct platform_store *store, const char *secrets_key_file,
+                                  int64_t now_ms, struct demo_casino *casino, struct error *error)
+{
+    struct secrets *secrets = NULL;
+    struct name_search search = {.name = DEMO_CUSTOMER};
+    bool made;
+    bool added = false;
+    enum status status = secrets_make_key(secrets_key_file, &made, error);
+    if (status == STATUS_OK)
+        status = secrets_open_key(&secrets, secrets_key_file, error);
+    if (status == STATUS_OK)
+        status = demo_casino_prepare(casino, store, secrets, now_ms, &added, error);
+    secrets_destroy(&secrets);
+    if (status == STATUS_OK && added)
+        status = platform_customer_list(store, match_name, &search, error);
+    if (status == STATUS_OK && search.id[0] != '\0') {
+        const struct customer_settings settings = {.casino = SETTING_ON};
+        struct customer_record record = {0};
+        status = customers_change(store, search.id, &settings, &record, error);
+        customer_record_free(&record);
+    }
+    return status;
+}
+
+static enum status prepare(struct platform_store *store, int64_t now_ms, struct demo_keys *keys,
+                           struct error *error)
+{
+    char rate[32];
+    (void)snprintf(rate, sizeof rate, "%u/%u", DEMO_LIMITED_REQUESTS, DEMO_LIMITED_SECONDS);
+    const struct customer_settings samples[] = {
+        {.name = DEMO_CUSTOMER, .sports = "all", .rate = "6000/60", .casino = SETTING_ON},
+        {.name = DEMO_LIMITED_CUSTOMER, .sports = "cricket,football", .rate = rate},
+        {.name = DEMO_DISABLED_CUSTOMER, .sports = "all", .enabled = SETTING_OFF},
+    };
+    char *const key_of[] = {keys->all_sports, keys->limited, NULL};
+    uint32_t before, after;
+    enum status status = platform_store_migrate(store, &before, &after, error);
+    for (size_t i = 0; status == STATUS_OK && i < sizeof samples / sizeof samples[0]; i++) {
+        struct customer_settings settings = samples[i];
+        char id[CUSTOMER_ID_SIZE];
+        settings.cidr_values = everywhere_local;
+        settings.cidr_count = sizeof everywhere_local / sizeof everywhere_local[0];
+        settings.replace_cidrs = true;
+        status = ensure_customer(store, &settings, now_ms, id, error);
+        if (status == STATUS_OK && key_of[i] != NULL)
+            status = renew_key(store, id, now_ms, key_of[i], error);
+    }
+    if (status != STATUS_OK)
+        return status;
+    const struct address_settings legacy = {.sports = "tennis", .rate = "60/60"};
+    struct legacy_record record;
+    status = addresses_add(store, DEMO_LEGACY_ADDRESS, &legacy, now_ms, &record, error);
+    return status == STATUS_EXISTS ? STATUS_OK : status;
+}
+
+enum status demo_prepare_platform(const char *uri, uint32_t timeout_ms,
+                                  const char *secrets_key_file, int64_t now_ms,
+                                  struct demo_keys *keys, struct demo_casino *casino,
+                                  struct error *error)
+{
+    struct platform_store *store = NULL;
+    const struct platform_store_options options = {
+        .uri = uri, .timeout_ms = timeout_ms, .create = true};
+    enum status status = platform_store_open(&store, &options, error);
+    if (status != STATUS_OK)
+        return status;
+    status = prepare(store, now_ms, keys, error);
+    if (status == STATUS_OK)
+        status = prepare_casino(store, secrets_key_file, now_ms, casino, error);
+    platform_store_close(&store);
+    return status;
+}

@@ -1,0 +1,49 @@
+#ifndef CROUPIER_DEMO_DEMO_H
+#define CROUPIER_DEMO_DEMO_H
+
+#include <stdint.h>
+
+#include "admission/key.h"
+#include "base/status.h"
+#include "demo/casino.h"
+
+/*
+ * What `croupier demo` needs before there is anything to see: a directory that is its own, and
+ * sample customers in the platform store. Making it again changes nothing but the demo's own keys:
+ * keys are stored only as digests, so each start issues fresh ones and revokes those of the start
+ * before. Whatever else somebody did to the stores stays. Blocks.
+ */
+
+#define DEMO_KEY_LABEL "croupier demo" /* marks the keys that a start may revoke */
+#define DEMO_CUSTOMER "Demo Sportsbook"
+#define DEMO_LIMITED_CUSTOMER "Weekend Picks"
+#define DEMO_DISABLED_CUSTOMER "Closed Account"
+#define DEMO_LEGACY_ADDRESS "127.0.0.2"
+#define DEMO_LIMITED_REQUESTS 5U /* in DEMO_LIMITED_SECONDS */
+#define DEMO_LIMITED_SECONDS 10U
+
+/* Makes the directory when it is not there, and takes it for this process: a second demo in the
+ * same directory is refused. `path` is its absolute path (memory_free it), `lock` a descriptor to
+ * close at the end. */
+MUST_CHECK enum status demo_take_directory(const char *directory, char **path, int *lock,
+                                           struct error *error);
+
+/* Writes DIRECTORY/croupier.conf, which names the stores, unless there is one: the demo reads it,
+ * and other commands can (`croupier customer list -c demo-data/croupier.conf`). `file` is its path
+ * (memory_free it). */
+MUST_CHECK enum status demo_write_config(const char *directory, char **file, struct error *error);
+
+/* Texts that the caller wipes (OPENSSL_cleanse). */
+struct demo_keys {
+    char all_sports[KEY_SIZE]; /* of DEMO_CUSTOMER */
+    char limited[KEY_SIZE]; /* of DEMO_LIMITED_CUSTOMER: cricket and football, a low rate limit */
+};
+
+/* Makes or upgrades the platform store and the key of secrets, and sees to the sample customers,
+ * the legacy address, the keys, and the casino's provider and games. */
+MUST_CHECK enum status demo_prepare_platform(const char *uri, uint32_t timeout_ms,
+                                             const char *secrets_key_file, int64_t now_ms,
+                                             struct demo_keys *keys, struct demo_casino *casino,
+                                             struct error *error);
+
+#endif

@@ -1,0 +1,158 @@
+/*
+ * One serving thread's side of games: the table it holds, and the pages that were asked for lately,
+ * ready to send.
+ *
+ * A page is made when it is first asked for after a change and kept with its entity tag and its
+ * gzipped form, in a slot that is chosen by hash; another one with that hash takes its place. When
+ * a change left a page as it was, the kept answer stays.
+ */
+#include "games/internal.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+#define SLOTS 64U    /* pages that a thread keeps */
+#define KEY_MAX 512U /* a longer query is answered without being kept */
+
+struct slot {
+    uint64_t generation; /* of the table that it was made from */
+    char customer_id[CUSTOMER_ID_SIZE];
+    char query[KEY_MAX];
+    size_t query_size;
+    struct answer *answer; /* NULL: empty */
+};
+
+struct games_pages {
+    struct games *games;
+    struct metrics_shard *metrics;
+    struct games_snapshot *held;
+    struct answer_counts counts;
+    struct buffer body; /* scratch */
+    struct slot slots[SLOTS];
+};
+
+struct games_pages *games_pages_create(struct games *games, struct metrics_shard *metrics)
+{
+    struct games_pages *pages = memory_alloc_zeroed(1, sizeof *pages);
+    pages->games = games;
+    pages->metrics = metrics;
+    return pages;
+}
+
+void games_pages_destroy(struct games_pages **at)
+{
+    struct games_pages *pages = *at;
+    *at = NULL;
+    if (pages == NULL)
+        return;
+    for (size_t i = 0; i < SLOTS; i++)
+        answer_release(&pages->slots[i].answer);
+    games_exchange(pages->games, &pages->held, false);
+    buffer_free(&pages->body);
+    memory_free(pages);
+}
+
+const struct games_table *games_pages_table(struct games_pages *pages, uint64_t now_mono_ms)
+{
+    if (!games_confirmed(pages->games, now_mono_ms))
+        return NULL;
+    if (pages->held == NULL || pages->held->generation != games_generation(pages->games))
+        games_exchange(pages->games, &pages->held, true);
+    return pages->held == NULL ? NULL : pages->held->table;
+}
+
+/* ---- pages ----------------------------------------------------------------------------------- */
+
+static uint64_t hash(uint64_t seed, struct text text) /* FNV-1a */
+{
+    for (size_t i = 0; i < text.size; i++)
+        seed = (seed ^ (unsigned char)text.at[i]) * 0x100000001B3U;
+    return seed;
+}
+
+static struct slot *slot_of(struct games_pages *pages, const char *customer_id, struct text query)
+{
+    uint64_t value = hash(hash(0xCBF29CE484222325U, text_of(customer_id)), query);
+    return &pages->slots[(value ^ (value >> 32)) % SLOTS];
+}
+
+static bool slot_is(const struct slot *slot, const char *customer_id, struct text query)
+{
+    return slot->answer != NULL && strcmp(slot->customer_id, customer_id) == 0 &&
+           text_equals((struct text){slot->query, slot->query_size}, query);
+}
+
+static void slot_put(struct slot *slot, const char *customer_id, struct text query,
+                     uint64_t generation, struct answer *answer)
+{
+    bool same = slot_is(slot, customer_id, query) && answer_equals(slot->answer, answer);
+    slot->generation = generation;
+    if (same) { /* keeps what is compressed already */
+        answer_release(&answer);
+        return;
+    }
+    answer_release(&slot->answer);
+    slot->answer = answer;
+    memcpy(slot->customer_id, customer_id, sizeof slot->customer_id);
+    if (query.size > 0)
+        memcpy(slot->query, query.at, query.size);
+    slot->query_size = query.size;
+}
+
+static void send_answer(struct games_pages *pages, struct http_request *request,
+                        struct answer *answer)
+{
+    struct http_message *message = answer_pick(answer, request);
+    if (message == NULL) { /* gzip, which is not made yet; a page is small */
+        answer_compress(answer);
+        message = answer_pick(answer, request);
+    }
+    if (message->status == 304)
+        metrics_add(pages->metrics, METRICS_NOT_MODIFIED, 1);
+    http_reply_message(request, message);
+}
+
+/* The page, made anew. NULL: the cursor is not of this customer and query. */
+static struct answer *make_page(struct games_pages *pages, const struct games_table *table,
+                                const char *customer_id, const struct games_query *query)
+{
+    buffer_clear(&pages->body);
+    if (!games_table_page(table, customer_id, query, &pages->body))
+        return NULL;
+    return answer_create(buffer_text(&pages->body), &pages->counts);
+}
+
+void games_route_list(struct games_pages *pages, struct http_request *request,
+                      const char *customer_id)
+{
+    struct games_query query;
+    struct text text = request->query;
+    const struct games_table *table = games_pages_table(pages, request->started_ns / 1000000U);
+    struct slot *slot = slot_of(pages, customer_id, text);
+    if (table != NULL && slot_is(slot, customer_id, text) &&
+        slot->generation == pages->held->generation) {
+        send_answer(pages, request, slot->answer);
+        return;
+    }
+    if (!games_query_parse(text, &query)) {
+        http_reply_error(request, HTTP_ERROR_INVALID_REQUEST);
+        return;
+    }
+    if (table == NULL) {
+        http_reply_error(request, HTTP_ERROR_SECURITY_CONFIG_UNAVAILABLE);
+        return;
+    }
+    struct answer *answer = make_page(pages, table, customer_id, &query);
+    if (answer == NULL) {
+        http_reply_error(request, HTTP_ERROR_INVALID_REQUEST);
+        return;
+    }
+    if (text.size <= KEY_MAX) {
+        slot_put(slot, customer_id, text, pages->held->generation, answer);
+        send_answer(pages, request, slot->answer);
+        return;
+    }
+    send_answer(pages, request, answer);
+    answer_release(&answer);
+}

@@ -1,0 +1,352 @@
+/* The table of visible games and what is asked of it; see games_table.h. */
+#include "games/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+
+#include "base/base64url.h"
+#include "base/json_writer.h"
+#include "base/memory.h"
+#include "games/document.h"
+#include "records/provider_secret.h"
+
+#define SUBJECT_BYTES 16 /* 22 characters of base64url */
+
+/* A customer that has a list. */
+struct policy {
+    char customer_id[CUSTOMER_ID_SIZE];
+    bool every_game;
+    uint64_t *allowed; /* a bit a game, by its number */
+};
+
+struct games_table {
+    uint8_t cursor_key[SECRETS_KEY_SIZE];
+    uint8_t subject_key[SECRETS_KEY_SIZE];
+    struct games_provider **providers; /* by id; pointers, so that games may point to them */
+    size_t provider_count, provider_room;
+    struct games_game *games; /* by id */
+    size_t game_count, game_room;
+    struct policy *policies; /* by customer */
+    size_t policy_count, policy_room;
+};
+
+/* ---- building -------------------------------------------------------------------------------- */
+
+/* Room for one more item of `size` bytes. */
+static void *grow(void *items, size_t count, size_t *room, size_t size)
+{
+    if (count < *room)
+        return items;
+    *room = *room == 0 ? 64 : *room * 2;
+    return memory_resize(items, *room * size);
+}
+
+struct games_table *games_table_create(const struct secrets *secrets)
+{
+    struct games_table *table = memory_alloc_zeroed(1, sizeof *table);
+    secrets_derive(secrets, "games cursor", table->cursor_key);
+    secrets_derive(secrets, GAMES_SUBJECT_PURPOSE, table->subject_key);
+    return table;
+}
+
+bool games_table_add_provider(struct games_table *table, const struct secrets *secrets,
+                              const struct provider_record *record)
+{
+    if (!record->enabled || !record->usable)
+        return true;
+    struct games_provider *provider = memory_alloc_zeroed(1, sizeof *provider);
+    provider->id = memory_copy_string(record->id);
+    provider->name = memory_copy_string(record->name);
+    provider->launch_url = memory_copy_string(record->launch_url);
+    provider->launch_call = record->launch_call;
+    provider->return_url = memory_copy_string(record->return_url);
+    provider->audience = memory_copy_string(record->audience);
+    buffer_reserve(&provider->secret,
+                   SECRETS_PLAIN_MAX); /* at once: growing leaves copies behind */
+    bool opened = provider_secret_unseal(secrets, record, &provider->secret) == STATUS_OK;
+    table->providers = grow(table->providers, table->provider_count, &table->provider_room,
+                            sizeof(struct games_provider *));
+    table->providers[table->provider_count++] = provider;
+    return opened;
+}
+
+static int compare_provider(const void *id, const void *provider)
+{
+    return strcmp(id, (*(const struct games_provider *const *)provider)->id);
+}
+
+static struct text make_json(const struct game_record *record,
+                             const struct games_provider *provider)
+{
+    struct buffer out = {0};
+    struct json_writer json = {.out = &out};
+    json_object(&json, NULL);
+    json_string(&json, "id", record->id);
+    json_string(&json, "name", record->name);
+    json_object(&json, "provider");
+    json_string(&json, "id", provider->id);
+    json_string(&json, "name", provider->name);
+    json_end(&json);
+    game_record_write_offer(&json, record);
+    json_time(&json, "updated_at", record->updated_ms);
+    json_end(&json);
+    struct text made = {memory_copy(out.data, out.size), out.size};
+    buffer_free(&out);
+    return made;
+}
+
+void games_table_add_game(struct games_table *table, const struct game_record *record)
+{
+    if (!record->enabled || !record->usable || table->provider_count == 0)
+        return;
+    struct games_provider **provider =
+        bsearch(record->provider_id, table->providers, table->provider_count,
+                sizeof(struct games_provider *), compare_provider);
+    if (provider == NULL)
+        return;
+    table->games = grow(table->games, table->game_count, &table->game_room, sizeof table->games[0]);
+    CHECK(table->game_count == 0 || strcmp(table->games[table->game_count - 1].id, record->id) < 0);
+    table->games[table->game_count] = (struct games_game){
+        .id = memory_copy_string(record->id),
+        .name = memory_copy_string(record->name),
+        .category = memory_copy_string(record->category),
+        .features = memory_copy_string(record->features),
+        .currencies = memory_copy_string(record->currencies),
+        .languages = memory_copy_string(record->languages),
+        .devices = memory_copy_string(record->devices),
+        .demo = record->demo,
+        .provider = *provider,
+        .json = make_json(record, *provider),
+        .number = table->game_count,
+    };
+    table->game_count++;
+}
+
+/* The number of games whose id is before `id`, or with `also_equal`, not behind it. */
+static size_t rank(const struct games_table *table, struct text id, bool also_equal)
+{
+    size_t low = 0;
+    size_t high = table->game_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        struct text there = text_of(table->games[middle].id);
+        size_t common = there.size < id.size ? there.size : id.size;
+        int order = common == 0 ? 0 : memcmp(there.at, id.at, common);
+        if (order == 0)
+            order = (there.size > id.size) - (there.size < id.size);
+        if (order < 0 || (also_equal && order == 0))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+void games_table_add_policy(struct games_table *table, const struct game_policy_record *record)
+{
+    struct text rest = record->games;
+    table->policies =
+        grow(table->policies, table->policy_count, &table->policy_room, sizeof table->policies[0]);
+    struct policy *policy = &table->policies[table->policy_count++];
+    *policy = (struct policy){.every_game = record->every_game};
+    memcpy(policy->customer_id, record->customer_id, sizeof policy->customer_id);
+    if (policy->every_game)
+        return;
+    policy->allowed = memory_alloc_zeroed(table->game_count / 64 + 1, sizeof policy->allowed[0]);
+    while (rest.size > 0) {
+        struct text id = text_cut(&rest, '\n');
+        size_t at = rank(table, id, false);
+        if (at < table->game_count && text_equals(text_of(table->games[at].id), id))
+            policy->allowed[at / 64] |= (uint64_t)1 << (at % 64);
+    }
+}
+
+static void destroy_provider(struct games_provider *provider)
+{
+    if (provider->secret.data != NULL)
+        OPENSSL_cleanse(provider->secret.data, provider->secret.capacity);
+    buffer_free(&provider->secret);
+    memory_free(provider->id);
+    memory_free(provider->name);
+    memory_free(provider->launch_url);
+    memory_free(provider->return_url);
+    memory_free(provider->audience);
+    memory_free(provider);
+}
+
+static void clear_game(struct games_game *game)
+{
+    memory_free(game->id);
+    memory_free(game->name);
+    memory_free(game->category);
+    memory_free(game->features);
+    memory_free(game->currencies);
+    memory_free(game->languages);
+    memory_free(game->devices);
+    memory_free((void *)(uintptr_t)game->json.at);
+}
+
+void games_table_destroy(struct games_table **at)
+{
+    struct games_table *table = *at;
+    *at = NULL;
+    if (table == NULL)
+        return;
+    for (size_t i = 0; i < table->provider_count; i++)
+        destroy_provider(table->providers[i]);
+    for (size_t i = 0; i < table->game_count; i++)
+        clear_game(&table->games[i]);
+    for (size_t i = 0; i < table->policy_count; i++)
+        memory_free(table->policies[i].allowed);
+    memory_free(table->providers);
+    memory_free(table->games);
+    memory_free(table->policies);
+    OPENSSL_cleanse(table, sizeof *table);
+    memory_free(table);
+}
+
+/* ---- who sees what --------------------------------------------------------------------------- */
+
+static int compare_customer(const void *customer_id, const void *policy)
+{
+    return strcmp(customer_id, ((const struct policy *)policy)->customer_id);
+}
+
+/* NULL: every game. */
+static const uint64_t *allowed_of(const struct games_table *table, const char *customer_id)
+{
+    if (table->policy_count == 0)
+        return NULL;
+    const struct policy *policy = bsearch(customer_id, table->policies, table->policy_count,
+                                          sizeof table->policies[0], compare_customer);
+    return policy == NULL || policy->every_game ? NULL : policy->allowed;
+}
+
+static bool is_allowed(const uint64_t *allowed, size_t number)
+{
+    return allowed == NULL || ((allowed[number / 64] >> (number % 64)) & 1) != 0;
+}
+
+size_t games_table_count(const struct games_table *table)
+{
+    return table->game_count;
+}
+
+const struct games_game *games_table_find(const struct games_table *table, const char *customer_id,
+                                          struct text id)
+{
+    size_t at = rank(table, id, false);
+    if (at == table->game_count || !text_equals(text_of(table->games[at].id), id) ||
+        !is_allowed(allowed_of(table, customer_id), at))
+        return NULL;
+    return &table->games[at];
+}
+
+/* ---- pages ----------------------------------------------------------------------------------- */
+
+static char lower(char character)
+{
+    return character >= 'A' && character <= 'Z' ? (char)(character - 'A' + 'a') : character;
+}
+
+/* Is `wanted` in `name`, whatever the case of ASCII letters? */
+static bool name_holds(const char *name, const char *wanted)
+{
+    for (; *name != '\0'; name++) {
+        size_t i = 0;
+        while (wanted[i] != '\0' && lower(name[i]) == lower(wanted[i]))
+            i++;
+        if (wanted[i] == '\0')
+            return true;
+    }
+    return false;
+}
+
+static bool equals_if_wanted(const char *value, const char *wanted)
+{
+    return wanted[0] == '\0' || strcmp(value, wanted) == 0;
+}
+
+static bool holds_if_wanted(const char *list, const char *wanted)
+{
+    return wanted[0] == '\0' || game_list_has(text_of(list), text_of(wanted));
+}
+
+static bool matches(const struct games_game *game, const struct games_query *query)
+{
+    return equals_if_wanted(game->provider->id, query->provider) &&
+           equals_if_wanted(game->category, query->category) &&
+           (query->demo == GAMES_DEMO_ANY || game->demo == (query->demo == GAMES_DEMO_TRUE)) &&
+           holds_if_wanted(game->features, query->feature) &&
+           holds_if_wanted(game->devices, query->device) &&
+           holds_if_wanted(game->currencies, query->currency) &&
+           holds_if_wanted(game->languages, query->language) &&
+           (query->q[0] == '\0' || name_holds(game->name, query->q));
+}
+
+bool games_table_page(const struct games_table *table, const char *customer_id,
+                      const struct games_query *query, struct buffer *body)
+{
+    char after[GAME_ID_SIZE];
+    char cursor[GAMES_CURSOR_SIZE];
+    const uint64_t *allowed = allowed_of(table, customer_id);
+    const struct games_game *last = NULL;
+    uint32_t count = 0;
+    bool more = false;
+    if (!games_cursor_read(table->cursor_key, customer_id, query, after))
+        return false;
+    struct json_writer json = {.out = body};
+    json_object(&json, NULL);
+    json_array(&json, "games");
+    size_t first = after[0] == '\0' ? 0 : rank(table, text_of(after), true);
+    for (size_t i = first; i < table->game_count; i++) {
+        if (!is_allowed(allowed, i) || !matches(&table->games[i], query))
+            continue;
+        more = count++ == query->limit;
+        if (more)
+            break;
+        last = &table->games[i];
+        json_raw(&json, NULL, last->json);
+    }
+    json_end(&json);
+    if (more) {
+        CHECK(last != NULL); /* a limit is at least 1 */
+        games_cursor_write(table->cursor_key, customer_id, query, text_of(last->id), cursor);
+        json_string(&json, "next_cursor", cursor);
+    } else {
+        json_null(&json, "next_cursor");
+    }
+    json_end(&json);
+    return true;
+}
+
+/* ---- players, as providers know them --------------------------------------------------------- */
+
+void games_subject(const uint8_t key[SECRETS_KEY_SIZE], const char *provider_id,
+                   const char *player_id, char out[GAMES_SUBJECT_SIZE])
+{
+    uint8_t tag[EVP_MAX_MD_SIZE];
+    struct buffer data = {0};
+    struct buffer text = {0};
+    unsigned size = 0;
+    buffer_append(&data, provider_id, strlen(provider_id) + 1);
+    buffer_append_string(&data, player_id);
+    CHECK(HMAC(EVP_sha256(), key, SECRETS_KEY_SIZE, (const unsigned char *)data.data, data.size,
+               tag, &size) != NULL);
+    CHECK(size >= SUBJECT_BYTES);
+    buffer_append_base64url(&text, tag, SUBJECT_BYTES);
+    CHECK(text.size < GAMES_SUBJECT_SIZE);
+    memcpy(out, buffer_string(&text), text.size + 1);
+    buffer_free(&data);
+    buffer_free(&text);
+}
+
+void games_table_subject(const struct games_table *table, const char *provider_id,
+                         const char *player_id, char out[GAMES_SUBJECT_SIZE])
+{
+    games_subject(table->subject_key, provider_id, player_id, out);
+}

@@ -1,0 +1,61 @@
+#ifndef CROUPIER_LAUNCH_DOCUMENT_H
+#define CROUPIER_LAUNCH_DOCUMENT_H
+
+#include <stdint.h>
+
+#include "base/text.h"
+
+/*
+ * What a provider is told of a launch, in its two forms, and what it may answer. Pure. Threads:
+ * any.
+ *
+ * A provider of games that are opened by a URL is told by the claims of a token in that URL. One
+ * whose launch endpoint is called is told by a document, with these header fields beside it
+ * (docs/providers.md):
+ *
+ *   X-Croupier-Timestamp: 1763700000          seconds since the epoch
+ *   X-Croupier-Signature: v1=5f2c…            hex(HMAC-SHA-256(secret, timestamp "." document))
+ *
+ * In neither form is anything of ours or of the customer's about the player.
+ */
+struct launch_facts {
+    const char *launch_id;
+    const char *game_id;
+    const char *subject; /* the provider's own id of the player */
+    const char *audience;
+    const char *currency; /* this and what follows: "" when there is none */
+    const char *language;
+    const char *device;
+    const char *return_url;
+    uint8_t currency_exponent;
+    bool real; /* else demo */
+    int64_t issued_seconds, expires_seconds;
+};
+
+/* The claims of the token, a JSON object. */
+void launch_claims_append(struct buffer *out, const struct launch_facts *facts);
+
+/* The document of the call, a JSON object that always has all its members. */
+void launch_document_append(struct buffer *out, const struct launch_facts *facts);
+
+#define LAUNCH_SIGNATURE_SIZE 68 /* "v1=", 64 hexadecimal digits, NUL */
+void launch_document_sign(struct text timestamp, struct text document, struct text secret,
+                          char out[LAUNCH_SIGNATURE_SIZE]);
+
+#define LAUNCH_ANSWER_MAX 16384U /* bytes of an answer's body */
+#define LAUNCH_URL_SIZE 4097
+
+struct launch_answer {
+    char launch_url[LAUNCH_URL_SIZE]; /* https, or http to a loopback address */
+    int64_t expires_ms;               /* 0: not told */
+};
+
+/*
+ * {"launch_url": URL, "expires_at": RFC 3339 (optional)}; other members are ignored, a member twice
+ * is not. An answer that has expired at `now_ms` is none. NULL when `answer` is filled in, else
+ * what is wrong, a constant for people; `answer` is untouched then.
+ */
+MUST_CHECK const char *launch_answer_decode(struct text body, int64_t now_ms,
+                                            struct launch_answer *answer);
+
+#endif

@@ -1,0 +1,395 @@
+/*
+ * From a launch request to a URL, signed by us or given by the provider; see launch.h.
+ *
+ * The game is looked up again when the player has been found: what was disabled meanwhile is not
+ * launched, and no table has to be kept alive for a request that waits.
+ */
+#include "launch/launch.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "admission/key.h"
+#include "base/clock.h"
+#include "base/json_writer.h"
+#include "base/memory.h"
+#include "base/work_pool.h"
+#include "http/aside.h"
+#include "launch/document.h"
+#include "launch/request.h"
+#include "records/currency.h"
+
+#define TOKEN_SECONDS 300
+#define QUEUE_LIMIT 256
+#define WAIT_NS 2000000000U /* in the queue */
+#define LAUNCH_ID_SIZE 24
+
+struct launcher {
+    struct launcher_options options;
+    struct work_pool *pool; /* of one thread, which has `store` to itself */
+    struct platform_store *store;
+    bool failing;
+    struct provider_calls *calls;
+};
+
+/* A launch for money while its player is looked up. */
+struct job {
+    struct work work;
+    struct mail mail;
+    struct launcher *launcher;
+    struct games_pages *pages;
+    struct mailbox *mailbox;
+    struct http_aside aside;
+    uint64_t submitted_ns;
+    atomic_bool abandoned; /* the client went away */
+    struct launch_request launch;
+    char customer_id[CUSTOMER_ID_SIZE];
+    char game_id[GAME_ID_SIZE];
+    uint8_t exponent;
+    enum status status;
+    struct player_record player;
+};
+
+/* ---- the answer ------------------------------------------------------------------------------ */
+
+/* What is answered of a launch, beside its URL. */
+struct launched {
+    char launch_id[LAUNCH_ID_SIZE];
+    char game_id[GAME_ID_SIZE];
+    bool real; /* what follows: only then */
+    struct player_record player;
+};
+
+static void reply_launched(struct http_request *request, const struct launched *launched,
+                           struct text url, int64_t expires_ms)
+{
+    const struct player_record *player = &launched->player;
+    struct buffer body = {0};
+    struct json_writer json = {.out = &body};
+    json_object(&json, NULL);
+    json_text(&json, "launch_url", url);
+    json_string(&json, "launch_id", launched->launch_id);
+    json_string_or_null(&json, "player_id", launched->real ? player->id : "");
+    json_string(&json, "game_id", launched->game_id);
+    json_string(&json, "mode", launched->real ? "real" : "demo");
+    json_string_or_null(&json, "currency", launched->real ? player->currency : "");
+    if (launched->real)
+        json_unsigned(&json, "currency_exponent", player->currency_exponent);
+    else
+        json_null(&json, "currency_exponent");
+    json_time(&json, "expires_at", expires_ms);
+    json_end(&json);
+    http_reply_json(request, 200, buffer_text(&body));
+    buffer_free(&body);
+}
+
+/* ---- a URL with a token ---------------------------------------------------------------------- */
+
+static void append_url(struct buffer *out, const struct games_provider *provider,
+                       const struct launch_facts *facts)
+{
+    struct buffer claims = {0};
+    launch_claims_append(&claims, facts);
+    buffer_append_string(out, provider->launch_url);
+    buffer_append_string(out, strchr(provider->launch_url, '?') == NULL ? "?token=" : "&token=");
+    launch_token_append(out, buffer_text(&claims), buffer_text(&provider->secret));
+    buffer_free(&claims);
+}
+
+/* ---- a URL of the provider's ----------------------------------------------------------------- */
+
+/* A launch while the provider is asked for its URL. */
+struct calling {
+    struct provider_call call;
+    struct http_aside aside;
+    struct launched launched;
+    int64_t expires_ms;
+};
+
+static void free_calling(struct calling *calling)
+{
+    buffer_free(&calling->call.document);
+    memory_free(calling);
+}
+
+/* Back on the serving thread. */
+static void deliver_call(struct mail *mail)
+{
+    struct calling *calling =
+        (struct calling *)(void *)mail; /* the call, and in it the mail, come first */
+    const struct provider_call *call = &calling->call;
+    struct http_request *request = http_aside_take(&calling->aside);
+    if (request != NULL) {
+        int64_t theirs = call->answer.expires_ms;
+        bool sooner = theirs != 0 && theirs < calling->expires_ms;
+        if (call->outcome == PROVIDER_LAUNCHED)
+            reply_launched(request, &calling->launched, text_of(call->answer.launch_url),
+                           sooner ? theirs : calling->expires_ms);
+        else
+            http_reply_error(request, HTTP_ERROR_PROVIDER_UNAVAILABLE);
+    }
+    free_calling(calling);
+}
+
+static void on_caller_gone(struct http_aside *aside)
+{
+    struct calling *calling =
+        (struct calling *)(void *)((char *)aside - offsetof(struct calling, aside));
+    atomic_store_explicit(&calling->call.abandoned, true, memory_order_relaxed);
+}
+
+static void call_provider(struct launcher *launcher, struct mailbox *mailbox,
+                          struct http_request *request, const struct games_provider *provider,
+                          const struct launched *launched, const struct launch_facts *facts)
+{
+    struct calling *calling = memory_alloc_zeroed(1, sizeof *calling);
+    struct provider_call *call = &calling->call;
+    calling->launched = *launched;
+    calling->expires_ms = facts->expires_seconds * 1000;
+    calling->aside.gone = on_caller_gone;
+    call->mailbox = mailbox;
+    call->delivered = deliver_call;
+    (void)snprintf(call->provider_id, sizeof call->provider_id, "%s", provider->id);
+    (void)snprintf(call->url, sizeof call->url, "%s", provider->launch_url);
+    launch_document_append(&call->document, facts);
+    (void)snprintf(call->timestamp, sizeof call->timestamp, "%lld",
+                   (long long)facts->issued_seconds);
+    launch_document_sign(text_of(call->timestamp), buffer_text(&call->document),
+                         buffer_text(&provider->secret), call->signature);
+    http_aside_put(&calling->aside, request);
+    if (provider_calls_submit(launcher->calls, call) == STATUS_OK)
+        return;
+    (void)http_aside_take(&calling->aside);
+    free_calling(calling);
+    http_reply_error(request, HTTP_ERROR_PROVIDER_UNAVAILABLE);
+}
+
+/* Launches what has been judged. `player` is NULL in demo, where everybody is somebody new. */
+static void launch_game(struct launcher *launcher, struct mailbox *mailbox,
+                        struct http_request *request, const struct games_table *table,
+                        const struct games_game *game, const struct launch_request *launch,
+                        const struct player_record *player)
+{
+    const struct games_provider *provider = game->provider;
+    struct launched launched = {.real = player != NULL};
+    char subject[GAMES_SUBJECT_SIZE];
+    int64_t now_seconds = clock_wall_ms() / 1000;
+    identity_generate("lau_", launched.launch_id, sizeof launched.launch_id);
+    memcpy(launched.game_id, game->id, strlen(game->id) + 1);
+    if (player != NULL)
+        launched.player = *player;
+    games_table_subject(table, provider->id, player != NULL ? player->id : launched.launch_id,
+                        subject);
+    const struct launch_facts facts = {
+        .launch_id = launched.launch_id,
+        .game_id = game->id,
+        .subject = subject,
+        .audience = provider->audience,
+        .currency = launch->currency,
+        .language = launch->language,
+        .device = launch->device,
+        .return_url = provider->return_url,
+        .currency_exponent = launched.player.currency_exponent,
+        .real = launched.real,
+        .issued_seconds = now_seconds,
+        .expires_seconds = now_seconds + TOKEN_SECONDS,
+    };
+    if (provider->launch_call) {
+        call_provider(launcher, mailbox, request, provider, &launched, &facts);
+        return;
+    }
+    struct buffer url = {0};
+    append_url(&url, provider, &facts);
+    reply_launched(request, &launched, buffer_text(&url), facts.expires_seconds * 1000);
+    buffer_free(&url);
+}
+
+/* ---- judging --------------------------------------------------------------------------------- */
+
+static bool offers(const char *list, const char *wanted)
+{
+    return wanted[0] == '\0' || game_list_has(text_of(list), text_of(wanted));
+}
+
+/* The game, when it can be launched like that; else NULL, and replied. */
+static const struct games_game *judge(struct http_request *request, const struct games_table *table,
+                                      const char *customer_id, struct text game_id,
+                                      const struct launch_request *launch)
+{
+    enum http_error error;
+    const struct games_game *game =
+        table == NULL ? NULL : games_table_find(table, customer_id, game_id);
+    if (table == NULL)
+        error = HTTP_ERROR_SECURITY_CONFIG_UNAVAILABLE;
+    else if (game == NULL)
+        error = HTTP_ERROR_GAME_NOT_FOUND;
+    else if (!launch->real && !game->demo)
+        error = HTTP_ERROR_MODE_NOT_SUPPORTED;
+    else if (!offers(game->currencies, launch->currency))
+        error = HTTP_ERROR_CURRENCY_NOT_SUPPORTED;
+    else if (!offers(game->languages, launch->language))
+        error = HTTP_ERROR_LANGUAGE_NOT_SUPPORTED;
+    else if (!offers(game->devices, launch->device))
+        error = HTTP_ERROR_DEVICE_NOT_SUPPORTED;
+    else if (game->provider->secret.size == 0)
+        error = HTTP_ERROR_PROVIDER_UNAVAILABLE;
+    else
+        return game;
+    http_reply_error(request, error);
+    return NULL;
+}
+
+/* ---- the player ------------------------------------------------------------------------------ */
+
+static void note(struct launcher *launcher, enum status status, const struct error *error)
+{
+    bool failing = status != STATUS_OK;
+    if (failing && !launcher->failing)
+        log_event(launcher->options.log, LOG_ERROR, "players cannot be opened",
+                  LOG_STRING("reason", error->text), LOG_STRING("status", status_name(status)));
+    if (!failing && launcher->failing)
+        log_event(launcher->options.log, LOG_INFO, "players can be opened again");
+    launcher->failing = failing;
+}
+
+static void deliver(struct mail *mail);
+
+static void on_gone(struct http_aside *aside)
+{
+    struct job *job = (struct job *)(void *)((char *)aside - offsetof(struct job, aside));
+    atomic_store_explicit(&job->abandoned, true, memory_order_relaxed);
+}
+
+/* While the store does not answer, each job that asks it holds up those behind it for all of its
+ * deadline. So the store is not asked for those that have waited long already, nor for nobody. That
+ * goes for all that are queued at the end: by then no request is left. */
+static bool is_worth_asking(const struct job *job)
+{
+    return !atomic_load_explicit(&job->abandoned, memory_order_relaxed) &&
+           clock_monotonic_ns() - job->submitted_ns < WAIT_NS;
+}
+
+static enum status find_player(struct job *job)
+{
+    struct launcher *launcher = job->launcher;
+    struct error error = {.text = ""};
+    enum status status = STATUS_OK;
+    if (launcher->store == NULL)
+        status = platform_store_open(&launcher->store, &launcher->options.store, &error);
+    if (status == STATUS_OK)
+        status =
+            platform_player_open(launcher->store, job->customer_id, job->launch.player_reference,
+                                 job->launch.currency, job->exponent, &job->player, &error);
+    note(launcher, status, &error);
+    if (status == STATUS_UNAVAILABLE || status == STATUS_MALFORMED)
+        platform_store_close(&launcher->store);
+    return status;
+}
+
+/* On the launcher's thread. */
+static void open_player(struct work *work)
+{
+    struct job *job = (struct job *)(void *)work; /* `work` comes first */
+    job->status = is_worth_asking(job) ? find_player(job) : STATUS_UNAVAILABLE;
+    job->mail.deliver = deliver;
+    mailbox_post(job->mailbox, &job->mail);
+}
+
+/* Back on the serving thread. */
+static void deliver(struct mail *mail)
+{
+    struct job *job = (struct job *)(void *)((char *)mail - offsetof(struct job, mail));
+    struct http_request *request = http_aside_take(&job->aside);
+    if (request != NULL) {
+        if (job->status != STATUS_OK) {
+            http_reply_error(request, HTTP_ERROR_LEDGER_UNAVAILABLE);
+        } else {
+            const struct games_table *table = games_pages_table(job->pages, clock_monotonic_ms());
+            const struct games_game *game =
+                judge(request, table, job->customer_id, text_of(job->game_id), &job->launch);
+            if (game != NULL)
+                launch_game(job->launcher, job->mailbox, request, table, game, &job->launch,
+                            &job->player);
+        }
+    }
+    memory_free(job);
+}
+
+static void submit(struct launcher *launcher, struct games_pages *pages, struct mailbox *mailbox,
+                   struct http_request *request, const char *customer_id,
+                   const struct games_game *game, const struct launch_request *launch)
+{
+    struct job *job = memory_alloc_zeroed(1, sizeof *job);
+    *job = (struct job){.work = {.run = open_player},
+                        .launcher = launcher,
+                        .pages = pages,
+                        .mailbox = mailbox,
+                        .aside = {.gone = on_gone},
+                        .submitted_ns = clock_monotonic_ns(),
+                        .launch = *launch};
+    memcpy(job->customer_id, customer_id, sizeof job->customer_id);
+    memcpy(job->game_id, game->id, strlen(game->id) + 1);
+    bool known = currency_exponent(text_of(launch->currency), &job->exponent);
+    http_aside_put(&job->aside, request);
+    if (known && work_pool_submit(launcher->pool, &job->work) == STATUS_OK)
+        return;
+    (void)http_aside_take(&job->aside);
+    memory_free(job);
+    http_reply_error(request, known ? HTTP_ERROR_OVERLOADED : HTTP_ERROR_CURRENCY_NOT_SUPPORTED);
+}
+
+void launch_route(struct launcher *launcher, struct games_pages *pages, struct mailbox *mailbox,
+                  struct http_request *request, const char *customer_id, struct text game_id)
+{
+    struct launch_request launch;
+    enum http_error error;
+    struct text content_type = request->field_count[HTTP_FIELD_CONTENT_TYPE] == 1
+                                   ? http_request_field(request, HTTP_FIELD_CONTENT_TYPE)
+                                   : TEXT("");
+    if (!launch_request_decode(content_type, request->body, &launch, &error)) {
+        http_reply_error(request, error);
+        return;
+    }
+    const struct games_table *table = games_pages_table(pages, clock_monotonic_ms());
+    const struct games_game *game = judge(request, table, customer_id, game_id, &launch);
+    if (game == NULL)
+        return;
+    if (launch.real)
+        submit(launcher, pages, mailbox, request, customer_id, game, &launch);
+    else
+        launch_game(launcher, mailbox, request, table, game, &launch, NULL);
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+struct launcher *launcher_create(const struct launcher_options *options)
+{
+    struct launcher *launcher = memory_alloc_zeroed(1, sizeof *launcher);
+    const struct provider_calls_options calls = {.timeout_ms = options->call_timeout_ms,
+                                                 .ca_file = options->call_ca_file,
+                                                 .log = options->log};
+    launcher->options = *options;
+    launcher->pool = work_pool_create("launches", 1, QUEUE_LIMIT);
+    launcher->calls = provider_calls_create(&calls);
+    return launcher;
+}
+
+void launcher_facts(struct launcher *launcher, struct launcher_facts *facts)
+{
+    facts->queue_depth = work_pool_depth(launcher->pool);
+    provider_calls_facts(launcher->calls, &facts->calls);
+}
+
+void launcher_destroy(struct launcher **at)
+{
+    struct launcher *launcher = *at;
+    *at = NULL;
+    if (launcher == NULL)
+        return;
+    work_pool_destroy(&launcher->pool);
+    provider_calls_destroy(&launcher->calls);
+    platform_store_close(&launcher->store);
+    memory_free(launcher);
+}

@@ -1,0 +1,81 @@
+#ifndef CROUPIER_LAUNCH_OUTGOING_H
+#define CROUPIER_LAUNCH_OUTGOING_H
+
+#include <curl/curl.h>
+#include <uv.h>
+
+#include "base/status.h"
+#include "base/text.h"
+
+/*
+ * Outgoing HTTP: POSTs of one thread, by libcurl's multi interface on that thread's libuv loop.
+ *
+ * Certificate and host name of https are verified, TLS is 1.2 at least. No redirect is followed, no
+ * proxy is used whatever the environment says, nothing but http and https is spoken. An answer is
+ * bounded in its head and body and by one deadline for all of it. Connections are kept and used
+ * again. Nothing blocks the loop: names are resolved on threads of libcurl's, and one that takes
+ * too long is left behind.
+ *
+ * A POST is sent once: nobody knows what a server does with a second one. The one exception is a
+ * kept connection that turns out to have ended before a byte of the body was sent on it.
+ *
+ * A `struct outgoing_post` is embedded in whatever asks. It is this module's from outgoing_start
+ * until `done`, which runs on the loop's thread, once, never inside outgoing_start. Everything here
+ * is for the loop's thread; curl_global_init is the caller's.
+ */
+enum outgoing_result {
+    OUTGOING_ANSWERED,    /* `status` and `answer` are filled in */
+    OUTGOING_UNREACHABLE, /* no such name, or nobody listens there */
+    OUTGOING_UNTRUSTED,   /* TLS: the certificate, the host name, the version */
+    OUTGOING_BROKEN,      /* the connection ended, or what came was no HTTP */
+    OUTGOING_TOO_LARGE,
+    OUTGOING_TIMEOUT,
+    OUTGOING_CANCELLED, /* by outgoing_destroy */
+};
+
+#define OUTGOING_FIELDS_MAX 4
+#define OUTGOING_HEAD_MAX 16384U /* bytes of the answer's header lines in all */
+
+struct outgoing;
+
+struct outgoing_post {
+    /* the asker's; what they point to lives until `done` */
+    const char *url;
+    struct text body;
+    const char *fields[OUTGOING_FIELDS_MAX]; /* "Name: value"; NULL beyond the last */
+    uint32_t timeout_ms;                     /* for all of it, at least 1 */
+    size_t answer_max;                       /* bytes of body */
+    void (*done)(struct outgoing_post *post);
+    void *context;
+
+    /* when done; `answer` goes when done returns */
+    enum outgoing_result result;
+    long status;
+    struct buffer answer;
+    char reason[CURL_ERROR_SIZE]; /* for people, when not ANSWERED; never of the URL's query */
+
+    /* this module's */
+    struct outgoing *outgoing;
+    struct outgoing_post *next, **link;
+    CURL *easy;
+    struct curl_slist *list;
+    size_t sent, head_size;
+    bool too_large;
+};
+
+struct outgoing_options {
+    uv_loop_t *loop;
+    const char *ca_file; /* PEM, in place of the system's certificates; NULL: those. Borrowed */
+    uint32_t kept_connections;
+};
+
+/* Whether there is a certificate in the file. Any thread. */
+MUST_CHECK enum status outgoing_check_ca_file(const char *path, struct error *error);
+
+struct outgoing *outgoing_create(const struct outgoing_options *options);
+void outgoing_start(struct outgoing *outgoing, struct outgoing_post *post);
+/* Everything under way is done, as cancelled. The loop must run once more to let go of the
+ * handles. */
+void outgoing_destroy(struct outgoing **outgoing);
+
+#endif

@@ -1,0 +1,60 @@
+/*
+ * ISO 4217 list one (2024) less what is not money to play with: precious metals, bond units, SDRs,
+ * the testing code and "no currency". In groups of one exponent; codes in order, for people.
+ */
+#include "records/currency.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "stores/platform.h"
+
+static const struct {
+    uint8_t exponent;
+    const char *codes; /* separated by one space */
+} groups[] = {
+    {0, "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF"},
+    {2,
+     "AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BMD BND BOB BOV BRL BSD BTN BWP BYN "
+     "BZD CAD CDF CHE CHF CHW CNY COP COU CRC CUC CUP CVE CZK DKK DOP DZD EGP ERN ETB EUR FJD FKP "
+     "GBP GEL GHS GIP GMD GTQ GYD HKD HNL HTG HUF IDR ILS INR IRR JMD KES KGS KHR KPW KYD KZT LAK "
+     "LBP LKR LRD LSL MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MXV MYR MZN NAD NGN NIO NOK "
+     "NPR NZD PAB PEN PGK PHP PKR PLN QAR RON RSD RUB SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP "
+     "STN SVC SYP SZL THB TJS TMT TOP TRY TTD TWD TZS UAH USD USN UYU UZS VED VES WST XCD YER ZAR "
+     "ZMW ZWG"},
+    {3, "BHD IQD JOD KWD LYD OMR TND"},
+    {4, "CLF UYW"},
+};
+
+bool currency_exponent(struct text code, uint8_t *exponent)
+{
+    if (code.size != 3)
+        return false;
+    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
+        const char *codes = groups[i].codes;
+        for (size_t at = 0, size = strlen(codes); at < size; at += 4) {
+            if (memcmp(codes + at, code.at, 3) == 0) {
+                *exponent = groups[i].exponent;
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+void currency_format(int64_t minor, unsigned exponent, char out[CURRENCY_AMOUNT_SIZE])
+{
+    char digits[20];
+    size_t count = decimal_write(digits, minor < 0 ? 0 - (uint64_t)minor : (uint64_t)minor);
+    CHECK(exponent <= CURRENCY_EXPONENT_MAX);
+    if (minor < 0)
+        *out++ = '-';
+    if (count <= exponent)
+        *out++ = '0';
+    for (size_t left = count > exponent ? count : exponent; left > 0; left--) {
+        if (left == exponent)
+            *out++ = '.';
+        *out++ = left > count ? '0' : digits[count - left];
+    }
+    *out = '\0';
+}

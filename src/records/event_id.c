@@ -1,0 +1,43 @@
+/* Event ids as decimal text; see event_id.h. */
+#include "records/event_id.h"
+
+#include <string.h>
+
+enum status event_id_parse(struct text text, struct event_id *id)
+{
+    if (text.size < 1 || text.size > EVENT_ID_DIGITS)
+        return STATUS_INVALID;
+    for (size_t i = 0; i < text.size; i++)
+        if (text.at[i] < '0' || text.at[i] > '9')
+            return STATUS_INVALID;
+    while (text.size > 0 && text.at[0] == '0') {
+        text.at++;
+        text.size--;
+    }
+    if (text.size == 0)
+        return STATUS_INVALID;
+    struct event_id parsed = {.size = (uint8_t)text.size};
+    memcpy(parsed.digits, text.at, text.size);
+    *id = parsed;
+    return STATUS_OK;
+}
+
+bool event_id_equals(const struct event_id *a, const struct event_id *b)
+{
+    return a->size == b->size && memcmp(a->digits, b->digits, a->size) == 0;
+}
+
+struct text event_id_text(const struct event_id *id)
+{
+    return (struct text){id->digits, id->size};
+}
+
+uint64_t event_id_hash(const struct event_id *id)
+{
+    uint64_t words[3] = {0};
+    memcpy(words, id->digits, id->size);
+    uint64_t hash = (words[0] ^ 0x9E3779B97F4A7C15U) * 0xBF58476D1CE4E5B9U;
+    hash = ((hash ^ (hash >> 29)) + words[1]) * 0x94D049BB133111EBU;
+    hash = ((hash ^ (hash >> 32)) + words[2]) * 0xBF58476D1CE4E5B9U;
+    return hash ^ (hash >> 31);
+}

@@ -1,0 +1,93 @@
+#ifndef CROUPIER_RECORDS_LEDGER_ENTRY_H
+#define CROUPIER_RECORDS_LEDGER_ENTRY_H
+
+#include "stores/platform.h"
+
+/*
+ * What the ledger keeps, the same for every engine (decisions: casino, Ledger).
+ *
+ * A *transaction* is a wallet request that is kept for ever under its customer and its id, with
+ * what was answered: applied, voided, or one of the declines that are kept. Applied and voided ones
+ * are also *entries* of the player's account: they take its next sequence number (1, 2, 3 …), move
+ * money between it and the clearing account of its customer and currency (a voided one moves
+ * nothing), and are chained to the player's previous entry by SHA-256.
+ *
+ * An id can be *rolled back*, once, whether it is a transaction's or nobody's yet: then it will
+ * never be applied. Everything here is plain data and pure functions. Threads: any.
+ */
+
+#define TRANSACTION_ID_SIZE \
+    65 /* 1 to 64 of [A-Za-z0-9._:-], NUL-terminated; "" where there is none */
+#define GAME_REFERENCE_SIZE 65 /* 1 to 64 bytes of plain UTF-8; "" where there is none */
+#define LEDGER_HASH_SIZE 32
+
+#define LEDGER_BALANCE_MAX 9007199254740991LL     /* 2^53 - 1 */
+#define LEDGER_AMOUNT_MAX 1000000000000LL         /* 10^12 */
+#define LEDGER_CLEARING_MAX 4611686018427387904LL /* 2^62: far from where int64_t would overflow */
+
+enum ledger_operation { LEDGER_DEBIT, LEDGER_CREDIT, LEDGER_ROLLBACK };
+#define LEDGER_OPERATION_COUNT 3
+const char *ledger_operation_name(enum ledger_operation operation); /* "DEBIT" */
+MUST_CHECK bool ledger_operation_parse(struct text name, enum ledger_operation *operation);
+
+enum ledger_outcome {
+    LEDGER_APPLIED,
+    LEDGER_VOIDED,
+    LEDGER_REFERENCE_NOT_FOUND,
+    LEDGER_TRANSACTION_ROLLED_BACK,
+    LEDGER_ALREADY_ROLLED_BACK,
+    LEDGER_ALREADY_SETTLED,
+    LEDGER_NOT_ROLLBACKABLE,
+    LEDGER_INSUFFICIENT_FUNDS,
+    LEDGER_BALANCE_LIMIT_EXCEEDED,
+};
+#define LEDGER_OUTCOME_COUNT 9
+const char *ledger_outcome_name(enum ledger_outcome outcome); /* "insufficient_funds" */
+MUST_CHECK bool ledger_outcome_parse(struct text name, enum ledger_outcome *outcome);
+
+struct ledger_transaction {
+    char customer_id[CUSTOMER_ID_SIZE];
+    char player_id[PLAYER_ID_SIZE];
+    char transaction_id[TRANSACTION_ID_SIZE];
+    char reference[TRANSACTION_ID_SIZE];
+    char game_id[GAME_REFERENCE_SIZE];
+    char round_id[GAME_REFERENCE_SIZE];
+    char currency[CURRENCY_SIZE]; /* the player's */
+    uint8_t currency_exponent;
+    enum ledger_operation operation;
+    enum ledger_outcome outcome;
+    int64_t amount_minor; /* asked for; of a ROLLBACK what it reversed, 0 when nothing */
+    int64_t created_ms;
+    /* Of an entry (applied, voided); else zeros. */
+    uint64_t sequence;
+    int64_t movement_minor; /* on the player's account; the clearing account's is its negative */
+    int64_t balance_minor;  /* afterwards */
+    uint8_t hash[LEDGER_HASH_SIZE];
+};
+
+bool ledger_is_entry(const struct ledger_transaction *transaction);
+
+/* The hash that an entry must have after the player's previous entry (zeros before the first): the
+ * SHA-256 of `previous` and the entry's fields, each in a line of its own. */
+void ledger_entry_hash(const struct ledger_transaction *entry,
+                       const uint8_t previous[LEDGER_HASH_SIZE], uint8_t hash[LEDGER_HASH_SIZE]);
+
+/* A player's account. */
+struct ledger_account {
+    struct player_record player;
+    int64_t balance_minor;
+    uint64_t sequence; /* of its last entry; 0 before the first */
+    uint8_t head[LEDGER_HASH_SIZE];
+};
+
+/* All that is known of one id of one customer. */
+struct ledger_id {
+    int64_t number; /* the store's own name of it; 0: none, or the store needs none */
+    bool known;     /* there is a transaction of that id */
+    struct ledger_transaction transaction;
+    bool rolled_back;
+    char rolled_back_player[PLAYER_ID_SIZE]; /* whose ROLLBACK it was */
+    uint32_t standing_credits; /* of a DEBIT: applied CREDITs that refer to it, not rolled back */
+};
+
+#endif

@@ -1,0 +1,220 @@
+/*
+ * The key file, and AES-256-GCM and HMAC-SHA-256 under keys derived from it; see secrets.h.
+ *
+ * The file is written under another name and linked into place, so that a crash leaves no half of a
+ * key, and of two makers one wins and the other one's key was never used for anything.
+ */
+#include "records/secrets.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/rand.h>
+
+#include "base/memory.h"
+
+#define NONCE_SIZE 12
+#define TAG_SIZE 16
+#define SEALING "sealing"
+
+struct secrets {
+    uint8_t key[SECRETS_KEY_SIZE];
+};
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+static enum status write_key(const char *path, struct error *error)
+{
+    uint8_t key[SECRETS_KEY_SIZE];
+    enum status status = STATUS_OK;
+    CHECK(RAND_bytes(key, sizeof key) == 1);
+    int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (descriptor < 0 || fchmod(descriptor, 0600) != 0 ||
+        write(descriptor, key, sizeof key) != (ssize_t)sizeof key || fsync(descriptor) != 0)
+        status = error_set(error, STATUS_UNAVAILABLE, "%s: cannot be written (%s)", path,
+                           strerror(errno));
+    OPENSSL_cleanse(key, sizeof key);
+    if (descriptor >= 0)
+        (void)close(descriptor);
+    return status;
+}
+
+/* A name in a directory is as lasting as the directory. */
+static void sync_directory_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    struct buffer directory = {0};
+    buffer_append(&directory, slash == NULL ? "." : path,
+                  slash == NULL || slash == path ? 1 : (size_t)(slash - path));
+    int descriptor = open(buffer_string(&directory), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor >= 0) {
+        (void)fsync(descriptor);
+        (void)close(descriptor);
+    }
+    buffer_free(&directory);
+}
+
+enum status secrets_make_key(const char *path, bool *made, struct error *error)
+{
+    struct stat facts;
+    struct buffer draft = {0};
+    *made = false;
+    if (lstat(path, &facts) == 0)
+        return STATUS_OK;
+    buffer_append_format(&draft, "%s.%ld", path, (long)getpid());
+    enum status status = write_key(buffer_string(&draft), error);
+    if (status == STATUS_OK) {
+        *made = link(draft.data, path) == 0;
+        if (!*made && errno != EEXIST)
+            status = error_set(error, STATUS_UNAVAILABLE, "%s: cannot be made (%s)", path,
+                               strerror(errno));
+        (void)unlink(draft.data);
+        sync_directory_of(path);
+    }
+    buffer_free(&draft);
+    return status;
+}
+
+static enum status read_key(int descriptor, const char *path, uint8_t key[SECRETS_KEY_SIZE],
+                            struct error *error)
+{
+    struct stat facts;
+    uint8_t bytes[SECRETS_KEY_SIZE + 1];
+    if (fstat(descriptor, &facts) != 0 || !S_ISREG(facts.st_mode))
+        return error_set(error, STATUS_INVALID, "%s: is not a regular file", path);
+    if ((facts.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+        return error_set(error, STATUS_INVALID,
+                         "%s: others than its owner may use it (mode %04o); run: chmod 600 %s",
+                         path, (unsigned)(facts.st_mode & 07777), path);
+    ssize_t got = read(descriptor, bytes, sizeof bytes);
+    if (got == SECRETS_KEY_SIZE)
+        memcpy(key, bytes, SECRETS_KEY_SIZE);
+    OPENSSL_cleanse(bytes, sizeof bytes);
+    if (got != SECRETS_KEY_SIZE)
+        return error_set(error, STATUS_INVALID,
+                         "%s: is not a key, which is %d bytes; restore it from a backup (secrets "
+                         "that were stored under another key cannot be read)",
+                         path, SECRETS_KEY_SIZE);
+    return STATUS_OK;
+}
+
+enum status secrets_open_key(struct secrets **secrets, const char *path, struct error *error)
+{
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0 && errno == ENOENT)
+        return error_set(error, STATUS_UNAVAILABLE,
+                         "%s: there is no such file (the key of stored secrets); run: croupier "
+                         "migrate, or copy it from another instance",
+                         path);
+    if (descriptor < 0)
+        return error_set(error, STATUS_UNAVAILABLE, "%s: cannot be read by user %u (%s)", path,
+                         (unsigned)geteuid(), strerror(errno));
+    struct secrets *made = memory_alloc_zeroed(1, sizeof *made);
+    enum status status = read_key(descriptor, path, made->key, error);
+    (void)close(descriptor);
+    if (status == STATUS_OK)
+        *secrets = made;
+    else
+        secrets_destroy(&made);
+    return status;
+}
+
+void secrets_destroy(struct secrets **secrets)
+{
+    if (*secrets != NULL)
+        OPENSSL_cleanse(*secrets, sizeof **secrets);
+    memory_free(*secrets);
+    *secrets = NULL;
+}
+
+/* ---- keys of purposes ------------------------------------------------------------------------ */
+
+static void hmac(const uint8_t key[SECRETS_KEY_SIZE], struct text data, uint8_t tag[32])
+{
+    unsigned size = 0;
+    CHECK(HMAC(EVP_sha256(), key, SECRETS_KEY_SIZE, (const unsigned char *)data.at, data.size, tag,
+               &size) != NULL);
+    CHECK(size == 32);
+}
+
+void secrets_derive(const struct secrets *secrets, const char *purpose,
+                    uint8_t key[SECRETS_KEY_SIZE])
+{
+    hmac(secrets->key, text_of(purpose), key);
+}
+
+void secrets_authenticate(const struct secrets *secrets, const char *purpose, struct text data,
+                          uint8_t tag[32])
+{
+    uint8_t key[SECRETS_KEY_SIZE];
+    secrets_derive(secrets, purpose, key);
+    hmac(key, data, tag);
+    OPENSSL_cleanse(key, sizeof key);
+}
+
+/* ---- sealing --------------------------------------------------------------------------------- */
+
+static EVP_CIPHER_CTX *cipher_begin(const struct secrets *secrets, const uint8_t *nonce,
+                                    struct text context, int encrypt)
+{
+    uint8_t key[SECRETS_KEY_SIZE];
+    int size = 0;
+    EVP_CIPHER_CTX *cipher = EVP_CIPHER_CTX_new();
+    CHECK(cipher != NULL);
+    secrets_derive(secrets, SEALING, key);
+    CHECK(EVP_CipherInit_ex(cipher, EVP_aes_256_gcm(), NULL, key, nonce, encrypt) == 1);
+    OPENSSL_cleanse(key, sizeof key);
+    CHECK(EVP_CipherUpdate(cipher, NULL, &size, (const unsigned char *)context.at,
+                           (int)context.size) == 1);
+    return cipher;
+}
+
+void secrets_seal(const struct secrets *secrets, struct text context, struct text plain,
+                  struct buffer *out)
+{
+    uint8_t sealed[SECRETS_PLAIN_MAX + SECRETS_SEAL_OVERHEAD];
+    uint8_t none[1];
+    int size = 0;
+    CHECK(plain.size <= SECRETS_PLAIN_MAX);
+    CHECK(RAND_bytes(sealed, NONCE_SIZE) == 1);
+    EVP_CIPHER_CTX *cipher = cipher_begin(secrets, sealed, context, 1);
+    CHECK(EVP_CipherUpdate(cipher, sealed + NONCE_SIZE, &size, (const unsigned char *)plain.at,
+                           (int)plain.size) == 1);
+    CHECK((size_t)size == plain.size);
+    CHECK(EVP_CipherFinal_ex(cipher, none, &size) == 1 && size == 0);
+    CHECK(EVP_CIPHER_CTX_ctrl(cipher, EVP_CTRL_GCM_GET_TAG, TAG_SIZE,
+                              sealed + NONCE_SIZE + plain.size) == 1);
+    EVP_CIPHER_CTX_free(cipher);
+    buffer_append(out, sealed, plain.size + SECRETS_SEAL_OVERHEAD);
+}
+
+enum status secrets_unseal(const struct secrets *secrets, struct text context, struct text sealed,
+                           struct buffer *out)
+{
+    uint8_t plain[SECRETS_PLAIN_MAX];
+    uint8_t none[1];
+    uint8_t tag[TAG_SIZE];
+    int size = 0;
+    if (sealed.size < SECRETS_SEAL_OVERHEAD ||
+        sealed.size > SECRETS_SEAL_OVERHEAD + SECRETS_PLAIN_MAX)
+        return STATUS_MALFORMED;
+    size_t plain_size = sealed.size - SECRETS_SEAL_OVERHEAD;
+    const uint8_t *bytes = (const uint8_t *)sealed.at;
+    memcpy(tag, bytes + NONCE_SIZE + plain_size, TAG_SIZE);
+    EVP_CIPHER_CTX *cipher = cipher_begin(secrets, bytes, context, 0);
+    CHECK(EVP_CipherUpdate(cipher, plain, &size, bytes + NONCE_SIZE, (int)plain_size) == 1);
+    CHECK(EVP_CIPHER_CTX_ctrl(cipher, EVP_CTRL_GCM_SET_TAG, TAG_SIZE, tag) == 1);
+    bool genuine = EVP_CipherFinal_ex(cipher, none, &size) == 1;
+    EVP_CIPHER_CTX_free(cipher);
+    if (genuine)
+        buffer_append(out, plain, plain_size);
+    OPENSSL_cleanse(plain, sizeof plain);
+    return genuine ? STATUS_OK : STATUS_MALFORMED;
+}

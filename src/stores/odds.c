@@ -1,0 +1,182 @@
+/*
+ * The face of the odds store: chooses the engine by the URI's scheme, and checks once, for all
+ * engines, what every call has to respect. See odds_store.h.
+ */
+#include "stores/odds.h"
+
+#include <string.h>
+
+#include "stores/odds_engine.h"
+
+static const struct odds_engine *const engines[] = {
+    &odds_engine_lmdb,       &odds_engine_redis,          &odds_engine_rediss,
+    &odds_engine_redis_unix, &odds_engine_redis_sentinel,
+};
+#define ENGINE_COUNT (sizeof engines / sizeof engines[0])
+
+static const struct odds_engine *engine_of(const char *uri, const char **place)
+{
+    for (size_t i = 0; i < ENGINE_COUNT; i++) {
+        size_t size = strlen(engines[i]->scheme);
+        if (strncmp(uri, engines[i]->scheme, size) == 0) {
+            *place = uri + size;
+            return engines[i];
+        }
+    }
+    return NULL;
+}
+
+static enum status open_store(struct odds_store **store, const struct odds_store_options *options,
+                              bool patient, struct error *error)
+{
+    const char *uri = options->uri != NULL ? options->uri : "";
+    const char *place = NULL;
+    const struct odds_engine *engine = engine_of(uri, &place);
+    /* The URI may hold a password, so it is not quoted. */
+    if (engine == NULL)
+        return error_set(
+            error, STATUS_INVALID,
+            "this odds store is of no known kind; use embedded:DIRECTORY, redis://HOST, "
+            "rediss://HOST, unix:PATH or redis+sentinel://HOSTS/SERVICE");
+    if (place[0] == '\0')
+        return error_set(error, STATUS_INVALID, "the odds store %s names no place", engine->scheme);
+    return engine->open(store, options, place, patient, error);
+}
+
+enum status odds_store_open(struct odds_store **store, const struct odds_store_options *options,
+                            struct error *error)
+{
+    return open_store(store, options, false, error);
+}
+
+enum status odds_store_open_patiently(struct odds_store **store,
+                                      const struct odds_store_options *options, struct error *error)
+{
+    return open_store(store, options, true, error);
+}
+
+void odds_store_close(struct odds_store **store)
+{
+    if (*store == NULL)
+        return;
+    (*store)->engine->close(*store);
+    *store = NULL;
+}
+
+static bool sport_is_real(enum sport sport)
+{
+    return (unsigned)sport < SPORT_COUNT;
+}
+
+static bool event_is_real(const struct event_id *event)
+{
+    return event->size >= 1 && event->size <= EVENT_ID_DIGITS;
+}
+
+/* The two kinds, each with what it needs: a bug in the caller otherwise. */
+static void check_subject(enum odds_kind kind, enum sport sport, const struct event_id *event)
+{
+    CHECK(kind == ODDS_CATALOG || kind == ODDS_MARKETS);
+    CHECK(sport_is_real(sport));
+    CHECK(kind == ODDS_CATALOG || event_is_real(event));
+}
+
+enum status odds_store_stamp(struct odds_store *store, uint64_t *stamp)
+{
+    return store->engine->stamp(store, stamp);
+}
+
+struct odds_reader *odds_reader_create(struct odds_store *store)
+{
+    return store->engine->reader_create(store);
+}
+
+void odds_reader_destroy(struct odds_reader **reader)
+{
+    if (*reader == NULL)
+        return;
+    (*reader)->store->engine->reader_destroy(*reader);
+    *reader = NULL;
+}
+
+enum status odds_reader_versions(struct odds_reader *reader, enum sport sport,
+                                 const struct event_id *event, struct odds_versions *versions)
+{
+    CHECK(sport_is_real(sport));
+    CHECK(event == NULL || event_is_real(event));
+    return reader->store->engine->versions(reader, sport, event, versions);
+}
+
+enum status odds_store_read(struct odds_store *store, struct odds_read *read)
+{
+    check_subject(read->kind, read->sport, &read->event);
+    return store->engine->read(store, read);
+}
+
+enum status odds_store_ping(struct odds_store *store, enum odds_need need, struct error *error)
+{
+    return store->engine->ping(store, need, error);
+}
+
+void odds_store_note_interest(struct odds_store *store, enum sport sport,
+                              const struct event_id *event)
+{
+    CHECK(sport_is_real(sport) && event_is_real(event));
+    store->engine->note_interest(store, sport, event);
+}
+
+bool odds_store_has_leases(const struct odds_store *store)
+{
+    return store->engine->lease != NULL;
+}
+
+enum status odds_store_lease(struct odds_store *store, struct odds_lease *lease)
+{
+    CHECK(odds_store_has_leases(store) && lease->done != NULL);
+    CHECK(lease->client[0] != '\0' && lease->window_seconds > 0);
+    CHECK(lease->limit > 0 && lease->demand > 0);
+    return store->engine->lease(store, lease);
+}
+
+void odds_store_facts(struct odds_store *store, struct odds_facts *facts)
+{
+    store->engine->facts(store, facts);
+}
+
+enum status odds_store_publish(struct odds_store *store, const struct odds_change *changes,
+                               size_t count, struct error *error)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct odds_change *change = &changes[i];
+        check_subject(change->kind, change->sport, &change->event);
+        if (change->bytes != NULL && change->size > ODDS_VALUE_MAX)
+            return error_set(error, STATUS_INVALID,
+                             "a document of %zu bytes is larger than the %u bytes allowed",
+                             change->size, ODDS_VALUE_MAX);
+    }
+    if (count == 0)
+        return STATUS_OK;
+    return store->engine->publish(store, changes, count, error);
+}
+
+enum status odds_store_withdraw_sport(struct odds_store *store, enum sport sport,
+                                      struct error *error)
+{
+    CHECK(sport_is_real(sport));
+    return store->engine->withdraw_sport(store, sport, error);
+}
+
+enum status odds_store_list_interest(struct odds_store *store, enum sport sport, int64_t since_ms,
+                                     struct odds_interest **list, size_t *count,
+                                     struct error *error)
+{
+    CHECK(sport_is_real(sport));
+    return store->engine->list_interest(store, sport, since_ms, list, count, error);
+}
+
+enum status odds_store_list_events(struct odds_store *store, enum sport sport,
+                                   struct event_id **list, size_t *count, struct error *error)
+{
+    CHECK(sport_is_real(sport));
+    return store->engine->list_events(store, sport, list, count, error);
+}

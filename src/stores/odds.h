@@ -1,0 +1,244 @@
+#ifndef CROUPIER_STORES_ODDS_H
+#define CROUPIER_STORES_ODDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "records/event_id.h"
+#include "records/sport.h"
+
+/*
+ * The odds store: what the feed publishes and the server reads. One interface, several engines:
+ * `embedded:DIR` (LMDB, stores/odds/lmdb/engine.c); Redis or Valkey by `redis://`, `rediss://`,
+ * `unix:` and `redis+sentinel://` (stores/odds/redis/engine.c).
+ *
+ * It holds, per sport, one catalog; per event, one odds document; both JSON text exactly as
+ * upstream wrote it (the store neither parses nor checks them). And per sport, which events were
+ * asked for lately ("interest").
+ *
+ * Freshness (docs/architecture.md, "The hot path"). A server keeps ready-made answers in memory.
+ * They are right only while the store still holds what they were made from. Two in-place questions,
+ * neither of which does I/O that can block, tell:
+ *
+ *   odds_store_stamp      a number that moves whenever anything in the store may have changed
+ *                         (LMDB: the last committed transaction; Redis: invalidations seen, while
+ *                         they are known to arrive);
+ *   odds_reader_versions  the version of one event's two values, asked when the stamp has moved.
+ *
+ * An answer made from versions (c, o) may be sent if the stamp is one under which (c, o) were
+ * confirmed. A version is never reused for other bytes; 0 means "not stored".
+ *
+ * Threads: a `struct odds_store` may be used by any thread; a `struct odds_reader` by one at a
+ * time.
+ */
+
+struct odds_store;
+struct odds_reader;
+
+#define ODDS_VALUE_MAX (32U * 1024 * 1024) /* the largest document, in bytes */
+
+struct odds_store_options {
+    const char *uri; /* embedded:DIR | redis://… | rediss://… | unix:… | redis+sentinel://… */
+    uint32_t timeout_ms; /* the deadline of one call */
+    const char
+        *prefix;     /* of key names; engines that share a server with others use it. May be NULL */
+    bool create;     /* make the (embedded) store when it is not there at first; never later */
+    struct log *log; /* borrowed; may be NULL */
+};
+
+/* STATUS_INVALID: the URI is unknown or malformed. Anything that may mend itself while the process
+ * runs (a directory that is missing, unreadable, full or corrupt) is also reported here, as
+ * STATUS_UNAVAILABLE or STATUS_MALFORMED with a text that names the path and the reason. */
+MUST_CHECK enum status odds_store_open(struct odds_store **store,
+                                       const struct odds_store_options *options,
+                                       struct error *error);
+
+/* The same, but a store that cannot be used now is opened all the same: every call says
+ * STATUS_UNAVAILABLE, the reason is logged once, and the engine goes on trying in the background
+ * (at least once a second). It also notices a store that is replaced on disk under its path. Only
+ * STATUS_INVALID is still returned. This is what the server uses. */
+MUST_CHECK enum status odds_store_open_patiently(struct odds_store **store,
+                                                 const struct odds_store_options *options,
+                                                 struct error *error);
+
+/* No reader and no read may be outstanding. */
+void odds_store_close(struct odds_store **store);
+
+/* ---- serving --------------------------------------------------------------------------------- */
+
+/* In place, wait-free. STATUS_PENDING: no saying at present, so nothing in memory may be served
+ * without asking: odds_store_read will tell. STATUS_UNAVAILABLE or STATUS_TIMEOUT: nothing may be
+ * served now. */
+MUST_CHECK enum status odds_store_stamp(struct odds_store *store, uint64_t *stamp);
+
+#define ODDS_VERSION_UNKNOWN UINT64_MAX /* this engine cannot tell without asking */
+
+struct odds_versions {
+    uint64_t stamp;   /* the stamp under which the two are right */
+    uint64_t catalog; /* 0: never published */
+    uint64_t odds;    /* 0: no odds payload, or no event was asked for */
+};
+
+struct odds_reader *odds_reader_create(struct odds_store *store);
+void odds_reader_destroy(struct odds_reader **reader);
+
+/* In place, does not block. `event` may be NULL. STATUS_PENDING: this engine can tell neither
+ * without asking; use odds_store_read, whose result carries the version. It may also be able to
+ * tell one and not the other, which is ODDS_VERSION_UNKNOWN then. */
+MUST_CHECK enum status odds_reader_versions(struct odds_reader *reader, enum sport sport,
+                                            const struct event_id *event,
+                                            struct odds_versions *versions);
+
+enum odds_kind { ODDS_CATALOG, ODDS_MARKETS };
+
+struct odds_value {
+    uint64_t stamp;       /* the stamp under which `version` is right */
+    uint64_t version;     /* 0: not stored, bytes is NULL */
+    int64_t published_ms; /* wall clock; 0 when the engine does not know */
+    char *bytes;          /* memory_free it; one NUL beyond `size` */
+    size_t size;
+};
+
+/*
+ * Reads one value. An engine that has it at hand returns STATUS_OK and fills `value` at once (also
+ * when nothing is stored: version 0). An engine that must ask returns STATUS_PENDING; then `done`
+ * is called once, later, on a thread of the engine's, within the store's deadline, with `result`
+ * set: STATUS_OK, STATUS_UNAVAILABLE, STATUS_TIMEOUT, or STATUS_MALFORMED (a stored value of the
+ * wrong type, too large, or damaged: that key alone). `done` is not called when anything but
+ * STATUS_PENDING is returned. The struct stays the caller's, and must live until then.
+ */
+struct odds_part {
+    size_t at, max; /* wanted: at most `max` bytes, from `at` on; `max` 0: none */
+    char *bytes;    /* NULL: not known, as when something was changed in between. memory_free it */
+    size_t size;    /* less than `max` where the document ends before */
+};
+
+struct odds_read {
+    enum odds_kind kind;
+    enum sport sport;
+    struct event_id event; /* for ODDS_MARKETS */
+    /* For ODDS_MARKETS: this part of the sport's catalog as it was at the moment at which the value
+     * was as it is told, which proves that an answer made of both holds what was stored
+     * together. */
+    struct odds_part catalog;
+    void (*done)(struct odds_read *read);
+    enum status result;
+    struct odds_value value;
+    void *engine; /* the engine's while pending */
+};
+MUST_CHECK enum status odds_store_read(struct odds_store *store, struct odds_read *read);
+
+/* Really asks the store whether what is needed can be done, which takes the rights to do it: to
+ * read odds (health), or all that a server does (`croupier check`). Blocks up to the store's
+ * deadline; changes nothing. The text names what is missing. */
+enum odds_need { ODDS_TO_READ, ODDS_TO_SERVE };
+MUST_CHECK enum status odds_store_ping(struct odds_store *store, enum odds_need need,
+                                       struct error *error);
+
+/* Records that an event was asked for now. Never blocks, never fails: it is put on a bounded queue
+ * (dropped and counted when full), coalesced to one write an event a second, written in the
+ * background. */
+void odds_store_note_interest(struct odds_store *store, enum sport sport,
+                              const struct event_id *event);
+
+/* ---- budgets of requests that several servers share ------------------------------------------ */
+
+/*
+ * A lease: a part of a client's budget for the current window, drawn from the store for this server
+ * alone. Windows are fixed and aligned to the epoch by the store's clock. Whatever any server's
+ * clock says, all leases of one window together are never more than the budget; what is not spent
+ * by the window's end is void. How much is granted is the engine's choice: at least `demand` if so
+ * much is left, else a share that shrinks towards the end, so that little is stranded with a server
+ * that goes idle, and one server alone can draw the whole budget in a few dozen leases.
+ *
+ * The server tells what it knows, in case the store has forgotten (restarted empty, failed over):
+ * the use it saw last, and what it has admitted without the store, which the store adds. Both hold
+ * for the window that began at `since` and are ignored in any other.
+ *
+ * Always asynchronous. Returns STATUS_PENDING, then `done` is called once, later, on a thread of
+ * the engine's, within the store's deadline, with `result`: STATUS_OK, STATUS_UNAVAILABLE,
+ * STATUS_TIMEOUT (then nobody knows whether the store has granted) or STATUS_MALFORMED (what the
+ * store holds under that name, or its answer, makes no sense). Anything else returned: not sent,
+ * `done` is not called. The struct stays the caller's, and must live until then.
+ */
+#define ODDS_LEASE_CLIENT_SIZE 64
+
+struct odds_lease {
+    char client[ODDS_LEASE_CLIENT_SIZE]; /* whose budget; no spaces; NUL-terminated */
+    uint32_t window_seconds;             /* above 0 */
+    uint32_t limit;                      /* the budget of a window, above 0 */
+    uint32_t demand;                     /* what is waiting for it now, above 0 */
+    uint32_t since;                      /* start of a window, seconds since the epoch */
+    uint32_t since_used;                 /* what the store said was drawn in it */
+    uint32_t since_spent;                /* admitted in it without the store, not told yet */
+    void (*done)(struct odds_lease *lease);
+    /* the answer */
+    enum status result;
+    uint32_t granted;     /* may be 0 */
+    int64_t left;         /* to draw after that; negative: more was drawn than `limit` */
+    uint32_t start;       /* since when draws are counted: tells one window from the next */
+    uint64_t left_us;     /* from the moment the store answered to the end of the window */
+    int64_t store_ms;     /* the store's wall clock at that moment */
+    uint64_t answered_ns; /* our monotonic clock when the answer came */
+    void *engine;         /* the engine's while pending */
+};
+
+/* Whether this engine has leases; without, each server limits for itself. */
+bool odds_store_has_leases(const struct odds_store *store);
+MUST_CHECK enum status odds_store_lease(struct odds_store *store, struct odds_lease *lease);
+
+/* What the operator wants to see; for /metrics. */
+struct odds_facts {
+    int64_t
+        published_ms[SPORT_COUNT]; /* last publication of anything of the sport; 0: never seen */
+    uint64_t reads;                /* values read */
+    uint64_t errors;               /* calls that failed */
+    uint64_t reopened;             /* times the store was opened or connected again */
+    uint64_t interest_written;
+    uint64_t interest_dropped;
+    bool connected;         /* or open */
+    uint64_t invalidations; /* changes that a server has reported */
+    uint64_t round_trip_ns; /* to a server and back, of late; 0: not known */
+};
+void odds_store_facts(struct odds_store *store, struct odds_facts *facts);
+
+/* ---- feeding --------------------------------------------------------------------------------- */
+
+struct odds_change {
+    enum odds_kind kind;
+    enum sport sport;
+    struct event_id event; /* for ODDS_MARKETS */
+    const char *bytes;     /* NULL: withdraw the value */
+    size_t size;           /* at most ODDS_VALUE_MAX */
+};
+
+/* Publishes all changes durably before it returns; the embedded engine does all of them or none.
+ * Blocks. STATUS_FULL when the disk is. Withdrawing what is not there is fine. */
+MUST_CHECK enum status odds_store_publish(struct odds_store *store,
+                                          const struct odds_change *changes, size_t count,
+                                          struct error *error);
+
+/* Withdraws a sport's catalog and all its odds. */
+MUST_CHECK enum status odds_store_withdraw_sport(struct odds_store *store, enum sport sport,
+                                                 struct error *error);
+
+struct odds_interest {
+    struct event_id event;
+    int64_t requested_ms; /* wall clock of the last request */
+};
+
+/* Events asked for at or after `since_ms`, latest first. memory_free the list. */
+MUST_CHECK enum status odds_store_list_interest(struct odds_store *store, enum sport sport,
+                                                int64_t since_ms, struct odds_interest **list,
+                                                size_t *count, struct error *error);
+
+/* The events of a sport that have odds stored, in no particular order; what is published or
+ * withdrawn meanwhile may or may not be among them. Blocks. memory_free the list. */
+MUST_CHECK enum status odds_store_list_events(struct odds_store *store, enum sport sport,
+                                              struct event_id **list, size_t *count,
+                                              struct error *error);
+
+#endif

@@ -1,0 +1,550 @@
+/*
+ * One LMDB environment on disk: opening it with care, the writer's turn, noticing that it has been
+ * replaced. See lmdb.h.
+ *
+ * Opening is serialised among processes by a lock on DIR itself (flock on the directory, which
+ * works on read-only file systems and ends with its holder), so that nobody opens a data file with
+ * the lock file of another.
+ *
+ * LMDB's lock file carries POSIX record locks, which belong to the process: it loses them when it
+ * closes any descriptor of that file. So lock.mdb is touched here only before LMDB opens it, and an
+ * environment must not be open twice in one process. A `struct odds_store` closes the old one
+ * before it opens anew; a second handle on the same store is refused, which takes a list of what
+ * the process has open: static, as the locks that it stands for are the process's.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "stores/odds/lmdb/guard.h"
+#include "stores/odds/lmdb/lmdb.h"
+
+#define READERS_MAX 1000 /* slots of all processes together; 64 bytes each */
+#define LOCK_FILE_SIZE (64 * 1024)
+#define FOLDER_MODE 0770 /* the feed and the server may be two users of one group; umask applies */
+#define FILE_MODE 0660
+#define SNAPSHOT_ATTEMPTS 20
+
+/* ---- small helpers --------------------------------------------------------------------------- */
+
+static char *join_path(const char *a, const char *b)
+{
+    struct buffer path = {0};
+    buffer_append_format(&path, "%s/%s", a, b);
+    char *copy = memory_copy_string(buffer_string(&path));
+    buffer_free(&path);
+    return copy;
+}
+
+/* What an errno of open, access, mkdir means for the store. */
+static enum status status_of_errno(int number)
+{
+    return number == ENOSPC || number == EDQUOT ? STATUS_FULL : STATUS_UNAVAILABLE;
+}
+
+static enum status path_error(struct error *error, const char *path, const char *verb, int number)
+{
+    return error_set(error, status_of_errno(number), "%s cannot be %s: %s", path, verb,
+                     strerror(number));
+}
+
+/* flock with a limit. The kernel has no such call, so it is tried every millisecond. */
+static enum status lock_file(int descriptor, uint32_t wait_ms)
+{
+    uint64_t deadline = clock_monotonic_ms() + wait_ms;
+    while (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return STATUS_UNAVAILABLE;
+        if (clock_monotonic_ms() >= deadline)
+            return STATUS_TIMEOUT;
+        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    return STATUS_OK;
+}
+
+static void on_assertion(MDB_env *env, const char *text)
+{
+    (void)env;
+    (void)text;
+    odds_guard_escape(); /* LMDB aborts the process otherwise */
+}
+
+enum status lmdb_status(const struct lmdb_env *env, int result)
+{
+    struct statvfs disk;
+    switch (result) {
+    case MDB_SUCCESS:
+        return STATUS_OK;
+    case MDB_NOTFOUND:
+        return STATUS_NOT_FOUND;
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+    case MDB_MAP_FULL:
+    case MDB_TXN_FULL:
+        return STATUS_FULL;
+    case EIO: /* LMDB's word for a write that was cut short, which a full disk does as well */
+        if (env->folder >= 0 && fstatvfs(env->folder, &disk) == 0 &&
+            disk.f_bavail * disk.f_frsize < ODDS_VALUE_MAX)
+            return STATUS_FULL;
+        return STATUS_INTERNAL;
+    case ENOMEM:
+    case EAGAIN:
+    case MDB_READERS_FULL:
+        return STATUS_UNAVAILABLE;
+    default: /* MDB_CORRUPTED, MDB_PAGE_NOTFOUND, MDB_PANIC, MDB_BAD_RSLOT, … */
+        return STATUS_INTERNAL;
+    }
+}
+
+/* ---- what this process has open -------------------------------------------------------------- */
+
+#define OPEN_MAX_HERE 64
+
+static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+    bool used;
+    dev_t device;
+    ino_t inode;
+} open_folders[OPEN_MAX_HERE]; /* guarded by open_lock */
+
+/* Takes a folder for this process; STATUS_EXISTS when it has it already. */
+static enum status claim_folder(struct lmdb_env *env)
+{
+    struct stat folder;
+    if (fstat(env->folder, &folder) != 0)
+        return STATUS_UNAVAILABLE;
+    enum status status = STATUS_FULL;
+    size_t at = 0;
+    CHECK(pthread_mutex_lock(&open_lock) == 0);
+    for (size_t i = 0; i < OPEN_MAX_HERE && status != STATUS_EXISTS; i++) {
+        if (!open_folders[i].used && status == STATUS_FULL) {
+            status = STATUS_OK;
+            at = i;
+        } else if (open_folders[i].used && open_folders[i].device == folder.st_dev &&
+                   open_folders[i].inode == folder.st_ino) {
+            status = STATUS_EXISTS;
+        }
+    }
+    if (status == STATUS_OK) {
+        open_folders[at].used = true;
+        open_folders[at].device = folder.st_dev;
+        open_folders[at].inode = folder.st_ino;
+        env->claim = at + 1;
+    }
+    CHECK(pthread_mutex_unlock(&open_lock) == 0);
+    return status;
+}
+
+static void release_folder(struct lmdb_env *env)
+{
+    if (env->claim == 0)
+        return;
+    CHECK(pthread_mutex_lock(&open_lock) == 0);
+    open_folders[env->claim - 1].used = false;
+    CHECK(pthread_mutex_unlock(&open_lock) == 0);
+    env->claim = 0;
+}
+
+/* ---- before LMDB may have it ----------------------------------------------------------------- */
+
+void lmdb_make_root(const char *root)
+{
+    char *path = memory_copy_string(root);
+    for (char *at = strchr(path + 1, '/'); at != NULL; at = strchr(at + 1, '/')) {
+        *at = '\0';
+        (void)mkdir(path, FOLDER_MODE);
+        *at = '/';
+    }
+    (void)mkdir(path, FOLDER_MODE);
+    memory_free(path);
+}
+
+/* LMDB reports a bare errno; people need to know which file. */
+static enum status check_presence(const struct lmdb_env *env, const struct lmdb_place *place,
+                                  struct error *error)
+{
+    struct stat data;
+    if (stat(env->data_path, &data) == 0 || (errno == ENOENT && place->create))
+        return STATUS_OK;
+    if (errno == ENOENT)
+        return error_set(error, STATUS_UNAVAILABLE, "there is no odds store at %s", place->root);
+    return path_error(error, env->data_path, "used", errno);
+}
+
+/* The lock file is written through a map of it: where the disk has no room for its pages, that is a
+ * SIGBUS. So they are taken beforehand; the environment is not open in this process now (see the
+ * top of this file). */
+static enum status reserve_lock_file(const struct lmdb_env *env, struct error *error)
+{
+    int descriptor = open(env->lock_path, O_RDWR | O_CREAT | O_CLOEXEC, FILE_MODE);
+    if (descriptor < 0)
+        return path_error(error, env->lock_path, "opened for reading and writing", errno);
+    enum status status = STATUS_OK;
+    if (fallocate(descriptor, 0, 0, LOCK_FILE_SIZE) != 0 && (errno == ENOSPC || errno == EDQUOT))
+        status = path_error(error, env->lock_path, "written", errno);
+    (void)close(descriptor);
+    return status;
+}
+
+/* Looks at the file before LMDB does. A file that was being made when its maker died (LMDB writes
+ * both meta pages in one go) is empty or shorter than those, and is made again. */
+static enum status check_start(const struct lmdb_env *env, const struct lmdb_place *place,
+                               struct error *error)
+{
+    int descriptor = open(env->data_path, O_RDWR | O_CLOEXEC);
+    if (descriptor < 0 && errno == ENOENT)
+        return STATUS_OK; /* check_presence allowed that only for `create` */
+    if (descriptor < 0)
+        return path_error(error, env->data_path, "opened for reading and writing", errno);
+    enum status status = STATUS_OK;
+    struct stat data;
+    if (fstat(descriptor, &data) != 0)
+        status = path_error(error, env->data_path, "used", errno);
+    else if (!S_ISREG(data.st_mode))
+        status = error_set(error, STATUS_UNAVAILABLE, "%s is not a file", env->data_path);
+    else if (data.st_size < 2 * sysconf(_SC_PAGESIZE) && place->create)
+        status = ftruncate(descriptor, 0) == 0
+                     ? STATUS_OK
+                     : path_error(error, env->data_path, "written", errno);
+    else if (data.st_size == 0)
+        status =
+            error_set(error, STATUS_UNAVAILABLE, "there is no odds store at %s yet", place->root);
+    else {
+        status = lmdb_verify_start(descriptor, error);
+        if (status != STATUS_OK)
+            error_prefix(error, "the odds store at %s is not usable: %s", place->root,
+                         place->folder);
+    }
+    (void)close(descriptor);
+    return status;
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+struct opening {
+    struct lmdb_env *env;
+    const struct lmdb_place *place;
+    const char *folder;
+    MDB_txn *reader;
+    MDB_txn *writer;
+    int result;
+    size_t entries;
+    bool format_missing;
+    bool format_older;
+    bool format_wrong;
+};
+
+static void open_body(void *context)
+{
+    struct opening *opening = context;
+    MDB_env *env = opening->env->env;
+    int dead = 0;
+    (void)mdb_env_set_assert(env, on_assertion);
+    opening->result = mdb_env_set_mapsize(env, opening->place->map_size);
+    if (opening->result == 0)
+        opening->result = mdb_env_set_maxreaders(env, READERS_MAX);
+    if (opening->result == 0)
+        opening->result =
+            mdb_env_open(env, opening->folder, MDB_NOTLS | opening->place->flags, FILE_MODE);
+    if (opening->result == 0)
+        (void)mdb_reader_check(env, &dead);
+}
+
+static void begin_body(void *context)
+{
+    struct opening *opening = context;
+    opening->result = mdb_txn_begin(opening->env->env, NULL, MDB_RDONLY, &opening->reader);
+}
+
+static void end_body(void *context)
+{
+    struct opening *opening = context;
+    MDB_txn *reader = opening->reader;
+    opening->reader = NULL;
+    mdb_txn_abort(reader);
+}
+
+static bool value_is_text(const MDB_val *value, const char *text)
+{
+    return text != NULL && value->mv_size == strlen(text) &&
+           memcmp(value->mv_data, text, value->mv_size) == 0;
+}
+
+static void format_body(void *context)
+{
+    struct opening *opening = context;
+    const struct lmdb_place *place = opening->place;
+    MDB_stat stat;
+    opening->result = mdb_dbi_open(opening->reader, NULL, 0, &opening->env->dbi);
+    if (opening->result == 0)
+        opening->result = mdb_stat(opening->reader, opening->env->dbi, &stat);
+    if (opening->result != 0)
+        return;
+    opening->entries = stat.ms_entries;
+    MDB_val key = {sizeof "format" - 1, (void *)(uintptr_t) "format"};
+    MDB_val value;
+    int got = mdb_get(opening->reader, opening->env->dbi, &key, &value);
+    opening->format_missing = got == MDB_NOTFOUND;
+    opening->format_older = got == 0 && value_is_text(&value, place->older);
+    opening->format_wrong =
+        got == 0 && !opening->format_older && !value_is_text(&value, place->format);
+}
+
+/* All that a new store begins with, or that makes a new one of an older, is one transaction. */
+static void make_body(void *context)
+{
+    struct opening *opening = context;
+    const struct lmdb_place *place = opening->place;
+    MDB_val key = {sizeof "format" - 1, (void *)(uintptr_t) "format"};
+    MDB_val value = {strlen(place->format), (void *)(uintptr_t)place->format};
+    opening->result = mdb_txn_begin(opening->env->env, NULL, 0, &opening->writer);
+    if (opening->result == 0)
+        opening->result = mdb_put(opening->writer, opening->env->dbi, &key, &value, 0);
+    if (opening->result == 0 && place->make != NULL)
+        opening->result = place->make(place->context, opening->writer, opening->env->dbi);
+    if (opening->result != 0)
+        return; /* aborted by the caller */
+    MDB_txn *writer = opening->writer;
+    opening->result = mdb_txn_commit(writer); /* ends it, whatever it says */
+    opening->writer = NULL;
+}
+
+static void abort_body(void *context)
+{
+    mdb_txn_abort(context);
+}
+
+/* Runs one step; a fault or a result that means "broken" is a damaged file. */
+static enum status step(struct opening *opening, void (*body)(void *), struct error *error)
+{
+    if (!odds_guard_run(body, opening))
+        return error_set(error, STATUS_MALFORMED, "the odds store at %s is damaged: %s",
+                         opening->place->root, opening->place->folder);
+    enum status status = lmdb_status(opening->env, opening->result);
+    if (status == STATUS_OK)
+        return STATUS_OK;
+    bool damaged = status == STATUS_INTERNAL &&
+                   (opening->result == MDB_CORRUPTED || opening->result == MDB_INVALID ||
+                    opening->result == MDB_PAGE_NOTFOUND);
+    if (status != STATUS_FULL)
+        status = damaged ? STATUS_MALFORMED : STATUS_UNAVAILABLE;
+    return error_set(error, status, "the odds store at %s cannot be opened: %s: %s",
+                     opening->place->root, opening->place->folder, mdb_strerror(opening->result));
+}
+
+/* Walks the file under a read transaction, which keeps a writer from reusing its pages. */
+static enum status verify(struct opening *opening, struct error *error)
+{
+    struct lmdb_env *env = opening->env;
+    int descriptor = open(env->data_path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0)
+        return path_error(error, env->data_path, "opened", errno);
+    enum status status = STATUS_NOT_FOUND;
+    for (int attempt = 0; attempt < SNAPSHOT_ATTEMPTS && status == STATUS_NOT_FOUND; attempt++) {
+        if (opening->reader != NULL && !odds_guard_run(end_body, opening))
+            break;
+        status = step(opening, begin_body, error);
+        if (status != STATUS_OK)
+            break;
+        struct lmdb_check check = {.descriptor = descriptor,
+                                   .transaction = mdb_txn_id(opening->reader)};
+        status = lmdb_verify(&check, error);
+        if (status != STATUS_OK)
+            error_prefix(error, "the odds store at %s is not usable: %s", opening->place->root,
+                         opening->place->folder);
+    }
+    (void)close(descriptor);
+    return status == STATUS_NOT_FOUND ? STATUS_UNAVAILABLE : status;
+}
+
+/* Nobody else is opening it (the lock on DIR), but who has had it open may be writing. */
+static enum status make(struct opening *opening, struct error *error)
+{
+    struct lmdb_env *env = opening->env;
+    enum status status = lmdb_env_lock_writer(env, opening->place->wait_ms);
+    if (status != STATUS_OK)
+        return error_set(error, STATUS_UNAVAILABLE,
+                         "another process has been writing %s for too long", env->data_path);
+    status = step(opening, make_body, error);
+    if (opening->writer != NULL && !odds_guard_run(abort_body, opening->writer))
+        status = error_set(error, STATUS_MALFORMED, "%s is damaged", env->data_path);
+    lmdb_env_unlock_writer(env);
+    return status;
+}
+
+static enum status check_format(struct opening *opening, struct error *error)
+{
+    const struct lmdb_place *place = opening->place;
+    enum status status = step(opening, format_body, error);
+    if (status != STATUS_OK)
+        return status;
+    if (opening->format_wrong || (opening->format_missing && opening->entries > 0))
+        return error_set(error, STATUS_MALFORMED,
+                         "%s is not an odds store that this program knows (%s)",
+                         opening->env->data_path, place->format);
+    if (!opening->format_missing && !opening->format_older)
+        return STATUS_OK;
+    if (opening->format_missing && !place->create)
+        return error_set(error, STATUS_UNAVAILABLE, "there is no odds store at %s yet",
+                         place->root);
+    return make(opening, error);
+}
+
+static enum status remember_identity(struct lmdb_env *env, struct error *error)
+{
+    struct stat data;
+    struct stat lock;
+    if (stat(env->data_path, &data) != 0)
+        return path_error(error, env->data_path, "used", errno);
+    if (stat(env->lock_path, &lock) != 0)
+        return path_error(error, env->lock_path, "used", errno);
+    env->data_device = data.st_dev;
+    env->data_inode = data.st_ino;
+    env->data_size = data.st_size;
+    env->lock_device = lock.st_dev;
+    env->lock_inode = lock.st_ino;
+    return STATUS_OK;
+}
+
+static enum status open_here(struct lmdb_env *env, const struct lmdb_place *place,
+                             const char *folder, struct error *error)
+{
+    enum status status = check_presence(env, place, error);
+    if (status != STATUS_OK)
+        return status;
+    env->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (env->folder < 0)
+        return path_error(error, folder, "opened", errno);
+    if (claim_folder(env) != STATUS_OK)
+        return error_set(error, STATUS_UNAVAILABLE,
+                         "this process has the odds store at %s open already", place->root);
+    status = reserve_lock_file(env, error);
+    if (status == STATUS_OK)
+        status = check_start(env, place, error);
+    if (status != STATUS_OK)
+        return status;
+    CHECK(mdb_env_create(&env->env) == 0);
+    struct opening opening = {.env = env, .place = place, .folder = folder};
+    status = step(&opening, open_body, error);
+    if (status == STATUS_OK)
+        status = verify(&opening, error);
+    if (status == STATUS_OK)
+        status = check_format(&opening, error);
+    if (opening.reader != NULL && !odds_guard_run(end_body, &opening) && status == STATUS_OK)
+        status = error_set(error, STATUS_MALFORMED, "%s is damaged", env->lock_path);
+    if (status == STATUS_OK)
+        status = remember_identity(env, error);
+    return status;
+}
+
+enum status lmdb_env_open(struct lmdb_env *env, const struct lmdb_place *place, struct error *error)
+{
+    char *folder = join_path(place->root, place->folder);
+    struct lmdb_env opened = {.folder = -1,
+                              .data_path = join_path(folder, "data.mdb"),
+                              .lock_path = join_path(folder, "lock.mdb")};
+    enum status status = STATUS_OK;
+    int root = -1;
+    root = open(place->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (root < 0) {
+        status = errno == ENOENT ? error_set(error, STATUS_UNAVAILABLE,
+                                             "there is no odds store at %s", place->root)
+                                 : path_error(error, place->root, "opened", errno);
+        goto out;
+    }
+    if (place->create && mkdir(folder, FOLDER_MODE) != 0 && errno != EEXIST) {
+        status = path_error(error, folder, "made", errno);
+        goto out;
+    }
+    status = lock_file(root, place->wait_ms);
+    if (status != STATUS_OK) {
+        (void)error_set(error, status, "another process is opening the odds store at %s",
+                        place->root);
+        goto out;
+    }
+    status = open_here(&opened, place, folder, error);
+    if (status == STATUS_MALFORMED && place->replace_when_broken) {
+        lmdb_env_close(&opened);
+        opened = (struct lmdb_env){.folder = -1,
+                                   .data_path = join_path(folder, "data.mdb"),
+                                   .lock_path = join_path(folder, "lock.mdb")};
+        (void)unlink(opened.data_path);
+        (void)unlink(opened.lock_path);
+        status = open_here(&opened, place, folder, error);
+    }
+out:
+    if (status == STATUS_OK)
+        *env = opened;
+    else
+        lmdb_env_close(&opened);
+    if (root >= 0)
+        (void)close(root); /* and its lock */
+    memory_free(folder);
+    return status;
+}
+
+/* ---- closing, changing, taking turns --------------------------------------------------------- */
+
+static void close_body(void *context)
+{
+    struct lmdb_env *env = context;
+    mdb_env_close(env->env);
+}
+
+void lmdb_env_close(struct lmdb_env *env)
+{
+    /* Closing touches the map of the lock file. When that is gone too, the environment's memory is
+     * deliberately lost: it can neither be used nor given back. */
+    if (env->env != NULL && !odds_guard_run(close_body, env))
+        (void)0;
+    env->env = NULL;
+    release_folder(env);
+    if (env->folder >= 0)
+        (void)close(env->folder);
+    env->folder = -1;
+    memory_free(env->data_path);
+    memory_free(env->lock_path);
+    env->data_path = NULL;
+    env->lock_path = NULL;
+}
+
+bool lmdb_env_changed(struct lmdb_env *env, const char **why)
+{
+    struct stat data;
+    struct stat lock;
+    if (stat(env->data_path, &data) != 0 || stat(env->lock_path, &lock) != 0) {
+        *why = "a file of it was removed";
+        return true;
+    }
+    if (data.st_dev != env->data_device || data.st_ino != env->data_inode ||
+        lock.st_dev != env->lock_device || lock.st_ino != env->lock_inode) {
+        *why = "another store is there now";
+        return true;
+    }
+    if (data.st_size < env->data_size) {
+        *why = "its file was cut short";
+        return true;
+    }
+    env->data_size = data.st_size;
+    return false;
+}
+
+enum status lmdb_env_lock_writer(struct lmdb_env *env, uint32_t wait_ms)
+{
+    return lock_file(env->folder, wait_ms);
+}
+
+void lmdb_env_unlock_writer(struct lmdb_env *env)
+{
+    (void)flock(env->folder, LOCK_UN);
+}

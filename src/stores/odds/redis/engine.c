@@ -1,0 +1,889 @@
+/*
+ * The odds store on a Redis or Valkey server: `redis://`, `rediss://`, `unix:`,
+ * `redis+sentinel://`. This file is the engine; odds_redis.h says where the rest is.
+ *
+ * A store has up to two links. The serving link tracks what changes; a server starts it at once.
+ * The feeding link is one plain connection, for the commands of `croupier feed`. Each is made when
+ * it is first needed.
+ *
+ * Freshness. A version may be given out of memory while the serving link confirms that changes
+ * arrive (odds_redis_connect.c) and none of that value has. What is read is remembered as current
+ * only if nothing was heard of it between its GET and the reply, because the two come by different
+ * connections and the message may overtake the reply: what was read then is right for those who
+ * asked before, and for nobody later. Odds are read together with a part of the catalog, so that an
+ * answer can be made of what was stored together: both keys are watched (WATCH) until an empty
+ * transaction says that neither has changed in between. A value that expires is forgotten a moment
+ * before it does, since the server may say so late.
+ *
+ * Threads: `reading` and the list of those that are sent are the serving link's I/O thread's. The
+ * lock guards the making of links.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "stores/odds/notes.h"
+#include "stores/odds/redis/lease.h"
+#include "stores/odds/redis/redis.h"
+#include "stores/odds_engine.h"
+
+#define NS_PER_MS ((uint64_t)1000000)
+#define ZADD_MEMBERS 512 /* in one command */
+
+struct reading;
+
+struct redis_store {
+    struct odds_store base;
+    struct redis_place *place;
+    char *prefix;
+    size_t prefix_size;
+    uint32_t timeout_ms;
+    struct log *log;
+
+    pthread_mutex_t lock;
+    _Atomic(struct redis_link *) serving;
+    _Atomic(struct redis_link *) feeding;
+
+    struct redis_known *known;
+    struct odds_notes *notes;
+    struct redis_leases *leases;
+
+    /* The serving I/O thread's. */
+    struct reading *sent;
+    uint64_t alarm_ns;        /* 0: none is set */
+    bool complained;          /* about reading */
+    bool rights_wanted;       /* they have not been looked at since the link was connected */
+    struct error rights_told; /* what was said of them last */
+    struct redis_call interest;
+    struct buffer interest_commands;
+    size_t interest_count;
+    bool interest_is_out;
+    bool interest_failed;
+    bool interest_complained;
+    uint64_t pruned_ms;
+
+    atomic_uint_fast64_t reads;
+    atomic_uint_fast64_t errors;
+    atomic_uint_fast64_t interest_written;
+    atomic_int_fast64_t published_ms[SPORT_COUNT];
+};
+
+static struct redis_store *redis_store_of(struct odds_store *store)
+{
+    return (struct redis_store *)store;
+}
+
+static enum status count_error(struct redis_store *store, enum status status)
+{
+    if (status != STATUS_OK && status != STATUS_PENDING)
+        (void)atomic_fetch_add_explicit(&store->errors, 1, memory_order_relaxed);
+    return status;
+}
+
+/* ---- reading, on the I/O thread -------------------------------------------------------------- */
+
+/* The commands of a reading, in their order; those of a value alone are in the middle. */
+enum reading_step {
+    READING_WATCH, /* both keys */
+    READING_PART,  /* of the catalog */
+    READING_VALUE,
+    READING_EXPIRY,
+    READING_MULTI,
+    READING_EXEC,
+};
+
+struct reading {
+    struct redis_call call; /* first */
+    struct redis_store *store;
+    struct odds_read *read;
+    struct redis_subject subject;
+    struct buffer commands;
+    struct reading *next, *before; /* among those that are sent */
+    bool is_sent;
+    bool overtaken; /* something was heard of the value since it was sent */
+    uint64_t sent_ns;
+    enum status got;
+    struct redis_seen seen;
+    char *bytes;
+    size_t size;
+    struct odds_part part; /* of the catalog */
+};
+
+static bool has_part(const struct reading *reading)
+{
+    return reading->part.max > 0;
+}
+
+static void drop_part(struct reading *reading)
+{
+    memory_free(reading->part.bytes);
+    reading->part.bytes = NULL;
+    reading->part.size = 0;
+}
+
+static void list_sent(struct reading *reading)
+{
+    struct redis_store *store = reading->store;
+    reading->is_sent = true;
+    reading->before = NULL;
+    reading->next = store->sent;
+    if (store->sent != NULL)
+        store->sent->before = reading;
+    store->sent = reading;
+}
+
+static void unlist_sent(struct reading *reading)
+{
+    if (!reading->is_sent)
+        return;
+    if (reading->before != NULL)
+        reading->before->next = reading->next;
+    else
+        reading->store->sent = reading->next;
+    if (reading->next != NULL)
+        reading->next->before = reading->before;
+    reading->is_sent = false;
+}
+
+static void reading_sent(struct redis_call *call)
+{
+    struct reading *reading = (struct reading *)call;
+    memory_free(reading->bytes); /* of a reply before the connection was lost */
+    reading->bytes = NULL;
+    drop_part(reading);
+    reading->got = STATUS_OK;
+    reading->overtaken = false;
+    reading->sent_ns = clock_monotonic_ns();
+    if (!reading->is_sent)
+        list_sent(reading);
+}
+
+static void complain(struct redis_store *store, const struct error *error)
+{
+    if (!store->complained)
+        log_event(store->log, LOG_WARNING, "values cannot be read from the odds store",
+                  LOG_STRING("reason", error->text));
+    store->complained = true;
+}
+
+/* The first that cannot be done is what the reading amounts to. */
+static void take_error(struct reading *reading, const redisReply *reply, const char *command)
+{
+    struct error error;
+    if (reading->got != STATUS_OK)
+        return;
+    reading->got = redis_error_of_reply(reply, command, &error);
+    if (reading->got == STATUS_MALFORMED)
+        return;
+    reading->got = STATUS_UNAVAILABLE;
+    complain(reading->store, &error);
+}
+
+static char *copy_bytes(const redisReply *reply)
+{
+    char *bytes = memory_alloc(reply->len + 1);
+    memcpy(bytes, reply->str, reply->len);
+    bytes[reply->len] = '\0';
+    return bytes;
+}
+
+static void take_value(struct reading *reading, const redisReply *reply)
+{
+    struct redis_store *store = reading->store;
+    switch (reply->type) {
+    case REDIS_REPLY_STRING:
+        reading->size = reply->len;
+        reading->bytes = copy_bytes(reply);
+        reading->seen = (struct redis_seen){
+            .stored = true,
+            .readable = true,
+            .digest = redis_known_digest(store->known, reading->bytes, reading->size)};
+        break;
+    case REDIS_REPLY_NIL:
+        reading->seen = (struct redis_seen){.readable = true};
+        break;
+    default:
+        reading->seen = (struct redis_seen){.stored = true};
+        take_error(reading, reply, "GET");
+        return;
+    }
+    if (reading->got == STATUS_OK)
+        store->complained = false;
+}
+
+/* A catalog that is no string has no part that could be told, and will be found to be malformed. */
+static void take_part(struct reading *reading, const redisReply *reply)
+{
+    struct error error;
+    if (reply->type == REDIS_REPLY_STRING && reply->len <= reading->part.max) {
+        reading->part.bytes = copy_bytes(reply);
+        reading->part.size = reply->len;
+    } else if (redis_error_of_reply(reply, "GETRANGE", &error) != STATUS_MALFORMED) {
+        take_error(reading, reply, "GETRANGE");
+    }
+}
+
+/* An empty list: nothing that was watched has changed. */
+static void take_end(struct reading *reading, const redisReply *reply)
+{
+    if (reply->type == REDIS_REPLY_ARRAY)
+        return;
+    drop_part(reading);
+    reading->seen.current = false;
+    if (reply->type == REDIS_REPLY_ERROR)
+        take_error(reading, reply, "EXEC");
+}
+
+/* When it expires. Counted from before the question, so that it is not too late. */
+static void take_expiry(struct reading *reading, const redisReply *reply)
+{
+    reading->seen.current = !reading->overtaken && reply->type == REDIS_REPLY_INTEGER;
+    if (reply->type == REDIS_REPLY_INTEGER && reply->integer >= 0 &&
+        (uint64_t)reply->integer < UINT64_MAX / NS_PER_MS / 2)
+        reading->seen.expires_ns = reading->sent_ns + (uint64_t)reply->integer * NS_PER_MS;
+}
+
+static void reading_reply(struct redis_call *call, unsigned index, const redisReply *reply)
+{
+    struct reading *reading = (struct reading *)call;
+    switch ((enum reading_step)(has_part(reading) ? index : index + READING_VALUE)) {
+    case READING_WATCH:
+        if (reply->type == REDIS_REPLY_ERROR)
+            take_error(reading, reply, "WATCH");
+        break;
+    case READING_PART:
+        take_part(reading, reply);
+        break;
+    case READING_VALUE:
+        take_value(reading, reply);
+        break;
+    case READING_EXPIRY:
+        take_expiry(reading, reply);
+        break;
+    case READING_MULTI:
+        if (reply->type == REDIS_REPLY_ERROR)
+            take_error(reading, reply, "MULTI");
+        break;
+    case READING_EXEC:
+        take_end(reading, reply);
+        break;
+    }
+}
+
+static void watch_expiry(struct redis_store *store)
+{
+    uint64_t next_ns = redis_known_expire(store->known, clock_monotonic_ns());
+    if (next_ns == 0 || (store->alarm_ns != 0 && store->alarm_ns <= next_ns))
+        return;
+    store->alarm_ns = next_ns;
+    redis_link_set_alarm(atomic_load(&store->serving), next_ns - 4 * NS_PER_MS);
+}
+
+static void on_alarm(void *owner)
+{
+    struct redis_store *store = owner;
+    store->alarm_ns = 0;
+    watch_expiry(store);
+}
+
+/* The value's version, and whether it is current, are known from here on. */
+static void remember(struct reading *reading)
+{
+    struct redis_store *store = reading->store;
+    uint64_t stamp = redis_known_stamp(store->known);
+    uint64_t version = redis_known_see(store->known, &reading->subject, &reading->seen);
+    if (reading->seen.current && reading->seen.expires_ns != 0)
+        watch_expiry(store);
+    if (reading->got != STATUS_OK)
+        return;
+    reading->read->value = (struct odds_value){.stamp = stamp,
+                                               .version = version,
+                                               .bytes = reading->bytes,
+                                               .size = reading->bytes == NULL ? 0 : reading->size};
+    reading->read->catalog.bytes = reading->part.bytes;
+    reading->read->catalog.size = reading->part.size;
+    reading->bytes = NULL;
+    reading->part.bytes = NULL;
+}
+
+static void reading_done(struct redis_call *call, enum status status)
+{
+    struct reading *reading = (struct reading *)call;
+    struct redis_store *store = reading->store;
+    struct odds_read *read = reading->read;
+    unlist_sent(reading);
+    if (status == STATUS_OK)
+        status = reading->got;
+    if (status == STATUS_OK || status == STATUS_MALFORMED)
+        remember(reading);
+    (void)count_error(store, status);
+    memory_free(reading->bytes);
+    memory_free(reading->part.bytes);
+    buffer_free(&reading->commands);
+    memory_free(reading);
+    read->result = status;
+    read->done(read);
+}
+
+/* ---- what the server says has changed -------------------------------------------------------- */
+
+static bool read_key(const struct redis_store *store, struct text key,
+                     struct redis_subject *subject)
+{
+    static const struct text kinds[] = {TEXT_INIT("catalog:"), TEXT_INIT("odds:")};
+    if (!text_starts_with(key, (struct text){store->prefix, store->prefix_size}))
+        return false;
+    key = (struct text){key.at + store->prefix_size, key.size - store->prefix_size};
+    bool catalog = text_starts_with(key, kinds[0]);
+    if (!catalog && !text_starts_with(key, kinds[1]))
+        return false;
+    struct text event = {key.at + kinds[!catalog].size, key.size - kinds[!catalog].size};
+    struct text sport = text_cut(&event, ':');
+    *subject = (struct redis_subject){.kind = catalog ? ODDS_CATALOG : ODDS_MARKETS};
+    if (sport_from_key(sport, &subject->sport) != STATUS_OK || catalog == (event.at != NULL))
+        return false;
+    return catalog || (event_id_parse(event, &subject->event) == STATUS_OK &&
+                       subject->event.size == event.size);
+}
+
+static bool is_same(const struct redis_subject *a, const struct redis_subject *b)
+{
+    return a->kind == b->kind && a->sport == b->sport &&
+           (a->kind == ODDS_CATALOG || event_id_equals(&a->event, &b->event));
+}
+
+static void on_changed(void *owner, const char *key, size_t size)
+{
+    struct redis_store *store = owner;
+    struct redis_subject subject;
+    if (key == NULL) {
+        redis_known_forget_all(store->known);
+    } else {
+        if (!read_key(store, (struct text){key, size}, &subject))
+            return;
+        redis_known_forget(store->known, &subject);
+        atomic_store_explicit(&store->published_ms[subject.sport], clock_wall_ms(),
+                              memory_order_relaxed);
+    }
+    for (struct reading *reading = store->sent; reading != NULL; reading = reading->next)
+        if (key == NULL || is_same(&reading->subject, &subject))
+            reading->overtaken = true;
+}
+
+static void on_begun(void *owner)
+{
+    struct redis_store *store = owner;
+    redis_known_forget_all(store->known);
+    store->rights_wanted = true;
+}
+
+/* ---- rights, on the I/O thread --------------------------------------------------------------- */
+
+/* Whoever is connected to again and again is told of once. */
+static void on_rights(void *owner, enum status status, const char *reason)
+{
+    struct redis_store *store = owner;
+    if (status == STATUS_OK)
+        store->rights_told.text[0] = '\0';
+    if (status != STATUS_UNAVAILABLE || strcmp(reason, store->rights_told.text) == 0 ||
+        reason[0] == '\0')
+        return;
+    (void)error_set(&store->rights_told, status, "%s", reason);
+    log_event(store->log, LOG_WARNING, "the odds store's user may not do all that serving needs",
+              LOG_STRING("reason", reason));
+}
+
+static void look_at_rights(struct redis_store *store)
+{
+    struct redis_link *link = atomic_load(&store->serving);
+    if (!store->rights_wanted || link == NULL || redis_link_now(link) != STATUS_OK)
+        return;
+    store->rights_wanted =
+        redis_rights_begin(link, store->prefix, store, on_rights) != STATUS_PENDING;
+}
+
+/* ---- interest, on the I/O thread ------------------------------------------------------------- */
+
+static size_t append_members(struct redis_store *store, const struct odds_note *notes, size_t count,
+                             enum sport sport, size_t *at)
+{
+    struct buffer words = {0};
+    size_t members = 0;
+    for (; *at < count && members < ZADD_MEMBERS; (*at)++) {
+        const struct odds_note *note = &notes[*at];
+        if (note->sport != sport)
+            continue;
+        char score[24];
+        (void)snprintf(score, sizeof score, "%lld", (long long)note->requested_ms);
+        redis_command_word(&words, text_of(score));
+        redis_command_word(&words, event_id_text(&note->event));
+        members++;
+    }
+    if (members > 0) {
+        struct buffer key = {0};
+        redis_key_of_interest(&key, store->prefix, sport);
+        redis_command_begin(&store->interest_commands, 3 + 2 * members);
+        redis_command_word(&store->interest_commands, TEXT("ZADD"));
+        redis_command_word(&store->interest_commands, buffer_text(&key));
+        redis_command_word(&store->interest_commands, TEXT("GT")); /* the latest of all instances */
+        buffer_append_text(&store->interest_commands, buffer_text(&words));
+        buffer_free(&key);
+    }
+    buffer_free(&words);
+    return members;
+}
+
+static unsigned append_interest(struct redis_store *store, const struct odds_note *notes,
+                                size_t count)
+{
+    unsigned commands = 0;
+    for (unsigned sport = 0; sport < SPORT_COUNT; sport++)
+        for (size_t at = 0; at < count;)
+            if (append_members(store, notes, count, (enum sport)sport, &at) > 0)
+                commands++;
+    return commands;
+}
+
+static unsigned append_pruning(struct redis_store *store)
+{
+    uint64_t now_ms = clock_monotonic_ms();
+    if (store->pruned_ms != 0 && now_ms - store->pruned_ms < ODDS_NOTES_PRUNE_EVERY_MS)
+        return 0;
+    store->pruned_ms = now_ms;
+    char before[24];
+    (void)snprintf(before, sizeof before, "(%lld",
+                   (long long)(clock_wall_ms() - ODDS_NOTES_KEEP_MS));
+    for (unsigned sport = 0; sport < SPORT_COUNT; sport++) {
+        struct buffer key = {0};
+        redis_key_of_interest(&key, store->prefix, (enum sport)sport);
+        redis_command(&store->interest_commands, "ZREMRANGEBYSCORE", buffer_string(&key), "-inf",
+                      before, NULL);
+        buffer_free(&key);
+    }
+    return SPORT_COUNT;
+}
+
+static void interest_complain(struct redis_store *store, const char *reason)
+{
+    if (!store->interest_complained)
+        log_event(store->log, LOG_WARNING, "interest in events is not recorded",
+                  LOG_STRING("reason", reason));
+    store->interest_complained = true;
+}
+
+static struct redis_store *store_of_interest(struct redis_call *call)
+{
+    return (struct redis_store *)(void *)((char *)call - offsetof(struct redis_store, interest));
+}
+
+static void interest_reply(struct redis_call *call, unsigned index, const redisReply *reply)
+{
+    struct redis_store *store = store_of_interest(call);
+    (void)index;
+    if (reply->type != REDIS_REPLY_ERROR)
+        return;
+    struct error error;
+    (void)redis_error_of_reply(reply, "ZADD", &error);
+    store->interest_failed = true;
+    interest_complain(store, error.text);
+}
+
+static void interest_done(struct redis_call *call, enum status status)
+{
+    struct redis_store *store = store_of_interest(call);
+    if (status == STATUS_OK && !store->interest_failed) {
+        (void)atomic_fetch_add(&store->interest_written, store->interest_count);
+        store->interest_complained = false;
+    } else {
+        odds_notes_lost(store->notes, store->interest_count);
+    }
+    store->interest_is_out = false;
+}
+
+/* What is noted while the server is away waits in its table, as far as that holds it. */
+static void write_interest(void *owner)
+{
+    struct redis_store *store = owner;
+    struct redis_link *link = atomic_load(&store->serving);
+    if (store->interest_is_out || link == NULL || redis_link_now(link) != STATUS_OK)
+        return;
+    const struct odds_note *notes = NULL;
+    store->interest_count = odds_notes_take(store->notes, &notes);
+    buffer_clear(&store->interest_commands);
+    unsigned commands = append_interest(store, notes, store->interest_count);
+    if (store->interest_count > 0)
+        commands += append_pruning(store);
+    if (commands == 0)
+        return;
+    store->interest_failed = false;
+    store->interest = (struct redis_call){.bytes = buffer_text(&store->interest_commands),
+                                          .replies = commands,
+                                          .reply = interest_reply,
+                                          .done = interest_done};
+    store->interest_is_out = redis_link_submit(link, &store->interest) == STATUS_PENDING;
+    if (!store->interest_is_out)
+        odds_notes_lost(store->notes, store->interest_count);
+}
+
+static void on_second(void *owner)
+{
+    look_at_rights(owner);
+    write_interest(owner);
+}
+
+/* ---- links ----------------------------------------------------------------------------------- */
+
+static enum status make_link(struct redis_store *store, bool serving, struct redis_link **link,
+                             struct error *error)
+{
+    struct redis_link_options options = {
+        .place = store->place,
+        .timeout_ms = store->timeout_ms,
+        .prefix = store->prefix,
+        .track = serving,
+        .log = serving ? store->log : NULL,
+        .owner = store,
+    };
+    if (serving) {
+        options.begun = on_begun;
+        options.changed = on_changed;
+        options.alarm = on_alarm;
+        options.second = on_second;
+        options.closing = write_interest;
+    }
+    return redis_link_create(link, &options, error);
+}
+
+/* The link, made when there is none; waits then until it is known whether it connects. */
+static struct redis_link *need_link(struct redis_store *store, bool serving)
+{
+    _Atomic(struct redis_link *) *place = serving ? &store->serving : &store->feeding;
+    struct redis_link *link = atomic_load_explicit(place, memory_order_acquire);
+    if (link != NULL)
+        return link;
+    CHECK(pthread_mutex_lock(&store->lock) == 0);
+    link = atomic_load(place);
+    struct error error;
+    if (link == NULL && make_link(store, serving, &link, &error) == STATUS_OK) {
+        /* Its thread looks there itself; nothing is submitted to it before the mutex is let go. */
+        atomic_store(place, link);
+        (void)redis_link_wait(link, NULL);
+    }
+    CHECK(pthread_mutex_unlock(&store->lock) == 0);
+    return link;
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static void destroy(struct redis_store *store)
+{
+    struct redis_link *serving = atomic_load(&store->serving);
+    struct redis_link *feeding = atomic_load(&store->feeding);
+    redis_link_destroy(&serving);
+    redis_link_destroy(&feeding);
+    redis_known_destroy(&store->known);
+    odds_notes_destroy(&store->notes);
+    redis_leases_destroy(&store->leases);
+    redis_place_destroy(&store->place);
+    buffer_free(&store->interest_commands);
+    CHECK(pthread_mutex_destroy(&store->lock) == 0);
+    memory_free(store->prefix);
+    memory_free(store);
+}
+
+static enum status open_engine(struct odds_store **store, const struct odds_store_options *options,
+                               const struct odds_engine *engine, bool patient, struct error *error)
+{
+    struct redis_place *place = NULL;
+    enum status status = redis_place_parse(&place, options->uri, error);
+    if (status != STATUS_OK)
+        return status;
+    struct redis_store *opening = memory_alloc_zeroed(1, sizeof *opening);
+    opening->base.engine = engine;
+    opening->place = place;
+    opening->prefix = memory_copy_string(options->prefix != NULL ? options->prefix : "");
+    opening->prefix_size = strlen(opening->prefix);
+    opening->timeout_ms = options->timeout_ms;
+    opening->log = options->log;
+    opening->known = redis_known_create();
+    opening->notes = odds_notes_create();
+    const struct redis_leases_options leases = {opening->prefix, opening->timeout_ms, opening->log};
+    opening->leases = redis_leases_create(&leases);
+    CHECK(pthread_mutex_init(&opening->lock, NULL) == 0);
+    struct redis_link *link = NULL;
+    status = make_link(opening, patient, &link, error);
+    if (status == STATUS_OK) {
+        atomic_store(patient ? &opening->serving : &opening->feeding, link);
+        enum status standing = redis_link_wait(link, error);
+        if (!patient && standing != STATUS_OK && standing != STATUS_PENDING)
+            status = standing;
+    }
+    if (status != STATUS_OK) {
+        destroy(opening);
+        return status;
+    }
+    *store = &opening->base;
+    return STATUS_OK;
+}
+
+static void redis_close(struct odds_store *base)
+{
+    destroy(redis_store_of(base));
+}
+
+/* ---- serving --------------------------------------------------------------------------------- */
+
+static enum status redis_stamp(struct odds_store *base, uint64_t *stamp)
+{
+    struct redis_store *store = redis_store_of(base);
+    struct redis_link *link = need_link(store, true);
+    enum status status = link == NULL ? STATUS_UNAVAILABLE : redis_link_now(link);
+    if (status == STATUS_OK)
+        *stamp = redis_known_stamp(store->known);
+    return count_error(store, status);
+}
+
+static struct odds_reader *redis_reader_create(struct odds_store *base)
+{
+    struct odds_reader *reader = memory_alloc_zeroed(1, sizeof *reader);
+    reader->store = base;
+    return reader;
+}
+
+static void redis_reader_destroy(struct odds_reader *reader)
+{
+    memory_free(reader);
+}
+
+static enum status redis_versions(struct odds_reader *reader, enum sport sport,
+                                  const struct event_id *event, struct odds_versions *versions)
+{
+    struct redis_store *store = redis_store_of(reader->store);
+    uint64_t stamp = 0;
+    enum status status = redis_stamp(reader->store, &stamp);
+    if (status != STATUS_OK)
+        return status;
+    struct odds_versions known = {.stamp = stamp};
+    struct redis_subject subject = {.kind = ODDS_CATALOG, .sport = sport};
+    known.catalog = redis_known_version(store->known, &subject);
+    if (event != NULL) {
+        subject = (struct redis_subject){.kind = ODDS_MARKETS, .sport = sport, .event = *event};
+        known.odds = redis_known_version(store->known, &subject);
+    }
+    if (known.catalog == ODDS_VERSION_UNKNOWN &&
+        (event == NULL || known.odds == ODDS_VERSION_UNKNOWN))
+        return STATUS_PENDING;
+    *versions = known;
+    return STATUS_OK;
+}
+
+static void append_watch(struct reading *reading, const struct redis_store *store, const char *key)
+{
+    struct redis_subject catalog = {.kind = ODDS_CATALOG, .sport = reading->subject.sport};
+    struct buffer catalog_key = {0};
+    struct buffer first = {0};
+    struct buffer last = {0};
+    redis_key_of_value(&catalog_key, store->prefix, &catalog);
+    buffer_append_u64(&first, reading->part.at);
+    buffer_append_u64(&last, reading->part.at + reading->part.max - 1);
+    redis_command(&reading->commands, "WATCH", buffer_string(&catalog_key), key, NULL);
+    redis_command(&reading->commands, "GETRANGE", buffer_string(&catalog_key),
+                  buffer_string(&first), buffer_string(&last), NULL);
+    buffer_free(&catalog_key);
+    buffer_free(&first);
+    buffer_free(&last);
+}
+
+static void append_reading(struct reading *reading, const struct redis_store *store)
+{
+    struct buffer key = {0};
+    redis_key_of_value(&key, store->prefix, &reading->subject);
+    if (has_part(reading))
+        append_watch(reading, store, buffer_string(&key));
+    redis_command(&reading->commands, "GET", buffer_string(&key), NULL);
+    redis_command(&reading->commands, "PTTL", buffer_string(&key), NULL);
+    if (has_part(reading)) {
+        redis_command(&reading->commands, "MULTI", NULL);
+        redis_command(&reading->commands, "EXEC", NULL);
+    }
+    buffer_free(&key);
+}
+
+static enum status redis_read(struct odds_store *base, struct odds_read *read)
+{
+    struct redis_store *store = redis_store_of(base);
+    struct redis_link *link = need_link(store, true);
+    if (link == NULL)
+        return count_error(store, STATUS_UNAVAILABLE);
+    struct reading *reading = memory_alloc_zeroed(1, sizeof *reading);
+    reading->store = store;
+    reading->read = read;
+    reading->subject = (struct redis_subject){.kind = read->kind, .sport = read->sport};
+    if (read->kind == ODDS_MARKETS) {
+        reading->subject.event = read->event;
+        reading->part = (struct odds_part){.at = read->catalog.at, .max = read->catalog.max};
+    }
+    append_reading(reading, store);
+    reading->call = (struct redis_call){.bytes = buffer_text(&reading->commands),
+                                        .replies = has_part(reading) ? READING_EXEC + 1 : 2,
+                                        .again = true,
+                                        .sent = reading_sent,
+                                        .reply = reading_reply,
+                                        .done = reading_done};
+    (void)atomic_fetch_add_explicit(&store->reads, 1, memory_order_relaxed);
+    enum status status = redis_link_submit(link, &reading->call);
+    if (status != STATUS_PENDING) {
+        buffer_free(&reading->commands);
+        memory_free(reading);
+    }
+    return count_error(store, status);
+}
+
+static enum status redis_ping(struct odds_store *base, enum odds_need need, struct error *error)
+{
+    struct redis_store *store = redis_store_of(base);
+    struct redis_link *link = need_link(store, true);
+    if (link == NULL)
+        return error_set(error, STATUS_UNAVAILABLE, "the odds store cannot be opened");
+    return count_error(store, redis_rights_ask(link, store->prefix, need == ODDS_TO_SERVE, error));
+}
+
+static void redis_note_interest(struct odds_store *base, enum sport sport,
+                                const struct event_id *event)
+{
+    struct redis_store *store = redis_store_of(base);
+    (void)need_link(store, true); /* which writes it */
+    odds_notes_add(store->notes, sport, event);
+}
+
+static enum status redis_lease(struct odds_store *base, struct odds_lease *lease)
+{
+    struct redis_store *store = redis_store_of(base);
+    struct redis_link *link = need_link(store, true);
+    if (link == NULL)
+        return STATUS_UNAVAILABLE;
+    return count_error(store, redis_leases_ask(store->leases, link, lease));
+}
+
+static void redis_facts(struct odds_store *base, struct odds_facts *facts)
+{
+    struct redis_store *store = redis_store_of(base);
+    struct redis_link *link = atomic_load(&store->serving);
+    struct redis_link_facts of_link = {0};
+    if (link != NULL)
+        redis_link_facts(link, &of_link);
+    *facts = (struct odds_facts){
+        .reads = atomic_load(&store->reads),
+        .errors = atomic_load(&store->errors),
+        .reopened = of_link.connected_times > 0 ? of_link.connected_times - 1 : 0,
+        .interest_written = atomic_load(&store->interest_written),
+        .interest_dropped = odds_notes_dropped(store->notes),
+        .connected = of_link.connected,
+        .invalidations = of_link.invalidations,
+        .round_trip_ns = of_link.round_trip_ns,
+    };
+    for (size_t i = 0; i < SPORT_COUNT; i++)
+        facts->published_ms[i] =
+            atomic_load_explicit(&store->published_ms[i], memory_order_relaxed);
+}
+
+/* ---- feeding --------------------------------------------------------------------------------- */
+
+static enum status no_link(struct error *error)
+{
+    return error_set(error, STATUS_UNAVAILABLE, "the odds store cannot be opened");
+}
+
+/* Whoever published through this store sees it at once, and not only when the server says so. */
+static void see_changes(struct redis_store *store, const struct odds_change *changes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct redis_subject subject = {.kind = changes[i].kind, .sport = changes[i].sport};
+        if (subject.kind == ODDS_MARKETS)
+            subject.event = changes[i].event;
+        redis_known_forget(store->known, &subject);
+        atomic_store_explicit(&store->published_ms[subject.sport], clock_wall_ms(),
+                              memory_order_relaxed);
+    }
+}
+
+static enum status redis_publish(struct odds_store *base, const struct odds_change *changes,
+                                 size_t count, struct error *error)
+{
+    struct redis_store *store = redis_store_of(base);
+    struct redis_link *link = need_link(store, false);
+    if (link == NULL)
+        return no_link(error);
+    enum status status = redis_feed_publish(link, store->prefix, changes, count, error);
+    see_changes(store, changes, count);
+    return count_error(store, status);
+}
+
+static enum status redis_withdraw_sport(struct odds_store *base, enum sport sport,
+                                        struct error *error)
+{
+    struct redis_store *store = redis_store_of(base);
+    struct redis_link *link = need_link(store, false);
+    if (link == NULL)
+        return no_link(error);
+    return count_error(store, redis_feed_withdraw_sport(link, store->prefix, sport, error));
+}
+
+static enum status redis_list_interest(struct odds_store *base, enum sport sport, int64_t since_ms,
+                                       struct odds_interest **list, size_t *count,
+                                       struct error *error)
+{
+    struct redis_store *store = redis_store_of(base);
+    struct redis_link *link = need_link(store, false);
+    if (link == NULL)
+        return no_link(error);
+    return count_error(
+        store, redis_feed_list_interest(link, store->prefix, sport, since_ms, list, count, error));
+}
+
+static enum status redis_list_events(struct odds_store *base, enum sport sport,
+                                     struct event_id **list, size_t *count, struct error *error)
+{
+    struct redis_store *store = redis_store_of(base);
+    struct redis_link *link = need_link(store, false);
+    if (link == NULL)
+        return no_link(error);
+    return count_error(store,
+                       redis_feed_list_events(link, store->prefix, sport, list, count, error));
+}
+
+/* ---- the engines: one, by four names --------------------------------------------------------- */
+
+#define ENGINE(name, scheme_)                                                                   \
+    static enum status open_##name(struct odds_store **store,                                   \
+                                   const struct odds_store_options *options, const char *place, \
+                                   bool patient, struct error *error)                           \
+    {                                                                                           \
+        (void)place;                                                                            \
+        return open_engine(store, options, &odds_engine_##name, patient, error);                \
+    }                                                                                           \
+    const struct odds_engine odds_engine_##name = {                                             \
+        .scheme = (scheme_),                                                                    \
+        .open = open_##name,                                                                    \
+        .close = redis_close,                                                                   \
+        .stamp = redis_stamp,                                                                   \
+        .reader_create = redis_reader_create,                                                   \
+        .reader_destroy = redis_reader_destroy,                                                 \
+        .versions = redis_versions,                                                             \
+        .read = redis_read,                                                                     \
+        .ping = redis_ping,                                                                     \
+        .note_interest = redis_note_interest,                                                   \
+        .lease = redis_lease,                                                                   \
+        .facts = redis_facts,                                                                   \
+        .publish = redis_publish,                                                               \
+        .withdraw_sport = redis_withdraw_sport,                                                 \
+        .list_interest = redis_list_interest,                                                   \
+        .list_events = redis_list_events,                                                       \
+    }
+
+ENGINE(redis, "redis://");
+ENGINE(rediss, "rediss://");
+ENGINE(redis_unix, "unix:");
+ENGINE(redis_sentinel, "redis+sentinel://");

@@ -1,0 +1,244 @@
+/*
+ * Leases; see odds_redis_lease.h. The script runs in the server as one step, and takes the time
+ * from there, so what it decides does not depend on any clock but the server's.
+ *
+ * The key holds "START:USED", the second in which the window began and what was drawn in it since.
+ * It is kept a little longer than the window, for the case that the clock is set back a little. A
+ * count that began after the start of the present window is kept: the window was made longer
+ * meanwhile.
+ */
+#include "stores/odds/redis/lease.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include <openssl/evp.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+
+#define NS_PER_MS 1000000U
+
+/* KEYS: the budget's. ARGV: window in seconds, limit, demand, and what the asker knows: the start
+ * of a window, what was drawn in it, and what it has admitted in it without us. */
+static const char script[] =
+    "local time = redis.call('TIME')\n"
+    "local second, window, limit = tonumber(time[1]), tonumber(ARGV[1]), tonumber(ARGV[2])\n"
+    "local start = second - second % window\n"
+    "local held = redis.call('GET', KEYS[1]) or ''\n"
+    "local since, used = string.match(held, '^(%d+):(%d+)$')\n"
+    "since, used = tonumber(since), tonumber(used)\n"
+    "if not since or since < start or since > second + 2 then since, used = start, 0 end\n"
+    "if tonumber(ARGV[4]) == since then\n"
+    "  used = math.max(used, tonumber(ARGV[5])) + tonumber(ARGV[6])\n"
+    "end\n"
+    "local left = limit - used\n"
+    "local share = math.min(math.ceil(limit / 16), math.ceil(left / 4))\n"
+    "local granted = math.max(0, math.min(left, math.max(share, tonumber(ARGV[3]))))\n"
+    "local left_us = (start + window - second) * 1000000 - tonumber(time[2])\n"
+    "redis.call('SET', KEYS[1], string.format('%.0f:%.0f', since, used + granted),\n"
+    "  'PX', math.floor(left_us / 1000) + 3000)\n"
+    "local now_ms = second * 1000 + math.floor(tonumber(time[2]) / 1000)\n"
+    "return {granted, left - granted, since, left_us, now_ms}\n";
+
+enum { GRANTED, LEFT, START, LEFT_US, STORE_MS, NUMBERS };
+
+#define DIGEST_TEXT_SIZE 41 /* SHA-1 in hexadecimal, NUL-terminated */
+
+struct redis_leases {
+    struct redis_leases_options options;
+    char digest[DIGEST_TEXT_SIZE]; /* "": this machine's OpenSSL has no SHA-1; the script is sent */
+    atomic_bool complained;
+};
+
+/* One lease under way. */
+struct lease_call {
+    struct redis_call call; /* first */
+    struct redis_leases *leases;
+    struct redis_link *link;
+    struct odds_lease *lease;
+    struct buffer bytes;
+    uint64_t began_ns;
+    bool whole;        /* the script itself was sent, not its digest */
+    bool unknown;      /* the server does not have it */
+    enum status reply; /* what the reply amounts to */
+};
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+static void append_number(struct buffer *out, uint64_t number)
+{
+    char digits[20];
+    redis_command_word(out, (struct text){digits, decimal_write(digits, number)});
+}
+
+static void append_command(struct lease_call *call)
+{
+    const struct odds_lease *lease = call->lease;
+    const char *prefix = call->leases->options.prefix;
+    const uint64_t numbers[] = {lease->window_seconds, lease->limit,      lease->demand,
+                                lease->since,          lease->since_used, lease->since_spent};
+    size_t count = sizeof numbers / sizeof numbers[0];
+    struct buffer key = {0};
+    buffer_append_format(&key, "%srate:%s", prefix != NULL ? prefix : "", lease->client);
+    buffer_clear(&call->bytes);
+    redis_command_begin(&call->bytes, 4 + count);
+    redis_command_word(&call->bytes, call->whole ? TEXT("EVAL") : TEXT("EVALSHA"));
+    redis_command_word(&call->bytes, text_of(call->whole ? script : call->leases->digest));
+    redis_command_word(&call->bytes, TEXT("1"));
+    redis_command_word(&call->bytes, buffer_text(&key));
+    for (size_t i = 0; i < count; i++)
+        append_number(&call->bytes, numbers[i]);
+    call->call.bytes = buffer_text(&call->bytes);
+    buffer_free(&key);
+}
+
+/* ---- the reply ------------------------------------------------------------------------------- */
+
+static void complain(struct redis_leases *leases, const struct error *error)
+{
+    if (!atomic_exchange(&leases->complained, true))
+        log_event(leases->options.log, LOG_WARNING, "the odds store does not lease rate limits",
+                  LOG_STRING("reason", error->text));
+}
+
+static bool is_number(const redisReply *reply, int64_t least, int64_t most)
+{
+    return reply->type == REDIS_REPLY_INTEGER && reply->integer >= least && reply->integer <= most;
+}
+
+/* Another script under the same digest there is not, but another server than it says it is. */
+static bool read_numbers(const redisReply *reply, struct odds_lease *lease)
+{
+    const int64_t limit = lease->limit;
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != NUMBERS)
+        return false;
+    redisReply *const *at = reply->element;
+    if (!is_number(at[GRANTED], 0, limit) || !is_number(at[LEFT], INT64_MIN / 2, limit) ||
+        !is_number(at[START], 0, UINT32_MAX) ||
+        !is_number(at[LEFT_US], 1, (int64_t)lease->window_seconds * 1000000) ||
+        !is_number(at[STORE_MS], 0, INT64_MAX / 2))
+        return false;
+    if (at[GRANTED]->integer > 0 &&
+        (at[LEFT]->integer < 0 || at[GRANTED]->integer + at[LEFT]->integer > limit))
+        return false;
+    lease->granted = (uint32_t)at[GRANTED]->integer;
+    lease->left = at[LEFT]->integer;
+    lease->start = (uint32_t)at[START]->integer;
+    lease->left_us = (uint64_t)at[LEFT_US]->integer;
+    lease->store_ms = at[STORE_MS]->integer;
+    return true;
+}
+
+static void on_reply(struct redis_call *base, unsigned index, const redisReply *reply)
+{
+    struct lease_call *call = (struct lease_call *)base;
+    struct redis_leases *leases = call->leases;
+    struct error error;
+    (void)index;
+    call->unknown = !call->whole && reply->type == REDIS_REPLY_ERROR &&
+                    text_starts_with(text_of(reply->str), TEXT("NOSCRIPT"));
+    if (call->unknown)
+        return;
+    if (reply->type == REDIS_REPLY_ERROR) {
+        call->reply = redis_error_of_reply(reply, "leasing a rate limit", &error);
+        if (call->reply != STATUS_MALFORMED) /* which is of one key, and told by who asked */
+            complain(leases, &error);
+    } else if (read_numbers(reply, call->lease)) {
+        call->reply = STATUS_OK;
+        if (atomic_load_explicit(&leases->complained, memory_order_relaxed))
+            atomic_store(&leases->complained, false);
+    } else {
+        call->reply = STATUS_MALFORMED;
+    }
+}
+
+static void on_done(struct redis_call *base, enum status status);
+
+static enum status submit(struct lease_call *call)
+{
+    append_command(call);
+    return redis_link_submit(call->link, &call->call);
+}
+
+/* The server has been restarted, or has forgotten its scripts: sends it, in what is left of the
+ * time. */
+static enum status send_whole(struct lease_call *call)
+{
+    uint64_t gone_ms = (clock_monotonic_ns() - call->began_ns) / NS_PER_MS;
+    uint32_t timeout_ms = call->leases->options.timeout_ms;
+    if (gone_ms >= timeout_ms)
+        return STATUS_TIMEOUT;
+    call->unknown = false;
+    call->whole = true;
+    call->call.timeout_ms = timeout_ms - (uint32_t)gone_ms;
+    return submit(call);
+}
+
+static void on_done(struct redis_call *base, enum status status)
+{
+    struct lease_call *call = (struct lease_call *)base;
+    struct odds_lease *lease = call->lease;
+    if (status == STATUS_OK)
+        status = call->unknown ? send_whole(call) : call->reply;
+    if (status == STATUS_PENDING)
+        return;
+    buffer_free(&call->bytes);
+    memory_free(call);
+    lease->engine = NULL;
+    lease->answered_ns = clock_monotonic_ns();
+    lease->result = status;
+    lease->done(lease);
+}
+
+enum status redis_leases_ask(struct redis_leases *leases, struct redis_link *link,
+                             struct odds_lease *lease)
+{
+    struct lease_call *call = memory_alloc_zeroed(1, sizeof *call);
+    call->leases = leases;
+    call->link = link;
+    call->lease = lease;
+    call->began_ns = clock_monotonic_ns();
+    call->whole = leases->digest[0] == '\0';
+    call->call.replies = 1;
+    call->call.again = true; /* what was granted before the loss is stranded, never spent twice */
+    call->call.reply = on_reply;
+    call->call.done = on_done;
+    lease->engine = call;
+    enum status status = submit(call);
+    if (status != STATUS_PENDING) {
+        lease->engine = NULL;
+        buffer_free(&call->bytes);
+        memory_free(call);
+    }
+    return status;
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static void digest_script(char digest[DIGEST_TEXT_SIZE])
+{
+    unsigned char bytes[EVP_MAX_MD_SIZE];
+    unsigned size = 0;
+    if (EVP_Digest(script, sizeof script - 1, bytes, &size, EVP_sha1(), NULL) != 1 || size != 20)
+        return;
+    for (unsigned i = 0; i < size; i++)
+        (void)snprintf(digest + (size_t)i * 2, 3, "%02x", bytes[i]);
+}
+
+struct redis_leases *redis_leases_create(const struct redis_leases_options *options)
+{
+    struct redis_leases *leases = memory_alloc_zeroed(1, sizeof *leases);
+    leases->options = *options;
+    digest_script(leases->digest);
+    return leases;
+}
+
+void redis_leases_destroy(struct redis_leases **leases)
+{
+    if (*leases == NULL)
+        return;
+    memory_free(*leases);
+    *leases = NULL;
+}

@@ -1,0 +1,325 @@
+/*
+ * The URI of a Redis or Valkey server, read strictly: what is not understood is refused, for a
+ * server that is not the one that was meant deals wrong odds.
+ *
+ *     redis://[user:password@]host[:port][/db]                   rediss:// with TLS, [?tls_ca=FILE]
+ *     unix:PATH[?db=N]            unix://[user:password@]PATH[?db=N], where PATH begins with a
+ *     slash
+ *     redis+sentinel://[user:password@]host[:port],…/service[/db]
+ *
+ * User and password are percent-decoded. No text that is made here holds any part of them, nor of
+ * what could be one of them misread.
+ */
+#include <string.h>
+
+#include "base/memory.h"
+#include "stores/odds/redis/redis.h"
+
+#define PORT_OF_REDIS 6379
+#define PORT_OF_SENTINEL 26379
+#define DATABASE_MAX 999999
+
+static enum status invalid(struct error *error, const char *what)
+{
+    return error_set(error, STATUS_INVALID, "the address of the Redis odds store: %s", what);
+}
+
+/* ---- parts ----------------------------------------------------------------------------------- */
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* Percent-decodes into a string of its own; NULL when it is malformed or holds a NUL. */
+static char *decode(struct text text)
+{
+    char *decoded = memory_alloc(text.size + 1);
+    size_t size = 0;
+    for (size_t i = 0; i < text.size; i++) {
+        int value = (unsigned char)text.at[i];
+        if (text.at[i] == '%') {
+            bool whole = text.size - i > 2;
+            int high = whole ? hex_digit(text.at[i + 1]) : -1;
+            int low = whole ? hex_digit(text.at[i + 2]) : -1;
+            value = high < 0 || low < 0 ? 0 : high * 16 + low;
+            i += 2;
+        }
+        if (value == 0) {
+            memory_free(decoded);
+            return NULL;
+        }
+        decoded[size++] = (char)value;
+    }
+    decoded[size] = '\0';
+    return decoded;
+}
+
+static bool is_one_of(char c, const char *others)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           strchr(others, c) != NULL;
+}
+
+static bool is_clean(struct text text, const char *others)
+{
+    for (size_t i = 0; i < text.size; i++)
+        if (text.at[i] == '\0' || !is_one_of(text.at[i], others))
+            return false;
+    return text.size > 0;
+}
+
+/* host, host:port, [v6], [v6]:port */
+static bool read_host(struct text text, uint16_t port, struct redis_host *host)
+{
+    struct text name = text;
+    struct text rest = {0};
+    const char *close = text.size > 0 && text.at[0] == '[' ? memchr(text.at, ']', text.size) : NULL;
+    bool v6 = close != NULL;
+    if (v6) {
+        name = (struct text){text.at + 1, (size_t)(close - text.at) - 1};
+        rest = (struct text){close + 1, text.size - name.size - 2};
+    } else {
+        const char *colon = memchr(text.at, ':', text.size);
+        if (colon != NULL) {
+            name.size = (size_t)(colon - text.at);
+            rest = (struct text){colon, text.size - name.size};
+        }
+    }
+    if (!is_clean(name, v6 ? ":." : ".-_") || name.size >= REDIS_HOST_SIZE)
+        return false;
+    uint64_t number = port;
+    if (rest.size > 0) {
+        struct text digits = {rest.at + 1, rest.size - 1};
+        if (rest.at[0] != ':' || text_to_u64(digits, UINT16_MAX, &number) != STATUS_OK ||
+            number == 0)
+            return false;
+    }
+    memcpy(host->name, name.at, name.size);
+    host->name[name.size] = '\0';
+    host->port = (uint16_t)number;
+    return true;
+}
+
+static enum status read_hosts(struct redis_place *place, struct text text, struct error *error)
+{
+    bool many = place->way == REDIS_BY_SENTINEL;
+    while (text.at != NULL) {
+        if (place->host_count == REDIS_HOSTS_MAX)
+            return invalid(error, "there are more than 16 sentinels");
+        struct text one = text;
+        if (many)
+            one = text_cut(&text, ',');
+        else
+            text.at = NULL;
+        if (!read_host(one, many ? PORT_OF_SENTINEL : PORT_OF_REDIS,
+                       &place->hosts[place->host_count++]))
+            return invalid(error,
+                           "a host is a name or an address, as in localhost, 10.0.0.7:6379 or "
+                           "[::1]:6379; a '/', '?', '@' or ':' in a password is percent-encoded");
+    }
+    return STATUS_OK;
+}
+
+static enum status read_user(struct redis_place *place, struct text text, struct error *error)
+{
+    if (memchr(text.at, '@', text.size) != NULL)
+        return invalid(error, "an '@' in a user or password is written %40");
+    struct text password = text;
+    struct text user = text_cut(&password, ':');
+    if (password.at == NULL || password.size == 0)
+        return invalid(error, "before the '@' there has to be user:password, or :password");
+    if (memchr(password.at, ':', password.size) != NULL)
+        return invalid(error, "a ':' in a user or password is written %3A");
+    place->password = decode(password);
+    if (user.size > 0)
+        place->user = decode(user);
+    if (place->password == NULL || (user.size > 0 && place->user == NULL))
+        return invalid(error, "a user or password has a '%' without two hexadecimal digits");
+    return STATUS_OK;
+}
+
+static enum status read_database(struct redis_place *place, struct text digits, struct error *error)
+{
+    uint64_t number = 0;
+    if (digits.size > 0 && text_to_u64(digits, DATABASE_MAX, &number) != STATUS_OK)
+        return invalid(error, "a database is a number, as in redis://localhost/0");
+    place->database = (uint32_t)number;
+    return STATUS_OK;
+}
+
+static enum status read_options(struct redis_place *place, struct text options, struct error *error)
+{
+    while (options.at != NULL) {
+        struct text value = text_cut(&options, '&');
+        struct text name = text_cut(&value, '=');
+        if (place->way == REDIS_BY_UNIX && text_equals(name, TEXT("db")) && value.size > 0) {
+            enum status status = read_database(place, value, error);
+            if (status != STATUS_OK)
+                return status;
+        } else if (place->tls && text_equals(name, TEXT("tls_ca")) && value.size > 0 &&
+                   place->tls_ca == NULL) {
+            place->tls_ca = decode(value);
+            if (place->tls_ca == NULL)
+                return invalid(error, "tls_ca names no file");
+        } else {
+            return invalid(error,
+                           "after the '?' only db=N (of unix:) and tls_ca=FILE (of rediss://) "
+                           "are known");
+        }
+    }
+    return STATUS_OK;
+}
+
+/* ---- the kinds ------------------------------------------------------------------------------- */
+
+/* What is before the last '@' of `text` goes to the user; the rest stays. */
+static enum status cut_user(struct redis_place *place, struct text *text, struct error *error)
+{
+    const char *at = text->size == 0 ? NULL : memrchr(text->at, '@', text->size);
+    if (at == NULL)
+        return STATUS_OK;
+    struct text user = {text->at, (size_t)(at - text->at)};
+    *text = (struct text){at + 1, text->size - user.size - 1};
+    return read_user(place, user, error);
+}
+
+static enum status read_unix(struct redis_place *place, struct text rest, struct error *error)
+{
+    if (text_starts_with(rest, TEXT("//"))) {
+        struct text path = {rest.at + 2, rest.size - 2};
+        const char *slash = path.size == 0 ? NULL : memchr(path.at, '/', path.size);
+        struct text user = {path.at, slash == NULL ? path.size : (size_t)(slash - path.at)};
+        rest = (struct text){path.at + user.size, path.size - user.size};
+        if (user.size > 0) {
+            enum status status = cut_user(place, &user, error);
+            if (status != STATUS_OK)
+                return status;
+            if (user.size > 0 || place->password == NULL)
+                return invalid(error,
+                               "unix:// is followed by user:password@ or nothing, and a path "
+                               "that begins with a slash");
+        }
+    }
+    /* A socket's path has room for 107 bytes. */
+    if (rest.size == 0 || rest.size > 107 || memchr(rest.at, '\0', rest.size) != NULL ||
+        !text_is_plain(rest))
+        return invalid(error,
+                       "the path of a socket has 1 to 107 bytes, as in unix:/run/redis.sock");
+    place->path = memory_alloc(rest.size + 1);
+    memcpy(place->path, rest.at, rest.size);
+    place->path[rest.size] = '\0';
+    return STATUS_OK;
+}
+
+static enum status read_net(struct redis_place *place, struct text rest, struct error *error)
+{
+    struct text path = rest;
+    struct text authority = text_cut(&path, '/');
+    enum status status = cut_user(place, &authority, error);
+    if (status == STATUS_OK)
+        status = read_hosts(place, authority, error);
+    if (status != STATUS_OK)
+        return status;
+    if (place->way == REDIS_BY_SENTINEL) {
+        struct text service = text_cut(&path, '/');
+        if (!is_clean(service, ".-_") || service.size >= REDIS_HOST_SIZE)
+            return invalid(error, "after the sentinels comes the name of the service, as in "
+                                  "redis+sentinel://10.0.0.7,10.0.0.8/croupier/0");
+        place->service = memory_alloc(service.size + 1);
+        memcpy(place->service, service.at, service.size);
+        place->service[service.size] = '\0';
+    }
+    return read_database(place, path, error);
+}
+
+static void show_hosts(struct redis_place *place, const char *scheme)
+{
+    buffer_append_string(&place->shown, scheme);
+    for (size_t i = 0; i < place->host_count; i++) {
+        const struct redis_host *host = &place->hosts[i];
+        bool v6 = strchr(host->name, ':') != NULL;
+        buffer_append_format(&place->shown, "%s%s%s%s:%u", i == 0 ? "" : ",", v6 ? "[" : "",
+                             host->name, v6 ? "]" : "", host->port);
+    }
+    if (place->service != NULL)
+        buffer_append_format(&place->shown, "/%s", place->service);
+    buffer_append_format(&place->shown, "/%u", place->database);
+}
+
+static void show_path(struct redis_place *place)
+{
+    buffer_append_format(&place->shown, "unix:%s", place->path);
+    if (place->database != 0)
+        buffer_append_format(&place->shown, "?db=%u", place->database);
+}
+
+static enum status parse(struct redis_place *place, const char *uri, struct error *error)
+{
+    struct text options = text_of(uri);
+    struct text rest = text_cut(&options, '?');
+    static const struct {
+        struct text scheme;
+        enum redis_way way;
+        bool tls;
+    } schemes[] = {{TEXT_INIT("redis://"), REDIS_BY_TCP, false},
+                   {TEXT_INIT("rediss://"), REDIS_BY_TCP, true},
+                   {TEXT_INIT("redis+sentinel://"), REDIS_BY_SENTINEL, false},
+                   {TEXT_INIT("unix:"), REDIS_BY_UNIX, false}};
+    size_t i = 0;
+    while (i < 4 && !text_starts_with(rest, schemes[i].scheme))
+        i++;
+    if (i == 4)
+        return invalid(error, "it is of no known kind");
+    place->way = schemes[i].way;
+    place->tls = schemes[i].tls;
+    rest = (struct text){rest.at + schemes[i].scheme.size, rest.size - schemes[i].scheme.size};
+    enum status status =
+        place->way == REDIS_BY_UNIX ? read_unix(place, rest, error) : read_net(place, rest, error);
+    if (status == STATUS_OK)
+        status = read_options(place, options, error);
+    if (status != STATUS_OK)
+        return status;
+    if (place->way == REDIS_BY_UNIX)
+        show_path(place);
+    else
+        show_hosts(place, schemes[i].scheme.at);
+    return STATUS_OK;
+}
+
+enum status redis_place_parse(struct redis_place **place, const char *uri, struct error *error)
+{
+    struct redis_place *parsed = memory_alloc_zeroed(1, sizeof *parsed);
+    enum status status = parse(parsed, uri, error);
+    if (status == STATUS_OK)
+        *place = parsed;
+    else
+        redis_place_destroy(&parsed);
+    return status;
+}
+
+static void free_secret(char *secret)
+{
+    if (secret != NULL)
+        explicit_bzero(secret, strlen(secret));
+    memory_free(secret);
+}
+
+void redis_place_destroy(struct redis_place **place)
+{
+    struct redis_place *mine = *place;
+    *place = NULL;
+    if (mine == NULL)
+        return;
+    memory_free(mine->path);
+    memory_free(mine->service);
+    memory_free(mine->tls_ca);
+    free_secret(mine->user);
+    free_secret(mine->password);
+    buffer_free(&mine->shown);
+    memory_free(mine);
+}

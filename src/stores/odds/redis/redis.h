@@ -1,0 +1,342 @@
+#ifndef CROUPIER_STORES_ODDS_REDIS_REDIS_H
+#define CROUPIER_STORES_ODDS_REDIS_REDIS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include <hiredis/hiredis.h>
+
+#include "base/log.h"
+#include "base/mailbox.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "records/event_id.h"
+#include "records/sport.h"
+#include "stores/odds.h"
+
+/*
+ * The parts of the Redis/Valkey engine, for its own files only.
+ *
+ *   location.c  the URI
+ *   wire.c      one connection on a libuv loop: bytes out, replies in
+ *   link.c      the I/O thread: commands from any thread, with deadlines
+ *   connect.c   how the link gets and keeps its connections, and what it knows of them
+ *   lookup.c    the addresses of names
+ *   known.c     which version of what is known to be stored
+ *   engine.c    the engine: reading, versions, interest
+ *   feed.c      the feed's side: publishing and listing
+ *   lease.c     rate limits that several servers share
+ *   rights.c    what the server's user has to be permitted
+ *
+ * Keys, with the configured prefix before each: `catalog:SPORT`, `odds:SPORT:EVENT`,
+ * `interest:SPORT`, `rate:CLIENT` (lease.c).
+ */
+
+struct redis_subject {
+    enum odds_kind kind;
+    enum sport sport;
+    struct event_id event; /* ODDS_MARKETS; otherwise zero */
+};
+
+/* ---- location.c ------------------------------------------------------------------------------ */
+
+enum redis_way { REDIS_BY_TCP, REDIS_BY_UNIX, REDIS_BY_SENTINEL };
+
+#define REDIS_HOSTS_MAX 16
+#define REDIS_HOST_SIZE 256 /* of a name, with its NUL */
+
+struct redis_host {
+    char name[REDIS_HOST_SIZE]; /* a name or a numeric address, without brackets */
+    uint16_t port;
+};
+
+struct redis_place {
+    enum redis_way way;
+    bool tls;
+    struct redis_host hosts[REDIS_HOSTS_MAX]; /* one, or the sentinels */
+    size_t host_count;
+    char *path;     /* BY_UNIX */
+    char *service;  /* BY_SENTINEL: what the sentinels call it */
+    char *user;     /* NULL: the default user */
+    char *password; /* NULL: none is sent */
+    char *tls_ca;   /* a file of certificates to trust instead of the system's; may be NULL */
+    uint32_t database;
+    struct buffer shown; /* as it may be shown: without user and password */
+};
+
+/* STATUS_INVALID with a text that says what is wrong and quotes no part that could be secret. */
+MUST_CHECK enum status redis_place_parse(struct redis_place **place, const char *uri,
+                                         struct error *error);
+void redis_place_destroy(struct redis_place **place);
+
+/* ---- wire.c ---------------------------------------------------------------------------------- */
+
+/*
+ * One connection, on the thread of its loop. Replies come in the order of what was sent. A wire
+ * that is lost says so once, from the loop and never inside a call; its owner then destroys it. A
+ * callback may destroy the wire that calls it.
+ */
+struct redis_wire;
+
+struct redis_wire_events {
+    void *owner;
+    void (*lost)(void *owner, struct redis_wire *wire, enum status status, const char *why);
+    void (*message)(void *owner, const redisReply *message); /* of a subscription */
+};
+
+struct redis_target {
+    bool local;                 /* `name` is the path of a socket */
+    char name[REDIS_HOST_SIZE]; /* or a numeric address */
+    uint16_t port;
+    const char *host; /* what the certificate has to be of; TLS only */
+};
+
+/* TLS, where the hiredis that this was built with has it. */
+struct redis_tls;
+MUST_CHECK enum status redis_tls_create(struct redis_tls **tls, const char *ca,
+                                        struct error *error);
+void redis_tls_destroy(struct redis_tls **tls);
+
+/* `tls` may be NULL. STATUS_UNAVAILABLE: refused at once. */
+MUST_CHECK enum status redis_wire_open(struct redis_wire **wire, uv_loop_t *loop,
+                                       const struct redis_target *target, struct redis_tls *tls,
+                                       const struct redis_wire_events *events, struct error *error);
+/* What was sent is not answered any more. */
+void redis_wire_destroy(struct redis_wire **wire);
+
+/* `index` counts the replies to what was sent together. A value that is too large to be taken in
+ * comes as an error reply that redis_reply_is_too_large knows. */
+typedef void redis_answered(void *context, unsigned index, const redisReply *reply);
+
+/* Sends commands that bring `replies` replies. */
+void redis_wire_send(struct redis_wire *wire, struct text commands, unsigned replies,
+                     redis_answered *answered, void *context);
+
+bool redis_reply_is_too_large(const redisReply *reply);
+
+/* Writes one command: words that follow are appended with redis_command_word, exactly `words` of
+ * them. */
+void redis_command_begin(struct buffer *out, size_t words);
+void redis_command_word(struct buffer *out, struct text word);
+/* All of them at once; a NULL ends the list. */
+void redis_command(struct buffer *out, const char *first, ...) __attribute__((sentinel));
+
+/* The user may not do it. */
+bool redis_reply_is_refusal(const redisReply *reply);
+
+/* What an error reply means, and a text for people: `what` is what could not be done. */
+enum status redis_error_of_reply(const redisReply *reply, const char *what, struct error *error);
+
+/* ---- lookup.c -------------------------------------------------------------------------------- */
+
+/*
+ * The addresses of names, for one link; on its I/O thread. Looking up is left to others, however
+ * long it takes them: neither asking nor destroying waits.
+ */
+struct redis_lookups;
+
+#define REDIS_ADDRESSES_MAX 16 /* of one name; there may be more, which are not used */
+#define REDIS_ADDRESS_SIZE 64  /* numeric, with a scope and its NUL */
+
+struct redis_addresses {
+    char list[REDIS_ADDRESSES_MAX][REDIS_ADDRESS_SIZE];
+    size_t count;
+    size_t next; /* for the owner's use: the one to be tried next */
+};
+
+/* `answered`: a name has been looked up; redis_lookups_find gives the result, once, and for some
+ * seconds only. The mailbox is that of the thread. */
+struct redis_lookups *redis_lookups_create(struct mailbox *mailbox, void *owner,
+                                           void (*answered)(void *owner, const char *name));
+/* Before the mailbox is destroyed. */
+void redis_lookups_destroy(struct redis_lookups **lookups);
+
+/* STATUS_OK: at least one address. STATUS_PENDING: `answered` will be called. STATUS_UNAVAILABLE:
+ * it cannot be found. */
+MUST_CHECK enum status redis_lookups_find(struct redis_lookups *lookups, const char *name,
+                                          struct redis_addresses *addresses, struct error *error);
+bool redis_lookups_under_way(const struct redis_lookups *lookups);
+
+/* ---- link.c, connect.c ----------------------------------------------------------------------- */
+
+/*
+ * The link: an I/O thread with its connections to the server that is the master now.
+ *
+ *   data           commands; with CLIENT TRACKING ON REDIRECT … BCAST when it tracks
+ *   invalidations  what the server says has changed (only when it tracks)
+ *   sentinel       who the master is, and when that changes (only by Sentinel)
+ *
+ * They live and die together: when one is lost, or does not answer, or is not what it was, all are
+ * let go, everything that was known is forgotten, and the link begins anew.
+ */
+struct redis_link;
+
+struct redis_link_options {
+    const struct redis_place *place; /* borrowed */
+    uint32_t timeout_ms;
+    const char *prefix; /* of the keys */
+    bool track;
+    struct log *log;
+    /* All on the I/O thread; those that will not be called may be NULL: the first three when it
+     * does not track; `second` and `closing` when there is nothing to do. */
+    void *owner;
+    void (*begun)(void *owner); /* connected anew: forget everything */
+    void (*changed)(void *owner, const char *key, size_t size); /* NULL: all keys */
+    void (*alarm)(void *owner);   /* redis_link_set_alarm's time has come */
+    void (*second)(void *owner);  /* about once a second, connected or not */
+    void (*closing)(void *owner); /* the last moment to submit a call; */
+};
+
+/* Starts the thread, which connects at once and for ever. STATUS_INVALID: TLS cannot be had. */
+MUST_CHECK enum status redis_link_create(struct redis_link **link,
+                                         const struct redis_link_options *options,
+                                         struct error *error);
+/* Waits until all calls are over, which their deadlines see to. */
+void redis_link_destroy(struct redis_link **link);
+
+/* Waits until the first attempt to connect has ended, within reason. The status of redis_link_now,
+ * and the reason when it is not STATUS_OK. */
+enum status redis_link_wait(struct redis_link *link, struct error *error);
+
+/*
+ * In place, wait-free. STATUS_OK: the connections were seen to work so lately that what was known
+ * is still known. STATUS_PENDING: no saying, or connecting for the first time since it worked: a
+ * call may be submitted and will tell. STATUS_UNAVAILABLE, STATUS_TIMEOUT: neither.
+ */
+enum status redis_link_now(const struct redis_link *link);
+
+/* On the I/O thread: has `alarm` called at that time, instead of at the one that was set before. */
+void redis_link_set_alarm(struct redis_link *link, uint64_t at_ns);
+
+/* Why it is not connected. */
+void redis_link_problem(struct redis_link *link, struct error *error);
+
+struct redis_link_facts {
+    bool connected;
+    uint64_t connected_times;
+    uint64_t invalidations; /* keys, and messages that mean all of them */
+    uint64_t round_trip_ns; /* of late; 0: not known */
+};
+void redis_link_facts(const struct redis_link *link, struct redis_link_facts *facts);
+
+/*
+ * Commands for the data connection, from any thread.
+ *
+ * The struct is the caller's, which embeds it in its own and finds that again from `done`. It
+ * belongs to the link from redis_link_submit until `done` is called, once, on the I/O thread, never
+ * inside submit. `bytes` (redis_command…) must stay until then. Calls are answered within their
+ * deadline, whatever the server does. At most REDIS_CALLS_MAX are under way; then submit says
+ * STATUS_FULL at once.
+ *
+ * `done`'s status: STATUS_OK: all replies have come (error replies too: they were given to
+ * `reply`); STATUS_TIMEOUT; STATUS_UNAVAILABLE: not connected, or no longer. After the last two
+ * nobody knows whether the commands were carried out.
+ */
+#define REDIS_CALLS_MAX 4096
+
+struct redis_call {
+    struct mail mail;                 /* first; the link's */
+    struct redis_call *newer, *older; /* the link's: among all that are under way, by submission */
+    struct redis_link *link;          /* the link's */
+    enum { REDIS_CALL_IDLE, REDIS_CALL_WAITING, REDIS_CALL_SENT } stage; /* the link's */
+    uint64_t deadline_ns;                                                /* the link's */
+    void *slot;                                                          /* the link's */
+
+    struct text bytes;
+    unsigned replies;    /* that they bring; at least 1 */
+    bool again;          /* send it once more when the connection is lost meanwhile: reads only */
+    uint32_t timeout_ms; /* 0: the store's */
+    /* May be NULL: it is being handed to the connection now (once more, after a loss). */
+    void (*sent)(struct redis_call *call);
+    /* May be NULL. The reply is borrowed. */
+    void (*reply)(struct redis_call *call, unsigned index, const redisReply *reply);
+    void (*done)(struct redis_call *call, enum status status);
+};
+
+/* STATUS_PENDING, or why `done` will not be called: STATUS_FULL, STATUS_UNAVAILABLE,
+ * STATUS_TIMEOUT. */
+MUST_CHECK enum status redis_link_submit(struct redis_link *link, struct redis_call *call);
+
+/* The same, waited for; not on the I/O thread. Gives the first error reply as `error`, with `what`
+ * could not be done; `reply` is called as above, on the I/O thread, before this returns. */
+MUST_CHECK enum status redis_link_ask(struct redis_link *link, struct redis_call *call,
+                                      const char *what, struct error *error);
+
+/* ---- rights.c -------------------------------------------------------------------------------- */
+
+/* Has the user the rights that serving needs: to read, or `all`? STATUS_UNAVAILABLE names those
+ * that it lacks; any other error is of the server. Waits as redis_link_ask. */
+MUST_CHECK enum status redis_rights_ask(struct redis_link *link, const char *prefix, bool all,
+                                        struct error *error);
+
+/* The same, for all, and not waited for: STATUS_PENDING, then `told` on the I/O thread, once.
+ * `prefix` stays until then. */
+typedef void redis_rights_told(void *owner, enum status status, const char *reason);
+MUST_CHECK enum status redis_rights_begin(struct redis_link *link, const char *prefix, void *owner,
+                                          redis_rights_told *told);
+
+/* ---- feed.c ---------------------------------------------------------------------------------- */
+
+/* The verbs of the same names in odds_store.h. */
+MUST_CHECK enum status redis_feed_publish(struct redis_link *link, const char *prefix,
+                                          const struct odds_change *changes, size_t count,
+                                          struct error *error);
+MUST_CHECK enum status redis_feed_withdraw_sport(struct redis_link *link, const char *prefix,
+                                                 enum sport sport, struct error *error);
+MUST_CHECK enum status redis_feed_list_interest(struct redis_link *link, const char *prefix,
+                                                enum sport sport, int64_t since_ms,
+                                                struct odds_interest **list, size_t *count,
+                                                struct error *error);
+MUST_CHECK enum status redis_feed_list_events(struct redis_link *link, const char *prefix,
+                                              enum sport sport, struct event_id **list,
+                                              size_t *count, struct error *error);
+
+/* "PREFIXcatalog:SPORT", "PREFIXodds:SPORT:EVENT", "PREFIXinterest:SPORT" */
+void redis_key_of_value(struct buffer *out, const char *prefix,
+                        const struct redis_subject *subject);
+void redis_key_of_interest(struct buffer *out, const char *prefix, enum sport sport);
+
+/* ---- known.c --------------------------------------------------------------------------------- */
+
+/*
+ * What is known of the stored values: which version each had when it was read last, and whether
+ * nothing has been heard of it since. Bounded; what is not in it is not known. Any thread may look;
+ * the rest is the I/O thread's.
+ */
+struct redis_known;
+
+struct redis_digest {
+    uint64_t words[2];
+};
+
+struct redis_known *redis_known_create(void);
+void redis_known_destroy(struct redis_known **known);
+
+uint64_t redis_known_stamp(const struct redis_known *known);
+/* The version, or ODDS_VERSION_UNKNOWN. To be right under a stamp, the stamp is read first. */
+uint64_t redis_known_version(struct redis_known *known, const struct redis_subject *subject);
+
+/* Each moves the stamp. redis_known_forget may be called by any thread. */
+void redis_known_forget(struct redis_known *known, const struct redis_subject *subject);
+void redis_known_forget_all(struct redis_known *known);
+/* Forgets what has expired at `now_ns`; returns when the next does, 0: never. */
+uint64_t redis_known_expire(struct redis_known *known, uint64_t now_ns);
+
+/* A value was read: returns its version, the one from before when the digest is that from before.
+ * `current`: it is known to be stored from now on, until `expires_ns` (0: for good). */
+struct redis_seen {
+    bool stored;
+    bool readable; /* false: of the wrong type or too large; it has a version, but no digest */
+    struct redis_digest digest;
+    bool current;
+    uint64_t expires_ns;
+};
+uint64_t redis_known_see(struct redis_known *known, const struct redis_subject *subject,
+                         const struct redis_seen *seen);
+
+struct redis_digest redis_known_digest(const struct redis_known *known, const char *bytes,
+                                       size_t size);
+
+#endif

@@ -1,0 +1,245 @@
+#ifndef CROUPIER_STORES_PLATFORM_H
+#define CROUPIER_STORES_PLATFORM_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/address.h"
+#include "base/log.h"
+#include "base/status.h"
+#include "records/sport.h"
+
+/*
+ * The platform store: customers, their keys, legacy address policies (and, with the casino, games,
+ * players and the ledger). One interface, several engines: `sqlite:FILE`
+ * (stores/platform/sqlite/engine.c) and `postgresql://…` (stores/platform/postgres/engine.c; a
+ * connection a handle). Calls block, up to the store's timeout: they are for the command line and
+ * for background threads, never for a thread that serves requests. A call that hands on rows waits
+ * so long for each, and not for all of them together.
+ *
+ * Revisions. Every change of a customer, key or address takes the next revision number of the store
+ * and stamps the row with it, in the same transaction, and becomes visible in revision order. So
+ * "what changed since R" is a range scan, and rows are never deleted: a revoked key and a removed
+ * address stay as marked rows.
+ *
+ * A database that is gone or failed with an I/O error, and a connection that was lost or timed out,
+ * is opened afresh by the next call on the same handle; a caller just calls again. A database that
+ * was replaced (a restored backup, a standby that took over) fails one call with
+ * STATUS_UNAVAILABLE: whoever keeps a copy of the rows starts again from revision 0, as also when
+ * the revision is lower than one seen before.
+ *
+ * Threads: one thread at a time may use a `struct platform_store`; open one for each thread.
+ */
+
+struct platform_store;
+
+/* What the handles of one program do together, as an engine that is a server counts it. */
+struct platform_facts {
+    atomic_uint_least64_t round_trips;   /* to the server and back, whatever they carried */
+    atomic_uint_least64_t round_trip_ns; /* and how long they took, together */
+    atomic_uint_least64_t connections;   /* open now */
+    atomic_uint_least64_t connects;      /* that succeeded, since the start */
+    atomic_uint_least64_t repeats;       /* of what met a conflict or lost its connection */
+    atomic_uint_least64_t timeouts;      /* the server was silent for too long */
+    atomic_bool unsafe; /* a server that may lose what it acknowledged was seen, and told of */
+};
+
+struct platform_store_options {
+    const char *uri;              /* sqlite:FILE, postgresql://USER:PASSWORD@HOST:PORT/DATABASE */
+    uint32_t timeout_ms;          /* how long a call may wait for the store */
+    bool create;                  /* make the database when it is not there (migrate, demo) */
+    struct log *log;              /* borrowed; may be NULL */
+    struct platform_facts *facts; /* borrowed, shared by any number of handles; may be NULL */
+};
+
+/* Opens and looks at the schema: a schema older or newer than this program's is STATUS_INVALID with
+ * a text that says what to do ("run: croupier migrate"), unless `create` is set, which leaves the
+ * schema to platform_store_migrate. STATUS_UNAVAILABLE: cannot be reached or opened now, with the
+ * path and the reason; STATUS_MALFORMED: it is not a database, or damaged. */
+MUST_CHECK enum status platform_store_open(struct platform_store **store,
+                                           const struct platform_store_options *options,
+                                           struct error *error);
+void platform_store_close(struct platform_store **store);
+
+/* Brings the schema up to this program's, one numbered migration after the other, each in its own
+ * transaction; safe to repeat and to run twice at once. Versions before and after are told. */
+MUST_CHECK enum status platform_store_migrate(struct platform_store *store, uint32_t *before,
+                                              uint32_t *after, struct error *error);
+
+/* Really asks the database. */
+MUST_CHECK enum status platform_store_ping(struct platform_store *store, struct error *error);
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+#define CUSTOMER_ID_SIZE 24    /* "cus_" and 16 base62 characters; NUL-terminated */
+#define CUSTOMER_NAME_SIZE 129 /* 1 to 128 bytes of UTF-8, NUL-terminated */
+#define KEY_ID_SIZE 24         /* "key_" and 16 base62 characters */
+#define KEY_LABEL_SIZE 65
+#define KEY_PREFIX_SIZE 9  /* the first 8 characters of a key, to recognise it by */
+#define KEY_DIGEST_SIZE 32 /* SHA-256 of the whole key */
+#define CIDRS_MAX 256      /* a customer */
+
+struct rate_limit {
+    bool enabled;
+    uint32_t requests;       /* admitted in one window, 1 to 1,000,000,000 */
+    uint32_t window_seconds; /* 1 to 86,400 */
+};
+
+struct customer_record {
+    char id[CUSTOMER_ID_SIZE];
+    char name[CUSTOMER_NAME_SIZE];
+    bool enabled;
+    bool casino; /* may use the casino */
+    bool usable; /* false: the stored row makes no sense (set on reading); admits nobody */
+    sport_set sports;
+    struct rate_limit rate;
+    struct cidr *cidrs; /* owned by the record */
+    size_t cidr_count;
+    int64_t created_ms;
+    uint64_t revision;
+};
+
+struct key_record {
+    char id[KEY_ID_SIZE];
+    char customer_id[CUSTOMER_ID_SIZE];
+    char label[KEY_LABEL_SIZE]; /* may be empty */
+    char prefix[KEY_PREFIX_SIZE];
+    uint8_t digest[KEY_DIGEST_SIZE];
+    int64_t created_ms;
+    int64_t expires_ms;   /* 0: never */
+    int64_t last_used_ms; /* 0: never; about a minute behind; does not take a revision */
+    int64_t revoked_ms;   /* 0: live */
+    uint64_t revision;
+};
+
+struct legacy_record {
+    struct address address;
+    bool enabled;
+    bool removed;
+    bool usable;
+    sport_set sports;
+    struct rate_limit rate;
+    int64_t created_ms;
+    uint64_t revision;
+};
+
+void customer_record_free(struct customer_record *record); /* what it owns, not the struct */
+
+/* ---- customers, keys, legacy addresses ------------------------------------------------------- */
+
+/* Records that are not acceptable (a bad id, a name too long, a rate out of range) are
+ * STATUS_INVALID. The caller fills everything but `revision`; ids come from identity_generate
+ * (admission/key.h). An id or digest that is there already is STATUS_EXISTS; a key's customer that
+ * is not, NOT_FOUND. */
+MUST_CHECK enum status platform_customer_add(struct platform_store *store,
+                                             const struct customer_record *record,
+                                             struct error *error);
+/* Replaces name, enabled, casino, sports, rate, cidrs of the customer with this id. NOT_FOUND. With
+ * a `revision` other than 0 only if the stored row still has it, else STATUS_EXISTS: somebody else
+ * has changed it meanwhile, so read it again (so that `set` never undoes somebody's `disable`). */
+MUST_CHECK enum status platform_customer_update(struct platform_store *store,
+                                                const struct customer_record *record,
+                                                struct error *error);
+MUST_CHECK enum status platform_customer_get(struct platform_store *store, const char *id,
+                                             struct customer_record *record, struct error *error);
+
+MUST_CHECK enum status platform_key_add(struct platform_store *store,
+                                        const struct key_record *record, struct error *error);
+/* Marks it revoked; STATUS_NOT_FOUND, or STATUS_OK also when it was revoked before. */
+MUST_CHECK enum status platform_key_revoke(struct platform_store *store, const char *key_id,
+                                           int64_t now_ms, struct error *error);
+
+MUST_CHECK enum status platform_legacy_put(struct platform_store *store,
+                                           const struct legacy_record *record,
+                                           struct error *error); /* adds or replaces by address;
+                                                                  * `revision` as for customers */
+MUST_CHECK enum status platform_legacy_get(struct platform_store *store,
+                                           const struct address *address,
+                                           struct legacy_record *record, struct error *error);
+
+/* Listing: the visitor is called for every record in order (customers and keys: as created;
+ * addresses: by address; removed ones are left out); what it is given is valid during the call. It
+ * returns false to stop early, which is not an error. A visitor must not call the store. */
+typedef bool customer_visitor(void *context, const struct customer_record *record);
+typedef bool key_visitor(void *context, const struct key_record *record);
+typedef bool legacy_visitor(void *context, const struct legacy_record *record);
+MUST_CHECK enum status platform_customer_list(struct platform_store *store, customer_visitor *visit,
+                                              void *context, struct error *error);
+/* `customer_id` NULL: of all customers. */
+MUST_CHECK enum status platform_key_list(struct platform_store *store, const char *customer_id,
+                                         key_visitor *visit, void *context, struct error *error);
+MUST_CHECK enum status platform_legacy_list(struct platform_store *store, legacy_visitor *visit,
+                                            void *context, struct error *error);
+
+/* ---- players --------------------------------------------------------------------------------- */
+
+#define PLAYER_ID_SIZE 24        /* "ply_" and 16 base62 characters; NUL-terminated */
+#define PLAYER_REFERENCE_SIZE 65 /* 1 to 64 of [A-Za-z0-9._:-] */
+#define CURRENCY_SIZE 4          /* three capitals */
+#define CURRENCY_EXPONENT_MAX 4
+
+struct player_record {
+    char id[PLAYER_ID_SIZE];
+    char customer_id[CUSTOMER_ID_SIZE];
+    char reference[PLAYER_REFERENCE_SIZE]; /* the customer's own alias */
+    char currency[CURRENCY_SIZE];
+    uint8_t currency_exponent; /* as frozen when the currency was first used in this store */
+    int64_t created_ms;
+};
+
+/*
+ * The player of this customer, reference and currency: found, or made. One of each three, for ever,
+ * whoever asks at the same time; players are never changed nor deleted. `exponent` counts only when
+ * the currency is used for the first time in this store. STATUS_INVALID: not acceptable;
+ * STATUS_NOT_FOUND: no such customer.
+ */
+MUST_CHECK enum status platform_player_open(struct platform_store *store, const char *customer_id,
+                                            const char *reference, const char *currency,
+                                            uint8_t exponent, struct player_record *player,
+                                            struct error *error);
+MUST_CHECK enum status platform_player_get(struct platform_store *store, const char *player_id,
+                                           struct player_record *player, struct error *error);
+
+/* Every player, as created, from one snapshot, in constant memory. The visitor as for customers. */
+typedef bool player_visitor(void *context, const struct player_record *record);
+MUST_CHECK enum status platform_player_list(struct platform_store *store, player_visitor *visit,
+                                            void *context, struct error *error);
+
+/* Adds players as they are, id and time included, in one transaction: for copying a store (croupier
+ * platform copy). EXISTS: one is there; INVALID: a currency is there with another exponent, or a
+ * record is not acceptable; NOT_FOUND: no such customer. */
+MUST_CHECK enum status platform_player_put(struct platform_store *store,
+                                           const struct player_record *records, size_t count,
+                                           struct error *error);
+
+/* ---- what the policy table needs ------------------------------------------------------------- */
+
+/* The store's revision now: one cheap query. */
+MUST_CHECK enum status platform_revision(struct platform_store *store, uint64_t *revision,
+                                         struct error *error);
+
+struct platform_changes {
+    void (*customer)(void *context, const struct customer_record *record);
+    void (*key)(void *context, const struct key_record *record);       /* revoked ones too */
+    void (*legacy)(void *context, const struct legacy_record *record); /* removed ones too */
+    void *context;
+};
+
+/* Every row whose revision is above `since`, customers first, from one snapshot of the store, whose
+ * revision is then stored in `revision`. since = 0 reads everything. */
+MUST_CHECK enum status platform_changes_since(struct platform_store *store, uint64_t since,
+                                              const struct platform_changes *visit,
+                                              uint64_t *revision, struct error *error);
+
+/* Records when keys were last used (never moving it back; unknown digests are skipped): one
+ * transaction, takes no revision. */
+struct key_use {
+    uint8_t digest[KEY_DIGEST_SIZE];
+    int64_t used_ms;
+};
+MUST_CHECK enum status platform_key_touch(struct platform_store *store, const struct key_use *uses,
+                                          size_t count, struct error *error);
+
+#endif

@@ -1,0 +1,709 @@
+/*
+ * The ledger's batches in PostgreSQL. A batch is one transaction and two round trips: one locks the
+ * players and reads what is known, the other writes what was decided and commits. Every statement
+ * is about the whole batch, with arrays for parameters.
+ *
+ * Several instances write at once, so:
+ *
+ *  - Players are locked first, in order of their numbers, and everything else is read by later
+ *    statements, whose snapshots are taken when the locks are held. So one player's requests are
+ *    decided one after the other, and the entries of a batch follow the ones before.
+ *  - An id is its customer's, and so is shared by players. Its key decides: a batch that meets an
+ *    id or the rollback of one that another has brought meanwhile fails, and is decided again. Keys
+ *    are inserted in order, so that two batches do not wait for each other.
+ *  - The clearing accounts are shared by a customer's players. Their rows are locked last and
+ *    briefly, in order, and added to; their limit is the table's. A batch that meets it is decided
+ *    again with the rows locked from its start, so that the balance that it decides on is exact.
+ *
+ * When the connection is lost while a commit is under way, the transaction's number says what
+ * became of it: the server is asked until it knows, for a bounded time.
+ *
+ * What can be seen is not yet safe. Where commits wait for a standby, one whose wait was cut short
+ * (the server restarted, somebody ended or cancelled the session) can be seen although the standby
+ * does not have it, and a failover loses it. A later commit that waits proves all before it. So
+ * whoever answers from what it has found commits first, something that is in the server's log:
+ * batches that keep nothing too (the locks on their players are in it), and who asks what became of
+ * a commit.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "stores/platform/postgres/ledger.h"
+
+#define NUMBERS_A_BATCH 512 /* what ledger_number is incremented by */
+#define RESOLVE_MS 3000     /* how long to ask what became of a commit */
+#define RESOLVE_PAUSE_MS 50
+
+/* What is known of the batch between begin and commit. */
+struct postgres_ledger {
+    int64_t transaction; /* its number in the server */
+    int64_t first_number;
+    int64_t player_numbers[LEDGER_BATCH_MAX];   /* of the places */
+    int64_t customer_numbers[LEDGER_BATCH_MAX]; /* of the clearing accounts */
+    bool stored[LEDGER_BATCH_MAX];              /* of the clearing accounts: there is a row */
+    bool lock_clearings;                        /* a limit was met: lock them first */
+};
+
+static struct postgres_ledger *ledger_of(struct postgres_store *store)
+{
+    if (store->ledger == NULL)
+        store->ledger = memory_alloc_zeroed(1, sizeof *store->ledger);
+    return store->ledger;
+}
+
+static bool has_state(const struct postgres_store *store, const char *beginning)
+{
+    return strncmp(store->sqlstate, beginning, strlen(beginning)) == 0;
+}
+
+/* Ends a transaction that failed. When another writer was in the way, or the connection was lost
+ * before anything was to be committed, doing it again may well succeed. */
+static enum status give_up(struct postgres_store *store, enum status status, struct error *error)
+{
+    bool again = store->repeatable || has_state(store, "23") || has_state(store, "55P03") ||
+                 has_state(store, "57P0"); /* that the server ended the connection */
+    status = postgres_end(store, status, error);
+    return again && !store->unknown ? STATUS_CONFLICT : status;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static const char lock_players[] =
+    "SELECT pg_current_xact_id()::text::bigint, count(*) FROM"
+    " (SELECT FROM player WHERE id = ANY ($1::text[]) ORDER BY number FOR NO KEY UPDATE) AS locked";
+
+static const char lock_clearings[] =
+    "SELECT count(*) FROM (SELECT FROM ledger_clearing WHERE (customer_number, currency) IN"
+    "  (SELECT customer.number, player.currency FROM player"
+    "   JOIN customer ON customer.id = player.customer_id WHERE player.id = ANY ($1::text[]))"
+    "  ORDER BY customer_number, currency FOR NO KEY UPDATE) AS locked";
+
+static const char find_places[] =
+    "SELECT asked.at, account.*, clearing.balance_minor"
+    " FROM unnest($1::text[]) WITH ORDINALITY AS asked (id, at)"
+    " CROSS JOIN LATERAL (SELECT player.number, customer.number AS customer_number, "
+    /**/ LEDGER_ACCOUNT_COLUMNS " FROM player"
+    "  JOIN customer ON customer.id = player.customer_id"
+    "  JOIN currency ON currency.code = player.currency"
+    "  LEFT JOIN ledger_account ON ledger_account.player_number = player.number"
+    "  WHERE player.id = asked.id LIMIT 1) AS account"
+    " LEFT JOIN LATERAL (SELECT ledger_clearing.balance_minor FROM ledger_clearing"
+    "  WHERE ledger_clearing.customer_number = account.customer_number"
+    "  AND ledger_clearing.currency = account.currency LIMIT 1) AS clearing ON true";
+
+/* After everything that is decided on: see sql/postgresql/0004_ledger.sql. */
+static const char take_numbers[] = "SELECT nextval('ledger_number')";
+
+/* The clearing account of a place, among the batch's. */
+static void set_clearing(struct postgres_ledger *ledger, struct ledger_batch *batch,
+                         struct ledger_place *place, int64_t customer_number,
+                         const struct postgres_row *row, int column)
+{
+    const struct player_record *player = &place->account.player;
+    size_t at = 0;
+    while (at < batch->clearing_count &&
+           (ledger->customer_numbers[at] != customer_number ||
+            strcmp(batch->clearings[at].currency, player->currency) != 0))
+        at++;
+    place->clearing = at;
+    if (at < batch->clearing_count)
+        return;
+    struct ledger_clearing *clearing = &batch->clearings[batch->clearing_count++];
+    *clearing = (struct ledger_clearing){.balance_minor = row_integer(row, column)};
+    memcpy(clearing->customer_id, player->customer_id, sizeof clearing->customer_id);
+    memcpy(clearing->currency, player->currency, sizeof clearing->currency);
+    ledger->customer_numbers[at] = customer_number;
+    ledger->stored[at] = !row_is_null(row, column);
+}
+
+static bool read_place(struct postgres_ledger *ledger, struct ledger_batch *batch,
+                       const struct postgres_row *row)
+{
+    int64_t ordinal = row_integer(row, 0);
+    if (ordinal < 1 || (uint64_t)ordinal > batch->place_count)
+        return false;
+    struct ledger_place *place = &batch->places[ordinal - 1];
+    if (!ledger_read_account(row, 3, &place->account))
+        return false;
+    place->found = true;
+    ledger->player_numbers[ordinal - 1] = row_integer(row, 1);
+    set_clearing(ledger, batch, place, row_integer(row, 2), row, 3 + LEDGER_ACCOUNT_COLUMN_COUNT);
+    return true;
+}
+
+static enum status read_batch(struct postgres_store *store, struct ledger_batch *batch,
+                              const struct postgres_query *places,
+                              const struct postgres_query *facts, struct error *error)
+{
+    struct postgres_ledger *ledger = ledger_of(store);
+    batch->clearing_count = 0;
+    for (size_t i = 0; i < batch->place_count; i++)
+        batch->places[i].found = batch->places[i].changed = false;
+    for (size_t i = 0; i < batch->fact_count; i++)
+        batch->facts[i].id = (struct ledger_id){0};
+    for (int i = 0; i < row_count(places); i++) {
+        const struct postgres_row row = row_at(places, i);
+        if (!read_place(ledger, batch, &row))
+            return postgres_damaged(store, "an account makes no sense", error);
+    }
+    for (int i = 0; i < row_count(facts); i++) {
+        const struct postgres_row row = row_at(facts, i);
+        struct ledger_id id;
+        size_t at = 0;
+        if (!ledger_read_fact(&row, batch->fact_count, &at, &id))
+            return postgres_damaged(store, "a transaction makes no sense", error);
+        batch->facts[at].id = id;
+    }
+    return STATUS_OK;
+}
+
+/* One flight: what is locked, what is known, and numbers for what will be kept. */
+static enum status load_batch(struct postgres_store *store, struct ledger_batch *batch,
+                              const struct postgres_parameters *players,
+                              const struct postgres_parameters *ids, struct error *error)
+{
+    struct postgres_ledger *ledger = ledger_of(store);
+    struct postgres_query queries[6] = {{.sql = postgres_begin},
+                                        {.sql = lock_players, .parameters = players}};
+    size_t count = 2;
+    if (ledger->lock_clearings)
+        queries[count++] = (struct postgres_query){.sql = lock_clearings, .parameters = players};
+    struct postgres_query *places = &queries[count++];
+    struct postgres_query *facts = &queries[count++];
+    struct postgres_query *numbers = &queries[count++];
+    *places = (struct postgres_query){.sql = find_places, .parameters = players};
+    *facts = (struct postgres_query){.sql = ledger_find_facts, .parameters = ids};
+    *numbers = (struct postgres_query){.sql = take_numbers};
+    enum status status = postgres_run(store, queries, count, error);
+    if (status != STATUS_OK)
+        return give_up(store, status, error);
+    const struct postgres_row locked = row_at(&queries[1], 0);
+    const struct postgres_row number = row_at(numbers, 0);
+    ledger->transaction = row_integer(&locked, 0);
+    ledger->first_number = row_integer(&number, 0);
+    status = read_batch(store, batch, places, facts, error);
+    postgres_clear(queries, count);
+    return status == STATUS_OK ? STATUS_OK : postgres_end(store, status, error);
+}
+
+enum status postgres_ledger_begin(struct platform_store *base, struct ledger_batch *batch,
+                                  struct error *error)
+{
+    struct postgres_store *store = postgres_store_of(base);
+    struct postgres_array players = {.kind = ARRAY_TEXT};
+    struct postgres_array customers = {.kind = ARRAY_TEXT};
+    struct postgres_array ids = {.kind = ARRAY_TEXT};
+    struct postgres_array counts = {.kind = ARRAY_BIGINT};
+    struct postgres_parameters player_parameters = {0};
+    struct postgres_parameters id_parameters = {0};
+    CHECK(!store->snapshot);
+    enum status status = postgres_ready(store, error);
+    if (status != STATUS_OK)
+        return status;
+    for (size_t i = 0; i < batch->place_count; i++)
+        array_add_string(&players, batch->places[i].player_id);
+    for (size_t i = 0; i < batch->fact_count; i++) {
+        array_add_string(&customers, batch->facts[i].customer_id);
+        array_add_string(&ids, batch->facts[i].transaction_id);
+        array_add_integer(&counts, batch->facts[i].counts_credits);
+    }
+    set_array(&player_parameters, 1, &players);
+    set_array(&id_parameters, 1, &customers);
+    set_array(&id_parameters, 2, &ids);
+    set_array(&id_parameters, 3, &counts);
+    status = load_batch(store, batch, &player_parameters, &id_parameters, error);
+    array_free(&players);
+    array_free(&customers);
+    array_free(&ids);
+    array_free(&counts);
+    return status;
+}
+
+/* ---- what is to be written ------------------------------------------------------------------- */
+
+/* A row of ledger_transaction: a transaction, or the key of an id that its rollback is the first to
+ * name. */
+struct kept_row {
+    const struct ledger_transaction *kept;
+    size_t at; /* in the batch: the order of decision */
+    int64_t player_number, customer_number;
+    size_t clearing;
+    const char *id;
+    bool is_key;
+    bool late;
+};
+
+enum kept_column {
+    KEPT_NUMBER,
+    KEPT_CUSTOMER,
+    KEPT_PLAYER,
+    KEPT_ID,
+    KEPT_LATE, /* 0 or 1 */
+    KEPT_OPERATION,
+    KEPT_OUTCOME,
+    KEPT_REFERENCE,
+    KEPT_GAME,
+    KEPT_ROUND,
+    KEPT_AMOUNT,
+    KEPT_CREATED,
+    KEPT_SEQUENCE,
+    KEPT_MOVEMENT,
+    KEPT_BALANCE,
+    KEPT_HASH,
+    KEPT_COLUMN_COUNT
+};
+
+enum {
+    ROLLBACK_CUSTOMER,
+    ROLLBACK_TARGET,
+    ROLLBACK_PLAYER,
+    ROLLBACK_NUMBER,
+    ROLLBACK_COLUMN_COUNT
+};
+enum { ACCOUNT_PLAYER, ACCOUNT_BALANCE, ACCOUNT_SEQUENCE, ACCOUNT_HEAD, ACCOUNT_COLUMN_COUNT };
+enum { CLEARING_CUSTOMER, CLEARING_CURRENCY, CLEARING_MOVEMENT, CLEARING_COLUMN_COUNT };
+
+struct writing {
+    struct kept_row rows[2 * LEDGER_BATCH_MAX];
+    size_t row_count;
+    struct postgres_array kept[KEPT_COLUMN_COUNT];
+    struct postgres_array rollbacks[ROLLBACK_COLUMN_COUNT];
+    struct postgres_array accounts[ACCOUNT_COLUMN_COUNT];
+    struct postgres_array clearings[CLEARING_COLUMN_COUNT];
+    struct postgres_array new_clearings[CLEARING_COLUMN_COUNT];
+};
+
+/* What the columns of each are, by letter: integer, text, bytes. */
+static void set_kinds(struct postgres_array *arrays, const char *letters)
+{
+    for (size_t i = 0; letters[i] != '\0'; i++)
+        arrays[i].kind = letters[i] == 'i'   ? ARRAY_BIGINT
+                         : letters[i] == 't' ? ARRAY_TEXT
+                                             : ARRAY_BYTEA;
+}
+
+static struct writing *make_writing(void)
+{
+    struct writing *writing = memory_alloc_zeroed(1, sizeof *writing);
+    set_kinds(writing->kept, "iiititttttiiiiib");
+    set_kinds(writing->rollbacks, "itii");
+    set_kinds(writing->accounts, "iiib");
+    set_kinds(writing->clearings, "iti");
+    set_kinds(writing->new_clearings, "iti");
+    return writing;
+}
+
+static void free_arrays(struct postgres_array *arrays, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        array_free(&arrays[i]);
+}
+
+static void free_writing(struct writing *writing)
+{
+    free_arrays(writing->kept, KEPT_COLUMN_COUNT);
+    free_arrays(writing->rollbacks, ROLLBACK_COLUMN_COUNT);
+    free_arrays(writing->accounts, ACCOUNT_COLUMN_COUNT);
+    free_arrays(writing->clearings, CLEARING_COLUMN_COUNT);
+    free_arrays(writing->new_clearings, CLEARING_COLUMN_COUNT);
+    memory_free(writing);
+}
+
+static void add_optional(struct postgres_array *array, const char *string)
+{
+    if (string[0] != '\0')
+        array_add_string(array, string);
+    else
+        array_add_null(array);
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+    const struct kept_row *left = a;
+    const struct kept_row *right = b;
+    if (left->customer_number != right->customer_number)
+        return left->customer_number < right->customer_number ? -1 : 1;
+    int order = strcmp(left->id, right->id);
+    return order != 0 ? order : (int)left->late - (int)right->late;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    const struct kept_row *left = a;
+    const struct kept_row *right = b;
+    if (left->customer_number != right->customer_number)
+        return left->customer_number < right->customer_number ? -1 : 1;
+    return strcmp(left->id, right->id);
+}
+
+/* The batch's places by the text of their ids. */
+struct place_name {
+    const char *player_id;
+    size_t at;
+};
+
+static int compare_places(const void *a, const void *b)
+{
+    return strcmp(((const struct place_name *)a)->player_id,
+                  ((const struct place_name *)b)->player_id);
+}
+
+static void list_transactions(const struct postgres_ledger *ledger,
+                              const struct ledger_batch *batch, struct writing *writing)
+{
+    struct place_name names[LEDGER_BATCH_MAX];
+    for (size_t i = 0; i < batch->place_count; i++)
+        names[i] = (struct place_name){batch->places[i].player_id, i};
+    qsort(names, batch->place_count, sizeof names[0], compare_places);
+    for (size_t i = 0; i < batch->kept_count; i++) {
+        const struct place_name name = {batch->kept[i].player_id, 0};
+        const struct place_name *found =
+            bsearch(&name, names, batch->place_count, sizeof names[0], compare_places);
+        CHECK(found != NULL && batch->places[found->at].found);
+        writing->rows[writing->row_count++] = (struct kept_row){
+            .kept = &batch->kept[i],
+            .at = i,
+            .player_number = ledger->player_numbers[found->at],
+            .customer_number = ledger->customer_numbers[batch->places[found->at].clearing],
+            .clearing = batch->places[found->at].clearing,
+            .id = batch->kept[i].transaction_id,
+        };
+    }
+    qsort(writing->rows, writing->row_count, sizeof writing->rows[0], compare_ids);
+}
+
+/* A voided id that nobody has used so far needs a row of its own, to hold its key; the database
+ * knows whether somebody had used it before this batch. Who used it later in this batch is late. */
+static void list_keys(struct writing *writing)
+{
+    size_t transactions = writing->row_count;
+    for (size_t i = 0; i < transactions; i++) {
+        const struct kept_row *undo = &writing->rows[i];
+        if (undo->kept->operation != LEDGER_ROLLBACK || undo->kept->outcome != LEDGER_VOIDED)
+            continue;
+        struct kept_row key = *undo;
+        key.is_key = true;
+        key.id = undo->kept->reference;
+        struct kept_row *user = bsearch(&key, writing->rows, transactions, sizeof key, compare_ids);
+        if (user != NULL && user->at < undo->at)
+            continue;
+        if (user != NULL)
+            user->late = true;
+        writing->rows[writing->row_count++] = key;
+    }
+    qsort(writing->rows, writing->row_count, sizeof writing->rows[0], compare_rows);
+}
+
+static void add_entry_columns(struct postgres_array *columns,
+                              const struct ledger_transaction *entry)
+{
+    array_add_integer(&columns[KEPT_SEQUENCE], (int64_t)entry->sequence);
+    array_add_integer(&columns[KEPT_MOVEMENT], entry->movement_minor);
+    array_add_integer(&columns[KEPT_BALANCE], entry->balance_minor);
+    array_add_bytes(&columns[KEPT_HASH], entry->hash, sizeof entry->hash);
+}
+
+static void add_row(struct postgres_array *columns, const struct kept_row *row,
+                    int64_t first_number)
+{
+    const struct ledger_transaction *kept = row->kept;
+    int64_t number = first_number + (int64_t)row->at + (row->is_key ? LEDGER_BATCH_MAX : 0);
+    array_add_integer(&columns[KEPT_NUMBER], number);
+    array_add_integer(&columns[KEPT_CUSTOMER], row->customer_number);
+    array_add_integer(&columns[KEPT_PLAYER], row->player_number);
+    array_add_string(&columns[KEPT_ID], row->id);
+    array_add_integer(&columns[KEPT_LATE], row->late);
+    array_add_integer(&columns[KEPT_CREATED], kept->created_ms);
+    add_optional(&columns[KEPT_OPERATION],
+                 row->is_key ? "" : ledger_operation_name(kept->operation));
+    add_optional(&columns[KEPT_OUTCOME], row->is_key ? "" : ledger_outcome_name(kept->outcome));
+    add_optional(&columns[KEPT_REFERENCE], row->is_key ? "" : kept->reference);
+    add_optional(&columns[KEPT_GAME], row->is_key ? "" : kept->game_id);
+    add_optional(&columns[KEPT_ROUND], row->is_key ? "" : kept->round_id);
+    array_add_integer(&columns[KEPT_AMOUNT], row->is_key ? 0 : kept->amount_minor);
+    if (!row->is_key && ledger_is_entry(kept)) {
+        add_entry_columns(columns, kept);
+        return;
+    }
+    for (size_t i = KEPT_SEQUENCE; i <= KEPT_HASH; i++)
+        array_add_null(&columns[i]);
+}
+
+static void add_rows(const struct postgres_ledger *ledger, struct writing *writing)
+{
+    for (size_t i = 0; i < writing->row_count; i++) {
+        const struct kept_row *row = &writing->rows[i];
+        add_row(writing->kept, row, ledger->first_number);
+        if (row->is_key || row->kept->operation != LEDGER_ROLLBACK || !ledger_is_entry(row->kept))
+            continue;
+        array_add_integer(&writing->rollbacks[ROLLBACK_CUSTOMER], row->customer_number);
+        array_add_string(&writing->rollbacks[ROLLBACK_TARGET], row->kept->reference);
+        array_add_integer(&writing->rollbacks[ROLLBACK_PLAYER], row->player_number);
+        array_add_integer(&writing->rollbacks[ROLLBACK_NUMBER],
+                          ledger->first_number + (int64_t)row->at);
+    }
+}
+
+static void add_accounts(const struct postgres_ledger *ledger, const struct ledger_batch *batch,
+                         struct writing *writing)
+{
+    for (size_t i = 0; i < batch->place_count; i++) {
+        const struct ledger_account *account = &batch->places[i].account;
+        if (!batch->places[i].changed)
+            continue;
+        array_add_integer(&writing->accounts[ACCOUNT_PLAYER], ledger->player_numbers[i]);
+        array_add_integer(&writing->accounts[ACCOUNT_BALANCE], account->balance_minor);
+        array_add_integer(&writing->accounts[ACCOUNT_SEQUENCE], (int64_t)account->sequence);
+        array_add_bytes(&writing->accounts[ACCOUNT_HEAD], account->head, sizeof account->head);
+    }
+}
+
+struct clearing_sum {
+    int64_t customer_number;
+    const char *currency;
+    int64_t movement_minor; /* what the batch adds to it */
+    bool stored;
+};
+
+static int compare_clearings(const void *a, const void *b)
+{
+    const struct clearing_sum *left = a;
+    const struct clearing_sum *right = b;
+    if (left->customer_number != right->customer_number)
+        return left->customer_number < right->customer_number ? -1 : 1;
+    return strcmp(left->currency, right->currency);
+}
+
+/* In order of their key: whoever locks several of them does so in that order. */
+static void add_clearings(const struct postgres_ledger *ledger, const struct ledger_batch *batch,
+                          struct writing *writing)
+{
+    struct clearing_sum sums[LEDGER_BATCH_MAX];
+    CHECK(batch->clearing_count <= LEDGER_BATCH_MAX);
+    for (size_t i = 0; i < batch->clearing_count; i++)
+        sums[i] = (struct clearing_sum){ledger->customer_numbers[i], batch->clearings[i].currency,
+                                        0, ledger->stored[i]};
+    for (size_t i = 0; i < writing->row_count; i++) {
+        const struct kept_row *row = &writing->rows[i];
+        CHECK(row->clearing < batch->clearing_count);
+        if (!row->is_key)
+            sums[row->clearing].movement_minor -= row->kept->movement_minor;
+    }
+    qsort(sums, batch->clearing_count, sizeof sums[0], compare_clearings);
+    for (size_t i = 0; i < batch->clearing_count; i++) {
+        const struct clearing_sum *sum = &sums[i];
+        if (sum->movement_minor == 0)
+            continue;
+        array_add_integer(&writing->clearings[CLEARING_CUSTOMER], sum->customer_number);
+        array_add_string(&writing->clearings[CLEARING_CURRENCY], sum->currency);
+        array_add_integer(&writing->clearings[CLEARING_MOVEMENT], sum->movement_minor);
+        if (sum->stored)
+            continue;
+        array_add_integer(&writing->new_clearings[CLEARING_CUSTOMER], sum->customer_number);
+        array_add_string(&writing->new_clearings[CLEARING_CURRENCY], sum->currency);
+    }
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+/* In order of the keys, so that two who bring the same ids do not wait for each other. */
+static const char insert_kept[] =
+    "INSERT INTO ledger_transaction (number, customer_number, player_number, transaction_id, late,"
+    " operation, outcome, reference, game_id, round_id, amount_minor, created_ms, sequence,"
+    " movement_minor, balance_minor, hash)"
+    " SELECT number, customer, player, id, late = 1 OR EXISTS (SELECT FROM ledger_transaction AS "
+    "key"
+    "  WHERE key.customer_number = customer AND key.transaction_id = id"
+    "  AND key.operation IS NULL OFFSET 0),"
+    " operation, outcome, reference, game, round, amount, created, sequence, movement, balance, "
+    "hash"
+    " FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::bigint[], $6::text[],"
+    " $7::text[], $8::text[], $9::text[], $10::text[], $11::bigint[], $12::bigint[], $13::bigint[],"
+    " $14::bigint[], $15::bigint[], $16::bytea[]) AS kept (number, customer, player, id, late,"
+    " operation, outcome, reference, game, round, amount, created, sequence, movement, balance, "
+    "hash)"
+    " WHERE operation IS NOT NULL OR NOT EXISTS (SELECT FROM ledger_transaction AS used"
+    "  WHERE used.customer_number = customer AND used.transaction_id = id OFFSET 0)";
+
+static const char insert_rollbacks[] =
+    "INSERT INTO ledger_rollback (customer_number, target_id, player_number, transaction_number)"
+    " SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[])";
+
+static const char write_accounts[] =
+    "INSERT INTO ledger_account (player_number, balance_minor, sequence, head)"
+    " SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bytea[])"
+    " ON CONFLICT (player_number) DO UPDATE SET balance_minor = excluded.balance_minor,"
+    " sequence = excluded.sequence, head = excluded.head";
+
+static const char insert_clearings[] =
+    "INSERT INTO ledger_clearing (customer_number, currency, balance_minor)"
+    " SELECT customer, currency, 0 FROM unnest($1::bigint[], $2::text[]) AS new (customer, "
+    "currency)"
+    " ON CONFLICT (customer_number, currency) DO NOTHING";
+
+static const char lock_sums[] =
+    "SELECT count(locked.balance_minor) FROM unnest($1::bigint[], $2::text[]) AS sum (customer, "
+    "code)"
+    " CROSS JOIN LATERAL (SELECT balance_minor FROM ledger_clearing"
+    "  WHERE customer_number = sum.customer AND currency = sum.code LIMIT 1 FOR NO KEY UPDATE)"
+    " AS locked";
+
+static const char add_to_clearings[] =
+    "UPDATE ledger_clearing SET balance_minor = ledger_clearing.balance_minor + sum.movement"
+    " FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS sum (customer, currency, movement)"
+    " WHERE ledger_clearing.customer_number = sum.customer"
+    " AND ledger_clearing.currency = sum.currency";
+
+static void set_arrays(struct postgres_parameters *parameters, struct postgres_array *arrays,
+                       int count)
+{
+    memset(parameters, 0, sizeof *parameters);
+    for (int i = 0; i < count; i++)
+        set_array(parameters, i + 1, &arrays[i]);
+}
+
+/* One flight, whose last query is the commit: after one that fails, the server skips it. */
+static enum status write_all(struct postgres_store *store, struct writing *writing,
+                             struct error *error)
+{
+    struct postgres_ledger *ledger = ledger_of(store);
+    struct postgres_parameters parameters[6];
+    struct postgres_query queries[7];
+    size_t count = 0;
+    set_arrays(&parameters[0], writing->kept, KEPT_COLUMN_COUNT);
+    set_arrays(&parameters[1], writing->rollbacks, ROLLBACK_COLUMN_COUNT);
+    set_arrays(&parameters[2], writing->accounts, ACCOUNT_COLUMN_COUNT);
+    set_arrays(&parameters[3], writing->new_clearings, 2);
+    set_arrays(&parameters[4], writing->clearings, 3);
+    set_arrays(&parameters[5], writing->clearings, 2);
+    uint32_t sum_count = writing->clearings[0].count;
+    const struct {
+        const char *sql;
+        const struct postgres_parameters *parameters;
+        bool wanted;
+    } steps[] = {
+        {insert_kept, &parameters[0], true},
+        {insert_rollbacks, &parameters[1], writing->rollbacks[0].count > 0},
+        {write_accounts, &parameters[2], writing->accounts[0].count > 0},
+        {insert_clearings, &parameters[3], writing->new_clearings[0].count > 0},
+        {lock_sums, &parameters[5], sum_count > 1},
+        {add_to_clearings, &parameters[4], sum_count > 0},
+        {postgres_commit, NULL, true},
+    };
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
+        if (steps[i].wanted)
+            queries[count++] =
+                (struct postgres_query){.sql = steps[i].sql, .parameters = steps[i].parameters};
+    enum status status = postgres_run(store, queries, count, error);
+    ledger->lock_clearings = status != STATUS_OK && has_state(store, "23514") &&
+                             queries[store->failed_query].sql == add_to_clearings;
+    postgres_clear(queries, count);
+    return status;
+}
+
+/* ---- what became of a commit ----------------------------------------------------------------- */
+
+/*
+ * A transaction that the server has heard of is running, committed or aborted; one that another
+ * server has taken over without, after a failure, is neither and not there. When it is not running,
+ * whether its first row is there is all that counts: asked by a later statement, so from a later
+ * snapshot.
+ */
+static const char ask_outcome[] = "SELECT CASE WHEN $1::xid8 < pg_current_xact_id()"
+                                  " THEN pg_xact_status($1::xid8) = 'in progress' ELSE false END";
+/* A message in the server's log, which nobody reads, when the row is there: the commit that follows
+ * waits for the standby then. Numbers can come again after a failover that lost some, so all of the
+ * row is compared. */
+static const char ask_presence[] =
+    "SELECT pg_logical_emit_message(true, 'croupier', '') FROM ledger_transaction"
+    " WHERE number = $1 AND transaction_id = $2 AND created_ms = $3"
+    " AND hash IS NOT DISTINCT FROM $4::bytea";
+
+enum outcome { OUTCOME_OPEN, OUTCOME_COMMITTED, OUTCOME_ABORTED };
+
+static enum outcome ask(struct postgres_store *store, const struct ledger_transaction *first)
+{
+    const struct postgres_ledger *ledger = ledger_of(store);
+    struct postgres_parameters transaction = {0};
+    struct postgres_parameters row = {0};
+    struct postgres_query queries[] = {{.sql = postgres_begin},
+                                       {.sql = ask_outcome, .parameters = &transaction},
+                                       {.sql = ask_presence, .parameters = &row},
+                                       {.sql = postgres_commit}};
+    enum outcome outcome = OUTCOME_OPEN;
+    set_integer(&transaction, 1, ledger->transaction);
+    set_integer(&row, 1, ledger->first_number);
+    set_string(&row, 2, first->transaction_id);
+    set_integer(&row, 3, first->created_ms);
+    set_null(&row, 4);
+    if (ledger_is_entry(first))
+        set_blob(&row, 4, first->hash, sizeof first->hash);
+    enum status status = postgres_ready(store, NULL);
+    if (status == STATUS_OK && store->doubtful)
+        status = postgres_may_commit(store, NULL);
+    if (status == STATUS_OK)
+        status = postgres_end(store, postgres_run(store, queries, 4, NULL), NULL);
+    if (status == STATUS_OK && row_count(&queries[2]) > 0) {
+        outcome = OUTCOME_COMMITTED;
+    } else if (status == STATUS_OK) {
+        const struct postgres_row running = row_at(&queries[1], 0);
+        outcome = row_flag(&running, 0) ? OUTCOME_OPEN : OUTCOME_ABORTED;
+    }
+    postgres_clear(queries, 4);
+    return outcome;
+}
+
+/* STATUS_OK: it was committed. STATUS_CONFLICT: surely not. Else `status`, and nobody knows. */
+static enum status resolve(struct postgres_store *store, const struct ledger_batch *batch,
+                           enum status status)
+{
+    static const struct timespec pause = {.tv_nsec = RESOLVE_PAUSE_MS * 1000000L};
+    uint64_t until_ms = clock_monotonic_ms() + RESOLVE_MS;
+    enum outcome outcome = ask(store, &batch->kept[0]);
+    while (outcome == OUTCOME_OPEN && clock_monotonic_ms() < until_ms) {
+        (void)nanosleep(&pause, NULL);
+        outcome = ask(store, &batch->kept[0]);
+    }
+    log_event(store->log, LOG_WARNING, "a commit of the ledger was interrupted",
+              LOG_STRING("store", store->place),
+              LOG_STRING("outcome", outcome == OUTCOME_COMMITTED ? "committed"
+                                    : outcome == OUTCOME_ABORTED ? "not committed"
+                                                                 : "unknown"));
+    if (outcome == OUTCOME_COMMITTED)
+        return STATUS_OK;
+    return outcome == OUTCOME_ABORTED ? STATUS_CONFLICT : status;
+}
+
+enum status postgres_ledger_commit(struct platform_store *base, const struct ledger_batch *batch,
+                                   bool *unknown, struct error *error)
+{
+    struct postgres_store *store = postgres_store_of(base);
+    *unknown = false;
+    enum status status = postgres_resume(store, error);
+    if (status != STATUS_OK)
+        return STATUS_CONFLICT;   /* the connection was lost since begin */
+    if (batch->kept_count == 0) { /* what its answers repeat has to be safe: see above */
+        status = postgres_end(store, STATUS_OK, error);
+        *unknown = status != STATUS_OK;
+        return status;
+    }
+    struct writing *writing = make_writing();
+    list_transactions(ledger_of(store), batch, writing);
+    list_keys(writing);
+    add_rows(ledger_of(store), writing);
+    add_accounts(ledger_of(store), batch, writing);
+    add_clearings(ledger_of(store), batch, writing);
+    status = write_all(store, writing, error);
+    free_writing(writing);
+    if (status != STATUS_OK || store->warned)
+        status = give_up(store, status, error);
+    bool interrupted = status != STATUS_OK && store->unknown;
+    /* With a connection there is no doubt that it was committed, but that a standby has it. */
+    if (interrupted && store->connection == NULL)
+        status = resolve(store, batch, status);
+    *unknown = interrupted && status != STATUS_OK && status != STATUS_CONFLICT;
+    return status;
+}

@@ -1,0 +1,448 @@
+/*
+ * What is read of the ledger in PostgreSQL: balances, ids, and walks over all of it, which are
+ * streamed and in one snapshot.
+ *
+ * Look-ups are LATERAL subqueries with LIMIT, so that they are an index look-up for each thing
+ * asked for. A plan that the planner would rather have for a table that was small a moment ago is
+ * kept by the connection, and would read all of one that has grown since.
+ */
+#include <string.h>
+
+#include "stores/platform/postgres/ledger.h"
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+bool ledger_read_account(const struct postgres_row *row, int first, struct ledger_account *account)
+{
+    struct ledger_account read = {0};
+    struct player_record *player = &read.player;
+    bool sound = row_string(row, first, player->id, sizeof player->id);
+    sound &= row_string(row, first + 1, player->customer_id, sizeof player->customer_id);
+    sound &= row_string(row, first + 2, player->reference, sizeof player->reference);
+    sound &= row_string(row, first + 3, player->currency, sizeof player->currency);
+    int64_t exponent = row_integer(row, first + 4);
+    player->currency_exponent = (uint8_t)exponent;
+    player->created_ms = row_integer(row, first + 5);
+    read.balance_minor = row_integer(row, first + 6);
+    int64_t sequence = row_integer(row, first + 7);
+    read.sequence = (uint64_t)sequence;
+    sound &= row_is_null(row, first + 8)
+                 ? sequence == 0
+                 : row_blob(row, first + 8, read.head, sizeof read.head) && sequence >= 1;
+    sound &= exponent >= 0 && exponent <= CURRENCY_EXPONENT_MAX;
+    sound &= read.balance_minor >= 0 && read.balance_minor <= LEDGER_BALANCE_MAX;
+    if (sound)
+        *account = read;
+    return sound;
+}
+
+bool ledger_read_transaction(const struct postgres_row *row, int first,
+                             struct ledger_transaction *transaction)
+{
+    struct ledger_transaction read = {0};
+    bool sound = row_string(row, first, read.customer_id, sizeof read.customer_id);
+    sound &= row_string(row, first + 1, read.player_id, sizeof read.player_id);
+    sound &= row_string(row, first + 2, read.transaction_id, sizeof read.transaction_id);
+    sound &= row_optional(row, first + 3, read.reference, sizeof read.reference);
+    sound &= row_optional(row, first + 4, read.game_id, sizeof read.game_id);
+    sound &= row_optional(row, first + 5, read.round_id, sizeof read.round_id);
+    sound &= row_string(row, first + 6, read.currency, sizeof read.currency);
+    int64_t exponent = row_integer(row, first + 7);
+    sound &= exponent >= 0 && exponent <= CURRENCY_EXPONENT_MAX;
+    read.currency_exponent = (uint8_t)exponent;
+    sound &= ledger_operation_parse(row_text(row, first + 8), &read.operation);
+    sound &= ledger_outcome_parse(row_text(row, first + 9), &read.outcome);
+    read.amount_minor = row_integer(row, first + 10);
+    read.created_ms = row_integer(row, first + 11);
+    if (sound && ledger_is_entry(&read)) {
+        int64_t sequence = row_integer(row, first + 12);
+        read.sequence = (uint64_t)sequence;
+        read.movement_minor = row_integer(row, first + 13);
+        read.balance_minor = row_integer(row, first + 14);
+        sound = sequence >= 1 && row_blob(row, first + 15, read.hash, sizeof read.hash);
+    }
+    if (sound)
+        *transaction = read;
+    return sound;
+}
+
+/* Which of `count` things that were asked for a row is about, by WITH ORDINALITY. */
+static bool read_ordinal(const struct postgres_row *row, size_t count, size_t *at)
+{
+    int64_t ordinal = row_integer(row, 0);
+    *at = (size_t)(ordinal - 1);
+    return ordinal >= 1 && (uint64_t)ordinal <= count;
+}
+
+/* ---- ids ------------------------------------------------------------------------------------- */
+
+/* One more standing credit than a batch could take away is as good as any number (LEDGER_BATCH_MAX
+ * + 1). */
+const char ledger_find_facts[] =
+    "SELECT asked.at, fact.*, rollback.player_id,"
+    " (SELECT count(*) FROM (SELECT FROM ledger_transaction AS credit"
+    "  WHERE asked.counts = 1 AND fact.operation = 'DEBIT' AND fact.outcome = 'applied'"
+    "  AND credit.customer_number = customer.number AND credit.reference = asked.id"
+    "  AND credit.operation = 'CREDIT' AND credit.outcome = 'applied'"
+    "  AND credit.reference IS NOT NULL"
+    "  AND NOT EXISTS (SELECT FROM ledger_rollback AS undone"
+    "   WHERE undone.customer_number = credit.customer_number"
+    "   AND undone.target_id = credit.transaction_id OFFSET 0) LIMIT 257) AS standing)"
+    " FROM unnest($1::text[], $2::text[], $3::bigint[]) WITH ORDINALITY"
+    "  AS asked (customer_id, id, counts, at)"
+    " CROSS JOIN LATERAL (SELECT customer.number FROM customer"
+    "  WHERE customer.id = asked.customer_id LIMIT 1) AS customer"
+    " LEFT JOIN LATERAL (SELECT " LEDGER_TRANSACTION_COLUMNS
+    "  FROM ledger_transaction JOIN player ON player.number = ledger_transaction.player_number"
+    "  JOIN currency ON currency.code = player.currency"
+    "  WHERE ledger_transaction.customer_number = customer.number"
+    "  AND ledger_transaction.transaction_id = asked.id"
+    "  AND ledger_transaction.operation IS NOT NULL LIMIT 1) AS fact ON true"
+    " LEFT JOIN LATERAL (SELECT player.id AS player_id FROM ledger_rollback"
+    "  JOIN player ON player.number = ledger_rollback.player_number"
+    "  WHERE ledger_rollback.customer_number = customer.number"
+    "  AND ledger_rollback.target_id = asked.id LIMIT 1) AS rollback ON true"
+    " WHERE fact.transaction_id IS NOT NULL OR rollback.player_id IS NOT NULL";
+
+bool ledger_read_fact(const struct postgres_row *row, size_t count, size_t *at,
+                      struct ledger_id *id)
+{
+    const int after = 1 + LEDGER_TRANSACTION_COLUMN_COUNT;
+    struct ledger_id read = {.known = !row_is_null(row, 3),
+                             .rolled_back = !row_is_null(row, after)};
+    bool sound = read_ordinal(row, count, at);
+    if (read.known)
+        sound &= ledger_read_transaction(row, 1, &read.transaction);
+    if (read.rolled_back)
+        sound &= row_string(row, after, read.rolled_back_player, sizeof read.rolled_back_player);
+    read.standing_credits = (uint32_t)row_integer(row, after + 1);
+    if (sound)
+        *id = read;
+    return sound;
+}
+
+enum status postgres_ledger_id(struct platform_store *base, struct ledger_fact *fact,
+                               struct error *error)
+{
+    struct postgres_store *store = postgres_store_of(base);
+    struct postgres_array customer = {.kind = ARRAY_TEXT};
+    struct postgres_array id = {.kind = ARRAY_TEXT};
+    struct postgres_array counts = {.kind = ARRAY_BIGINT};
+    struct postgres_parameters parameters = {0};
+    struct postgres_query query = {.sql = ledger_find_facts, .parameters = &parameters};
+    struct ledger_id found = {0};
+    size_t at = 0;
+    array_add_string(&customer, fact->customer_id);
+    array_add_string(&id, fact->transaction_id);
+    array_add_integer(&counts, fact->counts_credits);
+    set_array(&parameters, 1, &customer);
+    set_array(&parameters, 2, &id);
+    set_array(&parameters, 3, &counts);
+    enum status status = postgres_read(store, &query, 1, error);
+    array_free(&customer);
+    array_free(&id);
+    array_free(&counts);
+    if (status != STATUS_OK)
+        return status;
+    if (row_count(&query) > 0) {
+        const struct postgres_row row = row_at(&query, 0);
+        if (!ledger_read_fact(&row, 1, &at, &found))
+            status = postgres_damaged(store, "a transaction makes no sense", error);
+    }
+    postgres_clear(&query, 1);
+    if (status == STATUS_OK)
+        fact->id = found;
+    return status;
+}
+
+/* ---- balances -------------------------------------------------------------------------------- */
+
+static const char find_accounts[] =
+    "SELECT asked.at, account.* FROM unnest($1::text[]) WITH ORDINALITY AS asked (id, at)"
+    " CROSS JOIN LATERAL (SELECT " LEDGER_ACCOUNT_COLUMNS " FROM player"
+    "  JOIN currency ON currency.code = player.currency"
+    "  LEFT JOIN ledger_account ON ledger_account.player_number = player.number"
+    "  WHERE player.id = asked.id LIMIT 1) AS account";
+
+enum status postgres_ledger_balances(struct platform_store *base, struct ledger_place *places,
+                                     size_t count, struct error *error)
+{
+    struct postgres_store *store = postgres_store_of(base);
+    struct postgres_array ids = {.kind = ARRAY_TEXT};
+    struct postgres_parameters parameters = {0};
+    struct postgres_query query = {.sql = find_accounts, .parameters = &parameters};
+    for (size_t i = 0; i < count; i++) {
+        array_add_string(&ids, places[i].player_id);
+        places[i].found = false;
+    }
+    set_array(&parameters, 1, &ids);
+    enum status status = postgres_read(store, &query, 1, error);
+    array_free(&ids);
+    if (status != STATUS_OK)
+        return status;
+    for (int i = 0; i < row_count(&query) && status == STATUS_OK; i++) {
+        const struct postgres_row row = row_at(&query, i);
+        size_t at = 0;
+        if (!read_ordinal(&row, count, &at) || !ledger_read_account(&row, 1, &places[at].account))
+            status = postgres_damaged(store, "an account makes no sense", error);
+        else
+            places[at].found = true;
+    }
+    postgres_clear(&query, 1);
+    return status;
+}
+
+/* ---- after opening --------------------------------------------------------------------------- */
+
+/* Every batch makes sure that what it answers from is safe, so that only the newest entries are
+ * left to look at, and whether a batch could be committed. */
+static const char read_newest[] =
+    "SELECT " LEDGER_TRANSACTION_COLUMNS ", " LEDGER_ACCOUNT_COLUMNS ", previous.hash"
+    " FROM (SELECT * FROM ledger_transaction ORDER BY number DESC LIMIT 512) AS ledger_transaction"
+    " CROSS JOIN LATERAL (SELECT * FROM player"
+    "  WHERE player.number = ledger_transaction.player_number LIMIT 1) AS player"
+    " JOIN currency ON currency.code = player.currency"
+    " LEFT JOIN LATERAL (SELECT * FROM ledger_account"
+    "  WHERE ledger_account.player_number = ledger_transaction.player_number LIMIT 1)"
+    "  AS ledger_account ON true"
+    " LEFT JOIN LATERAL (SELECT entry.hash FROM ledger_transaction AS entry"
+    "  WHERE entry.player_number = ledger_transaction.player_number"
+    "  AND entry.sequence = ledger_transaction.sequence - 1 LIMIT 1) AS previous ON true"
+    " WHERE ledger_transaction.sequence IS NOT NULL";
+
+static enum status check_newest(struct postgres_store *store, const struct postgres_row *row,
+                                struct error *error)
+{
+    const int after = LEDGER_TRANSACTION_COLUMN_COUNT + LEDGER_ACCOUNT_COLUMN_COUNT;
+    struct ledger_transaction entry;
+    struct ledger_account account;
+    uint8_t previous[LEDGER_HASH_SIZE] = {0};
+    uint8_t hash[LEDGER_HASH_SIZE];
+    if (!ledger_read_transaction(row, 0, &entry) || !ledger_is_entry(&entry) ||
+        !ledger_read_account(row, LEDGER_TRANSACTION_COLUMN_COUNT, &account))
+        return postgres_damaged(store, "an entry of the ledger makes no sense", error);
+    if (entry.sequence > 1 && !row_blob(row, after, previous, sizeof previous))
+        return postgres_damaged(store, "the ledger has a gap", error);
+    ledger_entry_hash(&entry, previous, hash);
+    bool last = account.sequence == entry.sequence;
+    if (memcmp(hash, entry.hash, sizeof hash) != 0 || account.sequence < entry.sequence ||
+        (last && (memcmp(hash, account.head, sizeof hash) != 0 ||
+                  account.balance_minor != entry.balance_minor)))
+        return postgres_damaged(store, "the ledger does not fit its chain", error);
+    return STATUS_OK;
+}
+
+enum status postgres_ledger_recover(struct platform_store *base, struct error *error)
+{
+    struct postgres_store *store = postgres_store_of(base);
+    struct postgres_query query = {.sql = read_newest};
+    enum status status = postgres_read(store, &query, 1, error);
+    if (status != STATUS_OK)
+        return status;
+    for (int i = 0; i < row_count(&query) && status == STATUS_OK; i++) {
+        const struct postgres_row row = row_at(&query, i);
+        status = check_newest(store, &row, error);
+    }
+    postgres_clear(&query, 1);
+    return status == STATUS_OK ? postgres_may_commit(store, error) : status;
+}
+
+/* ---- reading all of it ----------------------------------------------------------------------- */
+
+struct walk {
+    struct postgres_store *store;
+    ledger_entry_visitor *entry; /* one of the three */
+    ledger_transaction_visitor *transaction;
+    ledger_clearing_visitor *clearing;
+    void *context;
+    enum status status;
+    struct error *error;
+};
+
+static bool on_entry(void *context, const struct postgres_row *row)
+{
+    struct walk *walk = context;
+    struct ledger_transaction entry;
+    struct ledger_account account;
+    if (ledger_read_transaction(row, 0, &entry) && ledger_is_entry(&entry) &&
+        ledger_read_account(row, LEDGER_TRANSACTION_COLUMN_COUNT, &account))
+        return walk->entry(walk->context, &entry, &account);
+    walk->status =
+        postgres_damaged(walk->store, "an entry of the ledger makes no sense", walk->error);
+    return false;
+}
+
+static bool on_transaction(void *context, const struct postgres_row *row)
+{
+    struct walk *walk = context;
+    struct ledger_transaction transaction;
+    if (ledger_read_transaction(row, 0, &transaction))
+        return walk->transaction(walk->context, &transaction);
+    walk->status = postgres_damaged(walk->store, "a transaction makes no sense", walk->error);
+    return false;
+}
+
+static bool on_clearing(void *context, const struct postgres_row *row)
+{
+    struct walk *walk = context;
+    struct ledger_clearing clearing = {0};
+    bool sound = row_string(row, 0, clearing.customer_id, sizeof clearing.customer_id);
+    sound &= row_string(row, 1, clearing.currency, sizeof clearing.currency);
+    clearing.balance_minor = row_integer(row, 2);
+    if (sound)
+        return walk->clearing(walk->context, &clearing, row_integer(row, 3));
+    walk->status = postgres_damaged(walk->store, "a clearing account makes no sense", walk->error);
+    return false;
+}
+
+static enum status run_walk(struct walk *walk, const char *sql,
+                            const struct postgres_parameters *parameters, postgres_row_reader *row)
+{
+    struct postgres_query query = {
+        .sql = sql, .parameters = parameters, .row = row, .context = walk};
+    enum status status = postgres_read_snapshot(walk->store, &query, 1, walk->error);
+    postgres_clear(&query, 1);
+    return status == STATUS_OK ? walk->status : status;
+}
+
+#define ENTRY_ROWS                                                                              \
+    "SELECT " LEDGER_TRANSACTION_COLUMNS ", " LEDGER_ACCOUNT_COLUMNS " FROM ledger_transaction" \
+    " JOIN player ON player.number = ledger_transaction.player_number"                          \
+    " JOIN currency ON currency.code = player.currency"                                         \
+    " LEFT JOIN ledger_account ON ledger_account.player_number = player.number"                 \
+    " WHERE ledger_transaction.sequence IS NOT NULL"
+#define ENTRY_ORDER " ORDER BY ledger_transaction.player_number, ledger_transaction.sequence"
+
+enum status postgres_ledger_entries(struct platform_store *base, const char *player_id,
+                                    ledger_entry_visitor *visit, void *context, struct error *error)
+{
+    static const char of_all[] = ENTRY_ROWS ENTRY_ORDER;
+    static const char of_player[] =
+        ENTRY_ROWS " AND ledger_transaction.player_number ="
+                   " (SELECT number FROM player WHERE player.id = $1)" ENTRY_ORDER;
+    struct walk walk = {.store = postgres_store_of(base),
+                        .entry = visit,
+                        .context = context,
+                        .status = STATUS_OK,
+                        .error = error};
+    struct postgres_parameters parameters = {0};
+    if (player_id == NULL)
+        return run_walk(&walk, of_all, NULL, on_entry);
+    set_string(&parameters, 1, player_id);
+    return run_walk(&walk, of_player, &parameters, on_entry);
+}
+
+enum status postgres_ledger_transactions(struct platform_store *base,
+                                         ledger_transaction_visitor *visit, void *context,
+                                         struct error *error)
+{
+    static const char read_all[] =
+        "SELECT " LEDGER_TRANSACTION_COLUMNS " FROM ledger_transaction"
+        " JOIN player ON player.number = ledger_transaction.player_number"
+        " JOIN currency ON currency.code = player.currency"
+        " WHERE ledger_transaction.operation IS NOT NULL ORDER BY ledger_transaction.number";
+    struct walk walk = {.store = postgres_store_of(base),
+                        .transaction = visit,
+                        .context = context,
+                        .status = STATUS_OK,
+                        .error = error};
+    return run_walk(&walk, read_all, NULL, on_transaction);
+}
+
+enum status postgres_ledger_entered(struct platform_store *base, int64_t from_ms, int64_t to_ms,
+                                    ledger_transaction_visitor *visit, void *context,
+                                    struct error *error)
+{
+    static const char read_time[] =
+        "SELECT " LEDGER_TRANSACTION_COLUMNS " FROM ledger_transaction"
+        " JOIN player ON player.number = ledger_transaction.player_number"
+        " JOIN currency ON currency.code = player.currency"
+        " WHERE ledger_transaction.sequence IS NOT NULL"
+        " AND ledger_transaction.created_ms >= $1 AND ledger_transaction.created_ms < $2"
+        " ORDER BY ledger_transaction.created_ms, ledger_transaction.number";
+    struct walk walk = {.store = postgres_store_of(base),
+                        .transaction = visit,
+                        .context = context,
+                        .status = STATUS_OK,
+                        .error = error};
+    struct postgres_parameters parameters = {0};
+    set_integer(&parameters, 1, from_ms);
+    set_integer(&parameters, 2, to_ms);
+    return run_walk(&walk, read_time, &parameters, on_transaction);
+}
+
+/* Also what players hold without a clearing account, which must be nothing. */
+enum status postgres_ledger_clearings(struct platform_store *base, ledger_clearing_visitor *visit,
+                                      void *context, struct error *error)
+{
+    static const char read_all[] =
+        "SELECT customer.id, coalesce(ledger_clearing.currency, held.currency),"
+        " coalesce(ledger_clearing.balance_minor, 0), coalesce(held.balance_minor, 0)"
+        " FROM ledger_clearing FULL JOIN"
+        " (SELECT customer.number, player.currency,"
+        "  sum(ledger_account.balance_minor)::bigint AS balance_minor FROM ledger_account"
+        "  JOIN player ON player.number = ledger_account.player_number"
+        "  JOIN customer ON customer.id = player.customer_id"
+        "  GROUP BY customer.number, player.currency) AS held"
+        " ON held.number = ledger_clearing.customer_number"
+        " AND held.currency = ledger_clearing.currency"
+        " JOIN customer"
+        " ON customer.number = coalesce(ledger_clearing.customer_number, held.number)"
+        " WHERE ledger_clearing.currency IS NOT NULL OR held.balance_minor <> 0"
+        " ORDER BY customer.number, 2";
+    struct walk walk = {.store = postgres_store_of(base),
+                        .clearing = visit,
+                        .context = context,
+                        .status = STATUS_OK,
+                        .error = error};
+    return run_walk(&walk, read_all, NULL, on_clearing);
+}
+
+static enum status query_count(struct platform_store *base, const char *sql, uint64_t *count,
+                               struct error *error)
+{
+    struct postgres_query query = {.sql = sql};
+    enum status status = postgres_read_snapshot(postgres_store_of(base), &query, 1, error);
+    if (status != STATUS_OK)
+        return status;
+    const struct postgres_row row = row_at(&query, 0);
+    *count = (uint64_t)row_integer(&row, 0);
+    postgres_clear(&query, 1);
+    return STATUS_OK;
+}
+
+enum status postgres_ledger_count(struct platform_store *base, uint64_t *count, struct error *error)
+{
+    static const char count_all[] =
+        "SELECT count(*) FROM ledger_transaction WHERE sequence IS NOT NULL";
+    return query_count(base, count_all, count, error);
+}
+
+enum status postgres_ledger_strays(struct platform_store *base, uint64_t *count,
+                                   struct error *error)
+{
+    /* Entries without account; transactions that are no player's, or another customer's; rollbacks
+     * without mark, marks without rollback; keys of ids that nobody rolled back; accounts without
+     * entry. */
+    static const char count_all[] =
+        "SELECT (SELECT count(*) FROM ledger_transaction AS t WHERE t.sequence IS NOT NULL"
+        "  AND NOT EXISTS (SELECT FROM ledger_account AS a"
+        "  WHERE a.player_number = t.player_number))"
+        " + (SELECT count(*) FROM ledger_transaction AS t WHERE NOT EXISTS (SELECT FROM player"
+        "  JOIN customer ON customer.id = player.customer_id"
+        "  WHERE player.number = t.player_number AND customer.number = t.customer_number))"
+        " + (SELECT count(*) FROM ledger_transaction AS t WHERE t.operation = 'ROLLBACK'"
+        "  AND t.sequence IS NOT NULL AND NOT EXISTS (SELECT FROM ledger_rollback AS r"
+        "  WHERE r.customer_number = t.customer_number AND r.target_id = t.reference"
+        "  AND r.transaction_number = t.number))"
+        " + (SELECT count(*) FROM ledger_rollback AS r WHERE NOT EXISTS (SELECT"
+        "  FROM ledger_transaction AS t WHERE t.number = r.transaction_number"
+        "  AND t.operation = 'ROLLBACK' AND t.sequence IS NOT NULL AND t.reference = r.target_id))"
+        " + (SELECT count(*) FROM ledger_transaction AS t WHERE t.operation IS NULL"
+        "  AND NOT EXISTS (SELECT FROM ledger_rollback AS r"
+        "  WHERE r.customer_number = t.customer_number AND r.target_id = t.transaction_id))"
+        " + (SELECT count(*) FROM ledger_account AS a WHERE NOT EXISTS (SELECT"
+        "  FROM ledger_transaction AS t WHERE t.player_number = a.player_number"
+        "  AND t.sequence = a.sequence))";
+    return query_count(base, count_all, count, error);
+}

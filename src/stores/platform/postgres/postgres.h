@@ -1,0 +1,257 @@
+#ifndef CROUPIER_STORES_PLATFORM_POSTGRES_POSTGRES_H
+#define CROUPIER_STORES_PLATFORM_POSTGRES_POSTGRES_H
+
+#include <libpq-fe.h>
+
+#include "stores/platform/postgres/uri.h"
+#include "stores/platform_engine.h"
+
+/*
+ * The PostgreSQL engine's connection, shared by the files that put statements through it:
+ * platform_postgres.c owns opening, the schema and transactions; platform_postgres_wire.c the
+ * conversation with the server, its deadlines and failures; the others hold statements
+ * (platform_postgres_columns.h: parameters and columns). One connection, one thread at a time.
+ *
+ * A call is: postgres_ready (or postgres_transact, which begins with it), then postgres_run any
+ * number of times. All queries of one postgres_run go out together (libpq's pipeline mode) and cost
+ * one round trip. `timeout_ms` counts from postgres_ready or postgres_resume, over everything up to
+ * the next of them, connecting included; rows that are streamed renew it as they arrive.
+ *
+ * A connection that was lost or that timed out is closed at once, which also ends the transaction
+ * in it, and `connection` is NULL until the next postgres_ready.
+ */
+
+#define POSTGRES_VERSION_MIN 150000
+#define POSTGRES_STATEMENTS_MAX 128
+#define POSTGRES_PARAMETERS_MAX 24
+#define POSTGRES_IDENTITY_SIZE 160
+#define POSTGRES_PATIENCE_MS 600000U /* without a sound, in an audit or a migration */
+
+/* $1 is at 0. Filled by the set_* functions of platform_postgres_columns.h; the bytes of strings,
+ * blobs and arrays are borrowed until postgres_run returns. Unset ones below `count` are NULL. */
+struct postgres_parameters {
+    int count;
+    const char *values[POSTGRES_PARAMETERS_MAX];
+    int lengths[POSTGRES_PARAMETERS_MAX];
+    int formats[POSTGRES_PARAMETERS_MAX]; /* 0: text, 1: binary */
+    char digits[POSTGRES_PARAMETERS_MAX][24];
+};
+
+/* A row, with its columns in binary; valid while its result is. */
+struct postgres_row {
+    const PGresult *result;
+    int at;
+};
+
+/* Called for each row as it arrives. False: no more rows, please. Must not use the store. */
+typedef bool postgres_row_reader(void *context, const struct postgres_row *row);
+
+struct postgres_query {
+    const char *sql; /* a constant at one place: prepared once a connection, under its address */
+    const struct postgres_parameters *parameters; /* NULL: none */
+    postgres_row_reader *row; /* streams the rows in constant memory; NULL: they are in `result` */
+    void *context;
+    /* Afterwards: */
+    PGresult *result;  /* NULL when streamed; freed by postgres_clear */
+    uint64_t affected; /* rows that were written */
+};
+
+struct postgres_store {
+    struct platform_store base;
+    PGconn *connection; /* NULL: to be opened by the next call */
+    struct postgres_target *target;
+    const char *place; /* for texts: "postgresql://host:5432/database", never with a secret */
+    uint32_t timeout_ms;
+    bool create;
+    bool dismissed;   /* the server has said that it ends the connection */
+    bool counted;     /* in facts->connections */
+    bool failed;      /* while a conversation runs: the connection is to be closed when it ends */
+    bool snapshot;    /* between snapshot_begin and snapshot_end */
+    bool patient;     /* silence is allowed for POSTGRES_PATIENCE_MS and not for timeout_ms */
+    bool commit_sent; /* since postgres_ready or postgres_resume, and not yet refused */
+    bool warned;      /* the server warned while it committed: the commit is not to be trusted */
+    bool unknown;     /* whether the commit that was sent happened, nobody knows */
+    bool doubtful;   /* a session that somebody left may still be at its commit: to be looked for */
+    bool repeatable; /* the last failure changed nothing, and goes away by doing it again */
+    char sqlstate
+        [6]; /* of the last error that the server answered; "" when it was none of its own */
+    size_t failed_query;  /* and which query of the last postgres_run it answered */
+    uint64_t deadline_ms; /* monotonic */
+    char identity[POSTGRES_IDENTITY_SIZE]; /* of the database that was connected last; "": none */
+    size_t host;                           /* the one that answered last */
+    uint32_t connects;                     /* of this handle */
+    struct log *log;
+    struct platform_facts *facts;   /* NULL: nobody counts */
+    struct postgres_ledger *ledger; /* what its batches keep in mind; NULL before the first */
+    struct {
+        const char *sql;
+        enum { POSTGRES_NEW, POSTGRES_SENT, POSTGRES_PREPARED } state;
+    } statements[POSTGRES_STATEMENTS_MAX];
+    size_t statement_count;
+};
+
+struct postgres_store *postgres_store_of(struct platform_store *store);
+
+/* ---- platform_postgres.c --------------------------------------------------------------------- */
+
+/* The texts that begin and end transactions; by address, as every other statement. */
+extern const char postgres_begin[]; /* read committed: for changes, which lock what they read */
+extern const char postgres_begin_snapshot[]; /* repeatable read, read only */
+extern const char postgres_commit[];
+extern const char postgres_rollback[];
+
+/*
+ * Before anything else in a call: the connection is there and has no transaction open, and the
+ * deadline is set. A connection that died while nobody used it is opened again without a word,
+ * unless what answers is another database than before: STATUS_UNAVAILABLE, once. Inside a snapshot
+ * the connection must still be the one it began on.
+ */
+MUST_CHECK enum status postgres_ready(struct postgres_store *store, struct error *error);
+
+/* Inside a transaction that an earlier call left open: sets the deadline anew. STATUS_UNAVAILABLE
+ * when the connection is gone, and the transaction with it. */
+MUST_CHECK enum status postgres_resume(struct postgres_store *store, struct error *error);
+
+/*
+ * A session of the server's that waits for a synchronous standby does not notice that its client
+ * has left it. While the standby is away, whoever tries again and again would leave one behind each
+ * time, until the server has no more. So nothing is committed while one of this user's waits for
+ * longer than is usual: STATUS_UNAVAILABLE. Asked before the first change of a handle, which may
+ * stand for one that was closed, and after a commit that timed out (`doubtful`).
+ */
+MUST_CHECK enum status postgres_may_commit(struct postgres_store *store, struct error *error);
+
+/*
+ * One call that reads: ready, and the queries; once more when the connection turns out to be dead
+ * before anything was streamed.
+ */
+MUST_CHECK enum status postgres_read(struct postgres_store *store, struct postgres_query *queries,
+                                     size_t count, struct error *error);
+
+/* The same with all queries in one snapshot of the store, however long they take. At most
+ * POSTGRES_STREAM_MAX queries. */
+#define POSTGRES_STREAM_MAX 8
+MUST_CHECK enum status postgres_read_snapshot(struct postgres_store *store,
+                                              struct postgres_query *queries, size_t count,
+                                              struct error *error);
+
+/*
+ * One call that changes something: ready, `body`, commit (or rollback when the body fails). The
+ * body's first query is postgres_begin, in the same postgres_run as what follows it; its last may
+ * be postgres_commit, when nothing has to be decided before. It is run again from its start, a
+ * bounded number of times and within the deadline, after a serialization failure, a deadlock, or a
+ * connection that was lost before a commit was sent; so it must set all that it returns.
+ */
+typedef enum status postgres_body(struct postgres_store *store, void *context, struct error *error);
+MUST_CHECK enum status postgres_transact(struct postgres_store *store, postgres_body *body,
+                                         void *context, struct error *error);
+
+/* Ends the transaction that is open, if one is: commits when `status` is STATUS_OK, else rolls
+ * back. Returns `status`, or what the commit said. Not STATUS_OK with `unknown` set: nobody knows
+ * whether the commit happened; without it, nothing was changed. */
+MUST_CHECK enum status postgres_end(struct postgres_store *store, enum status status,
+                                    struct error *error);
+
+/* ---- platform_postgres_wire.c ---------------------------------------------------------------- */
+
+/* The deadline, from now on. */
+void postgres_renew(struct postgres_store *store);
+
+/* Connects to one host by the deadline, and configures the connection. */
+MUST_CHECK enum status postgres_connect(struct postgres_store *store, size_t host,
+                                        struct error *error);
+void postgres_disconnect(struct postgres_store *store);
+
+/* Whether the idle connection is still there, as far as can be told without asking. */
+bool postgres_is_alive(struct postgres_store *store);
+
+/*
+ * Sends the queries in one go and reads all answers. On failure the first error is told, later
+ * queries were not executed, all results are cleared, and a transaction that is open can only be
+ * rolled back (postgres_end does).
+ */
+MUST_CHECK enum status postgres_run(struct postgres_store *store, struct postgres_query *queries,
+                                    size_t count, struct error *error);
+void postgres_clear(struct postgres_query *queries, size_t count);
+
+/* Executes a script of several statements without parameters or rows. */
+MUST_CHECK enum status postgres_execute(struct postgres_store *store, const char *script,
+                                        struct error *error);
+
+/* "is damaged (WHAT)": STATUS_MALFORMED. */
+enum status postgres_damaged(struct postgres_store *store, const char *what, struct error *error);
+
+/* ---- statements ------------------------------------------------------------------------------ */
+
+/* platform_postgres_records.c */
+enum status postgres_customer_add(struct platform_store *, const struct customer_record *,
+                                  struct error *);
+enum status postgres_customer_update(struct platform_store *, const struct customer_record *,
+                                     struct error *);
+enum status postgres_customer_get(struct platform_store *, const char *, struct customer_record *,
+                                  struct error *);
+enum status postgres_customer_list(struct platform_store *, customer_visitor *, void *,
+                                   struct error *);
+enum status postgres_key_add(struct platform_store *, const struct key_record *, struct error *);
+enum status postgres_key_revoke(struct platform_store *, const char *, int64_t, struct error *);
+enum status postgres_key_list(struct platform_store *, const char *, key_visitor *, void *,
+                              struct error *);
+enum status postgres_key_touch(struct platform_store *, const struct key_use *, size_t,
+                               struct error *);
+enum status postgres_legacy_put(struct platform_store *, const struct legacy_record *,
+                                struct error *);
+enum status postgres_legacy_get(struct platform_store *, const struct address *,
+                                struct legacy_record *, struct error *);
+enum status postgres_legacy_list(struct platform_store *, legacy_visitor *, void *, struct error *);
+enum status postgres_revision(struct platform_store *, uint64_t *, struct error *);
+enum status postgres_changes_since(struct platform_store *, uint64_t,
+                                   const struct platform_changes *, uint64_t *, struct error *);
+
+/* platform_postgres_players.c */
+enum status postgres_player_open(struct platform_store *, const struct player_record *,
+                                 struct player_record *, struct error *);
+enum status postgres_player_get(struct platform_store *, const char *, struct player_record *,
+                                struct error *);
+enum status postgres_player_list(struct platform_store *, player_visitor *, void *, struct error *);
+enum status postgres_player_put(struct platform_store *, const struct player_record *, size_t,
+                                struct error *);
+
+/* platform_postgres_games.c */
+enum status postgres_provider_add(struct platform_store *, const struct provider_record *,
+                                  struct error *);
+enum status postgres_provider_update(struct platform_store *, const struct provider_record *,
+                                     struct error *);
+enum status postgres_provider_get(struct platform_store *, const char *, struct provider_record *,
+                                  struct error *);
+enum status postgres_games_put(struct platform_store *, const struct game_record *, const bool *,
+                               size_t, int64_t, struct games_put_result *, struct error *);
+enum status postgres_game_get(struct platform_store *, const char *, struct game_record *,
+                              struct error *);
+enum status postgres_game_enable(struct platform_store *, const char *, bool, int64_t,
+                                 struct error *);
+enum status postgres_game_policy_put(struct platform_store *, const struct game_policy_record *,
+                                     struct error *);
+enum status postgres_games_revision(struct platform_store *, uint64_t *, struct error *);
+enum status postgres_games_read(struct platform_store *, const struct platform_games_visit *,
+                                uint64_t *, struct error *);
+
+/* platform_postgres_ledger.c, platform_postgres_ledger_read.c */
+enum status postgres_ledger_begin(struct platform_store *, struct ledger_batch *, struct error *);
+enum status postgres_ledger_commit(struct platform_store *, const struct ledger_batch *, bool *,
+                                   struct error *);
+enum status postgres_ledger_recover(struct platform_store *, struct error *);
+enum status postgres_ledger_balances(struct platform_store *, struct ledger_place *, size_t,
+                                     struct error *);
+enum status postgres_ledger_id(struct platform_store *, struct ledger_fact *, struct error *);
+enum status postgres_ledger_entries(struct platform_store *, const char *, ledger_entry_visitor *,
+                                    void *, struct error *);
+enum status postgres_ledger_entered(struct platform_store *, int64_t, int64_t,
+                                    ledger_transaction_visitor *, void *, struct error *);
+enum status postgres_ledger_transactions(struct platform_store *, ledger_transaction_visitor *,
+                                         void *, struct error *);
+enum status postgres_ledger_clearings(struct platform_store *, ledger_clearing_visitor *, void *,
+                                      struct error *);
+enum status postgres_ledger_strays(struct platform_store *, uint64_t *, struct error *);
+enum status postgres_ledger_count(struct platform_store *, uint64_t *, struct error *);
+
+#endif

@@ -1,0 +1,594 @@
+/*
+ * The conversation with PostgreSQL: libpq without blocking, poll, a deadline, and what failures
+ * mean.
+ *
+ * Everything goes through pipeline mode: the queries of one postgres_run are followed by one Sync,
+ * so they cost one round trip, and after the first that fails the server skips the rest. Statements
+ * are prepared in the same flight that first uses them.
+ *
+ * A server that is silent past the deadline is as good as gone: the connection is closed, whatever
+ * it might still say. The server's own timeouts are a little shorter (platform_postgres_uri.c), so
+ * that one that is merely busy gets to say so, and the connection survives.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <openssl/ssl.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "stores/platform/postgres/columns.h"
+#include "stores/platform/postgres/postgres.h"
+
+#define DISCARD_MAX 10000 /* rows that nobody wants, before hanging up is cheaper */
+
+/* ---- failures -------------------------------------------------------------------------------- */
+
+/* libpq's texts have several lines; the ones that begin with a tab are advice. */
+static void flatten(const char *message, char *out, size_t room)
+{
+    size_t used = 0;
+    struct text rest = text_of(message);
+    while (rest.size > 0) {
+        struct text line = text_cut(&rest, '\n');
+        if (line.size == 0 || line.at[0] == '\t')
+            continue;
+        int wrote = snprintf(out + used, room - used, "%s%.*s", used > 0 ? "; " : "",
+                             (int)line.size, line.at);
+        if (wrote < 0 || (size_t)wrote >= room - used)
+            break;
+        used += (size_t)wrote;
+    }
+    out[used < room ? used : room - 1] = '\0';
+}
+
+static const char *outcome(const struct postgres_store *store)
+{
+    return store->commit_sent ? "; check whether the change was kept before you repeat it" : "";
+}
+
+/* Nothing more will come of this connection. */
+static enum status lost(struct postgres_store *store, struct error *error)
+{
+    char reason[ERROR_TEXT_SIZE] = "";
+    flatten(PQerrorMessage(store->connection), reason, sizeof reason);
+    store->failed = true;
+    store->unknown = store->commit_sent;
+    store->repeatable = !store->commit_sent;
+    return error_set(error, STATUS_UNAVAILABLE, "%s: the connection was lost (%.300s)%s",
+                     store->place, reason[0] != '\0' ? reason : "closed by the server",
+                     outcome(store));
+}
+
+static enum status timed_out(struct postgres_store *store, struct error *error)
+{
+    if (store->facts != NULL)
+        atomic_fetch_add_explicit(&store->facts->timeouts, 1, memory_order_relaxed);
+    store->failed = true;
+    store->unknown = store->commit_sent;
+    store->doubtful = store->doubtful || store->commit_sent;
+    return error_set(error, STATUS_TIMEOUT, "%s: did not answer within %u ms%s", store->place,
+                     store->patient ? POSTGRES_PATIENCE_MS : store->timeout_ms, outcome(store));
+}
+
+enum status postgres_damaged(struct postgres_store *store, const char *what, struct error *error)
+{
+    return error_set(error, STATUS_MALFORMED,
+                     "%s: is damaged (%s); stop croupier and restore a backup", store->place, what);
+}
+
+/* What to do with an SQLSTATE (PostgreSQL manual, appendix A); the longest that fits counts. */
+enum failure_kind { PLAIN, REPEAT, HANG_UP };
+static const struct failure_rule {
+    const char *state; /* its beginning */
+    enum status status;
+    enum failure_kind kind;
+    const char *meaning;
+} failure_rules[] = {
+    {"40001", STATUS_UNAVAILABLE, REPEAT, "others kept changing the same; try again"},
+    {"40P01", STATUS_UNAVAILABLE, REPEAT, "others kept changing the same; try again"},
+    {"23505", STATUS_EXISTS, PLAIN, "it is there already"},
+    {"23503", STATUS_NOT_FOUND, PLAIN, "what it refers to is not there"},
+    {"23", STATUS_INVALID, PLAIN, "not acceptable"},
+    {"22", STATUS_INVALID, PLAIN, "not acceptable"},
+    {"25006", STATUS_UNAVAILABLE, HANG_UP,
+     "can only be read (a standby?); name the primary in [platform] store"},
+    {"25P03", STATUS_UNAVAILABLE, HANG_UP, "the transaction was kept open for too long"},
+    {"28", STATUS_UNAVAILABLE, HANG_UP, "this user may not connect; see pg_hba.conf"},
+    {"3D", STATUS_UNAVAILABLE, HANG_UP, "there is no such database; make it with createdb"},
+    {"42501", STATUS_UNAVAILABLE, PLAIN,
+     "this user may not do that; see docs/operations.md for the rights it needs"},
+    {"42P01", STATUS_INVALID, HANG_UP, "its schema is not this program's; run: croupier migrate"},
+    {"42703", STATUS_INVALID, HANG_UP, "its schema is not this program's; run: croupier migrate"},
+    {"42883", STATUS_INVALID, HANG_UP, "its schema is not this program's; run: croupier migrate"},
+    {"53100", STATUS_FULL, PLAIN,
+     "the server's disk is full and nothing was changed; free some space and try again"},
+    {"53", STATUS_UNAVAILABLE, HANG_UP, "the server has run out of something"},
+    {"55P03", STATUS_TIMEOUT, PLAIN, "others kept it locked for too long; try again"},
+    {"57014", STATUS_TIMEOUT, PLAIN, "did not finish in time; try again"},
+    {"57", STATUS_UNAVAILABLE, HANG_UP, "the server ended the connection"},
+    {"08", STATUS_UNAVAILABLE, HANG_UP, "the connection broke"},
+    {"08P01", STATUS_INTERNAL, HANG_UP, "unexpected"},
+    {"58", STATUS_UNAVAILABLE, HANG_UP, "the server has trouble with its files"},
+    {"XX001", STATUS_MALFORMED, HANG_UP, "is damaged; restore a backup"},
+    {"XX002", STATUS_MALFORMED, HANG_UP, "is damaged; restore a backup"},
+    {"", STATUS_INTERNAL, HANG_UP, "unexpected"},
+};
+
+static const struct failure_rule *failure_rule_of(const char *state)
+{
+    const struct failure_rule *best = NULL;
+    for (size_t i = 0; i < sizeof failure_rules / sizeof failure_rules[0]; i++)
+        if (strncmp(failure_rules[i].state, state, strlen(failure_rules[i].state)) == 0 &&
+            (best == NULL || strlen(failure_rules[i].state) > strlen(best->state)))
+            best = &failure_rules[i];
+    return best;
+}
+
+/* What an error that the server answered means. Its detail, which quotes values, is not
+ * repeated. */
+static enum status failure(struct postgres_store *store, const PGresult *result,
+                           struct error *error)
+{
+    const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    const char *message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+    if (state == NULL) /* libpq's own: the connection broke under it */
+        return lost(store, error);
+    const struct failure_rule *rule = failure_rule_of(state);
+    (void)snprintf(store->sqlstate, sizeof store->sqlstate, "%s", state);
+    /* A server that ends the connection may have committed before. */
+    bool open = rule->kind == HANG_UP && store->commit_sent;
+    store->failed = store->failed || rule->kind == HANG_UP;
+    store->unknown = open;
+    store->commit_sent = open; /* else it was refused, or skipped */
+    store->repeatable = rule->kind == REPEAT || (rule->status == STATUS_UNAVAILABLE && !open &&
+                                                 strncmp(state, "57", 2) == 0);
+    return error_set(error, rule->status, "%s: %s (%.200s, SQLSTATE %s)%s", store->place,
+                     rule->meaning, message != NULL ? message : "no message", state,
+                     outcome(store));
+}
+
+/* A warning while a transaction is committed means that it is not as safe as it should be: that
+ * nobody waited for the standby, or that there was no transaction. */
+static void on_notice(void *context, const PGresult *notice)
+{
+    struct postgres_store *store = context;
+    const char *severity = PQresultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
+    const char *message = PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY);
+    bool warning = severity != NULL && strcmp(severity, "WARNING") == 0;
+    if (severity != NULL && strcmp(severity, "FATAL") == 0)
+        store->dismissed = true;
+    store->warned = store->warned || (warning && store->commit_sent);
+    log_event(store->log, warning ? LOG_WARNING : LOG_DEBUG, "PostgreSQL has something to say",
+              LOG_STRING("store", store->place), LOG_STRING("text", message));
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+void postgres_renew(struct postgres_store *store)
+{
+    store->deadline_ms =
+        clock_monotonic_ms() + (store->patient ? POSTGRES_PATIENCE_MS : store->timeout_ms);
+}
+
+/* OpenSSL takes a record in as a whole, up to 16 KiB, and libpq perhaps only its beginning: the
+ * rest can be read though the socket has nothing more. (libpq's own waiting looks at this too.) */
+static bool holds_decrypted(const struct postgres_store *store)
+{
+    SSL *ssl = PQsslStruct(store->connection, "OpenSSL"); /* NULL: there is no TLS */
+    return ssl != NULL && SSL_pending(ssl) > 0;
+}
+
+/* Something to read or write, or the deadline. */
+static enum status wait_socket(struct postgres_store *store, short events, struct error *error)
+{
+    for (;;) {
+        uint64_t now_ms = clock_monotonic_ms();
+        if (now_ms >= store->deadline_ms)
+            return timed_out(store, error);
+        if ((events & POLLIN) != 0 && holds_decrypted(store))
+            return STATUS_OK;
+        struct pollfd socket = {.fd = PQsocket(store->connection), .events = events};
+        uint64_t left_ms = store->deadline_ms - now_ms;
+        if (poll(&socket, 1, left_ms > INT32_MAX ? INT32_MAX : (int)left_ms) > 0)
+            return STATUS_OK;
+    }
+}
+
+/* Sends what is queued and reads until an answer can be taken without waiting. */
+static enum status await_result(struct postgres_store *store, bool renew, struct error *error)
+{
+    PGconn *connection = store->connection;
+    for (;;) {
+        int queued = PQflush(connection);
+        if (queued < 0)
+            return lost(store, error);
+        if (PQisBusy(connection) == 0)
+            return STATUS_OK;
+        enum status status =
+            wait_socket(store, (short)(POLLIN | (queued > 0 ? POLLOUT : 0)), error);
+        if (status != STATUS_OK)
+            return status;
+        if (PQconsumeInput(connection) == 0)
+            return lost(store, error);
+        if (renew || store->patient)
+            postgres_renew(store);
+    }
+}
+
+/* The next result; NULL ends those of one query. */
+static enum status next_result(struct postgres_store *store, bool renew, PGresult **result,
+                               struct error *error)
+{
+    enum status status = await_result(store, renew, error);
+    if (status != STATUS_OK)
+        return status;
+    *result = PQgetResult(store->connection);
+    return STATUS_OK;
+}
+
+/* ---- connecting ------------------------------------------------------------------------------ */
+
+static enum status start(struct postgres_store *store, const struct postgres_host *host,
+                         struct error *error)
+{
+    const struct postgres_target *target = store->target;
+    const char *keywords[POSTGRES_KEYWORDS_MAX + 4] = {NULL};
+    const char *values[POSTGRES_KEYWORDS_MAX + 4] = {NULL};
+    const char *const place[][2] = {
+        {"host", host->name}, {"hostaddr", host->address}, {"port", host->port}};
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof place / sizeof place[0]; i++) {
+        keywords[count] = place[i][0];
+        values[count] = place[i][1];
+        count += values[count] != NULL;
+    }
+    for (size_t i = 0; i < target->keyword_count; i++) {
+        keywords[count] = target->keywords[i];
+        values[count++] = target->values[i];
+    }
+    keywords[count] = NULL;
+    store->connection = PQconnectStartParams(keywords, values, 0);
+    if (store->connection == NULL)
+        return error_set(error, STATUS_INTERNAL, "%s: no memory to connect", store->place);
+    (void)PQsetNoticeReceiver(store->connection, on_notice, store);
+    return STATUS_OK;
+}
+
+static enum status refused(struct postgres_store *store, struct error *error)
+{
+    char reason[ERROR_TEXT_SIZE] = "";
+    flatten(PQerrorMessage(store->connection), reason, sizeof reason);
+    store->failed = true;
+    if (strstr(reason, "unsupported startup parameter") != NULL)
+        return error_set(error, STATUS_UNAVAILABLE,
+                         "%s: a pooler such as PgBouncer answers there, which mixes up sessions; "
+                         "name PostgreSQL itself in [platform] store (%.200s)",
+                         store->place, reason);
+    return error_set(error, STATUS_UNAVAILABLE, "%s: cannot be reached (%.400s)", store->place,
+                     reason);
+}
+
+static enum status handshake(struct postgres_store *store, struct error *error)
+{
+    PostgresPollingStatusType next = PGRES_POLLING_WRITING;
+    while (PQstatus(store->connection) != CONNECTION_BAD && next != PGRES_POLLING_OK &&
+           next != PGRES_POLLING_FAILED) {
+        enum status status =
+            wait_socket(store, next == PGRES_POLLING_READING ? POLLIN : POLLOUT, error);
+        if (status != STATUS_OK)
+            return status;
+        next = PQconnectPoll(store->connection);
+    }
+    if (next != PGRES_POLLING_OK)
+        return refused(store, error);
+    int version = PQserverVersion(store->connection);
+    if (version < POSTGRES_VERSION_MIN)
+        return error_set(error, STATUS_INVALID,
+                         "%s: is PostgreSQL %d.%d; croupier needs %d or newer", store->place,
+                         version / 10000, version % 10000, POSTGRES_VERSION_MIN / 10000);
+    CHECK(PQsetnonblocking(store->connection, 1) == 0);
+    CHECK(PQenterPipelineMode(store->connection) == 1);
+    store->counted = true;
+    if (store->facts != NULL) {
+        atomic_fetch_add_explicit(&store->facts->connects, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&store->facts->connections, 1, memory_order_relaxed);
+    }
+    return STATUS_OK;
+}
+
+enum status postgres_connect(struct postgres_store *store, size_t host, struct error *error)
+{
+    CHECK(store->connection == NULL && host < store->target->host_count);
+    store->failed = false;
+    enum status status = start(store, &store->target->hosts[host], error);
+    if (status == STATUS_OK)
+        status = handshake(store, error);
+    if (status != STATUS_OK)
+        postgres_disconnect(store);
+    return status;
+}
+
+void postgres_disconnect(struct postgres_store *store)
+{
+    if (store->connection != NULL)
+        PQfinish(store->connection);
+    store->connection = NULL;
+    store->dismissed = false;
+    if (store->facts != NULL && store->counted)
+        atomic_fetch_sub_explicit(&store->facts->connections, 1, memory_order_relaxed);
+    store->counted = false;
+    store->failed = false;
+    for (size_t i = 0; i < store->statement_count; i++)
+        store->statements[i].state = POSTGRES_NEW;
+}
+
+bool postgres_is_alive(struct postgres_store *store)
+{
+    if (store->connection == NULL || PQstatus(store->connection) != CONNECTION_OK)
+        return false;
+    struct pollfd socket = {.fd = PQsocket(store->connection), .events = POLLIN};
+    while (!store->dismissed && poll(&socket, 1, 0) > 0) {
+        /* A farewell, the end of the stream, or a notice: what was read is taken apart by
+         * asking. */
+        if (PQconsumeInput(store->connection) == 0 || PQisBusy(store->connection) != 0 ||
+            PQstatus(store->connection) != CONNECTION_OK)
+            return false;
+    }
+    return !store->dismissed;
+}
+
+/* ---- queries --------------------------------------------------------------------------------- */
+
+static void statement_name(size_t slot, char name[16])
+{
+    (void)snprintf(name, 16, "s%zu", slot);
+}
+
+static size_t find_statement(struct postgres_store *store, const char *sql)
+{
+    for (size_t i = 0; i < store->statement_count; i++)
+        if (store->statements[i].sql == sql)
+            return i;
+    CHECK(store->statement_count < POSTGRES_STATEMENTS_MAX);
+    store->statements[store->statement_count].sql = sql;
+    store->statements[store->statement_count].state = POSTGRES_NEW;
+    return store->statement_count++;
+}
+
+/* Queues one query; `prepares` tells whether its preparation goes first. */
+static bool send_query(struct postgres_store *store, const struct postgres_query *query,
+                       bool *prepares)
+{
+    static const struct postgres_parameters none;
+    const struct postgres_parameters *given = query->parameters != NULL ? query->parameters : &none;
+    size_t slot = find_statement(store, query->sql);
+    char name[16];
+    statement_name(slot, name);
+    *prepares = store->statements[slot].state == POSTGRES_NEW;
+    if (*prepares) {
+        if (PQsendPrepare(store->connection, name, query->sql, 0, NULL) == 0)
+            return false;
+        store->statements[slot].state = POSTGRES_SENT;
+    }
+    if (query->sql == postgres_commit)
+        store->commit_sent = true;
+    return PQsendQueryPrepared(store->connection, name, given->count, given->values, given->lengths,
+                               given->formats, 1) == 1;
+}
+
+/* One run's reading: which query is answered, and the first thing that went wrong. */
+struct flight {
+    struct postgres_store *store;
+    struct error *error;
+    enum status status;
+    bool streamed; /* rows were handed on: not to be done again */
+};
+
+/* The first error is the flight's: what follows it was skipped. Returns whether to read on. */
+static bool note(struct flight *flight, const PGresult *result)
+{
+    if (flight->status == STATUS_OK)
+        flight->status = failure(flight->store, result, flight->error);
+    return !flight->store->failed;
+}
+
+static bool is_answer(const PGresult *result)
+{
+    ExecStatusType status = PQresultStatus(result);
+    return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK ||
+           status == PGRES_SINGLE_TUPLE || status == PGRES_PIPELINE_SYNC;
+}
+
+/* The answer to a preparation. False: the connection is gone. */
+static bool read_preparation(struct flight *flight, const char *sql)
+{
+    struct postgres_store *store = flight->store;
+    PGresult *result = NULL;
+    do {
+        enum status status = next_result(store, false, &result, flight->error);
+        if (status != STATUS_OK) {
+            flight->status = status;
+            return false;
+        }
+        bool sound = result == NULL || is_answer(result) || note(flight, result);
+        if (result != NULL && PQresultStatus(result) == PGRES_COMMAND_OK)
+            store->statements[find_statement(store, sql)].state = POSTGRES_PREPARED;
+        PQclear(result);
+        if (!sound)
+            return false;
+    } while (result != NULL);
+    return true;
+}
+
+/* Hands one streamed row on. False: it is not worth reading the rest. */
+static bool hand_on(struct postgres_query *query, const PGresult *result, uint64_t *discarded)
+{
+    const struct postgres_row row = {result, 0};
+    CHECK(query->row != NULL);
+    if (*discarded == 0 && query->row(query->context, &row))
+        return true;
+    return ++*discarded <= DISCARD_MAX;
+}
+
+/* The end of a stream, or all of a result. */
+static void keep(struct flight *flight, struct postgres_query *query, PGresult *result)
+{
+    uint64_t affected = 0;
+    if (query->sql == postgres_commit && strcmp(PQcmdStatus(result), "COMMIT") != 0)
+        flight->status =
+            error_set(flight->error, STATUS_INTERNAL,
+                      "%s: the transaction had failed and was not committed", flight->store->place);
+    if (text_to_u64(text_of(PQcmdTuples(result)), UINT64_MAX, &affected) == STATUS_OK)
+        query->affected = affected;
+    if (query->row != NULL || query->result != NULL)
+        PQclear(result);
+    else
+        query->result = result;
+}
+
+/* All results of one query. False: the connection is gone. */
+static bool read_query(struct flight *flight, struct postgres_query *query)
+{
+    struct postgres_store *store = flight->store;
+    PGresult *result = NULL;
+    uint64_t discarded = 0;
+    if (query->row != NULL && flight->status == STATUS_OK &&
+        PQsetSingleRowMode(store->connection) == 0) {
+        flight->status = lost(store, flight->error);
+        return false;
+    }
+    for (;;) {
+        enum status status = next_result(store, query->row != NULL, &result, flight->error);
+        if (status != STATUS_OK)
+            flight->status = status;
+        if (status != STATUS_OK || result == NULL)
+            return status == STATUS_OK;
+        bool sound = true;
+        if (PQresultStatus(result) == PGRES_SINGLE_TUPLE) {
+            flight->streamed = true;
+            sound = hand_on(query, result, &discarded);
+            if (!sound)
+                store->failed = true; /* hangs up; what was asked for has been handed on */
+            postgres_renew(store);    /* the time that the reader took is not the server's */
+            PQclear(result);
+        } else if (is_answer(result)) {
+            keep(flight, query, result);
+        } else {
+            sound = note(flight, result);
+            PQclear(result);
+        }
+        if (!sound)
+            return false;
+    }
+}
+
+static void read_sync(struct flight *flight)
+{
+    PGresult *result = NULL;
+    enum status status = next_result(flight->store, false, &result, flight->error);
+    if (status == STATUS_OK && (result == NULL || PQresultStatus(result) != PGRES_PIPELINE_SYNC))
+        status = lost(flight->store, flight->status == STATUS_OK ? flight->error : NULL);
+    PQclear(result);
+    if (flight->status == STATUS_OK)
+        flight->status = status;
+}
+
+static void count_round_trip(struct postgres_store *store, uint64_t began_ns)
+{
+    if (store->facts == NULL)
+        return;
+    atomic_fetch_add_explicit(&store->facts->round_trips, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&store->facts->round_trip_ns, clock_monotonic_ns() - began_ns,
+                              memory_order_relaxed);
+}
+
+enum status postgres_run(struct postgres_store *store, struct postgres_query *queries, size_t count,
+                         struct error *error)
+{
+    struct flight flight = {.store = store, .error = error, .status = STATUS_OK};
+    uint64_t began_ns = clock_monotonic_ns();
+    bool *prepares = memory_alloc_zeroed(count, sizeof *prepares);
+    bool sound = store->connection != NULL;
+    CHECK(sound);
+    store->sqlstate[0] = '\0';
+    store->repeatable = false;
+    for (size_t i = 0; i < count; i++) {
+        queries[i].result = NULL;
+        queries[i].affected = 0;
+    }
+    for (size_t i = 0; sound && i < count; i++)
+        sound = send_query(store, &queries[i], &prepares[i]);
+    if (!sound || PQpipelineSync(store->connection) == 0) {
+        sound = false;
+        flight.status = lost(store, error);
+    }
+    for (size_t i = 0; sound && i < count; i++) {
+        bool before = flight.status != STATUS_OK;
+        sound = (!prepares[i] || read_preparation(&flight, queries[i].sql)) &&
+                read_query(&flight, &queries[i]);
+        if (!before && flight.status != STATUS_OK)
+            store->failed_query = i;
+    }
+    if (sound)
+        read_sync(&flight);
+    count_round_trip(store, began_ns);
+    memory_free(prepares);
+    for (size_t i = 0; i < store->statement_count; i++)
+        if (store->statements[i].state == POSTGRES_SENT)
+            store->statements[i].state = POSTGRES_NEW;
+    if (flight.status != STATUS_OK)
+        postgres_clear(queries, count);
+    if (flight.streamed)
+        store->repeatable = false;
+    if (store->failed)
+        postgres_disconnect(store);
+    return flight.status;
+}
+
+void postgres_clear(struct postgres_query *queries, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        PQclear(queries[i].result);
+        queries[i].result = NULL;
+    }
+}
+
+/* ---- scripts --------------------------------------------------------------------------------- */
+
+/* All results of a script; the first error counts. */
+static void read_script(struct flight *flight)
+{
+    PGresult *result = NULL;
+    do {
+        enum status status = next_result(flight->store, false, &result, flight->error);
+        if (status != STATUS_OK) {
+            flight->status = status;
+            return;
+        }
+        bool sound = result == NULL || is_answer(result) || note(flight, result);
+        PQclear(result);
+        if (!sound)
+            return;
+    } while (result != NULL);
+}
+
+enum status postgres_execute(struct postgres_store *store, const char *script, struct error *error)
+{
+    struct flight flight = {.store = store, .error = error, .status = STATUS_OK};
+    CHECK(store->connection != NULL);
+    store->sqlstate[0] = '\0';
+    store->repeatable = false;
+    CHECK(PQexitPipelineMode(store->connection) == 1);
+    if (PQsendQuery(store->connection, script) == 1)
+        read_script(&flight);
+    else
+        flight.status = lost(store, error);
+    if (!store->failed)
+        CHECK(PQenterPipelineMode(store->connection) == 1);
+    else
+        postgres_disconnect(store);
+    return flight.status;
+}

@@ -1,0 +1,87 @@
+#ifndef CROUPIER_STORES_PLATFORM_SQLITE_COLUMNS_H
+#define CROUPIER_STORES_PLATFORM_SQLITE_COLUMNS_H
+
+#include <sqlite3.h>
+#include <string.h>
+
+#include "base/text.h"
+
+/*
+ * Parameters into statements and columns out of rows, for the files that hold the SQLite engine's
+ * statements. Parameters count from 1, columns from 0.
+ */
+
+/* Rows are written many to a statement: for the sake of the triggers, SQLite keeps a copy of every
+ * page that a statement is going to change, to be able to take it back alone. */
+#define SQLITE_ROWS_MANY 32
+#define SQLITE_ROWS_SOME 8
+#define SQLITE_TIMES_8(row) row "," row "," row "," row "," row "," row "," row "," row
+#define SQLITE_TIMES_32(row) \
+    SQLITE_TIMES_8(row) "," SQLITE_TIMES_8(row) "," SQLITE_TIMES_8(row) "," SQLITE_TIMES_8(row)
+
+/* The text of a statement that writes `rows` of them. ("" shows the linter that its neighbours are
+ * texts.) */
+#define SQLITE_WRITE_ROWS(rows, before, row, after)                         \
+    ((rows) == SQLITE_ROWS_MANY   ? before SQLITE_TIMES_32(row) "" after "" \
+     : (rows) == SQLITE_ROWS_SOME ? before SQLITE_TIMES_8(row) "" after ""  \
+                                  : before row "" after "")
+
+/* How many of `left` rows go with the next statement: one of the three that there are. */
+static inline size_t sqlite_rows_next(size_t left)
+{
+    return left >= SQLITE_ROWS_MANY   ? SQLITE_ROWS_MANY
+           : left >= SQLITE_ROWS_SOME ? SQLITE_ROWS_SOME
+                                      : 1;
+}
+
+/* Binding fails only for want of memory or by a bug. The bytes must live until the statement
+ * ran. */
+static inline void bind_string(sqlite3_stmt *statement, int at, const char *string)
+{
+    CHECK(sqlite3_bind_text(statement, at, string, -1, SQLITE_STATIC) == SQLITE_OK);
+}
+
+static inline void bind_integer(sqlite3_stmt *statement, int at, int64_t value)
+{
+    CHECK(sqlite3_bind_int64(statement, at, value) == SQLITE_OK);
+}
+
+static inline void bind_blob(sqlite3_stmt *statement, int at, const void *bytes, int size)
+{
+    CHECK(sqlite3_bind_blob(statement, at, bytes, size, SQLITE_STATIC) == SQLITE_OK);
+}
+
+/* Times for which 0 means "never" are NULL in the table. */
+static inline void bind_time(sqlite3_stmt *statement, int at, int64_t time_ms)
+{
+    if (time_ms != 0) /* else NULL, as after clearing the bindings */
+        bind_integer(statement, at, time_ms);
+}
+
+static inline struct text read_text(sqlite3_stmt *row, int column)
+{
+    const char *at = (const char *)sqlite3_column_text(row, column);
+    return (struct text){at, at == NULL ? 0 : (size_t)sqlite3_column_bytes(row, column)};
+}
+
+/* Copies a text with its NUL. One that does not fit or could not be shown is "" and false. */
+static inline bool read_string(sqlite3_stmt *row, int column, char *out, size_t room)
+{
+    struct text text = read_text(row, column);
+    bool sound = text.at != NULL && text.size < room && text_is_plain(text);
+    out[0] = '\0';
+    if (sound && text.size > 0) {
+        memcpy(out, text.at, text.size);
+        out[text.size] = '\0';
+    }
+    return sound;
+}
+
+static inline bool read_flag(sqlite3_stmt *row, int column, bool *flag)
+{
+    int64_t value = sqlite3_column_int64(row, column);
+    *flag = value == 1;
+    return value == 0 || value == 1;
+}
+
+#endif

@@ -1,0 +1,748 @@
+/*
+ * The ledger in SQLite. A batch is BEGIN IMMEDIATE … COMMIT in WAL with synchronous=FULL, so a
+ * commit that returned is on the disk. Cost an operation is a handful of look-ups by key and as
+ * many inserts, however long the ledger is.
+ *
+ * A row that makes no sense is an error here and never skipped: it is money.
+ */
+#include <string.h>
+
+#include "stores/platform/sqlite/columns.h"
+#include "stores/platform/sqlite/sqlite.h"
+
+enum status sqlite_damaged(struct sqlite_store *store, const char *what, struct error *error)
+{
+    return error_set(error, STATUS_MALFORMED,
+                     "%s: is damaged (%s); stop croupier and restore a backup", store->path, what);
+}
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+uint32_t sqlite_hash_text(uint32_t hash, const char *string)
+{
+    for (; *string != '\0'; string++)
+        hash = (hash ^ (uint8_t)*string) * 16777619U;
+    return hash;
+}
+
+/* The number of a customer or player, by `sql`; 0: there is none. */
+static enum status find_number(struct sqlite_store *store, const char *sql, const char *id,
+                               int64_t *number, struct error *error)
+{
+    sqlite3_stmt *statement;
+    bool found = false;
+    size_t place = sqlite_hash_text(2166136261U, id) % SQLITE_NUMBERS;
+    if (strcmp(store->numbers[place].id, id) == 0) {
+        *number = store->numbers[place].number;
+        return STATUS_OK;
+    }
+    enum status status = sqlite_statement(store, sql, &statement, error);
+    if (status != STATUS_OK)
+        return status;
+    bind_string(statement, 1, id);
+    status = sqlite_first(store, statement, &found, error);
+    if (status != STATUS_OK)
+        return status;
+    *number = found ? sqlite3_column_int64(statement, 0) : 0;
+    (void)sqlite3_reset(statement);
+    if (found && strlen(id) < sizeof store->numbers[place].id) {
+        memcpy(store->numbers[place].id, id, strlen(id) + 1);
+        store->numbers[place].number = *number;
+    }
+    return STATUS_OK;
+}
+
+enum status sqlite_customer_number(struct sqlite_store *store, const char *id, int64_t *number,
+                                   struct error *error)
+{
+    return find_number(store, "SELECT number FROM customer WHERE id = ?1", id, number, error);
+}
+
+enum status sqlite_player_number(struct sqlite_store *store, const char *id, int64_t *number,
+                                 struct error *error)
+{
+    return find_number(store, "SELECT number FROM player WHERE id = ?1", id, number, error);
+}
+
+/* ---- accounts -------------------------------------------------------------------------------- */
+
+#define ACCOUNT_COLUMNS                                                                    \
+    "player.id, player.customer_id, player.reference, player.currency, currency.exponent," \
+    " player.created_ms, coalesce(ledger_account.balance_minor, 0),"                       \
+    " coalesce(ledger_account.sequence, 0), coalesce(ledger_account.head, zeroblob(32))"
+#define ACCOUNT_COLUMN_COUNT 9
+#define ACCOUNT_JOINS                                   \
+    " JOIN currency ON currency.code = player.currency" \
+    " LEFT JOIN ledger_account ON ledger_account.player_number = player.number"
+
+static bool read_hash(sqlite3_stmt *row, int column, uint8_t hash[LEDGER_HASH_SIZE])
+{
+    const void *bytes = sqlite3_column_blob(row, column);
+    if (bytes == NULL || sqlite3_column_bytes(row, column) != LEDGER_HASH_SIZE)
+        return false;
+    memcpy(hash, bytes, LEDGER_HASH_SIZE);
+    return true;
+}
+
+static bool read_account(sqlite3_stmt *row, int first, struct ledger_account *account)
+{
+    struct ledger_account read = {0};
+    struct player_record *player = &read.player;
+    bool sound = read_string(row, first, player->id, sizeof player->id);
+    sound &= read_string(row, first + 1, player->customer_id, sizeof player->customer_id);
+    sound &= read_string(row, first + 2, player->reference, sizeof player->reference);
+    sound &= read_string(row, first + 3, player->currency, sizeof player->currency);
+    int64_t exponent = sqlite3_column_int64(row, first + 4);
+    player->currency_exponent = (uint8_t)exponent;
+    player->created_ms = sqlite3_column_int64(row, first + 5);
+    read.balance_minor = sqlite3_column_int64(row, first + 6);
+    int64_t sequence = sqlite3_column_int64(row, first + 7);
+    read.sequence = (uint64_t)sequence;
+    sound &= read_hash(row, first + 8, read.head);
+    sound &= exponent >= 0 && exponent <= CURRENCY_EXPONENT_MAX && sequence >= 0;
+    sound &= read.balance_minor >= 0 && read.balance_minor <= LEDGER_BALANCE_MAX;
+    if (sound)
+        *account = read;
+    return sound;
+}
+
+static enum status load_account(struct sqlite_store *store, const char *player_id,
+                                struct ledger_account *account, bool *found, struct error *error)
+{
+    sqlite3_stmt *statement;
+    int64_t number = 0;
+    enum status status = sqlite_player_number(store, player_id, &number, error);
+    if (status == STATUS_OK)
+        status = sqlite_statement(store,
+                                  "SELECT " ACCOUNT_COLUMNS " FROM player" ACCOUNT_JOINS
+                                  " WHERE player.number = ?1",
+                                  &statement, error);
+    if (status != STATUS_OK)
+        return status;
+    bind_integer(statement, 1, number);
+    status = sqlite_first(store, statement, found, error);
+    if (status != STATUS_OK)
+        return status;
+    if (*found && !read_account(statement, 0, account))
+        status = sqlite_damaged(store, "an account makes no sense", error);
+    (void)sqlite3_reset(statement);
+    return status;
+}
+
+enum status sqlite_ledger_balances(struct platform_store *base, struct ledger_place *places,
+                                   size_t count, struct error *error)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    enum status status = sqlite_ready(store, error);
+    for (size_t i = 0; i < count && status == STATUS_OK; i++)
+        status =
+            load_account(store, places[i].player_id, &places[i].account, &places[i].found, error);
+    return status;
+}
+
+static enum status load_clearing(struct sqlite_store *store, struct ledger_clearing *clearing,
+                                 struct error *error)
+{
+    sqlite3_stmt *statement;
+    bool found = false;
+    int64_t number = 0;
+    enum status status = sqlite_customer_number(store, clearing->customer_id, &number, error);
+    if (status == STATUS_OK)
+        status = sqlite_statement(store,
+                                  "SELECT balance_minor FROM ledger_clearing"
+                                  " WHERE customer_number = ?1 AND currency = ?2",
+                                  &statement, error);
+    if (status != STATUS_OK)
+        return status;
+    bind_integer(statement, 1, number);
+    bind_string(statement, 2, clearing->currency);
+    status = sqlite_first(store, statement, &found, error);
+    if (status != STATUS_OK)
+        return status;
+    if (found)
+        clearing->balance_minor = sqlite3_column_int64(statement, 0);
+    (void)sqlite3_reset(statement);
+    return STATUS_OK;
+}
+
+/* Finds the clearing account of a place among those of the batch, or loads it. */
+static enum status find_clearing(struct sqlite_store *store, struct ledger_batch *batch,
+                                 struct ledger_place *place, struct error *error)
+{
+    const struct player_record *player = &place->account.player;
+    for (size_t i = 0; i < batch->clearing_count; i++) {
+        if (strcmp(batch->clearings[i].customer_id, player->customer_id) == 0 &&
+            strcmp(batch->clearings[i].currency, player->currency) == 0) {
+            place->clearing = i;
+            return STATUS_OK;
+        }
+    }
+    struct ledger_clearing *clearing = &batch->clearings[batch->clearing_count];
+    *clearing = (struct ledger_clearing){0};
+    memcpy(clearing->customer_id, player->customer_id, sizeof clearing->customer_id);
+    memcpy(clearing->currency, player->currency, sizeof clearing->currency);
+    place->clearing = batch->clearing_count++;
+    return load_clearing(store, clearing, error);
+}
+
+/* ---- transactions and ids -------------------------------------------------------------------- */
+
+#define TRANSACTION_COLUMNS                                                               \
+    "player.customer_id, player.id, ledger_transaction.transaction_id,"                   \
+    " coalesce(ledger_transaction.reference, ''), coalesce(ledger_transaction.game, '')," \
+    " coalesce(ledger_transaction.round_id, ''), player.currency, currency.exponent,"     \
+    " ledger_transaction.operation, ledger_transaction.outcome,"                          \
+    " ledger_transaction.amount_minor, ledger_transaction.created_ms,"                    \
+    " ledger_transaction.sequence, ledger_transaction.movement_minor,"                    \
+    " ledger_transaction.balance_minor, ledger_transaction.hash"
+#define TRANSACTION_COLUMN_COUNT 16
+
+static bool read_entry_columns(sqlite3_stmt *row, struct ledger_transaction *entry)
+{
+    int64_t sequence = sqlite3_column_int64(row, 12);
+    entry->sequence = (uint64_t)sequence;
+    entry->movement_minor = sqlite3_column_int64(row, 13);
+    entry->balance_minor = sqlite3_column_int64(row, 14);
+    return sequence >= 1 && read_hash(row, 15, entry->hash);
+}
+
+static bool read_transaction(sqlite3_stmt *row, struct ledger_transaction *transaction)
+{
+    struct ledger_transaction read = {0};
+    bool sound = read_string(row, 0, read.customer_id, sizeof read.customer_id);
+    sound &= read_string(row, 1, read.player_id, sizeof read.player_id);
+    sound &= read_string(row, 2, read.transaction_id, sizeof read.transaction_id);
+    sound &= read_string(row, 3, read.reference, sizeof read.reference);
+    sound &= read_string(row, 4, read.game_id, sizeof read.game_id);
+    sound &= read_string(row, 5, read.round_id, sizeof read.round_id);
+    sound &= read_string(row, 6, read.currency, sizeof read.currency);
+    int64_t exponent = sqlite3_column_int64(row, 7);
+    sound &= exponent >= 0 && exponent <= CURRENCY_EXPONENT_MAX;
+    read.currency_exponent = (uint8_t)exponent;
+    sound &= ledger_operation_parse(read_text(row, 8), &read.operation);
+    sound &= ledger_outcome_parse(read_text(row, 9), &read.outcome);
+    read.amount_minor = sqlite3_column_int64(row, 10);
+    read.created_ms = sqlite3_column_int64(row, 11);
+    if (sound && ledger_is_entry(&read))
+        sound = read_entry_columns(row, &read);
+    if (sound)
+        *transaction = read;
+    return sound;
+}
+
+/* The numbers of the transactions that are to be found under the key ?3, of which there may be
+ * several. */
+#define NUMBERS_OF_KEY                                         \
+    "SELECT number FROM ledger_id_0 WHERE key = ?3"            \
+    " UNION ALL SELECT number FROM ledger_id_1 WHERE key = ?3" \
+    " UNION ALL SELECT number FROM ledger_id_2 WHERE key = ?3" \
+    " UNION ALL SELECT number FROM ledger_id_3 WHERE key = ?3" \
+    " UNION ALL SELECT number FROM ledger_id_4 WHERE key = ?3"
+
+/* The transaction of an id, whose key is ?3, and whether it is rolled back. */
+#define FACT_ROWS                                                                  \
+    "SELECT " TRANSACTION_COLUMNS ", ledger_transaction.number, undone.id"         \
+    " FROM (SELECT 1) LEFT JOIN ledger_transaction ON ledger_transaction.number =" \
+    "  (SELECT its.number FROM (" NUMBERS_OF_KEY ") AS found"                      \
+    "   CROSS JOIN ledger_transaction AS its ON its.number = found.number"         \
+    "   WHERE its.customer_number = ?1 AND its.transaction_id = ?2)"               \
+    " LEFT JOIN player ON player.number = ledger_transaction.player_number"        \
+    " LEFT JOIN currency ON currency.code = player.currency"                       \
+    " LEFT JOIN ledger_rollback"                                                   \
+    "  ON ledger_rollback.customer_number = ?1 AND ledger_rollback.target_id = ?2" \
+    " LEFT JOIN player AS undone ON undone.number = ledger_rollback.player_number"
+
+static bool read_fact(sqlite3_stmt *row, struct ledger_id *id)
+{
+    id->number = sqlite3_column_int64(row, TRANSACTION_COLUMN_COUNT);
+    id->known = id->number != 0;
+    id->rolled_back = sqlite3_column_type(row, TRANSACTION_COLUMN_COUNT + 1) != SQLITE_NULL;
+    return (!id->known || read_transaction(row, &id->transaction)) &&
+           (!id->rolled_back || read_string(row, TRANSACTION_COLUMN_COUNT + 1,
+                                            id->rolled_back_player, sizeof id->rolled_back_player));
+}
+
+enum status sqlite_load_id(struct sqlite_store *store, struct ledger_fact *fact,
+                           struct error *error)
+{
+    sqlite3_stmt *statement;
+    bool found = false;
+    int64_t number = 0;
+    enum status status = sqlite_customer_number(store, fact->customer_id, &number, error);
+    if (status == STATUS_OK)
+        status = sqlite_statement(store, FACT_ROWS, &statement, error);
+    if (status != STATUS_OK)
+        return status;
+    bind_integer(statement, 1, number);
+    bind_string(statement, 2, fact->transaction_id);
+    bind_integer(statement, 3, sqlite_id_key(number, text_of(fact->transaction_id)));
+    status = sqlite_first(store, statement, &found, error);
+    if (status != STATUS_OK)
+        return status;
+    if (!found || !read_fact(statement, &fact->id))
+        status = sqlite_damaged(store, "a transaction makes no sense", error);
+    (void)sqlite3_reset(statement);
+    return status;
+}
+
+/* One more than a batch could take away is as good as any number (LEDGER_BATCH_MAX + 1). */
+static enum status load_standing_credits(struct sqlite_store *store, struct ledger_fact *fact,
+                                         struct error *error)
+{
+    sqlite3_stmt *statement;
+    bool found = false;
+    enum status status =
+        sqlite_statement(store,
+                         "SELECT count(*) FROM (SELECT 1 FROM ledger_transaction AS credit"
+                         " WHERE credit.settles = ?1"
+                         " AND NOT EXISTS (SELECT 1 FROM ledger_rollback"
+                         "  WHERE ledger_rollback.customer_number = credit.customer_number"
+                         "  AND ledger_rollback.target_id = credit.transaction_id) LIMIT 257)",
+                         &statement, error);
+    if (status != STATUS_OK)
+        return status;
+    bind_integer(statement, 1, fact->id.number);
+    status = sqlite_first(store, statement, &found, error);
+    if (status != STATUS_OK)
+        return status;
+    fact->id.standing_credits = (uint32_t)sqlite3_column_int(statement, 0);
+    (void)sqlite3_reset(statement);
+    return STATUS_OK;
+}
+
+static enum status load_fact(struct sqlite_store *store, struct ledger_fact *fact,
+                             struct error *error)
+{
+    fact->id = (struct ledger_id){0};
+    enum status status = sqlite_load_id(store, fact, error);
+    if (status == STATUS_OK && fact->counts_credits && fact->id.known &&
+        fact->id.transaction.operation == LEDGER_DEBIT &&
+        fact->id.transaction.outcome == LEDGER_APPLIED)
+        status = load_standing_credits(store, fact, error);
+    return status;
+}
+
+enum status sqlite_ledger_id(struct platform_store *base, struct ledger_fact *fact,
+                             struct error *error)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    enum status status = sqlite_ready(store, error);
+    fact->counts_credits = true;
+    return status == STATUS_OK ? load_fact(store, fact, error) : status;
+}
+
+/* ---- a batch --------------------------------------------------------------------------------- */
+
+static enum status load_batch(struct sqlite_store *store, struct ledger_batch *batch,
+                              struct error *error)
+{
+    enum status status = STATUS_OK;
+    batch->clearing_count = 0;
+    for (size_t i = 0; i < batch->place_count && status == STATUS_OK; i++) {
+        struct ledger_place *place = &batch->places[i];
+        place->changed = false;
+        status = load_account(store, place->player_id, &place->account, &place->found, error);
+        if (status == STATUS_OK && place->found)
+            status = find_clearing(store, batch, place, error);
+    }
+    for (size_t i = 0; i < batch->fact_count && status == STATUS_OK; i++)
+        status = load_fact(store, &batch->facts[i], error);
+    return status;
+}
+
+enum status sqlite_ledger_begin(struct platform_store *base, struct ledger_batch *batch,
+                                struct error *error)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    enum status status = sqlite_ready(store, error);
+    if (status == STATUS_OK)
+        status = sqlite_execute(store, "BEGIN IMMEDIATE", error);
+    if (status != STATUS_OK)
+        return status;
+    status = load_batch(store, batch, error);
+    return status == STATUS_OK ? STATUS_OK : sqlite_end(store, status, error);
+}
+
+/* ---- after opening --------------------------------------------------------------------------- */
+
+static enum status check_newest(struct sqlite_store *store, sqlite3_stmt *statement,
+                                struct error *error)
+{
+    static const uint8_t zeros[LEDGER_HASH_SIZE];
+    bool found = false;
+    enum status status;
+    while ((status = sqlite_first(store, statement, &found, error)) == STATUS_OK && found) {
+        struct ledger_transaction entry;
+        struct ledger_account account;
+        uint8_t previous[LEDGER_HASH_SIZE];
+        uint8_t hash[LEDGER_HASH_SIZE];
+        int after = TRANSACTION_COLUMN_COUNT + ACCOUNT_COLUMN_COUNT;
+        if (!read_transaction(statement, &entry) || !ledger_is_entry(&entry) ||
+            !read_account(statement, TRANSACTION_COLUMN_COUNT, &account))
+            return sqlite_damaged(store, "an entry of the ledger makes no sense", error);
+        if (entry.sequence == 1)
+            memcpy(previous, zeros, sizeof previous);
+        else if (!read_hash(statement, after, previous))
+            return sqlite_damaged(store, "the ledger has a gap", error);
+        ledger_entry_hash(&entry, previous, hash);
+        bool last = account.sequence == entry.sequence;
+        if (memcmp(hash, entry.hash, sizeof hash) != 0 || account.sequence < entry.sequence ||
+            (last && (memcmp(hash, account.head, sizeof hash) != 0 ||
+                      account.balance_minor != entry.balance_minor)))
+            return sqlite_damaged(store, "the ledger does not fit its chain", error);
+    }
+    return status;
+}
+
+enum status sqlite_ledger_recover(struct platform_store *base, struct error *error)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    sqlite3_stmt *statement;
+    enum status status = sqlite_ready(store, error);
+    if (status != STATUS_OK)
+        return status;
+    status = sqlite_log_renew(store, error);
+    if (status == STATUS_OK)
+        status = sqlite_log_take_over(store, error);
+    if (status != STATUS_OK)
+        return status;
+    status = sqlite_statement(
+        store,
+        "SELECT " TRANSACTION_COLUMNS ", " ACCOUNT_COLUMNS ", previous.hash"
+        " FROM (SELECT * FROM ledger_transaction ORDER BY number DESC LIMIT 512)"
+        "  AS ledger_transaction"
+        " JOIN player ON player.number = ledger_transaction.player_number" ACCOUNT_JOINS
+        " LEFT JOIN ledger_transaction AS previous"
+        "  ON previous.number = ledger_transaction.previous"
+        " WHERE ledger_transaction.sequence IS NOT NULL",
+        &statement, error);
+    if (status != STATUS_OK)
+        return status;
+    status = check_newest(store, statement, error);
+    (void)sqlite3_reset(statement);
+    return status;
+}
+
+/* ---- reading all of it ----------------------------------------------------------------------- */
+
+/* A walk through the entries of players, one after the other. */
+struct walk {
+    struct sqlite_store *store;
+    ledger_entry_visitor *visit;
+    void *context;
+    uint64_t last; /* sequence of the last entry visited of the player, 0 before */
+    bool stopped;
+};
+
+static enum status visit_entries(struct walk *walk, sqlite3_stmt *statement, struct error *error)
+{
+    bool found = false;
+    enum status status;
+    while ((status = sqlite_first(walk->store, statement, &found, error)) == STATUS_OK && found) {
+        struct ledger_transaction entry;
+        struct ledger_account account;
+        if (!read_transaction(statement, &entry) || !ledger_is_entry(&entry) ||
+            !read_account(statement, TRANSACTION_COLUMN_COUNT, &account)) {
+            status = sqlite_damaged(walk->store, "an entry of the ledger makes no sense", error);
+            break;
+        }
+        walk->last = entry.sequence;
+        walk->stopped = !walk->visit(walk->context, &entry, &account);
+        if (walk->stopped)
+            break;
+    }
+    (void)sqlite3_reset(statement);
+    return status;
+}
+
+#define ENTRY_COLUMNS "SELECT " TRANSACTION_COLUMNS ", " ACCOUNT_COLUMNS
+#define ENTRY_JOINS \
+    " CROSS JOIN player ON player.number = ledger_transaction.player_number" ACCOUNT_JOINS
+
+/* From the first, each leads to the next. */
+#define ENTRIES_IN_ORDER                                                           \
+    "WITH RECURSIVE followed (number) AS ("                                        \
+    " SELECT number FROM ledger_transaction"                                       \
+    "  WHERE player_number = ?1 AND sequence = 1 AND sequence % 256 = 1"           \
+    " UNION ALL SELECT (SELECT next.number FROM ledger_transaction AS next"        \
+    "   WHERE next.previous = followed.number AND next.previous <> 0) AS follower" \
+    "  FROM followed WHERE follower IS NOT NULL) " ENTRY_COLUMNS " FROM followed"  \
+    " CROSS JOIN ledger_transaction ON ledger_transaction.number = followed.number" ENTRY_JOINS
+
+/* Those that no other leads to, because somebody has removed one: looks at the whole ledger, for
+ * some of them at a time. */
+#define CUT_OFF_AT_ONCE 10000
+#define ENTRIES_CUT_OFF                                                                   \
+    ENTRY_COLUMNS                                                                         \
+    " FROM ledger_transaction" ENTRY_JOINS " WHERE ledger_transaction.player_number = ?1" \
+    " AND ledger_transaction.sequence > ?2 ORDER BY ledger_transaction.sequence LIMIT ?3"
+
+/* The next of those that are cut off; `walk->last` stays when there are none. */
+static enum status visit_cut_off(struct walk *walk, int64_t player, struct error *error)
+{
+    sqlite3_stmt *statement;
+    enum status status = sqlite_statement(walk->store, ENTRIES_CUT_OFF, &statement, error);
+    if (status != STATUS_OK)
+        return status;
+    bind_integer(statement, 1, player);
+    bind_integer(statement, 2, (int64_t)walk->last);
+    bind_integer(statement, 3, CUT_OFF_AT_ONCE);
+    return visit_entries(walk, statement, error);
+}
+
+/* `sequence` is the account's. */
+static enum status walk_player(struct walk *walk, int64_t player, uint64_t sequence,
+                               struct error *error)
+{
+    sqlite3_stmt *statement;
+    walk->last = 0;
+    enum status status = sqlite_statement(walk->store, ENTRIES_IN_ORDER, &statement, error);
+    if (status != STATUS_OK)
+        return status;
+    bind_integer(statement, 1, player);
+    status = visit_entries(walk, statement, error);
+    for (uint64_t before = UINT64_MAX;
+         status == STATUS_OK && !walk->stopped && walk->last < sequence && walk->last != before;) {
+        before = walk->last;
+        status = visit_cut_off(walk, player, error);
+    }
+    return status;
+}
+
+#define PLAYERS_WITH_ACCOUNTS                                                \
+    "SELECT player.number, coalesce(ledger_account.sequence, 0) FROM player" \
+    " LEFT JOIN ledger_account ON ledger_account.player_number = player.number"
+
+enum status sqlite_ledger_entries(struct platform_store *base, const char *player_id,
+                                  ledger_entry_visitor *visit, void *context, struct error *error)
+{
+    struct walk walk = {.store = sqlite_store_of(base), .visit = visit, .context = context};
+    sqlite3_stmt *players;
+    bool found = false;
+    enum status status = sqlite_ready(walk.store, error);
+    if (status == STATUS_OK)
+        status =
+            sqlite_statement(walk.store,
+                             player_id == NULL ? PLAYERS_WITH_ACCOUNTS " ORDER BY player.number"
+                                               : PLAYERS_WITH_ACCOUNTS " WHERE player.id = ?1",
+                             &players, error);
+    if (status != STATUS_OK)
+        return status;
+    if (player_id != NULL)
+        bind_string(players, 1, player_id);
+    while (!walk.stopped &&
+           (status = sqlite_first(walk.store, players, &found, error)) == STATUS_OK && found) {
+        status = walk_player(&walk, sqlite3_column_int64(players, 0),
+                             (uint64_t)sqlite3_column_int64(players, 1), error);
+        if (status != STATUS_OK)
+            break;
+    }
+    (void)sqlite3_reset(players);
+    return status;
+}
+
+#define TRANSACTION_ROWS                                                     \
+    "SELECT " TRANSACTION_COLUMNS " FROM ledger_transaction"                 \
+    " CROSS JOIN player ON player.number = ledger_transaction.player_number" \
+    " JOIN currency ON currency.code = player.currency"
+
+static enum status visit_transactions(struct sqlite_store *store, sqlite3_stmt *statement,
+                                      ledger_transaction_visitor *visit, void *context,
+                                      struct error *error)
+{
+    bool found = false;
+    enum status status;
+    while ((status = sqlite_first(store, statement, &found, error)) == STATUS_OK && found) {
+        struct ledger_transaction transaction;
+        if (!read_transaction(statement, &transaction)) {
+            status = sqlite_damaged(store, "a transaction makes no sense", error);
+            break;
+        }
+        if (!visit(context, &transaction))
+            break;
+    }
+    (void)sqlite3_reset(statement);
+    return status;
+}
+
+enum status sqlite_ledger_transactions(struct platform_store *base,
+                                       ledger_transaction_visitor *visit, void *context,
+                                       struct error *error)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    sqlite3_stmt *statement;
+    enum status status = sqlite_ready(store, error);
+    if (status == STATUS_OK)
+        status = sqlite_statement(store, TRANSACTION_ROWS " ORDER BY ledger_transaction.number",
+                                  &statement, error);
+    if (status != STATUS_OK)
+        return status;
+    return visit_transactions(store, statement, visit, context, error);
+}
+
+enum status sqlite_ledger_entered(struct platform_store *base, int64_t from_ms, int64_t to_ms,
+                                  ledger_transaction_visitor *visit, void *context,
+                                  struct error *error)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    sqlite3_stmt *statement;
+    enum status status = sqlite_ready(store, error);
+    if (status == STATUS_OK)
+        status = sqlite_statement(
+            store,
+            TRANSACTION_ROWS
+            " WHERE ledger_transaction.sequence IS NOT NULL"
+            " AND ledger_transaction.created_ms >= ?1 AND ledger_transaction.created_ms < ?2"
+            " ORDER BY ledger_transaction.created_ms, ledger_transaction.number",
+            &statement, error);
+    if (status != STATUS_OK)
+        return status;
+    bind_integer(statement, 1, from_ms);
+    bind_integer(statement, 2, to_ms);
+    return visit_transactions(store, statement, visit, context, error);
+}
+
+enum status sqlite_ledger_clearings(struct platform_store *base, ledger_clearing_visitor *visit,
+                                    void *context, struct error *error)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    sqlite3_stmt *statement;
+    bool found = false;
+    enum status status = sqlite_ready(store, error);
+    if (status == STATUS_OK)
+        status = sqlite_statement(
+            store,
+            "SELECT customer.id, ledger_clearing.currency, ledger_clearing.balance_minor,"
+            " (SELECT coalesce(sum(ledger_account.balance_minor), 0) FROM player"
+            "  JOIN ledger_account ON ledger_account.player_number = player.number"
+            "  WHERE player.customer_id = customer.id"
+            "  AND player.currency = ledger_clearing.currency)"
+            " FROM ledger_clearing JOIN customer"
+            " ON customer.number = ledger_clearing.customer_number",
+            &statement, error);
+    if (status != STATUS_OK)
+        return status;
+    while ((status = sqlite_first(store, statement, &found, error)) == STATUS_OK && found) {
+        struct ledger_clearing clearing = {0};
+        bool sound = read_string(statement, 0, clearing.customer_id, sizeof clearing.customer_id);
+        sound &= read_string(statement, 1, clearing.currency, sizeof clearing.currency);
+        clearing.balance_minor = sqlite3_column_int64(statement, 2);
+        if (!sound) {
+            status = sqlite_damaged(store, "a clearing account makes no sense", error);
+            break;
+        }
+        if (!visit(context, &clearing, sqlite3_column_int64(statement, 3)))
+            break;
+    }
+    (void)sqlite3_reset(statement);
+    return status;
+}
+
+static enum status query_count(struct platform_store *base, const char *sql, uint64_t *count,
+                               struct error *error)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    sqlite3_stmt *statement;
+    bool found = false;
+    enum status status = sqlite_ready(store, error);
+    if (status == STATUS_OK)
+        status = sqlite_statement(store, sql, &statement, error);
+    if (status == STATUS_OK)
+        status = sqlite_first(store, statement, &found, error);
+    if (status != STATUS_OK)
+        return status;
+    *count = (uint64_t)sqlite3_column_int64(statement, 0);
+    (void)sqlite3_reset(statement);
+    return STATUS_OK;
+}
+
+enum status sqlite_ledger_count(struct platform_store *base, uint64_t *count, struct error *error)
+{
+    return query_count(base, "SELECT count(*) FROM ledger_transaction WHERE sequence IS NOT NULL",
+                       count, error);
+}
+
+#define IS_IN_LEVEL(level)                               \
+    "EXISTS (SELECT 1 FROM ledger_id_" level " AS found" \
+    " WHERE found.key = its.key AND found.number = t.number)"
+
+/* The level first where most of them are. */
+#define WITHOUT_THEIR_ID                                                                           \
+    "SELECT count(*) FROM ledger_transaction AS t WHERE NOT EXISTS (SELECT 1 FROM"                 \
+    " (SELECT ledger_id_key(t.customer_number, t.transaction_id) AS key LIMIT 1) AS its"           \
+    " WHERE " IS_IN_LEVEL("3") " OR " IS_IN_LEVEL("4") " OR " IS_IN_LEVEL("2") " OR " IS_IN_LEVEL( \
+        "1") " OR " IS_IN_LEVEL("0") ")"
+
+#define IDS_TOO_MANY                                                             \
+    "SELECT abs((SELECT count(*) FROM ledger_transaction)"                       \
+    " - (SELECT count(*) FROM ledger_id_0) - (SELECT count(*) FROM ledger_id_1)" \
+    " - (SELECT count(*) FROM ledger_id_2) - (SELECT count(*) FROM ledger_id_3)" \
+    " - (SELECT count(*) FROM ledger_id_4))"
+
+/* Transactions of one id, in the same level or in two: `one` is walked through in the order of
+ * `other`. */
+#define TWICE(one, other)                                                                   \
+    "SELECT count(*) FROM ledger_id_" one " AS one CROSS JOIN ledger_id_" other " AS other" \
+    " ON other.key = one.key AND other.number <> one.number"                                \
+    " CROSS JOIN ledger_transaction AS first ON first.number = one.number"                  \
+    " CROSS JOIN ledger_transaction AS second ON second.number = other.number"              \
+    " AND second.customer_number = first.customer_number"                                   \
+    " AND second.transaction_id = first.transaction_id"
+static const char *const twice[] = {
+    TWICE("0", "0"), TWICE("0", "1"), TWICE("0", "2"), TWICE("0", "3"), TWICE("0", "4"),
+    TWICE("1", "1"), TWICE("1", "2"), TWICE("1", "3"), TWICE("1", "4"), TWICE("2", "2"),
+    TWICE("2", "3"), TWICE("2", "4"), TWICE("3", "3"), TWICE("3", "4"), TWICE("4", "4"),
+};
+
+static enum status count_strays(struct platform_store *base, uint64_t *count, struct error *error)
+{
+    return query_count(
+        base,
+        "SELECT (SELECT coalesce(sum("
+        "  (NOT EXISTS (SELECT 1 FROM ledger_account AS a WHERE a.player_number = t.player_number))"
+        "  + (t.operation = 'ROLLBACK' AND NOT EXISTS (SELECT 1 FROM ledger_rollback AS r"
+        "   WHERE r.customer_number = t.customer_number AND r.target_id = t.reference"
+        "   AND r.transaction_number = t.number))"
+        "  + (t.settles IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ledger_transaction AS debit"
+        "   WHERE debit.number = t.settles AND debit.customer_number = t.customer_number"
+        "   AND debit.transaction_id = t.reference))"
+        "  + (CASE WHEN t.sequence = 1 THEN t.previous <> 0 ELSE NOT EXISTS (SELECT 1"
+        "   FROM ledger_transaction AS before WHERE before.number = t.previous"
+        "   AND before.player_number = t.player_number AND before.sequence = t.sequence - 1) END)"
+        "  + (t.settles IS NULL AND t.operation = 'CREDIT' AND t.reference IS NOT NULL)), 0)"
+        "  FROM ledger_transaction AS t WHERE t.sequence IS NOT NULL)"
+        " + (SELECT count(*) FROM ledger_rollback AS r WHERE NOT EXISTS (SELECT 1"
+        "  FROM ledger_transaction AS t WHERE t.number = r.transaction_number"
+        "  AND t.operation = 'ROLLBACK' AND t.sequence IS NOT NULL AND t.reference = r.target_id))"
+        " + (SELECT count(*) FROM ledger_account AS a WHERE NOT EXISTS (SELECT 1"
+        "  FROM ledger_transaction AS t WHERE t.number = a.last_number"
+        "  AND t.player_number = a.player_number AND t.sequence = a.sequence))"
+        " + (" WITHOUT_THEIR_ID ") + (" IDS_TOO_MANY ")"
+        " + (SELECT 4 - count(*) FROM ledger_id_level WHERE level BETWEEN 0 AND 3)",
+        count, error);
+}
+
+enum status sqlite_ledger_strays(struct platform_store *base, uint64_t *count, struct error *error)
+{
+    enum status status = count_strays(base, count, error);
+    for (size_t i = 0; i < sizeof twice / sizeof twice[0] && status == STATUS_OK; i++) {
+        uint64_t more = 0;
+        status = query_count(base, twice[i], &more, error);
+        *count += more;
+    }
+    return status;
+}
+
+enum status sqlite_snapshot_begin(struct platform_store *base, struct error *error)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    enum status status = sqlite_ready(store, error);
+    return status == STATUS_OK ? sqlite_execute(store, "BEGIN", error) : status;
+}
+
+void sqlite_snapshot_end(struct platform_store *base)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    if (store->database != NULL && sqlite3_get_autocommit(store->database) == 0)
+        (void)sqlite3_exec(store->database, "ROLLBACK", NULL, NULL, NULL);
+}

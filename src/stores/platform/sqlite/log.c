@@ -1,0 +1,152 @@
+/*
+ * The write-ahead log of the SQLite file, as far as the ledger is concerned: who brings it into the
+ * file, and when.
+ *
+ * SQLite does that by itself after a commit, in whose thread everybody then waits for two more
+ * syncs and some megabytes. Here a handle of its own does it beside the batches. While batches go
+ * on it can never get to the end, and only a log that was copied to its end is begun anew; so the
+ * writer's handle copies the rest, which is short when it comes right after. Should nobody do any
+ * of this, the writer's handle does all of it, before the log grows without bound.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "stores/platform/sqlite/sqlite.h"
+
+/* Pages, mostly of 4 KiB. */
+#define LOG_IS_LONG 4000  /* time for upkeep */
+#define LOG_AT_MOST 24000 /* then the commit itself sees to it */
+#define PASS_IS_SHORT 500 /* another one would gain nothing */
+#define PASSES_MAX 4
+#define REWRITTEN_AT_ONCE (1U << 20) /* bytes */
+#define CACHE_KIBIBYTES \
+    "65536" /* the inner pages of a large ledger's indexes, and the players of an hour */
+
+/* Writes what is in the file into it again, and syncs it; 0, or why not. */
+static int rewrite(int descriptor)
+{
+    char *bytes = memory_alloc_zeroed(1, REWRITTEN_AT_ONCE);
+    off_t at = 0;
+    int reason = 0;
+    for (;;) {
+        ssize_t got = pread(descriptor, bytes, REWRITTEN_AT_ONCE, at);
+        if (got > 0)
+            got = pwrite(descriptor, bytes, (size_t)got, at);
+        if (got > 0) {
+            at += got;
+            continue;
+        }
+        reason = got < 0 ? errno : 0;
+        break;
+    }
+    memory_free(bytes);
+    return reason != 0 ? reason : fdatasync(descriptor) == 0 ? 0 : errno;
+}
+
+/* The log, and its name in the directory. SQLite holds no lock on these, so that opening and
+ * closing them here lets go of none. */
+static int renew_files(const struct sqlite_store *store)
+{
+    struct buffer path = {0};
+    buffer_append_format(&path, "%s-wal", store->path);
+    int log = open(buffer_string(&path), O_RDWR | O_CLOEXEC);
+    int reason = log < 0 ? errno : rewrite(log);
+    if (log >= 0)
+        (void)close(log);
+    const char *slash = strrchr(store->path, '/');
+    buffer_clear(&path);
+    buffer_append(&path, store->path, slash == NULL ? 0 : (size_t)(slash - store->path) + 1);
+    buffer_append_char(&path, '.');
+    int directory = open(buffer_string(&path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (reason == 0 && (directory < 0 || fsync(directory) != 0))
+        reason = errno;
+    if (directory >= 0)
+        (void)close(directory);
+    buffer_free(&path);
+    return reason;
+}
+
+/*
+ * A process that was killed, or whose sync failed, between writing its commit and having it on the
+ * disk has left a log that reads as committed and may not survive a power cut. Syncing it now is
+ * not enough: after a sync that failed the kernel may hold pages as written that are on no disk,
+ * and has nothing to sync. So the log is written once more, byte for byte, and then synced. Nobody
+ * can add to it meanwhile, and who reads it finds the same.
+ */
+enum status sqlite_log_renew(struct sqlite_store *store, struct error *error)
+{
+    enum status status = sqlite_execute(store, "BEGIN IMMEDIATE", error);
+    if (status != STATUS_OK)
+        return status;
+    int reason = renew_files(store);
+    (void)sqlite3_exec(store->database, "ROLLBACK", NULL, NULL, NULL);
+    if (reason == 0)
+        return STATUS_OK;
+    return error_set(error, STATUS_UNAVAILABLE, "%s: its log cannot be written and synced (%s)",
+                     store->path, strerror(reason));
+}
+
+/* Since upkeep was attempted last, which may have come to nothing: what somebody may still read of
+ * the log stays. An attempt costs more the longer it is, so the next one is not before it has grown
+ * by an eighth. */
+static bool has_grown_by(const struct sqlite_store *store, int pages)
+{
+    int eighth = store->log_attempted / 8;
+    return store->log_pages - store->log_attempted >= (eighth > pages ? eighth : pages);
+}
+
+/* After each commit of the writer's handle. */
+static int on_commit(void *context, sqlite3 *database, const char *name, int pages)
+{
+    struct sqlite_store *store = context;
+    store->log_pages = pages;
+    if (pages < store->log_attempted)
+        store->log_attempted = 0;
+    if (has_grown_by(store, LOG_AT_MOST)) {
+        (void)sqlite3_wal_checkpoint_v2(database, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+        store->log_attempted = pages;
+    }
+    return SQLITE_OK; /* the commit has happened, whatever became of the rest */
+}
+
+enum status sqlite_log_take_over(struct sqlite_store *store, struct error *error)
+{
+    (void)sqlite3_wal_hook(store->database, on_commit, store);
+    return sqlite_execute(store, "PRAGMA cache_size = -" CACHE_KIBIBYTES, error);
+}
+
+bool sqlite_ledger_wants_upkeep(struct platform_store *base)
+{
+    return has_grown_by(sqlite_store_of(base), LOG_IS_LONG);
+}
+
+enum status sqlite_ledger_upkeep(struct platform_store *base, struct error *error)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    enum status status = sqlite_ready(store, error);
+    int before = 0;
+    for (int pass = 0; pass < PASSES_MAX && status == STATUS_OK; pass++) {
+        int pages;
+        int copied = 0;
+        int code = sqlite3_wal_checkpoint_v2(store->database, "main", SQLITE_CHECKPOINT_PASSIVE,
+                                             &pages, &copied);
+        if (code == SQLITE_BUSY) /* another process is at it */
+            break;
+        if (code != SQLITE_OK)
+            status = sqlite_failure(store, error);
+        if (copied - before < PASS_IS_SHORT)
+            break;
+        before = copied;
+    }
+    store->log_attempted = store->log_pages;
+    struct stat facts;
+    if (status == STATUS_OK && stat(store->path, &facts) == 0) {
+        store->size = facts.st_size; /* it is this that has written into it */
+        store->written = facts.st_mtim;
+    }
+    return status;
+}

@@ -1,0 +1,202 @@
+#ifndef CROUPIER_STORES_PLATFORM_SQLITE_SQLITE_H
+#define CROUPIER_STORES_PLATFORM_SQLITE_SQLITE_H
+
+#include <sqlite3.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include "stores/platform_engine.h"
+
+/*
+ * The SQLite engine's connection, shared by the files that put statements through it:
+ * platform_sqlite.c owns opening, failures, transactions and the schema; platform_sqlite_records.c
+ * holds the statements. One connection, one thread at a time.
+ */
+
+#define SQLITE_STATEMENTS_MAX 128
+#define SQLITE_NUMBERS 1024
+
+struct sqlite_store {
+    struct platform_store base;
+    sqlite3 *database; /* NULL: to be opened again by the next call */
+    char *path;
+    uint32_t timeout_ms;
+    bool create;
+    bool failed; /* an error after which the connection is not to be trusted */
+    struct log *log;
+    dev_t device;            /* of the file when it was opened, */
+    ino_t inode;             /* to notice that another has taken its place */
+    off_t size;              /* of the file when its head was last looked at, */
+    struct timespec written; /* to notice that something else than SQLite wrote into it */
+    int log_pages;           /* in the log after the last batch of the ledger, */
+    int log_attempted;       /* and when upkeep was attempted last; 0: it was begun anew since */
+    struct {
+        const char *sql; /* by address: each text is a constant at one place */
+        sqlite3_stmt *statement;
+    } statements[SQLITE_STATEMENTS_MAX];
+    size_t statement_count;
+    struct { /* of customers and players, which have the same one for ever; each has one place */
+        char id[24];
+        int64_t number;
+    } numbers[SQLITE_NUMBERS];
+};
+
+struct sqlite_store *sqlite_store_of(struct platform_store *store);
+
+/* Before anything else in a call: the connection is there and the file is the one it was. */
+MUST_CHECK enum status sqlite_ready(struct sqlite_store *store, struct error *error);
+
+/* The prepared statement of a constant SQL text, reset, without bindings. */
+MUST_CHECK enum status sqlite_statement(struct sqlite_store *store, const char *sql,
+                                        sqlite3_stmt **statement, struct error *error);
+
+/* Runs a statement that returns no row, and resets it. */
+MUST_CHECK enum status sqlite_run(struct sqlite_store *store, sqlite3_stmt *statement,
+                                  struct error *error);
+
+/* Runs a statement to its first row: true in `found` when there is one, which is valid until the
+ * statement is reset (sqlite3_reset) by the caller. */
+MUST_CHECK enum status sqlite_first(struct sqlite_store *store, sqlite3_stmt *statement,
+                                    bool *found, struct error *error);
+
+/* Executes texts without parameters or rows. */
+MUST_CHECK enum status sqlite_execute(struct sqlite_store *store, const char *sql,
+                                      struct error *error);
+
+/* What the last failed call on the connection means: status, and a text with path and remedy. */
+enum status sqlite_failure(struct sqlite_store *store, struct error *error);
+
+/* Ends a transaction: commits when `status` is STATUS_OK, else rolls back. Returns `status`, or
+ * what the commit said. */
+MUST_CHECK enum status sqlite_end(struct sqlite_store *store, enum status status,
+                                  struct error *error);
+
+/* platform_sqlite_rows.c */
+/* The first column of a query's one row, such as a revision. */
+MUST_CHECK enum status sqlite_number(struct sqlite_store *store, const char *sql, int64_t *number,
+                                     struct error *error);
+/* Begins a change and takes its revision, which `next` returns. On failure nothing is left open. */
+MUST_CHECK enum status sqlite_change_begin(struct sqlite_store *store, const char *next,
+                                           int64_t *revision, struct error *error);
+/* Runs a look-up with one text parameter: is there a row? */
+MUST_CHECK enum status sqlite_exists(struct sqlite_store *store, const char *sql, struct text id,
+                                     bool *found, struct error *error);
+/* After a conditional write that touched no row: the row is not there, or newer than expected. */
+enum status sqlite_no_change(struct sqlite_store *store, bool exists, const char *what,
+                             struct error *error);
+/* The row that the one text parameter names, else STATUS_NOT_FOUND ("there is no such WHAT"); reset
+ * it when it is read. */
+MUST_CHECK enum status sqlite_find(struct sqlite_store *store, const char *sql, const char *id,
+                                   const char *what, sqlite3_stmt **row, struct error *error);
+
+/* platform_sqlite_records.c */
+enum status sqlite_customer_add(struct platform_store *, const struct customer_record *,
+                                struct error *);
+enum status sqlite_customer_update(struct platform_store *, const struct customer_record *,
+                                   struct error *);
+enum status sqlite_customer_get(struct platform_store *, const char *, struct customer_record *,
+                                struct error *);
+enum status sqlite_customer_list(struct platform_store *, customer_visitor *, void *,
+                                 struct error *);
+enum status sqlite_key_add(struct platform_store *, const struct key_record *, struct error *);
+enum status sqlite_key_revoke(struct platform_store *, const char *, int64_t, struct error *);
+enum status sqlite_key_list(struct platform_store *, const char *, key_visitor *, void *,
+                            struct error *);
+enum status sqlite_key_touch(struct platform_store *, const struct key_use *, size_t,
+                             struct error *);
+enum status sqlite_legacy_put(struct platform_store *, const struct legacy_record *,
+                              struct error *);
+enum status sqlite_legacy_get(struct platform_store *, const struct address *,
+                              struct legacy_record *, struct error *);
+enum status sqlite_legacy_list(struct platform_store *, legacy_visitor *, void *, struct error *);
+enum status sqlite_revision(struct platform_store *, uint64_t *, struct error *);
+enum status sqlite_changes_since(struct platform_store *, uint64_t, const struct platform_changes *,
+                                 uint64_t *, struct error *);
+
+/* platform_sqlite_players.c */
+enum status sqlite_player_open(struct platform_store *, const struct player_record *,
+                               struct player_record *, struct error *);
+enum status sqlite_player_get(struct platform_store *, const char *, struct player_record *,
+                              struct error *);
+
+enum status sqlite_player_list(struct platform_store *, player_visitor *, void *, struct error *);
+enum status sqlite_player_put(struct platform_store *, const struct player_record *, size_t,
+                              struct error *);
+
+/* platform_sqlite_games.c */
+enum status sqlite_provider_add(struct platform_store *, const struct provider_record *,
+                                struct error *);
+enum status sqlite_provider_update(struct platform_store *, const struct provider_record *,
+                                   struct error *);
+enum status sqlite_provider_get(struct platform_store *, const char *, struct provider_record *,
+                                struct error *);
+enum status sqlite_games_put(struct platform_store *, const struct game_record *, const bool *,
+                             size_t, int64_t, struct games_put_result *, struct error *);
+enum status sqlite_game_get(struct platform_store *, const char *, struct game_record *,
+                            struct error *);
+enum status sqlite_game_enable(struct platform_store *, const char *, bool, int64_t,
+                               struct error *);
+enum status sqlite_game_policy_put(struct platform_store *, const struct game_policy_record *,
+                                   struct error *);
+enum status sqlite_games_revision(struct platform_store *, uint64_t *, struct error *);
+enum status sqlite_games_read(struct platform_store *, const struct platform_games_visit *,
+                              uint64_t *, struct error *);
+
+/* platform_sqlite_ledger.c */
+enum status sqlite_ledger_begin(struct platform_store *, struct ledger_batch *, struct error *);
+enum status sqlite_ledger_recover(struct platform_store *, struct error *);
+enum status sqlite_ledger_balances(struct platform_store *, struct ledger_place *, size_t,
+                                   struct error *);
+enum status sqlite_ledger_id(struct platform_store *, struct ledger_fact *, struct error *);
+enum status sqlite_ledger_entries(struct platform_store *, const char *, ledger_entry_visitor *,
+                                  void *, struct error *);
+enum status sqlite_ledger_transactions(struct platform_store *, ledger_transaction_visitor *,
+                                       void *, struct error *);
+enum status sqlite_ledger_entered(struct platform_store *, int64_t, int64_t,
+                                  ledger_transaction_visitor *, void *, struct error *);
+enum status sqlite_ledger_clearings(struct platform_store *, ledger_clearing_visitor *, void *,
+                                    struct error *);
+enum status sqlite_ledger_strays(struct platform_store *, uint64_t *, struct error *);
+enum status sqlite_ledger_count(struct platform_store *, uint64_t *, struct error *);
+enum status sqlite_snapshot_begin(struct platform_store *, struct error *);
+void sqlite_snapshot_end(struct platform_store *);
+
+/* STATUS_MALFORMED, with what is wrong and what to do. */
+enum status sqlite_damaged(struct sqlite_store *store, const char *what, struct error *error);
+
+/* What platform_sqlite_batch.c needs of it. Numbers are those of the rows; 0: there is none. */
+uint32_t sqlite_hash_text(uint32_t hash, const char *string);
+MUST_CHECK enum status sqlite_customer_number(struct sqlite_store *store, const char *id,
+                                              int64_t *number, struct error *error);
+MUST_CHECK enum status sqlite_player_number(struct sqlite_store *store, const char *id,
+                                            int64_t *number, struct error *error);
+MUST_CHECK enum status sqlite_load_id(struct sqlite_store *store, struct ledger_fact *fact,
+                                      struct error *error);
+
+/* platform_sqlite_ids.c */
+/* Where the number of a customer's transaction is found under its id, which may have others'. */
+int64_t sqlite_id_key(int64_t customer_number, struct text id);
+/* The same in SQL, for migrations and audits: ledger_id_key(customer_number, transaction_id). */
+void sqlite_ids_register(sqlite3 *database);
+/* In a batch: adds the keys of transactions that were just written, numbered from
+ * `first_number`; */
+MUST_CHECK enum status sqlite_ids_add(struct sqlite_store *store, const int64_t *keys, size_t count,
+                                      int64_t first_number, struct error *error);
+/* and has ids move on where a level has too many. `last_number` is of the newest transaction. */
+MUST_CHECK enum status sqlite_ids_settle(struct sqlite_store *store, int64_t last_number,
+                                         struct error *error);
+
+/* platform_sqlite_batch.c */
+enum status sqlite_ledger_commit(struct platform_store *, const struct ledger_batch *, bool *,
+                                 struct error *);
+
+/* platform_sqlite_log.c */
+bool sqlite_ledger_wants_upkeep(struct platform_store *);
+enum status sqlite_ledger_upkeep(struct platform_store *, struct error *);
+
+/* For the handle that writes the ledger, when it begins: all that the log holds is made durable; */
+MUST_CHECK enum status sqlite_log_renew(struct sqlite_store *store, struct error *error);
+/* and from now on the log is brought into the file by upkeep. */
+MUST_CHECK enum status sqlite_log_take_over(struct sqlite_store *store, struct error *error);
+
+#endif

@@ -1,0 +1,161 @@
+/*
+ * Every rule about money is in this file and nowhere else; the order of the checks is the order in
+ * wallet.h. Amounts are at most 10^12 and balances at most 2^53 - 1, so no sum here can overflow.
+ */
+#include "wallet/decision.h"
+
+#include <string.h>
+
+static const char *const names[WALLET_OPERATION_COUNT] = {
+    [WALLET_BALANCE] = "BALANCE",
+    [WALLET_DEBIT] = "DEBIT",
+    [WALLET_CREDIT] = "CREDIT",
+    [WALLET_ROLLBACK] = "ROLLBACK",
+};
+
+const char *wallet_operation_name(enum wallet_operation operation)
+{
+    CHECK((unsigned)operation < WALLET_OPERATION_COUNT);
+    return names[operation];
+}
+
+static bool same(const char *a, const char *b)
+{
+    return strcmp(a, b) == 0;
+}
+
+static bool is_operation(enum ledger_operation kept, enum wallet_operation asked)
+{
+    static const enum wallet_operation operations[LEDGER_OPERATION_COUNT] = {
+        [LEDGER_DEBIT] = WALLET_DEBIT,
+        [LEDGER_CREDIT] = WALLET_CREDIT,
+        [LEDGER_ROLLBACK] = WALLET_ROLLBACK,
+    };
+    return operations[kept] == asked;
+}
+
+/* Is it the request that was kept, field by field? The amount and currency of a ROLLBACK are not
+ * the client's but found. */
+static bool is_the_same_request(const struct ledger_transaction *kept,
+                                const struct wallet_request *request)
+{
+    bool money = request->operation != WALLET_ROLLBACK;
+    return is_operation(kept->operation, request->operation) &&
+           same(kept->player_id, request->player_id) && same(kept->reference, request->reference) &&
+           same(kept->game_id, request->game_id) && same(kept->round_id, request->round_id) &&
+           (!money || (kept->amount_minor == request->amount_minor &&
+                       same(kept->currency, request->currency)));
+}
+
+static struct wallet_decision refuse(enum wallet_verdict verdict)
+{
+    return (struct wallet_decision){.verdict = verdict};
+}
+
+static struct wallet_decision decline(const struct wallet_request *request,
+                                      enum ledger_outcome outcome)
+{
+    return (struct wallet_decision){
+        .verdict = WALLET_KEPT, .outcome = outcome, .amount_minor = request->amount_minor};
+}
+
+/* Moves money if the balances let it, else declines. */
+static struct wallet_decision move(const struct wallet_state *state,
+                                   const struct wallet_request *request, int64_t movement_minor)
+{
+    int64_t balance = state->account->balance_minor;
+    CHECK(balance >= 0 && balance <= LEDGER_BALANCE_MAX);
+    CHECK(movement_minor >= -LEDGER_AMOUNT_MAX && movement_minor <= LEDGER_AMOUNT_MAX);
+    if (balance + movement_minor < 0)
+        return decline(request, LEDGER_INSUFFICIENT_FUNDS);
+    if (balance + movement_minor > LEDGER_BALANCE_MAX)
+        return decline(request, LEDGER_BALANCE_LIMIT_EXCEEDED);
+    if (state->clearing_minor - movement_minor < -LEDGER_CLEARING_MAX)
+        return decline(request, LEDGER_BALANCE_LIMIT_EXCEEDED);
+    return (struct wallet_decision){
+        .verdict = WALLET_KEPT,
+        .outcome = LEDGER_APPLIED,
+        .amount_minor = movement_minor < 0 ? -movement_minor : movement_minor,
+        .movement_minor = movement_minor,
+        .rolls_back = request->operation == WALLET_ROLLBACK,
+    };
+}
+
+/* Whether the reference has to do with another player: by a transaction, or by having been rolled
+ * back before there was one. */
+static bool is_anothers(const struct ledger_id *reference, const struct wallet_request *request)
+{
+    if (reference->known)
+        return !same(reference->transaction.player_id, request->player_id);
+    return reference->rolled_back && !same(reference->rolled_back_player, request->player_id);
+}
+
+static struct wallet_decision decide_debit(const struct wallet_state *state,
+                                           const struct wallet_request *request)
+{
+    switch (state->game) {
+    case WALLET_GAME_VISIBLE:
+        return move(state, request, -request->amount_minor);
+    case WALLET_GAME_INVISIBLE:
+        return refuse(WALLET_GAME_NOT_FOUND);
+    case WALLET_GAME_UNKNOWN:
+        break;
+    }
+    return refuse(WALLET_GAMES_UNAVAILABLE);
+}
+
+static struct wallet_decision decide_credit(const struct wallet_state *state,
+                                            const struct wallet_request *request)
+{
+    const struct ledger_id *debit = state->reference;
+    if (debit == NULL)
+        return move(state, request, request->amount_minor);
+    if (debit->rolled_back)
+        return decline(request, LEDGER_TRANSACTION_ROLLED_BACK);
+    if (!debit->known || debit->transaction.operation != LEDGER_DEBIT ||
+        debit->transaction.outcome != LEDGER_APPLIED)
+        return decline(request, LEDGER_REFERENCE_NOT_FOUND);
+    return move(state, request, request->amount_minor);
+}
+
+static struct wallet_decision decide_rollback(const struct wallet_state *state,
+                                              const struct wallet_request *request)
+{
+    const struct ledger_id *target = state->reference;
+    const struct ledger_transaction *kept = &target->transaction;
+    if (target->rolled_back)
+        return decline(request, LEDGER_ALREADY_ROLLED_BACK);
+    if (target->known && kept->operation == LEDGER_ROLLBACK)
+        return decline(request, LEDGER_NOT_ROLLBACKABLE);
+    if (!target->known || kept->outcome != LEDGER_APPLIED)
+        return (struct wallet_decision){
+            .verdict = WALLET_KEPT, .outcome = LEDGER_VOIDED, .rolls_back = true};
+    if (kept->operation == LEDGER_DEBIT && target->standing_credits > 0)
+        return decline(request, LEDGER_ALREADY_SETTLED);
+    return move(state, request, -kept->movement_minor);
+}
+
+struct wallet_decision wallet_decide(const struct wallet_state *state,
+                                     const struct wallet_request *request)
+{
+    CHECK(request->operation != WALLET_BALANCE);
+    CHECK((state->reference != NULL) == (request->reference[0] != '\0'));
+    if (state->id->known)
+        return refuse(is_the_same_request(&state->id->transaction, request)
+                          ? WALLET_REPLAYED
+                          : WALLET_TRANSACTION_CONFLICT);
+    if (state->account == NULL || !same(state->account->player.customer_id, request->customer_id))
+        return refuse(WALLET_PLAYER_NOT_FOUND);
+    if (request->operation != WALLET_ROLLBACK &&
+        !same(state->account->player.currency, request->currency))
+        return refuse(WALLET_CURRENCY_MISMATCH);
+    if (state->id->rolled_back)
+        return decline(request, LEDGER_TRANSACTION_ROLLED_BACK);
+    if (state->reference != NULL && is_anothers(state->reference, request))
+        return refuse(WALLET_TRANSACTION_CONFLICT);
+    if (request->operation == WALLET_DEBIT)
+        return decide_debit(state, request);
+    if (request->operation == WALLET_CREDIT)
+        return decide_credit(state, request);
+    return decide_rollback(state, request);
+}

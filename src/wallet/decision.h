@@ -1,0 +1,86 @@
+#ifndef CROUPIER_WALLET_DECISION_H
+#define CROUPIER_WALLET_DECISION_H
+
+#include "records/ledger_entry.h"
+
+/*
+ * The wallet's decision (decisions: POST /api/v1/casino/wallet): one pure function of what is known
+ * and what is asked. No I/O, no clock, no allocation; the same for every store. The batches around
+ * it are wallet/ledger.h. Threads: any.
+ *
+ * The rules, in the order in which they are judged:
+ *
+ *  1. An id that is known already: the same request gets the first answer, whatever has changed
+ *     since (replayed); another one is WALLET_TRANSACTION_CONFLICT, and the first stands.
+ *  2. WALLET_PLAYER_NOT_FOUND, also for another customer's. WALLET_CURRENCY_MISMATCH.
+ *  3. An id that was rolled back before it came is never applied: TRANSACTION_ROLLED_BACK.
+ *  4. A reference that is another player's: WALLET_TRANSACTION_CONFLICT, not kept.
+ *  5. DEBIT that names a game: WALLET_GAME_NOT_FOUND when the customer does not see it, which is
+ *     not kept. So no game stands in the way of a retry, nor of a CREDIT or a ROLLBACK, whatever
+ *     has become of it. Then INSUFFICIENT_FUNDS. CREDIT that refers to an id:
+ *     TRANSACTION_ROLLED_BACK when that was rolled back; REFERENCE_NOT_FOUND unless it is an
+ *     applied DEBIT. Then BALANCE_LIMIT_EXCEEDED. ROLLBACK of an id that was rolled back:
+ *     ALREADY_ROLLED_BACK. Of a ROLLBACK: NOT_ROLLBACKABLE. Of an unknown or declined id: voided.
+ *     Of a DEBIT with a standing CREDIT: ALREADY_SETTLED. Else all of it is reversed, if the
+ *     balance lets it: INSUFFICIENT_FUNDS, BALANCE_LIMIT_EXCEEDED.
+ */
+
+enum wallet_operation { WALLET_BALANCE, WALLET_DEBIT, WALLET_CREDIT, WALLET_ROLLBACK };
+#define WALLET_OPERATION_COUNT 4
+const char *wallet_operation_name(enum wallet_operation operation);
+
+/* A request as decoded (wallet/request.h): fields that its operation does not have are "" and
+ * 0. Zeroed before it is filled in. */
+struct wallet_request {
+    enum wallet_operation operation;
+    char customer_id[CUSTOMER_ID_SIZE]; /* whose key it is; never from the body */
+    char player_id[TRANSACTION_ID_SIZE];
+    char transaction_id[TRANSACTION_ID_SIZE];
+    char reference[TRANSACTION_ID_SIZE];
+    char game_id[GAME_REFERENCE_SIZE];
+    char round_id[GAME_REFERENCE_SIZE];
+    char currency[CURRENCY_SIZE];
+    int64_t amount_minor;
+};
+
+/* What is known of the game that a request names. */
+enum wallet_game {
+    WALLET_GAME_VISIBLE,   /* the customer sees it; or none is named */
+    WALLET_GAME_INVISIBLE, /* there is none, or the customer does not see it */
+    WALLET_GAME_UNKNOWN,   /* there is no confirmed table of games to ask */
+};
+
+/* What is known when a request is decided. */
+struct wallet_state {
+    const struct ledger_account *account; /* NULL: there is no such player */
+    const struct ledger_id *id;           /* of the request's transaction_id */
+    const struct ledger_id *reference;    /* of its reference; NULL when it has none */
+    int64_t clearing_minor; /* balance of the clearing account of the customer and currency */
+    enum wallet_game game;  /* as of when the request came */
+};
+
+enum wallet_verdict {
+    WALLET_KEPT,     /* decided: `outcome` is to be kept, and what it moves */
+    WALLET_REPLAYED, /* decided before: the answer is state.id->transaction's */
+    /* Refused and not kept: the same id may come again. */
+    WALLET_TRANSACTION_CONFLICT,
+    WALLET_PLAYER_NOT_FOUND,
+    WALLET_CURRENCY_MISMATCH,
+    WALLET_GAME_NOT_FOUND,
+    WALLET_GAMES_UNAVAILABLE, /* of WALLET_GAME_UNKNOWN */
+};
+
+struct wallet_decision {
+    enum wallet_verdict verdict;
+    /* Of WALLET_KEPT: */
+    enum ledger_outcome outcome;
+    int64_t amount_minor;   /* to be shown and kept */
+    int64_t movement_minor; /* on the player's account; 0 unless applied */
+    bool rolls_back;        /* the reference is rolled back from now on */
+};
+
+/* For every operation but BALANCE. */
+struct wallet_decision wallet_decide(const struct wallet_state *state,
+                                     const struct wallet_request *request);
+
+#endif

@@ -1,0 +1,106 @@
+#ifndef CROUPIER_WALLET_LEDGER_H
+#define CROUPIER_WALLET_LEDGER_H
+
+#include "base/log.h"
+#include "base/mailbox.h"
+#include "stores/platform_ledger.h"
+#include "wallet/decision.h"
+
+/*
+ * The ledger: durable answers to wallet requests (decisions: casino, Ledger).
+ *
+ * One thread writes. It takes whatever has queued up, at most LEDGER_BATCH_MAX, as one transaction
+ * of the platform store: loads the players and ids concerned, decides each request in its turn with
+ * wallet_decide (a later one sees what an earlier one did), writes, commits, and answers all. So
+ * one durable commit carries many operations, and one asker waits for one commit and for no batch
+ * to fill. Another thread, with a handle of its own, answers BALANCE from what was committed last,
+ * all that has queued up with one look-up, and waits for no commit.
+ *
+ * Several instances may write to one store, where it is a server. A batch that another instance
+ * comes between is loaded and decided again, some times; then it is WALLET_ANSWER_UNAVAILABLE.
+ *
+ * What was submitted is done, whether its asker still waits or not. When a commit fails, nobody
+ * knows what the disk has: that batch is answered WALLET_ANSWER_UNKNOWN, the handle is closed, and
+ * nothing is acknowledged before the store has been opened again and has checked itself.
+ */
+
+enum wallet_answer_kind {
+    WALLET_ANSWER_BALANCE,     /* `account` */
+    WALLET_ANSWER_TRANSACTION, /* `transaction`, durable; `replayed` */
+    WALLET_ANSWER_REFUSED,     /* `verdict` says why; nothing is kept */
+    WALLET_ANSWER_UNAVAILABLE, /* surely not applied */
+    WALLET_ANSWER_UNKNOWN,     /* applied or not: ask again with the same id */
+};
+
+struct wallet_answer {
+    enum wallet_answer_kind kind;
+    bool replayed;
+    enum wallet_verdict verdict;
+    struct ledger_transaction transaction;
+    struct ledger_account account;
+};
+
+/* One request on its way: the asker fills in the request, the game, the mailbox and mail.deliver,
+ * and has it back when the mail is delivered, with the answer. The ledger's from submit until
+ * then. */
+struct ledger_job {
+    struct mail mail; /* first */
+    struct mailbox *mailbox;
+    struct wallet_request request;
+    enum wallet_game game; /* that the request names */
+    struct wallet_answer answer;
+    struct ledger_job *next, *before; /* the ledger's, as all below */
+    bool queued;
+    size_t place, id, reference;
+};
+
+struct ledger;
+
+struct ledger_options {
+    struct platform_store_options
+        platform;       /* opened by each thread for itself; `uri` is borrowed */
+    size_t queue_limit; /* of requests waiting for a batch; and of BALANCEs */
+    size_t batch_max; /* operations that one commit carries, up to LEDGER_BATCH_MAX; 0: that many */
+    struct log *log;  /* borrowed; may be NULL */
+};
+
+struct ledger *ledger_create(const struct ledger_options *options);
+
+/* Answers what is queued, then ends the threads. Nobody may submit any more; mailboxes must still
+ * be there. */
+void ledger_destroy(struct ledger **ledger);
+
+/* Any thread. STATUS_FULL at once when the queue is full: the job stays the asker's. */
+MUST_CHECK enum status ledger_submit(struct ledger *ledger, struct ledger_job *job);
+
+/* Takes back a job that waits too long: true when it was still queued, so surely not applied, and
+ * is the asker's again; false when a batch has it, so that its mail will come. */
+MUST_CHECK bool ledger_withdraw(struct ledger *ledger, struct ledger_job *job);
+
+/* For the metrics. Any thread. Buckets hold what is at most their bound; the last has none. */
+#define LEDGER_BATCH_BUCKETS 6  /* 1, 4, 16, 64, 256 operations */
+#define LEDGER_COMMIT_BUCKETS 8 /* 1, 2, 5, 10, 50, 250, 1000 ms */
+enum ledger_counted {           /* beyond the outcomes of ledger_record.h */
+                      LEDGER_COUNTED_REPLAYED = LEDGER_OUTCOME_COUNT,
+                      LEDGER_COUNTED_REFUSED,
+                      LEDGER_COUNTED_UNAVAILABLE,
+                      LEDGER_COUNTED_UNKNOWN,
+};
+#define LEDGER_COUNTED_COUNT (LEDGER_COUNTED_UNKNOWN + 1)
+const char *ledger_counted_name(size_t counted);
+extern const uint32_t ledger_batch_bounds[LEDGER_BATCH_BUCKETS - 1];
+extern const uint32_t ledger_commit_bounds_ms[LEDGER_COMMIT_BUCKETS - 1];
+
+struct ledger_facts {
+    uint64_t operations[WALLET_OPERATION_COUNT][LEDGER_COUNTED_COUNT];
+    uint64_t batches[LEDGER_BATCH_BUCKETS];
+    uint64_t batched; /* operations in all batches */
+    uint64_t commits[LEDGER_COMMIT_BUCKETS];
+    uint64_t commit_ns; /* in all */
+    uint64_t reopened;
+    uint64_t conflicts; /* batches that were begun again, because another writer came between */
+    uint64_t depth;     /* waiting now, BALANCEs too */
+};
+void ledger_facts(struct ledger *ledger, struct ledger_facts *facts);
+
+#endif

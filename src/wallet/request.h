@@ -1,0 +1,25 @@
+#ifndef CROUPIER_WALLET_REQUEST_H
+#define CROUPIER_WALLET_REQUEST_H
+
+#include "wallet/decision.h"
+
+/*
+ * From the bytes of a wallet request to a `struct wallet_request`: strict, because a request that
+ * is misunderstood moves money. Pure. Threads: any.
+ *
+ * In this order: the content type is application/json and the body is one JSON object without two
+ * members of one name, however escaped (else INVALID); every name is one of the wallet's (else
+ * UNKNOWN_FIELD); every value has its type and bounds, and the operation has exactly its fields
+ * (else INVALID). An amount is digits alone: no sign, fraction, exponent or leading zero.
+ */
+enum wallet_decoding {
+    WALLET_DECODED,
+    WALLET_INVALID,      /* 400 invalid_request */
+    WALLET_UNKNOWN_FIELD /* 400 unknown_field */
+};
+
+/* `request` is filled in (all but customer_id, which is "") when WALLET_DECODED, else untouched. */
+MUST_CHECK enum wallet_decoding wallet_request_decode(struct text content_type, struct text body,
+                                                      struct wallet_request *request);
+
+#endif

@@ -1,0 +1,145 @@
+/* api/routes: which path is which route. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "api/routes.h"
+
+static void assert_route(const char *path, enum route_id id)
+{
+    struct route_match match = route_find(text_of(path));
+    assert_non_null(match.route);
+    assert_int_equal(match.route->id, id);
+}
+
+static void assert_no_route(const char *path)
+{
+    struct route_match match = route_find(text_of(path));
+    if (match.route != NULL)
+        fail_msg("'%s' matched %s", path, match.route->pattern);
+    assert_null(match.values[0].at);
+}
+
+static void every_path_of_the_interface_has_its_route(void **state)
+{
+    (void)state;
+    assert_route("/api/v1/health", ROUTE_HEALTH);
+    assert_route("/api/v1/sports", ROUTE_SPORTS);
+    assert_route("/api/v1/cricket/events", ROUTE_CATALOG);
+    assert_route("/api/v1/cricket/events/34000001", ROUTE_EVENT);
+    assert_route("/api/v1/casino/wallet", ROUTE_WALLET);
+}
+
+static void values_are_what_stands_in_the_path(void **state)
+{
+    (void)state;
+    struct route_match match = route_find(TEXT("/api/v1/Chess/events/abc"));
+    assert_int_equal(match.route->id, ROUTE_EVENT);
+    assert_true(text_equals(match.values[0], TEXT("Chess")));
+    assert_true(text_equals(match.values[1], TEXT("abc")));
+}
+
+static void any_words_make_a_sports_path(void **state)
+{
+    (void)state;
+    assert_route("/api/v1/health/events", ROUTE_CATALOG);
+    assert_route("/api/v1/sports/events/1", ROUTE_EVENT);
+    assert_route("/api/v1/x/events/events", ROUTE_EVENT);
+}
+
+static void casino_is_never_a_sport(void **state)
+{
+    (void)state;
+    assert_no_route("/api/v1/casino/events");
+    assert_no_route("/api/v1/casino/events/1");
+    assert_route("/api/v1/Casino/events", ROUTE_CATALOG);
+    assert_true(route_is_casino(TEXT("/api/v1/casino/events")));
+    assert_false(route_is_casino(TEXT("/api/v1/casino")));
+    assert_false(route_is_casino(TEXT("/api/v1/Casino/events")));
+}
+
+static void paths_are_exact(void **state)
+{
+    (void)state;
+    const char *unknown[] = {
+        "",
+        "/",
+        "*",
+        "/api",
+        "/api/v1",
+        "/api/v1/",
+        "/api/v1/sports/",
+        "/api/v1//events",
+        "/api/v1/cricket/events/",
+        "/api/v1/cricket/events//",
+        "/api/v1/cricket/events/1/",
+        "/api/v1/cricket//events",
+        "//api/v1/sports",
+        "/api/v1/Sports",
+        "/api/v1/cricket/Events",
+        "/api/v2/sports",
+        "/sports",
+        "/api/v1/cricket/events/1/markets",
+        "/api/v1/sports%2F",
+    };
+    for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++)
+        assert_no_route(unknown[i]);
+}
+
+static void routes_are_read_only_but_for_launch_and_wallet(void **state)
+{
+    (void)state;
+    const struct route *routes = NULL;
+    size_t count = route_table(&routes);
+    assert_true(count >= 4);
+    for (size_t i = 0; i < count; i++) {
+        if (routes[i].id == ROUTE_WALLET || routes[i].id == ROUTE_LAUNCH)
+            continue;
+        assert_true(route_allows(&routes[i], HTTP_GET));
+        assert_true(route_allows(&routes[i], HTTP_HEAD));
+        for (int method = HTTP_POST; method <= HTTP_CONNECT; method++)
+            assert_false(route_allows(&routes[i], (enum http_method)method));
+    }
+}
+
+static void launch_and_wallet_take_posts_alone(void **state)
+{
+    (void)state;
+    const struct route *wallet = route_find(TEXT("/api/v1/casino/wallet")).route;
+    for (int method = HTTP_GET; method <= HTTP_CONNECT; method++)
+        assert_int_equal(route_allows(wallet, (enum http_method)method), method == HTTP_POST);
+    const struct route *launch = route_find(TEXT("/api/v1/casino/games/a-1/launch")).route;
+    assert_int_equal(launch->id, ROUTE_LAUNCH);
+    for (int method = HTTP_GET; method <= HTTP_CONNECT; method++)
+        assert_int_equal(route_allows(launch, (enum http_method)method), method == HTTP_POST);
+}
+
+static void only_health_is_free_of_admission_and_casino_of_limits(void **state)
+{
+    (void)state;
+    const struct route *routes = NULL;
+    size_t count = route_table(&routes);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(routes[i].admission, routes[i].id != ROUTE_HEALTH);
+        assert_int_equal(routes[i].rate_limited, routes[i].id != ROUTE_HEALTH &&
+                                                     !route_is_casino(text_of(routes[i].pattern)));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_path_of_the_interface_has_its_route),
+        cmocka_unit_test(values_are_what_stands_in_the_path),
+        cmocka_unit_test(any_words_make_a_sports_path),
+        cmocka_unit_test(casino_is_never_a_sport),
+        cmocka_unit_test(paths_are_exact),
+        cmocka_unit_test(routes_are_read_only_but_for_launch_and_wallet),
+        cmocka_unit_test(launch_and_wallet_take_posts_alone),
+        cmocka_unit_test(only_health_is_free_of_admission_and_casino_of_limits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

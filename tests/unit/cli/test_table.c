@@ -1,0 +1,81 @@
+/* cli/table: plain tables for people. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "cli/command.h"
+
+static const char *const headers[] = {"ID", "NAME", "KEYS", NULL};
+
+static void expect_printed(struct table *table, const char *expected)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    table_print(&table, out);
+    assert_null(table);
+    assert_int_equal(fclose(out), 0);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void columns_are_as_wide_as_their_widest_cell(void **state)
+{
+    (void)state;
+    struct table *table = table_create(headers);
+    table_cell(table, "cus_%d", 1);
+    table_cell(table, "A");
+    table_cell(table, "%d", 12);
+    table_cell(table, "c");
+    table_cell(table, "Longer name");
+    table_cell(table, "3");
+    expect_printed(table, "ID     NAME         KEYS\n"
+                          "cus_1  A            12\n"
+                          "c      Longer name  3\n");
+}
+
+static void without_rows_only_the_header_is_printed(void **state)
+{
+    (void)state;
+    expect_printed(table_create(headers), "ID  NAME  KEYS\n");
+}
+
+static void characters_count_and_not_bytes(void **state)
+{
+    (void)state;
+    struct table *table = table_create(headers);
+    table_cell(table, "x");
+    table_cell(table, "Ça été");
+    table_cell(table, "1");
+    expect_printed(table, "ID  NAME    KEYS\n"
+                          "x   Ça été  1\n");
+}
+
+static void what_could_move_a_cursor_is_a_question_mark(void **state)
+{
+    (void)state;
+    struct table *table = table_create(headers);
+    table_cell(table, "a\033[2Jb");
+    table_cell(table, "line\nline\x7F");
+    table_cell(table, "\xC2\x9B"
+                      "31m \xC2");
+    expect_printed(table, "ID      NAME        KEYS\n"
+                          "a?[2Jb  line?line?  ?31m \xC2\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(columns_are_as_wide_as_their_widest_cell),
+        cmocka_unit_test(without_rows_only_the_header_is_printed),
+        cmocka_unit_test(characters_count_and_not_bytes),
+        cmocka_unit_test(what_could_move_a_cursor_is_a_question_mark),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

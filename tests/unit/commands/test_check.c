@@ -1,0 +1,203 @@
+/* commands/check: every check is told, and failing ones make the command fail. */
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <yyjson.h>
+
+#include "commands/commands.h"
+#include "records/secrets.h"
+#include "stores/odds.h"
+#include "stores/platform.h"
+
+static char directory[] = "/tmp/croupier-test-check-XXXXXX";
+static char config_path[128];
+
+static const struct command_group groups[] = {{"", "", check_commands}, {0}};
+
+static int make_directory(void **state)
+{
+    (void)state;
+    if (mkdtemp(directory) == NULL)
+        return -1;
+    (void)snprintf(config_path, sizeof config_path, "%s/c.conf", directory);
+    return 0;
+}
+
+static int remove_directory(void **state)
+{
+    (void)state;
+    char command[256];
+    (void)snprintf(command, sizeof command, "rm -rf '%s'", directory);
+    return system(command);
+}
+
+static void write_config(const char *server, const char *odds, const char *platform)
+{
+    FILE *file = fopen(config_path, "w");
+    assert_non_null(file);
+    (void)fprintf(file,
+                  "[server]\n%s\n[operator]\nlisten = 127.0.0.1:0\n[odds]\nstore = "
+                  "embedded:%s/%s\n[platform]\nstore = sqlite:%s/%s\n",
+                  server, directory, odds, directory, platform);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void make_stores(void)
+{
+    char uri[256];
+    struct error error = {0};
+    (void)snprintf(uri, sizeof uri, "embedded:%s/odds", directory);
+    struct odds_store *odds = NULL;
+    assert_int_equal(
+        odds_store_open(
+            &odds, &(struct odds_store_options){.uri = uri, .timeout_ms = 1000, .create = true},
+            &error),
+        STATUS_OK);
+    odds_store_close(&odds);
+    (void)snprintf(uri, sizeof uri, "sqlite:%s/platform.db", directory);
+    struct platform_store *platform = NULL;
+    assert_int_equal(platform_store_open(&platform,
+                                         &(struct platform_store_options){
+                                             .uri = uri, .timeout_ms = 1000, .create = true},
+                                         &error),
+                     STATUS_OK);
+    uint32_t before;
+    uint32_t after;
+    assert_int_equal(platform_store_migrate(platform, &before, &after, &error), STATUS_OK);
+    platform_store_close(&platform);
+    bool made;
+    (void)snprintf(uri, sizeof uri, "%s/secrets.key", directory);
+    assert_int_equal(secrets_make_key(uri, &made, &error), STATUS_OK);
+}
+
+/* Runs `croupier check --json -c …`; the document on stdout is for the caller to free. */
+static yyjson_doc *run_check(int expected_code)
+{
+    static char words[][12] = {"croupier", "check", "--json", "-c"};
+    char *argv[] = {words[0], words[1], words[2], words[3], config_path};
+    FILE *out = tmpfile();
+    assert_non_null(out);
+    (void)fflush(stdout);
+    int old_out = dup(1);
+    assert_int_equal(dup2(fileno(out), 1), 1);
+    int code = command_main(groups, 5, argv);
+    (void)fflush(stdout);
+    assert_int_equal(dup2(old_out, 1), 1);
+    (void)close(old_out);
+    assert_int_equal(code, expected_code);
+    rewind(out);
+    yyjson_doc *document = yyjson_read_fp(out, 0, NULL, NULL);
+    (void)fclose(out);
+    assert_non_null(document);
+    return document;
+}
+
+static void expect_result(yyjson_doc *document, const char *check, bool ok, const char *message)
+{
+    size_t index;
+    size_t count;
+    yyjson_val *row;
+    yyjson_arr_foreach(yyjson_doc_get_root(document), index, count, row)
+    {
+        if (strcmp(yyjson_get_str(yyjson_obj_get(row, "check")), check) != 0)
+            continue;
+        assert_int_equal(yyjson_get_bool(yyjson_obj_get(row, "ok")), ok);
+        const char *told = yyjson_get_str(yyjson_obj_get(row, "message"));
+        if (strstr(told, message) == NULL)
+            fail_msg("'%s' does not say '%s'", told, message);
+        return;
+    }
+    fail_msg("no check '%s'", check);
+}
+
+static void when_all_is_well_it_succeeds(void **state)
+{
+    (void)state;
+    make_stores();
+    write_config("listen = 127.0.0.1:0", "odds", "platform.db");
+    yyjson_doc *document = run_check(EXIT_DONE);
+    assert_int_equal(yyjson_arr_size(yyjson_doc_get_root(document)), 7);
+    expect_result(document, "configuration", true, config_path);
+    expect_result(document, "tls", true, "plain HTTP");
+    expect_result(document, "server.listen", true, "127.0.0.1:0 is free");
+    expect_result(document, "operator.listen", true, "127.0.0.1:0 is free");
+    expect_result(document, "odds store", true, "answers");
+    expect_result(document, "platform store", true, "answers");
+    expect_result(document, "secrets key", true, "secrets.key");
+    yyjson_doc_free(document);
+}
+
+static void all_that_is_wrong_is_told_at_once(void **state)
+{
+    (void)state;
+    write_config("listen = 192.0.2.1:0\ntls_certificate = /nonexistent/c.pem\n"
+                 "tls_key = /nonexistent/k.pem",
+                 "nowhere/odds", "nowhere/platform.db");
+    yyjson_doc *document = run_check(EXIT_REFUSED);
+    expect_result(document, "configuration", true, config_path);
+    expect_result(document, "tls", false, "/nonexistent/c.pem");
+    expect_result(document, "server.listen", false, "192.0.2.1:0 cannot be listened on");
+    expect_result(document, "odds store", false, "nowhere");
+    expect_result(document, "platform store", false, "nowhere/platform.db");
+    yyjson_doc_free(document);
+}
+
+static void an_odds_store_that_can_be_made_is_fine(void **state)
+{
+    (void)state;
+    make_stores();
+    write_config("listen = 127.0.0.1:0", "not-yet", "platform.db");
+    yyjson_doc *document = run_check(EXIT_DONE);
+    expect_result(document, "odds store", true, "not there yet");
+    yyjson_doc_free(document);
+}
+
+static void a_configuration_that_is_refused_is_the_only_check(void **state)
+{
+    (void)state;
+    write_config("listen = here", "odds", "platform.db");
+    yyjson_doc *document = run_check(EXIT_REFUSED);
+    assert_int_equal(yyjson_arr_size(yyjson_doc_get_root(document)), 1);
+    expect_result(document, "configuration", false, ":2: [server] listen: ");
+    yyjson_doc_free(document);
+}
+
+static void an_address_in_use_is_a_running_service(void **state)
+{
+    (void)state;
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    int other = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(other, (struct sockaddr *)&address, size), 0);
+    assert_int_equal(listen(other, 1), 0);
+    assert_int_equal(getsockname(other, (struct sockaddr *)&address, &size), 0);
+    char line[64];
+    (void)snprintf(line, sizeof line, "listen = 127.0.0.1:%d", ntohs(address.sin_port));
+    make_stores();
+    write_config(line, "odds", "platform.db");
+    yyjson_doc *document = run_check(EXIT_DONE);
+    expect_result(document, "server.listen", true, "is in use");
+    yyjson_doc_free(document);
+    (void)close(other);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(when_all_is_well_it_succeeds),
+        cmocka_unit_test(all_that_is_wrong_is_told_at_once),
+        cmocka_unit_test(an_odds_store_that_can_be_made_is_fine),
+        cmocka_unit_test(a_configuration_that_is_refused_is_the_only_check),
+        cmocka_unit_test(an_address_in_use_is_a_running_service),
+    };
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}

@@ -1,0 +1,65 @@
+/* demo/price_ladder: the exchange's ladder of prices, in integers. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "demo/price_ladder.h"
+
+static void the_ladder_has_the_exchange_s_steps(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t from, to, step;
+    } rungs[] = {{101, 200, 1},      {200, 300, 2},        {300, 400, 5},     {400, 600, 10},
+                 {600, 1000, 20},    {1000, 2000, 50},     {2000, 3000, 100}, {3000, 5000, 200},
+                 {5000, 10000, 500}, {10000, 100000, 1000}};
+    uint32_t tick = 0;
+    for (size_t r = 0; r < sizeof rungs / sizeof rungs[0]; r++)
+        for (uint32_t price = rungs[r].from; price < rungs[r].to; price += rungs[r].step)
+            assert_int_equal(price_ladder_at(tick++), price);
+    assert_int_equal(price_ladder_at(tick++), 100000);
+    assert_int_equal(tick, PRICE_LADDER_TICKS);
+}
+
+static void floor_finds_the_tick_at_or_below(void **state)
+{
+    (void)state;
+    for (uint32_t tick = 0; tick + 1 < PRICE_LADDER_TICKS; tick++) {
+        assert_int_equal(price_ladder_floor(price_ladder_at(tick)), tick);
+        assert_int_equal(price_ladder_floor(price_ladder_at(tick + 1) - 1), tick);
+    }
+    assert_int_equal(price_ladder_floor(0), 0);
+    assert_int_equal(price_ladder_floor(UINT32_MAX), PRICE_LADDER_TICKS - 1);
+}
+
+static void prices_are_written_exactly(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t hundredths;
+        const char *shortest, *two;
+    } rows[] = {{101, "1.01", "1.01"},   {180, "1.8", "1.80"},        {200, "2", "2.00"},
+                {1050, "10.5", "10.50"}, {100000, "1000", "1000.00"}, {0, "0", "0.00"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct buffer out = {0};
+        price_append(&out, rows[i].hundredths);
+        assert_string_equal(buffer_string(&out), rows[i].shortest);
+        buffer_clear(&out);
+        price_append_two_decimals(&out, rows[i].hundredths);
+        assert_string_equal(buffer_string(&out), rows[i].two);
+        buffer_free(&out);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_ladder_has_the_exchange_s_steps),
+        cmocka_unit_test(floor_finds_the_tick_at_or_below),
+        cmocka_unit_test(prices_are_written_exactly),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

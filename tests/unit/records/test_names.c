@@ -1,0 +1,143 @@
+/* records/sport and records/event_id: what is addressed by. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "records/event_id.h"
+#include "records/sport.h"
+
+static void sports_have_exact_keys_in_canonical_order(void **state)
+{
+    (void)state;
+    const char *keys[] = {"cricket", "football", "tennis", "horse-racing", "greyhound-racing"};
+    const char *names[] = {"Cricket", "Football", "Tennis", "Horse Racing", "Greyhound Racing"};
+    enum sport sport;
+    for (int i = 0; i < SPORT_COUNT; i++) {
+        assert_string_equal(sport_key((enum sport)i), keys[i]);
+        assert_string_equal(sport_name((enum sport)i), names[i]);
+        assert_int_equal(sport_from_key(text_of(keys[i]), &sport), STATUS_OK);
+        assert_int_equal(sport, i);
+        assert_int_equal(sport_from_key(text_of(names[i]), &sport), STATUS_NOT_FOUND);
+    }
+    assert_int_equal(sport_from_key(TEXT(""), &sport), STATUS_NOT_FOUND);
+    assert_int_equal(sport_from_key(TEXT("tennis\0"), &sport), STATUS_NOT_FOUND);
+}
+
+static void expect_set(const char *list, sport_set expected, const char *canonical)
+{
+    sport_set set;
+    struct error error = {0};
+    struct buffer out = {0};
+    if (sport_set_parse(text_of(list), &set, &error) != STATUS_OK)
+        fail_msg("%s", error.text);
+    assert_int_equal(set, expected);
+    sport_set_append(&out, set);
+    assert_string_equal(buffer_string(&out), canonical);
+    buffer_free(&out);
+}
+
+static void sets_of_sports_are_read_and_written(void **state)
+{
+    (void)state;
+    expect_set("all", SPORT_SET_ALL, "all");
+    expect_set(" none ", 0, "none");
+    expect_set("tennis", SPORT_BIT(SPORT_TENNIS), "tennis");
+    expect_set("tennis , cricket,tennis", SPORT_BIT(SPORT_TENNIS) | SPORT_BIT(SPORT_CRICKET),
+               "cricket,tennis");
+    expect_set("cricket,football,tennis,horse-racing,greyhound-racing", SPORT_SET_ALL, "all");
+    const char *wrong[] = {"", ",", "tennis,", "golf", "Tennis", "all,none", "tennis;cricket"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        sport_set set = 99;
+        struct error error = {0};
+        assert_int_equal(sport_set_parse(text_of(wrong[i]), &set, &error), STATUS_INVALID);
+        assert_non_null(strstr(error.text, "is not a sport"));
+        assert_int_equal(set, 99);
+    }
+}
+
+static void event_ids_are_decimal_text_beyond_64_bits(void **state)
+{
+    (void)state;
+    static const char *const right[][2] = {
+        {"1", "1"},
+        {"34000001", "34000001"},
+        {"99999999999999999999", "99999999999999999999"},
+        {"18446744073709551616", "18446744073709551616"},
+        {"00000000000000000001", "1"},
+    };
+    for (size_t i = 0; i < sizeof right / sizeof right[0]; i++) {
+        struct event_id id;
+        assert_int_equal(event_id_parse(text_of(right[i][0]), &id), STATUS_OK);
+        assert_string_equal(id.digits, right[i][1]);
+        assert_true(text_equals(event_id_text(&id), text_of(right[i][1])));
+    }
+    const char *wrong[] = {"",
+                           "0",
+                           "00000000000000000000",
+                           "000000000000000000001",
+                           "-1",
+                           "+1",
+                           " 1",
+                           "1 ",
+                           "1.0",
+                           "1e3",
+                           "x",
+                           "0x1",
+                           "999999999999999999999"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct event_id id = {.size = 77};
+        assert_int_equal(event_id_parse(text_of(wrong[i]), &id), STATUS_INVALID);
+        assert_int_equal(id.size, 77);
+    }
+}
+
+static void equal_event_ids_are_equal_bytes(void **state)
+{
+    (void)state;
+    struct event_id a;
+    struct event_id b;
+    memset(&a, 0xAA, sizeof a);
+    memset(&b, 0x55, sizeof b);
+    assert_int_equal(event_id_parse(TEXT("0042"), &a), STATUS_OK);
+    assert_int_equal(event_id_parse(TEXT("42"), &b), STATUS_OK);
+    assert_true(event_id_equals(&a, &b));
+    assert_memory_equal(&a, &b, sizeof a);
+    assert_true(event_id_hash(&a) == event_id_hash(&b));
+    assert_int_equal(event_id_parse(TEXT("420"), &b), STATUS_OK);
+    assert_false(event_id_equals(&a, &b));
+}
+
+/* A table indexed by low bits must not clump when ids count up, as they do. */
+static void hashes_of_neighbours_spread(void **state)
+{
+    (void)state;
+    unsigned counts[256] = {0};
+    for (unsigned i = 0; i < 65536; i++) {
+        char text[32];
+        (void)snprintf(text, sizeof text, "%u", 34000000U + i);
+        struct event_id id;
+        assert_int_equal(event_id_parse(text_of(text), &id), STATUS_OK);
+        counts[event_id_hash(&id) & 255]++;
+    }
+    for (size_t i = 0; i < 256; i++)
+        assert_in_range(counts[i], 128, 512); /* 256 on average */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sports_have_exact_keys_in_canonical_order),
+        cmocka_unit_test(sets_of_sports_are_read_and_written),
+        cmocka_unit_test(event_ids_are_decimal_text_beyond_64_bits),
+        cmocka_unit_test(equal_event_ids_are_equal_bytes),
+        cmocka_unit_test(hashes_of_neighbours_spread),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,165 @@
+/* What a key file is, and that sealed secrets open for their owner alone. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "records/provider_secret.h"
+
+struct place {
+    char directory[64];
+    char path[128];
+};
+
+static int set_up(void **state)
+{
+    struct place *place = calloc(1, sizeof *place);
+    (void)snprintf(place->directory, sizeof place->directory, "/tmp/croupier-secrets-XXXXXX");
+    assert_non_null(mkdtemp(place->directory));
+    (void)snprintf(place->path, sizeof place->path, "%s/secrets.key", place->directory);
+    *state = place;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct place *place = *state;
+    (void)unlink(place->path);
+    assert_int_equal(rmdir(place->directory), 0); /* nothing else is left behind */
+    free(place);
+    return 0;
+}
+
+static struct secrets *open_new(const struct place *place)
+{
+    struct secrets *secrets = NULL;
+    struct error error;
+    bool made = false;
+    assert_int_equal(secrets_make_key(place->path, &made, &error), STATUS_OK);
+    assert_int_equal(secrets_open_key(&secrets, place->path, &error), STATUS_OK);
+    return secrets;
+}
+
+static void a_key_is_made_once_for_its_owner_alone(void **state)
+{
+    const struct place *place = *state;
+    struct error error;
+    struct stat facts;
+    bool made = false;
+    char first[64] = "";
+    char second[64] = "";
+    assert_int_equal(secrets_make_key(place->path, &made, &error), STATUS_OK);
+    assert_true(made);
+    assert_int_equal(stat(place->path, &facts), 0);
+    assert_int_equal(facts.st_mode & 07777, 0600);
+    assert_int_equal(facts.st_size, SECRETS_KEY_SIZE);
+    FILE *file = fopen(place->path, "re");
+    assert_int_equal(fread(first, 1, sizeof first, file), SECRETS_KEY_SIZE);
+    (void)fclose(file);
+    assert_int_equal(secrets_make_key(place->path, &made, &error), STATUS_OK);
+    assert_false(made);
+    file = fopen(place->path, "re");
+    assert_int_equal(fread(second, 1, sizeof second, file), SECRETS_KEY_SIZE);
+    (void)fclose(file);
+    assert_memory_equal(first, second, SECRETS_KEY_SIZE);
+}
+
+static void a_file_that_is_no_key_or_not_private_is_refused(void **state)
+{
+    const struct place *place = *state;
+    struct secrets *secrets = NULL;
+    struct error error;
+    assert_int_equal(secrets_open_key(&secrets, place->path, &error), STATUS_UNAVAILABLE);
+    assert_non_null(strstr(error.text, "croupier migrate"));
+    secrets = open_new(place);
+    secrets_destroy(&secrets);
+    assert_int_equal(chmod(place->path, 0640), 0);
+    assert_int_equal(secrets_open_key(&secrets, place->path, &error), STATUS_INVALID);
+    assert_non_null(strstr(error.text, "chmod 600"));
+    assert_int_equal(chmod(place->path, 0600), 0);
+    FILE *file = fopen(place->path, "ae");
+    (void)fputc('x', file);
+    (void)fclose(file);
+    assert_int_equal(secrets_open_key(&secrets, place->path, &error), STATUS_INVALID);
+    assert_null(secrets);
+}
+
+static void what_is_sealed_opens_with_its_context_and_not_after_any_change(void **state)
+{
+    struct secrets *secrets = open_new(*state);
+    struct buffer sealed = {0};
+    struct buffer again = {0};
+    struct buffer plain = {0};
+    secrets_seal(secrets, TEXT("provider:a"), TEXT("hush"), &sealed);
+    secrets_seal(secrets, TEXT("provider:a"), TEXT("hush"), &again);
+    assert_int_equal(sealed.size, 4 + SECRETS_SEAL_OVERHEAD);
+    assert_false(text_equals(buffer_text(&sealed), buffer_text(&again))); /* a nonce each */
+    assert_int_equal(secrets_unseal(secrets, TEXT("provider:a"), buffer_text(&sealed), &plain),
+                     STATUS_OK);
+    assert_true(text_equals(buffer_text(&plain), TEXT("hush")));
+    buffer_clear(&plain);
+    assert_int_equal(secrets_unseal(secrets, TEXT("provider:b"), buffer_text(&sealed), &plain),
+                     STATUS_MALFORMED);
+    for (size_t i = 0; i < sealed.size; i++) {
+        sealed.data[i] = (char)(sealed.data[i] ^ 1);
+        assert_int_equal(secrets_unseal(secrets, TEXT("provider:a"), buffer_text(&sealed), &plain),
+                         STATUS_MALFORMED);
+        sealed.data[i] = (char)(sealed.data[i] ^ 1);
+    }
+    for (size_t size = 0; size < sealed.size; size++)
+        assert_int_equal(
+            secrets_unseal(secrets, TEXT("provider:a"), (struct text){sealed.data, size}, &plain),
+            STATUS_MALFORMED);
+    assert_int_equal(plain.size, 0);
+    buffer_free(&sealed);
+    buffer_free(&again);
+    buffer_free(&plain);
+    secrets_destroy(&secrets);
+}
+
+static void a_providers_secret_does_not_open_for_another_provider(void **state)
+{
+    struct secrets *secrets = open_new(*state);
+    struct provider_record record = {.id = "acme"};
+    struct buffer plain = {0};
+    provider_secret_seal(secrets, &record, TEXT("hush"));
+    assert_int_equal(provider_secret_unseal(secrets, &record, &plain), STATUS_OK);
+    assert_true(text_equals(buffer_text(&plain), TEXT("hush")));
+    (void)snprintf(record.id, sizeof record.id, "sand");
+    assert_int_equal(provider_secret_unseal(secrets, &record, &plain), STATUS_MALFORMED);
+    buffer_free(&plain);
+    secrets_destroy(&secrets);
+}
+
+static void each_purpose_has_a_key_of_its_own(void **state)
+{
+    struct secrets *secrets = open_new(*state);
+    uint8_t one[32], two[32], same[32];
+    secrets_authenticate(secrets, "one", TEXT("x"), one);
+    secrets_authenticate(secrets, "two", TEXT("x"), two);
+    secrets_authenticate(secrets, "one", TEXT("x"), same);
+    assert_memory_not_equal(one, two, 32);
+    assert_memory_equal(one, same, 32);
+    secrets_destroy(&secrets);
+}
+
+int main(void)
+{
+#define PLACED(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        PLACED(a_key_is_made_once_for_its_owner_alone),
+        PLACED(a_file_that_is_no_key_or_not_private_is_refused),
+        PLACED(what_is_sealed_opens_with_its_context_and_not_after_any_change),
+        PLACED(a_providers_secret_does_not_open_for_another_provider),
+        PLACED(each_purpose_has_a_key_of_its_own),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

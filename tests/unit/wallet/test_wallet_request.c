@@ -1,0 +1,263 @@
+/* The strict decoder: what is taken, and every way of being refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "wallet/request.h"
+
+#define JSON TEXT("application/json")
+
+static enum wallet_decoding decode(const char *body, struct wallet_request *request)
+{
+    return wallet_request_decode(JSON, text_of(body), request);
+}
+
+static void each_operation_has_its_fields(void **state)
+{
+    (void)state;
+    struct wallet_request request = {0};
+    assert_int_equal(decode("{\"operation\":\"BALANCE\",\"player_id\":\"ply_1\"}", &request),
+                     WALLET_DECODED);
+    assert_int_equal(request.operation, WALLET_BALANCE);
+    assert_string_equal(request.player_id, "ply_1");
+    assert_int_equal(decode(" {\"round_id\":\"r\\u00e9 #1\",\"game_id\":\"g\",\"currency\":\"EUR\","
+                            "\"amount_minor\":1000000000000,\"transaction_id\":\"T.1:_-\","
+                            "\"player_id\":\"ply_1\",\"operation\":\"DEBIT\"} \n",
+                            &request),
+                     WALLET_DECODED);
+    assert_int_equal(request.operation, WALLET_DEBIT);
+    assert_true(request.amount_minor == LEDGER_AMOUNT_MAX);
+    assert_string_equal(request.transaction_id, "T.1:_-");
+    assert_string_equal(request.currency, "EUR");
+    assert_string_equal(request.game_id, "g");
+    assert_string_equal(request.round_id, "r\xc3\xa9 #1");
+    assert_string_equal(request.reference, "");
+    assert_int_equal(
+        decode("{\"operation\":\"CREDIT\",\"player_id\":\"p\",\"transaction_id\":\"t\","
+               "\"amount_minor\":0,\"currency\":\"JPY\","
+               "\"reference_transaction_id\":\"d\"}",
+               &request),
+        WALLET_DECODED);
+    assert_int_equal(request.amount_minor, 0);
+    assert_string_equal(request.reference, "d");
+    assert_string_equal(request.game_id, "");
+    assert_int_equal(decode("{\"operation\":\"ROLLBACK\",\"player_id\":\"p\","
+                            "\"transaction_id\":\"t\",\"reference_transaction_id\":\"d\"}",
+                            &request),
+                     WALLET_DECODED);
+    assert_int_equal(request.operation, WALLET_ROLLBACK);
+}
+
+static void content_that_is_not_json_is_refused(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"application/json", "Application/JSON",
+                                       "application/json; charset=utf-8",
+                                       "application/json;charset=\"UTF-8\"", "application/json ;"};
+    static const char *const bad[] = {"",
+                                      "text/plain",
+                                      "application/jsonp",
+                                      "application/json; charset=latin1",
+                                      "application/x-www-form-urlencoded",
+                                      "application/json, application/json",
+                                      "application/problem+json"};
+    const struct text body = TEXT("{\"operation\":\"BALANCE\",\"player_id\":\"ply_1\"}");
+    struct wallet_request request = {0};
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+        assert_int_equal(wallet_request_decode(text_of(good[i]), body, &request), WALLET_DECODED);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_int_equal(wallet_request_decode(text_of(bad[i]), body, &request), WALLET_INVALID);
+}
+
+/* A debit with one member put in the place of another; %s of the test's tables. */
+#define BEFORE \
+    "{\"operation\":\"DEBIT\",\"player_id\":\"p\",\"transaction_id\":\"t\",\"currency\":\"EUR\""
+static enum wallet_decoding debit_with(const char *members)
+{
+    struct wallet_request request;
+    struct wallet_request untouched;
+    struct buffer body = {0};
+    memset(&request, 0x55, sizeof request);
+    memset(&untouched, 0x55, sizeof untouched);
+    buffer_append_format(&body, "%s%s}", BEFORE, members);
+    enum wallet_decoding decoding = wallet_request_decode(JSON, buffer_text(&body), &request);
+    if (decoding != WALLET_DECODED)
+        assert_memory_equal(&request, &untouched, sizeof request);
+    buffer_free(&body);
+    return decoding;
+}
+
+static void an_amount_is_an_integer_in_digits_within_its_bounds(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"0",
+                                        "-1",
+                                        "-0",
+                                        "1.0",
+                                        "1e2",
+                                        "1E0",
+                                        "\"1\"",
+                                        "null",
+                                        "true",
+                                        "[1]",
+                                        "{}",
+                                        "01",
+                                        "+1",
+                                        "1000000000001",
+                                        "9223372036854775808",
+                                        "18446744073709551616",
+                                        "18446744073709551617",
+                                        "0x10",
+                                        " ",
+                                        "1 2",
+                                        "NaN",
+                                        "1000000000000000000000000000000000000000"};
+    char member[128];
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        (void)snprintf(member, sizeof member, ",\"amount_minor\":%s", wrong[i]);
+        assert_int_equal(debit_with(member), WALLET_INVALID);
+    }
+    assert_int_equal(debit_with(",\"amount_minor\":1"), WALLET_DECODED);
+    assert_int_equal(debit_with(",\"amount_minor\": 1000000000000 "), WALLET_DECODED);
+}
+
+static void two_members_of_one_name_are_refused_however_escaped(void **state)
+{
+    (void)state;
+    assert_int_equal(debit_with(",\"amount_minor\":1,\"amount_minor\":1"), WALLET_INVALID);
+    assert_int_equal(debit_with(",\"amount_minor\":1,\"amount\\u005fminor\":1"), WALLET_INVALID);
+    assert_int_equal(debit_with(",\"amount_minor\":1,\"x\":1,\"\\u0078\":2"), WALLET_INVALID);
+    assert_int_equal(debit_with(",\"amount\\u005fminor\":1"), WALLET_DECODED);
+}
+
+static void unknown_members_are_refused_by_name(void **state)
+{
+    (void)state;
+    static const char *const unknown[] = {
+        "customer_id",   "customerId",         "Amount_minor",       "",
+        "amount_minor ", "provider_player_id", "amount_minor\\u0000"};
+    char member[128];
+    for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
+        (void)snprintf(member, sizeof member, ",\"amount_minor\":1,\"%s\":null", unknown[i]);
+        assert_int_equal(debit_with(member), WALLET_UNKNOWN_FIELD);
+    }
+}
+
+/* A debit with `count` unknown members more, and one of `name`. */
+static enum wallet_decoding debit_with_many(unsigned count, const char *name)
+{
+    struct buffer members = {0};
+    buffer_append_string(&members, ",\"amount_minor\":1");
+    for (unsigned i = 0; i < count; i++)
+        buffer_append_format(&members, ",\"x%u\":0", i * 7919 % count);
+    buffer_append_format(&members, ",\"%s\":0", name);
+    enum wallet_decoding decoding = debit_with(buffer_string(&members));
+    buffer_free(&members);
+    return decoding;
+}
+
+static void a_member_twice_is_told_before_one_that_is_unknown(void **state)
+{
+    (void)state;
+    assert_int_equal(debit_with(",\"amount_minor\":1,\"x\":1,\"y\":1"), WALLET_UNKNOWN_FIELD);
+    assert_int_equal(debit_with(",\"amount_minor\":1,\"x\":1,\"xx\":1"), WALLET_UNKNOWN_FIELD);
+    assert_int_equal(debit_with(",\"amount_minor\":1,\"\":1,\"x\":1"), WALLET_UNKNOWN_FIELD);
+    assert_int_equal(debit_with(",\"amount_minor\":1,\"x\":1,\"amount_minor\":1"), WALLET_INVALID);
+    assert_int_equal(debit_with(",\"amount_minor\":\"1\",\"x\":1"), WALLET_UNKNOWN_FIELD);
+    assert_int_equal(debit_with(",\"amount_minor\":1,\"\":1,\"x\":1,\"\":2"), WALLET_INVALID);
+    assert_int_equal(debit_with_many(1500, "x1500"), WALLET_UNKNOWN_FIELD);
+    assert_int_equal(debit_with_many(1500, "x0"), WALLET_INVALID);
+    assert_int_equal(debit_with_many(1500, "\\u00781499"), WALLET_INVALID);
+}
+
+static void what_an_operation_does_not_have_is_refused(void **state)
+{
+    (void)state;
+    static const char *const bodies[] = {
+        "{\"operation\":\"BALANCE\",\"player_id\":\"p\",\"transaction_id\":\"t\"}",
+        "{\"operation\":\"BALANCE\",\"player_id\":\"p\",\"currency\":\"EUR\"}",
+        "{\"operation\":\"BALANCE\",\"player_id\":\"p\",\"game_id\":\"g\"}",
+        "{\"operation\":\"BALANCE\"}",
+        "{\"player_id\":\"p\"}",
+        "{\"operation\":\"balance\",\"player_id\":\"p\"}",
+        "{\"operation\":\"TRANSFER\",\"player_id\":\"p\"}",
+        "{\"operation\":null,\"player_id\":\"p\"}",
+        "{\"operation\":\"BALANCE\",\"player_id\":\"\"}",
+        "{\"operation\":\"BALANCE\",\"player_id\":\"a b\"}",
+        "{\"operation\":\"BALANCE\",\"player_id\":7}",
+        "{\"operation\":\"BALANCE\",\"player_id\":\"p\\u0000\"}",
+        "{\"operation\":\"DEBIT\",\"player_id\":\"p\",\"transaction_id\":\"t\",\"amount_minor\":1,"
+        "\"currency\":\"EUR\",\"reference_transaction_id\":\"d\"}",
+        "{\"operation\":\"DEBIT\",\"player_id\":\"p\",\"amount_minor\":1,\"currency\":\"EUR\"}",
+        "{\"operation\":\"DEBIT\",\"player_id\":\"p\",\"transaction_id\":\"t\",\"amount_minor\":1}",
+        "{\"operation\":\"DEBIT\",\"player_id\":\"p\",\"transaction_id\":\"t\",\"currency\":"
+        "\"EUR\"}",
+        "{\"operation\":\"ROLLBACK\",\"player_id\":\"p\",\"transaction_id\":\"t\"}",
+        "{\"operation\":\"ROLLBACK\",\"player_id\":\"p\",\"transaction_id\":\"t\","
+        "\"reference_transaction_id\":\"t\"}",
+        "{\"operation\":\"ROLLBACK\",\"player_id\":\"p\",\"transaction_id\":\"t\","
+        "\"reference_transaction_id\":\"d\",\"amount_minor\":1}",
+        "{\"operation\":\"ROLLBACK\",\"player_id\":\"p\",\"transaction_id\":\"t\","
+        "\"reference_transaction_id\":\"d\",\"round_id\":\"r\"}",
+        "",
+        "null",
+        "[]",
+        "\"DEBIT\"",
+        "{",
+        "{}",
+        "{}{}",
+        "{\"operation\":\"BALANCE\",}",
+        "\xef\xbb\xbf{\"operation\":\"BALANCE\",\"player_id\":\"p\"}"};
+    struct wallet_request request = {0};
+    for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++)
+        assert_int_equal(decode(bodies[i], &request), WALLET_INVALID);
+}
+
+static void texts_have_their_lengths_and_alphabets(void **state)
+{
+    (void)state;
+    static const char sixty_four[] =
+        "0123456789012345678901234567890123456789012345678901234567890123";
+    static const char *const wrong[] = {"\"eur\"", "\"EU\"", "\"EURO\"", "\"\"", "978", "\"E R\""};
+    char body[512];
+    struct wallet_request request = {0};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        (void)snprintf(body, sizeof body,
+                       "{\"operation\":\"DEBIT\",\"player_id\":\"p\",\"transaction_id\":\"t\","
+                       "\"amount_minor\":1,\"currency\":%s}",
+                       wrong[i]);
+        assert_int_equal(decode(body, &request), WALLET_INVALID);
+    }
+    (void)snprintf(body, sizeof body, ",\"amount_minor\":1,\"round_id\":\"%s\"", sixty_four);
+    assert_int_equal(debit_with(body), WALLET_DECODED);
+    (void)snprintf(body, sizeof body, ",\"amount_minor\":1,\"round_id\":\"%sX\"", sixty_four);
+    assert_int_equal(debit_with(body), WALLET_INVALID);
+    assert_int_equal(debit_with(",\"amount_minor\":1,\"round_id\":\"\""), WALLET_INVALID);
+    assert_int_equal(debit_with(",\"amount_minor\":1,\"round_id\":\"a\\nb\""), WALLET_INVALID);
+    assert_int_equal(debit_with(",\"amount_minor\":1,\"round_id\":\"\\ud800\""), WALLET_INVALID);
+    (void)snprintf(body, sizeof body,
+                   "{\"operation\":\"ROLLBACK\",\"player_id\":\"p\",\"transaction_id\":\"%sX\","
+                   "\"reference_transaction_id\":\"d\"}",
+                   sixty_four);
+    assert_int_equal(decode(body, &request), WALLET_INVALID);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_operation_has_its_fields),
+        cmocka_unit_test(content_that_is_not_json_is_refused),
+        cmocka_unit_test(an_amount_is_an_integer_in_digits_within_its_bounds),
+        cmocka_unit_test(two_members_of_one_name_are_refused_however_escaped),
+        cmocka_unit_test(unknown_members_are_refused_by_name),
+        cmocka_unit_test(a_member_twice_is_told_before_one_that_is_unknown),
+        cmocka_unit_test(what_an_operation_does_not_have_is_refused),
+        cmocka_unit_test(texts_have_their_lengths_and_alphabets),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
