@@ -1,10 +1,10 @@
 /*
  * The policy table; see policy_table.h.
  *
- * Everything here is counted with plain counters that only the editor's thread touches; the two fields
- * that serving threads write (the time a key was used, a budget's window) are atomic. Work per look-up:
- * the whole shard is scanned for the hash, one name is compared in constant time, one slot is read;
- * whether the name is known makes no difference but in which name was compared.
+ * Everything here is counted with plain counters that only the editor's thread touches; the two
+ * fields that serving threads write (the time a key was used, a budget's window) are atomic. Work
+ * per look-up: the whole shard is scanned for the hash, one name is compared in constant time, one
+ * slot is read; whether the name is known makes no difference but in which name was compared.
  */
 #include "admission/policy_table.h"
 
@@ -80,7 +80,7 @@ struct policy_editor {
     size_t bytes;
 };
 
-/* ---- budgets, slots, entries, shards: counted things -------------------------------------------- */
+/* ---- budgets, slots, entries, shards: counted things ----------------------------------------- */
 
 static struct rate_budget *budget_hold(struct policy_editor *editor, struct rate_budget *budget)
 {
@@ -149,7 +149,7 @@ static void trees_release(struct trees *trees, size_t *bytes)
     shared_tree_release(&trees->addresses, bytes);
 }
 
-/* ---- finding by name ------------------------------------------------------------------------------ */
+/* ---- finding by name ------------------------------------------------------------------------- */
 
 struct name {
     uint8_t bytes[NAME_SIZE];
@@ -235,7 +235,7 @@ const struct policy *policy_table_find_address(const struct policy_table *table,
     return slot_policy(&table->trees, entry == NULL ? NOBODY : entry->slot);
 }
 
-/* ---- changing an index ----------------------------------------------------------------------------- */
+/* ---- changing an index ----------------------------------------------------------------------- */
 
 /* The shard of a name, for this version alone, with room for one row more. */
 static struct shard *shard_own(struct policy_editor *editor, struct shared_tree *index,
@@ -302,7 +302,7 @@ static struct policy_entry *entry_create(struct policy_editor *editor, const str
     return entry;
 }
 
-/* ---- slots ----------------------------------------------------------------------------------------- */
+/* ---- slots ----------------------------------------------------------------------------------- */
 
 /* Takes over nothing; `cidrs` is copied; the budget is held. */
 static void slot_put(struct policy_editor *editor, struct draft *draft, uint32_t number,
@@ -339,7 +339,7 @@ static void slot_give_back(struct policy_editor *editor, struct draft *draft, ui
     draft->free_slots[draft->free_count++] = number;
 }
 
-/* ---- customers by id ------------------------------------------------------------------------------- */
+/* ---- customers by id ------------------------------------------------------------------------- */
 
 static uint32_t hash_of_id(const char *id)
 {
@@ -383,7 +383,7 @@ static void by_customer_reserve(struct policy_editor *editor, struct draft *draf
     memory_free(old);
 }
 
-/* ---- the rows -------------------------------------------------------------------------------------- */
+/* ---- the rows -------------------------------------------------------------------------------- */
 
 /* A limit that cannot be applied makes a policy unusable, not unlimited. */
 static bool rate_is_usable(const struct rate_limit *rate)
@@ -492,7 +492,7 @@ void policy_editor_legacy(struct policy_editor *editor, const struct legacy_reco
     }
 }
 
-/* ---- drafts, editor, tables ------------------------------------------------------------------------- */
+/* ---- drafts, editor, tables ------------------------------------------------------------------ */
 
 /* The policy of nobody has a few blocks, none of which holds any address that a client can have, so
  * that it takes a scan as a known customer's does. */
@@ -600,7 +600,7 @@ void policy_table_compare(const struct policy_table *a, const struct policy_tabl
     tree_compare(&a->trees.addresses, &b->trees.addresses, SHARD_COUNT, pieces, shared);
 }
 
-/* ---- use of keys ----------------------------------------------------------------------------------- */
+/* ---- use of keys ----------------------------------------------------------------------------- */
 
 int64_t policy_entry_expires_ms(const struct policy_entry *entry)
 {

@@ -41,7 +41,8 @@ size_t service_connection_size(void)
     return sizeof(struct remembered);
 }
 
-/* Gathers what admission looks at. `forwarded` has room for every field line that a request can have. */
+/* Gathers what admission looks at. `forwarded` has room for every field line that a request can
+ * have. */
 static void ask_admission(const struct service *service, const struct http_request *request,
                           struct text *forwarded, struct admission_question *question)
 {
@@ -106,8 +107,8 @@ static bool admit(struct service *service, struct http_request *request, struct 
     memcpy(judged->customer_id, policy->customer_id, sizeof judged->customer_id);
     if (judged->match.route == NULL || !judged->match.route->rate_limited)
         return true;
-    return rate_desk_take(service->rates, request, policy, &judged->client, question.now_wall_ms,
-                          rate);
+    return rate_limiter_take(service->rates, request, policy, &judged->client, question.now_wall_ms,
+                             rate);
 }
 
 static void add_number(struct http_request *request, struct text name, uint64_t value)
@@ -162,13 +163,13 @@ static void dispatch(struct service *service, struct http_request *request,
         health_ask(service->health, service->mailbox, request);
         return;
     case ROUTE_SPORTS:
-        sports_route_list(service->desk, request, judged->sports);
+        sports_route_list(service->sports, request, judged->sports);
         return;
     case ROUTE_CATALOG:
-        sports_route_catalog(service->desk, request, judged->sports, match->values[0]);
+        sports_route_catalog(service->sports, request, judged->sports, match->values[0]);
         return;
     case ROUTE_EVENT:
-        sports_route_event(service->desk, request, judged->sports, match->values[0],
+        sports_route_event(service->sports, request, judged->sports, match->values[0],
                            match->values[1]);
         return;
     case ROUTE_GAMES:
@@ -198,7 +199,7 @@ void service_handle(void *context, struct http_request *request)
     service_rate_decided(service, request, &rate);
 }
 
-/* ---- afterwards: metrics and the access log --------------------------------------------------- */
+/* ---- afterwards: metrics and the access log -------------------------------------------------- */
 
 static enum metrics_route counted_route(const struct http_outcome *outcome)
 {

@@ -2,10 +2,11 @@
  * Start-up and shut-down, in order. Everything here runs on the main thread, whose loop waits for
  * signals, for mails of the workers, and serves the operator listener.
  *
- * Taking down goes backwards in the order of who uses whom: workers drain (no requests are left, though
- * calls to the stores may still be out that were made for them), the health probe, the leases of rate
- * limits, the launcher, the ledger, the sports' reads and then the work pool that they come back to end
- * (nobody makes mails for workers any more), workers stop, then what they shared goes.
+ * Taking down goes backwards in the order of who uses whom: workers drain (no requests are left,
+ * though calls to the stores may still be out that were made for them), the health probe, the
+ * leases of rate limits, the launcher, the ledger, the sports' reads and then the work pool that
+ * they come back to end (nobody makes mails for workers any more), workers stop, then what they
+ * shared goes.
  */
 #include "app/app.h"
 
@@ -34,8 +35,8 @@
 #define STORES_LOOK_MS 10
 #define WORK_QUEUE_LIMIT 4096
 #define LEDGER_QUEUE_LIMIT 4096
-/* Descriptors that are not client connections: stores, logs, loops, the operator's connections; and calls of
- * providers (each may have a second one while its name is resolved). */
+/* Descriptors that are not client connections: stores, logs, loops, the operator's connections; and
+ * calls of providers (each may have a second one while its name is resolved). */
 #define SPARE_DESCRIPTORS (128 + 2 * PROVIDER_CALLS_AT_ONCE)
 
 struct app {
@@ -74,7 +75,7 @@ struct app {
     bool reload_waits; /* a SIGHUP came before the workers were there */
 };
 
-/* ---- the end ----------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 static void on_worker_drained(struct mail *mail)
 {
@@ -117,7 +118,7 @@ static void drain(struct app *app, int signal)
                          (uint64_t)app->config->drain_seconds * 1000, 0) == 0);
 }
 
-/* ---- SIGHUP ------------------------------------------------------------------------------------- */
+/* ---- SIGHUP ---------------------------------------------------------------------------------- */
 
 static void apply(struct app *app, const struct config *config, struct http_tls *tls)
 {
@@ -172,7 +173,7 @@ static void on_signal(uv_signal_t *handle, int signal)
         drain(app, signal);
 }
 
-/* ---- what the operator sees ------------------------------------------------------------------- */
+/* ---- what the operator sees ------------------------------------------------------------------ */
 
 static void collect_histogram(struct metrics_histogram *to, const uint32_t *bounds,
                               const uint64_t *counts, size_t count, uint64_t sum)
@@ -281,7 +282,7 @@ static void collect(void *context, struct metrics_gauges *gauges)
     }
 }
 
-/* ---- the beginning ------------------------------------------------------------------------------ */
+/* ---- the beginning --------------------------------------------------------------------------- */
 
 /* As many descriptors as the connections may need, or a warning that says how many there are. */
 static void raise_descriptor_limit(struct app *app)
@@ -324,8 +325,8 @@ static enum status open_stores(struct app *app, struct error *error)
         .log = app->log,
         .facts = &app->platform,
     };
-    /* A schema that this program cannot use is a mistake to be told at once; a store that is away may
-     * come back. */
+    /* A schema that this program cannot use is a mistake to be told at once; a store that is away
+     * may come back. */
     struct platform_store *store = NULL;
     enum status status = platform_store_open(&store, &platform, error);
     platform_store_close(&store);
@@ -446,8 +447,8 @@ static void announce(struct app *app)
 
 /* Requests are taken when they can be answered, so that a load balancer that finds this instance
  * listening does not send it customers that it would have to refuse. Until then they wait in the
- * listening sockets' queues. Without its stores it serves all the same after a while: its errors say
- * what is wrong, and what needs no store goes on. */
+ * listening sockets' queues. Without its stores it serves all the same after a while: its errors
+ * say what is wrong, and what needs no store goes on. */
 static void on_starting(uv_timer_t *timer)
 {
     struct app *app = timer->data;

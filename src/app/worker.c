@@ -1,6 +1,6 @@
 /*
- * A serving thread. Orders from the main thread are mails that carry a copy of what they are about, so
- * that nothing but the mailbox is shared.
+ * A serving thread. Orders from the main thread are mails that carry a copy of what they are about,
+ * so that nothing but the mailbox is shared.
  */
 #include "app/worker.h"
 
@@ -24,7 +24,7 @@ struct worker {
     struct mail drained;
 };
 
-/* ---- the thread ------------------------------------------------------------------------------- */
+/* ---- the thread ------------------------------------------------------------------------------ */
 
 static void on_log_flush(uv_timer_t *timer)
 {
@@ -46,7 +46,7 @@ static void start_serving(struct worker *worker)
 {
     const struct worker_options *options = &worker->options;
     const struct config *config = options->config;
-    const struct rate_desk_options rates = {
+    const struct rate_limiter_options rates = {
         .leases = options->leases,
         .mailbox = worker->mailbox,
         .metrics = options->metrics,
@@ -57,11 +57,11 @@ static void start_serving(struct worker *worker)
     worker->service = (struct service){
         .admission = admission_create(options->policies, config->trusted_proxies,
                                       config->trusted_proxy_count),
-        .rates = rate_desk_create(&rates),
-        .desk = sports_desk_create(options->sports, worker->mailbox, options->metrics),
-        .games = games_desk_create(options->games, options->metrics),
+        .rates = rate_limiter_create(&rates),
+        .sports = sports_cache_create(options->sports, worker->mailbox, options->metrics),
+        .games = games_pages_create(options->games, options->metrics),
         .launcher = options->launcher,
-        .wallet = wallet_desk_create(options->ledger, worker->mailbox),
+        .wallet = wallet_handler_create(options->ledger, worker->mailbox),
         .health = options->health,
         .mailbox = worker->mailbox,
         .metrics = options->metrics,
@@ -102,7 +102,7 @@ static void *run(void *argument)
     return NULL;
 }
 
-/* ---- orders ------------------------------------------------------------------------------------ */
+/* ---- orders ---------------------------------------------------------------------------------- */
 
 struct order {
     struct mail mail;
@@ -165,17 +165,17 @@ static void stop_here(struct mail *mail)
     struct worker *worker = order->worker;
     memory_free(order);
     http_server_destroy(&worker->server);
-    rate_desk_destroy(&worker->service.rates);
-    sports_desk_destroy(&worker->service.desk);
-    games_desk_destroy(&worker->service.games);
-    wallet_desk_destroy(&worker->service.wallet);
+    rate_limiter_destroy(&worker->service.rates);
+    sports_cache_destroy(&worker->service.sports);
+    games_pages_destroy(&worker->service.games);
+    wallet_handler_destroy(&worker->service.wallet);
     admission_destroy(&worker->service.admission);
     log_batch_destroy(&worker->service.access_log);
     uv_close((uv_handle_t *)&worker->log_flush, NULL);
     mailbox_destroy(&worker->mailbox);
 }
 
-/* ---- the main thread's side ------------------------------------------------------------------- */
+/* ---- the main thread's side ------------------------------------------------------------------ */
 
 struct worker *worker_start(const struct worker_options *options)
 {

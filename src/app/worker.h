@@ -62,7 +62,8 @@ void worker_reload(struct worker *worker, const struct config *config, struct ht
 void worker_drain(struct worker *worker);
 /* The drain took too long; harmless when it is over. */
 void worker_abort(struct worker *worker);
-/* Ends the thread and frees the worker; only when it has drained and nobody posts to it any more. */
+/* Ends the thread and frees the worker; only when it has drained and nobody posts to it any
+ * more. */
 void worker_stop(struct worker **worker);
 
 #endif

@@ -4,8 +4,8 @@
 #include "cli/command.h"
 
 /*
- * The lists of commands, each defined in the file that is named beside it and ended by a row whose name
- * is NULL. main.c puts them into groups; several lists may stand in one group.
+ * The lists of commands, each defined in the file that is named beside it and ended by a row whose
+ * name is NULL. main.c puts them into groups; several lists may stand in one group.
  */
 
 extern const struct command check_commands[];    /* commands_check.c; in the group "" */

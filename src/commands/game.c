@@ -10,7 +10,7 @@
 #include "games/document.h"
 #include "operator/customers.h"
 
-/* ---- printing ---------------------------------------------------------------------------------- */
+/* ---- printing -------------------------------------------------------------------------------- */
 
 static void print_list(const char *label, const char *list)
 {
@@ -98,7 +98,7 @@ static void print_game(const struct command_line *line, const struct game_record
     (void)printf("updated     %s\n", updated);
 }
 
-/* ---- import ------------------------------------------------------------------------------------ */
+/* ---- import ---------------------------------------------------------------------------------- */
 
 /* The ids of all providers. */
 struct provider_ids {
@@ -185,7 +185,7 @@ static int run_import(const struct command_line *line)
     return EXIT_DONE;
 }
 
-/* ---- list, show -------------------------------------------------------------------------------- */
+/* ---- list, show ------------------------------------------------------------------------------ */
 
 static void list_game(void *context, const struct game_record *record)
 {
@@ -244,7 +244,7 @@ static int run_show(const struct command_line *line)
     return EXIT_DONE;
 }
 
-/* ---- enable, disable --------------------------------------------------------------------------- */
+/* ---- enable, disable ------------------------------------------------------------------------- */
 
 static int switch_game(const struct command_line *line, bool enabled)
 {
@@ -277,7 +277,7 @@ static int run_disable(const struct command_line *line)
     return switch_game(line, false);
 }
 
-/* ---- allow ------------------------------------------------------------------------------------- */
+/* ---- allow ----------------------------------------------------------------------------------- */
 
 static int compare_strings(const void *a, const void *b)
 {
@@ -399,7 +399,7 @@ static int run_allow(const struct command_line *line)
     return status == STATUS_OK ? EXIT_DONE : command_fail(line, status, &error);
 }
 
-/* ---- allowed ----------------------------------------------------------------------------------- */
+/* ---- allowed --------------------------------------------------------------------------------- */
 
 struct policy_search {
     struct game_policy_record record; /* whose it is; then what was found */
@@ -460,7 +460,7 @@ static int run_allowed(const struct command_line *line)
     return status == STATUS_OK ? EXIT_DONE : command_fail(line, status, &error);
 }
 
-/* ---- the table --------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 const struct command game_commands[] = {
     {.name = "import",

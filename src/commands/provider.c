@@ -10,7 +10,7 @@
 
 #define SECRET_SHORT 32U /* bytes: RFC 7518 section 3.2 wants no less of an HS256 key */
 
-/* ---- printing ---------------------------------------------------------------------------------- */
+/* ---- printing -------------------------------------------------------------------------------- */
 
 static void print_provider(const struct command_line *line, const struct provider_record *record)
 {
@@ -33,10 +33,10 @@ static void print_provider(const struct command_line *line, const struct provide
     (void)printf("created     %s\n", created);
 }
 
-/* ---- the secret -------------------------------------------------------------------------------- */
+/* ---- the secret ------------------------------------------------------------------------------ */
 
-/* Reads it from standard input when --secret says so; one line end after it is not part of it. False,
- * and `code` set, when refused. */
+/* Reads it from standard input when --secret says so; one line end after it is not part of it.
+ * False, and `code` set, when refused. */
 static bool read_secret(const struct command_line *line, struct buffer *secret, int *code)
 {
     const char *given = command_option(line, "secret");
@@ -96,7 +96,7 @@ static void note_short_secret(const struct command_line *line, size_t size)
                      SECRET_SHORT);
 }
 
-/* ---- the commands ------------------------------------------------------------------------------ */
+/* ---- the commands ---------------------------------------------------------------------------- */
 
 static void read_options(const struct command_line *line, struct provider_settings *settings)
 {
@@ -240,7 +240,7 @@ static int run_list(const struct command_line *line)
     return listing_end(&listing, line, status, &error);
 }
 
-/* ---- the table --------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static const struct command_option add_options[] = {
     {"name", "NAME", "what to call it; customers see it", false},

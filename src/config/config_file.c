@@ -85,8 +85,8 @@ static char *give_line(char *out, int room, void *context)
         if (((unsigned char)line.at[i] < ' ' && line.at[i] != '\t') || line.at[i] == 0x7F)
             problem(reading, "there is a control character in this line");
     struct text trimmed = text_trim(line);
-    /* inih takes every indented line for the continuation of the value before. Keys may be indented all
-     * the same; what a list goes on with has no '='. */
+    /* inih takes every indented line for the continuation of the value before. Keys may be indented
+     * all the same; what a list goes on with has no '='. */
     bool continuation = trimmed.size > 0 && trimmed.at > line.at &&
                         strchr("[#;", trimmed.at[0]) == NULL &&
                         memchr(trimmed.at, '=', trimmed.size) == NULL;

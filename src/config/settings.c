@@ -33,7 +33,8 @@ static enum status read_number(const struct setting *setting, char *value, void 
     return STATUS_OK;
 }
 
-/* The processors that this process may run on; containers and taskset often allow fewer than exist. */
+/* The processors that this process may run on; containers and taskset often allow fewer than
+ * exist. */
 static uint32_t processors(void)
 {
     cpu_set_t allowed;

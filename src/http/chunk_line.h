@@ -2,9 +2,9 @@
 #define CROUPIER_HTTP_CHUNK_LINE_H
 
 /*
- * The line before a chunk, byte by byte: its size and extensions (RFC 9112 section 7.1.1), for which
- * llhttp takes more than the grammar has. Without the white space that the grammar calls "bad" and
- * that a recipient may refuse. Pure; private to http/.
+ * The line before a chunk, byte by byte: its size and extensions (RFC 9112 section 7.1.1), for
+ * which llhttp takes more than the grammar has. Without the white space that the grammar calls
+ * "bad" and that a recipient may refuse. Pure; private to http/.
  */
 enum chunk_line {
     CHUNK_LINE_START,

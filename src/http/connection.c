@@ -1,13 +1,14 @@
 /*
  * A connection's life: what it is doing, what arrives for it, and when it ends.
  *
- * Requests are answered in order because there is one exchange at a time: while it is with the handler
- * or on its way out, what the client sends ahead is kept (up to HTTP_PIPELINE_MAX, then reading stops)
- * and looked at afterwards. Reading goes on meanwhile so that a client that has gone is noticed.
+ * Requests are answered in order because there is one exchange at a time: while it is with the
+ * handler or on its way out, what the client sends ahead is kept (up to HTTP_PIPELINE_MAX, then
+ * reading stops) and looked at afterwards. Reading goes on meanwhile so that a client that has gone
+ * is noticed.
  *
- * A reply may come from inside `handle`, which process called: then the loop there goes on
- * with the next request. Otherwise http_connection_replied starts it again. So the stack never grows
- * with the number of pipelined requests.
+ * A reply may come from inside `handle`, which process called: then the loop there goes on with the
+ * next request. Otherwise http_connection_replied starts it again. So the stack never grows with
+ * the number of pipelined requests.
  *
  * Memory is freed in on_closed alone, when libuv has let go of the handle; until then a closed
  * connection is in state CLOSED and everything that reaches it is ignored.
@@ -28,7 +29,7 @@ static uint64_t now_ms(const struct http_connection *connection)
 
 static void settle(struct http_connection *connection);
 
-/* ---- the end ---------------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 static void exchange_end(struct http_connection *connection, bool complete)
 {
@@ -96,7 +97,7 @@ static void linger(struct http_connection *connection)
     http_connection_read(connection);
 }
 
-/* ---- requests ----------------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 static void exchange_begin(struct http_connection *connection)
 {
@@ -115,8 +116,8 @@ static void exchange_begin(struct http_connection *connection)
     connection->deadline_ms = now_ms(connection) + server->header_ms;
 }
 
-/* Steps over the empty line or two that may precede a request (RFC 9112 section 2.2). When `blank` is
- * odd and there is more, a CR stood alone. */
+/* Steps over the empty line or two that may precede a request (RFC 9112 section 2.2). When `blank`
+ * is odd and there is more, a CR stood alone. */
 static void skip_blank(struct http_connection *connection, struct text *input)
 {
     while (input->size > 0 && connection->blank < 4 &&
@@ -206,7 +207,7 @@ static void process(struct http_connection *connection, struct text *input)
     connection->processing = false;
 }
 
-/* ---- input ---------------------------------------------------------------------------------------------- */
+/* ---- input ----------------------------------------------------------------------------------- */
 
 static void keep_for_later(struct http_connection *connection, struct text input)
 {
@@ -294,7 +295,7 @@ void http_connection_replied(struct http_connection *connection)
         resume(connection);
 }
 
-/* ---- TLS ------------------------------------------------------------------------------------------------ */
+/* ---- TLS ------------------------------------------------------------------------------------- */
 
 static void tls_failed(struct http_connection *connection)
 {
@@ -333,7 +334,7 @@ static void take_cipher(struct http_connection *connection, struct text cipher)
         input_ended(connection);
 }
 
-/* ---- libuv's callbacks ------------------------------------------------------------------------------------ */
+/* ---- libuv's callbacks ----------------------------------------------------------------------- */
 
 /* All connections of a thread read into one buffer: nothing of it is needed after on_read. */
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
@@ -369,7 +370,7 @@ void http_connection_read(struct http_connection *connection)
         http_connection_close(connection);
 }
 
-/* ---- for the server ---------------------------------------------------------------------------------------- */
+/* ---- for the server -------------------------------------------------------------------------- */
 
 void http_connection_start(struct http_connection *connection)
 {
@@ -384,8 +385,9 @@ void http_connection_start(struct http_connection *connection)
     http_connection_read(connection);
 }
 
-/* What the client has not yet taken: here, and in the kernel's buffer, which holds megabytes and takes
- * more only when a good part of it has gone, so a slow client's progress shows there first. */
+/* What the client has not yet taken: here, and in the kernel's buffer, which holds megabytes and
+ * takes more only when a good part of it has gone, so a slow client's progress shows there
+ * first. */
 static size_t unsent_size(struct http_connection *connection)
 {
     size_t size = uv_stream_get_write_queue_size((uv_stream_t *)&connection->tcp);

@@ -1,9 +1,9 @@
 /*
  * From bytes to a request, or to the reason why it is none; see intake.h.
  *
- * llhttp runs in its strict mode. What it leaves open is closed here: the methods that exist, single
- * spaces in the request line, HTTP versions, exactly one valid Host, one Content-Length, chunked as
- * the only transfer coding, expectations, and every bound (RFC 9112).
+ * llhttp runs in its strict mode. What it leaves open is closed here: the methods that exist,
+ * single spaces in the request line, HTTP versions, exactly one valid Host, one Content-Length,
+ * chunked as the only transfer coding, expectations, and every bound (RFC 9112).
  */
 #include "http/intake.h"
 
@@ -18,7 +18,7 @@
 _Static_assert(INTAKE_METHOD_MAX + HTTP_TARGET_MAX + HTTP_HEAD_MAX + 64 < UINT16_MAX,
                "a span of the head fits its 16-bit numbers");
 
-/* ---- names --------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static const struct text method_names[] = {
     [HTTP_GET] = {"GET", 3},         [HTTP_HEAD] = {"HEAD", 4},     [HTTP_POST] = {"POST", 4},
@@ -76,7 +76,7 @@ struct text http_request_field(const struct http_request *request, enum http_fie
     return (struct text){NULL, 0};
 }
 
-/* ---- storage --------------------------------------------------------------------------------------- */
+/* ---- storage --------------------------------------------------------------------------------- */
 
 void http_intake_init(struct http_intake *intake)
 {
@@ -160,7 +160,7 @@ static int stop(struct http_intake *intake, enum http_error error)
     return -1;
 }
 
-/* ---- llhttp's callbacks ---------------------------------------------------------------------------- */
+/* ---- llhttp's callbacks ---------------------------------------------------------------------- */
 
 /* Where a byte that llhttp points to stands in the request; bounded by the checks below. */
 static size_t offset_of(const struct http_intake *intake, const char *at)
@@ -316,7 +316,7 @@ static const llhttp_settings_t settings = {
     .on_message_complete = on_message_complete,
 };
 
-/* ---- the method ------------------------------------------------------------------------------------ */
+/* ---- the method ------------------------------------------------------------------------------ */
 
 static bool find_method(struct text name, enum http_method *method)
 {
@@ -371,7 +371,7 @@ static enum http_intake_result take_method(struct http_intake *intake, struct ht
                                                            : HTTP_ERROR_NOT_IMPLEMENTED);
 }
 
-/* ---- judging the head ------------------------------------------------------------------------------ */
+/* ---- judging the head ------------------------------------------------------------------------ */
 
 /* What the fields say of how long the body is and whether the connection goes on. */
 struct framing {
@@ -490,7 +490,7 @@ static enum http_intake_result judge_head(struct http_intake *intake, struct htt
     return INTAKE_HEAD;
 }
 
-/* ---- feeding ---------------------------------------------------------------------------------------- */
+/* ---- feeding --------------------------------------------------------------------------------- */
 
 static enum http_error error_of_parser(const struct http_intake *intake, llhttp_errno_t error)
 {
@@ -507,8 +507,8 @@ static enum http_intake_result finish(struct http_intake *intake, struct http_re
     return INTAKE_COMPLETE;
 }
 
-/* How much of the head llhttp may be shown at once, so that no more than its bounds is kept. Up to a
- * bound it is all, from there byte by byte: whether the bound or a bad byte comes first does not
+/* How much of the head llhttp may be shown at once, so that no more than its bounds is kept. Up to
+ * a bound it is all, from there byte by byte: whether the bound or a bad byte comes first does not
  * depend on how the bytes arrive. 0: the bound is passed. */
 static size_t head_room(const struct http_intake *intake)
 {
@@ -549,7 +549,8 @@ static struct text next_piece_of_head(struct http_intake *intake, struct text in
     return piece;
 }
 
-/* The start of the input that llhttp is shown next: of a chunk's line up to its end, when it is one. */
+/* The start of the input that llhttp is shown next: of a chunk's line up to its end, when it is
+ * one. */
 static struct text next_piece_of_body(struct http_intake *intake, struct text input)
 {
     size_t room = INTAKE_WIRE_BODY_MAX - intake->wire_body;
@@ -635,7 +636,7 @@ enum http_intake_result http_intake_feed(struct http_intake *intake, struct http
     return result;
 }
 
-/* ---- requests that come again ---------------------------------------------------------------------- */
+/* ---- requests that come again ---------------------------------------------------------------- */
 
 struct http_intake_memo {
     uint32_t size, capacity;
@@ -647,8 +648,8 @@ struct http_intake_memo {
     char bytes[];
 };
 
-/* Nothing but the bytes themselves went into what was made of them: no body, nothing that was decoded
- * in place, nothing that the connection has to do beside answering. */
+/* Nothing but the bytes themselves went into what was made of them: no body, nothing that was
+ * decoded in place, nothing that the connection has to do beside answering. */
 static bool is_memorable(const struct http_intake *intake, const struct http_request *request,
                          struct text raw)
 {

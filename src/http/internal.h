@@ -128,7 +128,7 @@ struct http_server {
     struct buffer cipher; /* with TLS: what is to be sent next */
 };
 
-/* ---- server.c ------------------------------------------------------------------------------------ */
+/* ---- server.c -------------------------------------------------------------------------------- */
 struct http_exchange *http_exchange_take(struct http_server *server);
 void http_exchange_give_back(struct http_server *server, struct http_exchange *exchange);
 void http_server_tell(struct http_server *server, enum http_event event);
@@ -137,7 +137,7 @@ void http_server_forget(struct http_connection *connection);
 /* A connected stream socket becomes a connection; for accepting, and for tests and the fuzzer. */
 void http_server_adopt(struct http_server *server, int descriptor);
 
-/* ---- connection.c --------------------------------------------------------------------------------- */
+/* ---- connection.c ---------------------------------------------------------------------------- */
 /* A zeroed connection whose tcp handle is initialised: puts it to work. */
 void http_connection_start(struct http_connection *connection);
 /* Answers with the error and ends the connection; in any state before HANDLING. */
@@ -150,7 +150,7 @@ void http_connection_sweep(struct http_connection *connection, uint64_t now_ms);
 /* Draining has begun. */
 void http_connection_drain(struct http_connection *connection);
 
-/* ---- output.c -------------------------------------------------------------------------------------- */
+/* ---- output.c -------------------------------------------------------------------------------- */
 /* Sends exchange->rest; http_connection_replied follows, perhaps before this returns. */
 void http_output_reply(struct http_connection *connection, struct http_message *message);
 /* Sends a few bytes outside any reply ("100 Continue"), as good as that is possible. */
@@ -160,7 +160,7 @@ void http_output_cipher(struct http_connection *connection);
 /* Ends our side of the stream. */
 void http_output_shutdown(struct http_connection *connection);
 
-/* ---- reply.c --------------------------------------------------------------------------------------- */
+/* ---- reply.c --------------------------------------------------------------------------------- */
 struct http_message *http_error_message_create(enum http_error error);
 
 #endif

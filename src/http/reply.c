@@ -1,5 +1,6 @@
 /*
- * Replies: what is ready-made goes out as it is, beside one small head that is made for the request.
+ * Replies: what is ready-made goes out as it is, beside one small head that is made for the
+ * request.
  *
  * The order on the wire is the message's head (status line and constant fields), the small head
  * (Date, X-Request-Id, added fields, Connection, the empty line), the body: three parts, one system

@@ -25,7 +25,7 @@ void http_server_tell(struct http_server *server, enum http_event event)
         server->options.event(server->options.context, event);
 }
 
-/* ---- exchanges ---------------------------------------------------------------------------------------- */
+/* ---- exchanges ------------------------------------------------------------------------------- */
 
 static size_t exchange_size(void)
 {
@@ -84,7 +84,7 @@ void http_exchange_give_back(struct http_server *server, struct http_exchange *e
     server->spare_exchange_count++;
 }
 
-/* ---- connections --------------------------------------------------------------------------------------- */
+/* ---- connections ----------------------------------------------------------------------------- */
 
 static void on_sweep(uv_timer_t *timer);
 static void on_listener(uv_poll_t *poll, int status, int events);
@@ -123,7 +123,8 @@ static void on_sweep(uv_timer_t *timer)
     struct http_server *server = timer->data;
     uint64_t now = uv_now(server->options.loop);
     /* When the thread itself was held up, what has arrived meanwhile is looked at first: it may be
-     * just what a deadline waits for. Not twice in a row, or an overloaded server had no deadlines. */
+     * just what a deadline waits for. Not twice in a row, or an overloaded server had no
+     * deadlines. */
     bool late = now - server->swept_ms > 2 * HTTP_SWEEP_MS && !server->swept_late;
     server->swept_ms = now;
     server->swept_late = late;
@@ -236,7 +237,7 @@ void http_server_adopt(struct http_server *server, int descriptor)
         http_connection_refuse(connection, HTTP_ERROR_OVERLOADED);
 }
 
-/* ---- accepting ------------------------------------------------------------------------------------------- */
+/* ---- accepting ------------------------------------------------------------------------------- */
 
 static void complain(struct http_server *server, int error)
 {
@@ -304,7 +305,7 @@ static void on_listener(uv_poll_t *poll, int status, int events)
     }
 }
 
-/* ---- life -------------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static void make_id_start(struct http_server *server)
 {

@@ -4,8 +4,8 @@
 #include "base/status.h"
 
 /*
- * A server's certificate and private key, ready for use: TLS 1.2 and 1.3, ALPN "http/1.1" (kept open
- * for h2), no compression, no renegotiation, session tickets. Counted, shared by all threads.
+ * A server's certificate and private key, ready for use: TLS 1.2 and 1.3, ALPN "http/1.1" (kept
+ * open for h2), no compression, no renegotiation, session tickets. Counted, shared by all threads.
  * Errors name the file and OpenSSL's reason; never the key.
  */
 struct http_tls;

@@ -12,14 +12,14 @@
 /*
  * Calls of providers' launch endpoints, on a thread of their own.
  *
- * Each provider has a lane: so many calls at once, so many more waiting, and the rest is refused at once. In
- * all there is a bound too, and where it is felt, who has the fewest calls under way is next: a provider
- * that is slow makes nobody wait but its own players.
+ * Each provider has a lane: so many calls at once, so many more waiting, and the rest is refused at
+ * once. In all there is a bound too, and where it is felt, who has the fewest calls under way is
+ * next: a provider that is slow makes nobody wait but its own players.
  *
- * A `struct provider_call` is embedded in whatever asks. It is this module's from submit until its mail
- * is delivered, once, within the time-out of the call, which counts from submit, and half of which it may
- * wait to begin. An asker that is no longer
- * interested sets `abandoned`: a call that has not begun is then not made; one that has is left to end.
+ * A `struct provider_call` is embedded in whatever asks. It is this module's from submit until its
+ * mail is delivered, once, within the time-out of the call, which counts from submit, and half of
+ * which it may wait to begin. An asker that is no longer interested sets `abandoned`: a call that
+ * has not begun is then not made; one that has is left to end.
  */
 enum provider_outcome {
     PROVIDER_LAUNCHED,    /* `answer` is filled in */

@@ -1,8 +1,8 @@
 /*
  * Counting must cost next to nothing, reading may cost something. So every serving thread counts in
- * cells of its own that no other thread writes, on cache lines of their own: an increment is a load, an
- * add and a store. A scrape reads all shards without stopping anybody; sums are exact, though not of one
- * instant.
+ * cells of its own that no other thread writes, on cache lines of their own: an increment is a
+ * load, an add and a store. A scrape reads all shards without stopping anybody; sums are exact,
+ * though not of one instant.
  *
  * What is written, and in which order, is one table at the end of this file.
  */
@@ -19,7 +19,7 @@
 
 #define CACHE_LINE 64
 
-/* ---- cells ------------------------------------------------------------------------------------ */
+/* ---- cells ----------------------------------------------------------------------------------- */
 
 /* The statuses that this program answers with; anything else counts under "other". */
 static const uint16_t statuses[] = {200, 304, 400, 403, 404, 405, 408, 409, 413, 414,
@@ -128,7 +128,7 @@ const char *metrics_route_name(enum metrics_route route)
     return names[route];
 }
 
-/* ---- adding up -------------------------------------------------------------------------------- */
+/* ---- adding up ------------------------------------------------------------------------------- */
 
 /* The sum over all shards of the cell that stands at `offset`. */
 static uint64_t sum_at(const struct metrics *metrics, size_t offset)
@@ -147,7 +147,7 @@ static uint64_t sum_counter(const struct metrics *metrics, enum metrics_counter 
     return sum_at(metrics, offsetof(struct metrics_shard, counters) + counter * sizeof(cell));
 }
 
-/* ---- writing ---------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 struct row {
     struct metric_description about;
@@ -417,7 +417,7 @@ static void write_odds_round_trip(const struct row *row, const struct metrics *m
     buffer_append_char(out, '\n');
 }
 
-/* ---- the table -------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 #define COUNTED(name_, counter_, help_)                                                   \
     {                                                                                     \

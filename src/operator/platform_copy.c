@@ -1,10 +1,12 @@
 /*
- * Each kind of record is read by a visitor of the source's that writes into the target. The first error
- * of the target's ends the walk where the visitor can say so, else the rest of it is passed over.
+ * Each kind of record is read by a visitor of the source's that writes into the target. The first
+ * error of the target's ends the walk where the visitor can say so, else the rest of it is passed
+ * over.
  *
- * The comparison at the end is of fingerprints: the same walk over both stores, every field of every
- * record mixed into one SHA-256 a kind. It also tells when the source was written to meanwhile. What is
- * written during the comparison itself, the revisions and counts tell that were read before all else.
+ * The comparison at the end is of fingerprints: the same walk over both stores, every field of
+ * every record mixed into one SHA-256 a kind. It also tells when the source was written to
+ * meanwhile. What is written during the comparison itself, the revisions and counts tell that were
+ * read before all else.
  */
 #include "operator/platform_copy.h"
 
@@ -73,7 +75,7 @@ static enum status unusable(struct error *error, const char *what, const char *i
                      what, id);
 }
 
-/* ---- customers, keys, addresses ---------------------------------------------------------------- */
+/* ---- customers, keys, addresses -------------------------------------------------------------- */
 
 static bool copy_customer(void *context, const struct customer_record *record)
 {
@@ -102,7 +104,7 @@ static bool copy_address(void *context, const struct legacy_record *record)
                                           : unusable(copy->error, "address", text));
 }
 
-/* ---- games ------------------------------------------------------------------------------------- */
+/* ---- games ----------------------------------------------------------------------------------- */
 
 static void copy_provider(void *context, const struct provider_record *record)
 {
@@ -160,7 +162,7 @@ static enum status copy_games(struct copy *copy, struct platform_store *from)
     return status == STATUS_OK ? copy->status : status;
 }
 
-/* ---- players ----------------------------------------------------------------------------------- */
+/* ---- players --------------------------------------------------------------------------------- */
 
 static enum status write_players(struct copy *copy)
 {
@@ -189,7 +191,7 @@ static enum status copy_players(struct copy *copy, struct platform_store *from)
     return status;
 }
 
-/* ---- the ledger -------------------------------------------------------------------------------- */
+/* ---- the ledger ------------------------------------------------------------------------------ */
 
 static struct ledger_place *place_of(struct ledger_batch *batch, const char *player_id)
 {
@@ -303,7 +305,7 @@ static enum status copy_ledger(struct copy *copy, struct platform_store *from)
     return status;
 }
 
-/* ---- fingerprints ------------------------------------------------------------------------------ */
+/* ---- fingerprints ---------------------------------------------------------------------------- */
 
 struct fingerprint {
     EVP_MD_CTX *digest;
@@ -505,7 +507,8 @@ static enum status was_written_to(struct error *error, const char *what)
                      what);
 }
 
-/* The source comes last, so that what was written into it meanwhile is seen: also during the audit. */
+/* The source comes last, so that what was written into it meanwhile is seen: also during the
+ * audit. */
 static enum status compare(struct copy *copy, struct platform_store *from)
 {
     struct audit_result audited = {0};
@@ -528,7 +531,7 @@ static enum status compare(struct copy *copy, struct platform_store *from)
     return status;
 }
 
-/* ---- the source stands still ------------------------------------------------------------------- */
+/* ---- the source stands still ----------------------------------------------------------------- */
 
 /* What tells in moments whether something was written, where not all is read again. */
 struct source_state {
@@ -580,7 +583,7 @@ static enum status check_untouched(struct platform_store *from, const struct sou
     return STATUS_OK;
 }
 
-/* ---- all of it --------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static bool see_player(void *context, const struct player_record *record)
 {

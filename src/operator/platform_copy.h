@@ -34,8 +34,8 @@ typedef void platform_copy_progress(void *context, const char *what, uint64_t do
 
 /*
  * `to` has been migrated. STATUS_EXISTS: `to` is not empty, nothing was written. STATUS_MALFORMED:
- * `from` holds what makes no sense, or the two differ at the end (named; the source was written to). Else the store failed. After
- * any failure but STATUS_EXISTS, `to` is to be thrown away.
+ * `from` holds what makes no sense, or the two differ at the end (named; the source was written
+ * to). Else the store failed. After any failure but STATUS_EXISTS, `to` is to be thrown away.
  */
 MUST_CHECK enum status platform_copy(struct platform_store *from, struct platform_store *to,
                                      platform_copy_progress *progress, void *context,

@@ -54,7 +54,7 @@ static enum status read_gmid(struct text value, struct event_id *id)
     }
 }
 
-/* ---- making ------------------------------------------------------------------------------------ */
+/* ---- making ---------------------------------------------------------------------------------- */
 
 static void add_row(struct catalog *catalog, size_t *capacity, const struct catalog_row *row)
 {
@@ -71,7 +71,8 @@ static enum status add_rows(struct catalog *catalog, struct text stored, struct 
 {
     struct buffer *list = &catalog->list;
     struct json_text_cursor cursor = json_text_open(minified);
-    /* The same rows where they stand in the stored document: it is the minified one in most feeds. */
+    /* The same rows where they stand in the stored document: it is the minified one in most
+     * feeds. */
     struct json_text_cursor places = json_text_open(stored);
     bool spaced = stored.size != minified.size;
     struct text element;
@@ -177,7 +178,7 @@ void catalog_release(struct catalog **catalog)
     memory_free(mine);
 }
 
-/* ---- asking ------------------------------------------------------------------------------------ */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 struct text catalog_list(const struct catalog *catalog)
 {

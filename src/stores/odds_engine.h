@@ -7,10 +7,10 @@
  * What an engine of the odds store provides. For engines and odds_store.c alone; everybody else
  * includes odds_store.h.
  *
- * An engine is one constant of this struct, listed in odds_store.c. The verbs mean what odds_store.h
- * says of the function of the same name; arguments have been checked by then (kinds and sports are
- * real ones, event ids are there where one is needed, sizes are in bounds). An engine's own struct
- * starts with a `struct odds_store`, its reader's with a `struct odds_reader`.
+ * An engine is one constant of this struct, listed in odds_store.c. The verbs mean what
+ * odds_store.h says of the function of the same name; arguments have been checked by then (kinds
+ * and sports are real ones, event ids are there where one is needed, sizes are in bounds). An
+ * engine's own struct starts with a `struct odds_store`, its reader's with a `struct odds_reader`.
  */
 
 struct odds_engine {

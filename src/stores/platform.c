@@ -1,6 +1,7 @@
 /*
  * The front of the platform store: chooses the engine by the URI's scheme, and checks what callers
- * give before an engine sees it, so that no engine can be made to store what the others would refuse.
+ * give before an engine sees it, so that no engine can be made to store what the others would
+ * refuse.
  */
 #include <string.h>
 

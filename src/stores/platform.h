@@ -13,21 +13,22 @@
 
 /*
  * The platform store: customers, their keys, legacy address policies (and, with the casino, games,
- * players and the ledger). One interface, several engines: `sqlite:FILE` (stores/platform/sqlite/engine.c) and
- * `postgresql://…` (stores/platform/postgres/engine.c; a connection a handle). Calls block, up to the store's
- * timeout: they are for the command line and for background threads, never for a thread that serves
- * requests. A call that hands on rows waits so long for each, and not for all of them together.
+ * players and the ledger). One interface, several engines: `sqlite:FILE`
+ * (stores/platform/sqlite/engine.c) and `postgresql://…` (stores/platform/postgres/engine.c; a
+ * connection a handle). Calls block, up to the store's timeout: they are for the command line and
+ * for background threads, never for a thread that serves requests. A call that hands on rows waits
+ * so long for each, and not for all of them together.
  *
  * Revisions. Every change of a customer, key or address takes the next revision number of the store
- * and stamps the row with it, in the same transaction, and becomes visible in revision order. So "what
- * changed since R" is a range scan, and rows are never deleted: a revoked key and a removed address
- * stay as marked rows.
+ * and stamps the row with it, in the same transaction, and becomes visible in revision order. So
+ * "what changed since R" is a range scan, and rows are never deleted: a revoked key and a removed
+ * address stay as marked rows.
  *
- * A database that is gone or failed with an I/O error, and a connection that was lost or timed out, is
- * opened afresh by the next call on the same handle; a caller just calls again. A database that was
- * replaced (a restored backup, a standby that took over) fails one call with
- * STATUS_UNAVAILABLE: whoever keeps a copy of the rows starts again from revision 0, as also when the
- * revision is lower than one seen before.
+ * A database that is gone or failed with an I/O error, and a connection that was lost or timed out,
+ * is opened afresh by the next call on the same handle; a caller just calls again. A database that
+ * was replaced (a restored backup, a standby that took over) fails one call with
+ * STATUS_UNAVAILABLE: whoever keeps a copy of the rows starts again from revision 0, as also when
+ * the revision is lower than one seen before.
  *
  * Threads: one thread at a time may use a `struct platform_store`; open one for each thread.
  */
@@ -53,8 +54,8 @@ struct platform_store_options {
     struct platform_facts *facts; /* borrowed, shared by any number of handles; may be NULL */
 };
 
-/* Opens and looks at the schema: a schema older or newer than this program's is STATUS_INVALID with a
- * text that says what to do ("run: croupier migrate"), unless `create` is set, which leaves the
+/* Opens and looks at the schema: a schema older or newer than this program's is STATUS_INVALID with
+ * a text that says what to do ("run: croupier migrate"), unless `create` is set, which leaves the
  * schema to platform_store_migrate. STATUS_UNAVAILABLE: cannot be reached or opened now, with the
  * path and the reason; STATUS_MALFORMED: it is not a database, or damaged. */
 MUST_CHECK enum status platform_store_open(struct platform_store **store,
@@ -70,7 +71,7 @@ MUST_CHECK enum status platform_store_migrate(struct platform_store *store, uint
 /* Really asks the database. */
 MUST_CHECK enum status platform_store_ping(struct platform_store *store, struct error *error);
 
-/* ---- records ---------------------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 #define CUSTOMER_ID_SIZE 24    /* "cus_" and 16 base62 characters; NUL-terminated */
 #define CUSTOMER_NAME_SIZE 129 /* 1 to 128 bytes of UTF-8, NUL-terminated */
@@ -126,17 +127,18 @@ struct legacy_record {
 
 void customer_record_free(struct customer_record *record); /* what it owns, not the struct */
 
-/* ---- customers, keys, legacy addresses -------------------------------------------------------- */
+/* ---- customers, keys, legacy addresses ------------------------------------------------------- */
 
-/* Records that are not acceptable (a bad id, a name too long, a rate out of range) are STATUS_INVALID.
- * The caller fills everything but `revision`; ids come from identity_generate (admission/key.h). An
- * id or digest that is there already is STATUS_EXISTS; a key's customer that is not, NOT_FOUND. */
+/* Records that are not acceptable (a bad id, a name too long, a rate out of range) are
+ * STATUS_INVALID. The caller fills everything but `revision`; ids come from identity_generate
+ * (admission/key.h). An id or digest that is there already is STATUS_EXISTS; a key's customer that
+ * is not, NOT_FOUND. */
 MUST_CHECK enum status platform_customer_add(struct platform_store *store,
                                              const struct customer_record *record,
                                              struct error *error);
-/* Replaces name, enabled, casino, sports, rate, cidrs of the customer with this id. NOT_FOUND. With a
- * `revision` other than 0 only if the stored row still has it, else STATUS_EXISTS: somebody else has
- * changed it meanwhile, so read it again (so that `set` never undoes somebody's `disable`). */
+/* Replaces name, enabled, casino, sports, rate, cidrs of the customer with this id. NOT_FOUND. With
+ * a `revision` other than 0 only if the stored row still has it, else STATUS_EXISTS: somebody else
+ * has changed it meanwhile, so read it again (so that `set` never undoes somebody's `disable`). */
 MUST_CHECK enum status platform_customer_update(struct platform_store *store,
                                                 const struct customer_record *record,
                                                 struct error *error);
@@ -171,7 +173,7 @@ MUST_CHECK enum status platform_key_list(struct platform_store *store, const cha
 MUST_CHECK enum status platform_legacy_list(struct platform_store *store, legacy_visitor *visit,
                                             void *context, struct error *error);
 
-/* ---- players ----------------------------------------------------------------------------------- */
+/* ---- players --------------------------------------------------------------------------------- */
 
 #define PLAYER_ID_SIZE 24        /* "ply_" and 16 base62 characters; NUL-terminated */
 #define PLAYER_REFERENCE_SIZE 65 /* 1 to 64 of [A-Za-z0-9._:-] */
@@ -212,7 +214,7 @@ MUST_CHECK enum status platform_player_put(struct platform_store *store,
                                            const struct player_record *records, size_t count,
                                            struct error *error);
 
-/* ---- what the policy table needs --------------------------------------------------------------- */
+/* ---- what the policy table needs ------------------------------------------------------------- */
 
 /* The store's revision now: one cheap query. */
 MUST_CHECK enum status platform_revision(struct platform_store *store, uint64_t *revision,
@@ -231,7 +233,8 @@ MUST_CHECK enum status platform_changes_since(struct platform_store *store, uint
                                               const struct platform_changes *visit,
                                               uint64_t *revision, struct error *error);
 
-/* Records when keys were last used (never moving it back; unknown digests are skipped): one transaction, takes no revision. */
+/* Records when keys were last used (never moving it back; unknown digests are skipped): one
+ * transaction, takes no revision. */
 struct key_use {
     uint8_t digest[KEY_DIGEST_SIZE];
     int64_t used_ms;

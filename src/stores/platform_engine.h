@@ -7,9 +7,9 @@
 
 /*
  * What an engine of the platform store provides; only files in stores/ include this. The front
- * (platform_store.c) chooses the engine by the URI's scheme and checks every record before the engine
- * sees it, so an engine only stores and finds. Each function does what platform_store.h says of the
- * function of its name. A new engine is one row in the table of platform_store.c.
+ * (platform_store.c) chooses the engine by the URI's scheme and checks every record before the
+ * engine sees it, so an engine only stores and finds. Each function does what platform_store.h says
+ * of the function of its name. A new engine is one row in the table of platform_store.c.
  */
 struct platform_engine {
     const char *scheme; /* with its colon: "sqlite:" */

@@ -1,4 +1,5 @@
-/* The front of providers and games: checks records before an engine sees them; see platform_games.h. */
+/* The front of providers and games: checks records before an engine sees them; see
+ * platform_games.h. */
 #include "stores/platform_games.h"
 
 #include <string.h>
@@ -6,7 +7,7 @@
 #include "base/memory.h"
 #include "stores/platform_engine.h"
 
-/* ---- what is acceptable -------------------------------------------------------------------------- */
+/* ---- what is acceptable ---------------------------------------------------------------------- */
 
 const char *game_volatility_name(enum game_volatility volatility)
 {
@@ -205,7 +206,7 @@ enum status game_record_check(const struct game_record *record, struct error *er
     return check_lists(record, error);
 }
 
-/* ---- calls --------------------------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 enum status platform_provider_add(struct platform_store *store,
                                   const struct provider_record *record, struct error *error)

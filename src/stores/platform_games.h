@@ -73,15 +73,15 @@ struct game_policy_record {
 /* "low", "medium", "high"; NULL for none. */
 const char *game_volatility_name(enum game_volatility volatility);
 
-/* ---- what is acceptable (pure) ------------------------------------------------------------------- */
+/* ---- what is acceptable (pure) --------------------------------------------------------------- */
 
 bool game_id_is_sound(struct text id);
 bool game_currency_is_sound(struct text currency); /* three capitals */
 bool game_word_is_sound(struct text word);         /* 1 to 64 bytes of plain UTF-8 */
 bool url_is_sound(struct text url);      /* http(s)://…, printable ASCII, of any length */
 bool game_url_is_sound(struct text url); /* http(s)://…, at most 1024 printable ASCII characters */
-/* Nobody on the way can read or change what is asked there: https://, or http:// to 127.0.0.1, [::1] or
- * localhost; and no user name in it. Of a sound URL. */
+/* Nobody on the way can read or change what is asked there: https://, or http:// to 127.0.0.1,
+ * [::1] or localhost; and no user name in it. Of a sound URL. */
 bool game_url_is_guarded(struct text url);
 MUST_CHECK enum status provider_record_check(const struct provider_record *record,
                                              struct error *error);
@@ -90,14 +90,14 @@ MUST_CHECK enum status game_record_check(const struct game_record *record, struc
 /* Is the item in the list? */
 bool game_list_has(struct text list, struct text item);
 
-/* ---- calls --------------------------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 /* EXISTS: the id is taken. */
 MUST_CHECK enum status platform_provider_add(struct platform_store *store,
                                              const struct provider_record *record,
                                              struct error *error);
-/* Replaces all but id and created_ms. NOT_FOUND; with a `revision` other than 0 only if the stored row
- * still has it, else EXISTS: somebody else was quicker, so read it again. */
+/* Replaces all but id and created_ms. NOT_FOUND; with a `revision` other than 0 only if the stored
+ * row still has it, else EXISTS: somebody else was quicker, so read it again. */
 MUST_CHECK enum status platform_provider_update(struct platform_store *store,
                                                 const struct provider_record *record,
                                                 struct error *error);
@@ -121,7 +121,8 @@ MUST_CHECK enum status platform_game_get(struct platform_store *store, const cha
 MUST_CHECK enum status platform_game_enable(struct platform_store *store, const char *id,
                                             bool enabled, int64_t now_ms, struct error *error);
 
-/* Replaces the customer's list. NOT_FOUND: no such customer, or a game that is not there (named). */
+/* Replaces the customer's list. NOT_FOUND: no such customer, or a game that is not there
+ * (named). */
 MUST_CHECK enum status platform_game_policy_put(struct platform_store *store,
                                                 const struct game_policy_record *record,
                                                 struct error *error);
@@ -136,8 +137,8 @@ struct platform_games_visit {
     void *context;
 };
 
-/* Everything, from one snapshot whose revision is then stored: providers by id, then games by id, then
- * customers' lists. A visitor may be NULL; none may call the store. */
+/* Everything, from one snapshot whose revision is then stored: providers by id, then games by id,
+ * then customers' lists. A visitor may be NULL; none may call the store. */
 MUST_CHECK enum status platform_games_read(struct platform_store *store,
                                            const struct platform_games_visit *visit,
                                            uint64_t *revision, struct error *error);

@@ -4,8 +4,9 @@
 #include "stores/platform.h"
 
 /*
- * Records of the platform store: what is acceptable in one, and how its lists are written in a column.
- * The same for every engine, so that a store can be moved from one to another. Pure. Threads: any.
+ * Records of the platform store: what is acceptable in one, and how its lists are written in a
+ * column. The same for every engine, so that a store can be moved from one to another. Pure.
+ * Threads: any.
  */
 
 /* STATUS_INVALID with the field and the reason. */
@@ -18,8 +19,8 @@ MUST_CHECK enum status player_record_check(const struct player_record *record, s
 /* 1 to 64 of [A-Za-z0-9._:-]: what customers name players and transactions with. */
 bool is_outside_name(struct text name);
 
-/* "192.0.2.0/24 2001:db8::/32": canonical, one space between, "" for none. A customer's blocks in one
- * column, because reading 100,000 customers must be one scan and not a join. */
+/* "192.0.2.0/24 2001:db8::/32": canonical, one space between, "" for none. A customer's blocks in
+ * one column, because reading 100,000 customers must be one scan and not a join. */
 void cidr_list_append(struct buffer *buffer, const struct cidr *cidrs, size_t count);
 
 /* False when the text is not such a list or has more than `room` blocks. */

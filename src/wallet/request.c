@@ -1,6 +1,6 @@
 /*
- * The members that a wallet request may have are a table. base/strict_json.h cuts the body into slices
- * of itself, so a number is judged by its text and never passes through a double.
+ * The members that a wallet request may have are a table. base/strict_json.h cuts the body into
+ * slices of itself, so a number is judged by its text and never passes through a double.
  */
 #include "wallet/request.h"
 

@@ -1,17 +1,20 @@
 /*
- * The Redis engine of the odds store, one line of standard input at a time, for test_odds_redis.py. Not for
- * people.
+ * The Redis engine of the odds store, one line of standard input at a time, for test_odds_redis.py.
+ * Not for people.
  *
  *     redis_tool URI TIMEOUT_MS [PREFIX]
  *
  *     stamp                       → stamp STATUS NUMBER
- *     versions SPORT [EVENT]      → versions STATUS STAMP CATALOG ODDS       (a version that is not known: -)
- *     read TAG SPORT [EVENT]      → read TAG STATUS VERSION MILLISECONDS SIZE BYTES      later, when it is over
+ *     versions SPORT [EVENT]      → versions STATUS STAMP CATALOG ODDS       (a version that is not
+ *     known: -)
+ *     read TAG SPORT [EVENT]      → read TAG STATUS VERSION MILLISECONDS SIZE BYTES      later,
+ *     when it is over
  *     publish SPORT EVENT BYTES   → publish STATUS REASON
  *     note SPORT EVENT            → note
  *     ping                        → ping STATUS REASON
  *     facts                       → facts reads=N errors=N reopened=N …
- *     herd COUNT SPORT EVENT      → herd STATUS=COUNT …        that many reads at once, when all are over
+ *     herd COUNT SPORT EVENT      → herd STATUS=COUNT …        that many reads at once, when all
+ *     are over
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -48,7 +51,7 @@ static const char *word_of(enum status status)
     return status == STATUS_TIMEOUT ? "timeout" : status_name(status);
 }
 
-/* ---- words ------------------------------------------------------------------------------------ */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 static struct text line_rest;
 
@@ -74,7 +77,7 @@ static bool event_word(struct event_id *event)
     return true;
 }
 
-/* ---- verbs ------------------------------------------------------------------------------------ */
+/* ---- verbs ----------------------------------------------------------------------------------- */
 
 static void version_text(uint64_t version, char out[24])
 {
@@ -157,7 +160,7 @@ static void publish(void)
     say("publish %s %s", word_of(status), error.text);
 }
 
-/* ---- a herd ----------------------------------------------------------------------------------- */
+/* ---- a herd ---------------------------------------------------------------------------------- */
 
 struct herd {
     pthread_mutex_t lock;
@@ -218,7 +221,7 @@ static void run_herd(void)
     buffer_free(&text);
 }
 
-/* ---- the rest --------------------------------------------------------------------------------- */
+/* ---- the rest -------------------------------------------------------------------------------- */
 
 static void tell_facts(void)
 {

@@ -1,12 +1,13 @@
 /*
- * Fuzzes what reads the casino's requests for games: the query and its cursor, the body of a launch, what
- * a provider answers to one, and the document that games are imported from. The first byte chooses which.
+ * Fuzzes what reads the casino's requests for games: the query and its cursor, the body of a
+ * launch, what a provider answers to one, and the document that games are imported from. The first
+ * byte chooses which.
  *
- * Holds for every input: what a query's reader accepts is within its bounds, and a cursor is accepted only
- * if it is the very text that was made for that customer, those filters and that id; a launch that is
- * accepted has what its mode needs and nothing else; a URL that a provider answers is sound, guarded and
- * of the future, and stands in the answer or is escaped there; games that are accepted are acceptable to
- * the store, and every refusal says where.
+ * Holds for every input: what a query's reader accepts is within its bounds, and a cursor is
+ * accepted only if it is the very text that was made for that customer, those filters and that id;
+ * a launch that is accepted has what its mode needs and nothing else; a URL that a provider answers
+ * is sound, guarded and of the future, and stands in the answer or is escaped there; games that are
+ * accepted are acceptable to the store, and every refusal says where.
  */
 #include <string.h>
 

@@ -1,11 +1,11 @@
 /*
  * Any bytes, cut anywhere, through the real connection code over a socket pair.
  *
- * The first byte of an input seeds how the rest is cut into pieces and which requests are set aside.
- * Whatever is sent: nothing crashes, a request that reaches the handler keeps the bounds of http.h and
- * its texts are readable, every request is answered or abandoned once, and what comes back is a
- * sequence of answers. And what the intake makes of the first request is the same, bytes and verdict,
- * wherever it is cut in two, and byte by byte.
+ * The first byte of an input seeds how the rest is cut into pieces and which requests are set
+ * aside. Whatever is sent: nothing crashes, a request that reaches the handler keeps the bounds of
+ * http.h and its texts are readable, every request is answered or abandoned once, and what comes
+ * back is a sequence of answers. And what the intake makes of the first request is the same, bytes
+ * and verdict, wherever it is cut in two, and byte by byte.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -173,7 +173,7 @@ static void run_one(struct harness *harness, const uint8_t *data, size_t size)
     CHECK(harness->handled == harness->answered + harness->abandoned);
 }
 
-/* ---- the same verdict for every cut ------------------------------------------------------------- */
+/* ---- the same verdict for every cut ---------------------------------------------------------- */
 
 struct verdict {
     struct http_intake intake;

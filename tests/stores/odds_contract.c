@@ -31,7 +31,7 @@
 
 extern char **environ;
 
-/* ---- engines ---------------------------------------------------------------------------------- */
+/* ---- engines --------------------------------------------------------------------------------- */
 
 struct fixture {
     char directory[64];
@@ -108,7 +108,7 @@ static const struct factory factories[] = {
 };
 static const struct factory *engine;
 
-/* ---- helpers ---------------------------------------------------------------------------------- */
+/* ---- helpers --------------------------------------------------------------------------------- */
 
 static struct odds_store *open_store(const struct fixture *fixture, bool create)
 {
@@ -288,7 +288,7 @@ static int publish_and_exit(char **arguments)
     return 0;
 }
 
-/* ---- values ----------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static void what_was_published_is_read_back(void **state)
 {
@@ -472,7 +472,7 @@ static void publishing_nothing_is_fine(void **state)
     assert_true(stamp_of(store) == before);
 }
 
-/* ---- freshness -------------------------------------------------------------------------------- */
+/* ---- freshness ------------------------------------------------------------------------------- */
 
 static void a_version_moves_with_every_publication(void **state)
 {
@@ -622,7 +622,7 @@ static void threads_publish_while_others_read(void **state)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
 }
 
-/* ---- a value with a part of the catalog ------------------------------------------------------- */
+/* ---- a value with a part of the catalog ------------------------------------------------------ */
 
 static void assert_part(struct odds_store *store, size_t at, size_t max, const char *part)
 {
@@ -704,7 +704,7 @@ static void a_part_of_the_catalog_is_of_the_moment_of_the_odds(void **state)
     assert_true(together > 0);
 }
 
-/* ---- facts and health ------------------------------------------------------------------------- */
+/* ---- facts and health ------------------------------------------------------------------------ */
 
 static void facts_tell_the_last_publication_of_each_sport(void **state)
 {
@@ -728,7 +728,7 @@ static void a_store_that_works_answers_a_ping(void **state)
     assert_int_equal(odds_store_ping(store, &error), STATUS_OK);
 }
 
-/* ---- interest --------------------------------------------------------------------------------- */
+/* ---- interest -------------------------------------------------------------------------------- */
 
 static size_t list_interest(struct odds_store *store, enum sport sport, int64_t since_ms,
                             struct odds_interest **list)
@@ -837,7 +837,7 @@ static void interest_noted_before_closing_is_written(void **state)
     memory_free(list);
 }
 
-/* ---- opening ---------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static void an_unknown_uri_is_refused_by_both_ways_of_opening(void **state)
 {
@@ -854,7 +854,7 @@ static void an_unknown_uri_is_refused_by_both_ways_of_opening(void **state)
     }
 }
 
-/* ---- leases of shared rate budgets --------------------------------------------------------------- */
+/* ---- leases of shared rate budgets ----------------------------------------------------------- */
 
 #define LEASE_WINDOW 3600U
 

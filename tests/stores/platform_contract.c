@@ -22,7 +22,7 @@
 
 static const struct factory *factory; /* the engine under test, named on the command line */
 
-/* ---- fixture ----------------------------------------------------------------------------------- */
+/* ---- fixture --------------------------------------------------------------------------------- */
 
 struct fixture {
     struct place place;
@@ -173,7 +173,7 @@ static uint64_t look(struct fixture *fixture, struct platform_store *store, uint
     return revision;
 }
 
-/* ---- the contract ------------------------------------------------------------------------------ */
+/* ---- the contract ---------------------------------------------------------------------------- */
 
 static void a_new_store_is_empty_at_revision_zero(void **state)
 {
@@ -654,7 +654,7 @@ static void another_handle_sees_a_change_at_once(void **state)
     platform_store_close(&reader);
 }
 
-/* ---- several writers --------------------------------------------------------------------------- */
+/* ---- several writers ------------------------------------------------------------------------- */
 
 #define WRITERS 3
 #define ROWS_EACH 20
@@ -868,7 +868,7 @@ static void players_opened_at_once_are_the_same_for_everybody(void **state)
     }
 }
 
-/* ---- providers and games ------------------------------------------------------------------------- */
+/* ---- providers and games --------------------------------------------------------------------- */
 
 static struct provider_record provider(const char *id)
 {

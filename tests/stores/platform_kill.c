@@ -1,8 +1,8 @@
 /*
- * Two writers are killed with SIGKILL at a random moment, again and again, while they add customers and
- * keys. After each round: the store opens, its pages are sound, everything that was acknowledged is
- * there, and every row stands under a revision of its own that the store has reached.
- * The seed is printed; give it as the argument to repeat a run.
+ * Two writers are killed with SIGKILL at a random moment, again and again, while they add customers
+ * and keys. After each round: the store opens, its pages are sound, everything that was
+ * acknowledged is there, and every row stands under a revision of its own that the store has
+ * reached. The seed is printed; give it as the argument to repeat a run.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -118,7 +118,7 @@ static void run_and_kill(struct scene *scene)
     }
 }
 
-/* ---- verification ------------------------------------------------------------------------------ */
+/* ---- verification ---------------------------------------------------------------------------- */
 
 struct verdict {
     bool customer[WRITERS][ACKNOWLEDGED_MAX];

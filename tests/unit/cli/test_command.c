@@ -15,7 +15,7 @@
 #include "base/version.h"
 #include "cli/command.h"
 
-/* ---- a table to try ---------------------------------------------------------------------------- */
+/* ---- a table to try -------------------------------------------------------------------------- */
 
 static int show(const struct command_line *line)
 {
@@ -85,7 +85,7 @@ static const struct command_group table[] = {
     {0},
 };
 
-/* ---- running it -------------------------------------------------------------------------------- */
+/* ---- running it ------------------------------------------------------------------------------ */
 
 static char out[65536];
 static char err[65536];
@@ -152,7 +152,7 @@ static void expect_usage(const char *line, const char *message)
     assert_int_equal(code, EXIT_USAGE);
 }
 
-/* ---- specifications ---------------------------------------------------------------------------- */
+/* ---- specifications -------------------------------------------------------------------------- */
 
 static void options_stand_before_or_after_arguments(void **state)
 {

@@ -329,7 +329,7 @@ static void expectations(void **state)
            HTTP_ERROR_PAYLOAD_TOO_LARGE);
 }
 
-/* ---- bounds: the largest is taken, one more is refused ------------------------------------------------ */
+/* ---- bounds: the largest is taken, one more is refused --------------------------------------- */
 
 static void expect_buffer(struct buffer *buffer, int wanted)
 {
@@ -425,7 +425,7 @@ static void chunk_extensions_and_trailers_are_bounded(void **state)
     expect_buffer(&trailers, HTTP_ERROR_HEADERS_TOO_LARGE);
 }
 
-/* ---- what a taken request looks like ------------------------------------------------------------------- */
+/* ---- what a taken request looks like --------------------------------------------------------- */
 
 static void the_parts_are_found_however_they_arrive(void **state)
 {
@@ -493,7 +493,7 @@ static void connections_stay_open_as_version_and_connection_say(void **state)
         keeps_alive("GET / HTTP/1.0\r\nConnection: keep-alive\r\nConnection: close\r\n\r\n"));
 }
 
-/* ---- requests that come again ---------------------------------------------------------------------- */
+/* ---- requests that come again ---------------------------------------------------------------- */
 
 /* Takes `bytes` in, whole, and remembers them. */
 static struct http_intake_memo *remember(struct text bytes)

@@ -1,4 +1,5 @@
-/* Accept-Encoding and If-None-Match: what a request asks for (RFC 9110 sections 12.5.3 and 13.1.2). */
+/* Accept-Encoding and If-None-Match: what a request asks for (RFC 9110 sections 12.5.3 and
+ * 13.1.2). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -2,9 +2,9 @@
 #define CROUPIER_TESTS_SPORTS_FAKES_H
 
 /*
- * What a desk stands between, for its tests: an odds store in memory that can be told how to behave,
- * requests that keep what they were replied, and counters. These definitions take the place of the
- * library's at link time, so a program includes this file once.
+ * What a cache stands between, for its tests: an odds store in memory that can be told how to
+ * behave, requests that keep what they were replied, and counters. These definitions take the place
+ * of the library's at link time, so a program includes this file once.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -20,7 +20,7 @@
 #include "sports/sports.h"
 #include "stores/odds.h"
 
-/* ---- the store --------------------------------------------------------------------------------- */
+/* ---- the store ------------------------------------------------------------------------------- */
 
 #define FAKE_VALUES 64
 
@@ -266,7 +266,7 @@ void odds_store_note_interest(struct odds_store *store, enum sport sport,
     atomic_fetch_add(&store->notes, 1);
 }
 
-/* ---- counters ------------------------------------------------------------------------------------- */
+/* ---- counters -------------------------------------------------------------------------------- */
 
 struct metrics_shard {
     atomic_uint_fast64_t counters[METRICS_COUNTER_COUNT];
@@ -277,7 +277,7 @@ void metrics_add(struct metrics_shard *shard, enum metrics_counter counter, uint
     atomic_fetch_add(&shard->counters[counter], amount);
 }
 
-/* ---- requests --------------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 #define FAKE_OPEN (-1) /* no reply yet */
 #define FAKE_SENT (-2) /* a message was sent */
@@ -339,14 +339,14 @@ __attribute__((unused)) static void fake_abandon(struct fake_request *fake)
     fake->request.abandoned(&fake->request);
 }
 
-/* ---- a serving thread's surroundings ---------------------------------------------------------------- */
+/* ---- a serving thread's surroundings --------------------------------------------------------- */
 
 struct fake_thread {
     uv_loop_t loop;
     uv_timer_t tick; /* keeps the loop alive and turning */
     struct mailbox *mailbox;
     struct metrics_shard metrics;
-    struct sports_desk *desk;
+    struct sports_cache *cache;
 };
 
 static void fake_tick(uv_timer_t *timer)
@@ -361,12 +361,12 @@ static void fake_thread_init(struct fake_thread *thread, struct sports *sports)
     CHECK(uv_timer_init(&thread->loop, &thread->tick) == 0);
     CHECK(uv_timer_start(&thread->tick, fake_tick, 5, 5) == 0);
     thread->mailbox = mailbox_create(&thread->loop);
-    thread->desk = sports_desk_create(sports, thread->mailbox, &thread->metrics);
+    thread->cache = sports_cache_create(sports, thread->mailbox, &thread->metrics);
 }
 
 static void fake_thread_free(struct fake_thread *thread)
 {
-    sports_desk_destroy(&thread->desk);
+    sports_cache_destroy(&thread->cache);
     mailbox_destroy(&thread->mailbox);
     uv_close((uv_handle_t *)&thread->tick, NULL);
     while (uv_run(&thread->loop, UV_RUN_DEFAULT) != 0)

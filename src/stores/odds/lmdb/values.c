@@ -5,17 +5,17 @@
  * reads like a Redis dump; beside them `published:SPORT` (the time of the last publication; no
  * bytes) and `format`. A stored value is a record_header and the exact bytes.
  *
- * Versions and stamps are LMDB's own transaction numbers with the epoch above them: the epoch counts
- * how often this store handle opened an environment, so numbers of a store and of another that
- * replaced it never meet.
+ * Versions and stamps are LMDB's own transaction numbers with the epoch above them: the epoch
+ * counts how often this store handle opened an environment, so numbers of a store and of another
+ * that replaced it never meet.
  *
  * Stamp and snapshot. A commit first writes the meta page, which is where mdb_env_info and thus the
  * stamp look, syncs it, and only then moves the number that a new read transaction starts from. In
  * between the stamp is ahead of what can be read, so what a read tells must carry the number of the
  * transaction that it was read in: under the newer stamp it will be asked again.
  *
- * Everything that touches the map runs under odds_guard_run. A body leaves what has to be cleaned up in
- * its context; a read transaction that was interrupted is reset, so that it pins no pages.
+ * Everything that touches the map runs under odds_guard_run. A body leaves what has to be cleaned
+ * up in its context; a read transaction that was interrupted is reset, so that it pins no pages.
  */
 #include <pthread.h>
 #include <string.h>
@@ -61,7 +61,7 @@ struct lmdb_values {
     struct lmdb_slot *idle;
 };
 
-/* ---- records ---------------------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 static uint32_t crc_of(const struct record_header *header, const char *bytes)
 {
@@ -132,7 +132,7 @@ static MDB_val key_value(struct record_key *key)
     return (MDB_val){key->size, key->bytes};
 }
 
-/* ---- life ------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 enum status lmdb_values_open(struct lmdb_values **values, const char *root, bool create,
                              uint64_t epoch, uint32_t wait_ms, struct error *error)
@@ -231,7 +231,7 @@ void lmdb_values_return_slot(struct lmdb_values *values, struct lmdb_slot *slot)
     CHECK(pthread_mutex_unlock(&values->lock) == 0);
 }
 
-/* ---- reading ---------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static uint64_t with_epoch(const struct lmdb_values *values, uint64_t transaction)
 {
@@ -545,7 +545,7 @@ enum status lmdb_values_list_events(struct lmdb_values *values, struct lmdb_slot
     return STATUS_OK;
 }
 
-/* ---- writing ---------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 struct writing {
     struct lmdb_values *values;

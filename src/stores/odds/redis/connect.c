@@ -1,23 +1,24 @@
 /*
  * How the link gets its connections, and how it knows that they still work. See odds_redis.h.
  *
- * An attempt: ask a sentinel who the master is (by Sentinel); find the server's addresses; greet it on both
- * connections, at one address after the other until it is any good. Both must turn out to be the same server,
- * a master, and no cluster. Then have it report changes from one to the other; see the first heartbeats come
- * back. Then the link is up.
+ * An attempt: ask a sentinel who the master is (by Sentinel); find the server's addresses; greet it
+ * on both connections, at one address after the other until it is any good. Both must turn out to
+ * be the same server, a master, and no cluster. Then have it report changes from one to the other;
+ * see the first heartbeats come back. Then the link is up.
  *
- * Heartbeats. RESP2 sends invalidations to another connection than the one that asked for them, and neither
- * hears of the other's end. So both are asked again and again: PING on the one where invalidations come,
- * whose answer comes after all invalidations of changes before it; on the other whether tracking is still
- * on and redirected to that very connection, and whether the server is still the master. What is known is
- * confirmed as long as the last answered questions on both were ASKED less than half of timeout_ms ago: an
- * answer tells of the time when it was asked for, at the latest. A server that leaves them unanswered for
- * timeout_ms is left. A link that does not track has no heartbeats: it leaves a server that does not answer
- * a call.
+ * Heartbeats. RESP2 sends invalidations to another connection than the one that asked for them, and
+ * neither hears of the other's end. So both are asked again and again: PING on the one where
+ * invalidations come, whose answer comes after all invalidations of changes before it; on the other
+ * whether tracking is still on and redirected to that very connection, and whether the server is
+ * still the master. What is known is confirmed as long as the last answered questions on both were
+ * ASKED less than half of timeout_ms ago: an answer tells of the time when it was asked for, at the
+ * latest. A server that leaves them unanswered for timeout_ms is left. A link that does not track
+ * has no heartbeats: it leaves a server that does not answer a call.
  *
- * Back-off. A connection that worked and was lost is made again at once, and those who ask meanwhile are let
- * wait for that one attempt. When it fails they are refused at once, and attempts come at growing intervals,
- * up to a second, with jitter; so they do when what works is lost again and again.
+ * Back-off. A connection that worked and was lost is made again at once, and those who ask
+ * meanwhile are let wait for that one attempt. When it fails they are refused at once, and attempts
+ * come at growing intervals, up to a second, with jitter; so they do when what works is lost again
+ * and again.
  */
 #include "stores/odds/redis/link.h"
 
@@ -69,7 +70,7 @@ static uint32_t jitter(struct redis_link *link, uint32_t limit)
     return limit == 0 ? 0 : (uint32_t)(link->random >> 33) % limit;
 }
 
-/* ---- letting go --------------------------------------------------------------------------------- */
+/* ---- letting go ------------------------------------------------------------------------------ */
 
 static void stop_timer(uv_timer_t *timer)
 {
@@ -168,8 +169,8 @@ static void let_go(struct redis_link *link, enum status status, const char *why)
     link_calls_lost(link, status, hope);
 }
 
-/* The address is not found in time. Nobody is let wait any longer; but what looks it up goes on, and so
- * does the attempt when it is done. */
+/* The address is not found in time. Nobody is let wait any longer; but what looks it up goes on,
+ * and so does the attempt when it is done. */
 static void lose_patience(struct redis_link *link)
 {
     struct error problem;
@@ -198,7 +199,7 @@ static void refuse(struct redis_link *link, const redisReply *reply, const char 
     let_go(link, status == STATUS_TIMEOUT ? status : STATUS_UNAVAILABLE, error.text);
 }
 
-/* ---- heartbeats --------------------------------------------------------------------------------- */
+/* ---- heartbeats ------------------------------------------------------------------------------ */
 
 static void begin_beat(struct heartbeat *beat)
 {
@@ -308,8 +309,8 @@ static void on_news_beat(void *context, unsigned index, const redisReply *reply)
     confirm(link);
 }
 
-/* Has it been without an answer for too long? Only if there is none in what came while this thread could
- * not run, which is read first. */
+/* Has it been without an answer for too long? Only if there is none in what came while this thread
+ * could not run, which is read first. */
 static bool is_silent(const struct redis_link *link, struct heartbeat *beat)
 {
     if (!beat->out || clock_monotonic_ns() - beat->sent_ns < link->options.timeout_ms * NS_PER_MS)
@@ -357,7 +358,7 @@ static void start_beats(struct redis_link *link)
     CHECK(uv_timer_start(&link->beat, on_beat, every_ms, every_ms) == 0);
 }
 
-/* ---- invalidations ------------------------------------------------------------------------------ */
+/* ---- invalidations --------------------------------------------------------------------------- */
 
 static void on_message(void *owner, const redisReply *message)
 {
@@ -379,7 +380,7 @@ static void on_message(void *owner, const redisReply *message)
     (void)atomic_fetch_add(&link->invalidations, count);
 }
 
-/* ---- greeting ----------------------------------------------------------------------------------- */
+/* ---- greeting -------------------------------------------------------------------------------- */
 
 /* Commands of the two greetings, in the order they are sent. */
 enum greeting {
@@ -548,8 +549,8 @@ static enum greeting greeting_at(const struct redis_link *link, unsigned step, b
     return GREET_AUTH;
 }
 
-/* A server that knows or permits no names will do: they are for people who list its clients. Any other
- * error is one of the connection, as that the server has its maximum of clients. */
+/* A server that knows or permits no names will do: they are for people who list its clients. Any
+ * other error is one of the connection, as that the server has its maximum of clients. */
 static bool is_without_names(const redisReply *reply)
 {
     static const char *const texts[] = {"ERR unknown command", "ERR unknown subcommand", "NOPERM "};
@@ -639,7 +640,7 @@ static void greet(struct redis_link *link)
         (void)open_one(link, &link->news, true);
 }
 
-/* ---- names -------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static void set_target(struct redis_link *link, const char *name, uint16_t port, bool local)
 {
@@ -684,7 +685,7 @@ static void on_looked_up(void *owner, const char *name)
         seek_sentinel(link);
 }
 
-/* ---- sentinels ---------------------------------------------------------------------------------- */
+/* ---- sentinels ------------------------------------------------------------------------------- */
 
 static void next_sentinel(struct redis_link *link, enum status status, const char *why)
 {
@@ -903,7 +904,7 @@ void link_connect_second(struct redis_link *link)
     }
 }
 
-/* ---- attempts ----------------------------------------------------------------------------------- */
+/* ---- attempts -------------------------------------------------------------------------------- */
 
 static void begin_attempt(struct redis_link *link)
 {

@@ -1,20 +1,22 @@
 /*
- * The odds store on a Redis or Valkey server: `redis://`, `rediss://`, `unix:`, `redis+sentinel://`. This file
- * is the engine; odds_redis.h says where the rest is.
+ * The odds store on a Redis or Valkey server: `redis://`, `rediss://`, `unix:`,
+ * `redis+sentinel://`. This file is the engine; odds_redis.h says where the rest is.
  *
- * A store has up to two links. The serving link tracks what changes; a server starts it at once. The feeding
- * link is one plain connection, for the commands of `croupier feed`. Each is made when it is first needed.
+ * A store has up to two links. The serving link tracks what changes; a server starts it at once.
+ * The feeding link is one plain connection, for the commands of `croupier feed`. Each is made when
+ * it is first needed.
  *
- * Freshness. A version may be given out of memory while the serving link confirms that changes arrive
- * (odds_redis_connect.c) and none of that value has. What is read is remembered as current only if nothing
- * was heard of it between its GET and the reply, because the two come by different connections and the
- * message may overtake the reply: what was read then is right for those who asked before, and for nobody
- * later. Odds are read together with a part of the catalog, so that an answer can be made of what was stored
- * together: both keys are watched (WATCH) until an empty transaction says that neither has changed in
- * between. A value that expires is forgotten a moment before it does, since the server may say so late.
+ * Freshness. A version may be given out of memory while the serving link confirms that changes
+ * arrive (odds_redis_connect.c) and none of that value has. What is read is remembered as current
+ * only if nothing was heard of it between its GET and the reply, because the two come by different
+ * connections and the message may overtake the reply: what was read then is right for those who
+ * asked before, and for nobody later. Odds are read together with a part of the catalog, so that an
+ * answer can be made of what was stored together: both keys are watched (WATCH) until an empty
+ * transaction says that neither has changed in between. A value that expires is forgotten a moment
+ * before it does, since the server may say so late.
  *
- * Threads: `reading` and the list of those that are sent are the serving link's I/O thread's. The lock guards
- * the making of links.
+ * Threads: `reading` and the list of those that are sent are the serving link's I/O thread's. The
+ * lock guards the making of links.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -78,7 +80,7 @@ static enum status count_error(struct redis_store *store, enum status status)
     return status;
 }
 
-/* ---- reading, on the I/O thread --------------------------------------------------------------- */
+/* ---- reading, on the I/O thread -------------------------------------------------------------- */
 
 /* The commands of a reading, in their order; those of a value alone are in the middle. */
 enum reading_step {
@@ -323,7 +325,7 @@ static void reading_done(struct redis_call *call, enum status status)
     read->done(read);
 }
 
-/* ---- what the server says has changed --------------------------------------------------------- */
+/* ---- what the server says has changed -------------------------------------------------------- */
 
 static bool read_key(const struct redis_store *store, struct text key,
                      struct redis_subject *subject)
@@ -374,7 +376,7 @@ static void on_begun(void *owner)
     redis_known_forget_all(store->known);
 }
 
-/* ---- interest, on the I/O thread -------------------------------------------------------------- */
+/* ---- interest, on the I/O thread ------------------------------------------------------------- */
 
 static size_t append_members(struct redis_store *store, const struct odds_note *notes, size_t count,
                              enum sport sport, size_t *at)
@@ -497,7 +499,7 @@ static void write_interest(void *owner)
         odds_notes_lost(store->notes, store->interest_count);
 }
 
-/* ---- links ------------------------------------------------------------------------------------ */
+/* ---- links ----------------------------------------------------------------------------------- */
 
 static enum status make_link(struct redis_store *store, bool serving, struct redis_link **link,
                              struct error *error)
@@ -539,7 +541,7 @@ static struct redis_link *need_link(struct redis_store *store, bool serving)
     return link;
 }
 
-/* ---- life ------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static void destroy(struct redis_store *store)
 {
@@ -597,7 +599,7 @@ static void redis_close(struct odds_store *base)
     destroy(redis_store_of(base));
 }
 
-/* ---- serving ---------------------------------------------------------------------------------- */
+/* ---- serving --------------------------------------------------------------------------------- */
 
 static enum status redis_stamp(struct odds_store *base, uint64_t *stamp)
 {
@@ -758,7 +760,7 @@ static void redis_facts(struct odds_store *base, struct odds_facts *facts)
             atomic_load_explicit(&store->published_ms[i], memory_order_relaxed);
 }
 
-/* ---- feeding ---------------------------------------------------------------------------------- */
+/* ---- feeding --------------------------------------------------------------------------------- */
 
 static enum status no_link(struct error *error)
 {
@@ -823,7 +825,7 @@ static enum status redis_list_events(struct odds_store *base, enum sport sport,
                        redis_feed_list_events(link, store->prefix, sport, list, count, error));
 }
 
-/* ---- the engines: one, by four names ---------------------------------------------------------- */
+/* ---- the engines: one, by four names --------------------------------------------------------- */
 
 #define ENGINE(name, scheme_)                                                                   \
     static enum status open_##name(struct odds_store **store,                                   \

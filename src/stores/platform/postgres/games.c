@@ -1,5 +1,6 @@
 /*
- * Providers, games and customers' lists of games in PostgreSQL: the statements, and rows to records.
+ * Providers, games and customers' lists of games in PostgreSQL: the statements, and rows to
+ * records.
  *
  * Every change takes the next revision of games_revision and holds its row until the commit, as
  * platform_postgres_records.c does with the other counter. A row that makes no sense is
@@ -26,7 +27,7 @@ static enum status absent(struct postgres_store *store, const char *what, struct
     return error_set(error, STATUS_NOT_FOUND, "%s: there is no such %s", store->place, what);
 }
 
-/* ---- providers ----------------------------------------------------------------------------------- */
+/* ---- providers ------------------------------------------------------------------------------- */
 
 #define PROVIDER_COLUMNS                                                                     \
     "id, name, launch_url, return_url, audience, secret, enabled, launch_call, created_ms, " \
@@ -151,7 +152,7 @@ enum status postgres_provider_get(struct platform_store *base, const char *id,
     return status;
 }
 
-/* ---- games --------------------------------------------------------------------------------------- */
+/* ---- games ----------------------------------------------------------------------------------- */
 
 #define GAME_COLUMNS                                                                        \
     "id, provider_id, name, category, features, rtp_bps, volatility, thumbnail_url, demo, " \
@@ -385,7 +386,7 @@ enum status postgres_game_enable(struct platform_store *base, const char *id, bo
     return postgres_transact(postgres_store_of(base), enable_game, &parameters, error);
 }
 
-/* ---- which games a customer may use -------------------------------------------------------------- */
+/* ---- which games a customer may use ---------------------------------------------------------- */
 
 struct policy_writing {
     const struct game_policy_record *record;
@@ -454,7 +455,7 @@ static void read_policy(const struct postgres_row *row, struct game_policy_recor
     record->games = record->every_game ? TEXT("") : row_text(row, 2);
 }
 
-/* ---- reading all of it --------------------------------------------------------------------------- */
+/* ---- reading all of it ----------------------------------------------------------------------- */
 
 static const char read_revision[] = "SELECT revision FROM games_revision";
 

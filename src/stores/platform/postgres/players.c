@@ -1,11 +1,11 @@
 /*
- * Players and currencies in PostgreSQL. Rows are only ever added. Two who open the same player at once
- * end with the same row: ON CONFLICT waits for the other's commit, does nothing, and the next
+ * Players and currencies in PostgreSQL. Rows are only ever added. Two who open the same player at
+ * once end with the same row: ON CONFLICT waits for the other's commit, does nothing, and the next
  * statement, which has a snapshot of its own, finds what the other made.
  *
- * A player that is found may not be on a synchronous standby yet (platform_postgres_ledger.c), and a
- * launch does not wait for that: it would cost each a commit. A failover that loses the player loses no
- * money, because the first entry of the player's waits for all before it.
+ * A player that is found may not be on a synchronous standby yet (platform_postgres_ledger.c), and
+ * a launch does not wait for that: it would cost each a commit. A failover that loses the player
+ * loses no money, because the first entry of the player's waits for all before it.
  */
 #include <string.h>
 
@@ -131,7 +131,7 @@ enum status postgres_player_get(struct platform_store *base, const char *player_
     return status;
 }
 
-/* ---- copying ------------------------------------------------------------------------------------- */
+/* ---- copying --------------------------------------------------------------------------------- */
 
 struct player_reading {
     struct postgres_store *store;

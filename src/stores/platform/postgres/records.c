@@ -1,11 +1,12 @@
 /*
  * Customers, keys and legacy addresses in PostgreSQL: the statements, and rows to records.
  *
- * Every change is one transaction whose first statement takes the next revision and, with it, the lock
- * on the counter's row until the commit: revisions become visible in their order, whoever writes. What
- * follows stamps its row with `(SELECT revision FROM store_revision)`, so that an addition goes out as
- * one flight, commit included. Reading a row never fails on account of what it holds: a row that makes
- * no sense is `usable = false` and admits nobody, while its neighbours go on working.
+ * Every change is one transaction whose first statement takes the next revision and, with it, the
+ * lock on the counter's row until the commit: revisions become visible in their order, whoever
+ * writes. What follows stamps its row with `(SELECT revision FROM store_revision)`, so that an
+ * addition goes out as one flight, commit included. Reading a row never fails on account of what it
+ * holds: a row that makes no sense is `usable = false` and admits nobody, while its neighbours go
+ * on working.
  */
 #include <string.h>
 
@@ -72,7 +73,7 @@ static enum status change_row(struct postgres_store *store, void *context, struc
     return status;
 }
 
-/* ---- policies in columns ------------------------------------------------------------------------- */
+/* ---- policies in columns --------------------------------------------------------------------- */
 
 static void set_rate(struct postgres_parameters *parameters, int at, const struct rate_limit *rate)
 {
@@ -102,7 +103,7 @@ static bool read_rate(const struct postgres_row *row, int column, struct rate_li
     return rate_limit_is_sound(rate);
 }
 
-/* ---- customers ----------------------------------------------------------------------------------- */
+/* ---- customers ------------------------------------------------------------------------------- */
 
 #define CUSTOMER_COLUMNS                                                                         \
     "id, name, enabled, casino, sports, rate_requests, rate_window_seconds, cidrs, created_ms, " \
@@ -237,7 +238,7 @@ enum status postgres_customer_list(struct platform_store *base, customer_visitor
     return postgres_read_snapshot(postgres_store_of(base), &query, 1, error);
 }
 
-/* ---- keys ---------------------------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 #define KEY_COLUMNS                                                                              \
     "id, customer_id, label, prefix, digest, created_ms, expires_ms, last_used_ms, revoked_ms, " \
@@ -370,7 +371,7 @@ enum status postgres_key_touch(struct platform_store *base, const struct key_use
     return status;
 }
 
-/* ---- legacy addresses ---------------------------------------------------------------------------- */
+/* ---- legacy addresses ------------------------------------------------------------------------ */
 
 #define LEGACY_COLUMNS \
     "address, enabled, removed, sports, rate_requests, rate_window_seconds, created_ms, revision"
@@ -466,7 +467,7 @@ enum status postgres_legacy_list(struct platform_store *base, legacy_visitor *vi
     return postgres_read_snapshot(postgres_store_of(base), &query, 1, error);
 }
 
-/* ---- what changed -------------------------------------------------------------------------------- */
+/* ---- what changed ---------------------------------------------------------------------------- */
 
 static const char read_revision[] = "SELECT revision FROM store_revision";
 

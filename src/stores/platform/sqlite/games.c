@@ -1,9 +1,10 @@
 /*
  * Providers, games and customers' lists of games in SQLite: the statements, and rows to records.
  *
- * Every change is one transaction that takes the next revision of games_revision; SQLite has one writer
- * at a time, so a reader that saw revision R has seen all that was changed up to R. As with customers, a
- * row that makes no sense is `usable = false` and hidden, while its neighbours go on working.
+ * Every change is one transaction that takes the next revision of games_revision; SQLite has one
+ * writer at a time, so a reader that saw revision R has seen all that was changed up to R. As with
+ * customers, a row that makes no sense is `usable = false` and hidden, while its neighbours go on
+ * working.
  */
 #include <string.h>
 
@@ -25,7 +26,7 @@ static bool read_optional(sqlite3_stmt *row, int column, char *out, size_t room)
     return sqlite3_column_type(row, column) == SQLITE_NULL || read_string(row, column, out, room);
 }
 
-/* ---- providers --------------------------------------------------------------------------------- */
+/* ---- providers ------------------------------------------------------------------------------- */
 
 #define PROVIDER_COLUMNS                                                                  \
     "id, name, launch_url, return_url, audience, secret, enabled, created_ms, revision, " \
@@ -138,14 +139,14 @@ enum status sqlite_provider_get(struct platform_store *base, const char *id,
     return STATUS_OK;
 }
 
-/* ---- games ------------------------------------------------------------------------------------- */
+/* ---- games ----------------------------------------------------------------------------------- */
 
 #define GAME_COLUMNS                                                                        \
     "id, provider_id, name, category, features, rtp_bps, volatility, thumbnail_url, demo, " \
     "currencies, languages, devices, enabled, updated_ms, revision"
 
-/* A list's items are separated by LF, which read_string would refuse; game_record_check looks at the
- * items. */
+/* A list's items are separated by LF, which read_string would refuse; game_record_check looks at
+ * the items. */
 static bool read_list(sqlite3_stmt *row, int column, char *out, size_t room)
 {
     struct text text = read_text(row, column);
@@ -325,7 +326,7 @@ enum status sqlite_game_enable(struct platform_store *base, const char *id, bool
     return sqlite_end(store, enable_game(store, id, enabled, now_ms, revision, error), error);
 }
 
-/* ---- which games a customer may use ------------------------------------------------------------ */
+/* ---- which games a customer may use ---------------------------------------------------------- */
 
 /* The games of the list are there. */
 static enum status check_listed(struct sqlite_store *store, struct text games, struct error *error)
@@ -395,7 +396,7 @@ static void read_policy(sqlite3_stmt *row, struct game_policy_record *record)
     record->games = record->every_game ? TEXT("") : read_text(row, 2);
 }
 
-/* ---- reading all of it ------------------------------------------------------------------------- */
+/* ---- reading all of it ----------------------------------------------------------------------- */
 
 enum status sqlite_games_revision(struct platform_store *base, uint64_t *revision,
                                   struct error *error)

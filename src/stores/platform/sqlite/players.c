@@ -1,7 +1,7 @@
 /*
- * Players and currencies in SQLite. Rows are only ever added, so finding one needs no transaction, and
- * two who open the same player at once end with the same row: the second finds it inside its own
- * BEGIN IMMEDIATE.
+ * Players and currencies in SQLite. Rows are only ever added, so finding one needs no transaction,
+ * and two who open the same player at once end with the same row: the second finds it inside its
+ * own BEGIN IMMEDIATE.
  */
 #include <string.h>
 
@@ -143,7 +143,7 @@ enum status sqlite_player_get(struct platform_store *base, const char *player_id
     return first_player(store, statement, player, error);
 }
 
-/* ---- copying ----------------------------------------------------------------------------------- */
+/* ---- copying --------------------------------------------------------------------------------- */
 
 enum status sqlite_player_list(struct platform_store *base, player_visitor *visit, void *context,
                                struct error *error)

@@ -1,10 +1,11 @@
 /*
  * Customers, keys and legacy addresses in SQLite: the statements, and rows to records.
  *
- * Every change is one transaction: BEGIN IMMEDIATE, the next revision, the row stamped with it, COMMIT.
- * SQLite has one writer at a time, so revisions become visible in their order. Reading a row never
- * fails on account of what it holds: a row that makes no sense (a column that somebody edited, a sport
- * of a later version) is `usable = false` and admits nobody, while its neighbours go on working.
+ * Every change is one transaction: BEGIN IMMEDIATE, the next revision, the row stamped with it,
+ * COMMIT. SQLite has one writer at a time, so revisions become visible in their order. Reading a
+ * row never fails on account of what it holds: a row that makes no sense (a column that somebody
+ * edited, a sport of a later version) is `usable = false` and admits nobody, while its neighbours
+ * go on working.
  */
 #include <string.h>
 
@@ -45,7 +46,7 @@ static bool read_rate(sqlite3_stmt *row, int column, struct rate_limit *rate)
 #define REVISION "SELECT revision FROM store_revision"
 #define NEXT_REVISION "UPDATE store_revision SET revision = revision + 1 RETURNING revision"
 
-/* ---- customers --------------------------------------------------------------------------------- */
+/* ---- customers ------------------------------------------------------------------------------- */
 
 #define CUSTOMER_COLUMNS                                                                         \
     "id, name, enabled, casino, sports, rate_requests, rate_window_seconds, cidrs, created_ms, " \
@@ -191,7 +192,7 @@ enum status sqlite_customer_list(struct platform_store *base, customer_visitor *
     return status == STATUS_OK ? visit_customers(store, statement, visit, context, error) : status;
 }
 
-/* ---- keys -------------------------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 #define KEY_COLUMNS                                                                              \
     "id, customer_id, label, prefix, digest, created_ms, expires_ms, last_used_ms, revoked_ms, " \
@@ -343,7 +344,7 @@ enum status sqlite_key_touch(struct platform_store *base, const struct key_use *
     return sqlite_end(store, status, error);
 }
 
-/* ---- legacy addresses -------------------------------------------------------------------------- */
+/* ---- legacy addresses ------------------------------------------------------------------------ */
 
 #define LEGACY_COLUMNS \
     "address, enabled, removed, sports, rate_requests, rate_window_seconds, created_ms, revision"
@@ -462,7 +463,7 @@ enum status sqlite_legacy_list(struct platform_store *base, legacy_visitor *visi
     return status == STATUS_OK ? visit_legacy(store, statement, visit, context, error) : status;
 }
 
-/* ---- what changed ------------------------------------------------------------------------------ */
+/* ---- what changed ---------------------------------------------------------------------------- */
 
 enum status sqlite_revision(struct platform_store *base, uint64_t *revision, struct error *error)
 {

@@ -1,5 +1,5 @@
-/* What the tables of customers, keys and addresses and those of games have in common: their changes are
- * numbered, by the one row of a table of revisions, and their rows are looked up by an id. */
+/* What the tables of customers, keys and addresses and those of games have in common: their changes
+ * are numbered, by the one row of a table of revisions, and their rows are looked up by an id. */
 #include "stores/platform/sqlite/columns.h"
 #include "stores/platform/sqlite/sqlite.h"
 

@@ -66,8 +66,8 @@ MUST_CHECK enum status sqlite_execute(struct sqlite_store *store, const char *sq
 /* What the last failed call on the connection means: status, and a text with path and remedy. */
 enum status sqlite_failure(struct sqlite_store *store, struct error *error);
 
-/* Ends a transaction: commits when `status` is STATUS_OK, else rolls back. Returns `status`, or what
- * the commit said. */
+/* Ends a transaction: commits when `status` is STATUS_OK, else rolls back. Returns `status`, or
+ * what the commit said. */
 MUST_CHECK enum status sqlite_end(struct sqlite_store *store, enum status status,
                                   struct error *error);
 
@@ -84,8 +84,8 @@ MUST_CHECK enum status sqlite_exists(struct sqlite_store *store, const char *sql
 /* After a conditional write that touched no row: the row is not there, or newer than expected. */
 enum status sqlite_no_change(struct sqlite_store *store, bool exists, const char *what,
                              struct error *error);
-/* The row that the one text parameter names, else STATUS_NOT_FOUND ("there is no such WHAT"); reset it
- * when it is read. */
+/* The row that the one text parameter names, else STATUS_NOT_FOUND ("there is no such WHAT"); reset
+ * it when it is read. */
 MUST_CHECK enum status sqlite_find(struct sqlite_store *store, const char *sql, const char *id,
                                    const char *what, sqlite3_stmt **row, struct error *error);
 
@@ -178,7 +178,8 @@ MUST_CHECK enum status sqlite_load_id(struct sqlite_store *store, struct ledger_
 int64_t sqlite_id_key(int64_t customer_number, struct text id);
 /* The same in SQL, for migrations and audits: ledger_id_key(customer_number, transaction_id). */
 void sqlite_ids_register(sqlite3 *database);
-/* In a batch: adds the keys of transactions that were just written, numbered from `first_number`; */
+/* In a batch: adds the keys of transactions that were just written, numbered from
+ * `first_number`; */
 MUST_CHECK enum status sqlite_ids_add(struct sqlite_store *store, const int64_t *keys, size_t count,
                                       int64_t first_number, struct error *error);
 /* and has ids move on where a level has too many. `last_number` is of the newest transaction. */

@@ -1,4 +1,5 @@
-/* api/rate_wait: a request waits for its rate limit no longer than it has to, and is decided once. */
+/* api/rate_limiter: a request waits for its rate limit no longer than it has to, and is decided
+ * once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +9,7 @@
 #include <cmocka.h>
 
 #include "admission/rate_limit.h"
-#include "api/rate_wait.h"
+#include "api/rate_limiter.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "stores/odds_engine.h"
@@ -16,7 +17,7 @@
 #define TIMEOUT_MS 30
 #define REQUESTS 6
 
-/* ---- a store that answers when it is told to ------------------------------------------------------ */
+/* ---- a store that answers when it is told to ------------------------------------------------- */
 
 struct fake {
     struct odds_store store; /* first */
@@ -53,7 +54,7 @@ static void answer(struct fake *fake, enum status result, uint32_t granted, uint
     lease->done(lease);
 }
 
-/* ---- the desk --------------------------------------------------------------------------------------- */
+/* ---- the limiter ----------------------------------------------------------------------------- */
 
 struct scene {
     struct fake fake;
@@ -62,7 +63,7 @@ struct scene {
     struct mailbox *mailbox;
     struct metrics *metrics;
     struct rate_leases *leases;
-    struct rate_desk *desk;
+    struct rate_limiter *limiter;
     struct rate_budget *budget;
     struct policy policy;
     struct http_request requests[REQUESTS];
@@ -96,7 +97,7 @@ static int set_up(void **state)
     scene->mailbox = mailbox_create(&scene->loop);
     scene->metrics = metrics_create(1);
     scene->leases = rate_leases_create(&scene->fake.store, NULL);
-    const struct rate_desk_options options = {
+    const struct rate_limiter_options options = {
         .leases = scene->leases,
         .mailbox = scene->mailbox,
         .metrics = metrics_shard(scene->metrics, 0),
@@ -104,7 +105,7 @@ static int set_up(void **state)
         .decided = on_decided,
         .context = scene,
     };
-    scene->desk = rate_desk_create(&options);
+    scene->limiter = rate_limiter_create(&options);
     scene->budget = rate_budget_create();
     scene->policy = (struct policy){.is_customer = true,
                                     .customer_id = "cus_0123456789abcdef",
@@ -121,7 +122,7 @@ static int tear_down(void **state)
         answer(&scene->fake, STATUS_UNAVAILABLE, 0, 0);
     rate_leases_destroy(&scene->leases);
     rate_budget_release(&scene->budget);
-    rate_desk_destroy(&scene->desk);
+    rate_limiter_destroy(&scene->limiter);
     uv_close((uv_handle_t *)&scene->alive, NULL);
     mailbox_destroy(&scene->mailbox);
     (void)uv_run(&scene->loop, UV_RUN_DEFAULT);
@@ -134,8 +135,8 @@ static int tear_down(void **state)
 static bool take(struct scene *scene, size_t i)
 {
     static const struct address client = {{0}};
-    return rate_desk_take(scene->desk, &scene->requests[i], &scene->policy, &client, 1763700000000,
-                          &scene->verdicts[i]);
+    return rate_limiter_take(scene->limiter, &scene->requests[i], &scene->policy, &client,
+                             1763700000000, &scene->verdicts[i]);
 }
 
 static void deliver(struct scene *scene)

@@ -1,4 +1,4 @@
-/* sports/desk: fresh answers, made once; set aside, answered, or refused. */
+/* sports/cache: fresh answers, made once; set aside, answered, or refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@ struct world {
 static int set_up_with(void **state, size_t queue_limit)
 {
     struct world *world = memory_alloc_zeroed(1, sizeof *world);
-    char path[] = "/tmp/croupier-test-desk-XXXXXX";
+    char path[] = "/tmp/croupier-test-cache-XXXXXX";
     world->log_file = mkstemp(path);
     CHECK(world->log_file >= 0 && unlink(path) == 0);
     world->log = log_create(world->log_file, LOG_INFO, LOG_FORMAT_TEXT);
@@ -43,7 +43,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct world *world = *state;
-    if (world->thread.desk != NULL)
+    if (world->thread.cache != NULL)
         fake_thread_free(&world->thread);
     work_pool_destroy(&world->pool);
     sports_destroy(&world->sports);
@@ -54,15 +54,15 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* ---- asking ---------------------------------------------------------------------------------------- */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 /* `event` NULL: the list. */
 static void ask(struct world *world, struct fake_request *request, const char *event)
 {
     if (event == NULL)
-        sports_route_catalog(world->thread.desk, &request->request, SPORT_SET_ALL, TEXT("tennis"));
+        sports_route_catalog(world->thread.cache, &request->request, SPORT_SET_ALL, TEXT("tennis"));
     else
-        sports_route_event(world->thread.desk, &request->request, SPORT_SET_ALL, TEXT("tennis"),
+        sports_route_event(world->thread.cache, &request->request, SPORT_SET_ALL, TEXT("tennis"),
                            text_of(event));
 }
 
@@ -123,7 +123,7 @@ static void publish_match(struct world *world)
     fake_publish(world->store, SPORT_TENNIS, "7", "[{\"price\":1.80, \"tv\":1}]");
 }
 
-/* ---- answers ----------------------------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 static void a_catalog_is_made_once_and_then_sent_from_memory(void **state)
 {
@@ -221,7 +221,7 @@ static void a_second_desk_finds_what_the_first_had_made(void **state)
     struct http_message *first = message_of(world, "7", NULL);
     fake_thread_init(&second, world->sports);
     fake_request_init(&request, NULL, NULL);
-    sports_route_event(second.desk, &request.request, SPORT_SET_ALL, TEXT("tennis"), TEXT("7"));
+    sports_route_event(second.cache, &request.request, SPORT_SET_ALL, TEXT("tennis"), TEXT("7"));
     assert_int_equal(request.outcome, FAKE_SENT); /* at once */
     assert_ptr_equal(request.message, first);
     fake_request_free(&request);
@@ -242,7 +242,7 @@ static void a_known_tag_is_answered_304(void **state)
     fake_request_free(&request);
 }
 
-/* ---- gzip -------------------------------------------------------------------------------------------- */
+/* ---- gzip ------------------------------------------------------------------------------------ */
 
 static void publish_large(struct world *world, unsigned number)
 {
@@ -309,7 +309,7 @@ static void a_list_is_gzipped_too(void **state)
     buffer_free(&catalog);
 }
 
-/* ---- what is not there --------------------------------------------------------------------------------- */
+/* ---- what is not there ----------------------------------------------------------------------- */
 
 static void a_catalog_that_was_never_published_is_unavailable(void **state)
 {
@@ -412,7 +412,7 @@ static void a_damaged_value_is_refused_and_logged_once(void **state)
     assert_int_equal(outcome_of(world, "7"), FAKE_SENT);
 }
 
-/* ---- a store that fails ---------------------------------------------------------------------------------- */
+/* ---- a store that fails ---------------------------------------------------------------------- */
 
 static void a_store_that_is_away_is_said_so_at_once_whatever_is_ready(void **state)
 {
@@ -471,7 +471,7 @@ static void a_full_queue_is_an_overload_at_once(void **state)
     for (int i = 0; i < SPORT_COUNT;
          i++) { /* two run or wait to, one is queued: two are too many */
         fake_request_init(&requests[i], NULL, NULL);
-        sports_route_catalog(world->thread.desk, &requests[i].request, SPORT_SET_ALL,
+        sports_route_catalog(world->thread.cache, &requests[i].request, SPORT_SET_ALL,
                              text_of(sports[i]));
         overloaded += requests[i].outcome == HTTP_ERROR_OVERLOADED;
     }
@@ -483,7 +483,7 @@ static void a_full_queue_is_an_overload_at_once(void **state)
     }
 }
 
-/* ---- waiting together --------------------------------------------------------------------------------- */
+/* ---- waiting together ------------------------------------------------------------------------ */
 
 static void requests_that_come_together_share_one_read(void **state)
 {
@@ -611,7 +611,7 @@ static void a_desk_may_end_while_its_errands_are_out(void **state)
     fake_gate(world->store, false);
 }
 
-/* ---- an engine that has to ask --------------------------------------------------------------------------- */
+/* ---- an engine that has to ask --------------------------------------------------------------- */
 
 static void an_engine_that_must_ask_is_asked_for_each_request(void **state)
 {
@@ -661,7 +661,7 @@ static void the_end_waits_for_reads_that_nobody_waits_for(void **state)
     assert_int_equal(atomic_load(&world->store->odds_reads), 0);
 }
 
-/* ---- bounds and interest ----------------------------------------------------------------------------------- */
+/* ---- bounds and interest --------------------------------------------------------------------- */
 
 static int outcome_at(struct world *world, const char *event, uint64_t ms)
 {
@@ -719,13 +719,13 @@ static void an_event_that_is_asked_for_stays_though_it_never_changes(void **stat
     assert_int_equal(world->sports->events.count, 2);
 }
 
-/* ---- routes -------------------------------------------------------------------------------------------- */
+/* ---- routes ---------------------------------------------------------------------------------- */
 
 static int route_event(struct world *world, sport_set allowed, const char *sport, const char *event)
 {
     struct fake_request request;
     fake_request_init(&request, NULL, NULL);
-    sports_route_event(world->thread.desk, &request.request, allowed, text_of(sport),
+    sports_route_event(world->thread.cache, &request.request, allowed, text_of(sport),
                        text_of(event));
     fake_wait(&world->thread, &request);
     fake_request_free(&request);
@@ -747,7 +747,7 @@ static void a_path_is_judged_before_permission_and_permission_before_the_store(v
                      HTTP_ERROR_CACHE_UNAVAILABLE);
     struct fake_request request;
     fake_request_init(&request, NULL, NULL);
-    sports_route_catalog(world->thread.desk, &request.request, 0, TEXT("tennis"));
+    sports_route_catalog(world->thread.cache, &request.request, 0, TEXT("tennis"));
     assert_int_equal(request.outcome, HTTP_ERROR_SPORT_NOT_ALLOWED);
 }
 
@@ -755,7 +755,7 @@ static void assert_sports(struct world *world, sport_set allowed, const char *bo
 {
     struct fake_request request;
     fake_request_init(&request, NULL, NULL);
-    sports_route_list(world->thread.desk, &request.request, allowed);
+    sports_route_list(world->thread.cache, &request.request, allowed);
     assert_int_equal(request.outcome, FAKE_SENT);
     assert_true(text_equals((struct text){request.message->body, request.message->body_size},
                             text_of(body)));

@@ -1,5 +1,5 @@
 /*
- * Several desks and a publisher at once: no answer is older than what was published before its
+ * Several caches and a publisher at once: no answer is older than what was published before its
  * request came. Meant to be run under ThreadSanitizer as well.
  */
 #include <setjmp.h>
@@ -22,7 +22,7 @@ struct world {
     struct sports *sports;
     atomic_uint published[EVENTS]; /* odds of this number are in the store, or newer ones */
     atomic_uint catalog;           /* the same of the catalog */
-    unsigned publications;         /* to be made while the desks are asked */
+    unsigned publications;         /* to be made while the caches are asked */
     atomic_bool over;
 };
 
@@ -48,7 +48,7 @@ static uint32_t next_random(uint32_t *state)
     return *state;
 }
 
-/* ---- publishing ---------------------------------------------------------------------------------- */
+/* ---- publishing ------------------------------------------------------------------------------ */
 
 static void publish_odds(struct world *world, int event, unsigned number)
 {
@@ -89,7 +89,7 @@ static void *publish(void *argument)
     return NULL;
 }
 
-/* ---- asking ---------------------------------------------------------------------------------------- */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 static unsigned number_after(const struct http_message *message, const char *name)
 {
@@ -98,7 +98,7 @@ static unsigned number_after(const struct http_message *message, const char *nam
     return (unsigned)strtoul(at + strlen(name), NULL, 10);
 }
 
-static void check_answer(struct desk_thread *desk, const struct request *request)
+static void check_answer(struct desk_thread *cache, const struct request *request)
 {
     const struct fake_request *fake = &request->fake;
     CHECK(fake->outcome == FAKE_SENT);
@@ -108,36 +108,37 @@ static void check_answer(struct desk_thread *desk, const struct request *request
         CHECK(number_after(fake->message, "\"number\":") >= request->odds_before);
         CHECK(number_after(fake->message, "\"rows\":") >= request->catalog_before / 3);
     }
-    desk->answered++;
+    cache->answered++;
 }
 
-static void ask(struct desk_thread *desk, struct fake_thread *thread, struct request *request)
+static void ask(struct desk_thread *cache, struct fake_thread *thread, struct request *request)
 {
     fake_request_init(&request->fake, NULL, NULL);
     request->abandoned = false;
-    request->event = (int)(next_random(&desk->random) % (EVENTS + 1)) - 1;
-    request->catalog_before = atomic_load(&desk->world->catalog);
+    request->event = (int)(next_random(&cache->random) % (EVENTS + 1)) - 1;
+    request->catalog_before = atomic_load(&cache->world->catalog);
     if (request->event < 0) {
-        sports_route_catalog(thread->desk, &request->fake.request, SPORT_SET_ALL, TEXT("football"));
+        sports_route_catalog(thread->cache, &request->fake.request, SPORT_SET_ALL,
+                             TEXT("football"));
         return;
     }
     char id[16];
     (void)snprintf(id, sizeof id, "%d", request->event + 1);
-    request->odds_before = atomic_load(&desk->world->published[request->event]);
-    sports_route_event(thread->desk, &request->fake.request, SPORT_SET_ALL, TEXT("football"),
+    request->odds_before = atomic_load(&cache->world->published[request->event]);
+    sports_route_event(thread->cache, &request->fake.request, SPORT_SET_ALL, TEXT("football"),
                        text_of(id));
 }
 
 static void *serve(void *argument)
 {
-    struct desk_thread *desk = argument;
+    struct desk_thread *cache = argument;
     struct fake_thread thread;
     struct request requests[IN_FLIGHT];
-    fake_thread_init(&thread, desk->world->sports);
-    while (!atomic_load(&desk->world->over)) {
+    fake_thread_init(&thread, cache->world->sports);
+    while (!atomic_load(&cache->world->over)) {
         for (int i = 0; i < IN_FLIGHT; i++) {
-            ask(desk, &thread, &requests[i]);
-            if (requests[i].fake.outcome == FAKE_OPEN && next_random(&desk->random) % 16 == 0) {
+            ask(cache, &thread, &requests[i]);
+            if (requests[i].fake.outcome == FAKE_OPEN && next_random(&cache->random) % 16 == 0) {
                 fake_abandon(&requests[i].fake);
                 requests[i].abandoned = true;
             }
@@ -146,7 +147,7 @@ static void *serve(void *argument)
             if (requests[i].abandoned)
                 continue;
             fake_wait(&thread, &requests[i].fake);
-            check_answer(desk, &requests[i]);
+            check_answer(cache, &requests[i]);
             fake_request_free(&requests[i].fake);
         }
     }
@@ -160,7 +161,7 @@ static void run(bool asks, unsigned publications)
                           .pool = work_pool_create("test", 2, 100),
                           .publications = publications};
     world.store->asks = asks;
-    struct desk_thread desks[DESKS];
+    struct desk_thread caches[DESKS];
     pthread_t publisher;
     world.sports = sports_create(world.store, 250, world.pool, NULL);
     for (int i = 0; i < EVENTS; i++)
@@ -168,13 +169,13 @@ static void run(bool asks, unsigned publications)
     publish_catalog(&world, 1);
     assert_int_equal(pthread_create(&publisher, NULL, publish, &world), 0);
     for (int i = 0; i < DESKS; i++) {
-        desks[i] = (struct desk_thread){.world = &world, .random = 1000 + (uint32_t)i};
-        assert_int_equal(pthread_create(&desks[i].thread, NULL, serve, &desks[i]), 0);
+        caches[i] = (struct desk_thread){.world = &world, .random = 1000 + (uint32_t)i};
+        assert_int_equal(pthread_create(&caches[i].thread, NULL, serve, &caches[i]), 0);
     }
     assert_int_equal(pthread_join(publisher, NULL), 0);
     for (int i = 0; i < DESKS; i++) {
-        assert_int_equal(pthread_join(desks[i].thread, NULL), 0);
-        assert_true(desks[i].answered > 0);
+        assert_int_equal(pthread_join(caches[i].thread, NULL), 0);
+        assert_true(caches[i].answered > 0);
     }
     work_pool_destroy(&world.pool);
     sports_destroy(&world.sports); /* checks that nothing is held any more */

@@ -1,5 +1,5 @@
-#ifndef CROUPIER_SPORTS_EDITION_H
-#define CROUPIER_SPORTS_EDITION_H
+#ifndef CROUPIER_SPORTS_ENTRY_H
+#define CROUPIER_SPORTS_ENTRY_H
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -14,9 +14,9 @@
  * as the store confirms its version.
  */
 struct job;
-struct edition {
+struct entry {
     atomic_uint references;
-    struct answer_tally *tally;
+    struct answer_counts *counts;
     uint64_t version;   /* of the catalog, or of the odds; 0: nothing was stored */
     enum status status; /* OK, NOT_FOUND (version 0), or MALFORMED */
 
@@ -33,18 +33,18 @@ struct edition {
     struct job *job; /* one that completes the answer; guarded by the lock of struct sports */
 };
 
-/* Starts with one reference, without catalog, row and answer. The tally is borrowed. */
-struct edition *edition_create(enum status status, uint64_t version, uint64_t checked_ns,
-                               struct answer_tally *tally);
-struct edition *edition_hold(struct edition *edition);
-void edition_release(struct edition **edition);
+/* Starts with one reference, without catalog, row and answer. The counts is borrowed. */
+struct entry *entry_create(enum status status, uint64_t version, uint64_t checked_ns,
+                           struct answer_counts *counts);
+struct entry *entry_hold(struct entry *entry);
+void entry_release(struct entry **entry);
 
-/* Both take over the reference; each is set once, before others see the edition, or by its job. */
-void edition_set_catalog(struct edition *edition, struct catalog *catalog);
-void edition_set_answer(struct edition *edition, struct answer *answer);
-struct answer *edition_answer(const struct edition *edition); /* borrowed; NULL: not made yet */
+/* Both take over the reference; each is set once, before others see the entry, or by its job. */
+void entry_set_catalog(struct entry *entry, struct catalog *catalog);
+void entry_set_answer(struct entry *entry, struct answer *answer);
+struct answer *entry_answer(const struct entry *entry); /* borrowed; NULL: not made yet */
 
 /* The store still held it at `checked_ns`. */
-void edition_confirm(struct edition *edition, uint64_t checked_ns);
+void entry_confirm(struct entry *entry, uint64_t checked_ns);
 
 #endif
