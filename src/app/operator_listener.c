@@ -120,7 +120,7 @@ void operator_listener_drain(struct operator_listener *listener, void (*drained)
 {
     listener->drained = drained;
     listener->drained_context = context;
-    http_server_drain(listener->server, on_drained);
+    http_server_drain(listener->server, 0, on_drained);
 }
 
 void operator_listener_abort(struct operator_listener *listener)

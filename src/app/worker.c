@@ -148,7 +148,7 @@ static void drain_here(struct mail *mail)
     struct order *order = (struct order *)(void *)mail;
     struct worker *worker = order->worker;
     memory_free(order);
-    http_server_drain(worker->server, on_drained);
+    http_server_drain(worker->server, worker->options.config->drain_idle_ms, on_drained);
 }
 
 static void abort_here(struct mail *mail)

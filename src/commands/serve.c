@@ -31,8 +31,11 @@ const struct command serve_commands[] = {
         .summary = "run the service",
         .details =
             "Answers customers on [server] listen and the operator's metrics on [operator]\n"
-            "listen until SIGTERM or SIGINT, then finishes what is in flight (at most [server]\n"
-            "drain_seconds) and exits 0. SIGHUP re-reads the configuration and the TLS\n"
+            "listen until SIGTERM or SIGINT. Then each connection closes after its next answer, "
+            "an\n"
+            "idle one after [server] drain_idle_ms, what is in flight is finished (at most "
+            "[server]\n"
+            "drain_seconds), and it exits 0. SIGHUP re-reads the configuration and the TLS\n"
             "certificate; what needs a restart is named in the log, and a broken file changes\n"
             "nothing.\n"
             "\n"

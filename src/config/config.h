@@ -40,6 +40,7 @@ struct config {
     char *tls_certificate; /* path of a PEM chain, or "" for plain HTTP */
     char *tls_key;
     uint32_t drain_seconds;
+    uint32_t drain_idle_ms;   /* of an idle connection at the end */
     uint32_t max_connections; /* of all threads together */
     uint32_t header_seconds;  /* from the first byte of a request to the end of its head */
     uint32_t body_seconds;    /* for the whole body */

@@ -20,7 +20,7 @@
 #include "base/memory.h"
 #include "http/internal.h"
 
-#define DRAIN_GRACE_MS 1000U /* for a connection that was just accepted to send its request */
+#define DRAIN_NEW_MS 1000U /* for a connection that was just accepted to send its request */
 
 static uint64_t now_ms(const struct http_connection *connection)
 {
@@ -158,6 +158,7 @@ static void receive(struct http_connection *connection, struct text *input)
     struct text raw = *input;
     bool whole = intake->size == 0; /* all of the request may be in this input */
     if (whole && http_intake_recall(connection->memo, intake, request, input)) {
+        connection->more_input = input->size > 0;
         hand_over(connection);
         return;
     }
@@ -173,6 +174,7 @@ static void receive(struct http_connection *connection, struct text *input)
         raw.size -= input->size;
         if (whole)
             http_intake_remember(&connection->memo, intake, request, raw);
+        connection->more_input = input->size > 0;
         hand_over(connection);
         break;
     case INTAKE_REFUSED:
@@ -218,6 +220,7 @@ static void keep_for_later(struct http_connection *connection, struct text input
         connection->pending_start = 0;
     }
     buffer_append_text(pending, input);
+    connection->more_input = true;
     if (pending->size > HTTP_PIPELINE_MAX && !connection->read_stopped) {
         connection->read_stopped = true;
         (void)uv_read_stop((uv_stream_t *)&connection->tcp);
@@ -320,6 +323,8 @@ static void take_cipher(struct http_connection *connection, struct text cipher)
         if (connection->state == CONNECTION_OPENING && tls_session_established(connection->tls)) {
             connection->state = CONNECTION_IDLE;
             connection->deadline_ms = now_ms(connection) + server->idle_ms;
+            if (server->draining)
+                http_connection_drain(connection);
         }
         if (result == TLS_DATA)
             take_input(connection, (struct text){server->plain_buffer, size});
@@ -382,6 +387,8 @@ void http_connection_start(struct http_connection *connection)
         connection->state = CONNECTION_OPENING;
         connection->deadline_ms = now_ms(connection) + server->header_ms;
     }
+    if (server->draining)
+        http_connection_drain(connection);
     http_connection_read(connection);
 }
 
@@ -399,6 +406,15 @@ static size_t unsent_size(struct http_connection *connection)
     return size;
 }
 
+/* Has anything reached this machine that was not read yet? */
+static bool has_unread_input(struct http_connection *connection)
+{
+    int descriptor;
+    int unread = 0;
+    return uv_fileno((uv_handle_t *)&connection->tcp, &descriptor) == 0 &&
+           ioctl(descriptor, FIONREAD, &unread) == 0 && unread > 0;
+}
+
 void http_connection_sweep(struct http_connection *connection, uint64_t now)
 {
     if (connection->state == CONNECTION_WRITING) {
@@ -411,6 +427,10 @@ void http_connection_sweep(struct http_connection *connection, uint64_t now)
     }
     if (connection->deadline_ms == 0 || now < connection->deadline_ms)
         return;
+    /* A request that arrived since the loop last looked is not lost to the end of a drain. */
+    if (connection->server->draining && connection->state == CONNECTION_IDLE &&
+        has_unread_input(connection))
+        return;
     if (connection->state == CONNECTION_OPENING)
         http_server_tell(connection->server, HTTP_EVENT_TLS_FAILED);
     if (connection->state == CONNECTION_RECEIVING)
@@ -421,17 +441,15 @@ void http_connection_sweep(struct http_connection *connection, uint64_t now)
 
 void http_connection_drain(struct http_connection *connection)
 {
-    uint64_t grace = now_ms(connection) + DRAIN_GRACE_MS;
-    int descriptor;
-    int unread = 0;
-    if (connection->state != CONNECTION_IDLE && connection->state != CONNECTION_OPENING)
+    if (connection->state != CONNECTION_IDLE) /* a handshake has a deadline of its own */
         return;
     /* A request that has reached this machine is answered; so is one that a new client has no doubt
      * just sent. */
-    if (uv_fileno((uv_handle_t *)&connection->tcp, &descriptor) == 0)
-        (void)ioctl(descriptor, FIONREAD, &unread);
-    if (connection->served && unread == 0)
+    uint64_t grace_ms = connection->server->drain_idle_ms;
+    if (!connection->served || has_unread_input(connection))
+        grace_ms = grace_ms > DRAIN_NEW_MS ? grace_ms : DRAIN_NEW_MS;
+    if (grace_ms == 0)
         http_connection_close(connection);
-    else if (connection->deadline_ms > grace)
-        connection->deadline_ms = grace;
+    else if (connection->deadline_ms > now_ms(connection) + grace_ms)
+        connection->deadline_ms = now_ms(connection) + grace_ms;
 }

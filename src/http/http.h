@@ -274,10 +274,14 @@ void http_server_set_deadlines(struct http_server *server, uint32_t header_secon
                                uint32_t idle_seconds);
 void http_server_set_tls(struct http_server *server, struct http_tls *tls);
 
-/* Graceful end: accepts what is already queued, then stops listening; idle connections close at
- * once, the others after their current answer (`Connection: close`). `drained` is called once when
- * none is left. */
-void http_server_drain(struct http_server *server, void (*drained)(void *context));
+/*
+ * Graceful end. The next answer on each connection carries `Connection: close`; a connection on
+ * which no request comes closes after idle_ms, a new one after a second at least. Connections are
+ * accepted until none is left or idle_ms have passed; then the address is given up, without
+ * resetting anybody who was let in. `drained` is called once when no connection is left.
+ */
+void http_server_drain(struct http_server *server, uint32_t idle_ms,
+                       void (*drained)(void *context));
 /* The drain took too long: closes everything now (requests are abandoned), then `drained` fires. */
 void http_server_abort(struct http_server *server);
 

@@ -88,6 +88,7 @@ struct http_connection {
     bool processing;           /* process is on the stack */
     bool served;               /* a request has begun on it */
     bool close_after;          /* this exchange is the last */
+    bool more_input;           /* behind the request of this exchange something has arrived */
     bool input_ended;          /* the client has sent FIN (or close_notify) */
     bool read_stopped;
     struct address peer;
@@ -121,6 +122,9 @@ struct http_server {
     bool accept_paused; /* accepting failed; the sweep tries again */
     bool listener_closed;
     bool draining;
+    bool turning_away;        /* no new connection can begin */
+    uint64_t drain_idle_ms;   /* how long a connection may be idle while draining */
+    uint64_t drain_accept_ms; /* by uv_now; until then connections are accepted while draining */
     bool drained_told;
     void (*drained)(void *context);
     char *read_buffer;
@@ -147,7 +151,7 @@ void http_connection_replied(struct http_connection *connection);
 void http_connection_close(struct http_connection *connection);
 void http_connection_read(struct http_connection *connection); /* starts or goes on reading */
 void http_connection_sweep(struct http_connection *connection, uint64_t now_ms);
-/* Draining has begun. */
+/* The server drains: an idle connection closes soon, or now. */
 void http_connection_drain(struct http_connection *connection);
 
 /* ---- output.c -------------------------------------------------------------------------------- */

@@ -84,7 +84,8 @@ void http_reply_message(struct http_request *request, struct http_message *messa
     CHECK(connection->magic == CONNECTION_MAGIC && connection->exchange == exchange);
     exchange->replied = true;
     exchange->status = message->status;
-    if (connection->server->draining)
+    /* What the client has sent already, ahead of this answer, is answered as well. */
+    if (connection->server->draining && !connection->more_input)
         connection->close_after = true;
     exchange->rest[0] = (struct text){message->head, message->head_size};
     exchange->rest[1] = small_head(connection, exchange);

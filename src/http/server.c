@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -88,6 +89,8 @@ void http_exchange_give_back(struct http_server *server, struct http_exchange *e
 
 static void on_sweep(uv_timer_t *timer);
 static void on_listener(uv_poll_t *poll, int status, int events);
+static void turn_away_newcomers(struct http_server *server);
+static void stop_listening(struct http_server *server);
 
 static void start_sweeping(struct http_server *server)
 {
@@ -131,6 +134,13 @@ static void on_sweep(uv_timer_t *timer)
     accept_again(server);
     if (late)
         return;
+    if (server->draining && server->descriptor >= 0 && now >= server->drain_accept_ms) {
+        /* First those whose handshake is under way are let in, until the next sweep. */
+        if (server->turning_away)
+            stop_listening(server);
+        else
+            turn_away_newcomers(server);
+    }
     /* Closing takes effect after this callback, so the list stays as it is under us. */
     for (struct http_connection *at = server->connections; at != NULL; at = at->next)
         http_connection_sweep(at, now);
@@ -145,6 +155,8 @@ static void on_sweep_closed(uv_handle_t *handle)
 
 static void finish_drain_when_empty(struct http_server *server)
 {
+    if (server->draining && server->connection_count == 0 && server->descriptor >= 0)
+        stop_listening(server);
     if (server->draining && server->listener_closed && server->connection_count == 0)
         uv_close((uv_handle_t *)&server->sweep, on_sweep_closed);
 }
@@ -365,6 +377,29 @@ size_t http_server_connections(const struct http_server *server)
     return server->connection_count;
 }
 
+/* ---- the end of accepting -------------------------------------------------------------------- */
+
+/*
+ * From here on the kernel drops the first packet of a new connection, while handshakes that are
+ * under way come to their end: whoever is let in is in the queue before it is emptied for the last
+ * time, and whoever is not is refused when the socket has gone. Without this a client that came
+ * between the last accept and the close would be reset with its request already sent. Where filters
+ * are forbidden, that moment remains.
+ */
+static void turn_away_newcomers(struct http_server *server)
+{
+    static struct sock_filter steps[] = {
+        BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 13), /* the flags of the TCP header */
+        BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0x12),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x02, 0, 1), /* SYN without ACK */
+        BPF_STMT(BPF_RET | BPF_K, 0),
+        BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+    };
+    const struct sock_fprog program = {sizeof steps / sizeof steps[0], steps};
+    (void)setsockopt(server->descriptor, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
+    server->turning_away = true;
+}
+
 static void on_listener_closed(uv_handle_t *handle)
 {
     struct http_server *server = handle->data;
@@ -372,28 +407,42 @@ static void on_listener_closed(uv_handle_t *handle)
     finish_drain_when_empty(server);
 }
 
-void http_server_drain(struct http_server *server, void (*drained)(void *context))
+static void close_listener(struct http_server *server)
+{
+    CHECK(uv_poll_stop(&server->listener) == 0);
+    (void)close(server->descriptor);
+    server->descriptor = -1;
+    uv_close((uv_handle_t *)&server->listener, on_listener_closed);
+}
+
+static void stop_listening(struct http_server *server)
+{
+    turn_away_newcomers(server);
+    /* Closing the socket resets what is still queued on it. */
+    for (int i = 0; i < ACCEPTS_AT_THE_END && accept_one(server); i++) {
+    }
+    close_listener(server);
+}
+
+void http_server_drain(struct http_server *server, uint32_t idle_ms, void (*drained)(void *context))
 {
     CHECK(!server->draining && drained != NULL);
     server->drained = drained;
-    if (server->descriptor >= 0) {
-        /* Closing the socket resets what is still queued on it. */
-        for (int i = 0; i < ACCEPTS_AT_THE_END && accept_one(server); i++) {
-        }
-        CHECK(uv_poll_stop(&server->listener) == 0);
-        (void)close(server->descriptor);
-        server->descriptor = -1;
-        uv_close((uv_handle_t *)&server->listener, on_listener_closed);
-    }
     server->draining = true;
+    server->drain_idle_ms = idle_ms;
+    server->drain_accept_ms = uv_now(server->options.loop) + idle_ms;
     for (struct http_connection *at = server->connections; at != NULL; at = at->next)
         http_connection_drain(at);
+    if (server->descriptor >= 0 && idle_ms == 0)
+        stop_listening(server);
     finish_drain_when_empty(server);
 }
 
 void http_server_abort(struct http_server *server)
 {
     CHECK(server->draining);
+    if (server->descriptor >= 0)
+        close_listener(server);
     for (struct http_connection *at = server->connections; at != NULL; at = at->next)
         http_connection_close(at);
 }

@@ -108,7 +108,7 @@ class Systemd(threading.Thread):
         if process is None:
             return True
         process.terminate()
-        return process.wait(30 * PATIENCE) == 0
+        return process.wait(30 * PATIENCE) in (0, -signal.SIGTERM)  # that of one which has only just been started
 
     def close(self):
         self.end()
