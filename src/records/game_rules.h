@@ -31,7 +31,7 @@ bool game_url_is_guarded(struct text url);
 /* Is the item in the list? */
 bool game_list_has(struct text list, struct text item);
 
-/* ---- fields, of GAME_ID_SIZE, GAME_URL_SIZE and GAME_LIST_SIZE; STATUS_INVALID with the reason  */
+/* ---- fields, of GAME_ID_SIZE, GAME_URL_SIZE and GAME_LIST_SIZE; STATUS_INVALID with the reason */
 
 MUST_CHECK enum status game_id_check(const char *id, struct error *error);
 MUST_CHECK enum status game_url_check(const char *what, const char *url, bool fragment,
