@@ -3,7 +3,7 @@
  *
  * A table is a snapshot: counted under `lock`, freed by whoever lets go of it last. A pages
  * compares a generation number (one atomic load) and only takes the lock when it has moved. After
- * trouble with the store the refresher opens it anew and reads everything anew.
+ * a failure of the store the refresher opens it again and reads everything.
  */
 #include "games/internal.h"
 
