@@ -131,8 +131,12 @@ struct odds_read {
 };
 MUST_CHECK enum status odds_store_read(struct odds_store *store, struct odds_read *read);
 
-/* Really asks the store; blocks up to the store's deadline. For health and `croupier check`. */
-MUST_CHECK enum status odds_store_ping(struct odds_store *store, struct error *error);
+/* Really asks the store whether what is needed can be done, which takes the rights to do it: to
+ * read odds (health), or all that a server does (`croupier check`). Blocks up to the store's
+ * deadline; changes nothing. The text names what is missing. */
+enum odds_need { ODDS_TO_READ, ODDS_TO_SERVE };
+MUST_CHECK enum status odds_store_ping(struct odds_store *store, enum odds_need need,
+                                       struct error *error);
 
 /* Records that an event was asked for now. Never blocks, never fails: it is put on a bounded queue
  * (dropped and counted when full), coalesced to one write an event a second, written in the

@@ -27,7 +27,7 @@ struct odds_engine {
     enum status (*versions)(struct odds_reader *reader, enum sport sport,
                             const struct event_id *event, struct odds_versions *versions);
     enum status (*read)(struct odds_store *store, struct odds_read *read);
-    enum status (*ping)(struct odds_store *store, struct error *error);
+    enum status (*ping)(struct odds_store *store, enum odds_need need, struct error *error);
     void (*note_interest)(struct odds_store *store, enum sport sport, const struct event_id *event);
     enum status (*lease)(struct odds_store *store,
                          struct odds_lease *lease); /* or NULL: has none */

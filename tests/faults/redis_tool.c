@@ -11,7 +11,7 @@
  *     when it is over
  *     publish SPORT EVENT BYTES   → publish STATUS REASON
  *     note SPORT EVENT            → note
- *     ping                        → ping STATUS REASON
+ *     ping [serve]                → ping STATUS REASON
  *     facts                       → facts reads=N errors=N reopened=N …
  *     herd COUNT SPORT EVENT      → herd STATUS=COUNT …        that many reads at once, when all
  *     are over
@@ -252,7 +252,8 @@ static void obey(struct odds_reader *reader)
         odds_store_note_interest(store, sport, &event);
         say("note");
     } else if (text_equals(verb, TEXT("ping"))) {
-        enum status status = odds_store_ping(store, &error);
+        enum status status = odds_store_ping(
+            store, text_equals(word(), TEXT("serve")) ? ODDS_TO_SERVE : ODDS_TO_READ, &error);
         say("ping %s %s", word_of(status), error.text);
     } else if (text_equals(verb, TEXT("herd"))) {
         run_herd();

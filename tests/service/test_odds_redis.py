@@ -31,11 +31,12 @@ class Counted:
 
     def __init__(self, redis):
         self.redis = redis
-        self.redis.call("CONFIG", "RESETSTAT")
+        self.before = 0
+        self.before = self.gets()
 
     def gets(self):
         line = self.redis.info("commandstats").get("cmdstat_get", "calls=0")
-        return int(re.match(r"calls=(\d+)", line)[1])
+        return int(re.match(r"calls=(\d+)", line)[1]) - self.before
 
 
 @pytest.fixture
@@ -237,6 +238,24 @@ def test_a_password_is_never_told(make_service):
     text = service.run("check", status=1).stdout.decode()
     assert "hunter" not in text
     redis.call("CONFIG", "SET", "requirepass", "")
+
+
+def test_a_right_that_is_missing_degrades_health_and_fails_the_check(dealing):
+    service = dealing(timeout_ms=1000)
+    redis = service.odds.server
+    assert service.get("/api/v1/health").status == 200
+    service.run("check", status=0)
+    try:
+        redis.call("ACL", "SETUSER", "default", "-getrange")
+        health = service.get("/api/v1/health")
+        assert health.status == 503 and health.json() == {"status": "degraded", "cache": "unreachable"}
+        assert any("+getrange" in str(line) for line in service.log_lines())
+        assert "the user lacks rights: +getrange" in service.run("check", status=1).stdout.decode()
+        redis.call("ACL", "SETUSER", "default", "+getrange", "-zadd")
+        assert service.get("/api/v1/health").status == 200, "odds are served"
+        assert "the user lacks rights: +zadd" in service.run("check", status=1).stdout.decode()
+    finally:
+        redis.call("ACL", "SETUSER", "default", "+@all")
 
 
 class Writer(threading.Thread):

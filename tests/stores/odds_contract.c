@@ -725,7 +725,8 @@ static void a_store_that_works_answers_a_ping(void **state)
 {
     struct odds_store *store = ((struct fixture *)*state)->store;
     struct error error = {{0}};
-    assert_int_equal(odds_store_ping(store, &error), STATUS_OK);
+    assert_int_equal(odds_store_ping(store, ODDS_TO_READ, &error), STATUS_OK);
+    assert_int_equal(odds_store_ping(store, ODDS_TO_SERVE, &error), STATUS_OK);
 }
 
 /* ---- interest -------------------------------------------------------------------------------- */

@@ -32,9 +32,10 @@ static struct {
     sem_t release;
 } stores;
 
-enum status odds_store_ping(struct odds_store *store, struct error *error)
+enum status odds_store_ping(struct odds_store *store, enum odds_need need, struct error *error)
 {
     (void)store;
+    assert_int_equal(need, ODDS_TO_READ);
     atomic_fetch_add(&stores.odds_pings, 1);
     if (atomic_load(&stores.hang)) {
         assert_int_equal(sem_post(&stores.entered), 0);

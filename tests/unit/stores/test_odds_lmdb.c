@@ -203,7 +203,7 @@ static void a_patient_store_says_unavailable_until_it_is_there(void **state)
     assert_int_equal(read_odds(store, "1", &number), STATUS_UNAVAILABLE);
     assert_int_equal(odds_reader_versions(reader, SPORT_CRICKET, NULL, &versions),
                      STATUS_UNAVAILABLE);
-    assert_int_equal(odds_store_ping(store, &error), STATUS_UNAVAILABLE);
+    assert_int_equal(odds_store_ping(store, ODDS_TO_READ, &error), STATUS_UNAVAILABLE);
     assert_non_null(strstr(error.text, fixture->root));
     assert_int_equal(odds_store_withdraw_sport(store, SPORT_CRICKET, &error), STATUS_UNAVAILABLE);
     assert_int_equal(access(fixture->root, F_OK), -1);

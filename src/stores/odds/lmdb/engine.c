@@ -464,8 +464,9 @@ static enum status lmdb_read(struct odds_store *base, struct odds_read *read)
     return status;
 }
 
-static enum status lmdb_ping(struct odds_store *base, struct error *error)
+static enum status lmdb_ping(struct odds_store *base, enum odds_need need, struct error *error)
 {
+    (void)need; /* whoever has opened it may do both */
     struct lmdb_store *store = lmdb_store_of(base);
     struct gate *gate;
     enum status status;

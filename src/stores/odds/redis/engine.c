@@ -52,8 +52,10 @@ struct redis_store {
 
     /* The serving I/O thread's. */
     struct reading *sent;
-    uint64_t alarm_ns; /* 0: none is set */
-    bool complained;   /* about reading */
+    uint64_t alarm_ns;        /* 0: none is set */
+    bool complained;          /* about reading */
+    bool rights_wanted;       /* they have not been looked at since the link was connected */
+    struct error rights_told; /* what was said of them last */
     struct redis_call interest;
     struct buffer interest_commands;
     size_t interest_count;
@@ -374,6 +376,32 @@ static void on_begun(void *owner)
 {
     struct redis_store *store = owner;
     redis_known_forget_all(store->known);
+    store->rights_wanted = true;
+}
+
+/* ---- rights, on the I/O thread --------------------------------------------------------------- */
+
+/* Whoever is connected to again and again is told of once. */
+static void on_rights(void *owner, enum status status, const char *reason)
+{
+    struct redis_store *store = owner;
+    if (status == STATUS_OK)
+        store->rights_told.text[0] = '\0';
+    if (status != STATUS_UNAVAILABLE || strcmp(reason, store->rights_told.text) == 0 ||
+        reason[0] == '\0')
+        return;
+    (void)error_set(&store->rights_told, status, "%s", reason);
+    log_event(store->log, LOG_WARNING, "the odds store's user may not do all that serving needs",
+              LOG_STRING("reason", reason));
+}
+
+static void look_at_rights(struct redis_store *store)
+{
+    struct redis_link *link = atomic_load(&store->serving);
+    if (!store->rights_wanted || link == NULL || redis_link_now(link) != STATUS_OK)
+        return;
+    store->rights_wanted =
+        redis_rights_begin(link, store->prefix, store, on_rights) != STATUS_PENDING;
 }
 
 /* ---- interest, on the I/O thread ------------------------------------------------------------- */
@@ -499,6 +527,12 @@ static void write_interest(void *owner)
         odds_notes_lost(store->notes, store->interest_count);
 }
 
+static void on_second(void *owner)
+{
+    look_at_rights(owner);
+    write_interest(owner);
+}
+
 /* ---- links ----------------------------------------------------------------------------------- */
 
 static enum status make_link(struct redis_store *store, bool serving, struct redis_link **link,
@@ -516,7 +550,7 @@ static enum status make_link(struct redis_store *store, bool serving, struct red
         options.begun = on_begun;
         options.changed = on_changed;
         options.alarm = on_alarm;
-        options.second = write_interest;
+        options.second = on_second;
         options.closing = write_interest;
     }
     return redis_link_create(link, &options, error);
@@ -707,18 +741,13 @@ static enum status redis_read(struct odds_store *base, struct odds_read *read)
     return count_error(store, status);
 }
 
-static enum status redis_ping(struct odds_store *base, struct error *error)
+static enum status redis_ping(struct odds_store *base, enum odds_need need, struct error *error)
 {
     struct redis_store *store = redis_store_of(base);
     struct redis_link *link = need_link(store, true);
     if (link == NULL)
         return error_set(error, STATUS_UNAVAILABLE, "the odds store cannot be opened");
-    struct buffer commands = {0};
-    redis_command(&commands, "PING", NULL);
-    struct redis_call call = {.bytes = buffer_text(&commands), .replies = 1};
-    enum status status = redis_link_ask(link, &call, "the odds store does not answer", error);
-    buffer_free(&commands);
-    return count_error(store, status);
+    return count_error(store, redis_rights_ask(link, store->prefix, need == ODDS_TO_SERVE, error));
 }
 
 static void redis_note_interest(struct odds_store *base, enum sport sport,

@@ -88,6 +88,8 @@ struct redis_link {
     long long news_id;
     char data_run[41], news_run[41];
     struct heartbeat data_beat, news_beat;
+    uint64_t counted_swaps,
+        counted_roles; /* by the server, at the last beat; no roles: at none yet */
 
     size_t sentinel_at;     /* the one that was asked last */
     size_t sentinels_asked; /* in this attempt */

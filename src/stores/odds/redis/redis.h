@@ -19,17 +19,19 @@
 /*
  * The parts of the Redis/Valkey engine, for its own files only.
  *
- *   odds_redis_place.c    the URI
- *   odds_redis_wire.c     one connection on a libuv loop: bytes out, replies in
- *   odds_redis_link.c     the I/O thread: commands from any thread, with deadlines
- *   odds_redis_connect.c  how the link gets and keeps its connections, and what it knows of them
- *   odds_redis_lookup.c   the addresses of names
- *   odds_redis_known.c    which version of what is known to be stored
- *   odds_redis.c          the engine: reading, versions, interest
- *   odds_redis_feed.c     the feed's side: publishing and listing
+ *   location.c  the URI
+ *   wire.c      one connection on a libuv loop: bytes out, replies in
+ *   link.c      the I/O thread: commands from any thread, with deadlines
+ *   connect.c   how the link gets and keeps its connections, and what it knows of them
+ *   lookup.c    the addresses of names
+ *   known.c     which version of what is known to be stored
+ *   engine.c    the engine: reading, versions, interest
+ *   feed.c      the feed's side: publishing and listing
+ *   lease.c     rate limits that several servers share
+ *   rights.c    what the server's user has to be permitted
  *
  * Keys, with the configured prefix before each: `catalog:SPORT`, `odds:SPORT:EVENT`,
- * `interest:SPORT`, `rate:CLIENT` (odds_redis_lease.c).
+ * `interest:SPORT`, `rate:CLIENT` (lease.c).
  */
 
 struct redis_subject {
@@ -38,7 +40,7 @@ struct redis_subject {
     struct event_id event; /* ODDS_MARKETS; otherwise zero */
 };
 
-/* ---- odds_redis_place.c ---------------------------------------------------------------------- */
+/* ---- location.c ------------------------------------------------------------------------------ */
 
 enum redis_way { REDIS_BY_TCP, REDIS_BY_UNIX, REDIS_BY_SENTINEL };
 
@@ -69,7 +71,7 @@ MUST_CHECK enum status redis_place_parse(struct redis_place **place, const char 
                                          struct error *error);
 void redis_place_destroy(struct redis_place **place);
 
-/* ---- odds_redis_wire.c ----------------------------------------------------------------------- */
+/* ---- wire.c ---------------------------------------------------------------------------------- */
 
 /*
  * One connection, on the thread of its loop. Replies come in the order of what was sent. A wire
@@ -121,10 +123,13 @@ void redis_command_word(struct buffer *out, struct text word);
 /* All of them at once; a NULL ends the list. */
 void redis_command(struct buffer *out, const char *first, ...) __attribute__((sentinel));
 
+/* The user may not do it. */
+bool redis_reply_is_refusal(const redisReply *reply);
+
 /* What an error reply means, and a text for people: `what` is what could not be done. */
 enum status redis_error_of_reply(const redisReply *reply, const char *what, struct error *error);
 
-/* ---- odds_redis_lookup.c --------------------------------------------------------------------- */
+/* ---- lookup.c -------------------------------------------------------------------------------- */
 
 /*
  * The addresses of names, for one link; on its I/O thread. Looking up is left to others, however
@@ -154,7 +159,7 @@ MUST_CHECK enum status redis_lookups_find(struct redis_lookups *lookups, const c
                                           struct redis_addresses *addresses, struct error *error);
 bool redis_lookups_under_way(const struct redis_lookups *lookups);
 
-/* ---- odds_redis_link.c, odds_redis_connect.c ------------------------------------------------- */
+/* ---- link.c, connect.c ----------------------------------------------------------------------- */
 
 /*
  * The link: an I/O thread with its connections to the server that is the master now.
@@ -259,7 +264,20 @@ MUST_CHECK enum status redis_link_submit(struct redis_link *link, struct redis_c
 MUST_CHECK enum status redis_link_ask(struct redis_link *link, struct redis_call *call,
                                       const char *what, struct error *error);
 
-/* ---- odds_redis_feed.c ----------------------------------------------------------------------- */
+/* ---- rights.c -------------------------------------------------------------------------------- */
+
+/* Has the user the rights that serving needs: to read, or `all`? STATUS_UNAVAILABLE names those
+ * that it lacks; any other error is of the server. Waits as redis_link_ask. */
+MUST_CHECK enum status redis_rights_ask(struct redis_link *link, const char *prefix, bool all,
+                                        struct error *error);
+
+/* The same, for all, and not waited for: STATUS_PENDING, then `told` on the I/O thread, once.
+ * `prefix` stays until then. */
+typedef void redis_rights_told(void *owner, enum status status, const char *reason);
+MUST_CHECK enum status redis_rights_begin(struct redis_link *link, const char *prefix, void *owner,
+                                          redis_rights_told *told);
+
+/* ---- feed.c ---------------------------------------------------------------------------------- */
 
 /* The verbs of the same names in odds_store.h. */
 MUST_CHECK enum status redis_feed_publish(struct redis_link *link, const char *prefix,
@@ -280,7 +298,7 @@ void redis_key_of_value(struct buffer *out, const char *prefix,
                         const struct redis_subject *subject);
 void redis_key_of_interest(struct buffer *out, const char *prefix, enum sport sport);
 
-/* ---- odds_redis_known.c ---------------------------------------------------------------------- */
+/* ---- known.c --------------------------------------------------------------------------------- */
 
 /*
  * What is known of the stored values: which version each had when it was read last, and whether

@@ -554,13 +554,19 @@ static const struct {
     {"ERR invalid DB index", STATUS_UNAVAILABLE, "the server has no database of that number"},
 };
 
+/* In "EXECABORT Transaction discarded because of: NOPERM …" as well. */
+bool redis_reply_is_refusal(const redisReply *reply)
+{
+    return reply->type == REDIS_REPLY_ERROR && strstr(reply->str, "NOPERM ") != NULL;
+}
+
 enum status redis_error_of_reply(const redisReply *reply, const char *what, struct error *error)
 {
     const char *text = reply->type == REDIS_REPLY_ERROR ? reply->str : "";
     for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; i++)
         if (strncmp(text, meanings[i].code, strlen(meanings[i].code)) == 0)
             return error_set(error, meanings[i].status, "%s: %s", what, meanings[i].text);
-    if (strncmp(text, "NOPERM ", strlen("NOPERM ")) == 0)
+    if (redis_reply_is_refusal(reply))
         return error_set(error, STATUS_UNAVAILABLE, "%s: the user may not do that", what);
     /* The rest of an error may repeat what was sent. Its first word does not. */
     int size = (int)strcspn(text, " ");
