@@ -3,8 +3,8 @@
  *
  * Whether a key is known must not show in the time it takes to say no: a key of the right form
  * always costs one digest, one look-up and one scan of blocks (an unknown one against the policy of
- * nobody). A malformed key is refused before, which tells nobody anything that he could not compute
- * himself.
+ * nobody). A malformed key is refused before, which reveals only what anybody can
+ * compute.
  */
 #include "admission/admission.h"
 

@@ -5,7 +5,7 @@
  * The refresher owns the editor and frees tables; it asks the store for its revision every
  * `refresh_ms`, and for what changed when it has moved. A look confirms the table as of the moment
  * it began, so a verdict never rests on a table older than it claims. After trouble with the store
- * it opens it anew, and then reads everything anew: what comes back may be another database.
+ * it opens it again and reads everything: what comes back may be another database.
  *
  * `lock` guards the current snapshot, the counts of snapshots, the retired ones, `stopping` and
  * `ready`. Nothing slow happens under it.
@@ -31,7 +31,7 @@ struct policies {
     pthread_cond_t stop;   /* `stopping` was set */
     pthread_cond_t loaded; /* `ready` was set */
     struct policies_snapshot *current;
-    struct policies_snapshot *retired; /* nobody holds these any more */
+    struct policies_snapshot *retired; /* not held any more */
     bool stopping;
     bool ready;
     atomic_uint_least64_t generation;
@@ -46,7 +46,7 @@ struct policies {
     uint64_t revision;
     bool read_all;     /* start from nothing: at first, and after the store was opened again */
     uint32_t failures; /* in a row */
-    struct error told; /* the reason that the log has, while there are failures */
+    struct error told; /* the reason that was logged, while there are failures */
 };
 
 static void lock(struct policies *policies)
@@ -152,26 +152,29 @@ static void free_retired(struct policies *policies)
 
 /* ---- the refresher --------------------------------------------------------------------------- */
 
-static void on_customer(void *context, const struct customer_record *record)
+static bool on_customer(void *context, const struct customer_record *record)
 {
     policy_editor_customer(context, record);
+    return true;
 }
 
-static void on_key(void *context, const struct key_record *record)
+static bool on_key(void *context, const struct key_record *record)
 {
     policy_editor_key(context, record);
+    return true;
 }
 
-static void on_legacy(void *context, const struct legacy_record *record)
+static bool on_legacy(void *context, const struct legacy_record *record)
 {
     policy_editor_legacy(context, record);
+    return true;
 }
 
 /* Brings the editor up to the store's revision and publishes. Rows of a reading that failed
  * half-way stay in the editor, unpublished; they come again next time. */
 static enum status read_changes(struct policies *policies, struct error *error)
 {
-    const struct platform_changes visit = {
+    const struct record_visitor visit = {
         .customer = on_customer, .key = on_key, .legacy = on_legacy, .context = policies->editor};
     if (policies->read_all)
         policy_editor_restart(policies->editor);
@@ -215,7 +218,7 @@ static enum status look(struct policies *policies, bool *changed, struct error *
 static void note_failure(struct policies *policies, enum status status, const struct error *error)
 {
     atomic_fetch_add_explicit(&policies->errors, 1, memory_order_relaxed);
-    /* One that mends the first trouble must be told of the second. */
+    /* Who mends the first trouble must see the second. */
     if (policies->failures++ == 0 || strcmp(error->text, policies->told.text) != 0) {
         log_event(policies->options.log, LOG_ERROR, "policies cannot be refreshed",
                   LOG_STRING("reason", error->text), LOG_STRING("status", status_name(status)));

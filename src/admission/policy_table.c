@@ -22,7 +22,7 @@
 #define SHARD_COUNT (1U << SHARED_TREE_BITS * SHARD_LEVELS)
 #define SLOT_LEVELS 5 /* a billion: memory ends first */
 #define SLOT_COUNT_MAX (1U << SHARED_TREE_BITS * SLOT_LEVELS)
-#define NOBODY 0U /* the slot of the policy that admits nobody */
+#define NOBODY 0U /* the slot of the policy that admits no address */
 #define USE_RESOLUTION_MS 1000
 
 struct policy_entry {
@@ -75,7 +75,7 @@ struct draft {
 
 struct policy_editor {
     struct draft now;
-    struct draft before; /* while reading everything anew: what was there; else empty */
+    struct draft before; /* during a complete reading: what was there before; else empty */
     bool restarted;
     size_t bytes;
 };
@@ -494,8 +494,8 @@ void policy_editor_legacy(struct policy_editor *editor, const struct legacy_reco
 
 /* ---- drafts, editor, tables ------------------------------------------------------------------ */
 
-/* The policy of nobody has a few blocks, none of which holds any address that a client can have, so
- * that it takes a scan as a known customer's does. */
+/* The policy that admits no address has a few blocks, none of which holds any address that a client
+ * can have, so that it takes a scan as a known customer's does. */
 static void draft_begin(struct policy_editor *editor, struct draft *draft)
 {
     static const struct cidr no_address[4] = {

@@ -19,8 +19,8 @@
  *
  * Keys name a slot and not a policy, so a change of a customer touches one slot, however many keys
  * it has. All three are trees that share branches (shared_tree.h); keys and addresses are hashed
- * into 4096 shards. Slot 0 is a policy that admits nobody: what an unknown key or address gets, so
- * that it costs the same as a known one.
+ * into 4096 shards. Slot 0 is a policy that admits no address: what an unknown key or address gets,
+ * so that it costs the same as a known one.
  *
  * Threads: all editor calls and policy_table_destroy on one thread. The policy_table_* look-ups and
  * the policy_entry_* calls on any thread that was handed the table in an orderly way.
@@ -39,7 +39,7 @@ void policy_editor_customer(struct policy_editor *editor, const struct customer_
 void policy_editor_key(struct policy_editor *editor, const struct key_record *record);
 void policy_editor_legacy(struct policy_editor *editor, const struct legacy_record *record);
 
-/* Everything will be read anew: what does not come again is gone with the next table. Budgets and
+/* Begins a complete reading: what does not come again is gone with the next table. Budgets and
  * times of use of what does come again are kept. */
 void policy_editor_restart(struct policy_editor *editor);
 
@@ -49,7 +49,7 @@ void policy_table_destroy(struct policy_editor *editor, struct policy_table **ta
 
 /* ---- looking up ------------------------------------------------------------------------------ */
 
-/* Never NULL: a policy that admits nobody when there is none, and then `entry` is set to NULL.
+/* Never NULL: a policy that admits no address when there is none, and then `entry` is set to NULL.
  * Whether the key has expired is the caller's question. */
 const struct policy *policy_table_find_key(const struct policy_table *table,
                                            const uint8_t digest[KEY_DIGEST_SIZE],

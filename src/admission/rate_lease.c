@@ -34,7 +34,7 @@ struct rate_leases {
     uint32_t calls;      /* under way; under the lock */
     _Atomic int64_t
         offset_ms;    /* from our monotonic clock to the store's wall clock, as last seen */
-    atomic_bool away; /* told to the log */
+    atomic_bool away; /* logged */
     atomic_uint_least64_t asked, failed, granted;
 };
 
@@ -206,7 +206,7 @@ void rate_lease_take_alone(const struct rate_claim *claim, uint64_t now_ns,
 
 /* ---- what comes back ------------------------------------------------------------------------- */
 
-/* Takes away all units, so that nobody spends any while the fields change. Returns how many. */
+/* Takes away all units, so that none is spent while the fields change. Returns how many. */
 static uint64_t close_word(struct rate_lease *lease)
 {
     uint64_t word = get(&lease->word);
@@ -223,7 +223,7 @@ static void open_word(struct rate_lease *lease, uint64_t units)
     set(&lease->word, pair(generation, units));
 }
 
-/* What this server has admitted without the store: that which the store has been told of is off the
+/* What this server has admitted without the store: what the store already knows of is off the
  * count; what has come since is charged to the new lease. Returns the units to be charged. It comes
  * after `seen` was written, which includes what is taken off here: who sees the smaller count sees
  * the larger use. */

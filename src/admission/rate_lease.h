@@ -28,8 +28,8 @@
  *
  * Without the store (a call failed): what is left of a lease is spent; then this server admits, for
  * itself, what it knew to be left of the window, and in later windows the whole limit. So with n
- * servers at most n times the limit is admitted in a window. Nobody waits meanwhile; the store is
- * tried again in the background every RATE_LEASE_RETRY_NS. When it answers it is told what was
+ * servers at most n times the limit is admitted in a window. No request waits meanwhile; the store
+ * is tried again in the background every RATE_LEASE_RETRY_NS. When it answers it is told what was
  * admitted without it, and what was drawn as far as we know, in case it has forgotten.
  *
  * Threads: any, but for create and destroy.
@@ -44,7 +44,7 @@ struct rate_leases;
 /* `store` has leases and outlives this; `log` may be NULL. */
 struct rate_leases *rate_leases_create(struct odds_store *store, struct log *log);
 /* Waits for calls that are under way, at most the store's deadline, and has posted all mails of
- * pending requests before it returns. Nobody takes any more; mailboxes of pending requests are
+ * pending requests before it returns. No take may follow; mailboxes of pending requests are
  * still there. */
 void rate_leases_destroy(struct rate_leases **leases);
 

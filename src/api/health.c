@@ -1,6 +1,6 @@
 /*
- * Two threads: the prober asks the stores, which may block; the watch sees to it that nobody waits
- * for the prober longer than the deadline. Both do nothing while nobody asks.
+ * Two threads: the prober asks the stores, which may block; the watch sees to it that no request
+ * waits for the prober longer than the deadline. Both do nothing while there are no requests.
  *
  * One lock guards everything in `struct health`. A pending request belongs to the list until it is
  * posted, then to the mailbox; both steps happen under the lock, so that a worker that gives a
@@ -206,7 +206,7 @@ static void *probe_when_asked(void *argument)
         struct error reason = {0};
         bool ok = ask_both(health, &reason);
         CHECK(pthread_mutex_lock(&health->lock) == 0);
-        /* A late result is nobody's answer any more; the next asker gets a probe of its own. */
+        /* A late result answers no request; the next one gets a probe of its own. */
         if (health->probe == PROBE_RUNNING)
             conclude(health, ok, reason.text);
         health->probe = PROBE_IDLE;

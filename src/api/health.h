@@ -39,7 +39,7 @@ struct health *health_create(const struct health_options *options);
  */
 void health_ask(struct health *health, struct mailbox *mailbox, struct http_request *request);
 
-/* Nobody asks any more; who is still waiting is answered "degraded". Waits for a probe that is
+/* No request may come any more; those that wait are answered "degraded". Waits for a probe that is
  * under way, as long as the stores' timeouts let it. */
 void health_destroy(struct health **health);
 

@@ -28,7 +28,7 @@ struct rate_limiter *rate_limiter_create(const struct rate_limiter_options *opti
 void rate_limiter_destroy(struct rate_limiter **limiter);
 
 /*
- * True: decided. False: set aside, and `decided` will be told, unless the client goes away before;
+ * True: decided. False: it waits, and `decided` will be called, unless the client goes away before;
  * or too many wait, and the request was answered with 503. `client` is the address that was
  * admitted; policy and client are not needed afterwards.
  */

@@ -63,7 +63,7 @@ static void ask_admission(const struct service *service, const struct http_reque
     }
 }
 
-/* What the client is not told, and the operator wants to know. */
+/* What the client does not learn and the operator wants to know. */
 static void note_denial(const struct service *service, struct judged *judged, bool keyless)
 {
     const char *customer_id = NULL;
@@ -84,7 +84,7 @@ static bool admit(struct service *service, struct http_request *request, struct 
     struct remembered *remembered = request->connection_user;
     enum admission_verdict verdict = admission_judge(service->admission, &remembered->admission,
                                                      &question, &policy, &judged->client);
-    /* An address without a key is nobody in the casino. */
+    /* An address without a key has no identity in the casino. */
     bool keyless =
         verdict == ADMISSION_ADMITTED && !policy->is_customer && route_is_casino(request->path);
     if (keyless)
@@ -149,6 +149,11 @@ static void dispatch(struct service *service, struct http_request *request,
     }
     if (route_is_casino(request->path) && !judged->casino) {
         http_reply_error(request, HTTP_ERROR_CASINO_ACCESS_DISABLED);
+        return;
+    }
+    if (request->method == HTTP_POST && http_body_is_encoded(request)) {
+        http_request_add_field(request, TEXT("Accept-Encoding"), TEXT("identity"));
+        http_reply_error(request, HTTP_ERROR_UNSUPPORTED_MEDIA_TYPE);
         return;
     }
     switch (match->route->id) {

@@ -21,8 +21,8 @@
  *   health answers first → admission → rate limit on sports routes → route and method
  *   → path parameters → sport permission, casino access → store.
  *
- * A caller without a key is nobody to the casino: every path under /api/v1/casino/, also one that
- * does not exist, is 403 ip_not_allowed for it.
+ * A caller without a key has no identity in the casino: every path under /api/v1/casino/, also one
+ * that does not exist, is 403 ip_not_allowed for it.
  *
  * One `struct service` a serving thread; everything in it is borrowed.
  */

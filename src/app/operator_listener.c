@@ -73,7 +73,7 @@ enum status operator_listener_create(struct operator_listener **listener_at,
                                      struct error *error)
 {
     int descriptor;
-    uint16_t port = 0; /* not shared: nobody has bound it before */
+    uint16_t port = 0; /* not shared: no other socket is bound to it */
     enum status status =
         http_listen(options->listen.host, options->listen.port, false, &descriptor, &port, error);
     if (status != STATUS_OK)

@@ -14,7 +14,7 @@
 #include "base/json_text.h"
 #include "base/memory.h"
 
-/* Names that nobody asked for, unescaped, one behind the other. */
+/* Names of unknown members, unescaped, one after another. */
 struct strangers {
     struct buffer names;
     size_t *ends; /* of each name in `names` */

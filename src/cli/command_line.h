@@ -4,7 +4,7 @@
 #include "cli/command.h"
 
 /*
- * What the parser (command.c) and the help texts (command_help.c) share. Nobody else includes this.
+ * What the parser (command.c) and the help texts (command_help.c) share. Private to this folder.
  */
 
 struct given_option {

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 /*
- * A line on stderr that is written anew about once a second while something long is done, for who
+ * A line on stderr that is rewritten about once a second while something long is done, for who
  * waits at a terminal: where stderr is none (a script, the log of a nightly job), nothing is said.
  * Starts as zeros. Nothing is shown of what takes less than a second.
  */

@@ -4,8 +4,7 @@
 #include "config/config.h"
 
 /*
- * The table of settings and the file that sets them, as config.c uses them. Nobody else includes
- * this.
+ * The table of settings and the file that sets them, as config.c uses them. Private to this folder.
  */
 
 struct setting {

@@ -219,7 +219,7 @@ void event_name_runner(struct event *event, struct market *market, size_t index,
 void event_suspend(struct event *event, int64_t for_ms, const char *remark);
 /* Ends it: suspended, then closed, then settled. */
 void event_finish(struct event *event);
-/* The runner with this index wins (index == runner_count: nobody), the others lose. */
+/* The runner with this index wins (index == runner_count: none), the others lose. */
 void market_decide(struct market *market, size_t winner);
 void market_void(struct market *market);
 void market_set_chances(struct market *market, const uint32_t *ppm);

@@ -27,7 +27,7 @@ struct slot {
     struct buffer document; /* while in a batch */
     int64_t requested_ms;   /* time of day of the last known request */
     int64_t published_ms;   /* 0: never */
-    int64_t due_ms;         /* the next publication of an event that nobody polls */
+    int64_t due_ms;         /* the next publication of an event that is not polled */
     enum stage published_stage;
     bool in_batch;
 };

@@ -13,8 +13,8 @@
  * A feed that is not there: invented events of all five sports that begin, are played, are settled
  * and make way for new ones, published as a real exchange feed publishes.
  *
- * Time is the caller's: the state moves by the time it is told, in steps, and the same seed and
- * times give the same documents. What is published, and when:
+ * Time is the caller's: the state moves by the time that is passed in, in steps, and the same seed
+ * and times give the same documents. What is published, and when:
  *
  *   a sport's catalog   about once a minute, and when its events or a status change
  *   an event's odds     every interval while somebody polls it (interest within 10 s);

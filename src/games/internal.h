@@ -5,7 +5,7 @@
 
 #include "games/games.h"
 
-/* What the refresher (games.c) and the desks (games_pages.c) share. Nobody else includes this. */
+/* What the refresher (games.c) and the desks (games_pages.c) share. Private to this folder. */
 
 struct games_snapshot {
     struct games_table *table;

@@ -113,7 +113,7 @@ static void send_answer(struct games_pages *pages, struct http_request *request,
     http_reply_message(request, message);
 }
 
-/* The page, made anew. NULL: the cursor is not of this customer and query. */
+/* Makes the page. NULL: the cursor is not of this customer and query. */
 static struct answer *make_page(struct games_pages *pages, const struct games_table *table,
                                 const char *customer_id, const struct games_query *query)
 {

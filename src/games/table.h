@@ -42,7 +42,7 @@ void games_table_add_game(struct games_table *table, const struct game_record *r
 void games_table_add_policy(struct games_table *table, const struct game_policy_record *record);
 void games_table_destroy(struct games_table **table);
 
-/* ---- reading: any thread, while nobody builds ------------------------------------------------ */
+/* ---- reading: any thread, while none is being built ------------------------------------------ */
 
 size_t games_table_count(const struct games_table *table);
 

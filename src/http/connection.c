@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "http/characters.h"
 #include "http/internal.h"
 
 #define DRAIN_NEW_MS 1000U /* for a connection that was just accepted to send its request */
@@ -143,6 +144,10 @@ static void hand_over(struct http_connection *connection)
 {
     struct http_server *server = connection->server;
     struct http_exchange *exchange = connection->exchange;
+    if (connection->tls_missing) {
+        http_connection_refuse(connection, HTTP_ERROR_HTTPS_REQUIRED);
+        return;
+    }
     connection->state = CONNECTION_HANDLING;
     connection->deadline_ms = 0; /* the handler's work has deadlines of its own */
     /* After CONNECT a client may start a tunnel without waiting for our refusal. */
@@ -339,6 +344,21 @@ static void take_cipher(struct http_connection *connection, struct text cipher)
         input_ended(connection);
 }
 
+/* A client that speaks plain HTTP here would not understand an alert. Its request is taken in, so
+ * that it is there to read the answer, and refused. A TLS record never begins with such a byte. */
+static bool begins_plain_http(const struct http_connection *connection, char first)
+{
+    return !connection->tls_begun && (is_token_character(first) || first == '\r');
+}
+
+static void go_on_without_tls(struct http_connection *connection)
+{
+    http_server_tell(connection->server, HTTP_EVENT_TLS_FAILED);
+    tls_session_destroy(&connection->tls);
+    connection->tls_missing = true;
+    connection->state = CONNECTION_IDLE; /* the handshake's deadline stands */
+}
+
 /* ---- libuv's callbacks ----------------------------------------------------------------------- */
 
 /* All connections of a thread read into one buffer: nothing of it is needed after on_read. */
@@ -356,16 +376,22 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer)
     CHECK(connection->magic == CONNECTION_MAGIC);
     if (connection->state == CONNECTION_CLOSED || size == 0)
         return;
-    if (size == UV_EOF)
+    if (size == UV_EOF) {
         input_ended(connection);
-    else if (size < 0)
+        return;
+    }
+    if (size < 0) {
         http_connection_close(connection);
-    else if (connection->tls == NULL)
-        take_input(connection, (struct text){buffer->base, (size_t)size});
-    else if (connection->state == CONNECTION_LINGERING)
-        take_input(connection, (struct text){buffer->base, (size_t)size});
+        return;
+    }
+    struct text input = {buffer->base, (size_t)size};
+    if (connection->tls != NULL && begins_plain_http(connection, input.at[0]))
+        go_on_without_tls(connection);
+    connection->tls_begun = true;
+    if (connection->tls == NULL || connection->state == CONNECTION_LINGERING)
+        take_input(connection, input);
     else
-        take_cipher(connection, (struct text){buffer->base, (size_t)size});
+        take_cipher(connection, input);
 }
 
 void http_connection_read(struct http_connection *connection)

@@ -83,6 +83,7 @@ enum http_field {
     HTTP_FIELD_ACCEPT_ENCODING,
     HTTP_FIELD_IF_NONE_MATCH,
     HTTP_FIELD_CONTENT_TYPE,
+    HTTP_FIELD_CONTENT_ENCODING,
     HTTP_FIELD_EXPECT,
     HTTP_FIELD_OTHER,
 };
@@ -146,9 +147,11 @@ void http_reply_text(struct http_request *request, int status, const char *conte
  * message. */
 enum http_error {
     HTTP_ERROR_BAD_REQUEST,
+    HTTP_ERROR_HTTPS_REQUIRED,
     HTTP_ERROR_REQUEST_TIMEOUT,
     HTTP_ERROR_PAYLOAD_TOO_LARGE,
     HTTP_ERROR_URI_TOO_LONG,
+    HTTP_ERROR_UNSUPPORTED_MEDIA_TYPE,
     HTTP_ERROR_EXPECTATION_FAILED,
     HTTP_ERROR_HEADERS_TOO_LARGE,
     HTTP_ERROR_NOT_IMPLEMENTED,
@@ -211,6 +214,10 @@ enum http_error http_error_of_status(enum status status);
 /* Does Accept-Encoding (all its lines) prefer gzip to identity? RFC 9110 section 12.5.3: "gzip" or
  * "x-gzip" or "*" with a q above 0 and not below identity's explicit q. No field: false. */
 bool http_accepts_gzip(const struct http_request *request);
+
+/* Is the body encoded in some way (Content-Encoding, all its lines), beside "identity", which
+ * changes nothing? RFC 9110 section 8.4. */
+bool http_body_is_encoded(const struct http_request *request);
 
 /* Does If-None-Match name this strong entity tag (given with its quotes), by weak comparison, or
  * "*"? RFC 9110 section 13.1.2. */

@@ -51,6 +51,7 @@ static const struct {
     {{"accept-encoding", 15}, HTTP_FIELD_ACCEPT_ENCODING},
     {{"if-none-match", 13}, HTTP_FIELD_IF_NONE_MATCH},
     {{"content-type", 12}, HTTP_FIELD_CONTENT_TYPE},
+    {{"content-encoding", 16}, HTTP_FIELD_CONTENT_ENCODING},
     {{"expect", 6}, HTTP_FIELD_EXPECT},
     {{"connection", 10}, FIELD_CONNECTION},
     {{"content-length", 14}, FIELD_CONTENT_LENGTH},

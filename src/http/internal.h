@@ -88,6 +88,8 @@ struct http_connection {
     bool processing;           /* process is on the stack */
     bool served;               /* a request has begun on it */
     bool close_after;          /* this exchange is the last */
+    bool tls_begun;            /* the client has sent the first of its TLS */
+    bool tls_missing;          /* it speaks plain HTTP where TLS is wanted */
     bool more_input;           /* behind the request of this exchange something has arrived */
     bool input_ended;          /* the client has sent FIN (or close_notify) */
     bool read_stopped;

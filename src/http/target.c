@@ -5,7 +5,8 @@
 
 #include "http/characters.h"
 
-/* RFC 3986 section 6.2.2.2. Anything else, also a broken sequence, stays as it is. */
+/* The percent-encoded unreserved characters: RFC 3986 section 6.2.2.2. Anything else stays as it
+ * is. */
 static size_t decode_unreserved(char *at, size_t size)
 {
     const char *first = memchr(at, '%', size);
@@ -13,18 +14,34 @@ static size_t decode_unreserved(char *at, size_t size)
         return size;
     size_t length = (size_t)(first - at);
     for (size_t i = length; i < size; i++) {
-        if (at[i] == '%' && size - i > 2 && hex_value(at[i + 1]) >= 0 &&
-            hex_value(at[i + 2]) >= 0) {
+        at[length] = at[i];
+        if (at[i] == '%') { /* is_target has seen the two digits */
             char decoded = (char)(hex_value(at[i + 1]) * 16 + hex_value(at[i + 2]));
             if (is_unreserved(decoded)) {
-                at[length++] = decoded;
+                at[length] = decoded;
                 i += 2;
-                continue;
             }
         }
-        at[length++] = at[i];
+        length++;
     }
     return length;
+}
+
+/* Has it only the characters of a URI (RFC 3986 section 2) that a target may have? No fragment. '['
+ * and ']' belong to a host alone, but clients write them in queries, and nobody takes them for
+ * more. */
+static bool is_target(const char *at, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        if (at[i] == '%') {
+            if (size - i <= 2 || hex_value(at[i + 1]) < 0 || hex_value(at[i + 2]) < 0)
+                return false;
+            i += 2;
+        } else if (!is_unreserved(at[i]) && !is_one_of(at[i], ":/?[]@!$&'()*+,;=")) {
+            return false;
+        }
+    }
+    return size > 0;
 }
 
 /* "http://host/path?query" becomes "/path?query"; false when it is not of that form. */
@@ -54,11 +71,8 @@ static bool skip_authority(char **at, size_t *size)
 enum status http_target_split(char *target, size_t size, enum http_method method, struct text *path,
                               struct text *query)
 {
-    if (size == 0)
+    if (!is_target(target, size))
         return STATUS_INVALID;
-    for (size_t i = 0; i < size; i++)
-        if (target[i] <= ' ' || target[i] >= 0x7F || target[i] == '#')
-            return STATUS_INVALID;
     if (method == HTTP_CONNECT) {
         *path = (struct text){target, size};
         *query = (struct text){NULL, 0};

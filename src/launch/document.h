@@ -6,11 +6,11 @@
 #include "base/text.h"
 
 /*
- * What a provider is told of a launch, in its two forms, and what it may answer. Pure. Threads:
- * any.
+ * What a provider gets to know of a launch, in its two forms, and what it may answer. Pure.
+ * Threads: any.
  *
- * A provider of games that are opened by a URL is told by the claims of a token in that URL. One
- * whose launch endpoint is called is told by a document, with these header fields beside it
+ * A provider whose games are opened by a URL reads the claims of a token in that URL. One
+ * whose launch endpoint is called reads a document, with these header fields beside it
  * (docs/providers.md):
  *
  *   X-Croupier-Timestamp: 1763700000          seconds since the epoch
@@ -47,7 +47,7 @@ void launch_document_sign(struct text timestamp, struct text document, struct te
 
 struct launch_answer {
     char launch_url[LAUNCH_URL_SIZE]; /* https, or http to a loopback address */
-    int64_t expires_ms;               /* 0: not told */
+    int64_t expires_ms;               /* 0: unknown */
 };
 
 /*

@@ -263,7 +263,7 @@ static void on_gone(struct http_aside *aside)
 }
 
 /* While the store does not answer, each job that asks it holds up those behind it for all of its
- * deadline. So the store is not asked for those that have waited long already, nor for nobody. That
+ * deadline. So the store is not asked for requests that have waited too long or are gone. That
  * goes for all that are queued at the end: by then no request is left. */
 static bool is_worth_asking(const struct job *job)
 {

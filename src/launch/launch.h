@@ -25,7 +25,7 @@ struct launcher_options {
 };
 
 struct launcher *launcher_create(const struct launcher_options *options);
-/* Answers what is queued, by mail, so before the mailboxes go. Nobody may ask any more. */
+/* Answers what is queued, by mail, so before the mailboxes go. No request may follow. */
 void launcher_destroy(struct launcher **launcher);
 
 /* For the metrics. Any thread. */

@@ -16,7 +16,7 @@
  * again. Nothing blocks the loop: names are resolved on threads of libcurl's, and one that takes
  * too long is left behind.
  *
- * A POST is sent once: nobody knows what a server does with a second one. The one exception is a
+ * A POST is sent once: what a server does with a second one is unknown. The one exception is a
  * kept connection that turns out to have ended before a byte of the body was sent on it.
  *
  * A `struct outgoing_post` is embedded in whatever asks. It is this module's from outgoing_start
@@ -25,7 +25,7 @@
  */
 enum outgoing_result {
     OUTGOING_ANSWERED,    /* `status` and `answer` are filled in */
-    OUTGOING_UNREACHABLE, /* no such name, or nobody listens there */
+    OUTGOING_UNREACHABLE, /* no such name, or no server there */
     OUTGOING_UNTRUSTED,   /* TLS: the certificate, the host name, the version */
     OUTGOING_BROKEN,      /* the connection ended, or what came was no HTTP */
     OUTGOING_TOO_LARGE,

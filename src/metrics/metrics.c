@@ -86,7 +86,7 @@ struct metrics_shard *metrics_shard(struct metrics *metrics, size_t index)
     return &metrics->shards[index];
 }
 
-/* Only the shard's owner calls this, so nobody can come between the load and the store. */
+/* Only the shard's owner calls this, so no other write comes between the load and the store. */
 static void add_owned(cell *at, uint64_t amount)
 {
     atomic_store_explicit(at, atomic_load_explicit(at, memory_order_relaxed) + amount,

@@ -9,8 +9,8 @@
  * are published after their odds, so that who already reads the copy finds no event without its
  * odds.
  *
- * Feeds should not write meanwhile: what changed between the reading and the comparing is told as a
- * difference. A few documents in memory at a time. Blocks; one thread.
+ * Feeds should not write meanwhile: what changed between the reading and the comparing is reported
+ * as a difference. A few documents in memory at a time. Blocks; one thread.
  */
 
 struct odds_counts {

@@ -1,7 +1,7 @@
 #ifndef CROUPIER_RECORDS_LEDGER_ENTRY_H
 #define CROUPIER_RECORDS_LEDGER_ENTRY_H
 
-#include "stores/platform.h"
+#include "records/player.h"
 
 /*
  * What the ledger keeps, the same for every engine (decisions: casino, Ledger).
@@ -12,7 +12,7 @@
  * money between it and the clearing account of its customer and currency (a voided one moves
  * nothing), and are chained to the player's previous entry by SHA-256.
  *
- * An id can be *rolled back*, once, whether it is a transaction's or nobody's yet: then it will
+ * An id can be *rolled back*, once, whether it is a transaction's or not used yet: then it will
  * never be applied. Everything here is plain data and pure functions. Threads: any.
  */
 

@@ -55,7 +55,7 @@ struct sports {
     pthread_cond_t no_jobs;
 };
 
-/* How long what nobody asks for is kept, and how much at most. */
+/* How long an entry that is not asked for is kept, and how much all of them may take. */
 #define SPORTS_KEEP_MS 60000U
 #define SPORTS_EVENTS_MAX 65536U
 #define SPORTS_BYTES_MAX ((uint64_t)1024 * 1024 * 1024)
@@ -127,7 +127,7 @@ void job_run(struct work *work);
 void sports_publish(struct sports *sports, struct slot *slot, struct entry *entry);
 struct entry *sports_hold_current(struct sports *sports, struct slot *slot);
 
-/* A job that nobody waits for, run by the thread that asks. NULL: there is one already. */
+/* A job without completions, run by the calling thread. NULL: there is one already. */
 struct job *sports_follow_up(struct sports *sports, const struct job *draft);
 
 /* Takes the job from its place, sends all completions home with `result`, frees it. */

@@ -164,7 +164,7 @@ static uint64_t slot_used_ms(const struct slot *slot)
     return asked_ms > slot->node.used_ms ? asked_ms : slot->node.used_ms;
 }
 
-/* Lets go of what nobody has asked for lately, a few at a time, and of the oldest when there are
+/* Releases what was not asked for lately, a few at a time, and of the oldest when there are
  * too many or they are too large. Each new event comes by here, so the table cannot outgrow its
  * bound by more than the jobs in flight. */
 static void drop_old_events(struct sports *sports, uint64_t now_ms)

@@ -33,8 +33,8 @@ struct sports_cache;
 struct sports *sports_create(struct odds_store *odds, uint32_t read_ms, struct work_pool *pool,
                              struct log *log);
 /* Waits until no value is being read, at most the store's deadline: a read goes on after whoever
- * waited for it has gone, and then needs the pool. Nobody asks any more; the pool and all mailboxes
- * are still there. */
+ * waited for it has gone, and then needs the pool. No request may come any more; the pool and all
+ * mailboxes are still there. */
 void sports_drain(struct sports *sports);
 /* The pool is idle, all caches are gone, and their mailboxes have delivered what was on its way. */
 void sports_destroy(struct sports **sports);

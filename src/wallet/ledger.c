@@ -133,7 +133,7 @@ static void cannot_be_used(struct lane *lane, const char *reason)
     lane->told = true;
 }
 
-/* A crash may have left visible what is not durable yet; so nobody answers out of the store, not
+/* A crash may have left visible what is not durable yet; so no answer is made from the store, not
  * even a BALANCE, before it was recovered once. */
 static enum status open_store(struct lane *lane, struct error *error)
 {
@@ -358,7 +358,7 @@ static bool keeper_waits(struct keeper *keeper)
     return goes_on;
 }
 
-/* What fails here is found out, and told, by the batches. */
+/* What fails here is found and logged by the batches. */
 static void *run_keeper(void *argument)
 {
     struct ledger *ledger = argument;

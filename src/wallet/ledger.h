@@ -19,7 +19,7 @@
  * Several instances may write to one store, where it is a server. A batch that another instance
  * comes between is loaded and decided again, some times; then it is WALLET_ANSWER_UNAVAILABLE.
  *
- * What was submitted is done, whether its asker still waits or not. When a commit fails, nobody
+ * What was submitted is done, whether its request still waits or not. When a commit fails, nobody
  * knows what the disk has: that batch is answered WALLET_ANSWER_UNKNOWN, the handle is closed, and
  * nothing is acknowledged before the store has been opened again and has checked itself.
  */
@@ -66,7 +66,7 @@ struct ledger_options {
 
 struct ledger *ledger_create(const struct ledger_options *options);
 
-/* Answers what is queued, then ends the threads. Nobody may submit any more; mailboxes must still
+/* Answers what is queued, then ends the threads. No submit may follow; mailboxes must still
  * be there. */
 void ledger_destroy(struct ledger **ledger);
 

@@ -149,6 +149,11 @@ BAD_REQUESTS = {
     "asterisk with GET": b"GET * HTTP/1.1\r\nHost: a\r\n\r\n",
     "a fragment in the target": b"GET /api/v1/health#x HTTP/1.1\r\nHost: a\r\n\r\n",
     "a high byte in the target": b"GET /api/v1/\xc3\xa9 HTTP/1.1\r\nHost: a\r\n\r\n",
+    **{f"{character!r} in the target": f"GET /api/v1/{character}/events HTTP/1.1\r\nHost: a\r\n\r\n".encode()
+       for character in '"<>\\^`{|}'},
+    "an unescaped quote in the query": b'GET /api/v1/health?a="b" HTTP/1.1\r\nHost: a\r\n\r\n',
+    "a broken percent-encoding": b"GET /api/v1/%zz/events HTTP/1.1\r\nHost: a\r\n\r\n",
+    "half a percent-encoding": b"GET /api/v1/health?a=%4 HTTP/1.1\r\nHost: a\r\n\r\n",
     "a space in Host": head(host=b"Host: a b"),
 }
 
