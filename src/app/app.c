@@ -21,6 +21,7 @@
 #include "admission/rate_lease.h"
 #include "api/health.h"
 #include "app/operator_listener.h"
+#include "app/reload_socket.h"
 #include "app/worker.h"
 #include "base/clock.h"
 #include "base/memory.h"
@@ -64,6 +65,7 @@ struct app {
     struct ledger *ledger;
     struct http_tls *tls;
     struct operator_listener *operator_listener;
+    struct reload_socket *reload_socket;
 
     int *listeners; /* descriptors not yet taken over by a worker are >= 0 */
     size_t listener_count;
@@ -118,57 +120,93 @@ static void drain(struct app *app, int signal)
                          (uint64_t)app->config->drain_seconds * 1000, 0) == 0);
 }
 
-/* ---- SIGHUP ---------------------------------------------------------------------------------- */
+/* ---- reading the configuration again --------------------------------------------------------- */
 
-static void apply(struct app *app, const struct config *config, struct http_tls *tls)
+/* A configuration that the workers take over. */
+struct reloading {
+    struct app *app;
+    const struct config *config;
+    struct reload_asker *asker; /* NULL: it was a signal */
+    size_t waits_for;           /* workers */
+    struct buffer restart;      /* the changed settings that need one */
+};
+
+static void on_worker_reloaded(void *context)
 {
-    struct buffer restart = {0};
+    struct reloading *reloading = context;
+    if (--reloading->waits_for > 0)
+        return;
+    struct log *log = reloading->app->log;
+    const char *restart = buffer_string(&reloading->restart);
+    log_event(log, LOG_INFO, "configuration read again",
+              LOG_STRING("file", reloading->config->path));
+    if (restart[0] != '\0')
+        log_event(log, LOG_WARNING, "some changed settings need a restart",
+                  LOG_STRING("settings", restart));
+    reload_answer(reloading->asker, true, restart);
+    buffer_free(&reloading->restart);
+    config_release(&reloading->config);
+    memory_free(reloading);
+}
+
+static void apply(struct app *app, const struct config *config, struct http_tls *tls,
+                  struct reload_asker *asker)
+{
+    struct reloading *reloading = memory_alloc_zeroed(1, sizeof *reloading);
+    reloading->app = app;
+    reloading->config = config_hold(config);
+    reloading->asker = asker;
+    reloading->waits_for = app->worker_count;
     /* Not with what was read last: that has not come into force either. */
-    config_list_restart_needed(app->options->config, config, &restart);
+    config_list_restart_needed(app->options->config, config, &reloading->restart);
     log_set_level(app->log, config->log_level);
     log_set_format(app->log, config->log_format);
     for (size_t i = 0; i < app->worker_count; i++)
-        worker_reload(app->workers[i], config, tls);
-    log_event(app->log, LOG_INFO, "configuration read again", LOG_STRING("file", config->path));
-    if (restart.size > 0)
-        log_event(app->log, LOG_WARNING, "some changed settings need a restart",
-                  LOG_TEXT("settings", buffer_text(&restart)));
-    buffer_free(&restart);
+        worker_reload(app->workers[i], config, tls, on_worker_reloaded, reloading);
 }
 
-static void reload(struct app *app)
+static enum status read_again(struct app *app, const struct config **config, struct http_tls **tls,
+                              struct error *error)
+{
+    enum status status =
+        config_load(config, app->options->config_path, app->options->overrides, error);
+    if (status != STATUS_OK || app->tls == NULL || (*config)->tls_certificate[0] == '\0')
+        return status;
+    status = http_tls_create(tls, (*config)->tls_certificate, (*config)->tls_key, error);
+    if (status != STATUS_OK)
+        config_release(config);
+    return status;
+}
+
+static void reload(struct app *app, struct reload_asker *asker)
 {
     const struct config *config = NULL;
     struct http_tls *tls = NULL;
     struct error error;
-    app->reload_waits = app->worker_count == 0;
-    if (app->reload_waits)
-        return;
-    if (config_load(&config, app->options->config_path, app->options->overrides, &error) !=
-        STATUS_OK) {
+    if (read_again(app, &config, &tls, &error) != STATUS_OK) {
         log_event(app->log, LOG_ERROR, "configuration not read again; nothing has changed",
                   LOG_STRING("reason", error.text));
+        reload_answer(asker, false, error.text);
         return;
     }
-    bool secure = app->tls != NULL && config->tls_certificate[0] != '\0';
-    if (secure &&
-        http_tls_create(&tls, config->tls_certificate, config->tls_key, &error) != STATUS_OK) {
-        log_event(app->log, LOG_ERROR, "configuration not read again; nothing has changed",
-                  LOG_STRING("reason", error.text));
-        config_release(&config);
-        return;
-    }
-    apply(app, config, tls);
+    apply(app, config, tls, asker);
     http_tls_release(&tls);
     config_release(&app->config);
     app->config = config;
 }
 
+static void on_reload_asked(void *context, struct reload_asker *asker)
+{
+    reload(context, asker);
+}
+
 static void on_signal(uv_signal_t *handle, int signal)
 {
     struct app *app = handle->data;
-    if (signal == SIGHUP)
-        reload(app);
+    if (signal == SIGHUP && app->worker_count == 0)
+        app->reload_waits = true;
+    else if (signal == SIGHUP)
+        reload(app, NULL);
     else
         drain(app, signal);
 }
@@ -466,7 +504,8 @@ static void on_starting(uv_timer_t *timer)
     start_workers(app);
     announce(app);
     if (app->reload_waits)
-        reload(app);
+        reload(app, NULL);
+    reload_socket_accept(app->reload_socket);
 }
 
 static enum status start(struct app *app, struct error *error)
@@ -503,6 +542,8 @@ static enum status start(struct app *app, struct error *error)
     status = open_stores(app, error);
     if (status != STATUS_OK)
         return status;
+    app->reload_socket = reload_socket_create(&(struct reload_socket_options){
+        .loop = &app->loop, .asked = on_reload_asked, .context = app, .log = app->log});
     app->pool =
         work_pool_create("ready", config->threads > 2 ? config->threads : 2, WORK_QUEUE_LIMIT);
     app->sports = sports_create(app->odds, config->odds_timeout_ms, app->pool, app->log);
@@ -576,6 +617,7 @@ enum status app_run(const struct app_options *options, struct error *error)
     enum status status = start(&app, error);
     if (status == STATUS_OK)
         (void)uv_run(&app.loop, UV_RUN_DEFAULT);
+    reload_socket_destroy(&app.reload_socket);
     stop_operator_listener(&app);
     take_down(&app);
     mailbox_destroy(&app.mailbox);

@@ -107,19 +107,28 @@ static void *run(void *argument)
 struct order {
     struct mail mail;
     struct worker *worker;
-    const struct config *config;
+    const struct config *config; /* this and the rest: of a reload */
     struct http_tls *tls;
+    void (*done)(void *context);
+    void *context;
 };
 
 static void send_order(struct worker *worker, void (*deliver)(struct mail *mail),
-                       const struct config *config, struct http_tls *tls)
+                       struct order contents)
 {
-    struct order *order = memory_alloc_zeroed(1, sizeof *order);
+    struct order *order = memory_alloc(sizeof *order);
+    *order = contents;
     order->mail.deliver = deliver;
     order->worker = worker;
-    order->config = config;
-    order->tls = tls;
     mailbox_post(worker->mailbox, &order->mail);
+}
+
+/* On the main thread. */
+static void reload_done(struct mail *mail)
+{
+    struct order *order = (struct order *)(void *)mail;
+    order->done(order->context);
+    memory_free(order);
 }
 
 static void reload_here(struct mail *mail)
@@ -140,7 +149,8 @@ static void reload_here(struct mail *mail)
     }
     config_release(&worker->options.config);
     worker->options.config = config;
-    memory_free(order);
+    order->mail.deliver = reload_done;
+    mailbox_post(worker->options.boss, &order->mail);
 }
 
 static void drain_here(struct mail *mail)
@@ -206,25 +216,30 @@ void *worker_context(const struct worker *worker)
     return worker->options.context;
 }
 
-void worker_reload(struct worker *worker, const struct config *config, struct http_tls *tls)
+void worker_reload(struct worker *worker, const struct config *config, struct http_tls *tls,
+                   void (*done)(void *context), void *context)
 {
-    send_order(worker, reload_here, config_hold(config), tls != NULL ? http_tls_hold(tls) : NULL);
+    send_order(worker, reload_here,
+               (struct order){.config = config_hold(config),
+                              .tls = tls != NULL ? http_tls_hold(tls) : NULL,
+                              .done = done,
+                              .context = context});
 }
 
 void worker_drain(struct worker *worker)
 {
-    send_order(worker, drain_here, NULL, NULL);
+    send_order(worker, drain_here, (struct order){0});
 }
 
 void worker_abort(struct worker *worker)
 {
-    send_order(worker, abort_here, NULL, NULL);
+    send_order(worker, abort_here, (struct order){0});
 }
 
 void worker_stop(struct worker **worker)
 {
     struct worker *stopping = *worker;
-    send_order(stopping, stop_here, NULL, NULL);
+    send_order(stopping, stop_here, (struct order){0});
     CHECK(pthread_join(stopping->thread, NULL) == 0);
     CHECK(uv_loop_close(&stopping->loop) == 0);
     http_tls_release(&stopping->options.tls);

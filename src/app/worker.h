@@ -57,8 +57,10 @@ struct worker *worker_start(const struct worker_options *options);
 struct worker *worker_of_mail(struct mail *mail);
 void *worker_context(const struct worker *worker);
 
-/* New settings (held); `tls` may be NULL. */
-void worker_reload(struct worker *worker, const struct config *config, struct http_tls *tls);
+/* New settings (held); `tls` may be NULL. `done` runs on the main thread when they are in force;
+ * also while the boss's mailbox is destroyed. */
+void worker_reload(struct worker *worker, const struct config *config, struct http_tls *tls,
+                   void (*done)(void *context), void *context);
 void worker_drain(struct worker *worker);
 /* The drain took too long; harmless when it is over. */
 void worker_abort(struct worker *worker);

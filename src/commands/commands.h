@@ -19,6 +19,7 @@ extern const struct command migrate_commands[];  /* commands_migrate.c; in the g
 extern const struct command odds_commands[];     /* commands_copy.c */
 extern const struct command platform_commands[]; /* commands_copy.c */
 extern const struct command provider_commands[]; /* commands_provider.c */
+extern const struct command reload_commands[];   /* reload.c; in the group "" */
 extern const struct command serve_commands[];    /* commands_serve.c; in the group "" */
 extern const struct command wallet_commands[];   /* commands_wallet.c */
 

@@ -218,18 +218,19 @@ static int run_show(const struct command_line *line)
     return EXIT_DONE;
 }
 
-static void list_provider(void *context, const struct provider_record *record)
+static bool list_provider(void *context, const struct provider_record *record)
 {
     struct listing *listing = context;
     if (listing->doc != NULL) {
         listing_add(listing, provider_json(listing->doc, record));
-        return;
+        return true;
     }
     table_cell(listing->table, "%s", record->id);
     table_cell(listing->table, "%s", record->name);
     table_cell(listing->table, "%s", !record->usable ? "unusable" : record->enabled ? "yes" : "no");
     table_cell(listing->table, "%s%s", record->launch_url, record->launch_call ? " (called)" : "");
     table_time(listing->table, record->created_ms);
+    return true;
 }
 
 static int run_list(const struct command_line *line)
@@ -243,7 +244,7 @@ static int run_list(const struct command_line *line)
     if (!command_open_platform(line, false, &store))
         return EXIT_REFUSED;
     listing_begin(&listing, line, headers);
-    const struct platform_games_visit visit = {.provider = list_provider, .context = &listing};
+    const struct record_visitor visit = {.provider = list_provider, .context = &listing};
     enum status status = platform_games_read(store, &visit, &revision, &error);
     platform_store_close(&store);
     return listing_end(&listing, line, status, &error);
