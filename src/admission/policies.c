@@ -152,26 +152,29 @@ static void free_retired(struct policies *policies)
 
 /* ---- the refresher --------------------------------------------------------------------------- */
 
-static void on_customer(void *context, const struct customer_record *record)
+static bool on_customer(void *context, const struct customer_record *record)
 {
     policy_editor_customer(context, record);
+    return true;
 }
 
-static void on_key(void *context, const struct key_record *record)
+static bool on_key(void *context, const struct key_record *record)
 {
     policy_editor_key(context, record);
+    return true;
 }
 
-static void on_legacy(void *context, const struct legacy_record *record)
+static bool on_legacy(void *context, const struct legacy_record *record)
 {
     policy_editor_legacy(context, record);
+    return true;
 }
 
 /* Brings the editor up to the store's revision and publishes. Rows of a reading that failed
  * half-way stay in the editor, unpublished; they come again next time. */
 static enum status read_changes(struct policies *policies, struct error *error)
 {
-    const struct platform_changes visit = {
+    const struct record_visitor visit = {
         .customer = on_customer, .key = on_key, .legacy = on_legacy, .context = policies->editor};
     if (policies->read_all)
         policy_editor_restart(policies->editor);

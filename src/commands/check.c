@@ -168,7 +168,7 @@ struct unsealing {
     char failed[PROVIDER_ID_SIZE]; /* the first provider whose secret does not open; "": none */
 };
 
-static void unseal(void *context, const struct provider_record *record)
+static bool unseal(void *context, const struct provider_record *record)
 {
     struct unsealing *unsealing = context;
     struct buffer plain = {0};
@@ -178,12 +178,13 @@ static void unseal(void *context, const struct provider_record *record)
     if (plain.data != NULL)
         explicit_bzero(plain.data, plain.size);
     buffer_free(&plain);
+    return true;
 }
 
 /* Does it open what is stored? A store that fails says nothing of the key. */
 static void try_secrets(struct unsealing *unsealing, struct platform_store *platform)
 {
-    const struct platform_games_visit visit = {.provider = unseal, .context = unsealing};
+    const struct record_visitor visit = {.provider = unseal, .context = unsealing};
     struct error error = {0};
     uint64_t revision;
     if (platform_games_read(platform, &visit, &revision, &error) != STATUS_OK)

@@ -5,7 +5,7 @@
 #include "commands/commands.h"
 #include "commands/platform.h"
 #include "operator/customers.h"
-#include "stores/platform_record.h"
+#include "records/records.h"
 
 /* ---- printing -------------------------------------------------------------------------------- */
 

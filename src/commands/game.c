@@ -106,7 +106,7 @@ struct provider_ids {
     size_t count, room;
 };
 
-static void note_provider(void *context, const struct provider_record *record)
+static bool note_provider(void *context, const struct provider_record *record)
 {
     struct provider_ids *found = context;
     if (found->count == found->room) {
@@ -114,6 +114,7 @@ static void note_provider(void *context, const struct provider_record *record)
         found->ids = memory_resize(found->ids, found->room * sizeof found->ids[0]);
     }
     memcpy(found->ids[found->count++], record->id, PROVIDER_ID_SIZE);
+    return true;
 }
 
 static int compare_ids(const void *a, const void *b)
@@ -148,7 +149,7 @@ static enum status import(struct platform_store *store, const char *name, struct
     struct provider_ids providers = {0};
     struct games_document document = {0};
     uint64_t revision;
-    const struct platform_games_visit visit = {.provider = note_provider, .context = &providers};
+    const struct record_visitor visit = {.provider = note_provider, .context = &providers};
     enum status status = platform_games_read(store, &visit, &revision, error);
     if (status == STATUS_OK)
         status = games_document_read(&document, name, text, has_provider, &providers, error);
@@ -187,12 +188,12 @@ static int run_import(const struct command_line *line)
 
 /* ---- list, show ------------------------------------------------------------------------------ */
 
-static void list_game(void *context, const struct game_record *record)
+static bool list_game(void *context, const struct game_record *record)
 {
     struct listing *listing = context;
     if (listing->doc != NULL) {
         listing_add(listing, game_record_json(listing->doc, record));
-        return;
+        return true;
     }
     table_cell(listing->table, "%s", record->id);
     table_cell(listing->table, "%s", record->name);
@@ -201,6 +202,7 @@ static void list_game(void *context, const struct game_record *record)
     table_cell(listing->table, "%s", !record->usable ? "unusable" : record->enabled ? "yes" : "no");
     table_cell(listing->table, "%s", record->demo ? "yes" : "no");
     table_time(listing->table, record->updated_ms);
+    return true;
 }
 
 static int run_list(const struct command_line *line)
@@ -214,7 +216,7 @@ static int run_list(const struct command_line *line)
     if (!command_open_platform(line, false, &store))
         return EXIT_REFUSED;
     listing_begin(&listing, line, headers);
-    const struct platform_games_visit visit = {.game = list_game, .context = &listing};
+    const struct record_visitor visit = {.game = list_game, .context = &listing};
     enum status status = platform_games_read(store, &visit, &revision, &error);
     platform_store_close(&store);
     return listing_end(&listing, line, status, &error);
@@ -406,20 +408,21 @@ struct policy_search {
     struct buffer games;
 };
 
-static void find_policy(void *context, const struct game_policy_record *record)
+static bool find_policy(void *context, const struct game_policy_record *record)
 {
     struct policy_search *search = context;
     if (strcmp(record->customer_id, search->record.customer_id) != 0)
-        return;
+        return true;
     search->record.every_game = record->every_game;
     buffer_append_text(&search->games, record->games);
+    return true;
 }
 
 /* Whoever has no list may use every game. */
 static enum status read_policy(struct platform_store *store, struct policy_search *search,
                                bool *casino, struct error *error)
 {
-    const struct platform_games_visit visit = {.policy = find_policy, .context = search};
+    const struct record_visitor visit = {.policy = find_policy, .context = search};
     struct customer_record customer = {0};
     uint64_t revision;
     enum status status = customers_get(store, search->record.customer_id, &customer, error);

@@ -96,6 +96,14 @@ static void note_short_secret(const struct command_line *line, size_t size)
                      SECRET_SHORT);
 }
 
+static void note_open_url(const struct command_line *line, const char *launch_url)
+{
+    if (launch_url != NULL && !game_url_is_guarded(text_of(launch_url)))
+        command_note(line,
+                     "the launch URL is not https://: whoever is on the way to it can read and "
+                     "use its tokens");
+}
+
 /* ---- the commands ---------------------------------------------------------------------------- */
 
 static void read_options(const struct command_line *line, struct provider_settings *settings)
@@ -133,6 +141,7 @@ static int put(const struct command_line *line, struct provider_settings *settin
     else
         print_provider(line, &record);
     note_short_secret(line, settings->secret.size);
+    note_open_url(line, settings->launch_url);
     return EXIT_DONE;
 }
 
@@ -209,18 +218,19 @@ static int run_show(const struct command_line *line)
     return EXIT_DONE;
 }
 
-static void list_provider(void *context, const struct provider_record *record)
+static bool list_provider(void *context, const struct provider_record *record)
 {
     struct listing *listing = context;
     if (listing->doc != NULL) {
         listing_add(listing, provider_json(listing->doc, record));
-        return;
+        return true;
     }
     table_cell(listing->table, "%s", record->id);
     table_cell(listing->table, "%s", record->name);
     table_cell(listing->table, "%s", !record->usable ? "unusable" : record->enabled ? "yes" : "no");
     table_cell(listing->table, "%s%s", record->launch_url, record->launch_call ? " (called)" : "");
     table_time(listing->table, record->created_ms);
+    return true;
 }
 
 static int run_list(const struct command_line *line)
@@ -234,7 +244,7 @@ static int run_list(const struct command_line *line)
     if (!command_open_platform(line, false, &store))
         return EXIT_REFUSED;
     listing_begin(&listing, line, headers);
-    const struct platform_games_visit visit = {.provider = list_provider, .context = &listing};
+    const struct record_visitor visit = {.provider = list_provider, .context = &listing};
     enum status status = platform_games_read(store, &visit, &revision, &error);
     platform_store_close(&store);
     return listing_end(&listing, line, status, &error);

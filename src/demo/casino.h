@@ -3,7 +3,7 @@
 
 #include "http/http.h"
 #include "records/secrets.h"
-#include "stores/platform_games.h"
+#include "stores/platform.h"
 
 /*
  * The casino of `croupier demo`: a provider with some dozens of invented games, and the provider's

@@ -178,7 +178,7 @@ static enum status pass_over(struct reading *reading, const struct member *membe
 static bool is_known_currency(struct text code)
 {
     uint8_t exponent;
-    return game_currency_is_sound(code) && currency_exponent(code, &exponent);
+    return currency_is_sound(code) && currency_exponent(code, &exponent);
 }
 
 static bool is_game_name(struct text name)

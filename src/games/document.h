@@ -2,7 +2,7 @@
 #define CROUPIER_GAMES_DOCUMENT_H
 
 #include "base/json_writer.h"
-#include "stores/platform_games.h"
+#include "stores/platform.h"
 
 /*
  * Games as a JSON document: what `croupier game import` reads and `game show --json` writes. Pure.

@@ -117,29 +117,33 @@ struct reading {
     struct games_table *table;
 };
 
-static void on_provider(void *context, const struct provider_record *record)
+static bool on_provider(void *context, const struct provider_record *record)
 {
     struct reading *reading = context;
     if (!games_table_add_provider(reading->table, reading->games->secrets, record))
         log_event(reading->games->options.log, LOG_ERROR,
                   "a provider's secret was stored under another key; set it again",
                   LOG_STRING("provider", record->id));
+    return true;
 }
 
-static void on_game(void *context, const struct game_record *record)
+static bool on_game(void *context, const struct game_record *record)
 {
     games_table_add_game(((struct reading *)context)->table, record);
+    return true;
 }
 
-static void on_policy(void *context, const struct game_policy_record *record)
+static bool on_policy(void *context, const struct game_policy_record *record)
 {
     games_table_add_policy(((struct reading *)context)->table, record);
+    return true;
 }
 
 static enum status read_all(struct games *games, struct error *error)
 {
     struct reading reading = {games, games_table_create(games->secrets)};
-    const struct platform_games_visit visit = {on_provider, on_game, on_policy, &reading};
+    const struct record_visitor visit = {
+        .provider = on_provider, .game = on_game, .policy = on_policy, .context = &reading};
     enum status status = platform_games_read(games->store, &visit, &games->revision, error);
     if (status != STATUS_OK) {
         games_table_destroy(&reading.table);

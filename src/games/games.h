@@ -6,7 +6,7 @@
 #include "http/answer.h"
 #include "http/http.h"
 #include "metrics/metrics.h"
-#include "stores/platform_games.h"
+#include "stores/platform.h"
 
 /*
  * Games, as serving threads see them: a refresher keeps the current table, each serving thread has

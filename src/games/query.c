@@ -35,7 +35,7 @@ static const struct parameter texts[] = {
     {TEXT_INIT("category"), FIELD(category), game_word_is_sound},
     {TEXT_INIT("feature"), FIELD(feature), game_word_is_sound},
     {TEXT_INIT("device"), FIELD(device), game_word_is_sound},
-    {TEXT_INIT("currency"), FIELD(currency), game_currency_is_sound},
+    {TEXT_INIT("currency"), FIELD(currency), currency_is_sound},
     {TEXT_INIT("language"), FIELD(language), game_word_is_sound},
     {TEXT_INIT("q"), FIELD(q), game_word_is_sound},
     {TEXT_INIT("cursor"), FIELD(cursor), is_cursor_text},

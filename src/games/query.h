@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "stores/platform_games.h"
+#include "stores/platform.h"
 
 /*
  * The query of GET /api/v1/casino/games (decisions: casino), and the cursor that leads from one

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/json_writer.h"
 #include "base/strict_json.h"
-#include "stores/platform_games.h"
+#include "stores/platform.h"
 
 /* ---- the token's claims ---------------------------------------------------------------------- */
 

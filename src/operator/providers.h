@@ -5,7 +5,7 @@
 
 #include "operator/policy_text.h"
 #include "records/secrets.h"
-#include "stores/platform_games.h"
+#include "stores/platform.h"
 
 /*
  * What an operator can do to providers, whatever face it is done through: texts in, records out.

@@ -1,7 +1,7 @@
 #ifndef CROUPIER_RECORDS_LEDGER_ENTRY_H
 #define CROUPIER_RECORDS_LEDGER_ENTRY_H
 
-#include "stores/platform.h"
+#include "records/player.h"
 
 /*
  * What the ledger keeps, the same for every engine (decisions: casino, Ledger).

@@ -2,6 +2,7 @@
 #define CROUPIER_STORES_PLATFORM_LEDGER_H
 
 #include "records/ledger_entry.h"
+#include "stores/platform.h"
 
 /*
  * The ledger's verbs of the platform store (platform_store.h, whose rules on handles and threads

@@ -9,7 +9,7 @@
 
 #include "base/json_text.h"
 #include "base/strict_json.h"
-#include "stores/platform_record.h"
+#include "records/records.h"
 
 #define BIT(operation) (1U << (unsigned)(operation))
 #define EVERY (BIT(WALLET_BALANCE) | BIT(WALLET_DEBIT) | BIT(WALLET_CREDIT) | BIT(WALLET_ROLLBACK))

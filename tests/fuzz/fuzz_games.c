@@ -16,8 +16,8 @@
 #include "games/query.h"
 #include "launch/document.h"
 #include "launch/request.h"
-#include "stores/platform_games.h"
-#include "stores/platform_record.h"
+#include "records/records.h"
+#include "stores/platform.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
@@ -57,7 +57,7 @@ static void fuzz_query(struct text text)
     check_filter(query.category, game_word_is_sound);
     check_filter(query.feature, game_word_is_sound);
     check_filter(query.device, game_word_is_sound);
-    check_filter(query.currency, game_currency_is_sound);
+    check_filter(query.currency, currency_is_sound);
     check_filter(query.language, game_word_is_sound);
     check_filter(query.q, game_word_is_sound);
     check_cursor(&query);
@@ -75,7 +75,7 @@ static void fuzz_launch(struct text text)
     CHECK(launch.real == (launch.currency[0] != '\0'));
     CHECK(launch.real == (launch.player_reference[0] != '\0'));
     if (launch.real) {
-        CHECK(game_currency_is_sound(text_of(launch.currency)));
+        CHECK(currency_is_sound(text_of(launch.currency)));
         CHECK(is_outside_name(text_of(launch.player_reference)));
     }
     check_filter(launch.language, game_word_is_sound);

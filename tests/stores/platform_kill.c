@@ -136,7 +136,7 @@ static bool *slot(bool (*table)[ACKNOWLEDGED_MAX], const char *id)
     return &table[writer][number];
 }
 
-static void see_customer(void *context, const struct customer_record *record)
+static bool see_customer(void *context, const struct customer_record *record)
 {
     struct verdict *verdict = context;
     assert_true(record->usable);
@@ -144,20 +144,23 @@ static void see_customer(void *context, const struct customer_record *record)
     verdict->last_revision = record->revision;
     *slot(verdict->customer, record->id) = true;
     verdict->rows++;
+    return true;
 }
 
-static void see_key(void *context, const struct key_record *record)
+static bool see_key(void *context, const struct key_record *record)
 {
     struct verdict *verdict = context;
     assert_true(*slot(verdict->customer, record->customer_id));
     *slot(verdict->key, record->id) = true;
     verdict->rows++;
+    return true;
 }
 
-static void see_legacy(void *context, const struct legacy_record *record)
+static bool see_legacy(void *context, const struct legacy_record *record)
 {
     (void)context;
     (void)record;
+    return true;
 }
 
 static int expect_ok(void *context, int columns, char **values, char **names)
@@ -172,7 +175,8 @@ static void verify(struct scene *scene)
     struct platform_store *store = open_store(scene, false);
     struct error error = {0};
     struct verdict *verdict = calloc(1, sizeof *verdict);
-    struct platform_changes visit = {see_customer, see_key, see_legacy, verdict};
+    struct record_visitor visit = {
+        .customer = see_customer, .key = see_key, .legacy = see_legacy, .context = verdict};
     uint64_t revision = 0;
     if (platform_changes_since(store, 0, &visit, &revision, &error) != STATUS_OK)
         fail_msg("%s", error.text);

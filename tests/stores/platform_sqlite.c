@@ -18,7 +18,7 @@
 #include <sqlite3.h>
 
 #include "base/clock.h"
-#include "stores/platform_engine.h"
+#include "stores/platform/engine.h"
 
 #define NOBODY 65534
 

@@ -94,7 +94,7 @@ enum status platform_revision(struct platform_store *store, uint64_t *revision, 
 }
 
 enum status platform_changes_since(struct platform_store *store, uint64_t since,
-                                   const struct platform_changes *visit, uint64_t *revision,
+                                   const struct record_visitor *visit, uint64_t *revision,
                                    struct error *error)
 {
     (void)store;
@@ -102,16 +102,16 @@ enum status platform_changes_since(struct platform_store *store, uint64_t since,
     fake.asked_all += since == 0 ? 1 : 0;
     for (size_t i = 0; i < fake.customers; i++) {
         if (fake.customer[i].revision > since)
-            visit->customer(visit->context, &fake.customer[i]);
+            (void)visit->customer(visit->context, &fake.customer[i]);
     }
     enum status status = fake.changes_status;
     for (size_t i = 0; i < fake.keys && status == STATUS_OK; i++) {
         if (fake.key[i].revision > since)
-            visit->key(visit->context, &fake.key[i]);
+            (void)visit->key(visit->context, &fake.key[i]);
     }
     for (size_t i = 0; i < fake.legacy && status == STATUS_OK; i++) {
         if (fake.address[i].revision > since)
-            visit->legacy(visit->context, &fake.address[i]);
+            (void)visit->legacy(visit->context, &fake.address[i]);
     }
     if (status == STATUS_OK)
         *revision = fake.revision;

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "operator/platform_copy.h"
-#include "stores/platform_games.h"
+#include "stores/platform.h"
 
 #define NOW_MS 1763700000000
 

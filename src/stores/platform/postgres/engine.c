@@ -425,6 +425,7 @@ static enum status postgres_open(struct platform_store **store,
     made->base.engine = &platform_postgres_engine;
     made->target = target;
     made->place = target->place;
+    made->base.place = target->place;
     made->timeout_ms = options->timeout_ms;
     made->create = options->create;
     made->log = options->log;
@@ -568,34 +569,13 @@ static enum status postgres_migrate(struct platform_store *base, uint32_t *befor
     return STATUS_OK;
 }
 
-static enum status postgres_ping(struct platform_store *base, struct error *error)
-{
-    uint64_t revision;
-    return postgres_revision(base, &revision, error);
-}
-
 const struct platform_engine platform_postgres_engine = {
     .scheme = "postgresql:",
     .alias = "postgres:",
     .open = postgres_open,
     .close = postgres_close,
     .migrate = postgres_migrate,
-    .ping = postgres_ping,
-    .customer_add = postgres_customer_add,
-    .customer_update = postgres_customer_update,
-    .customer_get = postgres_customer_get,
-    .customer_list = postgres_customer_list,
-    .key_add = postgres_key_add,
-    .key_revoke = postgres_key_revoke,
-    .key_list = postgres_key_list,
-    .key_touch = postgres_key_touch,
-    .legacy_put = postgres_legacy_put,
-    .legacy_get = postgres_legacy_get,
-    .legacy_list = postgres_legacy_list,
-    .player_open = postgres_player_open,
-    .player_get = postgres_player_get,
-    .player_list = postgres_player_list,
-    .player_put = postgres_player_put,
+    .sql = &postgres_sql,
     .ledger_begin = postgres_ledger_begin,
     .ledger_commit = postgres_ledger_commit,
     .ledger_recover = postgres_ledger_recover,
@@ -609,15 +589,4 @@ const struct platform_engine platform_postgres_engine = {
     .ledger_count = postgres_ledger_count,
     .snapshot_begin = postgres_snapshot_begin,
     .snapshot_end = postgres_snapshot_end,
-    .revision = postgres_revision,
-    .changes_since = postgres_changes_since,
-    .provider_add = postgres_provider_add,
-    .provider_update = postgres_provider_update,
-    .provider_get = postgres_provider_get,
-    .games_put = postgres_games_put,
-    .game_get = postgres_game_get,
-    .game_enable = postgres_game_enable,
-    .game_policy_put = postgres_game_policy_put,
-    .games_revision = postgres_games_revision,
-    .games_read = postgres_games_read,
 };

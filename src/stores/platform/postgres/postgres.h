@@ -3,8 +3,8 @@
 
 #include <libpq-fe.h>
 
+#include "stores/platform/engine.h"
 #include "stores/platform/postgres/uri.h"
-#include "stores/platform_engine.h"
 
 /*
  * The PostgreSQL engine's connection, shared by the files that put statements through it:
@@ -183,57 +183,7 @@ enum status postgres_damaged(struct postgres_store *store, const char *what, str
 
 /* ---- statements ------------------------------------------------------------------------------ */
 
-/* platform_postgres_records.c */
-enum status postgres_customer_add(struct platform_store *, const struct customer_record *,
-                                  struct error *);
-enum status postgres_customer_update(struct platform_store *, const struct customer_record *,
-                                     struct error *);
-enum status postgres_customer_get(struct platform_store *, const char *, struct customer_record *,
-                                  struct error *);
-enum status postgres_customer_list(struct platform_store *, customer_visitor *, void *,
-                                   struct error *);
-enum status postgres_key_add(struct platform_store *, const struct key_record *, struct error *);
-enum status postgres_key_revoke(struct platform_store *, const char *, int64_t, struct error *);
-enum status postgres_key_list(struct platform_store *, const char *, key_visitor *, void *,
-                              struct error *);
-enum status postgres_key_touch(struct platform_store *, const struct key_use *, size_t,
-                               struct error *);
-enum status postgres_legacy_put(struct platform_store *, const struct legacy_record *,
-                                struct error *);
-enum status postgres_legacy_get(struct platform_store *, const struct address *,
-                                struct legacy_record *, struct error *);
-enum status postgres_legacy_list(struct platform_store *, legacy_visitor *, void *, struct error *);
-enum status postgres_revision(struct platform_store *, uint64_t *, struct error *);
-enum status postgres_changes_since(struct platform_store *, uint64_t,
-                                   const struct platform_changes *, uint64_t *, struct error *);
-
-/* platform_postgres_players.c */
-enum status postgres_player_open(struct platform_store *, const struct player_record *,
-                                 struct player_record *, struct error *);
-enum status postgres_player_get(struct platform_store *, const char *, struct player_record *,
-                                struct error *);
-enum status postgres_player_list(struct platform_store *, player_visitor *, void *, struct error *);
-enum status postgres_player_put(struct platform_store *, const struct player_record *, size_t,
-                                struct error *);
-
-/* platform_postgres_games.c */
-enum status postgres_provider_add(struct platform_store *, const struct provider_record *,
-                                  struct error *);
-enum status postgres_provider_update(struct platform_store *, const struct provider_record *,
-                                     struct error *);
-enum status postgres_provider_get(struct platform_store *, const char *, struct provider_record *,
-                                  struct error *);
-enum status postgres_games_put(struct platform_store *, const struct game_record *, const bool *,
-                               size_t, int64_t, struct games_put_result *, struct error *);
-enum status postgres_game_get(struct platform_store *, const char *, struct game_record *,
-                              struct error *);
-enum status postgres_game_enable(struct platform_store *, const char *, bool, int64_t,
-                                 struct error *);
-enum status postgres_game_policy_put(struct platform_store *, const struct game_policy_record *,
-                                     struct error *);
-enum status postgres_games_revision(struct platform_store *, uint64_t *, struct error *);
-enum status postgres_games_read(struct platform_store *, const struct platform_games_visit *,
-                                uint64_t *, struct error *);
+extern const struct sql_verbs postgres_sql; /* platform/postgres/queries.c */
 
 /* platform_postgres_ledger.c, platform_postgres_ledger_read.c */
 enum status postgres_ledger_begin(struct platform_store *, struct ledger_batch *, struct error *);

@@ -161,9 +161,8 @@ enum status sqlite_end(struct sqlite_store *store, enum status status, struct er
     return status;
 }
 
-/* One integer that a constant query returns. */
-static enum status query_integer(struct sqlite_store *store, const char *sql, int64_t *value,
-                                 struct error *error)
+enum status sqlite_number(struct sqlite_store *store, const char *sql, int64_t *value,
+                          struct error *error)
 {
     sqlite3_stmt *statement = NULL;
     bool found = false;
@@ -304,9 +303,9 @@ static enum status recognise(struct sqlite_store *store, bool *empty, struct err
     enum status status = sqlite_execute(store, "BEGIN", error);
     if (status != STATUS_OK)
         return status;
-    status = query_integer(store, "SELECT count(*) FROM sqlite_schema", &objects, error);
+    status = sqlite_number(store, "SELECT count(*) FROM sqlite_schema", &objects, error);
     if (status == STATUS_OK)
-        status = query_integer(store, "PRAGMA application_id", &application, error);
+        status = sqlite_number(store, "PRAGMA application_id", &application, error);
     status = sqlite_end(store, status, error);
     if (status != STATUS_OK)
         return status;
@@ -515,6 +514,7 @@ static enum status sqlite_open(struct platform_store **store,
     struct sqlite_store *made = memory_alloc_zeroed(1, sizeof *made);
     made->base.engine = &platform_sqlite_engine;
     made->path = memory_copy_string(buffer_string(&literal));
+    made->base.place = made->path;
     made->timeout_ms = options->timeout_ms;
     made->log = options->log;
     buffer_free(&literal);
@@ -552,7 +552,7 @@ static enum status read_version_or_none(struct sqlite_store *store, uint32_t *ve
 {
     int64_t tables = 0;
     enum status status =
-        query_integer(store, "SELECT count(*) FROM sqlite_schema WHERE name = 'schema_migration'",
+        sqlite_number(store, "SELECT count(*) FROM sqlite_schema WHERE name = 'schema_migration'",
                       &tables, error);
     if (status != STATUS_OK)
         return status;
@@ -656,33 +656,12 @@ static enum status sqlite_migrate(struct platform_store *base, uint32_t *before,
     return STATUS_OK;
 }
 
-static enum status sqlite_ping(struct platform_store *base, struct error *error)
-{
-    uint64_t revision;
-    return sqlite_revision(base, &revision, error);
-}
-
 const struct platform_engine platform_sqlite_engine = {
     .scheme = "sqlite:",
     .open = sqlite_open,
     .close = sqlite_close,
     .migrate = sqlite_migrate,
-    .ping = sqlite_ping,
-    .customer_add = sqlite_customer_add,
-    .customer_update = sqlite_customer_update,
-    .customer_get = sqlite_customer_get,
-    .customer_list = sqlite_customer_list,
-    .key_add = sqlite_key_add,
-    .key_revoke = sqlite_key_revoke,
-    .key_list = sqlite_key_list,
-    .key_touch = sqlite_key_touch,
-    .legacy_put = sqlite_legacy_put,
-    .legacy_get = sqlite_legacy_get,
-    .legacy_list = sqlite_legacy_list,
-    .player_open = sqlite_player_open,
-    .player_get = sqlite_player_get,
-    .player_list = sqlite_player_list,
-    .player_put = sqlite_player_put,
+    .sql = &sqlite_sql,
     .ledger_begin = sqlite_ledger_begin,
     .ledger_commit = sqlite_ledger_commit,
     .ledger_recover = sqlite_ledger_recover,
@@ -698,15 +677,4 @@ const struct platform_engine platform_sqlite_engine = {
     .ledger_upkeep = sqlite_ledger_upkeep,
     .snapshot_begin = sqlite_snapshot_begin,
     .snapshot_end = sqlite_snapshot_end,
-    .revision = sqlite_revision,
-    .changes_since = sqlite_changes_since,
-    .provider_add = sqlite_provider_add,
-    .provider_update = sqlite_provider_update,
-    .provider_get = sqlite_provider_get,
-    .games_put = sqlite_games_put,
-    .game_get = sqlite_game_get,
-    .game_enable = sqlite_game_enable,
-    .game_policy_put = sqlite_game_policy_put,
-    .games_revision = sqlite_games_revision,
-    .games_read = sqlite_games_read,
 };

@@ -5,7 +5,7 @@
 #include <sys/types.h>
 #include <time.h>
 
-#include "stores/platform_engine.h"
+#include "stores/platform/engine.h"
 
 /*
  * The SQLite engine's connection, shared by the files that put statements through it:
@@ -59,6 +59,10 @@ MUST_CHECK enum status sqlite_run(struct sqlite_store *store, sqlite3_stmt *stat
 MUST_CHECK enum status sqlite_first(struct sqlite_store *store, sqlite3_stmt *statement,
                                     bool *found, struct error *error);
 
+/* The first column of a constant query's one row. */
+MUST_CHECK enum status sqlite_number(struct sqlite_store *store, const char *sql, int64_t *value,
+                                     struct error *error);
+
 /* Executes texts without parameters or rows. */
 MUST_CHECK enum status sqlite_execute(struct sqlite_store *store, const char *sql,
                                       struct error *error);
@@ -71,76 +75,7 @@ enum status sqlite_failure(struct sqlite_store *store, struct error *error);
 MUST_CHECK enum status sqlite_end(struct sqlite_store *store, enum status status,
                                   struct error *error);
 
-/* platform_sqlite_rows.c */
-/* The first column of a query's one row, such as a revision. */
-MUST_CHECK enum status sqlite_number(struct sqlite_store *store, const char *sql, int64_t *number,
-                                     struct error *error);
-/* Begins a change and takes its revision, which `next` returns. On failure nothing is left open. */
-MUST_CHECK enum status sqlite_change_begin(struct sqlite_store *store, const char *next,
-                                           int64_t *revision, struct error *error);
-/* Runs a look-up with one text parameter: is there a row? */
-MUST_CHECK enum status sqlite_exists(struct sqlite_store *store, const char *sql, struct text id,
-                                     bool *found, struct error *error);
-/* After a conditional write that touched no row: the row is not there, or newer than expected. */
-enum status sqlite_no_change(struct sqlite_store *store, bool exists, const char *what,
-                             struct error *error);
-/* The row that the one text parameter names, else STATUS_NOT_FOUND ("there is no such WHAT"); reset
- * it when it is read. */
-MUST_CHECK enum status sqlite_find(struct sqlite_store *store, const char *sql, const char *id,
-                                   const char *what, sqlite3_stmt **row, struct error *error);
-
-/* platform_sqlite_records.c */
-enum status sqlite_customer_add(struct platform_store *, const struct customer_record *,
-                                struct error *);
-enum status sqlite_customer_update(struct platform_store *, const struct customer_record *,
-                                   struct error *);
-enum status sqlite_customer_get(struct platform_store *, const char *, struct customer_record *,
-                                struct error *);
-enum status sqlite_customer_list(struct platform_store *, customer_visitor *, void *,
-                                 struct error *);
-enum status sqlite_key_add(struct platform_store *, const struct key_record *, struct error *);
-enum status sqlite_key_revoke(struct platform_store *, const char *, int64_t, struct error *);
-enum status sqlite_key_list(struct platform_store *, const char *, key_visitor *, void *,
-                            struct error *);
-enum status sqlite_key_touch(struct platform_store *, const struct key_use *, size_t,
-                             struct error *);
-enum status sqlite_legacy_put(struct platform_store *, const struct legacy_record *,
-                              struct error *);
-enum status sqlite_legacy_get(struct platform_store *, const struct address *,
-                              struct legacy_record *, struct error *);
-enum status sqlite_legacy_list(struct platform_store *, legacy_visitor *, void *, struct error *);
-enum status sqlite_revision(struct platform_store *, uint64_t *, struct error *);
-enum status sqlite_changes_since(struct platform_store *, uint64_t, const struct platform_changes *,
-                                 uint64_t *, struct error *);
-
-/* platform_sqlite_players.c */
-enum status sqlite_player_open(struct platform_store *, const struct player_record *,
-                               struct player_record *, struct error *);
-enum status sqlite_player_get(struct platform_store *, const char *, struct player_record *,
-                              struct error *);
-
-enum status sqlite_player_list(struct platform_store *, player_visitor *, void *, struct error *);
-enum status sqlite_player_put(struct platform_store *, const struct player_record *, size_t,
-                              struct error *);
-
-/* platform_sqlite_games.c */
-enum status sqlite_provider_add(struct platform_store *, const struct provider_record *,
-                                struct error *);
-enum status sqlite_provider_update(struct platform_store *, const struct provider_record *,
-                                   struct error *);
-enum status sqlite_provider_get(struct platform_store *, const char *, struct provider_record *,
-                                struct error *);
-enum status sqlite_games_put(struct platform_store *, const struct game_record *, const bool *,
-                             size_t, int64_t, struct games_put_result *, struct error *);
-enum status sqlite_game_get(struct platform_store *, const char *, struct game_record *,
-                            struct error *);
-enum status sqlite_game_enable(struct platform_store *, const char *, bool, int64_t,
-                               struct error *);
-enum status sqlite_game_policy_put(struct platform_store *, const struct game_policy_record *,
-                                   struct error *);
-enum status sqlite_games_revision(struct platform_store *, uint64_t *, struct error *);
-enum status sqlite_games_read(struct platform_store *, const struct platform_games_visit *,
-                              uint64_t *, struct error *);
+extern const struct sql_verbs sqlite_sql; /* platform/sqlite/queries.c */
 
 /* platform_sqlite_ledger.c */
 enum status sqlite_ledger_begin(struct platform_store *, struct ledger_batch *, struct error *);
