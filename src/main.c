@@ -4,6 +4,7 @@
 static const struct command_group groups[] = {
     {"", "", demo_commands, NULL},
     {"", "", serve_commands, NULL},
+    {"", "", reload_commands, NULL},
     {"", "", check_commands, NULL},
     {"", "", migrate_commands, NULL},
     {"customer", "who may call, from where, how often", customer_commands, &customer_subject},

@@ -1,6 +1,6 @@
 /*
- * Whether a comma is due is kept in a bit a level, not read off the buffer, whose contents the caller
- * may have taken away.
+ * Whether a comma is due is kept in a bit a level, not read off the buffer, whose contents the
+ * caller may have taken away.
  */
 #include "base/json_writer.h"
 

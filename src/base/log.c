@@ -1,12 +1,12 @@
 /*
  * One line a record. Threads append whole lines to a bounded queue in memory; a thread of the log's
- * own writes them. Only that thread ever waits for the descriptor: a pipe that nobody reads, a stopped
- * terminal or a slow disk costs lines, which are counted, and never an answer. (O_NONBLOCK would not
- * do: it belongs to the open file, which other processes share.)
+ * own writes them. Only that thread ever waits for the descriptor: a pipe that nobody reads, a
+ * stopped terminal or a slow disk costs lines, which are counted, and never an answer. (O_NONBLOCK
+ * would not do: it belongs to the open file, which other processes share.)
  *
- * The writer takes the whole queue and writes it in pieces of whole lines of at most PIPE_BUF bytes,
- * which a pipe takes whole or not at all. So lines stay whole when others write to the same pipe, and
- * when the process ends while the writer waits.
+ * The writer takes the whole queue and writes it in pieces of whole lines of at most PIPE_BUF
+ * bytes, which a pipe takes whole or not at all. So lines stay whole when others write to the same
+ * pipe, and when the process ends while the writer waits.
  *
  * Level and format are atomics: SIGHUP changes them.
  */
@@ -80,11 +80,11 @@ uint64_t log_dropped(struct log *log)
     return log == NULL ? 0 : atomic_load_explicit(&log->dropped, memory_order_relaxed);
 }
 
-/* ---- a line ------------------------------------------------------------------------------------- */
+/* ---- a line ---------------------------------------------------------------------------------- */
 
 /*
- * A line is put together with plain copies into room that was made for all of it beforehand: one line
- * is written for every request.
+ * A line is put together with plain copies into room that was made for all of it beforehand: one
+ * line is written for every request.
  */
 static char *put(char *at, struct text text)
 {
@@ -216,7 +216,7 @@ static void append_line_now(struct log *log, struct buffer *out, enum log_level 
     append_line(log, out, stamp, level, message, fields);
 }
 
-/* ---- the writer --------------------------------------------------------------------------------- */
+/* ---- the writer ------------------------------------------------------------------------------ */
 
 static uint64_t count_lines(struct text lines)
 {
@@ -388,7 +388,7 @@ void log_destroy(struct log **log)
     log_free(gone);
 }
 
-/* ---- into the queue ------------------------------------------------------------------------------ */
+/* ---- into the queue -------------------------------------------------------------------------- */
 
 /* Appends whole lines, or drops them when the queue would hold more than `most`. */
 static void enqueue(struct log *log, struct text lines, size_t most)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/version.h"
 #include "cli/command_line.h"
 
 /* ---- running --------------------------------------------------------------------------------- */
@@ -58,7 +59,7 @@ static int run_line(struct command_line *line)
     if (line->problem[0] != '\0')
         return refuse_usage(line, line->problem);
     if (command_option(line, "version") != NULL) {
-        (void)fputs("croupier " CROUPIER_VERSION "\n", stdout);
+        printf("%s (commit %s)\n", CROUPIER_VERSION_TEXT, croupier_commit);
         return EXIT_DONE;
     }
     if (line->command != NULL)

@@ -134,7 +134,7 @@ static void check_odds(struct report *report, const struct config *config)
     struct odds_store *odds = NULL;
     enum status status = odds_store_open(&odds, &options, &error);
     if (status == STATUS_OK) {
-        status = odds_store_ping(odds, &error);
+        status = odds_store_ping(odds, ODDS_TO_SERVE, &error);
         odds_store_close(&odds);
     } else if (can_be_made(config->odds_store)) {
         tell(report, "odds store", true,
@@ -167,7 +167,7 @@ struct unsealing {
     char failed[PROVIDER_ID_SIZE]; /* the first provider whose secret does not open; "": none */
 };
 
-static void unseal(void *context, const struct provider_record *record)
+static bool unseal(void *context, const struct provider_record *record)
 {
     struct unsealing *unsealing = context;
     struct buffer plain = {0};
@@ -177,12 +177,13 @@ static void unseal(void *context, const struct provider_record *record)
     if (plain.data != NULL)
         explicit_bzero(plain.data, plain.size);
     buffer_free(&plain);
+    return true;
 }
 
 /* Does it open what is stored? A store that fails says nothing of the key. */
 static void try_secrets(struct unsealing *unsealing, struct platform_store *platform)
 {
-    const struct platform_games_visit visit = {.provider = unseal, .context = unsealing};
+    const struct record_visitor visit = {.provider = unseal, .context = unsealing};
     struct error error = {0};
     uint64_t revision;
     if (platform_games_read(platform, &visit, &revision, &error) != STATUS_OK)
@@ -263,10 +264,10 @@ static int run_check(const struct command_line *line)
 const struct command check_commands[] = {
     {"check", "", "is the configuration usable, do the stores answer?",
      "Looks at everything that the service needs to start: the configuration, the TLS\n"
-     "files, the listen addresses, both stores, the platform store's schema, the key of "
-     "stored\n"
-     "secrets and the certificates that launch endpoints are trusted by. Changes\n"
-     "nothing, and may run beside a running service: an address that is in use is fine.\n"
+     "files, the listen addresses, both stores, the rights of a Redis user, the platform\n"
+     "store's schema, the key of stored secrets and the certificates that launch endpoints\n"
+     "are trusted by. Changes nothing, and may run beside a running service: an address\n"
+     "that is in use is fine.\n"
      "\n"
      "Prints one line a check, all of them; exits with 1 when one failed. With --json:\n"
      "an array of {\"check\", \"ok\", \"message\"}.",

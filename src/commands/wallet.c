@@ -1,5 +1,5 @@
-/* croupier wallet statement | transaction | verify | export. All of them read, beside a running server;
- * what can be long is streamed. */
+/* croupier wallet statement | transaction | verify | export. All of them read, beside a running
+ * server; what can be long is streamed. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 
 #define DAY_MS (24 * 60 * 60 * 1000LL)
 
-/* ---- what they share --------------------------------------------------------------------------- */
+/* ---- what they share ------------------------------------------------------------------------- */
 
 static void show_progress(void *context, uint64_t done, uint64_t total)
 {
@@ -33,7 +33,8 @@ static void show_audit(void *context, uint64_t done, uint64_t total)
         progress_turn_to(context, "looking for rows without their counterpart");
 }
 
-/* Everything was written, or it counts as a failure: half an export must not look like a whole one. */
+/* Everything was written, or it counts as a failure: half an export must not look like a whole
+ * one. */
 static int finish(const struct command_line *line)
 {
     errno = 0;
@@ -73,7 +74,7 @@ static void flush(struct buffer *text)
     buffer_clear(text);
 }
 
-/* ---- statement --------------------------------------------------------------------------------- */
+/* ---- statement ------------------------------------------------------------------------------- */
 
 struct statement {
     bool is_json;
@@ -199,7 +200,7 @@ static int run_statement(const struct command_line *line)
     return status == STATUS_OK ? finish(line) : command_refuse(line, "%s", error.text);
 }
 
-/* ---- transaction ------------------------------------------------------------------------------- */
+/* ---- transaction ----------------------------------------------------------------------------- */
 
 static void show_fact_json(const struct ledger_fact *fact)
 {
@@ -273,7 +274,7 @@ static int run_transaction(const struct command_line *line)
     return finish(line);
 }
 
-/* ---- verify ------------------------------------------------------------------------------------ */
+/* ---- verify ---------------------------------------------------------------------------------- */
 
 static void print_sound_json(const struct audit_result *result)
 {
@@ -308,7 +309,7 @@ static int run_verify(const struct command_line *line)
     return finish(line);
 }
 
-/* ---- export ------------------------------------------------------------------------------------ */
+/* ---- export ---------------------------------------------------------------------------------- */
 
 struct export_total {
     char customer_id[CUSTOMER_ID_SIZE];
@@ -423,7 +424,7 @@ static int run_export(const struct command_line *line)
     return status == STATUS_OK ? finish(line) : command_refuse(line, "%s", error.text);
 }
 
-/* ---- the table --------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static const struct command_option statement_options[] = {
     {"from", "SEQUENCE", "begin with this entry", false},
@@ -437,47 +438,27 @@ static const struct command_option export_options[] = {
 };
 
 const struct command wallet_commands[] = {
-    {
-        "statement",
-        "PLAYER",
-        "a player's entries, with opening and closing balance",
-        "Entries by sequence, as they were made. Amounts are shown in the currency; with "
-        "--json they are in its minor unit.",
-        "  croupier wallet statement ply_9tHpZcX2kQvL0aBd\n"
-        "  croupier wallet statement ply_9tHpZcX2kQvL0aBd --from 100 --to 199 --json\n",
-        .options = statement_options,
-        .run = run_statement,
-    },
-    {
-        "transaction",
-        "CUSTOMER ID",
-        "what became of a customer's transaction id",
-        "Applied, voided or declined; whether it was rolled back since; whether a "
-        "credit stands on it.",
-        "  croupier wallet transaction cus_6Jc0vQ2mT4xZ8rYb bet-1001\n",
-        .run = run_transaction,
-    },
-    {
-        "verify",
-        "",
-        "prove that the ledger is whole",
-        "Sequences without a gap, balances that follow and are never negative, the chain "
-        "of hashes, accounts equal to their entries, and no money from nowhere. Names the "
-        "first break and exits with 1. Reads one snapshot, beside a running server.",
-        "  croupier wallet verify && echo sound\n",
-        .run = run_verify,
-    },
-    {
-        "export",
-        "",
-        "entries as JSON, one a line, with totals at the end",
-        "By player and sequence; of a day, as they were made. The last line has the "
-        "totals by customer and currency, and `head`, the SHA-256 of all entries' hashes "
-        "in this order.",
-        "  croupier wallet export --day 2026-11-21 >2026-11-21.ndjson\n"
-        "  croupier wallet export | gzip >ledger.ndjson.gz\n",
-        .options = export_options,
-        .run = run_export,
-    },
+    {"statement", "PLAYER", "a player's entries, with opening and closing balance",
+     "Entries by sequence, as they were made. Amounts are shown in the currency; with "
+     "--json they are in its minor unit.",
+     "  croupier wallet statement ply_9tHpZcX2kQvL0aBd\n"
+     "  croupier wallet statement ply_9tHpZcX2kQvL0aBd --from 100 --to 199 --json\n",
+     .options = statement_options, .run = run_statement},
+    {"transaction", "CUSTOMER ID", "what became of a customer's transaction id",
+     "Applied, voided or declined; whether it was rolled back since; whether a "
+     "credit stands on it.",
+     "  croupier wallet transaction cus_6Jc0vQ2mT4xZ8rYb bet-1001\n", .run = run_transaction},
+    {"verify", "", "prove that the ledger is whole",
+     "Sequences without a gap, balances that follow and are never negative, the chain "
+     "of hashes, accounts equal to their entries, and no money from nowhere. Names the "
+     "first break and exits with 1. Reads one snapshot, beside a running server.",
+     "  croupier wallet verify && echo sound\n", .run = run_verify},
+    {"export", "", "entries as JSON, one a line, with totals at the end",
+     "By player and sequence; of a day, as they were made. The last line has the "
+     "totals by customer and currency, and `head`, the SHA-256 of all entries' hashes "
+     "in this order.",
+     "  croupier wallet export --day 2026-11-21 >2026-11-21.ndjson\n"
+     "  croupier wallet export | gzip >ledger.ndjson.gz\n",
+     .options = export_options, .run = run_export},
     {0},
 };

@@ -189,7 +189,7 @@ static void cricket_create(struct event *event)
     add_small_markets(event);
 }
 
-/* ---- what happens --------------------------------------------------------------------------------- */
+/* ---- what happens ---------------------------------------------------------------------------- */
 
 static void fall_of_wicket(struct event *event, struct cricket_innings *innings)
 {
@@ -272,7 +272,7 @@ static void cricket_step(struct event *event)
     event_suspend(event, BREAK_MS, "Innings break");
 }
 
-/* ---- what it makes likely ------------------------------------------------------------------------- */
+/* ---- what it makes likely -------------------------------------------------------------------- */
 
 static uint32_t balls_left(const struct cricket_state *state, uint32_t innings)
 {

@@ -19,8 +19,8 @@
 #define SETTLED_AFTER_MS 20000
 #define GONE_AFTER_MS 40000
 
-/* Prices quoted are between these: 985,000 ppm is a fair 1.015, 1,005 ppm a fair 995. What a favourite
- * at 1.01 leaves of 100 %, the others of its market share at least. */
+/* Prices quoted are between these: 985,000 ppm is a fair 1.015, 1,005 ppm a fair 995. What a
+ * favourite at 1.01 leaves of 100 %, the others of its market share at least. */
 #define QUOTED_MOST 985000U
 #define QUOTED_LEAST 1005U
 #define LEFT_BY_FAVOURITE 10000U
@@ -57,7 +57,7 @@ int64_t simulated_event_length_ms(enum sport sport)
     return 35 * 1000;
 }
 
-/* ---- what models use ------------------------------------------------------------------------------ */
+/* ---- what models use ------------------------------------------------------------------------- */
 
 struct market *event_add_market(struct event *event, enum market_type type, const char *name,
                                 const char *native_name, size_t runner_count, size_t section_count)
@@ -140,7 +140,7 @@ void market_set_chances(struct market *market, const uint32_t *ppm)
         market->runners[i].chance_ppm = ppm[i];
 }
 
-/* ---- prices ---------------------------------------------------------------------------------------- */
+/* ---- prices ---------------------------------------------------------------------------------- */
 
 static void quote_runner(struct runner *runner, uint32_t chance_ppm, uint32_t least_ppm,
                          uint64_t flutter)
@@ -215,7 +215,7 @@ static void move_prices(struct event *event)
         }
 }
 
-/* ---- status ---------------------------------------------------------------------------------------- */
+/* ---- status ---------------------------------------------------------------------------------- */
 
 /* A bookmaker stops quoting what is as good as over. */
 static bool bookmaker_shuts(const struct market *market)
@@ -256,7 +256,7 @@ static void set_statuses(struct event *event)
         event->remark = "";
 }
 
-/* ---- life ------------------------------------------------------------------------------------------ */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 struct event *simulated_event_create(const struct event_plan *plan)
 {

@@ -1,8 +1,8 @@
 /*
  * Games out of JSON, with errors that a person can act on; see games_document.h.
  *
- * Each member of a game is a row in a table: its name, where it goes, and which reader reads it. The
- * text has been checked for strict JSON before, so readers look at values alone.
+ * Each member of a game is a row in a table: its name, where it goes, and which reader reads it.
+ * The text has been checked for strict JSON before, so readers look at values alone.
  */
 #include "games/document.h"
 
@@ -28,7 +28,7 @@ struct reading {
     struct buffer plain; /* scratch: a string unescaped */
 };
 
-/* ---- errors -------------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 /* An error at a place of the text: "games.json:3:14: rtp_bps: …". */
 static enum status wrong(struct reading *reading, struct text at, const char *member,
@@ -40,7 +40,7 @@ static enum status wrong(struct reading *reading, struct text at, const char *me
                      place.line, place.column, member, member[0] != '\0' ? ": " : "", reason);
 }
 
-/* ---- readers ------------------------------------------------------------------------------------- */
+/* ---- readers --------------------------------------------------------------------------------- */
 
 struct member {
     const char *name;
@@ -173,12 +173,12 @@ static enum status pass_over(struct reading *reading, const struct member *membe
     return STATUS_OK;
 }
 
-/* ---- the members ----------------------------------------------------------------------------------- */
+/* ---- the members ----------------------------------------------------------------------------- */
 
 static bool is_known_currency(struct text code)
 {
     uint8_t exponent;
-    return game_currency_is_sound(code) && currency_exponent(code, &exponent);
+    return currency_is_sound(code) && currency_exponent(code, &exponent);
 }
 
 static bool is_game_name(struct text name)
@@ -214,7 +214,7 @@ static const struct member members[] = {
 };
 #define MEMBER_COUNT (sizeof members / sizeof members[0])
 
-/* ---- one game -------------------------------------------------------------------------------------- */
+/* ---- one game -------------------------------------------------------------------------------- */
 
 static size_t find_member(struct text name)
 {
@@ -258,7 +258,7 @@ static enum status read_game(struct reading *reading, struct text element)
     return status;
 }
 
-/* ---- the document ---------------------------------------------------------------------------------- */
+/* ---- the document ---------------------------------------------------------------------------- */
 
 struct place_of_id {
     const char *id;
@@ -359,7 +359,7 @@ void games_document_free(struct games_document *document)
     *document = (struct games_document){0};
 }
 
-/* ---- writing --------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 void game_record_write_offer(struct json_writer *json, const struct game_record *record)
 {

@@ -2,7 +2,7 @@
 #define CROUPIER_GAMES_DOCUMENT_H
 
 #include "base/json_writer.h"
-#include "stores/platform_games.h"
+#include "stores/platform.h"
 
 /*
  * Games as a JSON document: what `croupier game import` reads and `game show --json` writes. Pure.
@@ -12,9 +12,10 @@
  *       "demo": true, "currencies": ["EUR"], "languages": ["en"], "devices": ["desktop"],
  *       "enabled": true}]
  *
- * Required: id, name, provider, category. What else is left out is empty, null or false; a game that is
- * there already keeps its `enabled`, and a new one is enabled. Any other member is refused, except
- * updated_at, which is the store's own and passed over, so that a list can be imported again.
+ * Required: id, name, provider, category. What else is left out is empty, null or false; a game
+ * that is there already keeps its `enabled`, and a new one is enabled. Any other member is refused,
+ * except updated_at, which is the store's own and passed over, so that a list can be imported
+ * again.
  */
 
 #define GAMES_DOCUMENT_MAX (16U * 1024 * 1024) /* bytes */
@@ -25,8 +26,8 @@ struct games_document {
     size_t count;
 };
 
-/* Reads all of it or nothing. An error is "NAME:LINE:COLUMN: …" and names the member. `has_provider`
- * tells whether there is such a provider. */
+/* Reads all of it or nothing. An error is "NAME:LINE:COLUMN: …" and names the member.
+ * `has_provider` tells whether there is such a provider. */
 MUST_CHECK enum status games_document_read(struct games_document *document, const char *name,
                                            struct text text,
                                            bool has_provider(void *context, struct text id),

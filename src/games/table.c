@@ -34,7 +34,7 @@ struct games_table {
     size_t policy_count, policy_room;
 };
 
-/* ---- building ------------------------------------------------------------------------------------- */
+/* ---- building -------------------------------------------------------------------------------- */
 
 /* Room for one more item of `size` bytes. */
 static void *grow(void *items, size_t count, size_t *room, size_t size)
@@ -209,7 +209,7 @@ void games_table_destroy(struct games_table **at)
     memory_free(table);
 }
 
-/* ---- who sees what --------------------------------------------------------------------------------- */
+/* ---- who sees what --------------------------------------------------------------------------- */
 
 static int compare_customer(const void *customer_id, const void *policy)
 {
@@ -246,7 +246,7 @@ const struct games_game *games_table_find(const struct games_table *table, const
     return &table->games[at];
 }
 
-/* ---- pages ------------------------------------------------------------------------------------------ */
+/* ---- pages ----------------------------------------------------------------------------------- */
 
 static char lower(char character)
 {
@@ -324,7 +324,7 @@ bool games_table_page(const struct games_table *table, const char *customer_id,
     return true;
 }
 
-/* ---- players, as providers know them ------------------------------------------------------------- */
+/* ---- players, as providers know them --------------------------------------------------------- */
 
 void games_subject(const uint8_t key[SECRETS_KEY_SIZE], const char *provider_id,
                    const char *player_id, char out[GAMES_SUBJECT_SIZE])

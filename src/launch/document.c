@@ -10,9 +10,9 @@
 #include "base/clock.h"
 #include "base/json_writer.h"
 #include "base/strict_json.h"
-#include "stores/platform_games.h"
+#include "stores/platform.h"
 
-/* ---- the token's claims ------------------------------------------------------------------------------ */
+/* ---- the token's claims ---------------------------------------------------------------------- */
 
 static void write_claim(struct json_writer *json, const char *name, const char *value)
 {
@@ -39,7 +39,7 @@ void launch_claims_append(struct buffer *out, const struct launch_facts *facts)
     json_end(&json);
 }
 
-/* ---- the document of a call -------------------------------------------------------------------------- */
+/* ---- the document of a call ------------------------------------------------------------------ */
 
 void launch_document_append(struct buffer *out, const struct launch_facts *facts)
 {
@@ -81,7 +81,7 @@ void launch_document_sign(struct text timestamp, struct text document, struct te
     buffer_free(&data);
 }
 
-/* ---- the answer ---------------------------------------------------------------------------------------- */
+/* ---- the answer ------------------------------------------------------------------------------ */
 
 enum { LAUNCH_URL, EXPIRES_AT, MEMBER_COUNT };
 

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "operator/keys.h"
-#include "stores/platform_record.h"
+#include "records/customer.h"
 
 /* ---- the name ---------------------------------------------------------------------------------- */
 

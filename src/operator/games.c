@@ -74,15 +74,15 @@ static enum status put(struct platform_store *store, void *record, struct error 
     return status == STATUS_OK ? platform_game_get(store, id, record, error) : status;
 }
 
-static void see(void *context, const struct game_record *record)
+static bool see(void *context, const struct game_record *record)
 {
-    (void)resource_see(context, record);
+    return resource_see(context, record);
 }
 
 static enum status list(struct platform_store *store, const char *of, struct resource_visit *visit,
                         struct error *error)
 {
-    const struct platform_games_visit games = {.game = see, .context = visit};
+    const struct record_visitor games = {.game = see, .context = visit};
     uint64_t revision;
     (void)of;
     return platform_games_read(store, &games, &revision, error);
@@ -106,7 +106,7 @@ struct provider_ids {
     size_t count, room;
 };
 
-static void note_provider(void *context, const struct provider_record *record)
+static bool note_provider(void *context, const struct provider_record *record)
 {
     struct provider_ids *found = context;
     if (found->count == found->room) {
@@ -114,6 +114,7 @@ static void note_provider(void *context, const struct provider_record *record)
         found->ids = memory_resize(found->ids, found->room * sizeof found->ids[0]);
     }
     memcpy(found->ids[found->count++], record->id, PROVIDER_ID_SIZE);
+    return true;
 }
 
 static int compare_ids(const void *a, const void *b)
@@ -138,7 +139,7 @@ enum status games_import(struct platform_store *store, const char *name, struct 
     struct provider_ids providers = {0};
     struct games_document read = {0};
     uint64_t revision;
-    const struct platform_games_visit visit = {.provider = note_provider, .context = &providers};
+    const struct record_visitor visit = {.provider = note_provider, .context = &providers};
     enum status status = platform_games_read(store, &visit, &revision, error);
     if (status == STATUS_OK)
         status = games_document_read(&read, name, document, has_provider, &providers, error);
@@ -176,20 +177,21 @@ struct policy_search {
     struct buffer *games;
 };
 
-static void find_policy(void *context, const struct game_policy_record *record)
+static bool find_policy(void *context, const struct game_policy_record *record)
 {
     struct policy_search *search = context;
     if (strcmp(record->customer_id, search->record->customer_id) != 0)
-        return;
+        return true;
     search->record->every_game = record->every_game;
     buffer_append_text(search->games, record->games);
+    return true;
 }
 
 enum status games_allowed(struct platform_store *store, struct game_policy_record *record,
                           struct buffer *games, bool *casino, struct error *error)
 {
     struct policy_search search = {record, games};
-    const struct platform_games_visit visit = {.policy = find_policy, .context = &search};
+    const struct record_visitor visit = {.policy = find_policy, .context = &search};
     uint64_t revision;
     enum status status = read_casino(store, record->customer_id, casino, error);
     if (status != STATUS_OK)

@@ -2,7 +2,7 @@
 #define CROUPIER_OPERATOR_GAMES_H
 
 #include "operator/resource.h"
-#include "stores/platform_games.h"
+#include "stores/platform.h"
 
 /*
  * Games, and which of them customers may use. Settings of a game: enabled; everything else comes by

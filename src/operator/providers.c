@@ -136,15 +136,15 @@ static enum status put(struct platform_store *store, void *record, struct error 
     return status;
 }
 
-static void see(void *context, const struct provider_record *record)
+static bool see(void *context, const struct provider_record *record)
 {
-    (void)resource_see(context, record);
+    return resource_see(context, record);
 }
 
 static enum status list(struct platform_store *store, const char *of, struct resource_visit *visit,
                         struct error *error)
 {
-    const struct platform_games_visit games = {.provider = see, .context = visit};
+    const struct record_visitor games = {.provider = see, .context = visit};
     uint64_t revision;
     (void)of;
     return platform_games_read(store, &games, &revision, error);

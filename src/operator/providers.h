@@ -3,7 +3,7 @@
 
 #include "operator/resource.h"
 #include "records/secrets.h"
-#include "stores/platform_games.h"
+#include "stores/platform.h"
 
 /*
  * Providers: who hosts casino games. Settings: id (required in a new one), name, launch_url or

@@ -1,6 +1,6 @@
 /*
- * One walk over all entries, in order of player and sequence; what is kept between two entries is the
- * last one of the player and what its account should be.
+ * One walk over all entries, in order of player and sequence; what is kept between two entries is
+ * the last one of the player and what its account should be.
  */
 #include "operator/wallet_audit.h"
 

@@ -1,19 +1,19 @@
 #ifndef CROUPIER_RECORDS_LEDGER_ENTRY_H
 #define CROUPIER_RECORDS_LEDGER_ENTRY_H
 
-#include "stores/platform.h"
+#include "records/player.h"
 
 /*
  * What the ledger keeps, the same for every engine (decisions: casino, Ledger).
  *
- * A *transaction* is a wallet request that is kept for ever under its customer and its id, with what
- * was answered: applied, voided, or one of the declines that are kept. Applied and voided ones are
- * also *entries* of the player's account: they take its next sequence number (1, 2, 3 …), move money
- * between it and the clearing account of its customer and currency (a voided one moves nothing), and
- * are chained to the player's previous entry by SHA-256.
+ * A *transaction* is a wallet request that is kept for ever under its customer and its id, with
+ * what was answered: applied, voided, or one of the declines that are kept. Applied and voided ones
+ * are also *entries* of the player's account: they take its next sequence number (1, 2, 3 …), move
+ * money between it and the clearing account of its customer and currency (a voided one moves
+ * nothing), and are chained to the player's previous entry by SHA-256.
  *
- * An id can be *rolled back*, once, whether it is a transaction's or nobody's yet: then it will never
- * be applied. Everything here is plain data and pure functions. Threads: any.
+ * An id can be *rolled back*, once, whether it is a transaction's or not used yet: then it will
+ * never be applied. Everything here is plain data and pure functions. Threads: any.
  */
 
 #define TRANSACTION_ID_SIZE \

@@ -1,21 +1,21 @@
 /*
- * The shared side of the sports: where editions are found, and how one job serves all who wait for
+ * The shared side of the sports: where entries are found, and how one job serves all who wait for
  * it; see shared.h.
  *
  * One lock guards the tables. It is held for a few look-ups at a time, never while anything is read
- * or made, and not at all for a request that a desk answers from what it has at hand. A job cannot be
- * missed: it is found, joined and ended under the lock, and errands are posted under it too, so that
- * a desk that has called its errands back may take its mailbox away.
+ * or made, and not at all for a request that a cache answers from what it has at hand. A job cannot
+ * be missed: it is found, joined and ended under the lock, and completions are posted under it too,
+ * so that a cache that has called its completions back may take its mailbox away.
  */
 #include "sports/shared.h"
 
 #include "base/json_writer.h"
 #include "base/memory.h"
 
-/* ---- life -------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 /* {"sports":[{"key":…,"name":…}, …]}, in canonical order. */
-static struct answer *make_list(sport_set allowed, struct answer_tally *tally)
+static struct answer *make_list(sport_set allowed, struct answer_counts *counts)
 {
     struct buffer body = {0};
     struct json_writer json = {.out = &body};
@@ -31,7 +31,7 @@ static struct answer *make_list(sport_set allowed, struct answer_tally *tally)
     }
     json_end(&json);
     json_end(&json);
-    struct answer *answer = answer_create(buffer_text(&body), tally);
+    struct answer *answer = answer_create(buffer_text(&body), counts);
     answer_compress(answer);
     buffer_free(&body);
     return answer;
@@ -47,11 +47,11 @@ struct sports *sports_create(struct odds_store *odds, uint32_t read_ms, struct w
     sports->read_ms = read_ms;
     sports->pool = pool;
     sports->log = log;
-    atomic_init(&sports->tally.answers, 0);
-    atomic_init(&sports->tally.bytes, 0);
+    atomic_init(&sports->counts.answers, 0);
+    atomic_init(&sports->counts.bytes, 0);
     event_table_init(&sports->events);
     for (sport_set set = 0; set <= SPORT_SET_ALL; set++)
-        sports->lists[set] = make_list(set, &sports->tally);
+        sports->lists[set] = make_list(set, &sports->counts);
     return sports;
 }
 
@@ -59,7 +59,7 @@ static void drop_event(struct sports *sports, struct slot *slot)
 {
     CHECK(slot->job == NULL);
     event_table_remove(&sports->events, &slot->node);
-    edition_release(&slot->current);
+    entry_release(&slot->current);
     memory_free(slot);
 }
 
@@ -82,11 +82,11 @@ void sports_destroy(struct sports **sports)
     event_table_free(&mine->events);
     for (int i = 0; i < SPORT_COUNT; i++) {
         CHECK(mine->catalogs[i].job == NULL);
-        edition_release(&mine->catalogs[i].current);
+        entry_release(&mine->catalogs[i].current);
     }
     for (sport_set set = 0; set <= SPORT_SET_ALL; set++)
         answer_release(&mine->lists[set]);
-    CHECK(atomic_load(&mine->tally.answers) == 0 && atomic_load(&mine->tally.bytes) == 0);
+    CHECK(atomic_load(&mine->counts.answers) == 0 && atomic_load(&mine->counts.bytes) == 0);
     CHECK(mine->job_count == 0);
     CHECK(pthread_cond_destroy(&mine->no_jobs) == 0);
     CHECK(pthread_mutex_destroy(&mine->lock) == 0);
@@ -96,14 +96,14 @@ void sports_destroy(struct sports **sports)
 void sports_facts(struct sports *sports, struct sports_facts *facts)
 {
     *facts = (struct sports_facts){
-        .answers = atomic_load_explicit(&sports->tally.answers, memory_order_relaxed),
-        .bytes = atomic_load_explicit(&sports->tally.bytes, memory_order_relaxed),
+        .answers = atomic_load_explicit(&sports->counts.answers, memory_order_relaxed),
+        .bytes = atomic_load_explicit(&sports->counts.bytes, memory_order_relaxed),
     };
 }
 
 bool sports_too_large(const struct sports *sports)
 {
-    return atomic_load_explicit(&sports->tally.bytes, memory_order_relaxed) > SPORTS_BYTES_MAX;
+    return atomic_load_explicit(&sports->counts.bytes, memory_order_relaxed) > SPORTS_BYTES_MAX;
 }
 
 static void lock(struct sports *sports)
@@ -116,46 +116,46 @@ static void unlock(struct sports *sports)
     CHECK(pthread_mutex_unlock(&sports->lock) == 0);
 }
 
-/* ---- editions ---------------------------------------------------------------------------------- */
+/* ---- entries --------------------------------------------------------------------------------- */
 
-struct edition *sports_hold_current(struct sports *sports, struct slot *slot)
+struct entry *sports_hold_current(struct sports *sports, struct slot *slot)
 {
     lock(sports);
-    struct edition *edition = slot->current == NULL ? NULL : edition_hold(slot->current);
+    struct entry *entry = slot->current == NULL ? NULL : entry_hold(slot->current);
     unlock(sports);
-    return edition;
+    return entry;
 }
 
-struct edition *sports_newest_catalog(struct sports *sports, enum sport sport)
+struct entry *sports_newest_catalog(struct sports *sports, enum sport sport)
 {
     return sports_hold_current(sports, &sports->catalogs[sport]);
 }
 
-struct edition *sports_newest_event(struct sports *sports, enum sport sport,
-                                    const struct event_id *id, uint64_t now_ms)
+struct entry *sports_newest_event(struct sports *sports, enum sport sport,
+                                  const struct event_id *id, uint64_t now_ms)
 {
-    struct edition *edition = NULL;
+    struct entry *entry = NULL;
     lock(sports);
     struct slot *slot = (struct slot *)event_table_find(&sports->events, sport, id);
     if (slot != NULL) {
         event_table_touch(&sports->events, &slot->node, now_ms);
         if (slot->current != NULL)
-            edition = edition_hold(slot->current);
+            entry = entry_hold(slot->current);
     }
     unlock(sports);
-    return edition;
+    return entry;
 }
 
-void sports_publish(struct sports *sports, struct slot *slot, struct edition *edition)
+void sports_publish(struct sports *sports, struct slot *slot, struct entry *entry)
 {
     lock(sports);
-    struct edition *replaced = slot->current;
-    slot->current = edition;
+    struct entry *replaced = slot->current;
+    slot->current = entry;
     unlock(sports);
-    edition_release(&replaced);
+    entry_release(&replaced);
 }
 
-/* When it was last asked for: desks that answer from an edition say so in it, not in the slot. */
+/* When it was last asked for: caches that answer from an entry say so in it, not in the slot. */
 static uint64_t slot_used_ms(const struct slot *slot)
 {
     uint64_t asked_ms = slot->current == NULL
@@ -164,9 +164,9 @@ static uint64_t slot_used_ms(const struct slot *slot)
     return asked_ms > slot->node.used_ms ? asked_ms : slot->node.used_ms;
 }
 
-/* Lets go of what nobody has asked for lately, a few at a time, and of the oldest when there are too
- * many or they are too large. Each new event comes by here, so the table cannot outgrow its bound by
- * more than the jobs in flight. */
+/* Releases what was not asked for lately, a few at a time, and of the oldest when there are
+ * too many or they are too large. Each new event comes by here, so the table cannot outgrow its
+ * bound by more than the jobs in flight. */
 static void drop_old_events(struct sports *sports, uint64_t now_ms)
 {
     for (int i = 0; i < 4 && sports->events.oldest != NULL; i++) {
@@ -183,7 +183,7 @@ static void drop_old_events(struct sports *sports, uint64_t now_ms)
     }
 }
 
-/* ---- jobs and errands ---------------------------------------------------------------------------- */
+/* ---- jobs and completions -------------------------------------------------------------------- */
 
 /* The lock is held. */
 static struct job *start_job(const struct job *draft)
@@ -192,22 +192,25 @@ static struct job *start_job(const struct job *draft)
     job->sports->job_count++;
     job->work.run = job_run;
     if (job->source != NULL)
-        job->source = edition_hold(job->source);
+        job->source = entry_hold(job->source);
     if (job->before != NULL)
-        job->before = edition_hold(job->before);
+        job->before = entry_hold(job->before);
     *job->place = job;
     return job;
 }
 
 static void free_job(struct job *job)
 {
-    edition_release(&job->source);
-    edition_release(&job->before);
+    entry_release(&job->source);
+    entry_release(&job->before);
+    catalog_release(&job->read_catalog);
     memory_free(job->read.value.bytes);
+    memory_free(job->read.catalog.bytes);
     memory_free(job);
 }
 
-/* After the last that it does, since whoever waits for it takes everything down. The lock is held. */
+/* After the last that it does, since whoever waits for it takes everything down. The lock is
+ * held. */
 static void count_ended(struct sports *sports)
 {
     CHECK(sports->job_count > 0);
@@ -216,7 +219,8 @@ static void count_ended(struct sports *sports)
 }
 
 /* Joins the job that is in the draft's place, or starts it. The lock is held. */
-static enum status join(struct sports *sports, const struct job *draft, struct errand *errand)
+static enum status join(struct sports *sports, const struct job *draft,
+                        struct completion *completion)
 {
     struct job *job = *draft->place;
     if (job == NULL) {
@@ -229,14 +233,14 @@ static enum status join(struct sports *sports, const struct job *draft, struct e
             return status;
         }
     }
-    errand->job = job;
-    errand->next = job->errands;
-    job->errands = errand;
+    completion->job = job;
+    completion->next = job->completions;
+    job->completions = completion;
     return STATUS_PENDING;
 }
 
 /* Has a job put something into the slot since its owner looked? The lock is held. */
-static bool has_news(const struct slot *slot, const struct errand_for *whom)
+static bool has_news(const struct slot *slot, const struct completion_for *whom)
 {
     if (slot->job != NULL || slot->current == NULL)
         return false;
@@ -246,7 +250,7 @@ static bool has_news(const struct slot *slot, const struct errand_for *whom)
 }
 
 enum status sports_want_catalog(struct sports *sports, enum sport sport, uint64_t expected,
-                                struct errand_for whom)
+                                struct completion_for whom)
 {
     struct slot *slot = &sports->catalogs[sport];
     enum status status = STATUS_OK;
@@ -260,14 +264,14 @@ enum status sports_want_catalog(struct sports *sports, enum sport sport, uint64_
                                     .place = &slot->job,
                                     .slot = slot,
                                     .expected = expected},
-                      whom.errand);
+                      whom.completion);
     unlock(sports);
     return status;
 }
 
-enum status sports_want_event(struct sports *sports, enum sport sport, struct edition *catalog,
+enum status sports_want_event(struct sports *sports, enum sport sport, struct entry *catalog,
                               const struct catalog_row *row, uint64_t expected, uint64_t now_ms,
-                              struct errand_for whom)
+                              struct completion_for whom)
 {
     enum status status = STATUS_OK;
     lock(sports);
@@ -287,24 +291,25 @@ enum status sports_want_event(struct sports *sports, enum sport sport, struct ed
                                     .slot = slot,
                                     .source = catalog,
                                     .row = row,
+                                    .both = whom.both,
                                     .expected = expected},
-                      whom.errand);
+                      whom.completion);
     unlock(sports);
     return status;
 }
 
-enum status sports_want_answer(struct sports *sports, struct edition *edition, bool gzip,
-                               struct errand_for whom)
+enum status sports_want_answer(struct sports *sports, struct entry *entry, bool gzip,
+                               struct completion_for whom)
 {
     lock(sports);
     enum status status = join(sports,
                               &(struct job){.sports = sports,
                                             .metrics = whom.metrics,
                                             .kind = JOB_ANSWER,
-                                            .place = &edition->job,
-                                            .source = edition,
+                                            .place = &entry->job,
+                                            .source = entry,
                                             .gzip = gzip},
-                              whom.errand);
+                              whom.completion);
     unlock(sports);
     return status;
 }
@@ -322,13 +327,13 @@ void sports_finish(struct job *job, enum status result)
     struct sports *sports = job->sports;
     lock(sports);
     *job->place = NULL;
-    struct errand *errand = job->errands;
-    while (errand != NULL) {
-        struct errand *next = errand->next;
-        errand->job = NULL;
-        errand->result = result;
-        mailbox_post(errand->mailbox, &errand->mail); /* from here on it is the desk's */
-        errand = next;
+    struct completion *completion = job->completions;
+    while (completion != NULL) {
+        struct completion *next = completion->next;
+        completion->job = NULL;
+        completion->result = result;
+        mailbox_post(completion->mailbox, &completion->mail); /* from here on it is the cache's */
+        completion = next;
     }
     unlock(sports);
     free_job(job);
@@ -337,16 +342,16 @@ void sports_finish(struct job *job, enum status result)
     unlock(sports);
 }
 
-bool sports_forget(struct sports *sports, struct errand *errand)
+bool sports_forget(struct sports *sports, struct completion *completion)
 {
     bool forgotten = false;
     lock(sports);
-    if (errand->job != NULL) {
-        struct errand **link = &errand->job->errands;
-        while (*link != errand)
+    if (completion->job != NULL) {
+        struct completion **link = &completion->job->completions;
+        while (*link != completion)
             link = &(*link)->next;
-        *link = errand->next;
-        errand->job = NULL;
+        *link = completion->next;
+        completion->job = NULL;
         forgotten = true;
     }
     unlock(sports);

@@ -447,11 +447,11 @@ def as_document(value):
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def certificate(directory, name="server"):
+def certificate(directory, name="server", key=("ec", "-pkeyopt", "ec_paramgen_curve:prime256v1")):
     """A self-signed certificate for localhost and its key, made with openssl; their paths."""
     directory = Path(directory)
     paths = directory / f"{name}.crt", directory / f"{name}.key"
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+    subprocess.run(["openssl", "req", "-x509", "-newkey", *key, "-nodes",
                     "-days", "2", "-subj", f"/CN={name}", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
                     "-out", paths[0], "-keyout", paths[1]], check=True, capture_output=True)
     return paths

@@ -177,7 +177,7 @@ static void lines_of_several_threads_do_not_mix(void **state)
     assert_int_equal(lines, 2000);
 }
 
-/* ---- what nobody reads ------------------------------------------------------------------------------- */
+/* ---- what nobody reads ----------------------------------------------------------------------- */
 
 #define NUMBERED 60000 /* lines of 100 bytes and more: some 6 MB, more than queue and pipe hold */
 

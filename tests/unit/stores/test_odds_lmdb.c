@@ -173,7 +173,7 @@ static enum status verify(const char *path, struct error *error)
     return status;
 }
 
-/* ---- opening ---------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static void a_missing_store_is_not_made_unless_asked(void **state)
 {
@@ -203,7 +203,7 @@ static void a_patient_store_says_unavailable_until_it_is_there(void **state)
     assert_int_equal(read_odds(store, "1", &number), STATUS_UNAVAILABLE);
     assert_int_equal(odds_reader_versions(reader, SPORT_CRICKET, NULL, &versions),
                      STATUS_UNAVAILABLE);
-    assert_int_equal(odds_store_ping(store, &error), STATUS_UNAVAILABLE);
+    assert_int_equal(odds_store_ping(store, ODDS_TO_READ, &error), STATUS_UNAVAILABLE);
     assert_non_null(strstr(error.text, fixture->root));
     assert_int_equal(odds_store_withdraw_sport(store, SPORT_CRICKET, &error), STATUS_UNAVAILABLE);
     assert_int_equal(access(fixture->root, F_OK), -1);
@@ -292,7 +292,7 @@ static void a_file_that_was_being_made_when_its_maker_died_is_made_again(void **
     }
 }
 
-/* ---- damage ----------------------------------------------------------------------------------- */
+/* ---- damage ---------------------------------------------------------------------------------- */
 
 static void a_damaged_value_is_malformed_and_the_others_are_well(void **state)
 {
@@ -346,7 +346,8 @@ static void a_file_cut_anywhere_is_found_damaged_or_loses_only_free_pages(void *
     memory_free(bytes);
 }
 
-/* Every byte of the file is damaged once in a while; nothing that is found sound may then hurt LMDB. */
+/* Every byte of the file is damaged once in a while; nothing that is found sound may then hurt
+ * LMDB. */
 static void no_damage_crashes_whoever_opens_it(void **state)
 {
     struct fixture *fixture = *state;

@@ -1,21 +1,23 @@
 /*
- * The embedded odds store: `embedded:DIR`, on LMDB. This file is its life; odds_lmdb.h says where the
- * rest is.
+ * The embedded odds store: `embedded:DIR`, on LMDB. This file is its life; odds_lmdb.h says where
+ * the rest is.
  *
  * One `struct lmdb_values` is one opening of the environment. At most one is current. It is retired
- * when it faults, turns out to be broken, or is no longer what is under the path; then every call says
- * STATUS_UNAVAILABLE until the background thread has closed it and opened a new one. (Closing comes
- * first: LMDB must not have one file open twice in a process.)
+ * when it faults, turns out to be broken, or is no longer what is under the path; then every call
+ * says STATUS_UNAVAILABLE until the background thread has closed it and opened a new one. (Closing
+ * comes first: LMDB must not have one file open twice in a process.)
  *
- * Who may touch it: a call enters a gate, looks at `values`, uses it, leaves the gate. Retiring takes it
- * out of `values`; once every gate has been seen empty after that, nobody can be inside any more. There
- * are many gates so that serving threads do not fight over one counter's cache line; entering and
- * leaving is wait-free. Publishers, which may wait for another process, hold publish_lock instead.
+ * Who may touch it: a call enters a gate, looks at `values`, uses it, leaves the gate. Retiring
+ * takes it out of `values`; once every gate has been seen empty after that, nobody can be inside
+ * any more. There are many gates so that serving threads do not fight over one counter's cache
+ * line; entering and leaving is wait-free. Publishers, which may wait for another process, hold
+ * publish_lock instead.
  *
  * The background thread opens, looks whether the path still leads to what is open, clears the
  * reader slots of dead processes, closes what was retired, and writes interest.
  *
- * Locks, in this order: publish_lock (a publication), lock (`problem`, `stopping`, the thread's wake-up).
+ * Locks, in this order: publish_lock (a publication), lock (`problem`, `stopping`, the thread's
+ * wake-up).
  */
 #include <pthread.h>
 #include <signal.h>
@@ -97,7 +99,7 @@ static struct lmdb_store *lmdb_store_of(struct odds_store *store)
     return (struct lmdb_store *)store;
 }
 
-/* ---- gates and retiring ----------------------------------------------------------------------- */
+/* ---- gates and retiring ---------------------------------------------------------------------- */
 
 static struct gate *gate_of_thread(struct lmdb_store *store)
 {
@@ -117,8 +119,8 @@ static void leave(struct gate *gate)
     (void)atomic_fetch_sub(&gate->inside, 1);
 }
 
-/* Takes `values` out of use; inside a gate or under publish_lock. Of several who find it broken, the
- * first does it. */
+/* Takes `values` out of use; inside a gate or under publish_lock. Of several who find it broken,
+ * the first does it. */
 static void retire(struct lmdb_store *store, struct lmdb_values *values, const char *why)
 {
     struct lmdb_values *expected = values;
@@ -156,7 +158,7 @@ static enum status unavailable(struct lmdb_store *store, struct error *error)
     return STATUS_UNAVAILABLE;
 }
 
-/* ---- opening ---------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static bool same_file(const struct stat *a, const struct stat *b)
 {
@@ -196,8 +198,8 @@ static enum status open_values(struct lmdb_store *store, uint32_t wait_ms, struc
         return status;
     }
     store->epoch++;
-    /* A store that was there and is gone has been moved, unmounted or deleted: to put an empty one in
-     * its place would be to say that all is well and nothing is published. */
+    /* A store that was there and is gone has been moved, unmounted or deleted: to put an empty one
+     * in its place would be to say that all is well and nothing is published. */
     store->create = false;
     (void)atomic_fetch_add(&store->opened, 1);
     if (lmdb_values_damaged(values) > 0)
@@ -229,7 +231,7 @@ static void try_to_open(struct lmdb_store *store)
     store->complained = true;
 }
 
-/* ---- the background thread -------------------------------------------------------------------- */
+/* ---- the background thread ------------------------------------------------------------------- */
 
 static bool gates_are_empty(struct lmdb_store *store, bool seen_empty[GATES])
 {
@@ -325,7 +327,7 @@ static void start_thread(struct lmdb_store *store)
     CHECK(pthread_sigmask(SIG_SETMASK, &before, NULL) == 0);
 }
 
-/* ---- life ------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static struct lmdb_store *create(const struct odds_store_options *options, const char *root)
 {
@@ -390,7 +392,7 @@ static void lmdb_close(struct odds_store *base)
     destroy(store);
 }
 
-/* ---- serving ---------------------------------------------------------------------------------- */
+/* ---- serving --------------------------------------------------------------------------------- */
 
 static enum status lmdb_stamp(struct odds_store *base, uint64_t *stamp)
 {
@@ -455,15 +457,16 @@ static enum status lmdb_read(struct odds_store *base, struct odds_read *read)
     } else {
         (void)atomic_fetch_add_explicit(&store->reads, 1, memory_order_relaxed);
         struct lmdb_slot *slot = lmdb_values_borrow_slot(values);
-        status = finish(store, values, lmdb_values_read(values, slot, read, &read->value));
+        status = finish(store, values, lmdb_values_read(values, slot, read));
         lmdb_values_return_slot(values, slot);
     }
     leave(gate);
     return status;
 }
 
-static enum status lmdb_ping(struct odds_store *base, struct error *error)
+static enum status lmdb_ping(struct odds_store *base, enum odds_need need, struct error *error)
 {
+    (void)need; /* whoever has opened it may do both */
     struct lmdb_store *store = lmdb_store_of(base);
     struct gate *gate;
     enum status status;
@@ -508,7 +511,7 @@ static void lmdb_facts(struct odds_store *base, struct odds_facts *facts)
     leave(gate);
 }
 
-/* ---- feeding ---------------------------------------------------------------------------------- */
+/* ---- feeding --------------------------------------------------------------------------------- */
 
 static enum status lmdb_publish(struct odds_store *base, const struct odds_change *changes,
                                 size_t count, struct error *error)

@@ -8,9 +8,9 @@
  *
  * LMDB's lock file carries POSIX record locks, which belong to the process: it loses them when it
  * closes any descriptor of that file. So lock.mdb is touched here only before LMDB opens it, and an
- * environment must not be open twice in one process. A `struct odds_store` closes the old one before
- * it opens anew; a second handle on the same store is refused, which takes a list of what the process
- * has open: static, as the locks that it stands for are the process's.
+ * environment must not be open twice in one process. A `struct odds_store` closes the old one
+ * before it opens anew; a second handle on the same store is refused, which takes a list of what
+ * the process has open: static, as the locks that it stands for are the process's.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +34,7 @@
 #define FILE_MODE 0660
 #define SNAPSHOT_ATTEMPTS 20
 
-/* ---- small helpers ---------------------------------------------------------------------------- */
+/* ---- small helpers --------------------------------------------------------------------------- */
 
 static char *join_path(const char *a, const char *b)
 {
@@ -106,7 +106,7 @@ enum status lmdb_status(const struct lmdb_env *env, int result)
     }
 }
 
-/* ---- what this process has open --------------------------------------------------------------- */
+/* ---- what this process has open -------------------------------------------------------------- */
 
 #define OPEN_MAX_HERE 64
 
@@ -155,7 +155,7 @@ static void release_folder(struct lmdb_env *env)
     env->claim = 0;
 }
 
-/* ---- before LMDB may have it ------------------------------------------------------------------ */
+/* ---- before LMDB may have it ----------------------------------------------------------------- */
 
 void lmdb_make_root(const char *root)
 {
@@ -229,7 +229,7 @@ static enum status check_start(const struct lmdb_env *env, const struct lmdb_pla
     return status;
 }
 
-/* ---- opening ---------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 struct opening {
     struct lmdb_env *env;
@@ -465,7 +465,7 @@ out:
     return status;
 }
 
-/* ---- closing, changing, taking turns ---------------------------------------------------------- */
+/* ---- closing, changing, taking turns --------------------------------------------------------- */
 
 static void close_body(void *context)
 {

@@ -22,12 +22,12 @@
  *   odds_lmdb_env.c       one LMDB environment on disk: opening, the writer's turn, noticing change
  *   odds_lmdb_verify.c    is this file sound? without LMDB, so that no garbage can hurt
  *
- * On disk: DIR/values/{data,lock}.mdb and DIR/interest/{data,lock}.mdb. Interest has an environment of
- * its own, so that writing it neither moves the stamp nor waits for the feed's commits, and need not
- * be synced: losing it costs a second's worth of priorities.
+ * On disk: DIR/values/{data,lock}.mdb and DIR/interest/{data,lock}.mdb. Interest has an environment
+ * of its own, so that writing it neither moves the stamp nor waits for the feed's commits, and need
+ * not be synced: losing it costs a second's worth of priorities.
  */
 
-/* ---- odds_lmdb_env.c -------------------------------------------------------------------------- */
+/* ---- odds_lmdb_env.c ------------------------------------------------------------------------- */
 
 struct lmdb_place {
     const char *root;   /* DIR */
@@ -63,8 +63,8 @@ void lmdb_make_root(const char *root);
 
 /*
  * Opens an environment after the whole file has been found sound (odds_lmdb_verify.c).
- * STATUS_UNAVAILABLE, STATUS_MALFORMED (damaged), STATUS_FULL, STATUS_TIMEOUT (others are opening it),
- * with a text that names the path and the reason.
+ * STATUS_UNAVAILABLE, STATUS_MALFORMED (damaged), STATUS_FULL, STATUS_TIMEOUT (others are opening
+ * it), with a text that names the path and the reason.
  */
 MUST_CHECK enum status lmdb_env_open(struct lmdb_env *env, const struct lmdb_place *place,
                                      struct error *error);
@@ -80,10 +80,11 @@ bool lmdb_env_changed(struct lmdb_env *env, const char **why);
 MUST_CHECK enum status lmdb_env_lock_writer(struct lmdb_env *env, uint32_t wait_ms);
 void lmdb_env_unlock_writer(struct lmdb_env *env);
 
-/* What an LMDB result means. STATUS_INTERNAL: the environment is broken and must be opened again. */
+/* What an LMDB result means. STATUS_INTERNAL: the environment is broken and must be opened
+ * again. */
 enum status lmdb_status(const struct lmdb_env *env, int result);
 
-/* ---- odds_lmdb_verify.c ----------------------------------------------------------------------- */
+/* ---- odds_lmdb_verify.c ---------------------------------------------------------------------- */
 
 #define LMDB_TRANSACTION_BITS 40 /* a transaction number; the rest of a version is the epoch */
 
@@ -102,7 +103,7 @@ MUST_CHECK enum status lmdb_verify_start(int descriptor, struct error *error);
  * STATUS_UNAVAILABLE: the file cannot be read. */
 MUST_CHECK enum status lmdb_verify(struct lmdb_check *check, struct error *error);
 
-/* ---- odds_lmdb_values.c ----------------------------------------------------------------------- */
+/* ---- odds_lmdb_values.c ---------------------------------------------------------------------- */
 
 struct lmdb_values;
 struct lmdb_slot; /* a read transaction at rest */
@@ -125,7 +126,7 @@ MUST_CHECK enum status lmdb_values_versions(struct lmdb_values *values, struct l
                                             enum sport sport, const struct event_id *event,
                                             struct odds_versions *versions);
 MUST_CHECK enum status lmdb_values_read(struct lmdb_values *values, struct lmdb_slot *slot,
-                                        const struct odds_read *read, struct odds_value *value);
+                                        struct odds_read *read);
 MUST_CHECK enum status lmdb_values_ping(struct lmdb_values *values, struct lmdb_slot *slot);
 MUST_CHECK enum status lmdb_values_published(struct lmdb_values *values, struct lmdb_slot *slot,
                                              int64_t published_ms[SPORT_COUNT]);
@@ -141,7 +142,7 @@ MUST_CHECK enum status lmdb_values_publish(struct lmdb_values *values,
 MUST_CHECK enum status lmdb_values_withdraw_sport(struct lmdb_values *values, enum sport sport,
                                                   struct error *error);
 
-/* ---- odds_lmdb_interest.c --------------------------------------------------------------------- */
+/* ---- odds_lmdb_interest.c -------------------------------------------------------------------- */
 
 struct lmdb_interest;
 

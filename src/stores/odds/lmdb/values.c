@@ -5,17 +5,17 @@
  * reads like a Redis dump; beside them `published:SPORT` (the time of the last publication; no
  * bytes) and `format`. A stored value is a record_header and the exact bytes.
  *
- * Versions and stamps are LMDB's own transaction numbers with the epoch above them: the epoch counts
- * how often this store handle opened an environment, so numbers of a store and of another that
- * replaced it never meet.
+ * Versions and stamps are LMDB's own transaction numbers with the epoch above them: the epoch
+ * counts how often this store handle opened an environment, so numbers of a store and of another
+ * that replaced it never meet.
  *
  * Stamp and snapshot. A commit first writes the meta page, which is where mdb_env_info and thus the
  * stamp look, syncs it, and only then moves the number that a new read transaction starts from. In
  * between the stamp is ahead of what can be read, so what a read tells must carry the number of the
  * transaction that it was read in: under the newer stamp it will be asked again.
  *
- * Everything that touches the map runs under odds_guard_run. A body leaves what has to be cleaned up in
- * its context; a read transaction that was interrupted is reset, so that it pins no pages.
+ * Everything that touches the map runs under odds_guard_run. A body leaves what has to be cleaned
+ * up in its context; a read transaction that was interrupted is reset, so that it pins no pages.
  */
 #include <pthread.h>
 #include <string.h>
@@ -61,7 +61,7 @@ struct lmdb_values {
     struct lmdb_slot *idle;
 };
 
-/* ---- records ---------------------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 static uint32_t crc_of(const struct record_header *header, const char *bytes)
 {
@@ -132,7 +132,7 @@ static MDB_val key_value(struct record_key *key)
     return (MDB_val){key->size, key->bytes};
 }
 
-/* ---- life ------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 enum status lmdb_values_open(struct lmdb_values **values, const char *root, bool create,
                              uint64_t epoch, uint32_t wait_ms, struct error *error)
@@ -231,7 +231,7 @@ void lmdb_values_return_slot(struct lmdb_values *values, struct lmdb_slot *slot)
     CHECK(pthread_mutex_unlock(&values->lock) == 0);
 }
 
-/* ---- reading ---------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static uint64_t with_epoch(const struct lmdb_values *values, uint64_t transaction)
 {
@@ -268,7 +268,7 @@ struct looking {
     struct lmdb_slot *slot;
     struct record_key *keys;
     size_t count;
-    bool stay; /* keep the snapshot, for copying the value of the first key */
+    bool stay; /* keep the snapshot, for copying values */
 
     int result;
     uint64_t transaction;
@@ -362,53 +362,87 @@ enum status lmdb_values_versions(struct lmdb_values *values, struct lmdb_slot *s
 }
 
 struct copying {
-    char *to;
-    const char *from;
-    size_t size;
+    struct {
+        char *to;
+        const char *from;
+        size_t size;
+    } copies[2];
     struct lmdb_slot *slot;
 };
 
 static void copy_body(void *context)
 {
     struct copying *copying = context;
-    memcpy(copying->to, copying->from, copying->size);
+    for (size_t i = 0; i < 2; i++)
+        if (copying->copies[i].size > 0)
+            memcpy(copying->copies[i].to, copying->copies[i].from, copying->copies[i].size);
     mdb_txn_reset(copying->slot->txn);
 }
 
-enum status lmdb_values_read(struct lmdb_values *values, struct lmdb_slot *slot,
-                             const struct odds_read *read, struct odds_value *value)
+static bool is_sound(const struct looking *looking, size_t i)
 {
-    struct record_key key = key_of(read->kind, read->sport, &read->event);
+    return looking->found[i] && header_is_sane(&looking->headers[i], looking->stored[i]);
+}
+
+/* Has copy number `i` copy `size` bytes of record `i`, which is sound, from `at` on. */
+static char *prepare_copy(struct copying *copying, const struct looking *looking, size_t i,
+                          size_t at, size_t size)
+{
+    char *bytes = memory_alloc(size + 1);
+    bytes[size] = '\0';
+    copying->copies[i].to = bytes;
+    copying->copies[i].from = looking->at[i] + HEADER_SIZE + at;
+    copying->copies[i].size = size;
+    return bytes;
+}
+
+/* The part of the catalog that is wanted with a value. */
+static void prepare_part(struct copying *copying, const struct looking *looking,
+                         struct odds_part *part)
+{
+    size_t size = (size_t)looking->headers[1].size;
+    size_t at = part->at < size ? part->at : size;
+    part->size = size - at < part->max ? size - at : part->max;
+    part->bytes = prepare_copy(copying, looking, 1, at, part->size);
+}
+
+enum status lmdb_values_read(struct lmdb_values *values, struct lmdb_slot *slot,
+                             struct odds_read *read)
+{
+    struct record_key keys[2] = {key_of(read->kind, read->sport, &read->event),
+                                 key_of(ODDS_CATALOG, read->sport, NULL)};
+    bool with_part = read->kind == ODDS_MARKETS && read->catalog.max > 0;
     struct looking looking = {
-        .values = values, .slot = slot, .keys = &key, .count = 1, .stay = true};
+        .values = values, .slot = slot, .keys = keys, .count = with_part ? 2 : 1, .stay = true};
     enum status status = look(&looking);
     if (status != STATUS_OK)
         return status;
     struct odds_value got = {.stamp = with_epoch(values, looking.transaction),
                              .version = version_of(&looking, 0)};
+    struct odds_part part = read->catalog;
     const struct record_header *header = &looking.headers[0];
-    if (!looking.found[0] || !header_is_sane(header, looking.stored[0])) {
-        reset(slot);
-        if (looking.found[0])
-            return STATUS_MALFORMED;
-        *value = got;
-        return STATUS_OK;
+    struct copying copying = {.slot = slot};
+    if (is_sound(&looking, 0)) {
+        got.size = (size_t)header->size;
+        got.published_ms = header->published_ms;
+        got.bytes = prepare_copy(&copying, &looking, 0, 0, got.size);
     }
-    got.size = (size_t)header->size;
-    got.published_ms = header->published_ms;
-    got.bytes = memory_alloc(got.size + 1);
-    got.bytes[got.size] = '\0';
-    struct copying copying = {got.bytes, looking.at[0] + HEADER_SIZE, got.size, slot};
+    if (with_part && is_sound(&looking, 1))
+        prepare_part(&copying, &looking, &part);
     if (!odds_guard_run(copy_body, &copying)) {
         reset(slot);
-        memory_free(got.bytes);
-        return STATUS_INTERNAL;
+        status = STATUS_INTERNAL;
+    } else if (looking.found[0] &&
+               (got.bytes == NULL || crc_of(header, got.bytes) != header->crc)) {
+        status = STATUS_MALFORMED;
     }
-    if (crc_of(header, got.bytes) != header->crc) {
+    if (status != STATUS_OK) {
         memory_free(got.bytes);
-        return STATUS_MALFORMED;
+        memory_free(part.bytes);
+        return status;
     }
-    *value = got;
+    read->value = got;
+    read->catalog = part;
     return STATUS_OK;
 }
 
@@ -511,7 +545,7 @@ enum status lmdb_values_list_events(struct lmdb_values *values, struct lmdb_slot
     return STATUS_OK;
 }
 
-/* ---- writing ---------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 struct writing {
     struct lmdb_values *values;

@@ -2,10 +2,10 @@
  * Is an LMDB file sound? Walked with pread and bounds on everything, never through LMDB or its map.
  *
  * LMDB trusts its file: a garbage page makes it follow wild pointers or abort. A process that is to
- * survive a damaged store therefore has to know that the file is sound before LMDB touches it. Doing
- * that by letting LMDB try in a child process would mean forking a process full of threads; LMDB's
- * format is small and has not changed since 2013 (its version number is checked), so the file is
- * read here as what it is: input.
+ * survive a damaged store therefore has to know that the file is sound before LMDB touches it.
+ * Doing that by letting LMDB try in a child process would mean forking a process full of threads;
+ * LMDB's format is small and has not changed since 2013 (its version number is checked), so the
+ * file is read here as what it is: input.
  *
  * Checked: both meta pages; of the snapshot's two trees every page's number, kind, bounds, packing,
  * the order of keys, depth and counts; that no page is used twice or both used and free; that the
@@ -78,7 +78,7 @@ struct walk {
     struct buffer value;
 };
 
-/* ---- reading ---------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static enum status read_at(int descriptor, void *out, size_t size, uint64_t offset,
                            struct error *error)
@@ -120,7 +120,7 @@ static uint64_t get64(const unsigned char *at)
     return value;
 }
 
-/* ---- meta pages ------------------------------------------------------------------------------- */
+/* ---- meta pages ------------------------------------------------------------------------------ */
 
 static enum status read_meta(int descriptor, uint64_t offset, struct meta *meta,
                              struct error *error)
@@ -172,7 +172,7 @@ enum status lmdb_verify_start(int descriptor, struct error *error)
     return status;
 }
 
-/* ---- pages ------------------------------------------------------------------------------------ */
+/* ---- pages ----------------------------------------------------------------------------------- */
 
 static enum status damaged(struct walk *walk, uint64_t page, const char *what)
 {
@@ -227,7 +227,7 @@ static enum status next_key(struct walk *walk, uint64_t page, const unsigned cha
     return STATUS_OK;
 }
 
-/* ---- values ----------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 /* A record of the tree of free pages: how many, then their numbers, largest first. */
 static enum status check_free(struct walk *walk, uint64_t page, const unsigned char *bytes,
@@ -290,7 +290,7 @@ static enum status check_overflow(struct walk *walk, uint64_t number, uint64_t s
     return check_value(walk, number, (unsigned char *)walk->value.data, (size_t)size);
 }
 
-/* ---- trees ------------------------------------------------------------------------------------ */
+/* ---- trees ----------------------------------------------------------------------------------- */
 
 static enum status check_page(struct walk *walk, uint64_t number, unsigned depth);
 

@@ -6,8 +6,8 @@
 
 /*
  * What the two files of the PostgreSQL ledger share: platform_postgres_ledger.c has the batches,
- * platform_postgres_ledger_read.c all that only reads. A row that makes no sense is an error and never
- * skipped: it is money.
+ * platform_postgres_ledger_read.c all that only reads. A row that makes no sense is an error and
+ * never skipped: it is money.
  */
 
 /* A player's account: of the tables player, currency and (LEFT JOIN) ledger_account. */

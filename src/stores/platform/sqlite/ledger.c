@@ -1,7 +1,7 @@
 /*
- * The ledger in SQLite. A batch is BEGIN IMMEDIATE … COMMIT in WAL with synchronous=FULL, so a commit
- * that returned is on the disk. Cost an operation is a handful of look-ups by key and as many inserts,
- * however long the ledger is.
+ * The ledger in SQLite. A batch is BEGIN IMMEDIATE … COMMIT in WAL with synchronous=FULL, so a
+ * commit that returned is on the disk. Cost an operation is a handful of look-ups by key and as
+ * many inserts, however long the ledger is.
  *
  * A row that makes no sense is an error here and never skipped: it is money.
  */
@@ -16,7 +16,7 @@ enum status sqlite_damaged(struct sqlite_store *store, const char *what, struct 
                      "%s: is damaged (%s); stop croupier and restore a backup", store->path, what);
 }
 
-/* ---- numbers ----------------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 uint32_t sqlite_hash_text(uint32_t hash, const char *string)
 {
@@ -64,7 +64,7 @@ enum status sqlite_player_number(struct sqlite_store *store, const char *id, int
     return find_number(store, "SELECT number FROM player WHERE id = ?1", id, number, error);
 }
 
-/* ---- accounts ---------------------------------------------------------------------------------- */
+/* ---- accounts -------------------------------------------------------------------------------- */
 
 #define ACCOUNT_COLUMNS                                                                    \
     "player.id, player.customer_id, player.reference, player.currency, currency.exponent," \
@@ -185,7 +185,7 @@ static enum status find_clearing(struct sqlite_store *store, struct ledger_batch
     return load_clearing(store, clearing, error);
 }
 
-/* ---- transactions and ids ---------------------------------------------------------------------- */
+/* ---- transactions and ids -------------------------------------------------------------------- */
 
 #define TRANSACTION_COLUMNS                                                               \
     "player.customer_id, player.id, ledger_transaction.transaction_id,"                   \
@@ -230,7 +230,8 @@ static bool read_transaction(sqlite3_stmt *row, struct ledger_transaction *trans
     return sound;
 }
 
-/* The numbers of the transactions that are to be found under the key ?3, of which there may be several. */
+/* The numbers of the transactions that are to be found under the key ?3, of which there may be
+ * several. */
 #define NUMBERS_OF_KEY                                         \
     "SELECT number FROM ledger_id_0 WHERE key = ?3"            \
     " UNION ALL SELECT number FROM ledger_id_1 WHERE key = ?3" \
@@ -330,7 +331,7 @@ enum status sqlite_ledger_id(struct platform_store *base, struct ledger_fact *fa
     return status == STATUS_OK ? load_fact(store, fact, error) : status;
 }
 
-/* ---- a batch ----------------------------------------------------------------------------------- */
+/* ---- a batch --------------------------------------------------------------------------------- */
 
 static enum status load_batch(struct sqlite_store *store, struct ledger_batch *batch,
                               struct error *error)
@@ -362,7 +363,7 @@ enum status sqlite_ledger_begin(struct platform_store *base, struct ledger_batch
     return status == STATUS_OK ? STATUS_OK : sqlite_end(store, status, error);
 }
 
-/* ---- after opening ----------------------------------------------------------------------------- */
+/* ---- after opening --------------------------------------------------------------------------- */
 
 static enum status check_newest(struct sqlite_store *store, sqlite3_stmt *statement,
                                 struct error *error)
@@ -422,7 +423,7 @@ enum status sqlite_ledger_recover(struct platform_store *base, struct error *err
     return status;
 }
 
-/* ---- reading all of it ------------------------------------------------------------------------- */
+/* ---- reading all of it ----------------------------------------------------------------------- */
 
 /* A walk through the entries of players, one after the other. */
 struct walk {
@@ -468,8 +469,8 @@ static enum status visit_entries(struct walk *walk, sqlite3_stmt *statement, str
     "  FROM followed WHERE follower IS NOT NULL) " ENTRY_COLUMNS " FROM followed"  \
     " CROSS JOIN ledger_transaction ON ledger_transaction.number = followed.number" ENTRY_JOINS
 
-/* Those that no other leads to, because somebody has removed one: looks at the whole ledger, for some of
- * them at a time. */
+/* Those that no other leads to, because somebody has removed one: looks at the whole ledger, for
+ * some of them at a time. */
 #define CUT_OFF_AT_ONCE 10000
 #define ENTRIES_CUT_OFF                                                                   \
     ENTRY_COLUMNS                                                                         \
@@ -678,7 +679,8 @@ enum status sqlite_ledger_count(struct platform_store *base, uint64_t *count, st
     " - (SELECT count(*) FROM ledger_id_2) - (SELECT count(*) FROM ledger_id_3)" \
     " - (SELECT count(*) FROM ledger_id_4))"
 
-/* Transactions of one id, in the same level or in two: `one` is walked through in the order of `other`. */
+/* Transactions of one id, in the same level or in two: `one` is walked through in the order of
+ * `other`. */
 #define TWICE(one, other)                                                                   \
     "SELECT count(*) FROM ledger_id_" one " AS one CROSS JOIN ledger_id_" other " AS other" \
     " ON other.key = one.key AND other.number <> one.number"                                \
