@@ -1,8 +1,8 @@
 /*
- * One parser for every command. It walks the words once, from left to right: words become the group,
- * the command and then its arguments; options are looked up in the command's table, or, before the
- * command is known, in the common one. The first mistake is kept rather than reported at once, because
- * `--help` further right is an answer to it.
+ * One parser for every command. It walks the words once, from left to right: words become the
+ * group, the command and then its arguments; options are looked up in the command's table, or,
+ * before the command is known, in the common one. The first mistake is kept rather than reported at
+ * once, because `--help` further right is an answer to it.
  */
 #include "cli/command_line.h"
 
@@ -76,14 +76,15 @@ static void keep_option(struct command_line *line, const struct command_option *
     line->options[line->option_count++] = (struct given_option){option, value};
 }
 
-/* An option that takes a value, with `attached` after its '=', or NULL. Steps over the next word when
- * that is the value. */
+/* An option that takes a value, with `attached` after its '=', or NULL. Steps over the next word
+ * when that is the value. */
 static void take_value(struct command_line *line, const struct command_option *option,
                        const char *attached, int *index, int argc, char **argv)
 {
     if (attached == NULL) {
         const char *next = *index + 1 < argc ? argv[*index + 1] : NULL;
-        /* "--label --json" is a forgotten value more often than a value that looks like an option. */
+        /* "--label --json" is a forgotten value more often than a value that looks like an
+         * option. */
         if (next == NULL || strncmp(next, "--", 2) == 0 || strcmp(next, "-c") == 0) {
             problem(line, "--%s needs a value: --%s %s", option->name, option->name, option->value);
             return;

@@ -7,7 +7,7 @@
  * What the parser, the help texts and the runner share. Only files of cli/ include this.
  */
 
-/* ---- the tables (command_table.c) -------------------------------------------------------------- */
+/* ---- the tables (command_table.c) ------------------------------------------------------------ */
 
 extern const struct command_option command_common_options[]; /* -c FILE, --json, --help … */
 
@@ -28,7 +28,7 @@ const struct command_option *command_options(const struct command_group *group,
 /* How many arguments a text such as "SPORT [EVENT]" means. */
 void command_count_arguments(const char *arguments, size_t *least, size_t *most);
 
-/* ---- the line (command_line.c) ----------------------------------------------------------------- */
+/* ---- the line (command_line.c) --------------------------------------------------------------- */
 
 struct given_option {
     const struct command_option *option; /* a row of the command's table or of the common one */
@@ -56,7 +56,7 @@ void command_line_read_topic(struct command_line *line);
 /* Is the number of arguments what the command takes? Else it is the problem. */
 void command_line_check_arguments(struct command_line *line);
 
-/* ---- help (help.c) ----------------------------------------------------------------------------- */
+/* ---- help (help.c) --------------------------------------------------------------------------- */
 
 /* Does the help for what the line names (a command, a group, or everything). */
 void command_print_help(const struct command_line *line, FILE *out);
@@ -64,11 +64,11 @@ void command_print_help(const struct command_line *line, FILE *out);
 /* `croupier help settings`: every setting with its default; an array with --json. */
 void command_print_settings(bool json, FILE *out);
 
-/* ---- nearest.c --------------------------------------------------------------------------------- */
+/* ---- nearest.c ------------------------------------------------------------------------------- */
 
 /*
- * The nearest of some names to what was written, for "did you mean". Offer the names one by one; the
- * nearest one is in `name`, NULL while none is near enough.
+ * The nearest of some names to what was written, for "did you mean". Offer the names one by one;
+ * the nearest one is in `name`, NULL while none is near enough.
  */
 struct nearest {
     const char *written;

@@ -4,8 +4,8 @@
 #include "base/json_writer.h"
 
 /*
- * The JSON document that a command prints with --json. It is printed at once when it is whole, so that
- * a command that fails halfway prints none.
+ * The JSON document that a command prints with --json. It is printed at once when it is whole, so
+ * that a command that fails halfway prints none.
  */
 struct document {
     struct buffer text;

@@ -40,7 +40,7 @@ static void tell(struct report *report, const char *check, bool ok, const char *
     report->failures += ok ? 0 : 1;
 }
 
-/* ---- the checks ----------------------------------------------------------------------------------- */
+/* ---- the checks ------------------------------------------------------------------------------ */
 
 static void check_tls(struct report *report, const struct config *config)
 {
@@ -107,8 +107,8 @@ static void tell_store(struct report *report, const char *check, const char *uri
     buffer_free(&message);
 }
 
-/* The embedded store is made by whoever comes first, the service or the feed: before that, it is enough
- * that it can be made. */
+/* The embedded store is made by whoever comes first, the service or the feed: before that, it is
+ * enough that it can be made. */
 static bool can_be_made(const char *uri)
 {
     const char *path = uri + strlen("embedded:");
@@ -144,7 +144,8 @@ static void check_odds(struct report *report, const struct config *config)
     tell_store(report, "odds store", config->odds_store, status, &error);
 }
 
-/* Opening it looks at the schema too, and says when `croupier migrate` is needed. NULL: it does not answer. */
+/* Opening it looks at the schema too, and says when `croupier migrate` is needed. NULL: it does not
+ * answer. */
 static struct platform_store *check_platform(struct report *report, const struct config *config)
 {
     const struct platform_store_options options = {
@@ -220,7 +221,7 @@ static void check_launch_ca(struct report *report, const struct config *config)
     tell(report, "casino.launch_ca_file", ok, ok ? config->launch_ca_file : error.text);
 }
 
-/* ---- the command ---------------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static void check_all(struct report *report, const char *path)
 {

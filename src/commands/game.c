@@ -14,7 +14,7 @@
 
 const struct resource_commands game_subject = {&game_resource, NULL, NULL};
 
-/* ---- import ------------------------------------------------------------------------------------ */
+/* ---- import ---------------------------------------------------------------------------------- */
 
 static void print_imported(const struct command_line *line, const struct games_put_result *result)
 {
@@ -55,7 +55,7 @@ static int run_import(const struct command_line *line)
     return EXIT_DONE;
 }
 
-/* ---- allow ------------------------------------------------------------------------------------- */
+/* ---- allow ----------------------------------------------------------------------------------- */
 
 static int compare_strings(const void *a, const void *b)
 {
@@ -179,7 +179,7 @@ static int run_allowed(const struct command_line *line)
     return status == STATUS_OK ? EXIT_DONE : command_fail(line, status, &error);
 }
 
-/* ---- the table --------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 const struct command game_commands[] = {
     {"import", "FILE|-", "add or change games, from JSON",

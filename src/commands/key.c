@@ -13,7 +13,7 @@
 
 const struct resource_commands key_subject = {&key_resource, "customer", NULL};
 
-/* ---- issue ------------------------------------------------------------------------------------- */
+/* ---- issue ----------------------------------------------------------------------------------- */
 
 static void print_issued_json(const char *key, const struct key_record *record)
 {
@@ -104,7 +104,7 @@ static int run_issue(const struct command_line *line)
     return status == STATUS_OK ? issue(line, &view.record) : command_fail(line, status, &error);
 }
 
-/* ---- revoke ------------------------------------------------------------------------------------ */
+/* ---- revoke ---------------------------------------------------------------------------------- */
 
 static int run_revoke(const struct command_line *line)
 {
@@ -133,7 +133,7 @@ static int run_revoke(const struct command_line *line)
     return EXIT_DONE;
 }
 
-/* ---- the table --------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 const struct command key_commands[] = {
     {"issue", "CUSTOMER", "make a key for a customer; prints it, once",

@@ -13,8 +13,8 @@
 MUST_CHECK bool command_open_platform(const struct command_line *line, bool create,
                                       struct platform_store **store);
 
-/* What came of a verb that was not STATUS_OK: prints the error and returns EXIT_USAGE when a word of the
- * line is not what it must be (STATUS_INVALID), EXIT_REFUSED when the stores said no. */
+/* What came of a verb that was not STATUS_OK: prints the error and returns EXIT_USAGE when a word
+ * of the line is not what it must be (STATUS_INVALID), EXIT_REFUSED when the stores said no. */
 int command_fail(const struct command_line *line, enum status status, const struct error *error);
 
 /* How to call the program in a hint that works as printed: "croupier", or "croupier -c FILE". */

@@ -13,10 +13,10 @@
 
 const struct resource_commands provider_subject = {&provider_resource, "id", NULL};
 
-/* ---- the secret -------------------------------------------------------------------------------- */
+/* ---- the secret ------------------------------------------------------------------------------ */
 
-/* Reads it from standard input when --secret says so; one line end after it is not part of it. False,
- * and `code` set, when refused. */
+/* Reads it from standard input when --secret says so; one line end after it is not part of it.
+ * False, and `code` set, when refused. */
 static bool read_secret(const struct command_line *line, struct buffer *secret, int *code)
 {
     const char *given = command_option(line, "secret");
@@ -108,7 +108,7 @@ static int run_set(const struct command_line *line)
     return put(line, false);
 }
 
-/* ---- the table --------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 const struct command provider_commands[] = {
     {"add", "ID", "add a provider",

@@ -13,7 +13,7 @@ static const struct resource_commands *commands_of(const struct command_line *li
     return command_subject(line);
 }
 
-/* ---- options ----------------------------------------------------------------------------------- */
+/* ---- options --------------------------------------------------------------------------------- */
 
 /* The rows of the fields' options that `add` or `set` takes. */
 static size_t make_options(const void *subject, bool add, struct command_option *out, size_t room)
@@ -88,7 +88,7 @@ void line_settings_free(struct line_settings *settings)
     buffer_free(&settings->joined);
 }
 
-/* ---- printing ---------------------------------------------------------------------------------- */
+/* ---- printing -------------------------------------------------------------------------------- */
 
 void resource_print(const struct command_line *line, const struct resource *resource,
                     const void *record)
@@ -114,7 +114,7 @@ void resource_tell_state(const struct resource *resource, const void *record, co
     buffer_free(&name);
 }
 
-/* ---- list, show -------------------------------------------------------------------------------- */
+/* ---- list, show ------------------------------------------------------------------------------ */
 
 struct listing {
     const struct resource *resource;
@@ -204,7 +204,7 @@ int resource_run_show(const struct command_line *line)
     return code;
 }
 
-/* ---- add, set, enable, disable ----------------------------------------------------------------- */
+/* ---- add, set, enable, disable --------------------------------------------------------------- */
 
 /* What a command does with a record, and what it says then. */
 struct doing {
@@ -213,7 +213,8 @@ struct doing {
     const char *state; /* "enabled": what is told then; NULL: as the group does */
 };
 
-/* What can be judged without a store is, before one is opened: it is usage, whatever the store says. */
+/* What can be judged without a store is, before one is opened: it is usage, whatever the store
+ * says. */
 static enum status prepare(const struct command_line *line, const struct doing *doing, void *record,
                            struct error *error)
 {

@@ -33,7 +33,7 @@ int resource_run_settings(const struct command_line *line, bool add, resource_ed
 int resource_run_edit(const struct command_line *line, resource_editor *edit, const void *context,
                       const char *state);
 
-/* ---- for other commands on a resource ---------------------------------------------------------- */
+/* ---- for other commands on a resource -------------------------------------------------------- */
 
 /* What a line says to set; at most SETTINGS_MAX fields. */
 #define SETTINGS_MAX 12
@@ -42,7 +42,8 @@ struct line_settings {
     size_t count;
     struct buffer joined; /* what an option that is repeated comes to */
 };
-/* Reads the options, and the argument of `add`; prints the refusal and returns false. Free it in either case. */
+/* Reads the options, and the argument of `add`; prints the refusal and returns false. Free it in
+ * either case. */
 MUST_CHECK bool line_settings_read(const struct command_line *line, bool add,
                                    struct line_settings *settings);
 void line_settings_free(struct line_settings *settings);

@@ -10,7 +10,7 @@ static enum status parse_exact(struct text text, struct address *address, struct
                      (int)(text.size < 64 ? text.size : 64), text.size > 0 ? text.at : "");
 }
 
-/* ---- the fields -------------------------------------------------------------------------------- */
+/* ---- the fields ------------------------------------------------------------------------------ */
 
 static bool show_address(const struct field *field, const void *record, struct buffer *out)
 {
@@ -52,7 +52,7 @@ static const struct field fields[] = {
     {0},
 };
 
-/* ---- the store --------------------------------------------------------------------------------- */
+/* ---- the store ------------------------------------------------------------------------------- */
 
 static void begin(void *record, int64_t now_ms)
 {

@@ -10,7 +10,7 @@
 #include "operator/keys.h"
 #include "records/customer.h"
 
-/* ---- the name ---------------------------------------------------------------------------------- */
+/* ---- the name -------------------------------------------------------------------------------- */
 
 static enum status set_name(const struct field *field, struct text text, void *record,
                             struct error *error)
@@ -22,7 +22,7 @@ static enum status set_name(const struct field *field, struct text text, void *r
     return field_set_text(field, "a name", text, record, error);
 }
 
-/* ---- address blocks ---------------------------------------------------------------------------- */
+/* ---- address blocks -------------------------------------------------------------------------- */
 
 static void write_cidrs(const struct field *field, const void *record, struct json_writer *json)
 {
@@ -92,7 +92,7 @@ static enum status set_cidrs(const struct field *field, struct text text, void *
     return STATUS_OK;
 }
 
-/* ---- the fields -------------------------------------------------------------------------------- */
+/* ---- the fields ------------------------------------------------------------------------------ */
 
 /* A view begins with the record. */
 #define OF_RECORD(member) FIELD_OF(customer_record, member)
@@ -126,7 +126,7 @@ static const struct field fields[] = {
     {0},
 };
 
-/* ---- counting keys ----------------------------------------------------------------------------- */
+/* ---- counting keys --------------------------------------------------------------------------- */
 
 /* The owners of live keys, sorted: a customer's count is the width of its range. */
 struct key_counts {
@@ -186,7 +186,7 @@ static size_t count_of(const struct key_counts *counts, const char *customer_id)
     return rank(counts, customer_id, true) - rank(counts, customer_id, false);
 }
 
-/* ---- the store --------------------------------------------------------------------------------- */
+/* ---- the store ------------------------------------------------------------------------------- */
 
 static void begin(void *record, int64_t now_ms)
 {

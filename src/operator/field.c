@@ -8,7 +8,7 @@
 #define RATE_REQUESTS_MAX 1000000000U
 #define RATE_SECONDS_MAX 86400U
 
-/* ---- texts ------------------------------------------------------------------------------------- */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 static void write_text(const struct field *field, const void *record, struct json_writer *json)
 {
@@ -79,7 +79,7 @@ static bool show_words(const struct field *field, const void *record, struct buf
 
 const struct field_type field_words = {NULL, show_words, NULL, NULL};
 
-/* ---- yes or no --------------------------------------------------------------------------------- */
+/* ---- yes or no ------------------------------------------------------------------------------- */
 
 static bool is_true(const struct field *field, const void *record)
 {
@@ -130,7 +130,7 @@ const struct field_type field_yes_no = {write_bool, show_yes_no, NULL, set_yes_n
 const struct field_type field_enabled = {write_bool, show_yes_no, append_enabled_cell, set_yes_no};
 const struct field_type field_usable = {write_usable, show_usable, NULL, NULL};
 
-/* ---- numbers and times ------------------------------------------------------------------------- */
+/* ---- numbers and times ----------------------------------------------------------------------- */
 
 static void write_count(const struct field *field, const void *record, struct json_writer *json)
 {
@@ -172,7 +172,7 @@ static void append_time_cell(const struct field *field, const void *record, stru
 
 const struct field_type field_time = {write_time, show_time, append_time_cell, NULL};
 
-/* ---- sports and rates -------------------------------------------------------------------------- */
+/* ---- sports and rates ------------------------------------------------------------------------ */
 
 static void write_sports(const struct field *field, const void *record, struct json_writer *json)
 {

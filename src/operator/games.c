@@ -9,7 +9,7 @@
 #include "games/document.h"
 #include "operator/customers.h"
 
-/* ---- the fields -------------------------------------------------------------------------------- */
+/* ---- the fields ------------------------------------------------------------------------------ */
 
 static bool show_rtp(const struct field *field, const void *record, struct buffer *out)
 {
@@ -51,7 +51,7 @@ static const struct field fields[] = {
     {0},
 };
 
-/* ---- the store --------------------------------------------------------------------------------- */
+/* ---- the store ------------------------------------------------------------------------------- */
 
 static void write_game(struct json_writer *json, const void *record)
 {
@@ -98,7 +98,7 @@ const struct resource game_resource = {
     .list = list,
 };
 
-/* ---- import ------------------------------------------------------------------------------------ */
+/* ---- import ---------------------------------------------------------------------------------- */
 
 /* The ids of all providers. */
 struct provider_ids {
@@ -151,7 +151,7 @@ enum status games_import(struct platform_store *store, const char *name, struct 
     return status;
 }
 
-/* ---- who may use which ------------------------------------------------------------------------- */
+/* ---- who may use which ----------------------------------------------------------------------- */
 
 static enum status read_casino(struct platform_store *store, const char *customer_id, bool *casino,
                                struct error *error)

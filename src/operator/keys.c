@@ -9,7 +9,7 @@
 
 #define EXPIRES_MAX_MS 253402300799999 /* the end of the year 9999 */
 
-/* ---- expiry ------------------------------------------------------------------------------------ */
+/* ---- expiry ---------------------------------------------------------------------------------- */
 
 static uint64_t seconds_in(char unit)
 {
@@ -59,7 +59,7 @@ enum status expiry_parse(struct text text, int64_t now_ms, int64_t *expires_ms, 
     return STATUS_OK;
 }
 
-/* ---- the fields -------------------------------------------------------------------------------- */
+/* ---- the fields ------------------------------------------------------------------------------ */
 
 static enum status no_customer(const char *id, struct error *error)
 {
@@ -130,7 +130,7 @@ static const struct field fields[] = {
     {0},
 };
 
-/* ---- issuing, listing -------------------------------------------------------------------------- */
+/* ---- issuing, listing ------------------------------------------------------------------------ */
 
 static void begin(void *record, int64_t now_ms)
 {
@@ -190,7 +190,7 @@ const struct resource key_resource = {
     .list = list,
 };
 
-/* ---- finding ----------------------------------------------------------------------------------- */
+/* ---- finding --------------------------------------------------------------------------------- */
 
 bool key_is_live(const struct key_record *record, int64_t now_ms)
 {

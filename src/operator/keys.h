@@ -5,9 +5,9 @@
 #include "operator/resource.h"
 
 /*
- * API keys. Settings of a new one: customer (required), label, expires_at. The whole key leaves this
- * module once, from keys_issue, and is repeated in no text. Keys are listed by their customer, and
- * neither changed nor added but by keys_issue and keys_revoke.
+ * API keys. Settings of a new one: customer (required), label, expires_at. The whole key leaves
+ * this module once, from keys_issue, and is repeated in no text. Keys are listed by their customer,
+ * and neither changed nor added but by keys_issue and keys_revoke.
  */
 
 extern const struct resource key_resource;
@@ -23,8 +23,8 @@ struct key_view {
 MUST_CHECK enum status expiry_parse(struct text text, int64_t now_ms, int64_t *expires_ms,
                                     struct error *error);
 
-/* Makes the key of a record that resource_make has filled, and adds it. `key` is the caller's to wipe
- * (OPENSSL_cleanse). */
+/* Makes the key of a record that resource_make has filled, and adds it. `key` is the caller's to
+ * wipe (OPENSSL_cleanse). */
 MUST_CHECK enum status keys_issue(struct platform_store *store, struct key_record *record,
                                   char key[KEY_SIZE], struct error *error);
 

@@ -5,7 +5,7 @@
 
 #include "records/provider_secret.h"
 
-/* ---- the launch URL, or the endpoint that is called for it ------------------------------------- */
+/* ---- the launch URL, or the endpoint that is called for it ----------------------------------- */
 
 /* One member of the record holds either, and a flag says which it is. */
 static bool is_endpoint(const struct field *field)
@@ -50,7 +50,7 @@ static enum status set_launch(const struct field *field, struct text text, void 
 static const struct field_type launch_type = {write_launch, show_launch, append_launch_cell,
                                               set_launch};
 
-/* ---- the fields -------------------------------------------------------------------------------- */
+/* ---- the fields ------------------------------------------------------------------------------ */
 
 /* A new provider's audience is its id until another is set. */
 static enum status set_id(const struct field *field, struct text text, void *record,
@@ -105,7 +105,7 @@ void provider_seal(const void *context, void *record)
     provider_secret_seal(sealing->secrets, record, sealing->secret);
 }
 
-/* ---- the store --------------------------------------------------------------------------------- */
+/* ---- the store ------------------------------------------------------------------------------- */
 
 static void begin(void *record, int64_t now_ms)
 {

@@ -7,8 +7,8 @@
 
 /*
  * Providers: who hosts casino games. Settings: id (required in a new one), name, launch_url or
- * launch_endpoint (of which the last one given says whether it is called), return_url, audience (of a
- * new one the id), enabled. A new one needs name, one of the two URLs, and a secret.
+ * launch_endpoint (of which the last one given says whether it is called), return_url, audience (of
+ * a new one the id), enabled. A new one needs name, one of the two URLs, and a secret.
  */
 
 extern const struct resource provider_resource; /* of struct provider_record */

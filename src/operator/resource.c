@@ -1,6 +1,6 @@
 /*
- * The verbs of an operator. A change is read, edited and written back under the revision that was read,
- * and done again when somebody was quicker.
+ * The verbs of an operator. A change is read, edited and written back under the revision that was
+ * read, and done again when somebody was quicker.
  */
 #include "operator/resource.h"
 
@@ -123,7 +123,7 @@ enum status resource_change(const struct resource *resource, struct platform_sto
     return status;
 }
 
-/* ---- showing ----------------------------------------------------------------------------------- */
+/* ---- showing --------------------------------------------------------------------------------- */
 
 void resource_write(const struct resource *resource, const void *record, struct json_writer *json)
 {
@@ -154,7 +154,7 @@ void resource_show(const struct resource *resource, const void *record, struct b
     buffer_free(&value);
 }
 
-/* ---- for resources ----------------------------------------------------------------------------- */
+/* ---- for resources --------------------------------------------------------------------------- */
 
 bool resource_see(void *context, const void *record)
 {

@@ -4,14 +4,14 @@
 #include "operator/field.h"
 
 /*
- * What an operator handles (customers, keys, addresses, providers, games): one table of fields and the
- * store's verbs, and the verbs of an operator over them, the same whatever face they are called
+ * What an operator handles (customers, keys, addresses, providers, games): one table of fields and
+ * the store's verbs, and the verbs of an operator over them, the same whatever face they are called
  * through. Texts in, records out; block as the store does. Refusals are for the person who gave the
  * texts: STATUS_INVALID when a text is not what it must be, whatever the store holds, and anything
  * else when the store stands against it.
  *
- * A record is the struct that the fields are in: the stored record, or one that begins with it and has
- * what is shown beside it.
+ * A record is the struct that the fields are in: the stored record, or one that begins with it and
+ * has what is shown beside it.
  */
 
 /* One thing to set: a field by its name, and a text as for its type; NULL takes away what is there.
@@ -38,8 +38,8 @@ struct resource {
     void (*write)(struct json_writer *json, const void *record);
     /* STATUS_INVALID: nothing can be called that. NULL: whatever is written. */
     enum status (*check_id)(const char *id, struct error *error);
-    /* Is it acceptable as a whole? NULL: when each setting is. `sound` is a record that is, on which
-     * settings are tried. */
+    /* Is it acceptable as a whole? NULL: when each setting is. `sound` is a record that is, on
+     * which settings are tried. */
     enum status (*check)(const void *record, struct error *error);
     const void *sound;
     /* May a record that is perhaps not usable be changed by these? NULL: the store judges. */
@@ -58,9 +58,10 @@ struct resource {
     void (*release)(void *record); /* what the record owns; NULL: nothing */
 };
 
-/* ---- verbs ------------------------------------------------------------------------------------- */
+/* ---- verbs ----------------------------------------------------------------------------------- */
 
-/* What is done to a record: these settings, and then `edit`, unless NULL, which does what no text says. */
+/* What is done to a record: these settings, and then `edit`, unless NULL, which does what no text
+ * says. */
 typedef void resource_editor(const void *context, void *record);
 struct resource_edit {
     const struct setting *settings;
@@ -96,14 +97,14 @@ MUST_CHECK enum status resource_change(const struct resource *resource,
 
 void resource_release(const struct resource *resource, void *record);
 
-/* ---- showing ----------------------------------------------------------------------------------- */
+/* ---- showing --------------------------------------------------------------------------------- */
 
 void resource_write(const struct resource *resource, const void *record, struct json_writer *json);
 
 /* A line a field: its label and its value. */
 void resource_show(const struct resource *resource, const void *record, struct buffer *out);
 
-/* ---- for resources ----------------------------------------------------------------------------- */
+/* ---- for resources --------------------------------------------------------------------------- */
 
 /* Shows a record to a struct resource_visit; true, as visitors of the store return. */
 bool resource_see(void *visit, const void *record);
