@@ -62,6 +62,18 @@ static bool open_secrets(const struct command_line *line, struct secrets **secre
     return false;
 }
 
+static void note_weakness(const struct command_line *line, size_t secret_size)
+{
+    const char *launch_url = command_option(line, "launch-url");
+    if (secret_size > 0 && secret_size < SECRET_SHORT)
+        command_note(line, "the secret is shorter than %u bytes, which RFC 7518 wants for HS256",
+                     SECRET_SHORT);
+    if (launch_url != NULL && !game_url_is_guarded(text_of(launch_url)))
+        command_note(line,
+                     "the launch URL is not https://: whoever is on the way to it can read and "
+                     "use its tokens");
+}
+
 /* Adds or sets, with the secret that the line has, or none. */
 static int put(const struct command_line *line, bool add)
 {
@@ -72,9 +84,8 @@ static int put(const struct command_line *line, bool add)
         goto done;
     const struct provider_sealing sealing = {secrets, buffer_text(&secret)};
     code = resource_run_settings(line, add, secret.size > 0 ? provider_seal : NULL, &sealing);
-    if (code == EXIT_DONE && secret.size > 0 && secret.size < SECRET_SHORT)
-        command_note(line, "the secret is shorter than %u bytes, which RFC 7518 wants for HS256",
-                     SECRET_SHORT);
+    if (code == EXIT_DONE)
+        note_weakness(line, secret.size);
 done:
     secrets_destroy(&secrets);
     if (secret.data != NULL)

@@ -30,7 +30,12 @@ static void write_address(const struct field *field, const void *record, struct 
 static enum status set_address(const struct field *field, struct text text, void *record,
                                struct error *error)
 {
-    return parse_exact(text, field_value_to_set(field, record), error);
+    struct address *address = field_value_to_set(field, record);
+    enum status status = parse_exact(text, address, error);
+    return status == STATUS_OK && address_is_unspecified(address)
+               ? error_set(error, STATUS_INVALID, "%.*s is no address that a client can have",
+                           (int)text.size, text.at)
+               : status;
 }
 
 static const struct field_type address_type = {write_address, show_address, NULL, set_address};
