@@ -9,11 +9,14 @@ JOBS = $(shell nproc 2>/dev/null || echo 2)
 NINJA = ninja -j $(JOBS)
 # Debian's own Python has Debian's pytest; another one may stand before it on PATH.
 PYTHON = $(firstword $(wildcard /usr/bin/python3) python3)
-# $(call SERVICE_TESTS,PROGRAM,PAIRS[,BEFORE]): the service suite on each pair of engines, on all whatever fails.
-SERVICE_TESTS = failed=; for pair in $(2); do echo "service tests on $$pair"; \
-	TEST_ENGINES=$$pair CROUPIER_BIN=$(abspath $(1)) $(3) \
-	$(PYTHON) -m pytest -p no:cacheprovider -q -n $(WORKERS) tests/service $(ARGUMENTS) || failed="$$failed $$pair"; \
-	done; [ -z "$$failed" ] || { echo "failed on$$failed"; exit 1; }
+# $(call ALL_TESTS,BUILD,PAIRS[,BEFORE[,OPTIONS]]): Meson's tests (with OPTIONS) and the service suite on each pair of
+# engines, all of them whatever fails; then the list of what failed. .ci/run counts by these headings.
+ALL_TESTS = failed=; echo "Meson's tests of $(1)"; \
+	$(3) $(MESON) test -C $(1) --no-rebuild --num-processes $(JOBS) --print-errorlogs $(4) || failed="unit, store and fault tests"; \
+	for pair in $(2); do echo "service tests on $$pair"; \
+	TEST_ENGINES=$$pair CROUPIER_BIN=$(abspath $(1)/croupier) $(3) \
+	$(PYTHON) -m pytest -p no:cacheprovider -q -n $(WORKERS) tests/service $(ARGUMENTS) || failed="$${failed:+$$failed; }service tests on $$pair"; \
+	done; [ -z "$$failed" ] || { echo "failed of $(1): $$failed"; exit 1; }
 # Of the odds store and the platform store; see tests/service/engines.py. Each engine is in one sanitized run;
 # ThreadSanitizer has the two with threads of their own. The stores' own tests run all under both.
 PAIRS = embedded,sqlite redis,sqlite embedded,postgresql redis,postgresql
@@ -26,7 +29,8 @@ PATIENT = env CROUPIER_PATIENCE=3
 # Address-space randomisation of newer kernels is more than ThreadSanitizer's run-time can place.
 UNRANDOMIZED = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
-.PHONY: help run build test check check-format check-lint check-compilers check-asan check-tsan bench install clean
+.PHONY: help run build test check check-format check-layout check-manual check-compilers check-gcc check-clang check-lint \
+	check-asan check-tsan bench install clean
 .NOTPARALLEL:
 
 help: ## this list
@@ -46,43 +50,51 @@ build/build.ninja:
 test: build/with-tests ## unit tests, store tests, faults, and the service from outside on every pair of engines
 	@$(SETUP) build test
 	@$(NINJA) -C build
-	@$(MESON) test -C build --no-rebuild --num-processes $(JOBS) --print-errorlogs
-	@$(call SERVICE_TESTS,build/croupier,$(PAIRS))
+	@$(call ALL_TESTS,build,$(PAIRS))
 
 build/with-tests: build/build.ninja
 	@$(SETUP) build test
 	@$(MESON) configure build -Dtests=enabled
 	@touch $@
 
-check: check-format check-compilers check-lint check-asan check-tsan ## format, warnings of two compilers, lint, tests under sanitizers
+# Every stage runs whatever fails before it.
+CHECKS = check-format check-compilers check-lint check-asan check-tsan
+check: ## format, warnings of two compilers, lint, tests under sanitizers
+	@failed=; for stage in $(CHECKS); do \
+	$(MAKE) --no-print-directory -k $$stage || failed="$$failed $$stage"; \
+	done; [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 
 SOURCES = $(shell git ls-files --cached --others --exclude-standard -- '*.c' '*.h')
 
-check-format:
+check-format: check-layout check-manual
+
+check-layout:
 	@$(SETUP) build test check
 	@case "$$(clang-format --version)" in \
 	*' 14.'*) clang-format --dry-run -Werror $(SOURCES) ;; \
 	*) echo 'layout not checked: it takes clang-format 14' ;; \
 	esac
+
+check-manual:
+	@$(SETUP) build test check
 	mandoc -T lint -W warning man/*.1
 
 # What the sanitizers run is compiled below; this is the optimised build, which warns of more.
-check-compilers: build/check-gcc/build.ninja build/check-clang/build.ninja
-	$(NINJA) -C build/check-gcc
-	$(NINJA) -C build/check-clang
+check-compilers: check-gcc check-clang
+
+check-gcc check-clang: check-%: build/check-%/build.ninja
+	$(NINJA) -k 0 -C build/$@
 
 check-lint: build/check-clang/build.ninja
 	printf '%s\n' $(filter src/%.c bench/%.c,$(SOURCES)) | xargs -P $(JOBS) -n 4 clang-tidy -p build/check-clang --quiet --warnings-as-errors='*'
 
 check-asan: build/check-asan/build.ninja
 	$(NINJA) -C build/check-asan
-	$(MESON) test -C build/check-asan --no-rebuild --num-processes $(JOBS) --timeout-multiplier 5 --print-errorlogs
-	@$(call SERVICE_TESTS,build/check-asan/croupier,$(ASAN_PAIRS),$(PATIENT))
+	@$(call ALL_TESTS,build/check-asan,$(ASAN_PAIRS),$(PATIENT),--timeout-multiplier 5)
 
 check-tsan: build/check-tsan/build.ninja
 	$(NINJA) -C build/check-tsan
-	$(UNRANDOMIZED) $(MESON) test -C build/check-tsan --no-rebuild --num-processes $(JOBS) --timeout-multiplier 5 --print-errorlogs
-	@$(call SERVICE_TESTS,build/check-tsan/croupier,$(TSAN_PAIRS),$(PATIENT) $(UNRANDOMIZED))
+	@$(call ALL_TESTS,build/check-tsan,$(TSAN_PAIRS),$(PATIENT) $(UNRANDOMIZED),--timeout-multiplier 5)
 
 build/check-gcc/build.ninja:
 	CC=gcc $(MESON) setup build/check-gcc -Dtests=enabled -Dwerror=true

@@ -1,12 +1,13 @@
 /*
- * A feed for bench/run.py: publishes changed odds into an odds store of any engine, so many a second.
+ * A feed for bench/run.py: publishes changed odds into an odds store of any engine, so many a
+ * second.
  *
  *   feed URI SECONDS (FIRST COUNT RATE FILE)…
  *
- * Each group of four publishes FILE as the odds of the events (cricket) FIRST, FIRST + 1, … in turn, COUNT of
- * them, RATE times a second in all. FILE holds "turn":"00000000" once, whose digits count up, so that every
- * publication changes something. Writes a JSON array: how often each group was published, which is less than
- * asked for when the store takes its time.
+ * Each group of four publishes FILE as the odds of the events (cricket) FIRST, FIRST + 1, … in
+ * turn, COUNT of them, RATE times a second in all. FILE holds "turn":"00000000" once, whose digits
+ * count up, so that every publication changes something. Writes a JSON array: how often each group
+ * was published, which is less than asked for when the store takes its time.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -82,7 +83,8 @@ static void publish(struct odds_store *store, struct group *group)
         fail("publishing", error.text);
 }
 
-/* Whoever is due first, until `seconds` are over. What could not be done in time is not made up for. */
+/* Whoever is due first, until `seconds` are over. What could not be done in time is not made up
+ * for. */
 static void run(struct odds_store *store, struct group *groups, size_t count, uint64_t seconds)
 {
     CHECK(count > 0 && count <= GROUPS_MAX);

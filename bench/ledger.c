@@ -1,15 +1,16 @@
 /*
- * How fast the ledger is by itself: queue, batch, commit, answer, without HTTP. Drives wallet/ledger
- * through its header as the routes do, with more operations under way than a batch holds, so that the
- * next batch is always waiting.
+ * How fast the ledger is by itself: queue, batch, commit, answer, without HTTP. Drives
+ * wallet/ledger through its header as the routes do, with more operations under way than a batch
+ * holds, so that the next batch is always waiting.
  *
  *   ledger STORE [--batch N] [--in-flight N] [--operations N] [--warm-up N] [--entries N]
  *                [--players N] [--ids random|rising]
  *
- * STORE is a platform store's URI; what is missing in it (schema, customer, players, their first money)
- * is made first. --entries grows the ledger to that many entries before anything is measured. Bets and
- * wins alternate, every win refers to its bet, every fiftieth bet is rolled back instead. Ids are 32
- * random hexadecimal digits, which is what costs an index most, or rise as a counter does.
+ * STORE is a platform store's URI; what is missing in it (schema, customer, players, their first
+ * money) is made first. --entries grows the ledger to that many entries before anything is
+ * measured. Bets and wins alternate, every win refers to its bet, every fiftieth bet is rolled back
+ * instead. Ids are 32 random hexadecimal digits, which is what costs an index most, or rise as a
+ * counter does.
  *
  * What fsync does, and how often, is sync.h's: CROUPIER_BENCH_SYNC in the environment turns it off.
  *
@@ -70,7 +71,7 @@ static void fail(const char *what, const char *why)
     exit(1);
 }
 
-/* ---- operations --------------------------------------------------------------------------------- */
+/* ---- operations ------------------------------------------------------------------------------ */
 
 static uint64_t mix(uint64_t value)
 {
@@ -149,8 +150,8 @@ static void wait_for_answers(struct bench *bench)
         fail("operations", "some were not applied");
 }
 
-/* Keeps `in_flight` operations under way until `count` are answered; then lets the rest come. Returns
- * the nanoseconds from the first submission to the last answer wanted. */
+/* Keeps `in_flight` operations under way until `count` are answered; then lets the rest come.
+ * Returns the nanoseconds from the first submission to the last answer wanted. */
 static uint64_t run_operations(struct bench *bench, uint64_t count)
 {
     bench->wanted = count;
@@ -167,7 +168,7 @@ static uint64_t run_operations(struct bench *bench, uint64_t count)
     return bench->last_ns - started_ns;
 }
 
-/* ---- the store ---------------------------------------------------------------------------------- */
+/* ---- the store ------------------------------------------------------------------------------- */
 
 static struct platform_store *open_store(const struct bench *bench)
 {
@@ -239,7 +240,7 @@ static uint64_t fund(struct bench *bench, const bool *funded)
     return made;
 }
 
-/* ---- the result --------------------------------------------------------------------------------- */
+/* ---- the result ------------------------------------------------------------------------------ */
 
 static int compare(const void *one, const void *other)
 {
@@ -347,7 +348,7 @@ static void run(struct bench *bench)
     memory_free(funded);
 }
 
-/* ---- the command line --------------------------------------------------------------------------- */
+/* ---- the command line ------------------------------------------------------------------------ */
 
 static uint64_t read_number(const char *option, const char *given)
 {

@@ -3,16 +3,17 @@
  *
  *   visible REDIS-PORT EVENT FILE KEY CHANGES PORT…
  *
- * FILE holds the event's odds (cricket) with "turn":"00000000" once. Every 20 ms it is SET with those digits
- * counted up; meanwhile every server of the PORTs is polled on a connection of its own, the next request
- * POLL_NS after the last answer. What counts is the time from the moment the SET's reply was read to the
- * moment when an answer was read whole that shows the change (0 when that was sooner), for each server;
- * `asked` is the same to the moment when that answer was asked for, so what is beyond it was waiting for it. The
- * polling adds at most its interval and one answer's time to it, which are written too.
+ * FILE holds the event's odds (cricket) with "turn":"00000000" once. Every 20 ms it is SET with
+ * those digits counted up; meanwhile every server of the PORTs is polled on a connection of its
+ * own, the next request POLL_NS after the last answer. What counts is the time from the moment the
+ * SET's reply was read to the moment when an answer was read whole that shows the change (0 when
+ * that was sooner), for each server; `asked` is the same to the moment when that answer was asked
+ * for, so what is beyond it was waiting for it. The polling adds at most its interval and one
+ * answer's time to it, which are written too.
  *
- * One thread and one ppoll, so that nothing here waits for anything else here. Writes one line of JSON;
- * `refused` are answers that were not 200, which show nothing. Exit 1 when a server ever shows an earlier turn
- * than before, or when a change is not seen everywhere within a second.
+ * One thread and one ppoll, so that nothing here waits for anything else here. Writes one line of
+ * JSON; `refused` are answers that were not 200, which show nothing. Exit 1 when a server ever
+ * shows an earlier turn than before, or when a change is not seen everywhere within a second.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -106,7 +107,7 @@ static void send_whole(int descriptor, const struct buffer *bytes)
     }
 }
 
-/* ---- what is changed ---------------------------------------------------------------------------- */
+/* ---- what is changed ------------------------------------------------------------------------- */
 
 static void make_set(struct visible *visible, const char *event, const char *path)
 {
@@ -148,7 +149,7 @@ static void finish_set(struct visible *visible)
     visible->setting = false;
 }
 
-/* ---- what is shown ------------------------------------------------------------------------------ */
+/* ---- what is shown --------------------------------------------------------------------------- */
 
 static void ask(struct visible *visible, struct server *server, uint64_t now_ns)
 {
@@ -255,7 +256,7 @@ static void run(struct visible *visible)
     }
 }
 
-/* ---- the result --------------------------------------------------------------------------------- */
+/* ---- the result ------------------------------------------------------------------------------ */
 
 static int compare(const void *one, const void *other)
 {

@@ -4,6 +4,7 @@
 static const struct command_group groups[] = {
     {"", "", demo_commands},
     {"", "", serve_commands},
+    {"", "", reload_commands},
     {"", "", check_commands},
     {"", "", migrate_commands},
     {"customer", "who may call, from where, how often", customer_commands},

@@ -1,9 +1,10 @@
 /*
  * The verdict; see admission.h. One thread's view of the policies, and pure decisions on top of it.
  *
- * Whether a key is known must not show in the time it takes to say no: a key of the right form always
- * costs one digest, one look-up and one scan of blocks (an unknown one against the policy of nobody).
- * A malformed key is refused before, which tells nobody anything that he could not compute himself.
+ * Whether a key is known must not show in the time it takes to say no: a key of the right form
+ * always costs one digest, one look-up and one scan of blocks (an unknown one against the policy of
+ * nobody). A malformed key is refused before, which reveals only what anybody can
+ * compute.
  */
 #include "admission/admission.h"
 
@@ -18,8 +19,8 @@
 
 struct admission {
     struct policies *policies;
-    struct policies_edition *edition; /* what this thread holds */
-    uint64_t generation;              /* of it; 0: none */
+    struct policies_snapshot *snapshot; /* what this thread holds */
+    uint64_t generation;                /* of it; 0: none */
     struct key_digester *digester;
     struct cidr *trusted_proxies;
     size_t trusted_proxy_count;
@@ -50,14 +51,14 @@ void admission_destroy(struct admission **admission)
 {
     if (*admission == NULL)
         return;
-    policies_let_go((*admission)->policies, &(*admission)->edition);
+    policies_let_go((*admission)->policies, &(*admission)->snapshot);
     key_digester_destroy(&(*admission)->digester);
     memory_free((*admission)->trusted_proxies);
     memory_free(*admission);
     *admission = NULL;
 }
 
-/* ---- what was supplied ------------------------------------------------------------------------------ */
+/* ---- what was supplied ----------------------------------------------------------------------- */
 
 /* If the scheme is Bearer, its token. */
 static bool bearer_token(struct text authorization, struct text *token)
@@ -72,8 +73,9 @@ static bool bearer_token(struct text authorization, struct text *token)
     return true;
 }
 
-/* Finds the key to judge; it stays empty when none was supplied, so that the address decides. Returns
- * false when what was supplied is unusable: empty, of another length than a key's, or more than one. */
+/* Finds the key to judge; it stays empty when none was supplied, so that the address decides.
+ * Returns false when what was supplied is unusable: empty, of another length than a key's, or more
+ * than one. */
 static bool supplied_key(const struct admission_question *question, struct text *key)
 {
     if (question->authorization_count > 1 || question->api_key_count > 1)
@@ -86,7 +88,7 @@ static bool supplied_key(const struct admission_question *question, struct text 
     return key->size == KEY_LENGTH;
 }
 
-/* ---- what the connection remembers ------------------------------------------------------------------ */
+/* ---- what the connection remembers ----------------------------------------------------------- */
 
 static bool is_remembered(const struct admission_memory *memory, uint64_t generation,
                           struct text key, const struct address *client, int64_t now_wall_ms)
@@ -112,7 +114,7 @@ static void remember(struct admission_memory *memory, uint64_t generation, struc
     memory->address = *client;
 }
 
-/* ---- the verdict ------------------------------------------------------------------------------------ */
+/* ---- the verdict ----------------------------------------------------------------------------- */
 
 static bool cidrs_contain(const struct policy *policy, const struct address *client)
 {
@@ -128,7 +130,7 @@ static bool cidrs_contain(const struct policy *policy, const struct address *cli
 static struct admission_memory ask_table(const struct admission *admission, struct text key,
                                          const struct address *client, int64_t now_wall_ms)
 {
-    const struct policy_table *table = admission->edition->table;
+    const struct policy_table *table = admission->snapshot->table;
     struct admission_memory answer = {.verdict = ADMISSION_DENIED, .denial = DENIAL_UNUSABLE_KEY};
     if (key.size > 0 && !key_is_well_formed(key))
         return answer;
@@ -161,8 +163,8 @@ static bool pick_up_table(struct admission *admission, uint64_t now_mono_ms)
     if (!policies_confirmed(admission->policies, now_mono_ms))
         return false;
     if (policies_generation(admission->policies) != admission->generation) {
-        policies_exchange(admission->policies, &admission->edition);
-        admission->generation = admission->edition->generation;
+        policies_exchange(admission->policies, &admission->snapshot);
+        admission->generation = admission->snapshot->generation;
     }
     return true;
 }

@@ -17,7 +17,8 @@
  *
  *   struct policy        what one customer or one legacy address may do. Immutable, counted.
  *   struct policy_table  all of them, an immutable snapshot, shared between snapshots where nothing
- *                        changed (so that one change among 100,000 customers costs next to nothing).
+ *                        changed (so that one change among 100,000 customers costs next to
+ *                        nothing).
  *   struct policies      the current table, and the thread that keeps it fresh from the platform
  *                        store: it asks for what changed since its revision several times a second.
  *   struct admission     one serving thread's view: its table, picked up by generation number.
@@ -38,15 +39,15 @@ struct policy {
     const struct cidr *cidrs;
 };
 
-/* ---- the shared side ------------------------------------------------------------------------------ */
+/* ---- the shared side ------------------------------------------------------------------------- */
 
 struct policies;
 
 /*
  * Starts two threads, each with a store handle of its own, which they open and go on trying to open
  * when they cannot: one keeps the table fresh; the other writes the times at which keys were used,
- * about once a minute and at the end, and so can never hold up the first. All pointers are borrowed and
- * must outlive them.
+ * about once a minute and at the end, and so can never hold up the first. All pointers are borrowed
+ * and must outlive them.
  */
 struct policies_options {
     struct platform_store_options store;
@@ -70,7 +71,7 @@ struct policies_facts {
 };
 void policies_facts(struct policies *policies, struct policies_facts *facts);
 
-/* ---- one serving thread --------------------------------------------------------------------------- */
+/* ---- one serving thread ---------------------------------------------------------------------- */
 
 struct admission;
 
@@ -99,11 +100,11 @@ struct admission_memory {
 /*
  * What the verdict is about. Texts borrow from the request.
  *
- * The supplied key is the Bearer token when there is one line of Authorization and its scheme is Bearer
- * (whatever its case; the token is what follows, without spaces and tabs around it), else the value of
- * X-Api-Key. It is unusable, which denies, when it is empty, and when either field occurs more than
- * once, whatever the other says: two answers to "who are you" are none. Only without any supplied key
- * does the address alone decide.
+ * The supplied key is the Bearer token when there is one line of Authorization and its scheme is
+ * Bearer (whatever its case; the token is what follows, without spaces and tabs around it), else
+ * the value of X-Api-Key. It is unusable, which denies, when it is empty, and when either field
+ * occurs more than once, whatever the other says: two answers to "who are you" are none. Only
+ * without any supplied key does the address alone decide.
  */
 struct admission_question {
     struct address peer;
@@ -124,18 +125,18 @@ enum admission_verdict {
 };
 
 /*
- * The verdict. `policy` is set when admitted and stays valid until the next call of admission_judge on
- * this thread. `client` is set to the address that was judged, also when it is denied; it stays as it is
- * when there is none (an unreadable X-Forwarded-For) or nobody was judged. `memory` may be NULL. Never
- * blocks; the work done does not depend on whether a key is known.
+ * The verdict. `policy` is set when admitted and stays valid until the next call of admission_judge
+ * on this thread. `client` is set to the address that was judged, also when it is denied; it stays
+ * as it is when there is none (an unreadable X-Forwarded-For) or nobody was judged. `memory` may be
+ * NULL. Never blocks; the work done does not depend on whether a key is known.
  */
 enum admission_verdict admission_judge(struct admission *admission, struct admission_memory *memory,
                                        const struct admission_question *question,
                                        const struct policy **policy, struct address *client);
 
 /*
- * Why the last call of admission_judge on this thread denied: for the operator's log alone, never for
- * the client. When the key was a customer's, `customer_id` is its id, else "".
+ * Why the last call of admission_judge on this thread denied: for the operator's log alone, never
+ * for the client. When the key was a customer's, `customer_id` is its id, else "".
  */
 enum admission_denial {
     DENIAL_NONE,         /* it did not */
@@ -146,13 +147,14 @@ enum admission_denial {
     DENIAL_CUSTOMER_DISABLED,  /* or its stored policy makes no sense */
     DENIAL_ADDRESS_NOT_LISTED, /* outside the customer's CIDR list */
     DENIAL_UNKNOWN_ADDRESS,    /* X-Forwarded-For of a trusted proxy cannot be read */
-    DENIAL_NO_KEY, /* an address's own policy, where only customers are served: the service says so */
+    /* an address's own policy, where only customers are served: the service says so */
+    DENIAL_NO_KEY,
 };
 const char *admission_denial_name(enum admission_denial denial); /* "unknown_key" */
 enum admission_denial admission_why_denied(const struct admission *admission,
                                            const char **customer_id);
 
-/* ---- rate limit ------------------------------------------------------------------------------------ */
+/* ---- rate limit ------------------------------------------------------------------------------ */
 
 struct rate_verdict {
     bool limited; /* the policy has a limit: send X-RateLimit-* */
@@ -163,8 +165,8 @@ struct rate_verdict {
     uint32_t reset_seconds; /* whole seconds left in the window, rounded up, at least 1 */
 };
 
-/* Counts this request against the policy's budget, also when it is refused. Any thread. This is for a
- * server that limits alone; for budgets that several share see admission/rate_lease.h. */
+/* Counts this request against the policy's budget, also when it is refused. Any thread. This is for
+ * a server that limits alone; for budgets that several share see admission/rate_lease.h. */
 void rate_limit_take(const struct policy *policy, int64_t now_wall_ms,
                      struct rate_verdict *verdict);
 

@@ -10,7 +10,8 @@ static bool is_trusted(const struct forwarding *forwarding, const struct address
     return false;
 }
 
-/* Cuts the last element of a list off and returns it; `rest->at` is NULL when it was the first one. */
+/* Cuts the last element of a list off and returns it; `rest->at` is NULL when it was the first
+ * one. */
 static struct text cut_last(struct text *rest)
 {
     size_t start = rest->size;

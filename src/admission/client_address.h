@@ -9,10 +9,10 @@
 /*
  * Whose request is this? (docs/configuration.md, `trusted_proxies`) Pure.
  *
- * An untrusted peer is the client, whatever it says. Behind a trusted peer, the X-Forwarded-For lines
- * are one list, walked from the right past trusted addresses to the first untrusted one. If all are
- * trusted, it is the leftmost: a request that began inside (a proxy's own health check); without any
- * X-Forwarded-For line it is the peer.
+ * An untrusted peer is the client, whatever it says. Behind a trusted peer, the X-Forwarded-For
+ * lines are one list, walked from the right past trusted addresses to the first untrusted one. If
+ * all are trusted, it is the leftmost: a request that began inside (a proxy's own health check);
+ * without any X-Forwarded-For line it is the peer.
  *
  * Returns false when the client is unknown: something on that walk cannot be read. An empty element
  * cannot be read either: a hop that does not say who called it is no evidence of anything.

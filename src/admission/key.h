@@ -13,12 +13,13 @@
  *
  *     crk_ 30 × base62 from the system's random source   6 × base62 CRC-32 of the 34 before
  *
- * The alphabet is 0-9 A-Z a-z, in that order; the checksum is big-endian and padded with '0'. A scanner
- * for leaked secrets can tell a key from a look-alike, and a typo is refused without a look-up. The 30
- * characters hold 178 bits, so a plain SHA-256 is the right thing to store: there is nothing to guess.
+ * The alphabet is 0-9 A-Z a-z, in that order; the checksum is big-endian and padded with '0'. A
+ * scanner for leaked secrets can tell a key from a look-alike, and a typo is refused without a
+ * look-up. The 30 characters hold 178 bits, so a plain SHA-256 is the right thing to store: there
+ * is nothing to guess.
  *
- * A whole key is shown once and never stored or logged: what is kept is its digest and, to recognise
- * it by, its first KEY_PREFIX_SIZE - 1 characters. Threads: any.
+ * A whole key is shown once and never stored or logged: what is kept is its digest and, to
+ * recognise it by, its first KEY_PREFIX_SIZE - 1 characters. Threads: any.
  */
 #define KEY_LENGTH 40
 #define KEY_SIZE (KEY_LENGTH + 1)
@@ -32,8 +33,8 @@ bool key_is_well_formed(struct text key);
 /* SHA-256 of the whole text. */
 void key_digest(struct text key, uint8_t digest[KEY_DIGEST_SIZE]);
 
-/* The same for a thread that does it all day: OpenSSL looks its algorithm up once, instead of under a
- * lock that all threads share each time. One thread at a time. */
+/* The same for a thread that does it all day: OpenSSL looks its algorithm up once, instead of under
+ * a lock that all threads share each time. One thread at a time. */
 struct key_digester;
 struct key_digester *key_digester_create(void);
 void key_digester_destroy(struct key_digester **digester);
@@ -43,8 +44,8 @@ void key_digester_digest(struct key_digester *digester, struct text key,
 /* The characters to recognise a key by; NUL-terminated. */
 void key_prefix(struct text key, char out[KEY_PREFIX_SIZE]);
 
-/* A new identity: `prefix` ("cus_", "key_") and 16 random base62 characters, NUL-terminated. `size` is
- * the room at `out` (CUSTOMER_ID_SIZE, KEY_ID_SIZE). */
+/* A new identity: `prefix` ("cus_", "key_") and 16 random base62 characters, NUL-terminated. `size`
+ * is the room at `out` (CUSTOMER_ID_SIZE, KEY_ID_SIZE). */
 void identity_generate(const char *prefix, char *out, size_t size);
 
 #endif

@@ -1,14 +1,14 @@
 /*
- * The current policy table, the thread that keeps it fresh, and the thread that writes back when keys
- * were used; see admission.h and policies.h.
+ * The current policy table, the thread that keeps it fresh, and the thread that writes back when
+ * keys were used; see admission.h and policies.h.
  *
  * The refresher owns the editor and frees tables; it asks the store for its revision every
- * `refresh_ms`, and for what changed when it has moved. A look confirms the table as of the moment it
- * began, so a verdict never rests on a table older than it claims. After trouble with the store it
- * opens it anew, and then reads everything anew: what comes back may be another database.
+ * `refresh_ms`, and for what changed when it has moved. A look confirms the table as of the moment
+ * it began, so a verdict never rests on a table older than it claims. After trouble with the store
+ * it opens it again and reads everything: what comes back may be another database.
  *
- * `lock` guards the current edition, the counts of editions, the retired ones, `stopping` and `ready`.
- * Nothing slow happens under it.
+ * `lock` guards the current snapshot, the counts of snapshots, the retired ones, `stopping` and
+ * `ready`. Nothing slow happens under it.
  */
 #include "admission/policies.h"
 
@@ -30,8 +30,8 @@ struct policies {
     pthread_mutex_t lock;
     pthread_cond_t stop;   /* `stopping` was set */
     pthread_cond_t loaded; /* `ready` was set */
-    struct policies_edition *current;
-    struct policies_edition *retired; /* nobody holds these any more */
+    struct policies_snapshot *current;
+    struct policies_snapshot *retired; /* not held any more */
     bool stopping;
     bool ready;
     atomic_uint_least64_t generation;
@@ -46,7 +46,7 @@ struct policies {
     uint64_t revision;
     bool read_all;     /* start from nothing: at first, and after the store was opened again */
     uint32_t failures; /* in a row */
-    struct error told; /* the reason that the log has, while there are failures */
+    struct error told; /* the reason that was logged, while there are failures */
 };
 
 static void lock(struct policies *policies)
@@ -80,22 +80,22 @@ static bool wait_for(struct policies *policies, pthread_cond_t *condition, const
     return set;
 }
 
-/* ---- editions --------------------------------------------------------------------------------------- */
+/* ---- snapshots ------------------------------------------------------------------------------- */
 
-static void release_locked(struct policies *policies, struct policies_edition **held)
+static void release_locked(struct policies *policies, struct policies_snapshot **held)
 {
-    struct policies_edition *edition = *held;
+    struct policies_snapshot *snapshot = *held;
     *held = NULL;
-    if (edition == NULL)
+    if (snapshot == NULL)
         return;
-    CHECK(edition->references > 0);
-    if (--edition->references > 0)
+    CHECK(snapshot->references > 0);
+    if (--snapshot->references > 0)
         return;
-    edition->next = policies->retired;
-    policies->retired = edition;
+    snapshot->next = policies->retired;
+    policies->retired = snapshot;
 }
 
-void policies_exchange(struct policies *policies, struct policies_edition **held)
+void policies_exchange(struct policies *policies, struct policies_snapshot **held)
 {
     lock(policies);
     release_locked(policies, held);
@@ -105,7 +105,7 @@ void policies_exchange(struct policies *policies, struct policies_edition **held
     unlock(policies);
 }
 
-void policies_let_go(struct policies *policies, struct policies_edition **held)
+void policies_let_go(struct policies *policies, struct policies_snapshot **held)
 {
     lock(policies);
     release_locked(policies, held);
@@ -125,53 +125,56 @@ bool policies_confirmed(struct policies *policies, uint64_t now_mono_ms)
 
 static void publish(struct policies *policies)
 {
-    struct policies_edition *edition = memory_alloc_zeroed(1, sizeof *edition);
-    edition->table = policy_editor_publish(policies->editor, policies->revision);
-    edition->references = 1;
+    struct policies_snapshot *snapshot = memory_alloc_zeroed(1, sizeof *snapshot);
+    snapshot->table = policy_editor_publish(policies->editor, policies->revision);
+    snapshot->references = 1;
     lock(policies);
-    edition->generation = policies->current == NULL ? 1 : policies->current->generation + 1;
+    snapshot->generation = policies->current == NULL ? 1 : policies->current->generation + 1;
     release_locked(policies, &policies->current);
-    policies->current = edition;
-    atomic_store_explicit(&policies->generation, edition->generation, memory_order_release);
+    policies->current = snapshot;
+    atomic_store_explicit(&policies->generation, snapshot->generation, memory_order_release);
     unlock(policies);
 }
 
 static void free_retired(struct policies *policies)
 {
     lock(policies);
-    struct policies_edition *edition = policies->retired;
+    struct policies_snapshot *snapshot = policies->retired;
     policies->retired = NULL;
     unlock(policies);
-    while (edition != NULL) {
-        struct policies_edition *next = edition->next;
-        policy_table_destroy(policies->editor, &edition->table);
-        memory_free(edition);
-        edition = next;
+    while (snapshot != NULL) {
+        struct policies_snapshot *next = snapshot->next;
+        policy_table_destroy(policies->editor, &snapshot->table);
+        memory_free(snapshot);
+        snapshot = next;
     }
 }
 
-/* ---- the refresher ---------------------------------------------------------------------------------- */
+/* ---- the refresher --------------------------------------------------------------------------- */
 
-static void on_customer(void *context, const struct customer_record *record)
+static bool on_customer(void *context, const struct customer_record *record)
 {
     policy_editor_customer(context, record);
+    return true;
 }
 
-static void on_key(void *context, const struct key_record *record)
+static bool on_key(void *context, const struct key_record *record)
 {
     policy_editor_key(context, record);
+    return true;
 }
 
-static void on_legacy(void *context, const struct legacy_record *record)
+static bool on_legacy(void *context, const struct legacy_record *record)
 {
     policy_editor_legacy(context, record);
+    return true;
 }
 
-/* Brings the editor up to the store's revision and publishes. Rows of a reading that failed half-way
- * stay in the editor, unpublished; they come again next time. */
+/* Brings the editor up to the store's revision and publishes. Rows of a reading that failed
+ * half-way stay in the editor, unpublished; they come again next time. */
 static enum status read_changes(struct policies *policies, struct error *error)
 {
-    const struct platform_changes visit = {
+    const struct record_visitor visit = {
         .customer = on_customer, .key = on_key, .legacy = on_legacy, .context = policies->editor};
     if (policies->read_all)
         policy_editor_restart(policies->editor);
@@ -215,7 +218,7 @@ static enum status look(struct policies *policies, bool *changed, struct error *
 static void note_failure(struct policies *policies, enum status status, const struct error *error)
 {
     atomic_fetch_add_explicit(&policies->errors, 1, memory_order_relaxed);
-    /* One that mends the first trouble must be told of the second. */
+    /* Who mends the first trouble must see the second. */
     if (policies->failures++ == 0 || strcmp(error->text, policies->told.text) != 0) {
         log_event(policies->options.log, LOG_ERROR, "policies cannot be refreshed",
                   LOG_STRING("reason", error->text), LOG_STRING("status", status_name(status)));
@@ -281,7 +284,7 @@ static void *run_refresher(void *argument)
     return NULL;
 }
 
-/* ---- writing uses ----------------------------------------------------------------------------------- */
+/* ---- writing uses ---------------------------------------------------------------------------- */
 
 struct use_batch {
     struct key_use uses[USES_BATCH];
@@ -311,11 +314,11 @@ static void write_uses(struct policies *policies, struct use_batch *batch)
     struct error error = {.text = ""};
     enum status status = STATUS_OK;
     struct platform_store *store = NULL;
-    struct policies_edition *edition = NULL;
-    policies_exchange(policies, &edition);
-    uint32_t cursor = edition == NULL ? POLICY_USES_END : 0;
+    struct policies_snapshot *snapshot = NULL;
+    policies_exchange(policies, &snapshot);
+    uint32_t cursor = snapshot == NULL ? POLICY_USES_END : 0;
     while (cursor != POLICY_USES_END && status == STATUS_OK) {
-        size_t count = policy_table_collect_uses(edition->table, &cursor, batch->uses,
+        size_t count = policy_table_collect_uses(snapshot->table, &cursor, batch->uses,
                                                  batch->entries, USES_BATCH);
         if (count > 0)
             status = write_batch(policies, &store, batch, count, &error);
@@ -324,7 +327,7 @@ static void write_uses(struct policies *policies, struct use_batch *batch)
         log_event(policies->options.log, LOG_WARNING, "last use of keys cannot be written",
                   LOG_STRING("reason", error.text), LOG_STRING("status", status_name(status)));
     platform_store_close(&store);
-    policies_let_go(policies, &edition);
+    policies_let_go(policies, &snapshot);
 }
 
 static void *run_use_writer(void *argument)
@@ -339,7 +342,7 @@ static void *run_use_writer(void *argument)
     return NULL;
 }
 
-/* ---- life ------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static void condition_init(pthread_cond_t *condition)
 {

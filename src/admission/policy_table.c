@@ -1,10 +1,10 @@
 /*
  * The policy table; see policy_table.h.
  *
- * Everything here is counted with plain counters that only the editor's thread touches; the two fields
- * that serving threads write (the time a key was used, a budget's window) are atomic. Work per look-up:
- * the whole shard is scanned for the hash, one name is compared in constant time, one slot is read;
- * whether the name is known makes no difference but in which name was compared.
+ * Everything here is counted with plain counters that only the editor's thread touches; the two
+ * fields that serving threads write (the time a key was used, a budget's window) are atomic. Work
+ * per look-up: the whole shard is scanned for the hash, one name is compared in constant time, one
+ * slot is read; whether the name is known makes no difference but in which name was compared.
  */
 #include "admission/policy_table.h"
 
@@ -22,7 +22,7 @@
 #define SHARD_COUNT (1U << SHARED_TREE_BITS * SHARD_LEVELS)
 #define SLOT_LEVELS 5 /* a billion: memory ends first */
 #define SLOT_COUNT_MAX (1U << SHARED_TREE_BITS * SLOT_LEVELS)
-#define NOBODY 0U /* the slot of the policy that admits nobody */
+#define NOBODY 0U /* the slot of the policy that admits no address */
 #define USE_RESOLUTION_MS 1000
 
 struct policy_entry {
@@ -75,12 +75,12 @@ struct draft {
 
 struct policy_editor {
     struct draft now;
-    struct draft before; /* while reading everything anew: what was there; else empty */
+    struct draft before; /* during a complete reading: what was there before; else empty */
     bool restarted;
     size_t bytes;
 };
 
-/* ---- budgets, slots, entries, shards: counted things -------------------------------------------- */
+/* ---- budgets, slots, entries, shards: counted things ----------------------------------------- */
 
 static struct rate_budget *budget_hold(struct policy_editor *editor, struct rate_budget *budget)
 {
@@ -149,7 +149,7 @@ static void trees_release(struct trees *trees, size_t *bytes)
     shared_tree_release(&trees->addresses, bytes);
 }
 
-/* ---- finding by name ------------------------------------------------------------------------------ */
+/* ---- finding by name ------------------------------------------------------------------------- */
 
 struct name {
     uint8_t bytes[NAME_SIZE];
@@ -235,7 +235,7 @@ const struct policy *policy_table_find_address(const struct policy_table *table,
     return slot_policy(&table->trees, entry == NULL ? NOBODY : entry->slot);
 }
 
-/* ---- changing an index ----------------------------------------------------------------------------- */
+/* ---- changing an index ----------------------------------------------------------------------- */
 
 /* The shard of a name, for this version alone, with room for one row more. */
 static struct shard *shard_own(struct policy_editor *editor, struct shared_tree *index,
@@ -302,7 +302,7 @@ static struct policy_entry *entry_create(struct policy_editor *editor, const str
     return entry;
 }
 
-/* ---- slots ----------------------------------------------------------------------------------------- */
+/* ---- slots ----------------------------------------------------------------------------------- */
 
 /* Takes over nothing; `cidrs` is copied; the budget is held. */
 static void slot_put(struct policy_editor *editor, struct draft *draft, uint32_t number,
@@ -339,7 +339,7 @@ static void slot_give_back(struct policy_editor *editor, struct draft *draft, ui
     draft->free_slots[draft->free_count++] = number;
 }
 
-/* ---- customers by id ------------------------------------------------------------------------------- */
+/* ---- customers by id ------------------------------------------------------------------------- */
 
 static uint32_t hash_of_id(const char *id)
 {
@@ -383,7 +383,7 @@ static void by_customer_reserve(struct policy_editor *editor, struct draft *draf
     memory_free(old);
 }
 
-/* ---- the rows -------------------------------------------------------------------------------------- */
+/* ---- the rows -------------------------------------------------------------------------------- */
 
 /* A limit that cannot be applied makes a policy unusable, not unlimited. */
 static bool rate_is_usable(const struct rate_limit *rate)
@@ -492,10 +492,10 @@ void policy_editor_legacy(struct policy_editor *editor, const struct legacy_reco
     }
 }
 
-/* ---- drafts, editor, tables ------------------------------------------------------------------------- */
+/* ---- drafts, editor, tables ------------------------------------------------------------------ */
 
-/* The policy of nobody has a few blocks, none of which holds any address that a client can have, so
- * that it takes a scan as a known customer's does. */
+/* The policy that admits no address has a few blocks, none of which holds any address that a client
+ * can have, so that it takes a scan as a known customer's does. */
 static void draft_begin(struct policy_editor *editor, struct draft *draft)
 {
     static const struct cidr no_address[4] = {
@@ -600,7 +600,7 @@ void policy_table_compare(const struct policy_table *a, const struct policy_tabl
     tree_compare(&a->trees.addresses, &b->trees.addresses, SHARD_COUNT, pieces, shared);
 }
 
-/* ---- use of keys ----------------------------------------------------------------------------------- */
+/* ---- use of keys ----------------------------------------------------------------------------- */
 
 int64_t policy_entry_expires_ms(const struct policy_entry *entry)
 {

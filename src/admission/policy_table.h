@@ -8,26 +8,28 @@
 #include "admission/admission.h"
 
 /*
- * All policies, as immutable snapshots (struct policy_table), and the editor that makes one after the
- * other from the platform store's rows (struct policy_editor). Snapshots share whatever did not change.
+ * All policies, as immutable snapshots (struct policy_table), and the editor that makes one after
+ * the other from the platform store's rows (struct policy_editor). Snapshots share whatever did not
+ * change.
  *
  *   slots      number → policy; a customer or legacy address keeps its number
- *   keys       SHA-256 of a key → entry: the slot of its customer, when it expires, when it was used
+ *   keys       SHA-256 of a key → entry: the slot of its customer, when it expires, when it was
+ *   used
  *   addresses  legacy address → entry: its slot
  *
- * Keys name a slot and not a policy, so a change of a customer touches one slot, however many keys it
- * has. All three are trees that share branches (shared_tree.h); keys and addresses are hashed into 4096
- * shards. Slot 0 is a policy that admits nobody: what an unknown key or address gets, so that it costs
- * the same as a known one.
+ * Keys name a slot and not a policy, so a change of a customer touches one slot, however many keys
+ * it has. All three are trees that share branches (shared_tree.h); keys and addresses are hashed
+ * into 4096 shards. Slot 0 is a policy that admits no address: what an unknown key or address gets,
+ * so that it costs the same as a known one.
  *
- * Threads: all editor calls and policy_table_destroy on one thread. The policy_table_* look-ups and the
- * policy_entry_* calls on any thread that was handed the table in an orderly way.
+ * Threads: all editor calls and policy_table_destroy on one thread. The policy_table_* look-ups and
+ * the policy_entry_* calls on any thread that was handed the table in an orderly way.
  */
 struct policy_table;
 struct policy_editor;
 struct policy_entry; /* one key or legacy address */
 
-/* ---- editing --------------------------------------------------------------------------------------- */
+/* ---- editing --------------------------------------------------------------------------------- */
 
 struct policy_editor *policy_editor_create(void);
 void policy_editor_destroy(struct policy_editor **editor); /* all its tables are gone */
@@ -37,18 +39,18 @@ void policy_editor_customer(struct policy_editor *editor, const struct customer_
 void policy_editor_key(struct policy_editor *editor, const struct key_record *record);
 void policy_editor_legacy(struct policy_editor *editor, const struct legacy_record *record);
 
-/* Everything will be read anew: what does not come again is gone with the next table. Budgets and times
- * of use of what does come again are kept. */
+/* Begins a complete reading: what does not come again is gone with the next table. Budgets and
+ * times of use of what does come again are kept. */
 void policy_editor_restart(struct policy_editor *editor);
 
 /* A snapshot of what the rows said so far. The caller destroys it before the editor. */
 struct policy_table *policy_editor_publish(struct policy_editor *editor, uint64_t revision);
 void policy_table_destroy(struct policy_editor *editor, struct policy_table **table);
 
-/* ---- looking up ------------------------------------------------------------------------------------ */
+/* ---- looking up ------------------------------------------------------------------------------ */
 
-/* Never NULL: a policy that admits nobody when there is none, and then `entry` is set to NULL. Whether
- * the key has expired is the caller's question. */
+/* Never NULL: a policy that admits no address when there is none, and then `entry` is set to NULL.
+ * Whether the key has expired is the caller's question. */
 const struct policy *policy_table_find_key(const struct policy_table *table,
                                            const uint8_t digest[KEY_DIGEST_SIZE],
                                            struct policy_entry **entry);
@@ -62,9 +64,9 @@ int64_t policy_entry_expires_ms(const struct policy_entry *entry); /* 0: never *
 void policy_entry_note_use(struct policy_entry *entry, int64_t now_wall_ms);
 
 /*
- * Collects uses that were not written to the store yet, at most `room`; `cursor` starts at 0, and is
- * POLICY_USES_END when all keys have been looked at. After they have been written, mark them. One
- * thread at a time collects and marks.
+ * Collects uses that were not written to the store yet, at most `room`; `cursor` starts at 0, and
+ * is POLICY_USES_END when all keys have been looked at. After they have been written, mark them.
+ * One thread at a time collects and marks.
  */
 #define POLICY_USES_END UINT32_MAX
 size_t policy_table_collect_uses(const struct policy_table *table, uint32_t *cursor,

@@ -2,15 +2,16 @@
  * Leases; see rate_lease.h.
  *
  * The hot path is try_lease: it reads what the lease is good for and takes a unit with one
- * compare-and-swap of `word`, which holds a generation (high half) and the units left (low half). A new
- * lease is put in place in three steps: the word is closed (odd generation, no units), the other fields
- * are written, the word is opened again with the next even generation. A taker's swap succeeds only on
- * the generation that it has read the fields under, so it never spends a unit under another lease's
- * deadline. Fields are stored with release and loaded with acquire, so who sees one that was written
- * after the closing also sees the word closed.
+ * compare-and-swap of `word`, which holds a generation (high half) and the units left (low half). A
+ * new lease is put in place in three steps: the word is closed (odd generation, no units), the
+ * other fields are written, the word is opened again with the next even generation. A taker's swap
+ * succeeds only on the generation that it has read the fields under, so it never spends a unit
+ * under another lease's deadline. Fields are stored with release and loaded with acquire, so who
+ * sees one that was written after the closing also sees the word closed.
  *
- * `asking` gives the right to call the store and to write the lease. It is changed under the lock, which
- * also guards the waiters; nothing slow happens under it, and a request that finds a unit never takes it.
+ * `asking` gives the right to call the store and to write the lease. It is changed under the lock,
+ * which also guards the pending requests; nothing slow happens under it, and a request that finds a
+ * unit never takes it.
  */
 #include "admission/rate_lease.h"
 
@@ -33,7 +34,7 @@ struct rate_leases {
     uint32_t calls;      /* under way; under the lock */
     _Atomic int64_t
         offset_ms;    /* from our monotonic clock to the store's wall clock, as last seen */
-    atomic_bool away; /* told to the log */
+    atomic_bool away; /* logged */
     atomic_uint_least64_t asked, failed, granted;
 };
 
@@ -47,7 +48,7 @@ struct rate_lease {
     _Atomic uint64_t seen;     /* as rate_budget.window: what was drawn, as the store said last */
     atomic_bool asking;
 
-    struct rate_waiter *first, *last; /* under the lock */
+    struct rate_pending *first, *last; /* under the lock */
     uint32_t waiting;
 
     struct rate_leases *leases;
@@ -120,7 +121,7 @@ static int64_t store_wall_ms(const struct rate_leases *leases, uint64_t now_ns)
     return offset_ms == NO_OFFSET ? clock_wall_ms() : (int64_t)(now_ns / 1000000) + offset_ms;
 }
 
-/* ---- deciding -------------------------------------------------------------------------------------- */
+/* ---- deciding -------------------------------------------------------------------------------- */
 
 enum attempt { ATTEMPT_TAKEN, ATTEMPT_REFUSED, ATTEMPT_UNKNOWN };
 
@@ -142,7 +143,8 @@ static void fill(struct rate_verdict *verdict, const struct rate_limit *rate, bo
     };
 }
 
-/* Takes a unit of the lease, or knows that the window is used up. `low`: it is time for the next. */
+/* Takes a unit of the lease, or knows that the window is used up. `low`: it is time for the
+ * next. */
 static enum attempt try_lease(struct rate_lease *lease, const struct rate_limit *rate,
                               uint64_t now_ns, struct rate_verdict *verdict, bool *low)
 {
@@ -202,9 +204,9 @@ void rate_lease_take_alone(const struct rate_claim *claim, uint64_t now_ns,
     verdict->alone = true;
 }
 
-/* ---- what comes back --------------------------------------------------------------------------------- */
+/* ---- what comes back ------------------------------------------------------------------------- */
 
-/* Takes away all units, so that nobody spends any while the fields change. Returns how many. */
+/* Takes away all units, so that none is spent while the fields change. Returns how many. */
 static uint64_t close_word(struct rate_lease *lease)
 {
     uint64_t word = get(&lease->word);
@@ -221,10 +223,10 @@ static void open_word(struct rate_lease *lease, uint64_t units)
     set(&lease->word, pair(generation, units));
 }
 
-/* What this server has admitted without the store: that which the store has been told of is off the
+/* What this server has admitted without the store: what the store already knows of is off the
  * count; what has come since is charged to the new lease. Returns the units to be charged. It comes
- * after `seen` was written, which includes what is taken off here: who sees the smaller count sees the
- * larger use. */
+ * after `seen` was written, which includes what is taken off here: who sees the smaller count sees
+ * the larger use. */
 static uint64_t settle_alone(struct rate_lease *lease, uint64_t units)
 {
     const struct odds_lease *ask = &lease->ask;
@@ -305,15 +307,15 @@ static void end_ask(struct rate_lease *lease)
     struct rate_leases *leases = lease->leases;
     struct rate_budget *budget = lease->budget;
     lock(leases);
-    struct rate_waiter *waiter = lease->first;
+    struct rate_pending *pending = lease->first;
     lease->first = lease->last = NULL;
     lease->waiting = 0;
     atomic_store_explicit(&lease->asking, false, memory_order_release);
     unlock(leases);
-    while (waiter != NULL) {
-        struct rate_waiter *next = waiter->next; /* it is gone when it has its mail */
-        mailbox_post(waiter->mailbox, &waiter->mail);
-        waiter = next;
+    while (pending != NULL) {
+        struct rate_pending *next = pending->next; /* it is gone when it has its mail */
+        mailbox_post(pending->mailbox, &pending->mail);
+        pending = next;
     }
     rate_budget_release(&budget);
     lock(leases);
@@ -333,7 +335,7 @@ static void on_answer(struct odds_lease *ask)
     end_ask(lease);
 }
 
-/* ---- asking ------------------------------------------------------------------------------------------ */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 /* Under the lock. True: the caller has to send the call. */
 static bool begin_ask(struct rate_lease *lease)
@@ -372,7 +374,8 @@ static void send_ask(struct rate_lease *lease, const struct rate_limit *rate, ui
     on_answer(ask);
 }
 
-/* Fetches the next lease in the background, unless that is under way, or too early after a failure. */
+/* Fetches the next lease in the background, unless that is under way, or too early after a
+ * failure. */
 static void fetch(struct rate_lease *lease, const struct rate_limit *rate, uint64_t now_ns)
 {
     if (atomic_load_explicit(&lease->asking, memory_order_acquire) ||
@@ -403,23 +406,23 @@ enum status rate_lease_take(const struct rate_claim *claim, uint64_t now_ns,
 }
 
 enum status rate_lease_wait(const struct rate_claim *claim, uint64_t now_ns,
-                            struct rate_waiter *waiter, struct rate_verdict *verdict)
+                            struct rate_pending *pending, struct rate_verdict *verdict)
 {
     struct rate_lease *lease = lease_of(claim);
     struct rate_leases *leases = lease->leases;
     bool low = false;
-    lock(leases); /* a lease that comes from now on finds the waiter */
+    lock(leases); /* a lease that comes from now on finds the pending request */
     bool decided = try_lease(lease, &claim->rate, now_ns, verdict, &low) != ATTEMPT_UNKNOWN;
     bool away = !decided && get(&lease->retry_ns) != 0;
     bool mine = false;
     uint32_t demand = 0;
     if (!decided && !away) {
-        waiter->next = NULL;
+        pending->next = NULL;
         if (lease->last == NULL)
-            lease->first = waiter;
+            lease->first = pending;
         else
-            lease->last->next = waiter;
-        lease->last = waiter;
+            lease->last->next = pending;
+        lease->last = pending;
         demand = ++lease->waiting;
         mine = begin_ask(lease);
     }
@@ -433,7 +436,7 @@ enum status rate_lease_wait(const struct rate_claim *claim, uint64_t now_ns,
     return decided || away ? STATUS_OK : STATUS_PENDING;
 }
 
-/* ---- life -------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 struct rate_claim rate_claim_of(struct rate_leases *leases, const struct policy *policy,
                                 const struct address *client)

@@ -7,8 +7,8 @@
 #include "admission/admission.h"
 
 /*
- * The count of one client's current window (docs/interface.md, "Limits"). Windows are fixed and aligned to
- * the epoch: a window of 60 seconds begins with the minute, on every machine.
+ * The count of one client's current window (docs/interface.md, "Limits"). Windows are fixed and
+ * aligned to the epoch: a window of 60 seconds begins with the minute, on every machine.
  *
  * There is one budget a customer or legacy address, and every snapshot of its policy points at the
  * same one, so that a refresh of the policies never gives a client its requests back.
@@ -17,14 +17,14 @@
  * requests seen in it (low half), so that one compare-and-swap both starts a window and counts. The
  * count stops at its maximum; requests that are refused count too.
  *
- * Clocks: threads read the time a little before they count, so one may arrive with the end of the old
- * window when another has started the next; it is counted in the next. A clock that is set back by
- * more than RATE_LIMIT_LAG_SECONDS starts a window afresh, rather than locking the client out until
- * the old time has come again. A window that a policy change made longer keeps its count.
+ * Clocks: threads read the time a little before they count, so one may arrive with the end of the
+ * old window when another has started the next; it is counted in the next. A clock that is set back
+ * by more than RATE_LIMIT_LAG_SECONDS starts a window afresh, rather than locking the client out
+ * until the old time has come again. A window that a policy change made longer keeps its count.
  *
- * All this is for a server that limits alone. With an odds store that several servers share, what may
- * be admitted is leased from there, and the word counts only what was admitted without the store: see
- * admission/rate_lease.h.
+ * All this is for a server that limits alone. With an odds store that several servers share, what
+ * may be admitted is leased from there, and the word counts only what was admitted without the
+ * store: see admission/rate_lease.h.
  */
 struct rate_budget {
     _Atomic uint64_t window;

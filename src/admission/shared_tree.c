@@ -1,7 +1,7 @@
 /*
- * Path copying; see shared_tree.h. A node may be written in place when it and all nodes above it have
- * one reference: nobody else can then reach it. That is what makes the first load, which writes every
- * element of a version nobody has seen, as cheap as filling an array.
+ * Path copying; see shared_tree.h. A node may be written in place when it and all nodes above it
+ * have one reference: no other thread can then reach it. That is what makes the first load, which
+ * writes every element of a version that is not published yet, as cheap as filling an array.
  */
 #include "admission/shared_tree.h"
 

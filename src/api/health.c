@@ -1,10 +1,10 @@
 /*
- * Two threads: the prober asks the stores, which may block; the watch sees to it that nobody waits for
- * the prober longer than the deadline. Both do nothing while nobody asks.
+ * Two threads: the prober asks the stores, which may block; the watch sees to it that no request
+ * waits for the prober longer than the deadline. Both do nothing while there are no requests.
  *
- * One lock guards everything in `struct health`. A waiter belongs to the list until it is posted, then
- * to the mailbox; both steps happen under the lock, so that a worker that gives a waiter up knows which
- * of the two it is. `waiter->aside` is the worker's alone.
+ * One lock guards everything in `struct health`. A pending request belongs to the list until it is
+ * posted, then to the mailbox; both steps happen under the lock, so that a worker that gives a
+ * pending request up knows which of the two it is. `pending->aside` is the worker's alone.
  */
 #include "api/health.h"
 
@@ -21,17 +21,17 @@
 #include "http/aside.h"
 
 #define GRACE_MS 250
-#define WAITERS_MAX 65536
+#define PENDING_MAX 65536
 
 enum probe_state { PROBE_IDLE, PROBE_RUNNING, PROBE_LATE /* still running, its askers answered */ };
 enum verdict { VERDICT_UNKNOWN, VERDICT_OK, VERDICT_DEGRADED };
 
-struct waiter {
+struct pending_request {
     struct mail mail;
     struct health *health;
     struct http_aside aside;
     struct mailbox *mailbox;
-    struct waiter *next, *before; /* in the list */
+    struct pending_request *next, *before; /* in the list */
     bool listed;
     bool ok;
 };
@@ -45,8 +45,8 @@ struct health {
     pthread_mutex_t lock; /* guards everything below */
     pthread_cond_t asked; /* somebody waits and no probe runs; or the end */
     pthread_cond_t begun; /* a probe runs; or it ended; or the end */
-    struct waiter *first;
-    size_t waiter_count;
+    struct pending_request *first;
+    size_t pending_count;
     enum probe_state probe;
     uint64_t probe_started_ns;
     enum verdict verdict; /* the last one, for the log */
@@ -56,7 +56,7 @@ struct health {
     struct platform_store *platform; /* the prober's; NULL: not open */
 };
 
-/* ---- answering, on the worker's thread ------------------------------------------------------------ */
+/* ---- answering, on the worker's thread ------------------------------------------------------- */
 
 static void reply(struct http_request *request, bool ok)
 {
@@ -68,76 +68,77 @@ static void reply(struct http_request *request, bool ok)
 
 static void deliver(struct mail *mail)
 {
-    struct waiter *waiter = (struct waiter *)(void *)((char *)mail - offsetof(struct waiter, mail));
-    struct http_request *request = http_aside_take(&waiter->aside);
+    struct pending_request *pending =
+        (struct pending_request *)(void *)((char *)mail - offsetof(struct pending_request, mail));
+    struct http_request *request = http_aside_take(&pending->aside);
     if (request != NULL)
-        reply(request, waiter->ok);
-    memory_free(waiter);
+        reply(request, pending->ok);
+    memory_free(pending);
 }
 
-/* ---- the list of waiters (locked) ------------------------------------------------------------------ */
+/* ---- the list of pending requests (locked) --------------------------------------------------- */
 
-static void list_add(struct health *health, struct waiter *waiter)
+static void list_add(struct health *health, struct pending_request *pending)
 {
-    waiter->next = health->first;
+    pending->next = health->first;
     if (health->first != NULL)
-        health->first->before = waiter;
-    health->first = waiter;
-    waiter->listed = true;
-    health->waiter_count++;
+        health->first->before = pending;
+    health->first = pending;
+    pending->listed = true;
+    health->pending_count++;
 }
 
-static void list_remove(struct health *health, struct waiter *waiter)
+static void list_remove(struct health *health, struct pending_request *pending)
 {
-    if (waiter->before == NULL)
-        health->first = waiter->next;
+    if (pending->before == NULL)
+        health->first = pending->next;
     else
-        waiter->before->next = waiter->next;
-    if (waiter->next != NULL)
-        waiter->next->before = waiter->before;
-    waiter->listed = false;
-    health->waiter_count--;
+        pending->before->next = pending->next;
+    if (pending->next != NULL)
+        pending->next->before = pending->before;
+    pending->listed = false;
+    health->pending_count--;
 }
 
 static void answer_all(struct health *health, bool ok)
 {
     while (health->first != NULL) {
-        struct waiter *waiter = health->first;
-        list_remove(health, waiter);
-        waiter->ok = ok;
-        mailbox_post(waiter->mailbox, &waiter->mail);
+        struct pending_request *pending = health->first;
+        list_remove(health, pending);
+        pending->ok = ok;
+        mailbox_post(pending->mailbox, &pending->mail);
     }
 }
 
-/* ---- asking, on the worker's thread ----------------------------------------------------------------- */
+/* ---- asking, on the worker's thread ---------------------------------------------------------- */
 
 static void on_gone(struct http_aside *aside)
 {
-    struct waiter *waiter =
-        (struct waiter *)(void *)((char *)aside - offsetof(struct waiter, aside));
-    struct health *health = waiter->health;
+    struct pending_request *pending =
+        (struct pending_request *)(void *)((char *)aside - offsetof(struct pending_request, aside));
+    struct health *health = pending->health;
     CHECK(pthread_mutex_lock(&health->lock) == 0);
-    bool listed = waiter->listed;
+    bool listed = pending->listed;
     if (listed)
-        list_remove(health, waiter);
+        list_remove(health, pending);
     CHECK(pthread_mutex_unlock(&health->lock) == 0);
     if (listed)
-        memory_free(waiter); /* else it is in the mailbox: its delivery frees it */
+        memory_free(pending); /* else it is in the mailbox: its delivery frees it */
 }
 
 void health_ask(struct health *health, struct mailbox *mailbox, struct http_request *request)
 {
     CHECK(pthread_mutex_lock(&health->lock) == 0);
     CHECK(!health->ending);
-    bool refused = health->probe == PROBE_LATE || health->waiter_count >= WAITERS_MAX;
+    bool refused = health->probe == PROBE_LATE || health->pending_count >= PENDING_MAX;
     if (!refused) {
-        struct waiter *waiter = memory_alloc_zeroed(1, sizeof *waiter);
-        waiter->mail.deliver = deliver;
-        waiter->health = health;
-        waiter->mailbox = mailbox;
-        waiter->aside.gone = on_gone;
-        http_aside_put(&waiter->aside, request);
-        list_add(health, waiter);
+        struct pending_request *pending = memory_alloc_zeroed(1, sizeof *pending);
+        pending->mail.deliver = deliver;
+        pending->health = health;
+        pending->mailbox = mailbox;
+        pending->aside.gone = on_gone;
+        http_aside_put(&pending->aside, request);
+        list_add(health, pending);
         CHECK(pthread_cond_signal(&health->asked) == 0);
     }
     CHECK(pthread_mutex_unlock(&health->lock) == 0);
@@ -145,7 +146,7 @@ void health_ask(struct health *health, struct mailbox *mailbox, struct http_requ
         reply(request, false);
 }
 
-/* ---- the prober ------------------------------------------------------------------------------------ */
+/* ---- the prober ------------------------------------------------------------------------------ */
 
 /* The handle is kept only while it answers, so that a store that comes back is found. */
 static enum status ask_platform(struct health *health, struct error *error)
@@ -164,7 +165,7 @@ static enum status ask_platform(struct health *health, struct error *error)
 static bool ask_both(struct health *health, struct error *reason)
 {
     struct error error = {0};
-    if (odds_store_ping(health->options.odds, &error) != STATUS_OK)
+    if (odds_store_ping(health->options.odds, ODDS_TO_READ, &error) != STATUS_OK)
         (void)error_set(reason, STATUS_UNAVAILABLE, "odds store: %s", error.text);
     else if (ask_platform(health, &error) != STATUS_OK)
         (void)error_set(reason, STATUS_UNAVAILABLE, "platform store: %s", error.text);
@@ -173,8 +174,8 @@ static bool ask_both(struct health *health, struct error *reason)
     return false;
 }
 
-/* Locked. Answers everybody; a change of the verdict or of its reason goes to the log, once, and under
- * the lock, so that the log tells the changes in the order they happened. */
+/* Locked. Answers everybody; a change of the verdict or of its reason goes to the log, once, and
+ * under the lock, so that the log tells the changes in the order they happened. */
 static void conclude(struct health *health, bool ok, const char *reason)
 {
     enum verdict before = health->verdict;
@@ -205,7 +206,7 @@ static void *probe_when_asked(void *argument)
         struct error reason = {0};
         bool ok = ask_both(health, &reason);
         CHECK(pthread_mutex_lock(&health->lock) == 0);
-        /* A late result is nobody's answer any more; the next asker gets a probe of its own. */
+        /* A late result answers no request; the next one gets a probe of its own. */
         if (health->probe == PROBE_RUNNING)
             conclude(health, ok, reason.text);
         health->probe = PROBE_IDLE;
@@ -216,7 +217,7 @@ static void *probe_when_asked(void *argument)
     return NULL;
 }
 
-/* ---- the watch --------------------------------------------------------------------------------------- */
+/* ---- the watch ------------------------------------------------------------------------------- */
 
 static void *watch_the_prober(void *argument)
 {
@@ -243,7 +244,7 @@ static void *watch_the_prober(void *argument)
     return NULL;
 }
 
-/* ---- life -------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static void make_condition(pthread_cond_t *condition)
 {

@@ -12,9 +12,10 @@
 /*
  * GET /api/v1/health (docs/interface.md, "Health").
  *
- * Really asks both stores, on a thread of its own, when somebody wants to know. Askers that come while
- * a probe is under way share its result. When the probe takes longer than the slower store's timeout
- * and a quarter of a second, the answer is "degraded" without it; a probe that hangs holds up no answer.
+ * Really asks both stores, on a thread of its own, when somebody wants to know. Askers that come
+ * while a probe is under way share its result. When the probe takes longer than the slower store's
+ * timeout and a quarter of a second, the answer is "degraded" without it; a probe that hangs holds
+ * up no answer.
  *
  * 200 {"status":"ok","cache":"ok"} or 503 {"status":"degraded","cache":"unreachable"}.
  */
@@ -32,14 +33,14 @@ struct health_options {
 struct health *health_create(const struct health_options *options);
 
 /*
- * Sets the request aside and replies on this thread, through `mailbox`, which must be this thread's.
- * Uses request->abandoned and request->aside. Never blocks. Once every request that was asked about
- * was answered or abandoned, `mailbox` may be destroyed.
+ * Sets the request aside and replies on this thread, through `mailbox`, which must be this
+ * thread's. Uses request->abandoned and request->aside. Never blocks. Once every request that was
+ * asked about was answered or abandoned, `mailbox` may be destroyed.
  */
 void health_ask(struct health *health, struct mailbox *mailbox, struct http_request *request);
 
-/* Nobody asks any more; who is still waiting is answered "degraded". Waits for a probe that is under way,
- * as long as the stores' timeouts let it. */
+/* No request may come any more; those that wait are answered "degraded". Waits for a probe that is
+ * under way, as long as the stores' timeouts let it. */
 void health_destroy(struct health **health);
 
 #endif

@@ -29,7 +29,7 @@ enum route_id {
 struct route {
     enum route_id id;
     const char *pattern; /* "/api/v1/{sport}/events/{eventId}" */
-    bool admission;      /* judged before anything else is told */
+    bool admission;      /* judged before anything else is answered */
     bool rate_limited;   /* counts against the caller's budget, whatever comes of it */
     const char *allow;   /* for 405: "GET, HEAD" or "POST" */
     enum metrics_route metrics;

@@ -41,7 +41,8 @@ size_t service_connection_size(void)
     return sizeof(struct remembered);
 }
 
-/* Gathers what admission looks at. `forwarded` has room for every field line that a request can have. */
+/* Gathers what admission looks at. `forwarded` has room for every field line that a request can
+ * have. */
 static void ask_admission(const struct service *service, const struct http_request *request,
                           struct text *forwarded, struct admission_question *question)
 {
@@ -62,7 +63,7 @@ static void ask_admission(const struct service *service, const struct http_reque
     }
 }
 
-/* What the client is not told, and the operator wants to know. */
+/* What the client does not learn and the operator wants to know. */
 static void note_denial(const struct service *service, struct judged *judged, bool keyless)
 {
     const char *customer_id = NULL;
@@ -83,7 +84,7 @@ static bool admit(struct service *service, struct http_request *request, struct 
     struct remembered *remembered = request->connection_user;
     enum admission_verdict verdict = admission_judge(service->admission, &remembered->admission,
                                                      &question, &policy, &judged->client);
-    /* An address without a key is nobody in the casino. */
+    /* An address without a key has no identity in the casino. */
     bool keyless =
         verdict == ADMISSION_ADMITTED && !policy->is_customer && route_is_casino(request->path);
     if (keyless)
@@ -106,8 +107,8 @@ static bool admit(struct service *service, struct http_request *request, struct 
     memcpy(judged->customer_id, policy->customer_id, sizeof judged->customer_id);
     if (judged->match.route == NULL || !judged->match.route->rate_limited)
         return true;
-    return rate_desk_take(service->rates, request, policy, &judged->client, question.now_wall_ms,
-                          rate);
+    return rate_limiter_take(service->rates, request, policy, &judged->client, question.now_wall_ms,
+                             rate);
 }
 
 static void add_number(struct http_request *request, struct text name, uint64_t value)
@@ -150,6 +151,11 @@ static void dispatch(struct service *service, struct http_request *request,
         http_reply_error(request, HTTP_ERROR_CASINO_ACCESS_DISABLED);
         return;
     }
+    if (request->method == HTTP_POST && http_body_is_encoded(request)) {
+        http_request_add_field(request, TEXT("Accept-Encoding"), TEXT("identity"));
+        http_reply_error(request, HTTP_ERROR_UNSUPPORTED_MEDIA_TYPE);
+        return;
+    }
     switch (match->route->id) {
     case ROUTE_LAUNCH:
         launch_route(service->launcher, service->games, service->mailbox, request,
@@ -162,13 +168,13 @@ static void dispatch(struct service *service, struct http_request *request,
         health_ask(service->health, service->mailbox, request);
         return;
     case ROUTE_SPORTS:
-        sports_route_list(service->desk, request, judged->sports);
+        sports_route_list(service->sports, request, judged->sports);
         return;
     case ROUTE_CATALOG:
-        sports_route_catalog(service->desk, request, judged->sports, match->values[0]);
+        sports_route_catalog(service->sports, request, judged->sports, match->values[0]);
         return;
     case ROUTE_EVENT:
-        sports_route_event(service->desk, request, judged->sports, match->values[0],
+        sports_route_event(service->sports, request, judged->sports, match->values[0],
                            match->values[1]);
         return;
     case ROUTE_GAMES:
@@ -198,7 +204,7 @@ void service_handle(void *context, struct http_request *request)
     service_rate_decided(service, request, &rate);
 }
 
-/* ---- afterwards: metrics and the access log --------------------------------------------------- */
+/* ---- afterwards: metrics and the access log -------------------------------------------------- */
 
 static enum metrics_route counted_route(const struct http_outcome *outcome)
 {

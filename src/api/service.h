@@ -5,7 +5,7 @@
 
 #include "admission/admission.h"
 #include "api/health.h"
-#include "api/rate_wait.h"
+#include "api/rate_limiter.h"
 #include "api/wallet_routes.h"
 #include "base/log.h"
 #include "base/mailbox.h"
@@ -21,18 +21,18 @@
  *   health answers first → admission → rate limit on sports routes → route and method
  *   → path parameters → sport permission, casino access → store.
  *
- * A caller without a key is nobody to the casino: every path under /api/v1/casino/, also one that does
- * not exist, is 403 ip_not_allowed for it.
+ * A caller without a key has no identity in the casino: every path under /api/v1/casino/, also one
+ * that does not exist, is 403 ip_not_allowed for it.
  *
  * One `struct service` a serving thread; everything in it is borrowed.
  */
 struct service {
     struct admission *admission;
-    struct rate_desk *rates;
-    struct sports_desk *desk;
-    struct games_desk *games;
+    struct rate_limiter *rates;
+    struct sports_cache *sports;
+    struct games_pages *games;
     struct launcher *launcher;
-    struct wallet_desk *wallet;
+    struct wallet_handler *wallet;
     struct health *health;
     struct mailbox *mailbox;
     struct metrics_shard *metrics;
@@ -45,7 +45,7 @@ struct service {
 size_t service_request_size(void);
 size_t service_connection_size(void);
 void service_handle(void *context, struct http_request *request);
-/* For rate_desk_options: goes on with a request that waited for its rate limit. */
+/* For rate_limiter_options: goes on with a request that waited for its rate limit. */
 void service_rate_decided(void *context, struct http_request *request,
                           const struct rate_verdict *rate);
 void service_finished(void *context, const struct http_outcome *outcome);

@@ -1,6 +1,6 @@
-/* The sports routes: from the texts of a path to what a desk is asked, in the order of judgement:
+/* The sports routes: from the texts of a path to what a cache is asked, in the order of judgement:
  * path parameters, sport permission, store (docs/interface.md). */
-#include "sports/desk.h"
+#include "sports/cache.h"
 
 /* False: replied. */
 static bool read_sport(struct http_request *request, struct text text, enum sport *sport)
@@ -19,20 +19,20 @@ static bool permit(struct http_request *request, sport_set allowed, enum sport s
     return false;
 }
 
-void sports_route_list(struct sports_desk *desk, struct http_request *request, sport_set allowed)
+void sports_route_list(struct sports_cache *cache, struct http_request *request, sport_set allowed)
 {
-    sports_desk_answer_sports(desk, request, allowed);
+    sports_cache_answer_sports(cache, request, allowed);
 }
 
-void sports_route_catalog(struct sports_desk *desk, struct http_request *request, sport_set allowed,
-                          struct text sport_text)
+void sports_route_catalog(struct sports_cache *cache, struct http_request *request,
+                          sport_set allowed, struct text sport_text)
 {
     enum sport sport;
     if (read_sport(request, sport_text, &sport) && permit(request, allowed, sport))
-        sports_desk_answer_catalog(desk, request, sport);
+        sports_cache_answer_catalog(cache, request, sport);
 }
 
-void sports_route_event(struct sports_desk *desk, struct http_request *request, sport_set allowed,
+void sports_route_event(struct sports_cache *cache, struct http_request *request, sport_set allowed,
                         struct text sport_text, struct text event_text)
 {
     enum sport sport;
@@ -44,5 +44,5 @@ void sports_route_event(struct sports_desk *desk, struct http_request *request, 
         return;
     }
     if (permit(request, allowed, sport))
-        sports_desk_answer_event(desk, request, sport, &event);
+        sports_cache_answer_event(cache, request, sport, &event);
 }

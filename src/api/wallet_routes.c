@@ -1,26 +1,25 @@
 /*
- * A waiter is one request with the ledger: it belongs to one of the desk's queues until its mail is
- * delivered, which frees it. Its request may be gone before (abandoned, or answered because it took too
- * long).
+ * A pending request is one request with the ledger: it belongs to one of the handler's queues until
+ * its mail is delivered, which frees it. Its request may be gone before (abandoned, or answered
+ * because it took too long).
  */
 #include "api/wallet_routes.h"
 
-#include <inttypes.h>
 #include <stddef.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/json_writer.h"
 #include "base/memory.h"
 #include "http/aside.h"
 #include "wallet/request.h"
 
-struct waiter {
+struct pending_request {
     struct ledger_job job; /* first */
-    struct wallet_desk *desk;
+    struct wallet_handler *handler;
     struct http_aside aside;
 };
 
-struct wallet_desk {
+struct wallet_handler {
     struct ledger *ledger;
     struct mailbox *mailbox;
     struct http_aside_queue early; /* perhaps still in the ledger's queue */
@@ -28,34 +27,27 @@ struct wallet_desk {
     int queues; /* that are not over */
 };
 
-/* ---- answers ----------------------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
-static void append_member(struct buffer *out, const char *name, const char *value)
+static void write_balance(struct json_writer *json, const char *currency, unsigned exponent,
+                          int64_t balance_minor, uint64_t sequence)
 {
-    buffer_append_format(out, "%c\"%s\":", out->size == 0 ? '{' : ',', name);
-    if (value[0] == '\0')
-        buffer_append_string(out, "null");
-    else
-        buffer_append_json_string(out, text_of(value));
-}
-
-static void append_balance(struct buffer *out, const char *currency, unsigned exponent,
-                           int64_t balance_minor, uint64_t sequence)
-{
-    append_member(out, "currency", currency);
-    buffer_append_format(
-        out, ",\"currency_exponent\":%u,\"balance_minor\":%" PRId64 ",\"sequence\":%" PRIu64,
-        exponent, balance_minor, sequence);
+    json_string(json, "currency", currency);
+    json_unsigned(json, "currency_exponent", exponent);
+    json_integer(json, "balance_minor", balance_minor);
+    json_unsigned(json, "sequence", sequence);
 }
 
 static void reply_balance(struct http_request *request, const struct ledger_account *account)
 {
     struct buffer out = {0};
-    append_member(&out, "operation", wallet_operation_name(WALLET_BALANCE));
-    append_member(&out, "player_id", account->player.id);
-    append_balance(&out, account->player.currency, account->player.currency_exponent,
-                   account->balance_minor, account->sequence);
-    buffer_append_char(&out, '}');
+    struct json_writer json = {.out = &out};
+    json_object(&json, NULL);
+    json_string(&json, "operation", wallet_operation_name(WALLET_BALANCE));
+    json_string(&json, "player_id", account->player.id);
+    write_balance(&json, account->player.currency, account->player.currency_exponent,
+                  account->balance_minor, account->sequence);
+    json_end(&json);
     http_reply_json(request, 200, buffer_text(&out));
     buffer_free(&out);
 }
@@ -64,18 +56,19 @@ static void reply_entry(struct http_request *request, const struct ledger_transa
                         bool replayed)
 {
     struct buffer out = {0};
-    char created_at[CLOCK_TEXT_SIZE];
-    clock_format_rfc3339(entry->created_ms, created_at);
-    append_member(&out, "operation", ledger_operation_name(entry->operation));
-    append_member(&out, "player_id", entry->player_id);
-    append_member(&out, "transaction_id", entry->transaction_id);
-    append_member(&out, "reference_transaction_id", entry->reference);
-    append_member(&out, "status", ledger_outcome_name(entry->outcome));
-    buffer_append_format(&out, ",\"amount_minor\":%" PRId64, entry->amount_minor);
-    append_balance(&out, entry->currency, entry->currency_exponent, entry->balance_minor,
-                   entry->sequence);
-    append_member(&out, "created_at", created_at);
-    buffer_append_format(&out, ",\"replayed\":%s}", replayed ? "true" : "false");
+    struct json_writer json = {.out = &out};
+    json_object(&json, NULL);
+    json_string(&json, "operation", ledger_operation_name(entry->operation));
+    json_string(&json, "player_id", entry->player_id);
+    json_string(&json, "transaction_id", entry->transaction_id);
+    json_string_or_null(&json, "reference_transaction_id", entry->reference);
+    json_string(&json, "status", ledger_outcome_name(entry->outcome));
+    json_integer(&json, "amount_minor", entry->amount_minor);
+    write_balance(&json, entry->currency, entry->currency_exponent, entry->balance_minor,
+                  entry->sequence);
+    json_time(&json, "created_at", entry->created_ms);
+    json_bool(&json, "replayed", replayed);
+    json_end(&json);
     http_reply_json(request, 200, buffer_text(&out));
     buffer_free(&out);
 }
@@ -141,37 +134,38 @@ static void reply(struct http_request *request, const struct wallet_answer *answ
     }
 }
 
-/* ---- waiters ----------------------------------------------------------------------------------- */
+/* ---- pending requests ------------------------------------------------------------------------ */
 
-static struct waiter *waiter_of(struct http_aside *aside)
+static struct pending_request *pending_of(struct http_aside *aside)
 {
-    return (struct waiter *)(void *)((char *)aside - offsetof(struct waiter, aside));
+    return (struct pending_request *)(void *)((char *)aside -
+                                              offsetof(struct pending_request, aside));
 }
 
 static void deliver(struct mail *mail)
 {
-    struct waiter *waiter = (struct waiter *)(void *)mail;
-    struct http_request *request = http_aside_take(&waiter->aside);
+    struct pending_request *pending = (struct pending_request *)(void *)mail;
+    struct http_request *request = http_aside_take(&pending->aside);
     if (request != NULL)
-        reply(request, &waiter->job.answer);
-    http_aside_remove(&waiter->aside); /* the desk may be over */
-    memory_free(waiter);
+        reply(request, &pending->job.answer);
+    http_aside_remove(&pending->aside); /* the handler may be over */
+    memory_free(pending);
 }
 
 /* It is taken back, whether its client still waits or not; unless it is in a batch by now. */
 static void on_queued_too_long(struct http_aside *aside)
 {
-    struct waiter *waiter = waiter_of(aside);
-    struct wallet_desk *desk = waiter->desk;
+    struct pending_request *pending = pending_of(aside);
+    struct wallet_handler *handler = pending->handler;
     http_aside_remove(aside);
-    if (!ledger_withdraw(desk->ledger, &waiter->job)) {
-        http_aside_append(&desk->in_batch, aside);
+    if (!ledger_withdraw(handler->ledger, &pending->job)) {
+        http_aside_append(&handler->in_batch, aside);
         return;
     }
     struct http_request *request = http_aside_take(aside);
     if (request != NULL)
         http_reply_error(request, HTTP_ERROR_LEDGER_UNAVAILABLE);
-    memory_free(waiter);
+    memory_free(pending);
 }
 
 static void on_unanswered(struct http_aside *aside)
@@ -181,7 +175,7 @@ static void on_unanswered(struct http_aside *aside)
         http_reply_error(request, HTTP_ERROR_INTERNAL_ERROR);
 }
 
-/* ---- the route --------------------------------------------------------------------------------- */
+/* ---- the route ------------------------------------------------------------------------------- */
 
 static bool decode(struct http_request *request, struct wallet_request *decoded)
 {
@@ -201,14 +195,16 @@ static bool decode(struct http_request *request, struct wallet_request *decoded)
     return false;
 }
 
-/* Asked here, where the table is in memory, and judged by the ledger, which knows whether it matters. */
-static enum wallet_game game_of(struct wallet_desk *desk, struct games_desk *games,
+/* Asked here, where the table is in memory, and judged by the ledger, which knows whether it
+ * matters. */
+static enum wallet_game game_of(struct wallet_handler *handler, struct games_pages *games,
                                 const struct wallet_request *decoded, const char *customer_id)
 {
     if (decoded->operation != WALLET_DEBIT || decoded->game_id[0] == '\0')
         return WALLET_GAME_VISIBLE;
     /* As of now: a client may take its time between the first byte of a request and the last. */
-    const struct games_table *table = games_desk_table(games, uv_now(mailbox_loop(desk->mailbox)));
+    const struct games_table *table =
+        games_pages_table(games, uv_now(mailbox_loop(handler->mailbox)));
     if (table == NULL)
         return WALLET_GAME_UNKNOWN;
     return games_table_find(table, customer_id, text_of(decoded->game_id)) != NULL
@@ -216,54 +212,55 @@ static enum wallet_game game_of(struct wallet_desk *desk, struct games_desk *gam
                : WALLET_GAME_INVISIBLE;
 }
 
-void wallet_route(struct wallet_desk *desk, struct games_desk *games, struct http_request *request,
-                  const char *customer_id)
+void wallet_route(struct wallet_handler *handler, struct games_pages *games,
+                  struct http_request *request, const char *customer_id)
 {
     struct wallet_request decoded;
-    CHECK(!desk->early.closed && customer_id[0] != '\0');
+    CHECK(!handler->early.closed && customer_id[0] != '\0');
     if (!decode(request, &decoded))
         return;
-    struct waiter *waiter = memory_alloc_zeroed(1, sizeof *waiter);
-    waiter->job.mail.deliver = deliver;
-    waiter->job.mailbox = desk->mailbox;
-    waiter->job.request = decoded;
-    waiter->job.game = game_of(desk, games, &decoded, customer_id);
-    memcpy(waiter->job.request.customer_id, customer_id, strlen(customer_id) + 1);
-    waiter->desk = desk;
-    if (ledger_submit(desk->ledger, &waiter->job) != STATUS_OK) {
-        memory_free(waiter);
+    struct pending_request *pending = memory_alloc_zeroed(1, sizeof *pending);
+    pending->job.mail.deliver = deliver;
+    pending->job.mailbox = handler->mailbox;
+    pending->job.request = decoded;
+    pending->job.game = game_of(handler, games, &decoded, customer_id);
+    memcpy(pending->job.request.customer_id, customer_id, strlen(customer_id) + 1);
+    pending->handler = handler;
+    if (ledger_submit(handler->ledger, &pending->job) != STATUS_OK) {
+        memory_free(pending);
         http_reply_error(request, HTTP_ERROR_LEDGER_UNAVAILABLE);
         return;
     }
-    http_aside_put(&waiter->aside, request); /* its mail comes on this thread, after we return */
-    http_aside_append(&desk->early, &waiter->aside);
+    http_aside_put(&pending->aside, request); /* its mail comes on this thread, after we return */
+    http_aside_append(&handler->early, &pending->aside);
 }
 
-/* ---- life -------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
-struct wallet_desk *wallet_desk_create(struct ledger *ledger, struct mailbox *mailbox)
+struct wallet_handler *wallet_handler_create(struct ledger *ledger, struct mailbox *mailbox)
 {
-    struct wallet_desk *desk = memory_alloc_zeroed(1, sizeof *desk);
-    desk->ledger = ledger;
-    desk->mailbox = mailbox;
-    http_aside_queue_init(&desk->early, mailbox_loop(mailbox), WALLET_QUEUE_MS, on_queued_too_long);
-    http_aside_queue_init(&desk->in_batch, mailbox_loop(mailbox),
+    struct wallet_handler *handler = memory_alloc_zeroed(1, sizeof *handler);
+    handler->ledger = ledger;
+    handler->mailbox = mailbox;
+    http_aside_queue_init(&handler->early, mailbox_loop(mailbox), WALLET_QUEUE_MS,
+                          on_queued_too_long);
+    http_aside_queue_init(&handler->in_batch, mailbox_loop(mailbox),
                           WALLET_ANSWER_MS - WALLET_QUEUE_MS, on_unanswered);
-    desk->queues = 2;
-    return desk;
+    handler->queues = 2;
+    return handler;
 }
 
 static void on_queue_over(void *context)
 {
-    struct wallet_desk *desk = context;
-    if (--desk->queues == 0)
-        memory_free(desk);
+    struct wallet_handler *handler = context;
+    if (--handler->queues == 0)
+        memory_free(handler);
 }
 
-void wallet_desk_destroy(struct wallet_desk **desk)
+void wallet_handler_destroy(struct wallet_handler **handler)
 {
-    struct wallet_desk *mine = *desk;
-    *desk = NULL;
+    struct wallet_handler *mine = *handler;
+    *handler = NULL;
     if (mine == NULL)
         return;
     http_aside_queue_close(&mine->early, on_queue_over, mine);

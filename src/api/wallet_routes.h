@@ -8,26 +8,27 @@
 
 /*
  * POST /api/v1/casino/wallet (docs/wallet.md): from a request to a job of the ledger and from its
- * answer to a reply. One desk a serving thread; everything runs on that thread.
+ * answer to a reply. One handler a serving thread; everything runs on that thread.
  *
- * A request waits for its batch at most WALLET_QUEUE_MS (then 503 ledger_unavailable, and it is surely
- * not applied) and for an answer at most WALLET_ANSWER_MS (then 500 internal_error: the outcome is
- * unknown). What was submitted is done in any case.
+ * A request waits for its batch at most WALLET_QUEUE_MS (then 503 ledger_unavailable, and it is
+ * surely not applied) and for an answer at most WALLET_ANSWER_MS (then 500 internal_error: the
+ * outcome is unknown). What was submitted is done in any case.
  */
 #define WALLET_QUEUE_MS 2000U
 #define WALLET_ANSWER_MS 10000U
 
-struct wallet_desk;
+struct wallet_handler;
 
 /* The ledger is borrowed, and so is the mailbox, which must be the thread's own. */
-struct wallet_desk *wallet_desk_create(struct ledger *ledger, struct mailbox *mailbox);
+struct wallet_handler *wallet_handler_create(struct ledger *ledger, struct mailbox *mailbox);
 
 /* When no request is left; answers that are still under way find their way through the mailbox. The
  * loop must run once more. */
-void wallet_desk_destroy(struct wallet_desk **desk);
+void wallet_handler_destroy(struct wallet_handler **handler);
 
-/* Of an admitted customer that may use the casino. Replies at once or later. The games are asked for the game that a DEBIT names. */
-void wallet_route(struct wallet_desk *desk, struct games_desk *games, struct http_request *request,
-                  const char *customer_id);
+/* Of an admitted customer that may use the casino. Replies at once or later. The games are asked
+ * for the game that a DEBIT names. */
+void wallet_route(struct wallet_handler *handler, struct games_pages *games,
+                  struct http_request *request, const char *customer_id);
 
 #endif

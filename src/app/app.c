@@ -2,10 +2,11 @@
  * Start-up and shut-down, in order. Everything here runs on the main thread, whose loop waits for
  * signals, for mails of the workers, and serves the operator listener.
  *
- * Taking down goes backwards in the order of who uses whom: workers drain (no requests are left, though
- * calls to the stores may still be out that were made for them), the health probe, the leases of rate
- * limits, the launcher, the ledger, the sports' reads and then the work pool that they come back to end
- * (nobody makes mails for workers any more), workers stop, then what they shared goes.
+ * Taking down goes backwards in the order of who uses whom: workers drain (no requests are left,
+ * though calls to the stores may still be out that were made for them), the health probe, the
+ * leases of rate limits, the launcher, the ledger, the sports' reads and then the work pool that
+ * they come back to end (no more mail is made for workers), workers stop, then what they
+ * shared goes.
  */
 #include "app/app.h"
 
@@ -20,6 +21,7 @@
 #include "admission/rate_lease.h"
 #include "api/health.h"
 #include "app/operator_listener.h"
+#include "app/reload_socket.h"
 #include "app/worker.h"
 #include "base/clock.h"
 #include "base/memory.h"
@@ -34,8 +36,8 @@
 #define STORES_LOOK_MS 10
 #define WORK_QUEUE_LIMIT 4096
 #define LEDGER_QUEUE_LIMIT 4096
-/* Descriptors that are not client connections: stores, logs, loops, the operator's connections; and calls of
- * providers (each may have a second one while its name is resolved). */
+/* Descriptors that are not client connections: stores, logs, loops, the operator's connections; and
+ * calls of providers (each may have a second one while its name is resolved). */
 #define SPARE_DESCRIPTORS (128 + 2 * PROVIDER_CALLS_AT_ONCE)
 
 struct app {
@@ -63,6 +65,7 @@ struct app {
     struct ledger *ledger;
     struct http_tls *tls;
     struct operator_listener *operator_listener;
+    struct reload_socket *reload_socket;
 
     int *listeners; /* descriptors not yet taken over by a worker are >= 0 */
     size_t listener_count;
@@ -74,7 +77,7 @@ struct app {
     bool reload_waits; /* a SIGHUP came before the workers were there */
 };
 
-/* ---- the end ----------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 static void on_worker_drained(struct mail *mail)
 {
@@ -117,62 +120,98 @@ static void drain(struct app *app, int signal)
                          (uint64_t)app->config->drain_seconds * 1000, 0) == 0);
 }
 
-/* ---- SIGHUP ------------------------------------------------------------------------------------- */
+/* ---- reading the configuration again --------------------------------------------------------- */
 
-static void apply(struct app *app, const struct config *config, struct http_tls *tls)
+/* A configuration that the workers take over. */
+struct reloading {
+    struct app *app;
+    const struct config *config;
+    struct reload_asker *asker; /* NULL: it was a signal */
+    size_t waits_for;           /* workers */
+    struct buffer restart;      /* the changed settings that need one */
+};
+
+static void on_worker_reloaded(void *context)
 {
-    struct buffer restart = {0};
+    struct reloading *reloading = context;
+    if (--reloading->waits_for > 0)
+        return;
+    struct log *log = reloading->app->log;
+    const char *restart = buffer_string(&reloading->restart);
+    log_event(log, LOG_INFO, "configuration read again",
+              LOG_STRING("file", reloading->config->path));
+    if (restart[0] != '\0')
+        log_event(log, LOG_WARNING, "some changed settings need a restart",
+                  LOG_STRING("settings", restart));
+    reload_answer(reloading->asker, true, restart);
+    buffer_free(&reloading->restart);
+    config_release(&reloading->config);
+    memory_free(reloading);
+}
+
+static void apply(struct app *app, const struct config *config, struct http_tls *tls,
+                  struct reload_asker *asker)
+{
+    struct reloading *reloading = memory_alloc_zeroed(1, sizeof *reloading);
+    reloading->app = app;
+    reloading->config = config_hold(config);
+    reloading->asker = asker;
+    reloading->waits_for = app->worker_count;
     /* Not with what was read last: that has not come into force either. */
-    config_list_restart_needed(app->options->config, config, &restart);
+    config_list_restart_needed(app->options->config, config, &reloading->restart);
     log_set_level(app->log, config->log_level);
     log_set_format(app->log, config->log_format);
     for (size_t i = 0; i < app->worker_count; i++)
-        worker_reload(app->workers[i], config, tls);
-    log_event(app->log, LOG_INFO, "configuration read again", LOG_STRING("file", config->path));
-    if (restart.size > 0)
-        log_event(app->log, LOG_WARNING, "some changed settings need a restart",
-                  LOG_TEXT("settings", buffer_text(&restart)));
-    buffer_free(&restart);
+        worker_reload(app->workers[i], config, tls, on_worker_reloaded, reloading);
 }
 
-static void reload(struct app *app)
+static enum status read_again(struct app *app, const struct config **config, struct http_tls **tls,
+                              struct error *error)
+{
+    enum status status =
+        config_load(config, app->options->config_path, app->options->overrides, error);
+    if (status != STATUS_OK || app->tls == NULL || (*config)->tls_certificate[0] == '\0')
+        return status;
+    status = http_tls_create(tls, (*config)->tls_certificate, (*config)->tls_key, error);
+    if (status != STATUS_OK)
+        config_release(config);
+    return status;
+}
+
+static void reload(struct app *app, struct reload_asker *asker)
 {
     const struct config *config = NULL;
     struct http_tls *tls = NULL;
     struct error error;
-    app->reload_waits = app->worker_count == 0;
-    if (app->reload_waits)
-        return;
-    if (config_load(&config, app->options->config_path, app->options->overrides, &error) !=
-        STATUS_OK) {
+    if (read_again(app, &config, &tls, &error) != STATUS_OK) {
         log_event(app->log, LOG_ERROR, "configuration not read again; nothing has changed",
                   LOG_STRING("reason", error.text));
+        reload_answer(asker, false, error.text);
         return;
     }
-    bool secure = app->tls != NULL && config->tls_certificate[0] != '\0';
-    if (secure &&
-        http_tls_create(&tls, config->tls_certificate, config->tls_key, &error) != STATUS_OK) {
-        log_event(app->log, LOG_ERROR, "configuration not read again; nothing has changed",
-                  LOG_STRING("reason", error.text));
-        config_release(&config);
-        return;
-    }
-    apply(app, config, tls);
+    apply(app, config, tls, asker);
     http_tls_release(&tls);
     config_release(&app->config);
     app->config = config;
 }
 
+static void on_reload_asked(void *context, struct reload_asker *asker)
+{
+    reload(context, asker);
+}
+
 static void on_signal(uv_signal_t *handle, int signal)
 {
     struct app *app = handle->data;
-    if (signal == SIGHUP)
-        reload(app);
+    if (signal == SIGHUP && app->worker_count == 0)
+        app->reload_waits = true;
+    else if (signal == SIGHUP)
+        reload(app, NULL);
     else
         drain(app, signal);
 }
 
-/* ---- what the operator sees ------------------------------------------------------------------- */
+/* ---- what the operator sees ------------------------------------------------------------------ */
 
 static void collect_histogram(struct metrics_histogram *to, const uint32_t *bounds,
                               const uint64_t *counts, size_t count, uint64_t sum)
@@ -268,6 +307,7 @@ static void collect(void *context, struct metrics_gauges *gauges)
         .ready_answers = sports.answers,
         .ready_bytes = sports.bytes,
         .work_queue_depth = work_pool_depth(app->pool),
+        .log_lines_dropped = log_dropped(app->log),
     };
     collect_platform(app, gauges);
     collect_ledger(app, gauges);
@@ -280,7 +320,7 @@ static void collect(void *context, struct metrics_gauges *gauges)
     }
 }
 
-/* ---- the beginning ------------------------------------------------------------------------------ */
+/* ---- the beginning --------------------------------------------------------------------------- */
 
 /* As many descriptors as the connections may need, or a warning that says how many there are. */
 static void raise_descriptor_limit(struct app *app)
@@ -323,8 +363,8 @@ static enum status open_stores(struct app *app, struct error *error)
         .log = app->log,
         .facts = &app->platform,
     };
-    /* A schema that this program cannot use is a mistake to be told at once; a store that is away may
-     * come back. */
+    /* A schema that this program cannot use is a mistake to be reported at once; a store that is
+     * away may come back. */
     struct platform_store *store = NULL;
     enum status status = platform_store_open(&store, &platform, error);
     platform_store_close(&store);
@@ -445,8 +485,8 @@ static void announce(struct app *app)
 
 /* Requests are taken when they can be answered, so that a load balancer that finds this instance
  * listening does not send it customers that it would have to refuse. Until then they wait in the
- * listening sockets' queues. Without its stores it serves all the same after a while: its errors say
- * what is wrong, and what needs no store goes on. */
+ * listening sockets' queues. Without its stores it serves all the same after a while: its errors
+ * say what is wrong, and what needs no store goes on. */
 static void on_starting(uv_timer_t *timer)
 {
     struct app *app = timer->data;
@@ -464,7 +504,8 @@ static void on_starting(uv_timer_t *timer)
     start_workers(app);
     announce(app);
     if (app->reload_waits)
-        reload(app);
+        reload(app, NULL);
+    reload_socket_accept(app->reload_socket);
 }
 
 static enum status start(struct app *app, struct error *error)
@@ -501,6 +542,8 @@ static enum status start(struct app *app, struct error *error)
     status = open_stores(app, error);
     if (status != STATUS_OK)
         return status;
+    app->reload_socket = reload_socket_create(&(struct reload_socket_options){
+        .loop = &app->loop, .asked = on_reload_asked, .context = app, .log = app->log});
     app->pool =
         work_pool_create("ready", config->threads > 2 ? config->threads : 2, WORK_QUEUE_LIMIT);
     app->sports = sports_create(app->odds, config->odds_timeout_ms, app->pool, app->log);
@@ -574,6 +617,7 @@ enum status app_run(const struct app_options *options, struct error *error)
     enum status status = start(&app, error);
     if (status == STATUS_OK)
         (void)uv_run(&app.loop, UV_RUN_DEFAULT);
+    reload_socket_destroy(&app.reload_socket);
     stop_operator_listener(&app);
     take_down(&app);
     mailbox_destroy(&app.mailbox);

@@ -10,12 +10,12 @@
 #include "stores/odds.h"
 
 /*
- * The running service: makes the parts, starts the threads, waits for signals, takes everything down
- * again in order. `croupier serve` and `croupier demo` are two callers.
+ * The running service: makes the parts, starts the threads, waits for signals, takes everything
+ * down again in order. `croupier serve` and `croupier demo` are two callers.
  *
- * Threads: the caller's thread becomes the main thread (signals, the operator listener, life cycle);
- * `config->threads` workers serve requests; a refresher keeps the policy table fresh; a small pool
- * makes answers ready; a probe asks the stores for /health.
+ * Threads: the caller's thread becomes the main thread (signals, the operator listener, life
+ * cycle); `config->threads` workers serve requests; a refresher keeps the policy table fresh; a
+ * small pool makes answers ready; a probe asks the stores for /health.
  */
 
 struct app_options {
@@ -33,10 +33,10 @@ struct app_options {
 };
 
 /*
- * Runs until SIGTERM or SIGINT and returns when everything has been let go of (STATUS_OK), or at once
- * when the service cannot start, with the reason. A second SIGTERM or SIGINT ends the drain. SIGHUP
- * re-reads the configuration: what can change while running does, the rest is named in the log; a
- * broken file changes nothing and says so. Blocks; at most one at a time in a process.
+ * Runs until SIGTERM or SIGINT and returns when everything has been let go of (STATUS_OK), or at
+ * once when the service cannot start, with the reason. A second SIGTERM or SIGINT ends the drain.
+ * SIGHUP re-reads the configuration: what can change while running does, the rest is named in the
+ * log; a broken file changes nothing and says so. Blocks; at most one at a time in a process.
  */
 MUST_CHECK enum status app_run(const struct app_options *options, struct error *error);
 

@@ -53,7 +53,8 @@ static void handle(void *context, struct http_request *request)
 
 static bool is_private(const char *host)
 {
-    /* Loopback, and the networks that no one outside can reach by themselves (RFC 1918, RFC 4193). */
+    /* Loopback, and the networks that no one outside can reach by themselves (RFC 1918, RFC
+     * 4193). */
     static const char *const blocks[] = {"127.0.0.0/8",   "::1/128",        "10.0.0.0/8",
                                          "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"};
     struct address address;
@@ -72,7 +73,7 @@ enum status operator_listener_create(struct operator_listener **listener_at,
                                      struct error *error)
 {
     int descriptor;
-    uint16_t port = 0; /* not shared: nobody has bound it before */
+    uint16_t port = 0; /* not shared: no other socket is bound to it */
     enum status status =
         http_listen(options->listen.host, options->listen.port, false, &descriptor, &port, error);
     if (status != STATUS_OK)
@@ -119,7 +120,7 @@ void operator_listener_drain(struct operator_listener *listener, void (*drained)
 {
     listener->drained = drained;
     listener->drained_context = context;
-    http_server_drain(listener->server, on_drained);
+    http_server_drain(listener->server, 0, on_drained);
 }
 
 void operator_listener_abort(struct operator_listener *listener)

@@ -10,9 +10,9 @@
 #include "metrics/metrics.h"
 
 /*
- * The operator's listener: GET /metrics, in Prometheus' text format, and nothing else (but a page of the
- * demo's). It knows no keys,
- * so it belongs on loopback or a private network; any other address is allowed and warned about.
+ * The operator's listener: GET /metrics, in Prometheus' text format, and nothing else (but a page
+ * of the demo's). It knows no keys, so it belongs on loopback or a private network; any other
+ * address is allowed and warned about.
  *
  * Everything runs on the loop's thread.
  */
@@ -25,7 +25,8 @@ struct operator_listener_options {
     /* Fills in the gauges of one scrape; they are zeros at first. */
     void (*collect)(void *context, struct metrics_gauges *gauges);
     void *context;
-    /* May be NULL: answers a GET or HEAD for another path than /metrics and returns true, or false. */
+    /* May be NULL: answers a GET or HEAD for another path than /metrics and returns true, or
+     * false. */
     bool (*page)(void *context, struct http_request *request);
     void *page_context;
     struct log *log; /* borrowed; may be NULL */

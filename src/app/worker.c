@@ -1,6 +1,6 @@
 /*
- * A serving thread. Orders from the main thread are mails that carry a copy of what they are about, so
- * that nothing but the mailbox is shared.
+ * A serving thread. Orders from the main thread are mails that carry a copy of what they are about,
+ * so that nothing but the mailbox is shared.
  */
 #include "app/worker.h"
 
@@ -24,7 +24,7 @@ struct worker {
     struct mail drained;
 };
 
-/* ---- the thread ------------------------------------------------------------------------------- */
+/* ---- the thread ------------------------------------------------------------------------------ */
 
 static void on_log_flush(uv_timer_t *timer)
 {
@@ -46,7 +46,7 @@ static void start_serving(struct worker *worker)
 {
     const struct worker_options *options = &worker->options;
     const struct config *config = options->config;
-    const struct rate_desk_options rates = {
+    const struct rate_limiter_options rates = {
         .leases = options->leases,
         .mailbox = worker->mailbox,
         .metrics = options->metrics,
@@ -57,11 +57,11 @@ static void start_serving(struct worker *worker)
     worker->service = (struct service){
         .admission = admission_create(options->policies, config->trusted_proxies,
                                       config->trusted_proxy_count),
-        .rates = rate_desk_create(&rates),
-        .desk = sports_desk_create(options->sports, worker->mailbox, options->metrics),
-        .games = games_desk_create(options->games, options->metrics),
+        .rates = rate_limiter_create(&rates),
+        .sports = sports_cache_create(options->sports, worker->mailbox, options->metrics),
+        .games = games_pages_create(options->games, options->metrics),
         .launcher = options->launcher,
-        .wallet = wallet_desk_create(options->ledger, worker->mailbox),
+        .wallet = wallet_handler_create(options->ledger, worker->mailbox),
         .health = options->health,
         .mailbox = worker->mailbox,
         .metrics = options->metrics,
@@ -102,24 +102,33 @@ static void *run(void *argument)
     return NULL;
 }
 
-/* ---- orders ------------------------------------------------------------------------------------ */
+/* ---- orders ---------------------------------------------------------------------------------- */
 
 struct order {
     struct mail mail;
     struct worker *worker;
-    const struct config *config;
+    const struct config *config; /* this and the rest: of a reload */
     struct http_tls *tls;
+    void (*done)(void *context);
+    void *context;
 };
 
 static void send_order(struct worker *worker, void (*deliver)(struct mail *mail),
-                       const struct config *config, struct http_tls *tls)
+                       struct order contents)
 {
-    struct order *order = memory_alloc_zeroed(1, sizeof *order);
+    struct order *order = memory_alloc(sizeof *order);
+    *order = contents;
     order->mail.deliver = deliver;
     order->worker = worker;
-    order->config = config;
-    order->tls = tls;
     mailbox_post(worker->mailbox, &order->mail);
+}
+
+/* On the main thread. */
+static void reload_done(struct mail *mail)
+{
+    struct order *order = (struct order *)(void *)mail;
+    order->done(order->context);
+    memory_free(order);
 }
 
 static void reload_here(struct mail *mail)
@@ -140,7 +149,8 @@ static void reload_here(struct mail *mail)
     }
     config_release(&worker->options.config);
     worker->options.config = config;
-    memory_free(order);
+    order->mail.deliver = reload_done;
+    mailbox_post(worker->options.boss, &order->mail);
 }
 
 static void drain_here(struct mail *mail)
@@ -148,7 +158,7 @@ static void drain_here(struct mail *mail)
     struct order *order = (struct order *)(void *)mail;
     struct worker *worker = order->worker;
     memory_free(order);
-    http_server_drain(worker->server, on_drained);
+    http_server_drain(worker->server, worker->options.config->drain_idle_ms, on_drained);
 }
 
 static void abort_here(struct mail *mail)
@@ -165,17 +175,17 @@ static void stop_here(struct mail *mail)
     struct worker *worker = order->worker;
     memory_free(order);
     http_server_destroy(&worker->server);
-    rate_desk_destroy(&worker->service.rates);
-    sports_desk_destroy(&worker->service.desk);
-    games_desk_destroy(&worker->service.games);
-    wallet_desk_destroy(&worker->service.wallet);
+    rate_limiter_destroy(&worker->service.rates);
+    sports_cache_destroy(&worker->service.sports);
+    games_pages_destroy(&worker->service.games);
+    wallet_handler_destroy(&worker->service.wallet);
     admission_destroy(&worker->service.admission);
     log_batch_destroy(&worker->service.access_log);
     uv_close((uv_handle_t *)&worker->log_flush, NULL);
     mailbox_destroy(&worker->mailbox);
 }
 
-/* ---- the main thread's side ------------------------------------------------------------------- */
+/* ---- the main thread's side ------------------------------------------------------------------ */
 
 struct worker *worker_start(const struct worker_options *options)
 {
@@ -206,25 +216,30 @@ void *worker_context(const struct worker *worker)
     return worker->options.context;
 }
 
-void worker_reload(struct worker *worker, const struct config *config, struct http_tls *tls)
+void worker_reload(struct worker *worker, const struct config *config, struct http_tls *tls,
+                   void (*done)(void *context), void *context)
 {
-    send_order(worker, reload_here, config_hold(config), tls != NULL ? http_tls_hold(tls) : NULL);
+    send_order(worker, reload_here,
+               (struct order){.config = config_hold(config),
+                              .tls = tls != NULL ? http_tls_hold(tls) : NULL,
+                              .done = done,
+                              .context = context});
 }
 
 void worker_drain(struct worker *worker)
 {
-    send_order(worker, drain_here, NULL, NULL);
+    send_order(worker, drain_here, (struct order){0});
 }
 
 void worker_abort(struct worker *worker)
 {
-    send_order(worker, abort_here, NULL, NULL);
+    send_order(worker, abort_here, (struct order){0});
 }
 
 void worker_stop(struct worker **worker)
 {
     struct worker *stopping = *worker;
-    send_order(stopping, stop_here, NULL, NULL);
+    send_order(stopping, stop_here, (struct order){0});
     CHECK(pthread_join(stopping->thread, NULL) == 0);
     CHECK(uv_loop_close(&stopping->loop) == 0);
     http_tls_release(&stopping->options.tls);

@@ -22,7 +22,7 @@
  * One serving thread: a libuv loop with a listening socket of its own, and one thread's side of
  * admission, sports and metrics.
  *
- * Made, told things and destroyed by the main thread; everything it is told goes by mail. Its life:
+ * Made, directed and destroyed by the main thread, which posts mail to it. Its life:
  *
  *   worker_start → serving → worker_drain → drained (a mail to `boss`) → worker_stop → joined
  *
@@ -57,12 +57,15 @@ struct worker *worker_start(const struct worker_options *options);
 struct worker *worker_of_mail(struct mail *mail);
 void *worker_context(const struct worker *worker);
 
-/* New settings (held); `tls` may be NULL. */
-void worker_reload(struct worker *worker, const struct config *config, struct http_tls *tls);
+/* New settings (held); `tls` may be NULL. `done` runs on the main thread when they are in force;
+ * also while the boss's mailbox is destroyed. */
+void worker_reload(struct worker *worker, const struct config *config, struct http_tls *tls,
+                   void (*done)(void *context), void *context);
 void worker_drain(struct worker *worker);
 /* The drain took too long; harmless when it is over. */
 void worker_abort(struct worker *worker);
-/* Ends the thread and frees the worker; only when it has drained and nobody posts to it any more. */
+/* Ends the thread and frees the worker; only when it has drained and no thread posts to it any
+ * more. */
 void worker_stop(struct worker **worker);
 
 #endif

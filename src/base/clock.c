@@ -122,7 +122,8 @@ static bool read_time(const char **at, const char *end, struct tm *time, int *ms
            time->tm_sec < 61 && read_fraction(at, end, ms) && read_offset(at, end, offset);
 }
 
-/* A leap second (RFC 3339 section 5.7) is the last of a day in UTC; it counts as the one after it. */
+/* A leap second (RFC 3339 section 5.7) is the last of a day in UTC; it counts as the one after
+ * it. */
 static bool is_possible_second(const struct tm *time, int offset)
 {
     int minute = time->tm_hour * 60 + time->tm_min - offset;

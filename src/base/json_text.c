@@ -361,7 +361,7 @@ enum status json_text_check(struct text text, struct buffer *minified,
     return STATUS_OK;
 }
 
-/* ---- slicing what was checked ------------------------------------------------------------------ */
+/* ---- slicing what was checked ---------------------------------------------------------------- */
 
 struct text json_text_trim(struct text text)
 {
@@ -491,7 +491,7 @@ bool json_text_next_member(struct json_text_cursor *cursor, struct text *name, s
     return json_text_next_element(cursor, value);
 }
 
-/* ---- strings ------------------------------------------------------------------------------------- */
+/* ---- strings --------------------------------------------------------------------------------- */
 
 static uint32_t four_hex(const char *at)
 {

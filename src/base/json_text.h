@@ -36,12 +36,12 @@ struct json_text_error {
 MUST_CHECK enum status json_text_check(struct text text, struct buffer *minified,
                                        struct json_text_error *error);
 
-/* Says where a place in a text is, for an error that a reader of its own finds in it; `offset` at most
- * the text's size, and what is before it must be UTF-8. */
+/* Says where a place in a text is, for an error that a reader of its own finds in it; `offset` at
+ * most the text's size, and what is before it must be UTF-8. */
 void json_text_locate(struct json_text_error *error, struct text text, size_t offset,
                       const char *reason);
 
-/* ---- everything below is only for text that json_text_check has accepted ----------------------- */
+/* ---- everything below is only for text that json_text_check has accepted --------------------- */
 
 enum json_text_kind {
     JSON_TEXT_OBJECT,

@@ -1,25 +1,54 @@
 /*
- * One line a record. Lines are put together in memory and written with one write(2) under a mutex, so
- * that lines of several threads never mix. Level and format are atomics: SIGHUP changes them.
+ * One line a record. Threads append whole lines to a bounded queue in memory; a thread of the log's
+ * own writes them. Only that thread ever waits for the descriptor: a pipe that nobody reads, a
+ * stopped terminal or a slow disk costs lines, which are counted, and never an answer. (O_NONBLOCK
+ * would not do: it belongs to the open file, which other processes share.)
+ *
+ * The writer takes the whole queue and writes it in pieces of whole lines of at most PIPE_BUF
+ * bytes, which a pipe takes whole or not at all. So lines stay whole when others write to the same
+ * pipe, and when the process ends while the writer waits.
+ *
+ * Level and format are atomics: SIGHUP changes them.
  */
 #include "base/log.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <uv.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
 
 #define BATCH_SIZE ((size_t)32 * 1024)
+#define QUEUE_SIZE ((size_t)4 * 1024 * 1024)
+/* Room that batches leave to single lines: a warning is worth more than one more request. */
+#define QUEUE_RESERVE ((size_t)256 * 1024)
+#define FLUSH_NS UINT64_C(1000000000)
 
 struct log {
     int descriptor;
     atomic_int level;
     atomic_int format;
-    pthread_mutex_t writing;
+    atomic_uint_least64_t dropped; /* lines that were not written, in all */
+    uint64_t told;                 /* the writer's: of these, how many a line has told of */
+    bool torn;                     /* the writer's: a line was begun and could not be ended */
+    uv_thread_t writer;
+
+    uv_mutex_t lock; /* guards everything below */
+    uv_cond_t more;  /* the writer waits for lines, or for the end */
+    uv_cond_t quiet; /* log_flush and log_destroy wait for the writer */
+    struct buffer queue;
+    bool writing; /* the writer has lines that it took from the queue */
+    bool ending;
+    bool ended;
+    bool abandoned; /* the writer did not end in time, and frees the log itself if it ever does */
 };
 
 struct log_batch {
@@ -30,25 +59,6 @@ struct log_batch {
 };
 
 static const char *const level_names[] = {"error", "warning", "info", "debug"};
-
-struct log *log_create(int descriptor, enum log_level level, enum log_format format)
-{
-    struct log *log = memory_alloc_zeroed(1, sizeof *log);
-    log->descriptor = descriptor;
-    atomic_init(&log->level, (int)level);
-    atomic_init(&log->format, (int)format);
-    CHECK(pthread_mutex_init(&log->writing, NULL) == 0);
-    return log;
-}
-
-void log_destroy(struct log **log)
-{
-    if (*log == NULL)
-        return;
-    CHECK(pthread_mutex_destroy(&(*log)->writing) == 0);
-    memory_free(*log);
-    *log = NULL;
-}
 
 void log_set_level(struct log *log, enum log_level level)
 {
@@ -65,26 +75,16 @@ bool log_enabled(const struct log *log, enum log_level level)
     return log != NULL && (int)level <= atomic_load_explicit(&log->level, memory_order_relaxed);
 }
 
-/* Writes everything, whatever it takes; a log that cannot be written is given up silently, because
- * there is nobody left to tell. */
-static void write_whole(struct log *log, const char *bytes, size_t size)
+uint64_t log_dropped(struct log *log)
 {
-    CHECK(pthread_mutex_lock(&log->writing) == 0);
-    while (size > 0) {
-        ssize_t written = write(log->descriptor, bytes, size);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            break;
-        bytes += written;
-        size -= (size_t)written;
-    }
-    CHECK(pthread_mutex_unlock(&log->writing) == 0);
+    return log == NULL ? 0 : atomic_load_explicit(&log->dropped, memory_order_relaxed);
 }
 
+/* ---- a line ---------------------------------------------------------------------------------- */
+
 /*
- * A line is put together with plain copies into room that was made for all of it beforehand: one line
- * is written for every request.
+ * A line is put together with plain copies into room that was made for all of it beforehand: one
+ * line is written for every request.
  */
 static char *put(char *at, struct text text)
 {
@@ -208,16 +208,211 @@ static void append_line(struct log *log, struct buffer *out, const char *stamp,
     out->size += (size_t)(end - start);
 }
 
+static void append_line_now(struct log *log, struct buffer *out, enum log_level level,
+                            const char *message, const struct log_field *fields)
+{
+    char stamp[CLOCK_TEXT_SIZE];
+    clock_format_rfc3339(clock_wall_ms(), stamp);
+    append_line(log, out, stamp, level, message, fields);
+}
+
+/* ---- the writer ------------------------------------------------------------------------------ */
+
+static uint64_t count_lines(struct text lines)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < lines.size; i++)
+        count += lines.at[i] == '\n';
+    return count;
+}
+
+/* Returns how many of the bytes were written: fewer when the descriptor fails. */
+static size_t write_whole(int descriptor, const char *bytes, size_t size)
+{
+    size_t done = 0;
+    while (done < size) {
+        ssize_t written = write(descriptor, bytes + done, size - done);
+        if (written > 0) {
+            done += (size_t)written;
+        } else if (written < 0 && errno == EAGAIN) { /* it was handed to us non-blocking */
+            struct pollfd writable = {.fd = descriptor, .events = POLLOUT};
+            (void)poll(&writable, 1, -1);
+        } else if (written == 0 || errno != EINTR) {
+            break;
+        }
+    }
+    return done;
+}
+
+/* The whole lines at the start that PIPE_BUF bytes hold, or one line that is longer. */
+static size_t piece_size(struct text lines)
+{
+    if (lines.size <= PIPE_BUF)
+        return lines.size;
+    const char *end = memrchr(lines.at, '\n', PIPE_BUF);
+    if (end == NULL)
+        end = memchr(lines.at, '\n', lines.size);
+    return (size_t)(end - lines.at) + 1;
+}
+
+/* Returns how many lines could not be written. */
+static uint64_t write_lines(struct log *log, struct text lines)
+{
+    if (log->torn && write_whole(log->descriptor, "\n", 1) == 1)
+        log->torn = false;
+    while (lines.size > 0 && !log->torn) {
+        size_t size = piece_size(lines);
+        size_t written = write_whole(log->descriptor, lines.at, size);
+        log->torn = written > 0 && lines.at[written - 1] != '\n';
+        if (written < size)
+            return count_lines((struct text){lines.at + written, lines.size - written});
+        lines = (struct text){lines.at + size, lines.size - size};
+    }
+    return count_lines(lines);
+}
+
+static void write_block(struct log *log, struct buffer *block, uint64_t untold)
+{
+    /* What was dropped would have come after these lines: the queue was full of them. */
+    if (untold > 0)
+        append_line_now(log, block, LOG_WARNING, "log lines were dropped",
+                        (const struct log_field[]){LOG_INTEGER("lines", untold), {0}});
+    uint64_t lost = write_lines(log, buffer_text(block));
+    if (lost == 0)
+        log->told += untold;
+    else /* the line that tells of others, the last, is not one of them */
+        atomic_fetch_add_explicit(&log->dropped, lost - (untold > 0 ? 1 : 0), memory_order_relaxed);
+    buffer_clear(block);
+}
+
+static void log_free(struct log *log)
+{
+    uv_mutex_destroy(&log->lock);
+    uv_cond_destroy(&log->more);
+    uv_cond_destroy(&log->quiet);
+    buffer_free(&log->queue);
+    memory_free(log);
+}
+
+static void run_writer(void *argument)
+{
+    struct log *log = argument;
+    struct buffer block = {0};
+    (void)pthread_setname_np(pthread_self(), "log");
+    uv_mutex_lock(&log->lock);
+    for (;;) {
+        while (log->queue.size == 0 && !log->ending)
+            uv_cond_wait(&log->more, &log->lock);
+        if (log->queue.size == 0)
+            break;
+        struct buffer taken = log->queue;
+        log->queue = block;
+        block = taken;
+        log->writing = true;
+        uint64_t untold = log_dropped(log) - log->told;
+        uv_mutex_unlock(&log->lock);
+        write_block(log, &block, untold);
+        uv_mutex_lock(&log->lock);
+        log->writing = false;
+        if (log->queue.size == 0)
+            uv_cond_broadcast(&log->quiet);
+    }
+    log->ended = true;
+    bool abandoned = log->abandoned;
+    uv_cond_broadcast(&log->quiet);
+    uv_mutex_unlock(&log->lock);
+    buffer_free(&block);
+    if (abandoned)
+        log_free(log);
+}
+
+struct log *log_create(int descriptor, enum log_level level, enum log_format format)
+{
+    struct log *log = memory_alloc_zeroed(1, sizeof *log);
+    log->descriptor = descriptor;
+    atomic_init(&log->level, (int)level);
+    atomic_init(&log->format, (int)format);
+    CHECK(uv_mutex_init(&log->lock) == 0);
+    CHECK(uv_cond_init(&log->more) == 0);
+    CHECK(uv_cond_init(&log->quiet) == 0);
+    /* Signals are for the main thread; SIGPIPE, blocked, is no more than an error of write. */
+    sigset_t all;
+    sigset_t before;
+    CHECK(sigfillset(&all) == 0);
+    CHECK(pthread_sigmask(SIG_SETMASK, &all, &before) == 0);
+    CHECK(uv_thread_create(&log->writer, run_writer, log) == 0);
+    CHECK(pthread_sigmask(SIG_SETMASK, &before, NULL) == 0);
+    return log;
+}
+
+/* Waits a second at most; with the lock held. */
+static bool wait_until_written(struct log *log)
+{
+    uint64_t deadline = clock_monotonic_ns() + FLUSH_NS;
+    for (;;) {
+        if (log->ending ? log->ended : log->queue.size == 0 && !log->writing)
+            return true;
+        uint64_t now = clock_monotonic_ns();
+        if (now >= deadline)
+            return false;
+        (void)uv_cond_timedwait(&log->quiet, &log->lock, deadline - now);
+    }
+}
+
+bool log_flush(struct log *log)
+{
+    uv_mutex_lock(&log->lock);
+    bool written = wait_until_written(log);
+    uv_mutex_unlock(&log->lock);
+    return written;
+}
+
+void log_destroy(struct log **log)
+{
+    struct log *gone = *log;
+    if (gone == NULL)
+        return;
+    *log = NULL;
+    uv_mutex_lock(&gone->lock);
+    gone->ending = true;
+    uv_cond_signal(&gone->more);
+    bool ended = wait_until_written(gone);
+    gone->abandoned = !ended;
+    /* Nothing can end a thread that the kernel does not let go; it goes with the process. */
+    if (!ended)
+        CHECK(pthread_detach(gone->writer) == 0);
+    uv_mutex_unlock(&gone->lock);
+    if (!ended)
+        return;
+    CHECK(uv_thread_join(&gone->writer) == 0);
+    log_free(gone);
+}
+
+/* ---- into the queue -------------------------------------------------------------------------- */
+
+/* Appends whole lines, or drops them when the queue would hold more than `most`. */
+static void enqueue(struct log *log, struct text lines, size_t most)
+{
+    uv_mutex_lock(&log->lock);
+    bool taken = log->queue.size + lines.size <= most;
+    if (taken) {
+        if (log->queue.size == 0)
+            uv_cond_signal(&log->more);
+        buffer_append_text(&log->queue, lines);
+    }
+    uv_mutex_unlock(&log->lock);
+    if (!taken)
+        atomic_fetch_add_explicit(&log->dropped, count_lines(lines), memory_order_relaxed);
+}
+
 void log_emit(struct log *log, enum log_level level, const char *message,
               const struct log_field *fields)
 {
     if (!log_enabled(log, level))
         return;
-    char stamp[CLOCK_TEXT_SIZE];
-    clock_format_rfc3339(clock_wall_ms(), stamp);
     struct buffer line = {0};
-    append_line(log, &line, stamp, level, message, fields);
-    write_whole(log, line.data, line.size);
+    append_line_now(log, &line, level, message, fields);
+    enqueue(log, buffer_text(&line), QUEUE_SIZE);
     buffer_free(&line);
 }
 
@@ -269,7 +464,7 @@ void log_batch_flush(struct log_batch *batch)
 {
     if (batch->lines.size == 0)
         return;
-    write_whole(batch->log, batch->lines.data, batch->lines.size);
+    enqueue(batch->log, buffer_text(&batch->lines), QUEUE_SIZE - QUEUE_RESERVE);
     buffer_clear(&batch->lines);
 }
 

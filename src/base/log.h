@@ -16,7 +16,12 @@
  * json:  {"time":"…","level":"warning","message":"odds store opened again","path":"…","attempts":3}
  *
  * A value is never a secret: keys are logged by their first 8 characters at most.
- * A `struct log` may be used by any thread; a NULL log discards. A line is written whole.
+ * A `struct log` may be used by any thread; a NULL log discards. A line is written whole, and lines
+ * in the order they came.
+ *
+ * Logging never waits: a thread of the log's own writes. When it does not keep up, because nobody
+ * reads the pipe or the disk is full, lines are dropped and counted, and once it goes on a line
+ * says how many: "log lines were dropped lines=1234".
  */
 enum log_level { LOG_ERROR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
 enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
@@ -35,15 +40,22 @@ struct log_field {
 /* A string that may be NULL: written as an empty value. */
 #define LOG_STRING(name_, value_) LOG_FIELD_(LOG_FIELD_TEXT, name_, .text = text_of(value_))
 #define LOG_TEXT(name_, value_) LOG_FIELD_(LOG_FIELD_TEXT, name_, .text = (value_))
-/* A text that is known to be of printable ASCII without space, '"', backslash and '=': it is not looked
- * at again. */
+/* A text that is known to be of printable ASCII without space, '"', backslash and '=': it is not
+ * looked at again. */
 #define LOG_WORD(name_, value_) LOG_FIELD_(LOG_FIELD_WORD, name_, .text = (value_))
 #define LOG_INTEGER(name_, value_) \
     LOG_FIELD_(LOG_FIELD_INTEGER, name_, .integer = (int64_t)(value_))
 
 /* Writes to `descriptor`, which stays the caller's. */
 struct log *log_create(int descriptor, enum log_level level, enum log_format format);
+/* Writes what it can within a second; what is left then is lost. The descriptor stays in use when
+ * the writer hangs in it. */
 void log_destroy(struct log **log);
+
+/* Waits until all lines so far are written, at most a second; false when they are not. */
+bool log_flush(struct log *log);
+/* Lines dropped since log_create. */
+uint64_t log_dropped(struct log *log);
 
 /* Both may be changed while other threads log. */
 void log_set_level(struct log *log, enum log_level level);

@@ -29,7 +29,7 @@ uv_loop_t *mailbox_loop(struct mailbox *mailbox);
 /* Any thread, any time between create and destroy. */
 void mailbox_post(struct mailbox *mailbox, struct mail *mail);
 
-/* On the loop's thread, when nobody can post any more; delivers what is left first. The handle is
+/* On the loop's thread, when no post can follow; delivers what is left first. The handle is
  * closed; the loop must run once more to let go of it. */
 void mailbox_destroy(struct mailbox **mailbox);
 

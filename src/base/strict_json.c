@@ -1,10 +1,10 @@
 /*
  * A request's members by name; see strict_json.h.
  *
- * The body is checked once by base/json_text.h and cut into slices of itself. A member that is there
- * twice is told before one that is unknown, also when it is an unknown one that is there twice; so the
- * names of unknown members are kept until the end and compared then, which costs honest requests
- * nothing and others no more than sorting what fits into a body.
+ * The body is checked once by base/json_text.h and cut into slices of itself. A member that is
+ * there twice is told before one that is unknown, also when it is an unknown one that is there
+ * twice; so the names of unknown members are kept until the end and compared then, which costs
+ * honest requests nothing and others no more than sorting what fits into a body.
  */
 #include "base/strict_json.h"
 
@@ -14,7 +14,7 @@
 #include "base/json_text.h"
 #include "base/memory.h"
 
-/* Names that nobody asked for, unescaped, one behind the other. */
+/* Names of unknown members, unescaped, one after another. */
 struct strangers {
     struct buffer names;
     size_t *ends; /* of each name in `names` */
@@ -105,7 +105,8 @@ bool strict_json_string(struct text value, char *out, size_t room)
     if (value.at == NULL || json_text_kind(value) != JSON_TEXT_STRING || value.size > 6 * room + 2)
         return false;
     json_text_unescape(value, &plain);
-    /* A lone surrogate stands for nothing, so it equals nothing, not even what it was unescaped to. */
+    /* A lone surrogate stands for nothing, so it equals nothing, not even what it was unescaped
+     * to. */
     bool fits = plain.size >= 1 && plain.size < room && text_is_plain(buffer_text(&plain)) &&
                 json_text_string_equals(value, buffer_text(&plain));
     if (fits) {

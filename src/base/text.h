@@ -29,7 +29,8 @@ bool text_equals_ignore_case(struct text a, struct text b); /* ASCII letters onl
 bool text_starts_with(struct text text, struct text start);
 struct text text_trim(struct text text); /* without spaces and tabs at both ends */
 
-/* The length of the UTF-8 sequence at `at` (RFC 3629 section 4), or 0 when it is not one. Size > 0. */
+/* The length of the UTF-8 sequence at `at` (RFC 3629 section 4), or 0 when it is not one. Size >
+ * 0. */
 size_t utf8_sequence(const char *at, size_t size);
 
 /* Whether it is UTF-8 (RFC 3629) without control characters (C0, DEL, C1): fit to be shown. */

@@ -23,7 +23,7 @@ struct work_pool *work_pool_create(const char *name, size_t threads, size_t queu
 MUST_CHECK enum status work_pool_submit(struct work_pool *pool, struct work *work);
 /* How many jobs are waiting now. */
 size_t work_pool_depth(struct work_pool *pool);
-/* Runs what is queued, then ends the threads. Nobody may submit any more. */
+/* Runs what is queued, then ends the threads. No submit may follow. */
 void work_pool_destroy(struct work_pool **pool);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * One parser for every command. It walks the words once, from left to right: words become the group,
- * the command and then its arguments; options are looked up in the command's table, or, before the
- * command is known, in the common one. The first mistake is kept rather than reported at once, because
- * `--help` further right is an answer to it.
+ * One parser for every command. It walks the words once, from left to right: words become the
+ * group, the command and then its arguments; options are looked up in the command's table, or,
+ * before the command is known, in the common one. The first mistake is kept rather than reported at
+ * once, because `--help` further right is an answer to it.
  */
 #include "cli/command.h"
 
@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/version.h"
 #include "cli/command_line.h"
 
 const struct command_option command_common_options[] = {
@@ -126,14 +127,15 @@ static void keep_option(struct command_line *line, const struct command_option *
     line->options[line->option_count++] = (struct given_option){option, value};
 }
 
-/* An option that takes a value, with `attached` after its '=', or NULL. Steps over the next word when
- * that is the value. */
+/* An option that takes a value, with `attached` after its '=', or NULL. Steps over the next word
+ * when that is the value. */
 static void take_value(struct command_line *line, const struct command_option *option,
                        const char *attached, int *index, int argc, char **argv)
 {
     if (attached == NULL) {
         const char *next = *index + 1 < argc ? argv[*index + 1] : NULL;
-        /* "--label --json" is a forgotten value more often than a value that looks like an option. */
+        /* "--label --json" is a forgotten value more often than a value that looks like an
+         * option. */
         if (next == NULL || strncmp(next, "--", 2) == 0 || strcmp(next, "-c") == 0) {
             problem(line, "--%s needs a value: --%s %s", option->name, option->name, option->value);
             return;
@@ -280,7 +282,7 @@ static int run_line(struct command_line *line)
     if (line->problem[0] != '\0')
         return refuse_usage(line, line->problem);
     if (command_option(line, "version") != NULL) {
-        (void)fputs("croupier " CROUPIER_VERSION "\n", stdout);
+        printf("%s (commit %s)\n", CROUPIER_VERSION_TEXT, croupier_commit);
         return EXIT_DONE;
     }
     if (line->command != NULL)

@@ -14,12 +14,12 @@
  *
  *   croupier [GROUP] COMMAND [OPTIONS] [ARGUMENTS]
  *
- * Every command takes `-c FILE`, `--json` and `--help`; `croupier help [GROUP [COMMAND]]` is the same
- * help, `croupier help settings` the table of settings. Several rows of the table may have the same
- * name: their commands make one group. Options may stand before or after arguments, as `--name value`
- * or `--name=value`; `--` ends them. Exit: 0 done, 1 refused or failed, with one clear line on stderr
- * ("croupier customer add: …"), 2 usage. A value that is malformed, whatever the stores hold, is usage;
- * what the stores, the system or a file's content stand against is refused.
+ * Every command takes `-c FILE`, `--json` and `--help`; `croupier help [GROUP [COMMAND]]` is the
+ * same help, `croupier help settings` the table of settings. Several rows of the table may have the
+ * same name: their commands make one group. Options may stand before or after arguments, as `--name
+ * value` or `--name=value`; `--` ends them. Exit: 0 done, 1 refused or failed, with one clear line
+ * on stderr ("croupier customer add: …"), 2 usage. A value that is malformed, whatever the stores
+ * hold, is usage; what the stores, the system or a file's content stand against is refused.
  */
 
 enum { EXIT_DONE = 0, EXIT_REFUSED = 1, EXIT_USAGE = 2 };
@@ -52,7 +52,7 @@ struct command_group {
 
 int command_main(const struct command_group *groups, int argc, char **argv);
 
-/* ---- for the commands -------------------------------------------------------------------------- */
+/* ---- for the commands ------------------------------------------------------------------------ */
 const char *command_argument(const struct command_line *line,
                              size_t index); /* NULL beyond the end */
 size_t command_argument_count(const struct command_line *line);
@@ -67,15 +67,16 @@ const char *command_config_path(const struct command_line *line);
 /* Loads the configuration that -c names (or the default); prints the refusal and returns false. */
 MUST_CHECK bool command_config(const struct command_line *line, const struct config **config);
 
-/* "croupier customer add: MESSAGE" on stderr; returns EXIT_REFUSED or EXIT_USAGE, to be returned. */
+/* "croupier customer add: MESSAGE" on stderr; returns EXIT_REFUSED or EXIT_USAGE, to be
+ * returned. */
 int command_refuse(const struct command_line *line, const char *format, ...) PRINTF_LIKE(2, 3);
 int command_usage(const struct command_line *line, const char *format, ...) PRINTF_LIKE(2, 3);
 /* A hint for people on stderr ("note: …"); silent with --json. */
 void command_note(const struct command_line *line, const char *format, ...) PRINTF_LIKE(2, 3);
 
 /*
- * A plain table for people: columns sized to their content, two spaces between, a header line, numbers
- * as given. Control characters are shown as '?'.
+ * A plain table for people: columns sized to their content, two spaces between, a header line,
+ * numbers as given. Control characters are shown as '?'.
  */
 struct table;
 struct table *table_create(const char *const *headers); /* NULL-terminated */

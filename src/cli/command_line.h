@@ -4,7 +4,7 @@
 #include "cli/command.h"
 
 /*
- * What the parser (command.c) and the help texts (command_help.c) share. Nobody else includes this.
+ * What the parser (command.c) and the help texts (command_help.c) share. Private to this folder.
  */
 
 struct given_option {
@@ -41,8 +41,8 @@ void command_print_help(const struct command_line *line, FILE *out);
 void command_print_settings(bool json, FILE *out);
 
 /*
- * The nearest of some names to what was written, for "did you mean". Offer the names one by one; the
- * nearest one is in `name`, NULL while none is near enough.
+ * The nearest of some names to what was written, for "did you mean". Offer the names one by one;
+ * the nearest one is in `name`, NULL while none is near enough.
  */
 struct nearest {
     const char *written;

@@ -1,6 +1,7 @@
 /*
- * "Did you mean …?": the distance between two names is the number of letters to add, drop, change or
- * swap with a neighbour (optimal string alignment). Names here are short, so three rows on the stack do.
+ * "Did you mean …?": the distance between two names is the number of letters to add, drop, change
+ * or swap with a neighbour (optimal string alignment). Names here are short, so three rows on the
+ * stack do.
  */
 #include <string.h>
 

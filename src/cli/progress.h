@@ -5,9 +5,9 @@
 #include <stdint.h>
 
 /*
- * A line on stderr that is written anew about once a second while something long is done, for who waits
- * at a terminal: where stderr is none (a script, the log of a nightly job), nothing is said. Starts as
- * zeros. Nothing is shown of what takes less than a second.
+ * A line on stderr that is rewritten about once a second while something long is done, for who
+ * waits at a terminal: where stderr is none (a script, the log of a nightly job), nothing is said.
+ * Starts as zeros. Nothing is shown of what takes less than a second.
  */
 struct progress {
     uint64_t started_ms;
@@ -18,7 +18,8 @@ struct progress {
 /* "12000 of 50000 entries", or without a total (0) "12000 entries". Cheap: to be called often. */
 void progress_show(struct progress *progress, uint64_t done, uint64_t total, const char *what);
 
-/* What is done from now on, where nothing can be counted; shown at once if a line is there already. */
+/* What is done from now on, where nothing can be counted; shown at once if a line is there
+ * already. */
 void progress_turn_to(struct progress *progress, const char *what);
 
 /* Leaves the line. */

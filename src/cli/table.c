@@ -1,6 +1,6 @@
 /*
- * A plain table. Cells are kept as texts until all are known, because a column is as wide as its widest
- * cell. Width is counted in characters (code points): names are UTF-8.
+ * A plain table. Cells are kept as texts until all are known, because a column is as wide as its
+ * widest cell. Width is counted in characters (code points): names are UTF-8.
  */
 #include <stdarg.h>
 #include <string.h>
@@ -14,8 +14,8 @@ struct table {
     size_t count; /* of cells */
 };
 
-/* What could move a terminal's cursor is shown as '?': ASCII controls, DEL, C1 controls (C2 80 to 9F),
- * and bytes that are no part of a UTF-8 sequence are left to the terminal. */
+/* What could move a terminal's cursor is shown as '?': ASCII controls, DEL, C1 controls (C2 80 to
+ * 9F), and bytes that are no part of a UTF-8 sequence are left to the terminal. */
 static void append_shown(struct buffer *out, const char *string)
 {
     for (const unsigned char *at = (const unsigned char *)string; *at != '\0'; at++) {

@@ -40,7 +40,7 @@ static void tell(struct report *report, const char *check, bool ok, const char *
     report->failures += ok ? 0 : 1;
 }
 
-/* ---- the checks ----------------------------------------------------------------------------------- */
+/* ---- the checks ------------------------------------------------------------------------------ */
 
 static void check_tls(struct report *report, const struct config *config)
 {
@@ -107,8 +107,8 @@ static void tell_store(struct report *report, const char *check, const char *uri
     buffer_free(&message);
 }
 
-/* The embedded store is made by whoever comes first, the service or the feed: before that, it is enough
- * that it can be made. */
+/* The embedded store is made by whoever comes first, the service or the feed: before that, it is
+ * enough that it can be made. */
 static bool can_be_made(const char *uri)
 {
     const char *path = uri + strlen("embedded:");
@@ -134,7 +134,7 @@ static void check_odds(struct report *report, const struct config *config)
     struct odds_store *odds = NULL;
     enum status status = odds_store_open(&odds, &options, &error);
     if (status == STATUS_OK) {
-        status = odds_store_ping(odds, &error);
+        status = odds_store_ping(odds, ODDS_TO_SERVE, &error);
         odds_store_close(&odds);
     } else if (can_be_made(config->odds_store)) {
         tell(report, "odds store", true,
@@ -144,7 +144,8 @@ static void check_odds(struct report *report, const struct config *config)
     tell_store(report, "odds store", config->odds_store, status, &error);
 }
 
-/* Opening it looks at the schema too, and says when `croupier migrate` is needed. NULL: it does not answer. */
+/* Opening it looks at the schema too, and says when `croupier migrate` is needed. NULL: it does not
+ * answer. */
 static struct platform_store *check_platform(struct report *report, const struct config *config)
 {
     const struct platform_store_options options = {
@@ -167,7 +168,7 @@ struct unsealing {
     char failed[PROVIDER_ID_SIZE]; /* the first provider whose secret does not open; "": none */
 };
 
-static void unseal(void *context, const struct provider_record *record)
+static bool unseal(void *context, const struct provider_record *record)
 {
     struct unsealing *unsealing = context;
     struct buffer plain = {0};
@@ -177,12 +178,13 @@ static void unseal(void *context, const struct provider_record *record)
     if (plain.data != NULL)
         explicit_bzero(plain.data, plain.size);
     buffer_free(&plain);
+    return true;
 }
 
 /* Does it open what is stored? A store that fails says nothing of the key. */
 static void try_secrets(struct unsealing *unsealing, struct platform_store *platform)
 {
-    const struct platform_games_visit visit = {.provider = unseal, .context = unsealing};
+    const struct record_visitor visit = {.provider = unseal, .context = unsealing};
     struct error error = {0};
     uint64_t revision;
     if (platform_games_read(platform, &visit, &revision, &error) != STATUS_OK)
@@ -219,7 +221,7 @@ static void check_launch_ca(struct report *report, const struct config *config)
     tell(report, "casino.launch_ca_file", ok, ok ? config->launch_ca_file : error.text);
 }
 
-/* ---- the command ---------------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static void check_all(struct report *report, const char *path)
 {
@@ -264,10 +266,10 @@ const struct command check_commands[] = {
      .summary = "is the configuration usable, do the stores answer?",
      .details =
          "Looks at everything that the service needs to start: the configuration, the TLS\n"
-         "files, the listen addresses, both stores, the platform store's schema, the key of "
-         "stored\n"
-         "secrets and the certificates that launch endpoints are trusted by. Changes\n"
-         "nothing, and may run beside a running service: an address that is in use is fine.\n"
+         "files, the listen addresses, both stores, the rights of a Redis user, the platform\n"
+         "store's schema, the key of stored secrets and the certificates that launch endpoints\n"
+         "are trusted by. Changes nothing, and may run beside a running service: an address\n"
+         "that is in use is fine.\n"
          "\n"
          "Prints one line a check, all of them; exits with 1 when one failed. With --json:\n"
          "an array of {\"check\", \"ok\", \"message\"}.",

@@ -4,8 +4,8 @@
 #include "cli/command.h"
 
 /*
- * The lists of commands, each defined in the file that is named beside it and ended by a row whose name
- * is NULL. main.c puts them into groups; several lists may stand in one group.
+ * The lists of commands, each defined in the file that is named beside it and ended by a row whose
+ * name is NULL. main.c puts them into groups; several lists may stand in one group.
  */
 
 extern const struct command check_commands[];    /* commands_check.c; in the group "" */
@@ -19,6 +19,7 @@ extern const struct command migrate_commands[];  /* commands_migrate.c; in the g
 extern const struct command odds_commands[];     /* commands_copy.c */
 extern const struct command platform_commands[]; /* commands_copy.c */
 extern const struct command provider_commands[]; /* commands_provider.c */
+extern const struct command reload_commands[];   /* reload.c; in the group "" */
 extern const struct command serve_commands[];    /* commands_serve.c; in the group "" */
 extern const struct command wallet_commands[];   /* commands_wallet.c */
 

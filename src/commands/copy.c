@@ -80,7 +80,7 @@ static int read_places(const struct command_line *line, const struct kind *kind,
     return result;
 }
 
-/* ---- platform ---------------------------------------------------------------------------------- */
+/* ---- platform -------------------------------------------------------------------------------- */
 
 /* What is not there, or empty, is not made any fuller by migrating it. */
 static void leave_out_migrating(struct error *error)
@@ -195,7 +195,7 @@ const struct command platform_commands[] = {
     {0},
 };
 
-/* ---- odds -------------------------------------------------------------------------------------- */
+/* ---- odds ------------------------------------------------------------------------------------ */
 
 static const struct command_option odds_options[] = {
     {.name = "replace", .help = "withdraw what TO holds first; else TO must be empty"},

@@ -5,9 +5,9 @@
 #include "commands/commands.h"
 #include "commands/platform.h"
 #include "operator/customers.h"
-#include "stores/platform_record.h"
+#include "records/records.h"
 
-/* ---- printing ---------------------------------------------------------------------------------- */
+/* ---- printing -------------------------------------------------------------------------------- */
 
 static void print_customer_json(const struct customer_record *record, size_t live_keys)
 {
@@ -54,7 +54,7 @@ static void note_lack_of_cidrs(const struct command_line *line,
                      program, record->id);
 }
 
-/* ---- the commands ------------------------------------------------------------------------------ */
+/* ---- the commands ---------------------------------------------------------------------------- */
 
 /* What the options say, for `add` and `set` alike. `cidr_values` is the caller's to free. */
 static void read_policy_options(const struct command_line *line, struct customer_settings *settings,
@@ -250,7 +250,7 @@ static int run_disable(const struct command_line *line)
     return change(line, &settings);
 }
 
-/* ---- the table --------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static const struct command_option add_options[] = {
     {"cidr", "CIDR", "an address block that it may call from", true},

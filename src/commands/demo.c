@@ -1,10 +1,10 @@
 /*
- * `croupier demo`: everything in one process, for somebody who sees croupier for the first time. The
- * screen it prints is the tour; every command on it works as printed (tests/service/test_demo.py runs
- * them).
+ * `croupier demo`: everything in one process, for somebody who sees croupier for the first time.
+ * The screen it prints is the tour; every command on it works as printed
+ * (tests/service/test_demo.py runs them).
  *
- * Nothing is touched before it is clear that the demo can run: the directory is this process's own and
- * the port is free.
+ * Nothing is touched before it is clear that the demo can run: the directory is this process's own
+ * and the port is free.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -44,7 +44,7 @@ struct demo {
     uint16_t port, operator_port;
 };
 
-/* ---- the screen ------------------------------------------------------------------------------------- */
+/* ---- the screen ------------------------------------------------------------------------------ */
 
 /* A word for the shell, quoted when it has to be. */
 static void append_shell_word(struct buffer *out, const char *word)
@@ -287,7 +287,7 @@ static void on_ready(void *context, uint16_t port, uint16_t operator_port)
     free_screen(&screen);
 }
 
-/* ---- before it runs --------------------------------------------------------------------------------- */
+/* ---- before it runs -------------------------------------------------------------------------- */
 
 static bool is_free(const char *host, uint16_t port, struct error *error)
 {
@@ -345,8 +345,8 @@ static char *make_uri(const char *scheme, const char *directory, const char *nam
     return copy;
 }
 
-/* The commands on the screen go by DIR/croupier.conf, so it must name the stores that the demo has: not
- * those of another directory, after DIR was moved or copied, nor those of the environment. */
+/* The commands on the screen go by DIR/croupier.conf, so it must name the stores that the demo has:
+ * not those of another directory, after DIR was moved or copied, nor those of the environment. */
 static enum status check_stores(const struct demo *demo, struct error *error)
 {
     const struct config *config = NULL;
@@ -459,6 +459,7 @@ static int run_demo(const struct command_line *line)
                                             .page_context = &demo.casino,
                                             .context = &demo};
         status = app_run(&options, &error);
+        log_destroy(&demo.log); /* its lines come before a refusal */
     }
     int code = EXIT_DONE;
     if (status != STATUS_OK)
@@ -470,7 +471,7 @@ static int run_demo(const struct command_line *line)
     return code;
 }
 
-/* ---- the table -------------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static const struct command_option demo_options[] = {
     {"dir", "DIR", "where the stores are, made when missing (./demo-data)", false},

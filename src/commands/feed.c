@@ -23,12 +23,12 @@
 #define WITHIN_DEFAULT_SECONDS 60
 #define WITHIN_MOST_SECONDS (366U * 86400U)
 
-/* ---- what the commands share ------------------------------------------------------------------------- */
+/* ---- what the commands share ----------------------------------------------------------------- */
 
-/* Opens the odds store of the configuration, making it when it is not there. The exit code when that
- * fails, else EXIT_DONE; `config` is the caller's to release in either case when it is set. */
-/* `create`: make the store when it is not there. Who only reads must not: an empty store in the place of
- * one that is not mounted would be served. */
+/* Opens the odds store of the configuration, making it when it is not there. The exit code when
+ * that fails, else EXIT_DONE; `config` is the caller's to release in either case when it is set. */
+/* `create`: make the store when it is not there. Who only reads must not: an empty store in the
+ * place of one that is not mounted would be served. */
 static int open_store(const struct command_line *line, bool create, const struct config **config,
                       struct odds_store **store)
 {
@@ -90,7 +90,7 @@ static const char *plural(size_t count)
     return count == 1 ? "" : "s";
 }
 
-/* ---- feed catalog, feed odds -------------------------------------------------------------------------- */
+/* ---- feed catalog, feed odds ----------------------------------------------------------------- */
 
 static void note_unaddressable(const struct command_line *line, const char *name,
                                const struct feed_report *report)
@@ -161,7 +161,8 @@ static int publish_document(const struct command_line *line, struct odds_store *
     return EXIT_DONE;
 }
 
-/* The document is read and looked at before the store is opened, so that a mistake leaves no trace. */
+/* The document is read and looked at before the store is opened, so that a mistake leaves no
+ * trace. */
 static int run_publish(const struct command_line *line, enum odds_kind kind)
 {
     enum sport sport;
@@ -204,7 +205,7 @@ static int run_odds(const struct command_line *line)
     return run_publish(line, ODDS_MARKETS);
 }
 
-/* ---- feed withdraw ------------------------------------------------------------------------------------ */
+/* ---- feed withdraw --------------------------------------------------------------------------- */
 
 static int run_withdraw(const struct command_line *line)
 {
@@ -240,7 +241,7 @@ static int run_withdraw(const struct command_line *line)
     return code;
 }
 
-/* ---- feed interest ------------------------------------------------------------------------------------ */
+/* ---- feed interest --------------------------------------------------------------------------- */
 
 static void print_interest(const struct command_line *line, const struct odds_interest *list,
                            size_t count, int64_t now_ms)
@@ -301,7 +302,7 @@ static int run_interest(const struct command_line *line)
     return code;
 }
 
-/* ---- feed simulate ------------------------------------------------------------------------------------ */
+/* ---- feed simulate --------------------------------------------------------------------------- */
 
 static int parse_simulate(const struct command_line *line, struct simulator_options *options)
 {
@@ -430,7 +431,7 @@ static int run_simulate(const struct command_line *line)
     return code;
 }
 
-/* ---- the table ---------------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static const struct command_option interest_options[] = {
     {"within", "SECONDS", "how far to look back (60)", false},

@@ -10,7 +10,7 @@
 #include "games/document.h"
 #include "operator/customers.h"
 
-/* ---- printing ---------------------------------------------------------------------------------- */
+/* ---- printing -------------------------------------------------------------------------------- */
 
 static void print_list(const char *label, const char *list)
 {
@@ -23,6 +23,47 @@ static void print_list(const char *label, const char *list)
         (void)printf("%.*s%s", (int)item.size, item.at, rest.size > 0 ? ", " : "");
     }
     (void)putchar('\n');
+}
+
+static yyjson_mut_val *list_json(yyjson_mut_doc *doc, const char *list)
+{
+    yyjson_mut_val *array = yyjson_mut_arr(doc);
+    struct text rest = text_of(list);
+    while (rest.size > 0) {
+        struct text item = text_cut(&rest, '\n');
+        (void)yyjson_mut_arr_add_strncpy(doc, array, item.at, item.size);
+    }
+    return array;
+}
+
+static yyjson_mut_val *game_record_json(yyjson_mut_doc *doc, const struct game_record *record)
+{
+    yyjson_mut_val *object = yyjson_mut_obj(doc);
+    char updated[CLOCK_TEXT_SIZE];
+    const char *volatility = game_volatility_name(record->volatility);
+    clock_format_rfc3339(record->updated_ms, updated);
+    (void)yyjson_mut_obj_add_strcpy(doc, object, "id", record->id);
+    (void)yyjson_mut_obj_add_strcpy(doc, object, "name", record->name);
+    (void)yyjson_mut_obj_add_strcpy(doc, object, "provider", record->provider_id);
+    (void)yyjson_mut_obj_add_strcpy(doc, object, "category", record->category);
+    (void)yyjson_mut_obj_add_val(doc, object, "features", list_json(doc, record->features));
+    (void)yyjson_mut_obj_add_val(doc, object, "rtp_bps",
+                                 record->rtp_bps < 0 ? yyjson_mut_null(doc)
+                                                     : yyjson_mut_int(doc, record->rtp_bps));
+    (void)yyjson_mut_obj_add_val(doc, object, "volatility",
+                                 volatility == NULL ? yyjson_mut_null(doc)
+                                                    : yyjson_mut_str(doc, volatility));
+    (void)yyjson_mut_obj_add_val(doc, object, "thumbnail_url",
+                                 record->thumbnail_url[0] == '\0'
+                                     ? yyjson_mut_null(doc)
+                                     : yyjson_mut_strcpy(doc, record->thumbnail_url));
+    (void)yyjson_mut_obj_add_bool(doc, object, "demo", record->demo);
+    (void)yyjson_mut_obj_add_val(doc, object, "currencies", list_json(doc, record->currencies));
+    (void)yyjson_mut_obj_add_val(doc, object, "languages", list_json(doc, record->languages));
+    (void)yyjson_mut_obj_add_val(doc, object, "devices", list_json(doc, record->devices));
+    (void)yyjson_mut_obj_add_bool(doc, object, "enabled", record->enabled);
+    (void)yyjson_mut_obj_add_strcpy(doc, object, "updated_at", updated);
+    return object;
 }
 
 static void print_game(const struct command_line *line, const struct game_record *record)
@@ -57,7 +98,7 @@ static void print_game(const struct command_line *line, const struct game_record
     (void)printf("updated     %s\n", updated);
 }
 
-/* ---- import ------------------------------------------------------------------------------------ */
+/* ---- import ---------------------------------------------------------------------------------- */
 
 /* The ids of all providers. */
 struct provider_ids {
@@ -65,7 +106,7 @@ struct provider_ids {
     size_t count, room;
 };
 
-static void note_provider(void *context, const struct provider_record *record)
+static bool note_provider(void *context, const struct provider_record *record)
 {
     struct provider_ids *found = context;
     if (found->count == found->room) {
@@ -73,6 +114,7 @@ static void note_provider(void *context, const struct provider_record *record)
         found->ids = memory_resize(found->ids, found->room * sizeof found->ids[0]);
     }
     memcpy(found->ids[found->count++], record->id, PROVIDER_ID_SIZE);
+    return true;
 }
 
 static int compare_ids(const void *a, const void *b)
@@ -107,7 +149,7 @@ static enum status import(struct platform_store *store, const char *name, struct
     struct provider_ids providers = {0};
     struct games_document document = {0};
     uint64_t revision;
-    const struct platform_games_visit visit = {.provider = note_provider, .context = &providers};
+    const struct record_visitor visit = {.provider = note_provider, .context = &providers};
     enum status status = platform_games_read(store, &visit, &revision, error);
     if (status == STATUS_OK)
         status = games_document_read(&document, name, text, has_provider, &providers, error);
@@ -144,14 +186,14 @@ static int run_import(const struct command_line *line)
     return EXIT_DONE;
 }
 
-/* ---- list, show -------------------------------------------------------------------------------- */
+/* ---- list, show ------------------------------------------------------------------------------ */
 
-static void list_game(void *context, const struct game_record *record)
+static bool list_game(void *context, const struct game_record *record)
 {
     struct listing *listing = context;
     if (listing->doc != NULL) {
         listing_add(listing, game_record_json(listing->doc, record));
-        return;
+        return true;
     }
     table_cell(listing->table, "%s", record->id);
     table_cell(listing->table, "%s", record->name);
@@ -160,6 +202,7 @@ static void list_game(void *context, const struct game_record *record)
     table_cell(listing->table, "%s", !record->usable ? "unusable" : record->enabled ? "yes" : "no");
     table_cell(listing->table, "%s", record->demo ? "yes" : "no");
     table_time(listing->table, record->updated_ms);
+    return true;
 }
 
 static int run_list(const struct command_line *line)
@@ -173,7 +216,7 @@ static int run_list(const struct command_line *line)
     if (!command_open_platform(line, false, &store))
         return EXIT_REFUSED;
     listing_begin(&listing, line, headers);
-    const struct platform_games_visit visit = {.game = list_game, .context = &listing};
+    const struct record_visitor visit = {.game = list_game, .context = &listing};
     enum status status = platform_games_read(store, &visit, &revision, &error);
     platform_store_close(&store);
     return listing_end(&listing, line, status, &error);
@@ -203,7 +246,7 @@ static int run_show(const struct command_line *line)
     return EXIT_DONE;
 }
 
-/* ---- enable, disable --------------------------------------------------------------------------- */
+/* ---- enable, disable ------------------------------------------------------------------------- */
 
 static int switch_game(const struct command_line *line, bool enabled)
 {
@@ -236,7 +279,7 @@ static int run_disable(const struct command_line *line)
     return switch_game(line, false);
 }
 
-/* ---- allow ------------------------------------------------------------------------------------- */
+/* ---- allow ----------------------------------------------------------------------------------- */
 
 static int compare_strings(const void *a, const void *b)
 {
@@ -358,27 +401,28 @@ static int run_allow(const struct command_line *line)
     return status == STATUS_OK ? EXIT_DONE : command_fail(line, status, &error);
 }
 
-/* ---- allowed ----------------------------------------------------------------------------------- */
+/* ---- allowed --------------------------------------------------------------------------------- */
 
 struct policy_search {
     struct game_policy_record record; /* whose it is; then what was found */
     struct buffer games;
 };
 
-static void find_policy(void *context, const struct game_policy_record *record)
+static bool find_policy(void *context, const struct game_policy_record *record)
 {
     struct policy_search *search = context;
     if (strcmp(record->customer_id, search->record.customer_id) != 0)
-        return;
+        return true;
     search->record.every_game = record->every_game;
     buffer_append_text(&search->games, record->games);
+    return true;
 }
 
 /* Whoever has no list may use every game. */
 static enum status read_policy(struct platform_store *store, struct policy_search *search,
                                bool *casino, struct error *error)
 {
-    const struct platform_games_visit visit = {.policy = find_policy, .context = search};
+    const struct record_visitor visit = {.policy = find_policy, .context = search};
     struct customer_record customer = {0};
     uint64_t revision;
     enum status status = customers_get(store, search->record.customer_id, &customer, error);
@@ -419,7 +463,7 @@ static int run_allowed(const struct command_line *line)
     return status == STATUS_OK ? EXIT_DONE : command_fail(line, status, &error);
 }
 
-/* ---- the table --------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 const struct command game_commands[] = {
     {.name = "import",

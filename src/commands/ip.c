@@ -123,7 +123,7 @@ static int run_list(const struct command_line *line)
     return listing_end(&listing, line, status, &error);
 }
 
-/* ---- the table --------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static const struct command_option policy_options[] = {
     {"sports", "LIST", "all (the default of 'add'), none, or names: cricket,tennis", false},

@@ -8,7 +8,7 @@
 #include "operator/customers.h"
 #include "operator/keys.h"
 
-/* ---- issue ------------------------------------------------------------------------------------- */
+/* ---- issue ----------------------------------------------------------------------------------- */
 
 /* {"key": …} and then what `list` says of it. */
 static void print_issued_json(const char *key, const struct key_record *record)
@@ -90,7 +90,7 @@ static int run_issue(const struct command_line *line)
     return code;
 }
 
-/* ---- list -------------------------------------------------------------------------------------- */
+/* ---- list ------------------------------------------------------------------------------------ */
 
 struct key_listing {
     struct listing listing;
@@ -138,7 +138,7 @@ static int run_list(const struct command_line *line)
     return listing_end(&keys.listing, line, status, &error);
 }
 
-/* ---- revoke ------------------------------------------------------------------------------------ */
+/* ---- revoke ---------------------------------------------------------------------------------- */
 
 static int run_revoke(const struct command_line *line)
 {
@@ -167,7 +167,7 @@ static int run_revoke(const struct command_line *line)
     return EXIT_DONE;
 }
 
-/* ---- the table --------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static const struct command_option issue_options[] = {
     {"label", "LABEL", "what it is for, up to 64 bytes", false},

@@ -5,26 +5,27 @@
 #include "commands/commands.h"
 #include "commands/platform.h"
 #include "records/secrets.h"
-#include "stores/platform_games.h"
+#include "stores/platform.h"
 
-static void count_provider(void *context, const struct provider_record *record)
+static bool count_provider(void *context, const struct provider_record *record)
 {
     size_t *count = context;
     (void)record;
     (*count)++;
+    return true;
 }
 
 /* Of providers whose secrets are stored, so that there was a key. */
 static enum status count_providers(struct platform_store *store, size_t *count, struct error *error)
 {
-    const struct platform_games_visit visit = {.provider = count_provider, .context = count};
+    const struct record_visitor visit = {.provider = count_provider, .context = count};
     uint64_t revision;
     return platform_games_read(store, &visit, &revision, error);
 }
 
 /*
- * The key that stored secrets are encrypted with. A key that was lost, or is still on another machine,
- * is not replaced unasked: every provider would see every player as somebody new.
+ * The key that stored secrets are encrypted with. A key that was lost, or is still on another
+ * machine, is not replaced unasked: every provider would see every player as somebody new.
  */
 static bool make_secrets_key(const struct command_line *line, size_t providers, bool *made)
 {

@@ -9,8 +9,8 @@
 #include "stores/platform.h"
 
 /*
- * What the commands on the platform store share: opening it, and printing. Only commands_*.c include
- * this.
+ * What the commands on the platform store share: opening it, and printing. Only commands_*.c
+ * include this.
  */
 
 /* Opens the store that the configuration names; prints the refusal and returns false. With `create`
@@ -18,8 +18,8 @@
 MUST_CHECK bool command_open_platform(const struct command_line *line, bool create,
                                       struct platform_store **store);
 
-/* What came of a verb that was not STATUS_OK: prints the error and returns EXIT_USAGE when a word of the
- * line is not what it must be (STATUS_INVALID), EXIT_REFUSED when the stores said no. */
+/* What came of a verb that was not STATUS_OK: prints the error and returns EXIT_USAGE when a word
+ * of the line is not what it must be (STATUS_INVALID), EXIT_REFUSED when the stores said no. */
 int command_fail(const struct command_line *line, enum status status, const struct error *error);
 
 /* Prints a document on stdout and frees it. */
@@ -28,8 +28,8 @@ void command_print_json(yyjson_mut_doc **doc);
 void command_print_value(yyjson_mut_doc *doc, yyjson_mut_val *value);
 
 /*
- * `list` of anything: a JSON array with --json, else a table. Begin it, add what there is to the one
- * that is not NULL, end it; what was not STATUS_OK is told and nothing is printed.
+ * `list` of anything: a JSON array with --json, else a table. Begin it, add what there is to the
+ * one that is not NULL, end it; what was not STATUS_OK is told and nothing is printed.
  */
 struct listing {
     yyjson_mut_doc *doc; /* with --json; else */

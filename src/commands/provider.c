@@ -10,7 +10,7 @@
 
 #define SECRET_SHORT 32U /* bytes: RFC 7518 section 3.2 wants no less of an HS256 key */
 
-/* ---- printing ---------------------------------------------------------------------------------- */
+/* ---- printing -------------------------------------------------------------------------------- */
 
 static void print_provider(const struct command_line *line, const struct provider_record *record)
 {
@@ -33,10 +33,10 @@ static void print_provider(const struct command_line *line, const struct provide
     (void)printf("created     %s\n", created);
 }
 
-/* ---- the secret -------------------------------------------------------------------------------- */
+/* ---- the secret ------------------------------------------------------------------------------ */
 
-/* Reads it from standard input when --secret says so; one line end after it is not part of it. False,
- * and `code` set, when refused. */
+/* Reads it from standard input when --secret says so; one line end after it is not part of it.
+ * False, and `code` set, when refused. */
 static bool read_secret(const struct command_line *line, struct buffer *secret, int *code)
 {
     const char *given = command_option(line, "secret");
@@ -96,7 +96,7 @@ static void note_short_secret(const struct command_line *line, size_t size)
                      SECRET_SHORT);
 }
 
-/* ---- the commands ------------------------------------------------------------------------------ */
+/* ---- the commands ---------------------------------------------------------------------------- */
 
 static void read_options(const struct command_line *line, struct provider_settings *settings)
 {
@@ -209,18 +209,19 @@ static int run_show(const struct command_line *line)
     return EXIT_DONE;
 }
 
-static void list_provider(void *context, const struct provider_record *record)
+static bool list_provider(void *context, const struct provider_record *record)
 {
     struct listing *listing = context;
     if (listing->doc != NULL) {
         listing_add(listing, provider_json(listing->doc, record));
-        return;
+        return true;
     }
     table_cell(listing->table, "%s", record->id);
     table_cell(listing->table, "%s", record->name);
     table_cell(listing->table, "%s", !record->usable ? "unusable" : record->enabled ? "yes" : "no");
     table_cell(listing->table, "%s%s", record->launch_url, record->launch_call ? " (called)" : "");
     table_time(listing->table, record->created_ms);
+    return true;
 }
 
 static int run_list(const struct command_line *line)
@@ -234,13 +235,13 @@ static int run_list(const struct command_line *line)
     if (!command_open_platform(line, false, &store))
         return EXIT_REFUSED;
     listing_begin(&listing, line, headers);
-    const struct platform_games_visit visit = {.provider = list_provider, .context = &listing};
+    const struct record_visitor visit = {.provider = list_provider, .context = &listing};
     enum status status = platform_games_read(store, &visit, &revision, &error);
     platform_store_close(&store);
     return listing_end(&listing, line, status, &error);
 }
 
-/* ---- the table --------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static const struct command_option add_options[] = {
     {"name", "NAME", "what to call it; customers see it", false},

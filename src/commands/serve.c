@@ -18,8 +18,8 @@ static int run_serve(const struct command_line *line)
     };
     struct error error;
     enum status status = app_run(&options, &error);
+    log_destroy(&log); /* first: its lines come before the refusal */
     int code = status == STATUS_OK ? EXIT_DONE : command_refuse(line, "%s", error.text);
-    log_destroy(&log);
     config_release(&config);
     return code;
 }
@@ -31,14 +31,18 @@ const struct command serve_commands[] = {
         .summary = "run the service",
         .details =
             "Answers customers on [server] listen and the operator's metrics on [operator]\n"
-            "listen until SIGTERM or SIGINT, then finishes what is in flight (at most [server]\n"
-            "drain_seconds) and exits 0. SIGHUP re-reads the configuration and the TLS\n"
+            "listen until SIGTERM or SIGINT. Then each connection closes after its next answer, "
+            "an\n"
+            "idle one after [server] drain_idle_ms, what is in flight is finished (at most "
+            "[server]\n"
+            "drain_seconds), and it exits 0. SIGHUP re-reads the configuration and the TLS\n"
             "certificate; what needs a restart is named in the log, and a broken file changes\n"
             "nothing.\n"
             "\n"
             "The platform store must be migrated (croupier migrate). A store that is away does\n"
             "not stop the service: health says degraded and requests get 503 until it is back.\n"
-            "Logs go to standard error.",
+            "Logs go to standard error. Lines that nobody reads are dropped and counted: no\n"
+            "request waits for the log.",
         .examples = "croupier serve\n"
                     "croupier serve -c /etc/croupier/croupier.conf\n"
                     "CROUPIER_SERVER_LISTEN=0.0.0.0:8080 croupier serve",

@@ -1,5 +1,5 @@
-/* croupier wallet statement | transaction | verify | export. All of them read, beside a running server;
- * what can be long is streamed. */
+/* croupier wallet statement | transaction | verify | export. All of them read, beside a running
+ * server; what can be long is streamed. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 
 #define DAY_MS (24 * 60 * 60 * 1000LL)
 
-/* ---- what they share --------------------------------------------------------------------------- */
+/* ---- what they share ------------------------------------------------------------------------- */
 
 static void show_progress(void *context, uint64_t done, uint64_t total)
 {
@@ -31,7 +31,8 @@ static void show_audit(void *context, uint64_t done, uint64_t total)
         progress_turn_to(context, "looking for rows without their counterpart");
 }
 
-/* Everything was written, or it counts as a failure: half an export must not look like a whole one. */
+/* Everything was written, or it counts as a failure: half an export must not look like a whole
+ * one. */
 static int finish(const struct command_line *line)
 {
     errno = 0;
@@ -97,7 +98,7 @@ static void append_transaction(struct buffer *out, const struct ledger_transacti
     append_hash(out, "hash", transaction->hash);
 }
 
-/* ---- statement --------------------------------------------------------------------------------- */
+/* ---- statement ------------------------------------------------------------------------------- */
 
 struct statement {
     bool json;
@@ -217,7 +218,7 @@ static int run_statement(const struct command_line *line)
     return status == STATUS_OK ? finish(line) : command_refuse(line, "%s", error.text);
 }
 
-/* ---- transaction ------------------------------------------------------------------------------- */
+/* ---- transaction ----------------------------------------------------------------------------- */
 
 static void show_fact_json(const struct ledger_fact *fact)
 {
@@ -292,7 +293,7 @@ static int run_transaction(const struct command_line *line)
     return finish(line);
 }
 
-/* ---- verify ------------------------------------------------------------------------------------ */
+/* ---- verify ---------------------------------------------------------------------------------- */
 
 static int run_verify(const struct command_line *line)
 {
@@ -317,7 +318,7 @@ static int run_verify(const struct command_line *line)
     return finish(line);
 }
 
-/* ---- export ------------------------------------------------------------------------------------ */
+/* ---- export ---------------------------------------------------------------------------------- */
 
 struct export_total {
     char customer_id[CUSTOMER_ID_SIZE];
@@ -432,7 +433,7 @@ static int run_export(const struct command_line *line)
     return status == STATUS_OK ? finish(line) : command_refuse(line, "%s", error.text);
 }
 
-/* ---- the table --------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static const struct command_option statement_options[] = {
     {"from", "SEQUENCE", "begin with this entry", false},

@@ -1,7 +1,7 @@
 /*
- * Loading: defaults, then the file, then the environment, then the caller's overrides, each value read
- * by its row of the table as it comes. So a broken line in the file is refused even when the environment
- * would win over it: it would bite on the day the variable goes away.
+ * Loading: defaults, then the file, then the environment, then the caller's overrides, each value
+ * read by its row of the table as it comes. So a broken line in the file is refused even when the
+ * environment would win over it: it would bite on the day the variable goes away.
  *
  * A snapshot owns the texts of all values; the strings in `struct config` point into them.
  */
@@ -43,7 +43,7 @@ static void snapshot_free(struct snapshot *snapshot)
     memory_free(snapshot);
 }
 
-/* ---- one value -------------------------------------------------------------------------------- */
+/* ---- one value ------------------------------------------------------------------------------- */
 
 static char *copy_text(struct text text)
 {
@@ -81,10 +81,10 @@ static enum status take_value(void *context, size_t setting, struct text value, 
     return status;
 }
 
-/* ---- the environment -------------------------------------------------------------------------- */
+/* ---- the environment ------------------------------------------------------------------------- */
 
-/* Does "SERVER_LISTNE" begin with the name of a section? Then a setting was meant. Other variables of
- * that name are somebody else's (CROUPIER_BIN). */
+/* Does "SERVER_LISTNE" begin with the name of a section? Then a setting was meant. Other variables
+ * of that name are somebody else's (CROUPIER_BIN). */
 static bool names_a_section(struct text after_start)
 {
     for (size_t i = 0; i < setting_count; i++) {
@@ -137,7 +137,7 @@ static enum status take_environment(struct snapshot *snapshot, struct error *err
     return STATUS_OK;
 }
 
-/* ---- loading ---------------------------------------------------------------------------------- */
+/* ---- loading --------------------------------------------------------------------------------- */
 
 static enum status take_overrides(struct snapshot *snapshot, const char *const *overrides,
                                   struct error *error)
@@ -281,7 +281,7 @@ void config_list_restart_needed(const struct config *before, const struct config
                                  settings[i].about.section, settings[i].about.key);
 }
 
-/* ---- showing ---------------------------------------------------------------------------------- */
+/* ---- showing --------------------------------------------------------------------------------- */
 
 /* "a=1&password=x" with every password's value replaced. */
 static void append_redacted_query(struct text query, struct buffer *out)

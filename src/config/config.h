@@ -15,11 +15,12 @@
  * INI file and the environment (CROUPIER_SECTION_KEY, which wins). docs/configuration.md describes
  * every row of the table; a test proves that it does.
  *
- * A snapshot is counted: config_hold / config_release, any thread. config_load reads the environment:
- * one thread at a time.
+ * A snapshot is counted: config_hold / config_release, any thread. config_load reads the
+ * environment: one thread at a time.
  *
- * In the file, `key = value` stands under its [section]; `#` and `;` begin a comment (also after a value,
- * when a space is before the `;`). A list may go on in following lines that begin with a space.
+ * In the file, `key = value` stands under its [section]; `#` and `;` begin a comment (also after a
+ * value, when a space is before the `;`). A list may go on in following lines that begin with a
+ * space.
  */
 
 #define CONFIG_DEFAULT_PATH "/etc/croupier/croupier.conf"
@@ -39,6 +40,7 @@ struct config {
     char *tls_certificate; /* path of a PEM chain, or "" for plain HTTP */
     char *tls_key;
     uint32_t drain_seconds;
+    uint32_t drain_idle_ms;   /* of an idle connection at the end */
     uint32_t max_connections; /* of all threads together */
     uint32_t header_seconds;  /* from the first byte of a request to the end of its head */
     uint32_t body_seconds;    /* for the whole body */
@@ -79,8 +81,8 @@ const struct config *config_hold(const struct config *config);
 void config_release(const struct config **config);
 
 /* The settings that differ and cannot change while running, comma-separated, into `out` ("" when
- * there is none). For SIGHUP: those need a restart. Both of HTTPS are among them when it would be turned
- * on or off, not when it would have another certificate. */
+ * there is none). For SIGHUP: those need a restart. Both of HTTPS are among them when it would be
+ * turned on or off, not when it would have another certificate. */
 void config_list_restart_needed(const struct config *before, const struct config *after,
                                 struct buffer *out);
 

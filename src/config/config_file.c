@@ -2,7 +2,7 @@
  * The INI file. inih finds sections, keys and values; what it lets pass is refused here, because a
  * setting that is silently cut, joined or overwritten is worse than a program that does not start:
  * lines that are too long for its buffer (it would read them as two), NUL and control characters,
- * a key twice, a section nobody knows, a value that goes on over lines where that makes no sense.
+ * a key twice, an unknown section, a value of several lines where only one fits.
  *
  * inih calls the reader for every line and the handler for every key, in turn, so the reader's line
  * number is the handler's.
@@ -85,8 +85,8 @@ static char *give_line(char *out, int room, void *context)
         if (((unsigned char)line.at[i] < ' ' && line.at[i] != '\t') || line.at[i] == 0x7F)
             problem(reading, "there is a control character in this line");
     struct text trimmed = text_trim(line);
-    /* inih takes every indented line for the continuation of the value before. Keys may be indented all
-     * the same; what a list goes on with has no '='. */
+    /* inih takes every indented line for the continuation of the value before. Keys may be indented
+     * all the same; what a list goes on with has no '='. */
     bool continuation = trimmed.size > 0 && trimmed.at > line.at &&
                         strchr("[#;", trimmed.at[0]) == NULL &&
                         memchr(trimmed.at, '=', trimmed.size) == NULL;
@@ -204,7 +204,7 @@ enum status config_file_read(const char *path, config_taker *take, void *context
     if (status != STATUS_OK)
         goto out;
     reading.rest = buffer_text(&bytes);
-#ifdef CROUPIER_INIH_MAX_LINE /* Debian's inih can be told at run time; others have 200 built in */
+#ifdef CROUPIER_INIH_MAX_LINE /* set at run time in Debian's inih; others have 200 built in */
     ini_max_line = LINE_SIZE_MAX;
 #endif
     int bad_line = ini_parse_stream(give_line, &reading, take_key, &reading);

@@ -33,7 +33,8 @@ static enum status read_number(const struct setting *setting, char *value, void 
     return STATUS_OK;
 }
 
-/* The processors that this process may run on; containers and taskset often allow fewer than exist. */
+/* The processors that this process may run on; containers and taskset often allow fewer than
+ * exist. */
 static uint32_t processors(void)
 {
     cpu_set_t allowed;
@@ -251,6 +252,11 @@ const struct setting settings[] = {
      .stays_set = true},
     SECONDS("server", drain_seconds, "10", 0, 3600,
             "seconds that requests in flight get to finish at the end, 0 to 3600"),
+    {.about = {"server", "drain_idle_ms", "1000",
+               "milliseconds that an idle connection stays open at the end, 0 to 60000", true},
+     FIELD(drain_idle_ms),
+     .read = read_number,
+     .most = 60000},
     {.about = {"server", "max_connections", "20000",
                "client connections at the same time, of all threads, 1 to 1000000", false},
      FIELD(max_connections),

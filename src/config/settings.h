@@ -4,14 +4,14 @@
 #include "config/config.h"
 
 /*
- * The table of settings and the file that sets them, as config.c uses them. Nobody else includes this.
+ * The table of settings and the file that sets them, as config.c uses them. Private to this folder.
  */
 
 struct setting {
     struct setting_description about;
     size_t offset; /* of the field in struct config */
-    /* Reads `value` into `field` or says what is wrong with it. Texts are not copied: `value` lives as
-     * long as the snapshot. */
+    /* Reads `value` into `field` or says what is wrong with it. Texts are not copied: `value` lives
+     * as long as the snapshot. */
     enum status (*read)(const struct setting *setting, char *value, void *field,
                         struct error *error);
     uint32_t least, most; /* of a number */

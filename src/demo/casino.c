@@ -1,8 +1,8 @@
 /*
  * The demo's provider, its games and its page; see demo_casino.h.
  *
- * The page does what a provider must do with a token: check the signature with the shared secret, then
- * the audience and the time, and only then believe what it says.
+ * The page does what a provider must do with a token: check the signature with the shared secret,
+ * then the audience and the time, and only then believe what it says.
  */
 #include "demo/casino.h"
 
@@ -71,7 +71,7 @@ static const struct sample {
 };
 #define SAMPLE_COUNT (sizeof samples / sizeof samples[0])
 
-/* ---- the store ------------------------------------------------------------------------------------ */
+/* ---- the store ------------------------------------------------------------------------------- */
 
 static void make_game(const struct sample *sample, struct game_record *record)
 {
@@ -169,7 +169,7 @@ void demo_casino_clear(struct demo_casino *casino)
     casino->platform_uri = NULL;
 }
 
-/* ---- the balance ----------------------------------------------------------------------------------- */
+/* ---- the balance ----------------------------------------------------------------------------- */
 
 /* The player whom the token names, among so many. */
 #define PLAYERS_MAX 10000U
@@ -228,7 +228,7 @@ static void append_balance(struct buffer *out, const struct demo_casino *casino,
                          account.player.currency);
 }
 
-/* ---- the page -------------------------------------------------------------------------------------- */
+/* ---- the page -------------------------------------------------------------------------------- */
 
 static void append_html(struct buffer *out, struct text text)
 {

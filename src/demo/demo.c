@@ -16,7 +16,7 @@
 #include "operator/customers.h"
 #include "operator/keys.h"
 
-/* ---- the directory ---------------------------------------------------------------------------------- */
+/* ---- the directory --------------------------------------------------------------------------- */
 
 static char *join(const char *directory, const char *name)
 {
@@ -99,7 +99,7 @@ enum status demo_write_config(const char *directory, char **file, struct error *
     return STATUS_OK;
 }
 
-/* ---- customers -------------------------------------------------------------------------------------- */
+/* ---- customers ------------------------------------------------------------------------------- */
 
 struct name_search {
     const char *name;
@@ -117,7 +117,8 @@ static bool match_name(void *context, const struct customer_record *record)
 
 static const char *const everywhere_local[] = {"127.0.0.0/8", "::1/128"};
 
-/* Finds the customer by name, or adds it. One that is there stays as somebody may have changed it. */
+/* Finds the customer by name, or adds it. One that is there stays as somebody may have changed
+ * it. */
 static enum status ensure_customer(struct platform_store *store,
                                    const struct customer_settings *settings, int64_t now_ms,
                                    char id[CUSTOMER_ID_SIZE], struct error *error)
@@ -138,7 +139,7 @@ static enum status ensure_customer(struct platform_store *store,
     return STATUS_OK;
 }
 
-/* ---- keys ------------------------------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 #define OLD_KEYS_MAX 16
 
@@ -172,7 +173,7 @@ static enum status renew_key(struct platform_store *store, const char *customer_
     return keys_issue(store, &settings, now_ms, key, &record, error);
 }
 
-/* ---- all of it -------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 /* The casino; a customer of a demo from before there was one gets it with the games. */
 static enum status prepare_casino(struct platform_store *store, const char *secrets_key_file,

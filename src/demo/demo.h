@@ -8,10 +8,10 @@
 #include "demo/casino.h"
 
 /*
- * What `croupier demo` needs before there is anything to see: a directory that is its own, and sample
- * customers in the platform store. Making it again changes nothing but the demo's own keys: keys are
- * stored only as digests, so each start issues fresh ones and revokes those of the start before.
- * Whatever else somebody did to the stores stays. Blocks.
+ * What `croupier demo` needs before there is anything to see: a directory that is its own, and
+ * sample customers in the platform store. Making it again changes nothing but the demo's own keys:
+ * keys are stored only as digests, so each start issues fresh ones and revokes those of the start
+ * before. Whatever else somebody did to the stores stays. Blocks.
  */
 
 #define DEMO_KEY_LABEL "croupier demo" /* marks the keys that a start may revoke */
@@ -22,14 +22,14 @@
 #define DEMO_LIMITED_REQUESTS 5U /* in DEMO_LIMITED_SECONDS */
 #define DEMO_LIMITED_SECONDS 10U
 
-/* Makes the directory when it is not there, and takes it for this process: a second demo in the same
- * directory is refused. `path` is its absolute path (memory_free it), `lock` a descriptor to close at
- * the end. */
+/* Makes the directory when it is not there, and takes it for this process: a second demo in the
+ * same directory is refused. `path` is its absolute path (memory_free it), `lock` a descriptor to
+ * close at the end. */
 MUST_CHECK enum status demo_take_directory(const char *directory, char **path, int *lock,
                                            struct error *error);
 
-/* Writes DIRECTORY/croupier.conf, which names the stores, unless there is one: the demo reads it, and
- * other commands can (`croupier customer list -c demo-data/croupier.conf`). `file` is its path
+/* Writes DIRECTORY/croupier.conf, which names the stores, unless there is one: the demo reads it,
+ * and other commands can (`croupier customer list -c demo-data/croupier.conf`). `file` is its path
  * (memory_free it). */
 MUST_CHECK enum status demo_write_config(const char *directory, char **file, struct error *error);
 
@@ -39,8 +39,8 @@ struct demo_keys {
     char limited[KEY_SIZE]; /* of DEMO_LIMITED_CUSTOMER: cricket and football, a low rate limit */
 };
 
-/* Makes or upgrades the platform store and the key of secrets, and sees to the sample customers, the
- * legacy address, the keys, and the casino's provider and games. */
+/* Makes or upgrades the platform store and the key of secrets, and sees to the sample customers,
+ * the legacy address, the keys, and the casino's provider and games. */
 MUST_CHECK enum status demo_prepare_platform(const char *uri, uint32_t timeout_ms,
                                              const char *secrets_key_file, int64_t now_ms,
                                              struct demo_keys *keys, struct demo_casino *casino,

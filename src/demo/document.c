@@ -36,7 +36,7 @@ static const char *const section_statuses[] = {
     [SECTION_BALL_RUNNING] = "Ball Running",
 };
 
-/* ---- small things ---------------------------------------------------------------------------------- */
+/* ---- small things ---------------------------------------------------------------------------- */
 
 static void put(struct buffer *out, const char *text)
 {
@@ -105,7 +105,7 @@ static void put_start_time(struct buffer *out, const struct event *event)
                              at.tm_mday, at.tm_year + 1900, hour, at.tm_min, at.tm_sec, half);
 }
 
-/* ---- score ----------------------------------------------------------------------------------------- */
+/* ---- score ----------------------------------------------------------------------------------- */
 
 static void write_cricket_score(const struct cricket_state *state, struct buffer *out)
 {
@@ -159,7 +159,7 @@ static void put_score(struct buffer *out, const char *name, const struct event *
     buffer_append_char(out, '"');
 }
 
-/* ---- the catalog row -------------------------------------------------------------------------------- */
+/* ---- the catalog row ------------------------------------------------------------------------- */
 
 static const char *event_status(const struct event *event)
 {
@@ -244,7 +244,7 @@ void simulated_event_write_row(const struct event *event, struct buffer *out)
     put(out, "]}");
 }
 
-/* ---- exchange and bookmaker markets ------------------------------------------------------------------ */
+/* ---- exchange and bookmaker markets ---------------------------------------------------------- */
 
 /* BACK1 in capitals while suspended. */
 static void put_side(struct buffer *out, bool back, bool capitals, uint32_t level)
@@ -362,7 +362,7 @@ static void put_runner(const struct writing *writing, size_t index)
     put(out, "}}");
 }
 
-/* ---- fancy markets ---------------------------------------------------------------------------------- */
+/* ---- fancy markets --------------------------------------------------------------------------- */
 
 static void put_section_price(const struct writing *writing, const struct section *section,
                               bool back)
@@ -407,7 +407,7 @@ static void put_section(const struct writing *writing, const struct section *sec
     put(out, "]}");
 }
 
-/* ---- a market --------------------------------------------------------------------------------------- */
+/* ---- a market -------------------------------------------------------------------------------- */
 
 static void put_market_head(const struct writing *writing)
 {

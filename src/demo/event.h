@@ -201,7 +201,7 @@ void simulated_event_destroy(struct event **event);
 /* Moves it on to `now_ms` (later than where it is) in one step. */
 void simulated_event_step(struct event *event, int64_t now_ms);
 
-/* ---- for the models ------------------------------------------------------------------------------ */
+/* ---- for the models -------------------------------------------------------------------------- */
 
 struct event_model {
     void (*create)(struct event *event); /* names, markets */
@@ -217,21 +217,25 @@ struct market *event_add_market(struct event *event, enum market_type type, cons
 void event_name_runner(struct event *event, struct market *market, size_t index, const char *format,
                        ...) PRINTF_LIKE(4, 5);
 void event_suspend(struct event *event, int64_t for_ms, const char *remark);
+/* Home, away, name and competition. */
+void event_name_match(struct event *event);
+void event_enter(struct event *event, enum stage stage);
 /* Ends it: suspended, then closed, then settled. */
 void event_finish(struct event *event);
-/* The runner with this index wins (index == runner_count: nobody), the others lose. */
+bool runner_is_in_play(const struct runner *runner);
+/* The runner with this index wins (index == runner_count: none), the others lose. */
 void market_decide(struct market *market, size_t winner);
 void market_void(struct market *market);
 void market_set_chances(struct market *market, const uint32_t *ppm);
 
-/* ---- documents ----------------------------------------------------------------------------------- */
+/* ---- documents ------------------------------------------------------------------------------- */
 
 void simulated_event_write_row(const struct event *event, struct buffer *out);
 void simulated_event_write_markets(const struct event *event, struct buffer *out);
 /* The score or state for people: "2-1 (67')", "84/3 (9.4)"; empty before the start. */
 void simulated_event_write_score(const struct event *event, struct buffer *out);
 
-/* ---- names ---------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 void name_place(struct chance *chance, char out[NAME_SIZE]);
 void name_team(struct chance *chance, enum sport sport, char out[NAME_SIZE]);

@@ -13,7 +13,8 @@
  */
 #define PRICE_LADDER_TICKS 350U /* ticks 0 (1.01) to 349 (1000) */
 
-/* The price of a tick (CHECKed to be on the ladder), in hundredths: 0 → 101, 99 → 200, 100 → 202. */
+/* The price of a tick (CHECKed to be on the ladder), in hundredths: 0 → 101, 99 → 200, 100 →
+ * 202. */
 uint32_t price_ladder_at(uint32_t tick);
 
 /* The highest tick whose price is not above `hundredths`; the first tick for anything below it. */

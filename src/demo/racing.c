@@ -1,6 +1,6 @@
 /*
- * Racing: a field of runners with strengths that drift; before the off one may be withdrawn, and the
- * others shorten. Horses are bet on while they run; greyhounds are not.
+ * Racing: a field of runners with strengths that drift; before the off one may be withdrawn, and
+ * the others shorten. Horses are bet on while they run; greyhounds are not.
  */
 #include <stdio.h>
 #include <string.h>

@@ -27,7 +27,7 @@ struct slot {
     struct buffer document; /* while in a batch */
     int64_t requested_ms;   /* time of day of the last known request */
     int64_t published_ms;   /* 0: never */
-    int64_t due_ms;         /* the next publication of an event that nobody polls */
+    int64_t due_ms;         /* the next publication of an event that is not polled */
     enum stage published_stage;
     bool in_batch;
 };
@@ -70,7 +70,7 @@ static bool simulates(const struct simulator *simulator, int sport)
     return (simulator->options.sports & SPORT_BIT(sport)) != 0;
 }
 
-/* ---- events come and go ------------------------------------------------------------------------------ */
+/* ---- events come and go ---------------------------------------------------------------------- */
 
 static struct event_id new_event_id(struct simulator *simulator, enum sport sport, uint32_t serial)
 {
@@ -216,7 +216,7 @@ void simulator_facts(const struct simulator *simulator, struct simulator_facts *
     }
 }
 
-/* ---- what is due ------------------------------------------------------------------------------------- */
+/* ---- what is due ----------------------------------------------------------------------------- */
 
 void simulator_note_interest(struct simulator *simulator, enum sport sport,
                              const struct event_id *event, int64_t requested_ms)
@@ -412,7 +412,7 @@ void simulator_published(struct simulator *simulator)
     simulator->change_count = 0;
 }
 
-/* ---- into a store ------------------------------------------------------------------------------------- */
+/* ---- into a store ---------------------------------------------------------------------------- */
 
 static enum status read_interest(struct simulator *simulator, int64_t now_ms,
                                  struct odds_store *store, struct error *error)

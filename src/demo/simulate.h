@@ -13,8 +13,8 @@
  * A feed that is not there: invented events of all five sports that begin, are played, are settled
  * and make way for new ones, published as a real exchange feed publishes.
  *
- * Time is the caller's: the state moves by the time it is told, in steps, and the same seed and
- * times give the same documents. What is published, and when:
+ * Time is the caller's: the state moves by the time that is passed in, in steps, and the same seed
+ * and times give the same documents. What is published, and when:
  *
  *   a sport's catalog   about once a minute, and when its events or a status change
  *   an event's odds     every interval while somebody polls it (interest within 10 s);
@@ -57,7 +57,7 @@ struct simulator_facts {
 };
 void simulator_facts(const struct simulator *simulator, struct simulator_facts *facts);
 
-/* ---- in steps, for tests and other publishers ---------------------------------------------------- */
+/* ---- in steps, for tests and other publishers ------------------------------------------------ */
 
 /* Somebody asked for the event then. Unknown events are ignored. */
 void simulator_note_interest(struct simulator *simulator, enum sport sport,
@@ -71,18 +71,18 @@ void simulator_advance(struct simulator *simulator, int64_t now_ms,
                        const struct odds_change **changes, size_t *count);
 void simulator_published(struct simulator *simulator);
 
-/* ---- into a store --------------------------------------------------------------------------------- */
+/* ---- into a store ---------------------------------------------------------------------------- */
 
-/* Reads interest, advances, publishes. The first tick publishes everything, and behind it
- * withdraws what else the store holds of the simulated sports: a client never finds a sport without its
+/* Reads interest, advances, publishes. The first tick publishes everything, and behind it withdraws
+ * what else the store holds of the simulated sports: a client never finds a sport without its
  * catalog in between. After a failure the next tick tries again. */
 MUST_CHECK enum status simulator_tick(struct simulator *simulator, int64_t now_ms,
                                       struct odds_store *store, struct error *error);
 
 /*
- * A thread that ticks every interval, into a store that it shares (borrowed, as is the log). Returns
- * when the first publication is complete; STATUS of it when it failed, and no thread runs then.
- * While the store is away it goes on trying; each outage is logged once.
+ * A thread that ticks every interval, into a store that it shares (borrowed, as is the log).
+ * Returns when the first publication is complete; STATUS of it when it failed, and no thread runs
+ * then. While the store is away it goes on trying; each outage is logged once.
  */
 struct simulation;
 MUST_CHECK enum status simulation_start(struct simulation **simulation,

@@ -42,7 +42,7 @@ static void tennis_create(struct event *event)
     event_name_runner(event, games, 1, "Over 20.5 Games");
 }
 
-/* ---- what happens --------------------------------------------------------------------------------- */
+/* ---- what happens ---------------------------------------------------------------------------- */
 
 static void win_set(struct event *event, uint32_t winner)
 {
@@ -95,7 +95,7 @@ static void tennis_step(struct event *event)
         win_game(event, winner);
 }
 
-/* ---- what it makes likely ------------------------------------------------------------------------- */
+/* ---- what it makes likely -------------------------------------------------------------------- */
 
 static uint32_t share_of_home(int32_t millibits)
 {

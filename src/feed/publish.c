@@ -1,6 +1,6 @@
 /*
- * Documents on their way into the odds store. Checking is a pure function of the bytes; only then is
- * the store asked for anything, so that a refused document changes nothing.
+ * Documents on their way into the odds store. Checking is a pure function of the bytes; only then
+ * is the store asked for anything, so that a refused document changes nothing.
  */
 #include "feed/publish.h"
 
@@ -10,7 +10,7 @@
 #include "base/json_text.h"
 #include "base/memory.h"
 
-/* ---- places in a document ------------------------------------------------------------------------- */
+/* ---- places in a document -------------------------------------------------------------------- */
 
 /* Walks forward only, so that finding the line of every row costs one pass. */
 struct place {
@@ -47,9 +47,10 @@ static enum status refuse(struct error *error, const char *name, const struct pl
                      reason);
 }
 
-/* ---- event ids of catalog rows -------------------------------------------------------------------- */
+/* ---- event ids of catalog rows --------------------------------------------------------------- */
 
-/* A number or a string of digits; of several gmids in a row the last one counts, as for the server. */
+/* A number or a string of digits; of several gmids in a row the last one counts, as for the
+ * server. */
 static bool read_row_id(struct text row, struct event_id *id)
 {
     struct json_text_cursor cursor = json_text_open(row);
@@ -96,7 +97,7 @@ static bool id_set_add(struct id_set *set, const struct event_id *id)
     return true;
 }
 
-/* ---- checking --------------------------------------------------------------------------------------- */
+/* ---- checking -------------------------------------------------------------------------------- */
 
 static enum status check_elements(const char *name, struct text document,
                                   struct feed_report *report, struct error *error)
@@ -160,7 +161,7 @@ enum status feed_check(enum odds_kind kind, const char *name, struct text docume
     return STATUS_OK;
 }
 
-/* ---- publishing ------------------------------------------------------------------------------------- */
+/* ---- publishing ------------------------------------------------------------------------------ */
 
 static enum status check_and_publish(struct odds_store *store, struct odds_change change,
                                      const char *name, struct feed_report *report,
@@ -198,7 +199,7 @@ enum status feed_publish_odds(struct odds_store *store, enum sport sport,
     return check_and_publish(store, change, name, report, error);
 }
 
-/* ---- what is published ------------------------------------------------------------------------------ */
+/* ---- what is published ----------------------------------------------------------------------- */
 
 /* A read that is waited for: an engine that must ask answers on a thread of its own. */
 struct waiting_read {

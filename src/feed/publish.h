@@ -11,13 +11,13 @@
 #include "stores/odds.h"
 
 /*
- * Publishing a document that somebody gives us: it is looked at first, and what the server could not
- * serve is refused with the line and column of the first thing that is wrong. What is published is
- * exactly the bytes that were given.
+ * Publishing a document that somebody gives us: it is looked at first, and what the server could
+ * not serve is refused with the line and column of the first thing that is wrong. What is published
+ * is exactly the bytes that were given.
  *
  * A document is a JSON array (RFC 8259, UTF-8, at most 32 MiB, nested at most 256 deep) of objects.
- * Rows of a catalog that no client can ask for (no usable `gmid`, or one that an earlier row has) are
- * published all the same, and counted.
+ * Rows of a catalog that no client can ask for (no usable `gmid`, or one that an earlier row has)
+ * are published all the same, and counted.
  *
  * These calls block on the store. Threads: any.
  */

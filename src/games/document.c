@@ -1,16 +1,17 @@
 /*
  * Games out of JSON, with errors that a person can act on; see games_document.h.
  *
- * Each member of a game is a row in a table: its name, where it goes, and which reader reads it. The
- * text has been checked for strict JSON before, so readers look at values alone.
+ * Each member of a game is a row in a table: its name, where it goes, and which reader reads it.
+ * The text has been checked for strict JSON before, so readers look at values alone.
  */
 #include "games/document.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/json_text.h"
+#include "base/json_writer.h"
 #include "base/memory.h"
 #include "records/currency.h"
 
@@ -27,7 +28,7 @@ struct reading {
     struct buffer plain; /* scratch: a string unescaped */
 };
 
-/* ---- errors -------------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 /* An error at a place of the text: "games.json:3:14: rtp_bps: …". */
 static enum status wrong(struct reading *reading, struct text at, const char *member,
@@ -39,7 +40,7 @@ static enum status wrong(struct reading *reading, struct text at, const char *me
                      place.line, place.column, member, member[0] != '\0' ? ": " : "", reason);
 }
 
-/* ---- readers ------------------------------------------------------------------------------------- */
+/* ---- readers --------------------------------------------------------------------------------- */
 
 struct member {
     const char *name;
@@ -172,12 +173,12 @@ static enum status pass_over(struct reading *reading, const struct member *membe
     return STATUS_OK;
 }
 
-/* ---- the members ----------------------------------------------------------------------------------- */
+/* ---- the members ----------------------------------------------------------------------------- */
 
 static bool is_known_currency(struct text code)
 {
     uint8_t exponent;
-    return game_currency_is_sound(code) && currency_exponent(code, &exponent);
+    return currency_is_sound(code) && currency_exponent(code, &exponent);
 }
 
 static bool is_game_name(struct text name)
@@ -213,7 +214,7 @@ static const struct member members[] = {
 };
 #define MEMBER_COUNT (sizeof members / sizeof members[0])
 
-/* ---- one game -------------------------------------------------------------------------------------- */
+/* ---- one game -------------------------------------------------------------------------------- */
 
 static size_t find_member(struct text name)
 {
@@ -257,7 +258,7 @@ static enum status read_game(struct reading *reading, struct text element)
     return status;
 }
 
-/* ---- the document ---------------------------------------------------------------------------------- */
+/* ---- the document ---------------------------------------------------------------------------- */
 
 struct place_of_id {
     const char *id;
@@ -358,45 +359,32 @@ void games_document_free(struct games_document *document)
     *document = (struct games_document){0};
 }
 
-/* ---- writing --------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
-static yyjson_mut_val *list_json(yyjson_mut_doc *doc, const char *list)
+void game_record_write_offer(struct json_writer *json, const struct game_record *record)
 {
-    yyjson_mut_val *array = yyjson_mut_arr(doc);
-    struct text rest = text_of(list);
-    while (rest.size > 0) {
-        struct text item = text_cut(&rest, '\n');
-        (void)yyjson_mut_arr_add_strncpy(doc, array, item.at, item.size);
-    }
-    return array;
+    json_string(json, "category", record->category);
+    json_lines(json, "features", text_of(record->features));
+    if (record->rtp_bps < 0)
+        json_null(json, "rtp_bps");
+    else
+        json_integer(json, "rtp_bps", record->rtp_bps);
+    json_string_or_null(json, "volatility", game_volatility_name(record->volatility));
+    json_string_or_null(json, "thumbnail_url", record->thumbnail_url);
+    json_bool(json, "demo", record->demo);
+    json_lines(json, "currencies", text_of(record->currencies));
+    json_lines(json, "languages", text_of(record->languages));
+    json_lines(json, "devices", text_of(record->devices));
 }
 
-yyjson_mut_val *game_record_json(yyjson_mut_doc *doc, const struct game_record *record)
+void game_record_write(struct json_writer *json, const struct game_record *record)
 {
-    yyjson_mut_val *object = yyjson_mut_obj(doc);
-    char updated[CLOCK_TEXT_SIZE];
-    const char *volatility = game_volatility_name(record->volatility);
-    clock_format_rfc3339(record->updated_ms, updated);
-    (void)yyjson_mut_obj_add_strcpy(doc, object, "id", record->id);
-    (void)yyjson_mut_obj_add_strcpy(doc, object, "name", record->name);
-    (void)yyjson_mut_obj_add_strcpy(doc, object, "provider", record->provider_id);
-    (void)yyjson_mut_obj_add_strcpy(doc, object, "category", record->category);
-    (void)yyjson_mut_obj_add_val(doc, object, "features", list_json(doc, record->features));
-    (void)yyjson_mut_obj_add_val(doc, object, "rtp_bps",
-                                 record->rtp_bps < 0 ? yyjson_mut_null(doc)
-                                                     : yyjson_mut_int(doc, record->rtp_bps));
-    (void)yyjson_mut_obj_add_val(doc, object, "volatility",
-                                 volatility == NULL ? yyjson_mut_null(doc)
-                                                    : yyjson_mut_str(doc, volatility));
-    (void)yyjson_mut_obj_add_val(doc, object, "thumbnail_url",
-                                 record->thumbnail_url[0] == '\0'
-                                     ? yyjson_mut_null(doc)
-                                     : yyjson_mut_strcpy(doc, record->thumbnail_url));
-    (void)yyjson_mut_obj_add_bool(doc, object, "demo", record->demo);
-    (void)yyjson_mut_obj_add_val(doc, object, "currencies", list_json(doc, record->currencies));
-    (void)yyjson_mut_obj_add_val(doc, object, "languages", list_json(doc, record->languages));
-    (void)yyjson_mut_obj_add_val(doc, object, "devices", list_json(doc, record->devices));
-    (void)yyjson_mut_obj_add_bool(doc, object, "enabled", record->enabled);
-    (void)yyjson_mut_obj_add_strcpy(doc, object, "updated_at", updated);
-    return object;
+    json_object(json, NULL);
+    json_string(json, "id", record->id);
+    json_string(json, "name", record->name);
+    json_string(json, "provider", record->provider_id);
+    game_record_write_offer(json, record);
+    json_bool(json, "enabled", record->enabled);
+    json_time(json, "updated_at", record->updated_ms);
+    json_end(json);
 }

@@ -1,9 +1,8 @@
 #ifndef CROUPIER_GAMES_DOCUMENT_H
 #define CROUPIER_GAMES_DOCUMENT_H
 
-#include <yyjson.h>
-
-#include "stores/platform_games.h"
+#include "base/json_writer.h"
+#include "stores/platform.h"
 
 /*
  * Games as a JSON document: what `croupier game import` reads and `game show --json` writes. Pure.
@@ -13,9 +12,10 @@
  *       "demo": true, "currencies": ["EUR"], "languages": ["en"], "devices": ["desktop"],
  *       "enabled": true}]
  *
- * Required: id, name, provider, category. What else is left out is empty, null or false; a game that is
- * there already keeps its `enabled`, and a new one is enabled. Any other member is refused, except
- * updated_at, which is the store's own and passed over, so that a list can be imported again.
+ * Required: id, name, provider, category. What else is left out is empty, null or false; a game
+ * that is there already keeps its `enabled`, and a new one is enabled. Any other member is refused,
+ * except updated_at, which is the store's own and passed over, so that a list can be imported
+ * again.
  */
 
 #define GAMES_DOCUMENT_MAX (16U * 1024 * 1024) /* bytes */
@@ -26,8 +26,8 @@ struct games_document {
     size_t count;
 };
 
-/* Reads all of it or nothing. An error is "NAME:LINE:COLUMN: …" and names the member. `has_provider`
- * tells whether there is such a provider. */
+/* Reads all of it or nothing. An error is "NAME:LINE:COLUMN: …" and names the member.
+ * `has_provider` tells whether there is such a provider. */
 MUST_CHECK enum status games_document_read(struct games_document *document, const char *name,
                                            struct text text,
                                            bool has_provider(void *context, struct text id),
@@ -35,6 +35,8 @@ MUST_CHECK enum status games_document_read(struct games_document *document, cons
 void games_document_free(struct games_document *document);
 
 /* One game as an operator sees it. */
-yyjson_mut_val *game_record_json(yyjson_mut_doc *doc, const struct game_record *record);
+void game_record_write(struct json_writer *json, const struct game_record *record);
+/* The members that a customer sees too: from `category` to `devices`. */
+void game_record_write_offer(struct json_writer *json, const struct game_record *record);
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * The current games table and the thread that keeps it fresh; see games.h.
  *
- * A table is an edition: counted under `lock`, freed by whoever lets go of it last. A desk compares a
- * generation number (one atomic load) and only takes the lock when it has moved. After trouble with the
- * store the refresher opens it anew and reads everything anew.
+ * A table is a snapshot: counted under `lock`, freed by whoever lets go of it last. A pages
+ * compares a generation number (one atomic load) and only takes the lock when it has moved. After
+ * a failure of the store the refresher opens it again and reads everything.
  */
 #include "games/internal.h"
 
@@ -23,7 +23,7 @@ struct games {
     char *secrets_key_file;
     pthread_mutex_t lock; /* guards current, its references, stopping */
     pthread_cond_t changed;
-    struct games_edition *current;
+    struct games_snapshot *current;
     bool stopping;
     atomic_uint_least64_t generation;
     atomic_uint_least64_t confirmed_ms; /* monotonic; 0: never */
@@ -47,34 +47,35 @@ static void unlock(struct games *games)
     CHECK(pthread_mutex_unlock(&games->lock) == 0);
 }
 
-/* ---- editions ------------------------------------------------------------------------------------- */
+/* ---- snapshots ------------------------------------------------------------------------------- */
 
-/* Lets go of one reference; returns the edition when it was the last, to be freed outside the lock. */
-static struct games_edition *let_go_locked(struct games_edition *edition)
+/* Lets go of one reference; returns the snapshot when it was the last, to be freed outside the
+ * lock. */
+static struct games_snapshot *let_go_locked(struct games_snapshot *snapshot)
 {
-    if (edition == NULL)
+    if (snapshot == NULL)
         return NULL;
-    CHECK(edition->references > 0);
-    return --edition->references == 0 ? edition : NULL;
+    CHECK(snapshot->references > 0);
+    return --snapshot->references == 0 ? snapshot : NULL;
 }
 
-static void free_edition(struct games_edition *edition)
+static void free_snapshot(struct games_snapshot *snapshot)
 {
-    if (edition == NULL)
+    if (snapshot == NULL)
         return;
-    games_table_destroy(&edition->table);
-    memory_free(edition);
+    games_table_destroy(&snapshot->table);
+    memory_free(snapshot);
 }
 
-void games_exchange(struct games *games, struct games_edition **held, bool take)
+void games_exchange(struct games *games, struct games_snapshot **held, bool take)
 {
     lock(games);
-    struct games_edition *last = let_go_locked(*held);
+    struct games_snapshot *last = let_go_locked(*held);
     *held = take ? games->current : NULL;
     if (*held != NULL)
         (*held)->references++;
     unlock(games);
-    free_edition(last);
+    free_snapshot(last);
 }
 
 uint64_t games_generation(struct games *games)
@@ -97,48 +98,52 @@ int64_t games_age_ms(struct games *games)
 
 static void publish(struct games *games, struct games_table *table)
 {
-    struct games_edition *edition = memory_alloc_zeroed(1, sizeof *edition);
-    edition->table = table;
-    edition->references = 1;
+    struct games_snapshot *snapshot = memory_alloc_zeroed(1, sizeof *snapshot);
+    snapshot->table = table;
+    snapshot->references = 1;
     lock(games);
-    edition->generation = games->current == NULL ? 1 : games->current->generation + 1;
-    struct games_edition *last = let_go_locked(games->current);
-    games->current = edition;
-    atomic_store_explicit(&games->generation, edition->generation, memory_order_release);
+    snapshot->generation = games->current == NULL ? 1 : games->current->generation + 1;
+    struct games_snapshot *last = let_go_locked(games->current);
+    games->current = snapshot;
+    atomic_store_explicit(&games->generation, snapshot->generation, memory_order_release);
     unlock(games);
-    free_edition(last);
+    free_snapshot(last);
 }
 
-/* ---- the refresher -------------------------------------------------------------------------------- */
+/* ---- the refresher --------------------------------------------------------------------------- */
 
 struct reading {
     struct games *games;
     struct games_table *table;
 };
 
-static void on_provider(void *context, const struct provider_record *record)
+static bool on_provider(void *context, const struct provider_record *record)
 {
     struct reading *reading = context;
     if (!games_table_add_provider(reading->table, reading->games->secrets, record))
         log_event(reading->games->options.log, LOG_ERROR,
                   "a provider's secret was stored under another key; set it again",
                   LOG_STRING("provider", record->id));
+    return true;
 }
 
-static void on_game(void *context, const struct game_record *record)
+static bool on_game(void *context, const struct game_record *record)
 {
     games_table_add_game(((struct reading *)context)->table, record);
+    return true;
 }
 
-static void on_policy(void *context, const struct game_policy_record *record)
+static bool on_policy(void *context, const struct game_policy_record *record)
 {
     games_table_add_policy(((struct reading *)context)->table, record);
+    return true;
 }
 
 static enum status read_all(struct games *games, struct error *error)
 {
     struct reading reading = {games, games_table_create(games->secrets)};
-    const struct platform_games_visit visit = {on_provider, on_game, on_policy, &reading};
+    const struct record_visitor visit = {
+        .provider = on_provider, .game = on_game, .policy = on_policy, .context = &reading};
     enum status status = platform_games_read(games->store, &visit, &games->revision, error);
     if (status != STATUS_OK) {
         games_table_destroy(&reading.table);
@@ -193,8 +198,8 @@ static uint32_t refresh(struct games *games)
     return games->secrets == NULL ? BACK_OFF_MS : games->options.refresh_ms;
 }
 
-/* Waits until `timeout_ms` have passed, somebody stops, or with `ready`, there is a table. True when
- * what was waited for is so. */
+/* Waits until `timeout_ms` have passed, somebody stops, or with `ready`, there is a table. True
+ * when what was waited for is so. */
 static bool wait_for(struct games *games, bool ready, uint32_t timeout_ms)
 {
     struct timespec until;
@@ -222,7 +227,7 @@ static void *run(void *argument)
     return NULL;
 }
 
-/* ---- life ----------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 struct games *games_create(const struct games_options *options)
 {
@@ -264,7 +269,7 @@ void games_destroy(struct games **at)
     CHECK(pthread_join(games->refresher, NULL) == 0);
     if (games->current != NULL)
         CHECK(games->current->references == 1);
-    free_edition(games->current);
+    free_snapshot(games->current);
     secrets_destroy(&games->secrets);
     CHECK(pthread_cond_destroy(&games->changed) == 0);
     CHECK(pthread_mutex_destroy(&games->lock) == 0);

@@ -6,18 +6,18 @@
 #include "http/answer.h"
 #include "http/http.h"
 #include "metrics/metrics.h"
-#include "stores/platform_games.h"
+#include "stores/platform.h"
 
 /*
- * Games, as serving threads see them: a refresher keeps the current table, each serving thread has a desk
- * that answers from it. A request never waits for the platform store.
+ * Games, as serving threads see them: a refresher keeps the current table, each serving thread has
+ * a pages that answers from it. A request never waits for the platform store.
  *
- * Freshness is as with policies (admission/policies.h): the refresher asks for the revision several times
- * a second and reads everything when it has moved; a table that could not be confirmed for more than a
- * second decides nothing.
+ * Freshness is as with policies (admission/policies.h): the refresher asks for the revision several
+ * times a second and reads everything when it has moved; a table that could not be confirmed for
+ * more than a second decides nothing.
  */
 struct games;
-struct games_desk;
+struct games_pages;
 
 struct games_options {
     struct platform_store_options store; /* opened by the refresher; `create` must be false */
@@ -29,21 +29,21 @@ struct games_options {
 struct games *games_create(const struct games_options *options);
 /* Waits until there is a table, or `timeout_ms`. */
 bool games_wait_ready(struct games *games, uint32_t timeout_ms);
-/* No desk is left. */
+/* No pages is left. */
 void games_destroy(struct games **games);
 
 /* How long ago the table was confirmed; -1: never. Any thread. */
 int64_t games_age_ms(struct games *games);
 
 /* One a serving thread. */
-struct games_desk *games_desk_create(struct games *games, struct metrics_shard *metrics);
-void games_desk_destroy(struct games_desk **desk);
+struct games_pages *games_pages_create(struct games *games, struct metrics_shard *metrics);
+void games_pages_destroy(struct games_pages **pages);
 
-/* The confirmed table, until the next call on this desk; NULL: there is none (answer 503). */
-const struct games_table *games_desk_table(struct games_desk *desk, uint64_t now_mono_ms);
+/* The confirmed table, until the next call on this pages; NULL: there is none (answer 503). */
+const struct games_table *games_pages_table(struct games_pages *pages, uint64_t now_mono_ms);
 
 /* GET /api/v1/casino/games: replies. */
-void games_route_list(struct games_desk *desk, struct http_request *request,
+void games_route_list(struct games_pages *pages, struct http_request *request,
                       const char *customer_id);
 
 #endif

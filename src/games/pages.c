@@ -1,10 +1,10 @@
 /*
- * One serving thread's side of games: the table it holds, and the pages that were asked for lately, ready
- * to send.
+ * One serving thread's side of games: the table it holds, and the pages that were asked for lately,
+ * ready to send.
  *
- * A page is made when it is first asked for after a change and kept with its entity tag and its gzipped
- * form, in a slot that is chosen by hash; another one with that hash takes its place. When a change left
- * a page as it was, the kept answer stays.
+ * A page is made when it is first asked for after a change and kept with its entity tag and its
+ * gzipped form, in a slot that is chosen by hash; another one with that hash takes its place. When
+ * a change left a page as it was, the kept answer stays.
  */
 #include "games/internal.h"
 
@@ -23,46 +23,46 @@ struct slot {
     struct answer *answer; /* NULL: empty */
 };
 
-struct games_desk {
+struct games_pages {
     struct games *games;
     struct metrics_shard *metrics;
-    struct games_edition *held;
-    struct answer_tally tally;
+    struct games_snapshot *held;
+    struct answer_counts counts;
     struct buffer body; /* scratch */
     struct slot slots[SLOTS];
 };
 
-struct games_desk *games_desk_create(struct games *games, struct metrics_shard *metrics)
+struct games_pages *games_pages_create(struct games *games, struct metrics_shard *metrics)
 {
-    struct games_desk *desk = memory_alloc_zeroed(1, sizeof *desk);
-    desk->games = games;
-    desk->metrics = metrics;
-    return desk;
+    struct games_pages *pages = memory_alloc_zeroed(1, sizeof *pages);
+    pages->games = games;
+    pages->metrics = metrics;
+    return pages;
 }
 
-void games_desk_destroy(struct games_desk **at)
+void games_pages_destroy(struct games_pages **at)
 {
-    struct games_desk *desk = *at;
+    struct games_pages *pages = *at;
     *at = NULL;
-    if (desk == NULL)
+    if (pages == NULL)
         return;
     for (size_t i = 0; i < SLOTS; i++)
-        answer_release(&desk->slots[i].answer);
-    games_exchange(desk->games, &desk->held, false);
-    buffer_free(&desk->body);
-    memory_free(desk);
+        answer_release(&pages->slots[i].answer);
+    games_exchange(pages->games, &pages->held, false);
+    buffer_free(&pages->body);
+    memory_free(pages);
 }
 
-const struct games_table *games_desk_table(struct games_desk *desk, uint64_t now_mono_ms)
+const struct games_table *games_pages_table(struct games_pages *pages, uint64_t now_mono_ms)
 {
-    if (!games_confirmed(desk->games, now_mono_ms))
+    if (!games_confirmed(pages->games, now_mono_ms))
         return NULL;
-    if (desk->held == NULL || desk->held->generation != games_generation(desk->games))
-        games_exchange(desk->games, &desk->held, true);
-    return desk->held == NULL ? NULL : desk->held->table;
+    if (pages->held == NULL || pages->held->generation != games_generation(pages->games))
+        games_exchange(pages->games, &pages->held, true);
+    return pages->held == NULL ? NULL : pages->held->table;
 }
 
-/* ---- pages ------------------------------------------------------------------------------------------ */
+/* ---- pages ----------------------------------------------------------------------------------- */
 
 static uint64_t hash(uint64_t seed, struct text text) /* FNV-1a */
 {
@@ -71,10 +71,10 @@ static uint64_t hash(uint64_t seed, struct text text) /* FNV-1a */
     return seed;
 }
 
-static struct slot *slot_of(struct games_desk *desk, const char *customer_id, struct text query)
+static struct slot *slot_of(struct games_pages *pages, const char *customer_id, struct text query)
 {
     uint64_t value = hash(hash(0xCBF29CE484222325U, text_of(customer_id)), query);
-    return &desk->slots[(value ^ (value >> 32)) % SLOTS];
+    return &pages->slots[(value ^ (value >> 32)) % SLOTS];
 }
 
 static bool slot_is(const struct slot *slot, const char *customer_id, struct text query)
@@ -100,7 +100,7 @@ static void slot_put(struct slot *slot, const char *customer_id, struct text que
     slot->query_size = query.size;
 }
 
-static void send_answer(struct games_desk *desk, struct http_request *request,
+static void send_answer(struct games_pages *pages, struct http_request *request,
                         struct answer *answer)
 {
     struct http_message *message = answer_pick(answer, request);
@@ -109,30 +109,30 @@ static void send_answer(struct games_desk *desk, struct http_request *request,
         message = answer_pick(answer, request);
     }
     if (message->status == 304)
-        metrics_add(desk->metrics, METRICS_NOT_MODIFIED, 1);
+        metrics_add(pages->metrics, METRICS_NOT_MODIFIED, 1);
     http_reply_message(request, message);
 }
 
-/* The page, made anew. NULL: the cursor is not of this customer and query. */
-static struct answer *make_page(struct games_desk *desk, const struct games_table *table,
+/* Makes the page. NULL: the cursor is not of this customer and query. */
+static struct answer *make_page(struct games_pages *pages, const struct games_table *table,
                                 const char *customer_id, const struct games_query *query)
 {
-    buffer_clear(&desk->body);
-    if (!games_table_page(table, customer_id, query, &desk->body))
+    buffer_clear(&pages->body);
+    if (!games_table_page(table, customer_id, query, &pages->body))
         return NULL;
-    return answer_create(buffer_text(&desk->body), &desk->tally);
+    return answer_create(buffer_text(&pages->body), &pages->counts);
 }
 
-void games_route_list(struct games_desk *desk, struct http_request *request,
+void games_route_list(struct games_pages *pages, struct http_request *request,
                       const char *customer_id)
 {
     struct games_query query;
     struct text text = request->query;
-    const struct games_table *table = games_desk_table(desk, request->started_ns / 1000000U);
-    struct slot *slot = slot_of(desk, customer_id, text);
+    const struct games_table *table = games_pages_table(pages, request->started_ns / 1000000U);
+    struct slot *slot = slot_of(pages, customer_id, text);
     if (table != NULL && slot_is(slot, customer_id, text) &&
-        slot->generation == desk->held->generation) {
-        send_answer(desk, request, slot->answer);
+        slot->generation == pages->held->generation) {
+        send_answer(pages, request, slot->answer);
         return;
     }
     if (!games_query_parse(text, &query)) {
@@ -143,16 +143,16 @@ void games_route_list(struct games_desk *desk, struct http_request *request,
         http_reply_error(request, HTTP_ERROR_SECURITY_CONFIG_UNAVAILABLE);
         return;
     }
-    struct answer *answer = make_page(desk, table, customer_id, &query);
+    struct answer *answer = make_page(pages, table, customer_id, &query);
     if (answer == NULL) {
         http_reply_error(request, HTTP_ERROR_INVALID_REQUEST);
         return;
     }
     if (text.size <= KEY_MAX) {
-        slot_put(slot, customer_id, text, desk->held->generation, answer);
-        send_answer(desk, request, slot->answer);
+        slot_put(slot, customer_id, text, pages->held->generation, answer);
+        send_answer(pages, request, slot->answer);
         return;
     }
-    send_answer(desk, request, answer);
+    send_answer(pages, request, answer);
     answer_release(&answer);
 }

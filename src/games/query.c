@@ -35,7 +35,7 @@ static const struct parameter texts[] = {
     {TEXT_INIT("category"), FIELD(category), game_word_is_sound},
     {TEXT_INIT("feature"), FIELD(feature), game_word_is_sound},
     {TEXT_INIT("device"), FIELD(device), game_word_is_sound},
-    {TEXT_INIT("currency"), FIELD(currency), game_currency_is_sound},
+    {TEXT_INIT("currency"), FIELD(currency), currency_is_sound},
     {TEXT_INIT("language"), FIELD(language), game_word_is_sound},
     {TEXT_INIT("q"), FIELD(q), game_word_is_sound},
     {TEXT_INIT("cursor"), FIELD(cursor), is_cursor_text},
@@ -45,7 +45,7 @@ static const struct parameter texts[] = {
 #define LIMIT_BIT (1U << TEXT_COUNT)
 #define DEMO_BIT (2U << TEXT_COUNT)
 
-/* ---- decoding ----------------------------------------------------------------------------------- */
+/* ---- decoding -------------------------------------------------------------------------------- */
 
 static int hexadecimal(char digit)
 {
@@ -156,7 +156,7 @@ bool games_query_parse(struct text text, struct games_query *query)
     return true;
 }
 
-/* ---- cursors -------------------------------------------------------------------------------------- */
+/* ---- cursors --------------------------------------------------------------------------------- */
 
 /* No field holds a NUL, so fields that are ended by one cannot be mistaken for others. */
 static void authenticate(const uint8_t key[32], const char *customer_id,

@@ -4,19 +4,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "stores/platform_games.h"
+#include "stores/platform.h"
 
 /*
- * The query of GET /api/v1/casino/games (decisions: casino), and the cursor that leads from one page to
- * the next. Pure. Threads: any.
+ * The query of GET /api/v1/casino/games (decisions: casino), and the cursor that leads from one
+ * page to the next. Pure. Threads: any.
  *
  *     limit=1…200  cursor=…  provider=  category=  feature=  device=  currency=  language=
  *     demo=true|false  q=
  *
- * A cursor is base64url(id of the last game, HMAC-SHA-256 cut to 16 bytes). What is authenticated is
- * the customer, the filters and the id: a cursor of another customer or of other filters is refused,
- * so that no page is ever taken for the next one of a list that it does not belong to. The limit may
- * change from page to page.
+ * A cursor is base64url(id of the last game, HMAC-SHA-256 cut to 16 bytes). What is authenticated
+ * is the customer, the filters and the id: a cursor of another customer or of other filters is
+ * refused, so that no page is ever taken for the next one of a list that it does not belong to. The
+ * limit may change from page to page.
  */
 
 #define GAMES_LIMIT_MAX 200U

@@ -9,8 +9,9 @@
 #include <openssl/hmac.h>
 
 #include "base/base64url.h"
-#include "base/clock.h"
+#include "base/json_writer.h"
 #include "base/memory.h"
+#include "games/document.h"
 #include "records/provider_secret.h"
 
 #define SUBJECT_BYTES 16 /* 22 characters of base64url */
@@ -33,7 +34,7 @@ struct games_table {
     size_t policy_count, policy_room;
 };
 
-/* ---- building ------------------------------------------------------------------------------------- */
+/* ---- building -------------------------------------------------------------------------------- */
 
 /* Room for one more item of `size` bytes. */
 static void *grow(void *items, size_t count, size_t *room, size_t size)
@@ -78,64 +79,24 @@ static int compare_provider(const void *id, const void *provider)
     return strcmp(id, (*(const struct games_provider *const *)provider)->id);
 }
 
-static void append_list(struct buffer *out, const char *name, const char *list)
-{
-    struct text rest = text_of(list);
-    buffer_append_format(out, ",\"%s\":[", name);
-    while (rest.size > 0) {
-        buffer_append_json_string(out, text_cut(&rest, '\n'));
-        if (rest.size > 0)
-            buffer_append_char(out, ',');
-    }
-    buffer_append_char(out, ']');
-}
-
-static void append_nullable(struct buffer *out, const char *name, const char *value)
-{
-    buffer_append_format(out, ",\"%s\":", name);
-    if (value == NULL || value[0] == '\0')
-        buffer_append_string(out, "null");
-    else
-        buffer_append_json_string(out, text_of(value));
-}
-
-static void append_member(struct buffer *out, const char *name, const char *value)
-{
-    buffer_append_format(out, "\"%s\":", name);
-    buffer_append_json_string(out, text_of(value));
-}
-
 static struct text make_json(const struct game_record *record,
                              const struct games_provider *provider)
 {
     struct buffer out = {0};
-    char updated[CLOCK_TEXT_SIZE];
-    clock_format_rfc3339(record->updated_ms, updated);
-    buffer_append_char(&out, '{');
-    append_member(&out, "id", record->id);
-    buffer_append_char(&out, ',');
-    append_member(&out, "name", record->name);
-    buffer_append_string(&out, ",\"provider\":{");
-    append_member(&out, "id", provider->id);
-    buffer_append_char(&out, ',');
-    append_member(&out, "name", provider->name);
-    buffer_append_string(&out, "},");
-    append_member(&out, "category", record->category);
-    append_list(&out, "features", record->features);
-    if (record->rtp_bps < 0)
-        buffer_append_string(&out, ",\"rtp_bps\":null");
-    else
-        buffer_append_format(&out, ",\"rtp_bps\":%d", (int)record->rtp_bps);
-    append_nullable(&out, "volatility", game_volatility_name(record->volatility));
-    append_nullable(&out, "thumbnail_url", record->thumbnail_url);
-    buffer_append_format(&out, ",\"demo\":%s", record->demo ? "true" : "false");
-    append_list(&out, "currencies", record->currencies);
-    append_list(&out, "languages", record->languages);
-    append_list(&out, "devices", record->devices);
-    buffer_append_format(&out, ",\"updated_at\":\"%s\"}", updated);
-    struct text json = {memory_copy(out.data, out.size), out.size};
+    struct json_writer json = {.out = &out};
+    json_object(&json, NULL);
+    json_string(&json, "id", record->id);
+    json_string(&json, "name", record->name);
+    json_object(&json, "provider");
+    json_string(&json, "id", provider->id);
+    json_string(&json, "name", provider->name);
+    json_end(&json);
+    game_record_write_offer(&json, record);
+    json_time(&json, "updated_at", record->updated_ms);
+    json_end(&json);
+    struct text made = {memory_copy(out.data, out.size), out.size};
     buffer_free(&out);
-    return json;
+    return made;
 }
 
 void games_table_add_game(struct games_table *table, const struct game_record *record)
@@ -248,7 +209,7 @@ void games_table_destroy(struct games_table **at)
     memory_free(table);
 }
 
-/* ---- who sees what --------------------------------------------------------------------------------- */
+/* ---- who sees what --------------------------------------------------------------------------- */
 
 static int compare_customer(const void *customer_id, const void *policy)
 {
@@ -285,7 +246,7 @@ const struct games_game *games_table_find(const struct games_table *table, const
     return &table->games[at];
 }
 
-/* ---- pages ------------------------------------------------------------------------------------------ */
+/* ---- pages ----------------------------------------------------------------------------------- */
 
 static char lower(char character)
 {
@@ -338,30 +299,32 @@ bool games_table_page(const struct games_table *table, const char *customer_id,
     bool more = false;
     if (!games_cursor_read(table->cursor_key, customer_id, query, after))
         return false;
-    buffer_append_string(body, "{\"games\":[");
+    struct json_writer json = {.out = body};
+    json_object(&json, NULL);
+    json_array(&json, "games");
     size_t first = after[0] == '\0' ? 0 : rank(table, text_of(after), true);
     for (size_t i = first; i < table->game_count; i++) {
         if (!is_allowed(allowed, i) || !matches(&table->games[i], query))
             continue;
-        more = count == query->limit;
+        more = count++ == query->limit;
         if (more)
             break;
-        if (count++ > 0)
-            buffer_append_char(body, ',');
         last = &table->games[i];
-        buffer_append_text(body, last->json);
+        json_raw(&json, NULL, last->json);
     }
+    json_end(&json);
     if (more) {
         CHECK(last != NULL); /* a limit is at least 1 */
         games_cursor_write(table->cursor_key, customer_id, query, text_of(last->id), cursor);
-        buffer_append_format(body, "],\"next_cursor\":\"%s\"}", cursor);
+        json_string(&json, "next_cursor", cursor);
     } else {
-        buffer_append_string(body, "],\"next_cursor\":null}");
+        json_null(&json, "next_cursor");
     }
+    json_end(&json);
     return true;
 }
 
-/* ---- players, as providers know them ------------------------------------------------------------- */
+/* ---- players, as providers know them --------------------------------------------------------- */
 
 void games_subject(const uint8_t key[SECRETS_KEY_SIZE], const char *provider_id,
                    const char *player_id, char out[GAMES_SUBJECT_SIZE])

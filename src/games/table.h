@@ -5,13 +5,13 @@
 #include "records/secrets.h"
 
 /*
- * The games that can be seen, as one immutable table in memory: built from the platform store by the
- * refresher (games/games.h), read by every serving thread without a lock.
+ * The games that can be seen, as one immutable table in memory: built from the platform store by
+ * the refresher (games/games.h), read by every serving thread without a lock.
  *
- * In it are the games that are enabled and whose provider is, in the order of their ids, each with its
- * JSON made once; the providers with their secrets in clear (wiped with the table); and the customers
- * that have a list of their own. Who has none sees every game; that somebody may use the casino at all
- * is admission's to say.
+ * In it are the games that are enabled and whose provider is, in the order of their ids, each with
+ * its JSON made once; the providers with their secrets in clear (wiped with the table); and the
+ * customers that have a list of their own. Who has none sees every game; that somebody may use the
+ * casino at all is admission's to say.
  */
 struct games_table;
 
@@ -30,19 +30,19 @@ struct games_game {
     size_t number; /* its place in the table */
 };
 
-/* ---- building: one thread ------------------------------------------------------------------------- */
+/* ---- building: one thread -------------------------------------------------------------------- */
 
 /* The keys of `secrets` that the table needs are taken at once. */
 struct games_table *games_table_create(const struct secrets *secrets);
-/* In this order: every provider, every game, every list; as platform_games_read reports them. False: the
- * provider's secret was sealed under another key. */
+/* In this order: every provider, every game, every list; as platform_games_read reports them.
+ * False: the provider's secret was sealed under another key. */
 bool games_table_add_provider(struct games_table *table, const struct secrets *secrets,
                               const struct provider_record *record);
 void games_table_add_game(struct games_table *table, const struct game_record *record);
 void games_table_add_policy(struct games_table *table, const struct game_policy_record *record);
 void games_table_destroy(struct games_table **table);
 
-/* ---- reading: any thread, while nobody builds ------------------------------------------------------- */
+/* ---- reading: any thread, while none is being built ------------------------------------------ */
 
 size_t games_table_count(const struct games_table *table);
 
@@ -50,13 +50,13 @@ size_t games_table_count(const struct games_table *table);
 const struct games_game *games_table_find(const struct games_table *table, const char *customer_id,
                                           struct text id);
 
-/* Appends the page: {"games": […], "next_cursor": …}. False (400): the cursor is not of this customer
- * and query. */
+/* Appends the page: {"games": […], "next_cursor": …}. False (400): the cursor is not of this
+ * customer and query. */
 MUST_CHECK bool games_table_page(const struct games_table *table, const char *customer_id,
                                  const struct games_query *query, struct buffer *body);
 
-/* The provider's own id for a player: the same for ever, another with each provider, and nobody can tell
- * the player from it. 22 characters. */
+/* The provider's own id for a player: the same for ever, another with each provider, and nobody can
+ * tell the player from it. 22 characters. */
 #define GAMES_SUBJECT_SIZE 23
 #define GAMES_SUBJECT_PURPOSE "provider subject" /* of its key (secrets_derive) */
 void games_subject(const uint8_t key[SECRETS_KEY_SIZE], const char *provider_id,

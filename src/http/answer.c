@@ -1,9 +1,9 @@
 /*
  * Messages made once and picked by content negotiation; see answer.h.
  *
- * The only thing that changes after creation is `gzip`: NULL until the gzipped message is made, then
- * that message, or `plain` itself when compressing did not help. It is released with a store and
- * read with an acquire, so that whoever sees the pointer sees the message.
+ * The only thing that changes after creation is `gzip`: NULL until the gzipped message is made,
+ * then that message, or `plain` itself when compressing did not help. It is released with a store
+ * and read with an acquire, so that whoever sees the pointer sees the message.
  */
 #include "http/answer.h"
 
@@ -17,14 +17,14 @@
 #define TAG_DIGEST_BYTES 18 /* of the SHA-256: 144 bits, which are 24 characters of base64 */
 #define TAG_SIZE 32         /* two quotes, 24 characters, "-gz", NUL, rounded up */
 
-/* A good deal of the size for a small part of the time: odds are repetitive, and they are compressed
- * anew with every change. */
+/* A good deal of the size for a small part of the time: odds are repetitive, and they are
+ * compressed anew with every change. */
 #define GZIP_LEVEL 5
 
 struct answer {
     atomic_uint references;
     atomic_bool gzip_wanted;
-    struct answer_tally *tally;
+    struct answer_counts *counts;
     struct http_message *plain;
     _Atomic(struct http_message *) gzip;
     struct http_message *plain_not_modified;
@@ -33,7 +33,7 @@ struct answer {
     char gzip_tag[TAG_SIZE];
 };
 
-/* ---- making ------------------------------------------------------------------------------------ */
+/* ---- making ---------------------------------------------------------------------------------- */
 
 static void write_tags(struct answer *answer, struct text body)
 {
@@ -94,19 +94,19 @@ static size_t fixed_bytes(const struct answer *answer)
            message_bytes(answer->plain_not_modified) + message_bytes(answer->gzip_not_modified);
 }
 
-struct answer *answer_create(struct text body, struct answer_tally *tally)
+struct answer *answer_create(struct text body, struct answer_counts *counts)
 {
     struct answer *answer = memory_alloc_zeroed(1, sizeof *answer);
     atomic_init(&answer->references, 1);
     atomic_init(&answer->gzip_wanted, false);
     atomic_init(&answer->gzip, NULL);
     write_tags(answer, body);
-    answer->tally = tally;
+    answer->counts = counts;
     answer->plain = make_full(answer->plain_tag, NULL, body);
     answer->plain_not_modified = make_not_modified(answer->plain_tag);
     answer->gzip_not_modified = make_not_modified(answer->gzip_tag);
-    (void)atomic_fetch_add_explicit(&tally->answers, 1, memory_order_relaxed);
-    (void)atomic_fetch_add_explicit(&tally->bytes, fixed_bytes(answer), memory_order_relaxed);
+    (void)atomic_fetch_add_explicit(&counts->answers, 1, memory_order_relaxed);
+    (void)atomic_fetch_add_explicit(&counts->bytes, fixed_bytes(answer), memory_order_relaxed);
     return answer;
 }
 
@@ -128,15 +128,15 @@ void answer_release(struct answer **answer)
         bytes += message_bytes(gzip);
         http_message_release(&gzip);
     }
-    (void)atomic_fetch_sub_explicit(&mine->tally->answers, 1, memory_order_relaxed);
-    (void)atomic_fetch_sub_explicit(&mine->tally->bytes, bytes, memory_order_relaxed);
+    (void)atomic_fetch_sub_explicit(&mine->counts->answers, 1, memory_order_relaxed);
+    (void)atomic_fetch_sub_explicit(&mine->counts->bytes, bytes, memory_order_relaxed);
     http_message_release(&mine->plain);
     http_message_release(&mine->plain_not_modified);
     http_message_release(&mine->gzip_not_modified);
     memory_free(mine);
 }
 
-/* ---- compressing --------------------------------------------------------------------------------- */
+/* ---- compressing ----------------------------------------------------------------------------- */
 
 /* NULL: no smaller than the body. */
 static struct http_message *make_gzip(const struct answer *answer, struct text body)
@@ -164,7 +164,7 @@ void answer_compress(struct answer *answer)
     if (gzip == NULL)
         gzip = answer->plain;
     else
-        (void)atomic_fetch_add_explicit(&answer->tally->bytes, message_bytes(gzip),
+        (void)atomic_fetch_add_explicit(&answer->counts->bytes, message_bytes(gzip),
                                         memory_order_relaxed);
     atomic_store_explicit(&answer->gzip, gzip, memory_order_release);
 }
@@ -179,7 +179,7 @@ bool answer_gzip_wanted(const struct answer *answer)
     return atomic_load_explicit(&answer->gzip_wanted, memory_order_relaxed);
 }
 
-/* ---- picking -------------------------------------------------------------------------------------- */
+/* ---- picking --------------------------------------------------------------------------------- */
 
 struct http_message *answer_pick(struct answer *answer, const struct http_request *request)
 {

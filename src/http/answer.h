@@ -11,22 +11,23 @@
 
 /*
  * One JSON body, ready to be sent in every form a client may ask for: as it is, gzipped, and as the
- * 304 of each (docs/interface.md, "Polling"). Immutable but for the gzipped form, which is made once,
- * when first asked for; counted; any thread.
+ * 304 of each (docs/interface.md, "Polling"). Immutable but for the gzipped form, which is made
+ * once, when first asked for; counted; any thread.
  *
- * The entity tag is strong and comes from the content alone: two answers with one body have one tag,
- * whatever made them. The gzipped form's tag is the same with "-gz" at its end, as the bytes differ.
+ * The entity tag is strong and comes from the content alone: two answers with one body have one
+ * tag, whatever made them. The gzipped form's tag is the same with "-gz" at its end, as the bytes
+ * differ.
  */
 struct answer;
 
 /* What all answers hold together; an answer is counted from create to its last release. */
-struct answer_tally {
+struct answer_counts {
     atomic_uint_fast64_t answers;
     atomic_uint_fast64_t bytes;
 };
 
-/* Starts with one reference; copies `body`. The tally is borrowed. */
-struct answer *answer_create(struct text body, struct answer_tally *tally);
+/* Starts with one reference; copies `body`. The counts is borrowed. */
+struct answer *answer_create(struct text body, struct answer_counts *counts);
 struct answer *answer_hold(struct answer *answer);
 void answer_release(struct answer **answer);
 

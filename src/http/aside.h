@@ -7,8 +7,8 @@
 
 /*
  * A request that is set aside, to be replied to when something else has happened: the place that
- * knows whether it is still there. Embedded in whatever does the work, whose owner it says nothing about.
- * Everything here runs on the request's thread.
+ * knows whether it is still there. Embedded in whatever does the work, whose owner it says nothing
+ * about. Everything here runs on the request's thread.
  */
 struct http_aside {
     struct http_request *request; /* NULL: taken back, or gone */
@@ -22,14 +22,17 @@ struct http_aside {
 /* `gone` is set already. */
 void http_aside_put(struct http_aside *aside, struct http_request *request);
 
-/* The request, to reply to it or to set it aside elsewhere; NULL: it is gone, or was taken back before. */
+/* The request, to reply to it or to set it aside elsewhere; NULL: it is gone, or was taken back
+ * before. */
 struct http_request *http_aside_take(struct http_aside *aside);
 
 /*
- * Those that wait equally long at most, in the order in which they came, so that one timer serves all.
+ * Those that wait equally long at most, in the order in which they came, so that one timer serves
+ * all.
  *
- * `late` is called once for each that is still on the queue when its time is over, whether or not its
- * request is there; it may take any off the queue, itself too. The timer does not keep the loop alive.
+ * `late` is called once for each that is still on the queue when its time is over, whether or not
+ * its request is there; it may take any off the queue, itself too. The timer does not keep the loop
+ * alive.
  */
 struct http_aside_queue {
     uint64_t limit_ms;
@@ -53,8 +56,8 @@ void http_aside_append(struct http_aside_queue *queue, struct http_aside *aside)
 /* Takes it off its queue, if it is on one. */
 void http_aside_remove(struct http_aside *aside);
 
-/* Only when no request is waiting. `over` is called once, when the last one is removed and the timer is
- * closed; it may free all of it. The loop must run once more. */
+/* Only when no request is waiting. `over` is called once, when the last one is removed and the
+ * timer is closed; it may free all of it. The loop must run once more. */
 void http_aside_queue_close(struct http_aside_queue *queue, void (*over)(void *owner), void *owner);
 
 #endif

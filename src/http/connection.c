@@ -1,13 +1,14 @@
 /*
  * A connection's life: what it is doing, what arrives for it, and when it ends.
  *
- * Requests are answered in order because there is one exchange at a time: while it is with the handler
- * or on its way out, what the client sends ahead is kept (up to HTTP_PIPELINE_MAX, then reading stops)
- * and looked at afterwards. Reading goes on meanwhile so that a client that has gone is noticed.
+ * Requests are answered in order because there is one exchange at a time: while it is with the
+ * handler or on its way out, what the client sends ahead is kept (up to HTTP_PIPELINE_MAX, then
+ * reading stops) and looked at afterwards. Reading goes on meanwhile so that a client that has gone
+ * is noticed.
  *
- * A reply may come from inside `handle`, which process called: then the loop there goes on
- * with the next request. Otherwise http_connection_replied starts it again. So the stack never grows
- * with the number of pipelined requests.
+ * A reply may come from inside `handle`, which process called: then the loop there goes on with the
+ * next request. Otherwise http_connection_replied starts it again. So the stack never grows with
+ * the number of pipelined requests.
  *
  * Memory is freed in on_closed alone, when libuv has let go of the handle; until then a closed
  * connection is in state CLOSED and everything that reaches it is ignored.
@@ -17,9 +18,10 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "http/characters.h"
 #include "http/internal.h"
 
-#define DRAIN_GRACE_MS 1000U /* for a connection that was just accepted to send its request */
+#define DRAIN_NEW_MS 1000U /* for a connection that was just accepted to send its request */
 
 static uint64_t now_ms(const struct http_connection *connection)
 {
@@ -28,7 +30,7 @@ static uint64_t now_ms(const struct http_connection *connection)
 
 static void settle(struct http_connection *connection);
 
-/* ---- the end ---------------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 static void exchange_end(struct http_connection *connection, bool complete)
 {
@@ -96,7 +98,7 @@ static void linger(struct http_connection *connection)
     http_connection_read(connection);
 }
 
-/* ---- requests ----------------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 static void exchange_begin(struct http_connection *connection)
 {
@@ -115,8 +117,8 @@ static void exchange_begin(struct http_connection *connection)
     connection->deadline_ms = now_ms(connection) + server->header_ms;
 }
 
-/* Steps over the empty line or two that may precede a request (RFC 9112 section 2.2). When `blank` is
- * odd and there is more, a CR stood alone. */
+/* Steps over the empty line or two that may precede a request (RFC 9112 section 2.2). When `blank`
+ * is odd and there is more, a CR stood alone. */
 static void skip_blank(struct http_connection *connection, struct text *input)
 {
     while (input->size > 0 && connection->blank < 4 &&
@@ -142,6 +144,10 @@ static void hand_over(struct http_connection *connection)
 {
     struct http_server *server = connection->server;
     struct http_exchange *exchange = connection->exchange;
+    if (connection->tls_missing) {
+        http_connection_refuse(connection, HTTP_ERROR_HTTPS_REQUIRED);
+        return;
+    }
     connection->state = CONNECTION_HANDLING;
     connection->deadline_ms = 0; /* the handler's work has deadlines of its own */
     /* After CONNECT a client may start a tunnel without waiting for our refusal. */
@@ -157,6 +163,7 @@ static void receive(struct http_connection *connection, struct text *input)
     struct text raw = *input;
     bool whole = intake->size == 0; /* all of the request may be in this input */
     if (whole && http_intake_recall(connection->memo, intake, request, input)) {
+        connection->more_input = input->size > 0;
         hand_over(connection);
         return;
     }
@@ -172,6 +179,7 @@ static void receive(struct http_connection *connection, struct text *input)
         raw.size -= input->size;
         if (whole)
             http_intake_remember(&connection->memo, intake, request, raw);
+        connection->more_input = input->size > 0;
         hand_over(connection);
         break;
     case INTAKE_REFUSED:
@@ -206,7 +214,7 @@ static void process(struct http_connection *connection, struct text *input)
     connection->processing = false;
 }
 
-/* ---- input ---------------------------------------------------------------------------------------------- */
+/* ---- input ----------------------------------------------------------------------------------- */
 
 static void keep_for_later(struct http_connection *connection, struct text input)
 {
@@ -217,6 +225,7 @@ static void keep_for_later(struct http_connection *connection, struct text input
         connection->pending_start = 0;
     }
     buffer_append_text(pending, input);
+    connection->more_input = true;
     if (pending->size > HTTP_PIPELINE_MAX && !connection->read_stopped) {
         connection->read_stopped = true;
         (void)uv_read_stop((uv_stream_t *)&connection->tcp);
@@ -294,7 +303,7 @@ void http_connection_replied(struct http_connection *connection)
         resume(connection);
 }
 
-/* ---- TLS ------------------------------------------------------------------------------------------------ */
+/* ---- TLS ------------------------------------------------------------------------------------- */
 
 static void tls_failed(struct http_connection *connection)
 {
@@ -319,6 +328,8 @@ static void take_cipher(struct http_connection *connection, struct text cipher)
         if (connection->state == CONNECTION_OPENING && tls_session_established(connection->tls)) {
             connection->state = CONNECTION_IDLE;
             connection->deadline_ms = now_ms(connection) + server->idle_ms;
+            if (server->draining)
+                http_connection_drain(connection);
         }
         if (result == TLS_DATA)
             take_input(connection, (struct text){server->plain_buffer, size});
@@ -333,7 +344,22 @@ static void take_cipher(struct http_connection *connection, struct text cipher)
         input_ended(connection);
 }
 
-/* ---- libuv's callbacks ------------------------------------------------------------------------------------ */
+/* A client that speaks plain HTTP here would not understand an alert. Its request is taken in, so
+ * that it is there to read the answer, and refused. A TLS record never begins with such a byte. */
+static bool begins_plain_http(const struct http_connection *connection, char first)
+{
+    return !connection->tls_begun && (is_token_character(first) || first == '\r');
+}
+
+static void go_on_without_tls(struct http_connection *connection)
+{
+    http_server_tell(connection->server, HTTP_EVENT_TLS_FAILED);
+    tls_session_destroy(&connection->tls);
+    connection->tls_missing = true;
+    connection->state = CONNECTION_IDLE; /* the handshake's deadline stands */
+}
+
+/* ---- libuv's callbacks ----------------------------------------------------------------------- */
 
 /* All connections of a thread read into one buffer: nothing of it is needed after on_read. */
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
@@ -350,16 +376,22 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer)
     CHECK(connection->magic == CONNECTION_MAGIC);
     if (connection->state == CONNECTION_CLOSED || size == 0)
         return;
-    if (size == UV_EOF)
+    if (size == UV_EOF) {
         input_ended(connection);
-    else if (size < 0)
+        return;
+    }
+    if (size < 0) {
         http_connection_close(connection);
-    else if (connection->tls == NULL)
-        take_input(connection, (struct text){buffer->base, (size_t)size});
-    else if (connection->state == CONNECTION_LINGERING)
-        take_input(connection, (struct text){buffer->base, (size_t)size});
+        return;
+    }
+    struct text input = {buffer->base, (size_t)size};
+    if (connection->tls != NULL && begins_plain_http(connection, input.at[0]))
+        go_on_without_tls(connection);
+    connection->tls_begun = true;
+    if (connection->tls == NULL || connection->state == CONNECTION_LINGERING)
+        take_input(connection, input);
     else
-        take_cipher(connection, (struct text){buffer->base, (size_t)size});
+        take_cipher(connection, input);
 }
 
 void http_connection_read(struct http_connection *connection)
@@ -369,7 +401,7 @@ void http_connection_read(struct http_connection *connection)
         http_connection_close(connection);
 }
 
-/* ---- for the server ---------------------------------------------------------------------------------------- */
+/* ---- for the server -------------------------------------------------------------------------- */
 
 void http_connection_start(struct http_connection *connection)
 {
@@ -381,11 +413,14 @@ void http_connection_start(struct http_connection *connection)
         connection->state = CONNECTION_OPENING;
         connection->deadline_ms = now_ms(connection) + server->header_ms;
     }
+    if (server->draining)
+        http_connection_drain(connection);
     http_connection_read(connection);
 }
 
-/* What the client has not yet taken: here, and in the kernel's buffer, which holds megabytes and takes
- * more only when a good part of it has gone, so a slow client's progress shows there first. */
+/* What the client has not yet taken: here, and in the kernel's buffer, which holds megabytes and
+ * takes more only when a good part of it has gone, so a slow client's progress shows there
+ * first. */
 static size_t unsent_size(struct http_connection *connection)
 {
     size_t size = uv_stream_get_write_queue_size((uv_stream_t *)&connection->tcp);
@@ -395,6 +430,15 @@ static size_t unsent_size(struct http_connection *connection)
         ioctl(descriptor, TIOCOUTQ, &queued) == 0 && queued > 0)
         size += (size_t)queued;
     return size;
+}
+
+/* Has anything reached this machine that was not read yet? */
+static bool has_unread_input(struct http_connection *connection)
+{
+    int descriptor;
+    int unread = 0;
+    return uv_fileno((uv_handle_t *)&connection->tcp, &descriptor) == 0 &&
+           ioctl(descriptor, FIONREAD, &unread) == 0 && unread > 0;
 }
 
 void http_connection_sweep(struct http_connection *connection, uint64_t now)
@@ -409,6 +453,10 @@ void http_connection_sweep(struct http_connection *connection, uint64_t now)
     }
     if (connection->deadline_ms == 0 || now < connection->deadline_ms)
         return;
+    /* A request that arrived since the loop last looked is not lost to the end of a drain. */
+    if (connection->server->draining && connection->state == CONNECTION_IDLE &&
+        has_unread_input(connection))
+        return;
     if (connection->state == CONNECTION_OPENING)
         http_server_tell(connection->server, HTTP_EVENT_TLS_FAILED);
     if (connection->state == CONNECTION_RECEIVING)
@@ -419,17 +467,15 @@ void http_connection_sweep(struct http_connection *connection, uint64_t now)
 
 void http_connection_drain(struct http_connection *connection)
 {
-    uint64_t grace = now_ms(connection) + DRAIN_GRACE_MS;
-    int descriptor;
-    int unread = 0;
-    if (connection->state != CONNECTION_IDLE && connection->state != CONNECTION_OPENING)
+    if (connection->state != CONNECTION_IDLE) /* a handshake has a deadline of its own */
         return;
     /* A request that has reached this machine is answered; so is one that a new client has no doubt
      * just sent. */
-    if (uv_fileno((uv_handle_t *)&connection->tcp, &descriptor) == 0)
-        (void)ioctl(descriptor, FIONREAD, &unread);
-    if (connection->served && unread == 0)
+    uint64_t grace_ms = connection->server->drain_idle_ms;
+    if (!connection->served || has_unread_input(connection))
+        grace_ms = grace_ms > DRAIN_NEW_MS ? grace_ms : DRAIN_NEW_MS;
+    if (grace_ms == 0)
         http_connection_close(connection);
-    else if (connection->deadline_ms > grace)
-        connection->deadline_ms = grace;
+    else if (connection->deadline_ms > now_ms(connection) + grace_ms)
+        connection->deadline_ms = now_ms(connection) + grace_ms;
 }

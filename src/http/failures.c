@@ -8,13 +8,17 @@
 
 static const struct http_error_row rows[HTTP_ERROR_COUNT] = {
     [HTTP_ERROR_BAD_REQUEST] = {400, "bad_request", "The request is not proper HTTP."},
+    [HTTP_ERROR_HTTPS_REQUIRED] = {400, "https_required", "This port speaks HTTPS."},
     [HTTP_ERROR_REQUEST_TIMEOUT] = {408, "request_timeout", "The request did not arrive in time."},
     [HTTP_ERROR_PAYLOAD_TOO_LARGE] = {413, "payload_too_large", "The request body is too large."},
     [HTTP_ERROR_URI_TOO_LONG] = {414, "uri_too_long", "The request target is too long."},
+    [HTTP_ERROR_UNSUPPORTED_MEDIA_TYPE] =
+        {415, "unsupported_media_type", "The content coding of the request body is not supported."},
     [HTTP_ERROR_EXPECTATION_FAILED] = {417, "expectation_failed", "The expectation cannot be met."},
     [HTTP_ERROR_HEADERS_TOO_LARGE] = {431, "headers_too_large",
                                       "The request header fields are too large."},
-    [HTTP_ERROR_NOT_IMPLEMENTED] = {501, "not_implemented", "The method is not implemented."},
+    [HTTP_ERROR_NOT_IMPLEMENTED] = {501, "not_implemented",
+                                    "The method or the transfer coding is not implemented."},
     [HTTP_ERROR_VERSION_NOT_SUPPORTED] = {505, "version_not_supported",
                                           "Only HTTP/1.0 and HTTP/1.1 are supported."},
     [HTTP_ERROR_OVERLOADED] = {503, "overloaded", "The service is overloaded. Try again later."},

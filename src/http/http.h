@@ -16,33 +16,33 @@
 /*
  * HTTP/1.1 for one thread: a listening socket, its connections, requests in, replies out.
  *
- * llhttp finds the parts of a request; this layer decides whether it is one (framing doubt ends in a
- * JSON error document and a closed connection, never in a repair: RFC 9112 section 11.2), keeps the
- * bounds and deadlines, and sends replies in the order of their requests. It knows no route and no
- * JSON but its own refusals. Everything runs on the loop's thread; nothing here is shared between
- * threads except `struct http_message`, which is immutable and counted.
+ * llhttp finds the parts of a request; this layer decides whether it is one (framing doubt ends in
+ * a JSON error document and a closed connection, never in a repair: RFC 9112 section 11.2), keeps
+ * the bounds and deadlines, and sends replies in the order of their requests. It knows no route and
+ * no JSON but its own refusals. Everything runs on the loop's thread; nothing here is shared
+ * between threads except `struct http_message`, which is immutable and counted.
  *
- * A request is handed to the handler when its head and whole body have arrived. The handler replies at
- * once or later, exactly once, with one of the http_reply_* calls; all texts of the request stay valid
- * and in place until then, and the request is gone when that call returns. If the connection dies
- * first, `abandoned` is called (once) and the request is gone: no reply may follow. A request that was
- * replied to is never abandoned. A client that has only shut its side (FIN) may still be reading, so
- * it gets its answer; nothing on the wire tells it from one that has closed.
+ * A request is handed to the handler when its head and whole body have arrived. The handler replies
+ * at once or later, exactly once, with one of the http_reply_* calls; all texts of the request stay
+ * valid and in place until then, and the request is gone when that call returns. If the connection
+ * dies first, `abandoned` is called (once) and the request is gone: no reply may follow. A request
+ * that was replied to is never abandoned. A client that has only shut its side (FIN) may still be
+ * reading, so it gets its answer; nothing on the wire tells it from one that has closed.
  */
 
-/* ---- bounds (docs/configuration.md, "Fixed limits") ----------------------------------------------- */
+/* ---- bounds (docs/configuration.md, "Fixed limits") ------------------------------------------ */
 #define HTTP_TARGET_MAX 8192U    /* 414 uri_too_long */
 #define HTTP_HEAD_MAX 16384U     /* field lines in all: 431 headers_too_large */
 #define HTTP_FIELDS_MAX 100U     /* 431 */
 #define HTTP_BODY_MAX 16384U     /* 413 payload_too_large */
 #define HTTP_PIPELINE_MAX 65536U /* bytes read ahead of the request being answered */
 
-/* ---- ready-made messages ------------------------------------------------------------------------- */
+/* ---- ready-made messages --------------------------------------------------------------------- */
 
 /*
- * A reply that is kept ready: the status line and constant header fields as bytes (each line ends in
- * CRLF, without the empty line at the end), and the body. Immutable, shared by all threads, counted;
- * sent without copying. The head must contain Content-Length unless the status is 304.
+ * A reply that is kept ready: the status line and constant header fields as bytes (each line ends
+ * in CRLF, without the empty line at the end), and the body. Immutable, shared by all threads,
+ * counted; sent without copying. The head must contain Content-Length unless the status is 304.
  */
 struct http_message {
     atomic_uint references;
@@ -58,7 +58,7 @@ struct http_message *http_message_create(uint16_t status, struct text head, stru
 struct http_message *http_message_hold(struct http_message *message);
 void http_message_release(struct http_message **message);
 
-/* ---- requests ------------------------------------------------------------------------------------ */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 /* Methods that exist here; any other is refused with 501 before a handler sees it. */
 enum http_method {
@@ -83,6 +83,7 @@ enum http_field {
     HTTP_FIELD_ACCEPT_ENCODING,
     HTTP_FIELD_IF_NONE_MATCH,
     HTTP_FIELD_CONTENT_TYPE,
+    HTTP_FIELD_CONTENT_ENCODING,
     HTTP_FIELD_EXPECT,
     HTTP_FIELD_OTHER,
 };
@@ -129,10 +130,10 @@ struct text http_request_field(const struct http_request *request, enum http_fie
  * bytes in all, CHECKed: only constants and numbers are added). */
 void http_request_add_field(struct http_request *request, struct text name, struct text value);
 
-/* ---- replies: exactly one for each request -------------------------------------------------------- */
+/* ---- replies: exactly one for each request --------------------------------------------------- */
 
-/* Sends a ready-made message (takes its own reference), with Date, X-Request-Id and the added fields.
- * Leaves the body away for HEAD. */
+/* Sends a ready-made message (takes its own reference), with Date, X-Request-Id and the added
+ * fields. Leaves the body away for HEAD. */
 void http_reply_message(struct http_request *request, struct http_message *message);
 
 /* Sends a JSON document (copied), with Content-Type, nosniff and `Cache-Control: no-store`. */
@@ -142,12 +143,15 @@ void http_reply_json(struct http_request *request, int status, struct text body)
 void http_reply_text(struct http_request *request, int status, const char *content_type,
                      struct text body);
 
-/* The error table (http/failures.c): every code that the interface names, with status and message. */
+/* The error table (http/failures.c): every code that the interface names, with status and
+ * message. */
 enum http_error {
     HTTP_ERROR_BAD_REQUEST,
+    HTTP_ERROR_HTTPS_REQUIRED,
     HTTP_ERROR_REQUEST_TIMEOUT,
     HTTP_ERROR_PAYLOAD_TOO_LARGE,
     HTTP_ERROR_URI_TOO_LONG,
+    HTTP_ERROR_UNSUPPORTED_MEDIA_TYPE,
     HTTP_ERROR_EXPECTATION_FAILED,
     HTTP_ERROR_HEADERS_TOO_LARGE,
     HTTP_ERROR_NOT_IMPLEMENTED,
@@ -205,23 +209,27 @@ void http_reply_error(struct http_request *request, enum http_error error);
  * general meaning and must be handled by the caller. */
 enum http_error http_error_of_status(enum status status);
 
-/* ---- content negotiation (pure) -------------------------------------------------------------------- */
+/* ---- content negotiation (pure) -------------------------------------------------------------- */
 
 /* Does Accept-Encoding (all its lines) prefer gzip to identity? RFC 9110 section 12.5.3: "gzip" or
  * "x-gzip" or "*" with a q above 0 and not below identity's explicit q. No field: false. */
 bool http_accepts_gzip(const struct http_request *request);
 
-/* Does If-None-Match name this strong entity tag (given with its quotes), by weak comparison, or "*"?
- * RFC 9110 section 13.1.2. */
+/* Is the body encoded in some way (Content-Encoding, all its lines), beside "identity", which
+ * changes nothing? RFC 9110 section 8.4. */
+bool http_body_is_encoded(const struct http_request *request);
+
+/* Does If-None-Match name this strong entity tag (given with its quotes), by weak comparison, or
+ * "*"? RFC 9110 section 13.1.2. */
 bool http_matches_etag(const struct http_request *request, struct text etag);
 
-/* ---- the server of one thread ----------------------------------------------------------------------- */
+/* ---- the server of one thread ---------------------------------------------------------------- */
 
 struct http_tls; /* certificate and key, shared by all threads; see http/tls.h */
 
-/* What was answered, for the access log and metrics: called once for each reply when its last byte has
- * been handed to the kernel (or the connection died before: then `complete` is false). For refusals
- * before there was a request, `request` has only what was known; `refused` is true. */
+/* What was answered, for the access log and metrics: called once for each reply when its last byte
+ * has been handed to the kernel (or the connection died before: then `complete` is false). For
+ * refusals before there was a request, `request` has only what was known; `refused` is true. */
 struct http_outcome {
     const struct http_request *request;
     int status;
@@ -253,14 +261,14 @@ struct http_server_options {
 };
 
 /*
- * Opens a listening socket. With `share`, several threads listen on one address (SO_REUSEPORT), each
- * with a socket of its own: call this once a thread with the same `bound`, which must be 0 at
+ * Opens a listening socket. With `share`, several threads listen on one address (SO_REUSEPORT),
+ * each with a socket of its own: call this once a thread with the same `bound`, which must be 0 at
  * first. The first call makes sure that no other process has the address (SO_REUSEPORT alone would
  * let a second croupier share it silently) and sets `bound` to the port, also when port is 0; the
  * others join that port.
  *
- * "::" takes IPv4 clients too. The descriptor is listening already; http_server_create takes it over.
- * The error names address and reason.
+ * "::" takes IPv4 clients too. The descriptor is listening already; http_server_create takes it
+ * over. The error names address and reason.
  */
 MUST_CHECK enum status http_listen(const char *host, uint16_t port, bool share, int *descriptor,
                                    uint16_t *bound, struct error *error);
@@ -273,10 +281,14 @@ void http_server_set_deadlines(struct http_server *server, uint32_t header_secon
                                uint32_t idle_seconds);
 void http_server_set_tls(struct http_server *server, struct http_tls *tls);
 
-/* Graceful end: accepts what is already queued, then stops listening; idle connections close at once,
- * the others after their current answer (`Connection: close`). `drained` is called once when none is
- * left. */
-void http_server_drain(struct http_server *server, void (*drained)(void *context));
+/*
+ * Graceful end. The next answer on each connection carries `Connection: close`; a connection on
+ * which no request comes closes after idle_ms, a new one after a second at least. Connections are
+ * accepted until none is left or idle_ms have passed; then the address is given up, without
+ * resetting anybody who was let in. `drained` is called once when no connection is left.
+ */
+void http_server_drain(struct http_server *server, uint32_t idle_ms,
+                       void (*drained)(void *context));
 /* The drain took too long: closes everything now (requests are abandoned), then `drained` fires. */
 void http_server_abort(struct http_server *server);
 

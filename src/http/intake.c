@@ -1,9 +1,9 @@
 /*
  * From bytes to a request, or to the reason why it is none; see intake.h.
  *
- * llhttp runs in its strict mode. What it leaves open is closed here: the methods that exist, single
- * spaces in the request line, HTTP versions, exactly one valid Host, one Content-Length, chunked as
- * the only transfer coding, expectations, and every bound (RFC 9112).
+ * llhttp runs in its strict mode. What it leaves open is closed here: the methods that exist,
+ * single spaces in the request line, HTTP versions, exactly one valid Host, one Content-Length,
+ * chunked as the only transfer coding, expectations, and every bound (RFC 9112).
  */
 #include "http/intake.h"
 
@@ -12,12 +12,13 @@
 #include <openssl/crypto.h>
 
 #include "base/memory.h"
+#include "http/characters.h"
 #include "http/target.h"
 
 _Static_assert(INTAKE_METHOD_MAX + HTTP_TARGET_MAX + HTTP_HEAD_MAX + 64 < UINT16_MAX,
                "a span of the head fits its 16-bit numbers");
 
-/* ---- names --------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static const struct text method_names[] = {
     [HTTP_GET] = {"GET", 3},         [HTTP_HEAD] = {"HEAD", 4},     [HTTP_POST] = {"POST", 4},
@@ -34,7 +35,8 @@ const char *http_method_name(enum http_method method)
 
 /* The fields that this layer judges by itself come after those of http.h. */
 enum {
-    FIELD_CONTENT_LENGTH = HTTP_FIELD_OTHER + 1,
+    FIELD_CONNECTION = HTTP_FIELD_OTHER + 1,
+    FIELD_CONTENT_LENGTH,
     FIELD_TRANSFER_ENCODING,
 };
 
@@ -49,7 +51,9 @@ static const struct {
     {{"accept-encoding", 15}, HTTP_FIELD_ACCEPT_ENCODING},
     {{"if-none-match", 13}, HTTP_FIELD_IF_NONE_MATCH},
     {{"content-type", 12}, HTTP_FIELD_CONTENT_TYPE},
+    {{"content-encoding", 16}, HTTP_FIELD_CONTENT_ENCODING},
     {{"expect", 6}, HTTP_FIELD_EXPECT},
+    {{"connection", 10}, FIELD_CONNECTION},
     {{"content-length", 14}, FIELD_CONTENT_LENGTH},
     {{"transfer-encoding", 17}, FIELD_TRANSFER_ENCODING},
 };
@@ -73,7 +77,7 @@ struct text http_request_field(const struct http_request *request, enum http_fie
     return (struct text){NULL, 0};
 }
 
-/* ---- storage --------------------------------------------------------------------------------------- */
+/* ---- storage --------------------------------------------------------------------------------- */
 
 void http_intake_init(struct http_intake *intake)
 {
@@ -88,6 +92,8 @@ void http_intake_start(struct http_intake *intake)
     intake->version_complete = false;
     intake->head_complete = false;
     intake->message_complete = false;
+    intake->in_chunk = false;
+    intake->chunk_line = CHUNK_LINE_START;
     intake->keep_alive = false;
     intake->expect_continue = false;
     intake->method_size = 0;
@@ -155,7 +161,7 @@ static int stop(struct http_intake *intake, enum http_error error)
     return -1;
 }
 
-/* ---- llhttp's callbacks ---------------------------------------------------------------------------- */
+/* ---- llhttp's callbacks ---------------------------------------------------------------------- */
 
 /* Where a byte that llhttp points to stands in the request; bounded by the checks below. */
 static size_t offset_of(const struct http_intake *intake, const char *at)
@@ -210,10 +216,6 @@ static int on_field_name(llhttp_t *parser, const char *at, size_t size)
     struct http_intake *intake = parser->data;
     if (intake->head_complete)
         return 0; /* a trailer: bounded by INTAKE_WIRE_BODY_MAX, counted, forgotten */
-    if (intake->version_size == 0) /* HTTP/0.9 has no fields, and is not spoken here */
-        return stop(intake, HTTP_ERROR_VERSION_NOT_SUPPORTED);
-    if (intake->fields_at == 0)
-        intake->fields_at = (uint32_t)offset_of(intake, at);
     if (fields_too_large(intake, at, size) || intake->span_count == HTTP_FIELDS_MAX)
         return stop(intake, HTTP_ERROR_HEADERS_TOO_LARGE);
     struct http_intake_span *span = &intake->spans[intake->span_count];
@@ -241,8 +243,9 @@ static int on_field_complete(llhttp_t *parser)
 {
     struct http_intake *intake = parser->data;
     if (!intake->head_complete) {
-        if (++intake->span_count < HTTP_FIELDS_MAX)
-            intake->spans[intake->span_count] = (struct http_intake_span){0};
+        if (++intake->span_count == HTTP_FIELDS_MAX)
+            return HPE_PAUSED; /* next_piece goes on with care */
+        intake->spans[intake->span_count] = (struct http_intake_span){0};
         return 0;
     }
     return ++intake->trailer_count <= HTTP_FIELDS_MAX ? 0
@@ -253,9 +256,6 @@ static int on_headers_complete(llhttp_t *parser)
 {
     struct http_intake *intake = parser->data;
     intake->head_complete = true;
-    /* When Connection says both, closing is the safe reading. */
-    intake->keep_alive =
-        llhttp_should_keep_alive(parser) != 0 && (parser->flags & F_CONNECTION_CLOSE) == 0;
     parser->upgrade = 0; /* no protocol is switched to: RFC 9110 section 7.8 lets us ignore it */
     /* Pausing gives the head's exact end, and its judgement before any of the body is read. */
     bool body = parser->content_length > 0 || (parser->flags & F_CHUNKED) != 0;
@@ -265,9 +265,24 @@ static int on_headers_complete(llhttp_t *parser)
 static int on_chunk_header(llhttp_t *parser)
 {
     struct http_intake *intake = parser->data;
+    /* Both have to see the line end at the same byte, or they do not read the same message. */
+    if (intake->chunk_line != CHUNK_LINE_END)
+        return stop(intake, HTTP_ERROR_BAD_REQUEST);
     if (parser->content_length > HTTP_BODY_MAX - intake->body_size)
         return stop(intake, HTTP_ERROR_PAYLOAD_TOO_LARGE);
+    intake->chunk_line = CHUNK_LINE_START;
+    intake->in_chunk = true;
+    intake->last_chunk = parser->content_length == 0;
     return 0;
+}
+
+static int on_chunk_complete(llhttp_t *parser)
+{
+    struct http_intake *intake = parser->data;
+    if (intake->last_chunk) /* on_message_complete follows, and must not need another byte */
+        return 0;
+    intake->in_chunk = false;
+    return HPE_PAUSED;
 }
 
 static int on_body(llhttp_t *parser, const char *at, size_t size)
@@ -297,18 +312,12 @@ static const llhttp_settings_t settings = {
     .on_header_value_complete = on_field_complete,
     .on_headers_complete = on_headers_complete,
     .on_chunk_header = on_chunk_header,
+    .on_chunk_complete = on_chunk_complete,
     .on_body = on_body,
     .on_message_complete = on_message_complete,
 };
 
-/* ---- the method ------------------------------------------------------------------------------------ */
-
-static bool is_token_character(char character)
-{
-    return (character >= 'a' && character <= 'z') || (character >= 'A' && character <= 'Z') ||
-           (character >= '0' && character <= '9') ||
-           (character != '\0' && strchr("!#$%&'*+-.^_`|~", character) != NULL);
-}
+/* ---- the method ------------------------------------------------------------------------------ */
 
 static bool find_method(struct text name, enum http_method *method)
 {
@@ -325,7 +334,7 @@ static enum http_intake_result begin_parsing(struct http_intake *intake)
     llhttp_init(&intake->parser, HTTP_REQUEST, &settings);
     intake->parser.data = intake;
     intake->spans[0] = (struct http_intake_span){0};
-    intake->phase = INTAKE_FIELDS;
+    intake->phase = INTAKE_LINE;
     if (intake->size > 0) { /* a part of the method that came before */
         intake->feed = intake->bytes;
         CHECK(llhttp_execute(&intake->parser, intake->bytes, intake->size) == HPE_OK);
@@ -335,7 +344,8 @@ static enum http_intake_result begin_parsing(struct http_intake *intake)
 }
 
 /* Gathers the method up to its space. INTAKE_HEAD: go on with llhttp. */
-static enum http_intake_result take_method(struct http_intake *intake, struct text *input)
+static enum http_intake_result take_method(struct http_intake *intake, struct http_request *request,
+                                           struct text *input)
 {
     size_t size = 0;
     while (size < input->size && is_token_character(input->at[size]))
@@ -346,26 +356,50 @@ static enum http_intake_result take_method(struct http_intake *intake, struct te
         step(input, size);
         return INTAKE_MORE;
     }
-    if (input->at[size] != ' ' || intake->size + size == 0)
-        return refuse(intake, HTTP_ERROR_BAD_REQUEST);
     char name[INTAKE_METHOD_MAX];
     memcpy(name, intake->bytes, intake->size);
     memcpy(name + intake->size, input->at, size);
     intake->method_size = (uint16_t)(intake->size + size);
     struct text method = {name, intake->method_size};
-    if (find_method(method, &intake->method))
+    /* Known at once, so that a refused HEAD has no body either. */
+    bool known = find_method(method, &request->method);
+    if (input->at[size] != ' ' || method.size == 0)
+        return refuse(intake, HTTP_ERROR_BAD_REQUEST);
+    if (known)
         return begin_parsing(intake);
     /* "PRI * HTTP/2.0": a client that takes for granted that HTTP/2 is spoken here. */
     return refuse(intake, text_equals(method, TEXT("PRI")) ? HTTP_ERROR_VERSION_NOT_SUPPORTED
                                                            : HTTP_ERROR_NOT_IMPLEMENTED);
 }
 
-/* ---- judging the head ------------------------------------------------------------------------------ */
+/* ---- judging the head ------------------------------------------------------------------------ */
 
+/* What the fields say of how long the body is and whether the connection goes on. */
 struct framing {
-    uint32_t lengths, codings;
-    struct text length, coding;
+    uint32_t lengths;
+    struct text length;
+    uint32_t codings, chunked; /* elements of Transfer-Encoding, and how many are "chunked" */
+    bool chunked_is_last;
+    bool malformed; /* an element of Transfer-Encoding is no token */
+    bool close, keep_alive;
 };
+
+static void take_coding(struct framing *framing, struct text coding)
+{
+    framing->malformed = framing->malformed || coding.size == 0;
+    for (size_t i = 0; i < coding.size; i++)
+        framing->malformed = framing->malformed || !is_token_character(coding.at[i]);
+    framing->chunked_is_last = text_equals_ignore_case(coding, TEXT("chunked"));
+    framing->chunked += framing->chunked_is_last ? 1 : 0;
+    framing->codings++;
+}
+
+static void take_connection_option(struct framing *framing, struct text option)
+{
+    framing->close = framing->close || text_equals_ignore_case(option, TEXT("close"));
+    framing->keep_alive =
+        framing->keep_alive || text_equals_ignore_case(option, TEXT("keep-alive"));
+}
 
 static void take_field(struct http_intake *intake, struct http_request *request,
                        struct framing *framing, const struct http_intake_span *span)
@@ -376,9 +410,14 @@ static void take_field(struct http_intake *intake, struct http_request *request,
     if (field == FIELD_CONTENT_LENGTH) {
         framing->lengths++;
         framing->length = value;
-    } else if (field == FIELD_TRANSFER_ENCODING) {
-        framing->codings++;
-        framing->coding = value;
+    } else if (field == FIELD_TRANSFER_ENCODING) { /* all lines are one list */
+        do
+            take_coding(framing, text_trim(text_cut(&value, ',')));
+        while (value.at != NULL);
+    } else if (field == FIELD_CONNECTION) {
+        do
+            take_connection_option(framing, text_trim(text_cut(&value, ',')));
+        while (value.at != NULL);
     } else if (field != HTTP_FIELD_OTHER) {
         intake->lines[request->line_count++] =
             (struct http_field_line){value, (enum http_field)field};
@@ -386,18 +425,19 @@ static void take_field(struct http_intake *intake, struct http_request *request,
     }
 }
 
-/* How long the body is must be beyond doubt. */
+/* How long the body is must be beyond doubt, and llhttp must think the same. */
 static bool framing_is_sound(const struct http_intake *intake, const struct framing *framing)
 {
+    bool chunked = (intake->parser.flags & F_CHUNKED) != 0;
     uint64_t length;
     if (framing->codings > 0)
-        return framing->codings == 1 && framing->lengths == 0 && intake->parser.http_minor == 1 &&
-               text_equals_ignore_case(framing->coding, TEXT("chunked"));
+        return !framing->malformed && framing->chunked == 1 && framing->chunked_is_last &&
+               framing->lengths == 0 && intake->parser.http_minor == 1 && chunked;
     if (framing->lengths > 0)
-        return framing->lengths == 1 &&
+        return framing->lengths == 1 && !chunked &&
                text_to_u64(framing->length, UINT64_MAX, &length) == STATUS_OK &&
                length == intake->parser.content_length;
-    return intake->parser.content_length == 0 && (intake->parser.flags & F_CHUNKED) == 0;
+    return intake->parser.content_length == 0 && !chunked;
 }
 
 static bool host_is_sound(const struct http_intake *intake, const struct http_request *request)
@@ -421,45 +461,37 @@ static bool expectation_is_known(struct http_intake *intake, const struct http_r
     return true;
 }
 
-/* llhttp also speaks RTSP, whose name is as long. The name stands before the version, whose place
- * on_version has checked. */
-static bool protocol_is_http(const struct http_intake *intake)
-{
-    return memcmp(intake->bytes + intake->version_at - 5, "HTTP/", 5) == 0;
-}
-
 /* The head is whole and stands in `bytes`. */
 static enum http_intake_result judge_head(struct http_intake *intake, struct http_request *request)
 {
     bool chunked = (intake->parser.flags & F_CHUNKED) != 0;
     uint64_t length = intake->parser.content_length;
-    if (intake->version_size == 0)
-        return refuse(intake, HTTP_ERROR_VERSION_NOT_SUPPORTED);
-    if (!protocol_is_http(intake))
-        return refuse(intake, HTTP_ERROR_BAD_REQUEST);
     /* From here on `bytes` must not move: the request's texts point into it. */
     size_t body_room = chunked ? HTTP_BODY_MAX : length <= HTTP_BODY_MAX ? (size_t)length : 0;
     reserve(intake, body_room);
     intake->body_at = intake->size;
 
     struct framing framing = {0};
-    request->method = intake->method;
     request->lines = intake->lines;
     for (uint32_t i = 0; i < intake->span_count; i++)
         take_field(intake, request, &framing, &intake->spans[i]);
-    if (http_target_split(intake->bytes + intake->target_at, intake->target_size, intake->method,
+    if (http_target_split(intake->bytes + intake->target_at, intake->target_size, request->method,
                           &request->path, &request->query) != STATUS_OK ||
         !framing_is_sound(intake, &framing) || !host_is_sound(intake, request))
         return refuse(intake, HTTP_ERROR_BAD_REQUEST);
+    if (framing.codings > 1) /* RFC 9112 section 6.1: chunked, around something not known here */
+        return refuse(intake, HTTP_ERROR_NOT_IMPLEMENTED);
     if (!chunked && length > HTTP_BODY_MAX)
         return refuse(intake, HTTP_ERROR_PAYLOAD_TOO_LARGE);
     if (!expectation_is_known(intake, request))
         return refuse(intake, HTTP_ERROR_EXPECTATION_FAILED);
+    /* RFC 9112 section 9.3. When Connection says both, closing is the safe reading. */
+    intake->keep_alive = !framing.close && (intake->parser.http_minor == 1 || framing.keep_alive);
     intake->phase = INTAKE_BODY;
     return INTAKE_HEAD;
 }
 
-/* ---- feeding ---------------------------------------------------------------------------------------- */
+/* ---- feeding --------------------------------------------------------------------------------- */
 
 static enum http_error error_of_parser(const struct http_intake *intake, llhttp_errno_t error)
 {
@@ -469,25 +501,6 @@ static enum http_error error_of_parser(const struct http_intake *intake, llhttp_
     return HTTP_ERROR_BAD_REQUEST;
 }
 
-/* Keeps the bytes of the head that llhttp has seen, within the bounds. The spans have been bounded
- * already; this also bounds what llhttp skips, such as spaces before a value. */
-static bool keep_head(struct http_intake *intake, size_t used)
-{
-    size_t end = intake->position + used;
-    size_t empty_line = 2; /* not a field line; when the head is not whole, it may have begun */
-    if (intake->fields_at > 0 && end > intake->fields_at + HTTP_HEAD_MAX + empty_line) {
-        (void)refuse(intake, HTTP_ERROR_HEADERS_TOO_LARGE);
-        return false;
-    }
-    if (intake->fields_at == 0 && end > INTAKE_METHOD_MAX + HTTP_TARGET_MAX + 32) {
-        (void)refuse(intake, HTTP_ERROR_BAD_REQUEST);
-        return false;
-    }
-    store(intake, intake->feed, used);
-    intake->position = (uint32_t)end;
-    return true;
-}
-
 static enum http_intake_result finish(struct http_intake *intake, struct http_request *request)
 {
     request->body = (struct text){intake->bytes + intake->body_at, intake->body_size};
@@ -495,28 +508,113 @@ static enum http_intake_result finish(struct http_intake *intake, struct http_re
     return INTAKE_COMPLETE;
 }
 
-/* Runs llhttp over the input until it pauses, fails or has seen it all. */
+/* How much of the head llhttp may be shown at once, so that no more than its bounds is kept. Up to
+ * a bound it is all, from there byte by byte: whether the bound or a bad byte comes first does not
+ * depend on how the bytes arrive. 0: the bound is passed. */
+static size_t head_room(const struct http_intake *intake)
+{
+    bool in_line = intake->phase == INTAKE_LINE;
+    size_t careful = in_line ? intake->method_size + 1 + (size_t)HTTP_TARGET_MAX
+                             : intake->fields_at + (size_t)HTTP_HEAD_MAX;
+    /* The version follows the target; the empty line is no field line. */
+    size_t bound = careful + (in_line ? sizeof " HTTP/1.1\r\n" : sizeof "\r\n") - 1;
+    if (intake->position >= bound)
+        return 0;
+    return intake->position < careful && intake->span_count < HTTP_FIELDS_MAX
+               ? careful - intake->position
+               : 1;
+}
+
+/* The start of the input that llhttp is shown next: of the request line up to its end, of the field
+ * lines up to a tab. When there is no room, the request is refused. */
+static struct text next_piece_of_head(struct http_intake *intake, struct text input)
+{
+    size_t room = head_room(intake);
+    struct text piece = {input.at, input.size < room ? input.size : room};
+    if (room == 0) {
+        (void)refuse(intake, intake->phase == INTAKE_LINE ? HTTP_ERROR_BAD_REQUEST
+                                                          : HTTP_ERROR_HEADERS_TOO_LARGE);
+    } else if (intake->phase == INTAKE_LINE) {
+        const char *end = memchr(piece.at, '\n', piece.size);
+        if (end != NULL)
+            piece.size = (size_t)(end - piece.at) + 1;
+    } else if (piece.at[0] == '\t') {
+        /* White space around a value is spaces and tabs (RFC 9110 section 5.6.3). llhttp knows only
+         * the space at the end of Content-Length and Transfer-Encoding: it is shown one. */
+        piece = TEXT(" ");
+    } else {
+        const char *tab = memchr(piece.at, '\t', piece.size);
+        if (tab != NULL)
+            piece.size = (size_t)(tab - piece.at);
+    }
+    return piece;
+}
+
+/* The start of the input that llhttp is shown next: of a chunk's line up to its end, when it is
+ * one. */
+static struct text next_piece_of_body(struct http_intake *intake, struct text input)
+{
+    size_t room = INTAKE_WIRE_BODY_MAX - intake->wire_body;
+    if (input.size > room)
+        input.size = room;
+    if (room == 0)
+        (void)refuse(intake, HTTP_ERROR_PAYLOAD_TOO_LARGE);
+    if (intake->in_chunk || (intake->parser.flags & F_CHUNKED) == 0)
+        return input;
+    size_t size = 0;
+    while (size < input.size && intake->chunk_line != CHUNK_LINE_END) {
+        intake->chunk_line = chunk_line_step(intake->chunk_line, input.at[size++]);
+        if (intake->chunk_line == CHUNK_LINE_BAD) {
+            (void)refuse(intake, HTTP_ERROR_BAD_REQUEST);
+            break;
+        }
+    }
+    return (struct text){input.at, size};
+}
+
+/* The request line is whole. */
+static enum http_intake_result judge_line(struct http_intake *intake)
+{
+    if (intake->version_size == 0) /* HTTP/0.9 */
+        return refuse(intake, HTTP_ERROR_VERSION_NOT_SUPPORTED);
+    /* llhttp also speaks RTSP, whose name is as long. on_version has checked where it stands. */
+    if (memcmp(intake->bytes + intake->version_at - 5, "HTTP/", 5) != 0)
+        return refuse(intake, HTTP_ERROR_BAD_REQUEST);
+    intake->fields_at = intake->position;
+    intake->phase = INTAKE_FIELDS;
+    return INTAKE_MORE;
+}
+
+/* Shows llhttp the next piece of the input. */
 static enum http_intake_result run_parser(struct http_intake *intake, struct http_request *request,
                                           struct text *input)
 {
-    intake->feed = input->at;
-    size_t used = input->size;
-    llhttp_errno_t error = llhttp_execute(&intake->parser, input->at, input->size);
+    bool in_head = intake->phase != INTAKE_BODY;
+    struct text piece =
+        in_head ? next_piece_of_head(intake, *input) : next_piece_of_body(intake, *input);
+    if (intake->refused)
+        return INTAKE_REFUSED;
+    intake->feed = piece.at;
+    size_t used = piece.size;
+    llhttp_errno_t error = llhttp_execute(&intake->parser, piece.at, piece.size);
     if (error != HPE_OK && error != HPE_PAUSED)
         return refuse(intake, error_of_parser(intake, error));
     if (error == HPE_PAUSED) {
-        used = (size_t)(llhttp_get_error_pos(&intake->parser) - input->at);
+        used = (size_t)(llhttp_get_error_pos(&intake->parser) - piece.at);
         llhttp_resume(&intake->parser);
     }
-    if (intake->phase == INTAKE_FIELDS && !keep_head(intake, used))
-        return INTAKE_REFUSED;
-    if (intake->phase == INTAKE_BODY) {
+    if (intake->chunk_line == CHUNK_LINE_END) /* and llhttp has not seen the end of that line */
+        return refuse(intake, HTTP_ERROR_BAD_REQUEST);
+    if (in_head) {
+        store(intake, input->at, used); /* as it was sent, with its tabs */
+        intake->position += (uint32_t)used;
+    } else {
         intake->wire_body += (uint32_t)used;
-        if (intake->wire_body > INTAKE_WIRE_BODY_MAX)
-            return refuse(intake, HTTP_ERROR_PAYLOAD_TOO_LARGE);
     }
     step(input, used);
-    if (intake->phase == INTAKE_FIELDS && intake->head_complete) {
+    if (intake->phase == INTAKE_LINE && piece.at[used - 1] == '\n')
+        return judge_line(intake);
+    if (in_head && intake->head_complete) {
         enum http_intake_result result = judge_head(intake, request);
         if (result != INTAKE_HEAD || !intake->message_complete)
             return result;
@@ -527,16 +625,19 @@ static enum http_intake_result run_parser(struct http_intake *intake, struct htt
 enum http_intake_result http_intake_feed(struct http_intake *intake, struct http_request *request,
                                          struct text *input)
 {
-    CHECK(intake->phase != INTAKE_FINISHED);
-    if (intake->phase == INTAKE_METHOD) {
-        enum http_intake_result result = take_method(intake, input);
-        if (result != INTAKE_HEAD)
-            return result;
-    }
-    return run_parser(intake, request, input);
+    enum http_intake_result result = INTAKE_HEAD;
+    CHECK(intake->phase != INTAKE_FINISHED && input->size > 0);
+    if (intake->phase == INTAKE_METHOD)
+        result = take_method(intake, request, input);
+    if (result != INTAKE_HEAD)
+        return result;
+    do
+        result = run_parser(intake, request, input);
+    while (result == INTAKE_MORE && input->size > 0);
+    return result;
 }
 
-/* ---- requests that come again ---------------------------------------------------------------------- */
+/* ---- requests that come again ---------------------------------------------------------------- */
 
 struct http_intake_memo {
     uint32_t size, capacity;
@@ -548,8 +649,8 @@ struct http_intake_memo {
     char bytes[];
 };
 
-/* Nothing but the bytes themselves went into what was made of them: no body, nothing that was decoded
- * in place, nothing that the connection has to do beside answering. */
+/* Nothing but the bytes themselves went into what was made of them: no body, nothing that was
+ * decoded in place, nothing that the connection has to do beside answering. */
 static bool is_memorable(const struct http_intake *intake, const struct http_request *request,
                          struct text raw)
 {

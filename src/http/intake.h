@@ -1,6 +1,7 @@
 #ifndef CROUPIER_HTTP_INTAKE_H
 #define CROUPIER_HTTP_INTAKE_H
 
+#include "http/chunk_line.h"
 #include "http/http.h"
 
 /* llhttp calls its methods HTTP_GET and so on, as http.h does: its names step aside. */
@@ -25,13 +26,17 @@
 #undef HTTP_PATCH
 
 /*
- * Takes in one request, byte by byte or all at once, and decides whether it is one. Knows nothing of
- * sockets, so that a test or a fuzzer can drive it directly. Private to http/.
+ * Takes in one request, byte by byte or all at once, and decides whether it is one. Knows nothing
+ * of sockets, so that a test or a fuzzer can drive it directly. Private to http/.
  *
  * The bytes of the head are gathered in `bytes` (a copy: small, and it makes every text of the
  * request stay put while the request is set aside); llhttp sees them where they arrived and tells
  * where the parts begin and end, counted from the first byte of the request. When the head is
  * whole, one pass over those spans checks the framing and fills in the request.
+ *
+ * llhttp is shown the bytes in pieces that end where this layer has to look or to step in: after
+ * the request line, at a tab in a field, after a chunk's line, before a bound. So what becomes of a
+ * request does not depend on how its bytes arrive.
  *
  * Bounds: `bytes` never holds more than the request line, HTTP_HEAD_MAX of fields and HTTP_BODY_MAX
  * of body, whatever is sent. Beyond INTAKE_INLINE it is allocated, and given back on reset.
@@ -46,8 +51,9 @@ struct http_intake_span {
 };
 
 enum http_intake_phase {
-    INTAKE_METHOD,   /* gathering the method, so that an unknown one can be told from garbage */
-    INTAKE_FIELDS,   /* request line and fields: llhttp is at work */
+    INTAKE_METHOD, /* gathering the method, so that an unknown one can be told from garbage */
+    INTAKE_LINE,   /* the rest of the request line: llhttp is at work */
+    INTAKE_FIELDS,
     INTAKE_BODY,     /* the head has been judged */
     INTAKE_FINISHED, /* complete or refused: nothing more may be fed */
 };
@@ -55,24 +61,26 @@ enum http_intake_phase {
 struct http_intake {
     llhttp_t parser;
     enum http_intake_phase phase;
-    enum http_method method;
     enum http_error error; /* why it is refused */
     bool refused;
     bool version_complete;
     bool head_complete;
     bool message_complete;
+    bool in_chunk;        /* llhttp has taken a line of a chunk: its data or the trailers follow */
+    bool last_chunk;      /* that chunk is the last */
     bool keep_alive;      /* what version and Connection say; valid once the head is judged */
     bool expect_continue; /* the client waits for "100 Continue" */
     uint16_t method_size;
     uint16_t target_at, target_size;
     uint16_t version_at, version_size;
-    uint32_t fields_at; /* where the first field line begins; 0: none yet */
+    uint32_t fields_at; /* where the field lines begin */
     uint32_t position;  /* bytes of the head before `feed` */
     uint32_t span_count;
     uint32_t trailer_count;
     uint32_t body_at, body_size;
     uint32_t wire_body; /* bytes after the head, framing included */
-    const char *feed;   /* what llhttp is looking at */
+    enum chunk_line chunk_line;
+    const char *feed; /* what llhttp is looking at */
     char *bytes;
     uint32_t size, capacity;
     struct http_intake_span spans[HTTP_FIELDS_MAX];
@@ -97,21 +105,23 @@ enum http_intake_result http_intake_feed(struct http_intake *intake, struct http
                                          struct text *input);
 
 /*
- * A client that polls sends the same bytes again and again. What they were found to say the last time
- * is what they say this time: a memo holds a request without a body as it came, with what was made of
- * it, so that the same bytes need only be compared. A memo belongs to one connection; it holds the
- * client's key, so it is wiped when it goes.
+ * A client that polls sends the same bytes again and again. What they were found to say the last
+ * time is what they say this time: a memo holds a request without a body as it came, with what was
+ * made of it, so that the same bytes need only be compared. A memo belongs to one connection; it
+ * holds the client's key, so it is wiped when it goes.
  */
 #define INTAKE_MEMO_MAX 1024U /* bytes of a request worth remembering */
 #define INTAKE_MEMO_LINES 12U
 
 struct http_intake_memo;
 
-/* Remembers a request that was just found complete in `raw`, all of it, if it is one to remember. */
+/* Remembers a request that was just found complete in `raw`, all of it, if it is one to
+ * remember. */
 void http_intake_remember(struct http_intake_memo **memo, const struct http_intake *intake,
                           const struct http_request *request, struct text raw);
-/* If `input` begins with the remembered request: fills in `request`, whose texts live in the memo, steps
- * over it, and is done, as after INTAKE_COMPLETE. `memo` may be NULL; `intake` has not been fed. */
+/* If `input` begins with the remembered request: fills in `request`, whose texts live in the memo,
+ * steps over it, and is done, as after INTAKE_COMPLETE. `memo` may be NULL; `intake` has not been
+ * fed. */
 bool http_intake_recall(const struct http_intake_memo *memo, struct http_intake *intake,
                         struct http_request *request, struct text *input);
 void http_intake_forget(struct http_intake_memo **memo);

@@ -88,6 +88,9 @@ struct http_connection {
     bool processing;           /* process is on the stack */
     bool served;               /* a request has begun on it */
     bool close_after;          /* this exchange is the last */
+    bool tls_begun;            /* the client has sent the first of its TLS */
+    bool tls_missing;          /* it speaks plain HTTP where TLS is wanted */
+    bool more_input;           /* behind the request of this exchange something has arrived */
     bool input_ended;          /* the client has sent FIN (or close_notify) */
     bool read_stopped;
     struct address peer;
@@ -121,6 +124,9 @@ struct http_server {
     bool accept_paused; /* accepting failed; the sweep tries again */
     bool listener_closed;
     bool draining;
+    bool turning_away;        /* no new connection can begin */
+    uint64_t drain_idle_ms;   /* how long a connection may be idle while draining */
+    uint64_t drain_accept_ms; /* by uv_now; until then connections are accepted while draining */
     bool drained_told;
     void (*drained)(void *context);
     char *read_buffer;
@@ -128,7 +134,7 @@ struct http_server {
     struct buffer cipher; /* with TLS: what is to be sent next */
 };
 
-/* ---- server.c ------------------------------------------------------------------------------------ */
+/* ---- server.c -------------------------------------------------------------------------------- */
 struct http_exchange *http_exchange_take(struct http_server *server);
 void http_exchange_give_back(struct http_server *server, struct http_exchange *exchange);
 void http_server_tell(struct http_server *server, enum http_event event);
@@ -137,7 +143,7 @@ void http_server_forget(struct http_connection *connection);
 /* A connected stream socket becomes a connection; for accepting, and for tests and the fuzzer. */
 void http_server_adopt(struct http_server *server, int descriptor);
 
-/* ---- connection.c --------------------------------------------------------------------------------- */
+/* ---- connection.c ---------------------------------------------------------------------------- */
 /* A zeroed connection whose tcp handle is initialised: puts it to work. */
 void http_connection_start(struct http_connection *connection);
 /* Answers with the error and ends the connection; in any state before HANDLING. */
@@ -147,10 +153,10 @@ void http_connection_replied(struct http_connection *connection);
 void http_connection_close(struct http_connection *connection);
 void http_connection_read(struct http_connection *connection); /* starts or goes on reading */
 void http_connection_sweep(struct http_connection *connection, uint64_t now_ms);
-/* Draining has begun. */
+/* The server drains: an idle connection closes soon, or now. */
 void http_connection_drain(struct http_connection *connection);
 
-/* ---- output.c -------------------------------------------------------------------------------------- */
+/* ---- output.c -------------------------------------------------------------------------------- */
 /* Sends exchange->rest; http_connection_replied follows, perhaps before this returns. */
 void http_output_reply(struct http_connection *connection, struct http_message *message);
 /* Sends a few bytes outside any reply ("100 Continue"), as good as that is possible. */
@@ -160,7 +166,7 @@ void http_output_cipher(struct http_connection *connection);
 /* Ends our side of the stream. */
 void http_output_shutdown(struct http_connection *connection);
 
-/* ---- reply.c --------------------------------------------------------------------------------------- */
+/* ---- reply.c --------------------------------------------------------------------------------- */
 struct http_message *http_error_message_create(enum http_error error);
 
 #endif

@@ -34,7 +34,8 @@ void http_message_release(struct http_message **message)
     *message = NULL;
     if (released == NULL)
         return;
-    /* What other threads read of it happened before their release, so it is over by the last one. */
+    /* What other threads read of it happened before their release, so it is over by the last
+     * one. */
     unsigned before = atomic_fetch_sub_explicit(&released->references, 1, memory_order_acq_rel);
     CHECK(before > 0);
     if (before == 1)

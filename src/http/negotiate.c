@@ -67,6 +67,21 @@ bool http_accepts_gzip(const struct http_request *request)
     return weight > 0 && weight >= identity;
 }
 
+bool http_body_is_encoded(const struct http_request *request)
+{
+    for (uint32_t i = 0; i < request->line_count; i++) {
+        struct text rest = request->lines[i].value;
+        if (request->lines[i].field != HTTP_FIELD_CONTENT_ENCODING)
+            continue;
+        do {
+            struct text coding = text_trim(text_cut(&rest, ','));
+            if (coding.size > 0 && !text_equals_ignore_case(coding, TEXT("identity")))
+                return true;
+        } while (rest.at != NULL);
+    }
+    return false;
+}
+
 /* Does one line of If-None-Match hold the tag? Entity tags may hold commas, so they are walked. */
 static bool line_matches(struct text line, struct text etag)
 {

@@ -1,11 +1,11 @@
 /*
  * Bytes to the kernel.
  *
- * A reply is tried at once (one writev of the three parts); only what the kernel does not take is left
- * to libuv, with the message held until it has gone. Through TLS a reply is encrypted piece by
+ * A reply is tried at once (one writev of the three parts); only what the kernel does not take is
+ * left to libuv, with the message held until it has gone. Through TLS a reply is encrypted piece by
  * piece, the next when the last is with the kernel, so that a slow reader of a large body costs a
- * piece and not the body. Other ciphertext (handshake, tickets, alerts) is small and copied when it has
- * to wait.
+ * piece and not the body. Other ciphertext (handshake, tickets, alerts) is small and copied when it
+ * has to wait.
  */
 #include <string.h>
 #include <sys/socket.h>
@@ -35,14 +35,15 @@ static unsigned gather(const struct text rest[3], uv_buf_t buffers[3])
     unsigned count = 0;
     for (int i = 0; i < 3; i++)
         if (rest[i].size > 0) {
-            /* libuv's type has no const; it only reads. Sizes stay below 4 GiB: bodies are bounded. */
+            /* libuv's type has no const; it only reads. Sizes stay below 4 GiB: bodies are
+             * bounded. */
             buffers[count].base = (char *)(uintptr_t)rest[i].at;
             buffers[count++].len = rest[i].size;
         }
     return count;
 }
 
-/* ---- plain ----------------------------------------------------------------------------------------- */
+/* ---- plain ----------------------------------------------------------------------------------- */
 
 static void on_written(uv_write_t *write, int status)
 {
@@ -91,7 +92,7 @@ static void send_plain(struct http_connection *connection, struct http_message *
         http_connection_close(connection);
 }
 
-/* ---- copies: for what has no owner that could wait --------------------------------------------------- */
+/* ---- copies: for what has no owner that could wait ------------------------------------------- */
 
 struct copied_write {
     uv_write_t write;
@@ -162,7 +163,7 @@ void http_output_interim(struct http_connection *connection, struct text bytes)
     }
 }
 
-/* ---- TLS --------------------------------------------------------------------------------------------- */
+/* ---- TLS ------------------------------------------------------------------------------------- */
 
 /* Up to one record's worth of the rest, put together from its parts when they are small. */
 static struct text next_record(struct http_connection *connection, struct text rest[3])
@@ -218,7 +219,7 @@ static void send_tls(struct http_connection *connection, struct http_message *me
     pump_tls(connection);
 }
 
-/* ---- both --------------------------------------------------------------------------------------------- */
+/* ---- both ------------------------------------------------------------------------------------ */
 
 void http_output_reply(struct http_connection *connection, struct http_message *message)
 {

@@ -1,5 +1,6 @@
 /*
- * Replies: what is ready-made goes out as it is, beside one small head that is made for the request.
+ * Replies: what is ready-made goes out as it is, beside one small head that is made for the
+ * request.
  *
  * The order on the wire is the message's head (status line and constant fields), the small head
  * (Date, X-Request-Id, added fields, Connection, the empty line), the body: three parts, one system
@@ -8,6 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/json_writer.h"
 #include "base/memory.h"
 #include "http/internal.h"
 
@@ -82,7 +84,8 @@ void http_reply_message(struct http_request *request, struct http_message *messa
     CHECK(connection->magic == CONNECTION_MAGIC && connection->exchange == exchange);
     exchange->replied = true;
     exchange->status = message->status;
-    if (connection->server->draining)
+    /* What the client has sent already, ahead of this answer, is answered as well. */
+    if (connection->server->draining && !connection->more_input)
         connection->close_after = true;
     exchange->rest[0] = (struct text){message->head, message->head_size};
     exchange->rest[1] = small_head(connection, exchange);
@@ -109,6 +112,7 @@ static const char *reason_phrase(int status)
         {409, "Conflict"},
         {413, "Content Too Large"},
         {414, "URI Too Long"},
+        {415, "Unsupported Media Type"},
         {417, "Expectation Failed"},
         {422, "Unprocessable Content"},
         {429, "Too Many Requests"},
@@ -147,11 +151,11 @@ struct http_message *http_error_message_create(enum http_error error)
 {
     const struct http_error_row *row = http_error_row(error);
     struct buffer body = {0};
-    buffer_append_string(&body, "{\"error\":");
-    buffer_append_json_string(&body, text_of(row->code));
-    buffer_append_string(&body, ",\"message\":");
-    buffer_append_json_string(&body, text_of(row->message));
-    buffer_append_char(&body, '}');
+    struct json_writer json = {.out = &body};
+    json_object(&json, NULL);
+    json_string(&json, "error", row->code);
+    json_string(&json, "message", row->message);
+    json_end(&json);
     struct http_message *message =
         text_message_create(row->status, "application/json", buffer_text(&body));
     buffer_free(&body);

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -25,7 +26,7 @@ void http_server_tell(struct http_server *server, enum http_event event)
         server->options.event(server->options.context, event);
 }
 
-/* ---- exchanges ---------------------------------------------------------------------------------------- */
+/* ---- exchanges ------------------------------------------------------------------------------- */
 
 static size_t exchange_size(void)
 {
@@ -84,10 +85,12 @@ void http_exchange_give_back(struct http_server *server, struct http_exchange *e
     server->spare_exchange_count++;
 }
 
-/* ---- connections --------------------------------------------------------------------------------------- */
+/* ---- connections ----------------------------------------------------------------------------- */
 
 static void on_sweep(uv_timer_t *timer);
 static void on_listener(uv_poll_t *poll, int status, int events);
+static void turn_away_newcomers(struct http_server *server);
+static void stop_listening(struct http_server *server);
 
 static void start_sweeping(struct http_server *server)
 {
@@ -123,13 +126,21 @@ static void on_sweep(uv_timer_t *timer)
     struct http_server *server = timer->data;
     uint64_t now = uv_now(server->options.loop);
     /* When the thread itself was held up, what has arrived meanwhile is looked at first: it may be
-     * just what a deadline waits for. Not twice in a row, or an overloaded server had no deadlines. */
+     * just what a deadline waits for. Not twice in a row, or an overloaded server had no
+     * deadlines. */
     bool late = now - server->swept_ms > 2 * HTTP_SWEEP_MS && !server->swept_late;
     server->swept_ms = now;
     server->swept_late = late;
     accept_again(server);
     if (late)
         return;
+    if (server->draining && server->descriptor >= 0 && now >= server->drain_accept_ms) {
+        /* First those whose handshake is under way are let in, until the next sweep. */
+        if (server->turning_away)
+            stop_listening(server);
+        else
+            turn_away_newcomers(server);
+    }
     /* Closing takes effect after this callback, so the list stays as it is under us. */
     for (struct http_connection *at = server->connections; at != NULL; at = at->next)
         http_connection_sweep(at, now);
@@ -144,6 +155,8 @@ static void on_sweep_closed(uv_handle_t *handle)
 
 static void finish_drain_when_empty(struct http_server *server)
 {
+    if (server->draining && server->connection_count == 0 && server->descriptor >= 0)
+        stop_listening(server);
     if (server->draining && server->listener_closed && server->connection_count == 0)
         uv_close((uv_handle_t *)&server->sweep, on_sweep_closed);
 }
@@ -236,7 +249,7 @@ void http_server_adopt(struct http_server *server, int descriptor)
         http_connection_refuse(connection, HTTP_ERROR_OVERLOADED);
 }
 
-/* ---- accepting ------------------------------------------------------------------------------------------- */
+/* ---- accepting ------------------------------------------------------------------------------- */
 
 static void complain(struct http_server *server, int error)
 {
@@ -304,7 +317,7 @@ static void on_listener(uv_poll_t *poll, int status, int events)
     }
 }
 
-/* ---- life -------------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static void make_id_start(struct http_server *server)
 {
@@ -364,6 +377,29 @@ size_t http_server_connections(const struct http_server *server)
     return server->connection_count;
 }
 
+/* ---- the end of accepting -------------------------------------------------------------------- */
+
+/*
+ * From here on the kernel drops the first packet of a new connection, while handshakes that are
+ * under way come to their end: whoever is let in is in the queue before it is emptied for the last
+ * time, and whoever is not is refused when the socket has gone. Without this a client that came
+ * between the last accept and the close would be reset with its request already sent. Where filters
+ * are forbidden, that moment remains.
+ */
+static void turn_away_newcomers(struct http_server *server)
+{
+    static struct sock_filter steps[] = {
+        BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 13), /* the flags of the TCP header */
+        BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0x12),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x02, 0, 1), /* SYN without ACK */
+        BPF_STMT(BPF_RET | BPF_K, 0),
+        BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+    };
+    const struct sock_fprog program = {sizeof steps / sizeof steps[0], steps};
+    (void)setsockopt(server->descriptor, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
+    server->turning_away = true;
+}
+
 static void on_listener_closed(uv_handle_t *handle)
 {
     struct http_server *server = handle->data;
@@ -371,28 +407,42 @@ static void on_listener_closed(uv_handle_t *handle)
     finish_drain_when_empty(server);
 }
 
-void http_server_drain(struct http_server *server, void (*drained)(void *context))
+static void close_listener(struct http_server *server)
+{
+    CHECK(uv_poll_stop(&server->listener) == 0);
+    (void)close(server->descriptor);
+    server->descriptor = -1;
+    uv_close((uv_handle_t *)&server->listener, on_listener_closed);
+}
+
+static void stop_listening(struct http_server *server)
+{
+    turn_away_newcomers(server);
+    /* Closing the socket resets what is still queued on it. */
+    for (int i = 0; i < ACCEPTS_AT_THE_END && accept_one(server); i++) {
+    }
+    close_listener(server);
+}
+
+void http_server_drain(struct http_server *server, uint32_t idle_ms, void (*drained)(void *context))
 {
     CHECK(!server->draining && drained != NULL);
     server->drained = drained;
-    if (server->descriptor >= 0) {
-        /* Closing the socket resets what is still queued on it. */
-        for (int i = 0; i < ACCEPTS_AT_THE_END && accept_one(server); i++) {
-        }
-        CHECK(uv_poll_stop(&server->listener) == 0);
-        (void)close(server->descriptor);
-        server->descriptor = -1;
-        uv_close((uv_handle_t *)&server->listener, on_listener_closed);
-    }
     server->draining = true;
+    server->drain_idle_ms = idle_ms;
+    server->drain_accept_ms = uv_now(server->options.loop) + idle_ms;
     for (struct http_connection *at = server->connections; at != NULL; at = at->next)
         http_connection_drain(at);
+    if (server->descriptor >= 0 && idle_ms == 0)
+        stop_listening(server);
     finish_drain_when_empty(server);
 }
 
 void http_server_abort(struct http_server *server)
 {
     CHECK(server->draining);
+    if (server->descriptor >= 0)
+        close_listener(server);
     for (struct http_connection *at = server->connections; at != NULL; at = at->next)
         http_connection_close(at);
 }

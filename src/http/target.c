@@ -3,27 +3,10 @@
 
 #include <string.h>
 
-static bool is_alphanumeric(char character)
-{
-    return (character >= 'a' && character <= 'z') || (character >= 'A' && character <= 'Z') ||
-           (character >= '0' && character <= '9');
-}
+#include "http/characters.h"
 
-static bool is_unreserved(char character)
-{
-    return is_alphanumeric(character) || character == '-' || character == '.' || character == '_' ||
-           character == '~';
-}
-
-static int hex_value(char digit)
-{
-    if (digit >= '0' && digit <= '9')
-        return digit - '0';
-    char lower = (char)(digit | 0x20);
-    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
-/* RFC 3986 section 6.2.2.2. Anything else, also a broken sequence, stays as it is. */
+/* The percent-encoded unreserved characters: RFC 3986 section 6.2.2.2. Anything else stays as it
+ * is. */
 static size_t decode_unreserved(char *at, size_t size)
 {
     const char *first = memchr(at, '%', size);
@@ -31,18 +14,34 @@ static size_t decode_unreserved(char *at, size_t size)
         return size;
     size_t length = (size_t)(first - at);
     for (size_t i = length; i < size; i++) {
-        if (at[i] == '%' && size - i > 2 && hex_value(at[i + 1]) >= 0 &&
-            hex_value(at[i + 2]) >= 0) {
+        at[length] = at[i];
+        if (at[i] == '%') { /* is_target has seen the two digits */
             char decoded = (char)(hex_value(at[i + 1]) * 16 + hex_value(at[i + 2]));
             if (is_unreserved(decoded)) {
-                at[length++] = decoded;
+                at[length] = decoded;
                 i += 2;
-                continue;
             }
         }
-        at[length++] = at[i];
+        length++;
     }
     return length;
+}
+
+/* Has it only the characters of a URI (RFC 3986 section 2) that a target may have? No fragment. '['
+ * and ']' belong to a host alone, but clients write them in queries, and nobody takes them for
+ * more. */
+static bool is_target(const char *at, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        if (at[i] == '%') {
+            if (size - i <= 2 || hex_value(at[i + 1]) < 0 || hex_value(at[i + 2]) < 0)
+                return false;
+            i += 2;
+        } else if (!is_unreserved(at[i]) && !is_one_of(at[i], ":/?[]@!$&'()*+,;=")) {
+            return false;
+        }
+    }
+    return size > 0;
 }
 
 /* "http://host/path?query" becomes "/path?query"; false when it is not of that form. */
@@ -72,11 +71,8 @@ static bool skip_authority(char **at, size_t *size)
 enum status http_target_split(char *target, size_t size, enum http_method method, struct text *path,
                               struct text *query)
 {
-    if (size == 0)
+    if (!is_target(target, size))
         return STATUS_INVALID;
-    for (size_t i = 0; i < size; i++)
-        if (target[i] <= ' ' || target[i] >= 0x7F || target[i] == '#')
-            return STATUS_INVALID;
     if (method == HTTP_CONNECT) {
         *path = (struct text){target, size};
         *query = (struct text){NULL, 0};
@@ -95,8 +91,7 @@ enum status http_target_split(char *target, size_t size, enum http_method method
 /* The characters of reg-name (RFC 3986 section 3.2.2); '%' is checked by the caller. */
 static bool is_name_character(char character)
 {
-    return is_unreserved(character) ||
-           (character != '\0' && strchr("!$&'()*+,;=", character) != NULL);
+    return is_unreserved(character) || is_one_of(character, "!$&'()*+,;=");
 }
 
 static bool is_ip_literal(struct text literal)

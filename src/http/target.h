@@ -12,7 +12,7 @@
  * Splits a target into path and query and decodes the percent-encoded unreserved characters of the
  * path in place (the path may end up shorter). Origin-form, absolute-form of http and https, and
  * as text that matches no route: "*" with OPTIONS, authority-form with CONNECT. STATUS_INVALID for
- * anything else, for a fragment, and for bytes that no URI has.
+ * anything else, for a fragment, a broken percent-encoding, and bytes that no URI has.
  */
 MUST_CHECK enum status http_target_split(char *target, size_t size, enum http_method method,
                                          struct text *path, struct text *query);

@@ -4,9 +4,10 @@
 #include "base/status.h"
 
 /*
- * A server's certificate and private key, ready for use: TLS 1.2 and 1.3, ALPN "http/1.1" (kept open
- * for h2), no compression, no renegotiation, session tickets. Counted, shared by all threads.
- * Errors name the file and OpenSSL's reason; never the key.
+ * A server's certificate and private key, ready for use: TLS 1.2 (ECDHE with AES-GCM or
+ * ChaCha20-Poly1305 alone) and 1.3, ALPN "http/1.1" (kept open for h2), no compression, no
+ * renegotiation, session tickets. Counted, shared by all threads. Errors name the file and
+ * OpenSSL's reason; never the key.
  */
 struct http_tls;
 

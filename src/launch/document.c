@@ -8,72 +8,59 @@
 #include <openssl/hmac.h>
 
 #include "base/clock.h"
+#include "base/json_writer.h"
 #include "base/strict_json.h"
-#include "stores/platform_games.h"
+#include "stores/platform.h"
 
-/* ---- the token's claims ------------------------------------------------------------------------------ */
+/* ---- the token's claims ---------------------------------------------------------------------- */
 
-static void append_claim(struct buffer *out, const char *name, const char *value)
+static void write_claim(struct json_writer *json, const char *name, const char *value)
 {
-    if (value[0] == '\0')
-        return;
-    buffer_append_format(out, ",\"%s\":", name);
-    buffer_append_json_string(out, text_of(value));
+    if (value[0] != '\0')
+        json_string(json, name, value);
 }
 
 void launch_claims_append(struct buffer *out, const struct launch_facts *facts)
 {
-    buffer_append_format(out, "{\"iss\":\"croupier\",\"iat\":%lld,\"exp\":%lld",
-                         (long long)facts->issued_seconds, (long long)facts->expires_seconds);
-    append_claim(out, "aud", facts->audience);
-    append_claim(out, "sub", facts->subject);
-    append_claim(out, "jti", facts->launch_id);
-    append_claim(out, "game", facts->game_id);
-    append_claim(out, "mode", facts->real ? "real" : "demo");
-    append_claim(out, "currency", facts->currency);
-    append_claim(out, "language", facts->language);
-    append_claim(out, "device", facts->device);
-    append_claim(out, "return_url", facts->return_url);
-    buffer_append_char(out, '}');
+    struct json_writer json = {.out = out};
+    json_object(&json, NULL);
+    json_string(&json, "iss", "croupier");
+    json_integer(&json, "iat", facts->issued_seconds);
+    json_integer(&json, "exp", facts->expires_seconds);
+    write_claim(&json, "aud", facts->audience);
+    write_claim(&json, "sub", facts->subject);
+    write_claim(&json, "jti", facts->launch_id);
+    write_claim(&json, "game", facts->game_id);
+    write_claim(&json, "mode", facts->real ? "real" : "demo");
+    write_claim(&json, "currency", facts->currency);
+    write_claim(&json, "language", facts->language);
+    write_claim(&json, "device", facts->device);
+    write_claim(&json, "return_url", facts->return_url);
+    json_end(&json);
 }
 
-/* ---- the document of a call -------------------------------------------------------------------------- */
-
-static void append_member(struct buffer *out, const char *name, const char *value)
-{
-    buffer_append_format(out, ",\"%s\":", name);
-    if (value[0] == '\0')
-        buffer_append_string(out, "null");
-    else
-        buffer_append_json_string(out, text_of(value));
-}
-
-static void append_time(struct buffer *out, const char *name, int64_t seconds)
-{
-    char text[CLOCK_TEXT_SIZE];
-    clock_format_rfc3339(seconds * 1000, text);
-    append_member(out, name, text);
-}
+/* ---- the document of a call ------------------------------------------------------------------ */
 
 void launch_document_append(struct buffer *out, const struct launch_facts *facts)
 {
-    buffer_append_string(out, "{\"launch_id\":");
-    buffer_append_json_string(out, text_of(facts->launch_id));
-    append_member(out, "audience", facts->audience);
-    append_member(out, "game_id", facts->game_id);
-    append_member(out, "mode", facts->real ? "real" : "demo");
-    append_member(out, "player_id", facts->subject);
-    append_member(out, "currency", facts->currency);
+    struct json_writer json = {.out = out};
+    json_object(&json, NULL);
+    json_string(&json, "launch_id", facts->launch_id);
+    json_string_or_null(&json, "audience", facts->audience);
+    json_string_or_null(&json, "game_id", facts->game_id);
+    json_string(&json, "mode", facts->real ? "real" : "demo");
+    json_string_or_null(&json, "player_id", facts->subject);
+    json_string_or_null(&json, "currency", facts->currency);
     if (facts->currency[0] == '\0')
-        append_member(out, "currency_exponent", "");
+        json_null(&json, "currency_exponent");
     else
-        buffer_append_format(out, ",\"currency_exponent\":%u", (unsigned)facts->currency_exponent);
-    append_member(out, "language", facts->language);
-    append_member(out, "device", facts->device);
-    append_member(out, "return_url", facts->return_url);
-    append_time(out, "issued_at", facts->issued_seconds);
-    append_time(out, "expires_at", facts->expires_seconds);
-    buffer_append_char(out, '}');
+        json_unsigned(&json, "currency_exponent", facts->currency_exponent);
+    json_string_or_null(&json, "language", facts->language);
+    json_string_or_null(&json, "device", facts->device);
+    json_string_or_null(&json, "return_url", facts->return_url);
+    json_time(&json, "issued_at", facts->issued_seconds * 1000);
+    json_time(&json, "expires_at", facts->expires_seconds * 1000);
+    json_end(&json);
 }
 
 void launch_document_sign(struct text timestamp, struct text document, struct text secret,
@@ -94,7 +81,7 @@ void launch_document_sign(struct text timestamp, struct text document, struct te
     buffer_free(&data);
 }
 
-/* ---- the answer ---------------------------------------------------------------------------------------- */
+/* ---- the answer ------------------------------------------------------------------------------ */
 
 enum { LAUNCH_URL, EXPIRES_AT, MEMBER_COUNT };
 

@@ -6,10 +6,11 @@
 #include "base/text.h"
 
 /*
- * What a provider is told of a launch, in its two forms, and what it may answer. Pure. Threads: any.
+ * What a provider gets to know of a launch, in its two forms, and what it may answer. Pure.
+ * Threads: any.
  *
- * A provider of games that are opened by a URL is told by the claims of a token in that URL. One whose
- * launch endpoint is called is told by a document, with these header fields beside it
+ * A provider whose games are opened by a URL reads the claims of a token in that URL. One
+ * whose launch endpoint is called reads a document, with these header fields beside it
  * (docs/providers.md):
  *
  *   X-Croupier-Timestamp: 1763700000          seconds since the epoch
@@ -46,13 +47,13 @@ void launch_document_sign(struct text timestamp, struct text document, struct te
 
 struct launch_answer {
     char launch_url[LAUNCH_URL_SIZE]; /* https, or http to a loopback address */
-    int64_t expires_ms;               /* 0: not told */
+    int64_t expires_ms;               /* 0: unknown */
 };
 
 /*
- * {"launch_url": URL, "expires_at": RFC 3339 (optional)}; other members are ignored, a member twice is
- * not. An answer that has expired at `now_ms` is none. NULL when `answer` is filled in, else what is
- * wrong, a constant for people; `answer` is untouched then.
+ * {"launch_url": URL, "expires_at": RFC 3339 (optional)}; other members are ignored, a member twice
+ * is not. An answer that has expired at `now_ms` is none. NULL when `answer` is filled in, else
+ * what is wrong, a constant for people; `answer` is untouched then.
  */
 MUST_CHECK const char *launch_answer_decode(struct text body, int64_t now_ms,
                                             struct launch_answer *answer);

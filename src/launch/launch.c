@@ -1,8 +1,8 @@
 /*
  * From a launch request to a URL, signed by us or given by the provider; see launch.h.
  *
- * The game is looked up again when the player has been found: what was disabled meanwhile is not launched,
- * and no table has to be kept alive for a request that waits.
+ * The game is looked up again when the player has been found: what was disabled meanwhile is not
+ * launched, and no table has to be kept alive for a request that waits.
  */
 #include "launch/launch.h"
 
@@ -13,6 +13,7 @@
 
 #include "admission/key.h"
 #include "base/clock.h"
+#include "base/json_writer.h"
 #include "base/memory.h"
 #include "base/work_pool.h"
 #include "http/aside.h"
@@ -38,7 +39,7 @@ struct job {
     struct work work;
     struct mail mail;
     struct launcher *launcher;
-    struct games_desk *desk;
+    struct games_pages *pages;
     struct mailbox *mailbox;
     struct http_aside aside;
     uint64_t submitted_ns;
@@ -51,7 +52,7 @@ struct job {
     struct player_record player;
 };
 
-/* ---- the answer ----------------------------------------------------------------------------------- */
+/* ---- the answer ------------------------------------------------------------------------------ */
 
 /* What is answered of a launch, beside its URL. */
 struct launched {
@@ -66,28 +67,25 @@ static void reply_launched(struct http_request *request, const struct launched *
 {
     const struct player_record *player = &launched->player;
     struct buffer body = {0};
-    char expires[CLOCK_TEXT_SIZE];
-    clock_format_rfc3339(expires_ms, expires);
-    buffer_append_string(&body, "{\"launch_url\":");
-    buffer_append_json_string(&body, url);
-    buffer_append_format(&body, ",\"launch_id\":\"%s\"", launched->launch_id);
+    struct json_writer json = {.out = &body};
+    json_object(&json, NULL);
+    json_text(&json, "launch_url", url);
+    json_string(&json, "launch_id", launched->launch_id);
+    json_string_or_null(&json, "player_id", launched->real ? player->id : "");
+    json_string(&json, "game_id", launched->game_id);
+    json_string(&json, "mode", launched->real ? "real" : "demo");
+    json_string_or_null(&json, "currency", launched->real ? player->currency : "");
     if (launched->real)
-        buffer_append_format(&body, ",\"player_id\":\"%s\"", player->id);
+        json_unsigned(&json, "currency_exponent", player->currency_exponent);
     else
-        buffer_append_string(&body, ",\"player_id\":null");
-    buffer_append_format(&body, ",\"game_id\":\"%s\",\"mode\":\"%s\"", launched->game_id,
-                         launched->real ? "real" : "demo");
-    if (launched->real)
-        buffer_append_format(&body, ",\"currency\":\"%s\",\"currency_exponent\":%u",
-                             player->currency, (unsigned)player->currency_exponent);
-    else
-        buffer_append_string(&body, ",\"currency\":null,\"currency_exponent\":null");
-    buffer_append_format(&body, ",\"expires_at\":\"%s\"}", expires);
+        json_null(&json, "currency_exponent");
+    json_time(&json, "expires_at", expires_ms);
+    json_end(&json);
     http_reply_json(request, 200, buffer_text(&body));
     buffer_free(&body);
 }
 
-/* ---- a URL with a token ---------------------------------------------------------------------------- */
+/* ---- a URL with a token ---------------------------------------------------------------------- */
 
 static void append_url(struct buffer *out, const struct games_provider *provider,
                        const struct launch_facts *facts)
@@ -100,7 +98,7 @@ static void append_url(struct buffer *out, const struct games_provider *provider
     buffer_free(&claims);
 }
 
-/* ---- a URL of the provider's ----------------------------------------------------------------------- */
+/* ---- a URL of the provider's ----------------------------------------------------------------- */
 
 /* A launch while the provider is asked for its URL. */
 struct calling {
@@ -208,7 +206,7 @@ static void launch_game(struct launcher *launcher, struct mailbox *mailbox,
     buffer_free(&url);
 }
 
-/* ---- judging --------------------------------------------------------------------------------------- */
+/* ---- judging --------------------------------------------------------------------------------- */
 
 static bool offers(const char *list, const char *wanted)
 {
@@ -243,7 +241,7 @@ static const struct games_game *judge(struct http_request *request, const struct
     return NULL;
 }
 
-/* ---- the player ------------------------------------------------------------------------------------ */
+/* ---- the player ------------------------------------------------------------------------------ */
 
 static void note(struct launcher *launcher, enum status status, const struct error *error)
 {
@@ -264,9 +262,9 @@ static void on_gone(struct http_aside *aside)
     atomic_store_explicit(&job->abandoned, true, memory_order_relaxed);
 }
 
-/* While the store does not answer, each job that asks it holds up those behind it for all of its deadline.
- * So the store is not asked for those that have waited long already, nor for nobody. That goes for all
- * that are queued at the end: by then no request is left. */
+/* While the store does not answer, each job that asks it holds up those behind it for all of its
+ * deadline. So the store is not asked for requests that have waited too long or are gone. That
+ * goes for all that are queued at the end: by then no request is left. */
 static bool is_worth_asking(const struct job *job)
 {
     return !atomic_load_explicit(&job->abandoned, memory_order_relaxed) &&
@@ -308,7 +306,7 @@ static void deliver(struct mail *mail)
         if (job->status != STATUS_OK) {
             http_reply_error(request, HTTP_ERROR_LEDGER_UNAVAILABLE);
         } else {
-            const struct games_table *table = games_desk_table(job->desk, clock_monotonic_ms());
+            const struct games_table *table = games_pages_table(job->pages, clock_monotonic_ms());
             const struct games_game *game =
                 judge(request, table, job->customer_id, text_of(job->game_id), &job->launch);
             if (game != NULL)
@@ -319,14 +317,14 @@ static void deliver(struct mail *mail)
     memory_free(job);
 }
 
-static void submit(struct launcher *launcher, struct games_desk *desk, struct mailbox *mailbox,
+static void submit(struct launcher *launcher, struct games_pages *pages, struct mailbox *mailbox,
                    struct http_request *request, const char *customer_id,
                    const struct games_game *game, const struct launch_request *launch)
 {
     struct job *job = memory_alloc_zeroed(1, sizeof *job);
     *job = (struct job){.work = {.run = open_player},
                         .launcher = launcher,
-                        .desk = desk,
+                        .pages = pages,
                         .mailbox = mailbox,
                         .aside = {.gone = on_gone},
                         .submitted_ns = clock_monotonic_ns(),
@@ -342,7 +340,7 @@ static void submit(struct launcher *launcher, struct games_desk *desk, struct ma
     http_reply_error(request, known ? HTTP_ERROR_OVERLOADED : HTTP_ERROR_CURRENCY_NOT_SUPPORTED);
 }
 
-void launch_route(struct launcher *launcher, struct games_desk *desk, struct mailbox *mailbox,
+void launch_route(struct launcher *launcher, struct games_pages *pages, struct mailbox *mailbox,
                   struct http_request *request, const char *customer_id, struct text game_id)
 {
     struct launch_request launch;
@@ -354,17 +352,17 @@ void launch_route(struct launcher *launcher, struct games_desk *desk, struct mai
         http_reply_error(request, error);
         return;
     }
-    const struct games_table *table = games_desk_table(desk, clock_monotonic_ms());
+    const struct games_table *table = games_pages_table(pages, clock_monotonic_ms());
     const struct games_game *game = judge(request, table, customer_id, game_id, &launch);
     if (game == NULL)
         return;
     if (launch.real)
-        submit(launcher, desk, mailbox, request, customer_id, game, &launch);
+        submit(launcher, pages, mailbox, request, customer_id, game, &launch);
     else
         launch_game(launcher, mailbox, request, table, game, &launch, NULL);
 }
 
-/* ---- life ------------------------------------------------------------------------------------------ */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 struct launcher *launcher_create(const struct launcher_options *options)
 {

@@ -8,11 +8,11 @@
 /*
  * POST /api/v1/casino/games/{gameId}/launch.
  *
- * A launch for money needs its player, who is found or made in the platform store, on a thread of the
- * launcher's own with a bounded queue: a full queue is 503 at once, and so is a launch whose turn comes only
- * after two seconds. The store is not asked for a client that has gone away. Then the URL is made here,
- * from memory; or the provider's launch endpoint is asked for it (launch/provider_calls.h), and whatever
- * goes wrong with that is 503 provider_unavailable.
+ * A launch for money needs its player, who is found or made in the platform store, on a thread of
+ * the launcher's own with a bounded queue: a full queue is 503 at once, and so is a launch whose
+ * turn comes only after two seconds. The store is not asked for a client that has gone away. Then
+ * the URL is made here, from memory; or the provider's launch endpoint is asked for it
+ * (launch/provider_calls.h), and whatever goes wrong with that is 503 provider_unavailable.
  */
 struct launcher;
 
@@ -25,7 +25,7 @@ struct launcher_options {
 };
 
 struct launcher *launcher_create(const struct launcher_options *options);
-/* Answers what is queued, by mail, so before the mailboxes go. Nobody may ask any more. */
+/* Answers what is queued, by mail, so before the mailboxes go. No request may follow. */
 void launcher_destroy(struct launcher **launcher);
 
 /* For the metrics. Any thread. */
@@ -35,9 +35,9 @@ struct launcher_facts {
 };
 void launcher_facts(struct launcher *launcher, struct launcher_facts *facts);
 
-/* Replies at once, or sets the request aside and replies through `mailbox`, which must be this thread's
- * (as `desk` is). */
-void launch_route(struct launcher *launcher, struct games_desk *desk, struct mailbox *mailbox,
+/* Replies at once, or sets the request aside and replies through `mailbox`, which must be this
+ * thread's (as `pages` is). */
+void launch_route(struct launcher *launcher, struct games_pages *pages, struct mailbox *mailbox,
                   struct http_request *request, const char *customer_id, struct text game_id);
 
 #endif

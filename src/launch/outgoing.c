@@ -1,9 +1,9 @@
 /*
  * libcurl's sockets and its one timer, as libuv's handles; see outgoing.h.
  *
- * libcurl tells which sockets it waits for (on_socket) and until when (on_timer); the loop tells it what
- * happened (curl_multi_socket_action); then finished transfers are collected. A watch lives as long as
- * libcurl waits for its socket, which ends before the socket is closed.
+ * libcurl tells which sockets it waits for (on_socket) and until when (on_timer); the loop tells it
+ * what happened (curl_multi_socket_action); then finished transfers are collected. A watch lives as
+ * long as libcurl waits for its socket, which ends before the socket is closed.
  */
 #include "launch/outgoing.h"
 
@@ -34,13 +34,14 @@ struct watch {
 /* What came before an error is read in fewer turns: 16 KiB a turn, of a bounded answer. */
 #define ERRORS_MAX 64
 
-/* An option that libcurl may lack, or refuse, is a bug or a missing piece of it: never go on without. */
+/* An option that libcurl may lack, or refuse, is a bug or a missing piece of it: never go on
+ * without. */
 #define SET(easy, option, value) \
     CHECK(curl_easy_setopt((easy), CURLOPT_##option, (value)) == CURLE_OK)
 #define SET_MULTI(multi, option, value) \
     CHECK(curl_multi_setopt((multi), CURLMOPT_##option, (value)) == CURLM_OK)
 
-/* ---- the end of a transfer ------------------------------------------------------------------------------ */
+/* ---- the end of a transfer ------------------------------------------------------------------- */
 
 static void finish(struct outgoing_post *post, enum outgoing_result result)
 {
@@ -96,7 +97,7 @@ static void collect(struct outgoing *outgoing)
     }
 }
 
-/* ---- sockets and the timer ------------------------------------------------------------------------------- */
+/* ---- sockets and the timer ------------------------------------------------------------------- */
 
 static void act(struct outgoing *outgoing, curl_socket_t socket, int what)
 {
@@ -112,9 +113,9 @@ static void start_watching(struct watch *watch)
     CHECK(uv_poll_start(&watch->poll, watch->events, on_poll) == 0);
 }
 
-/* Refused, or reset. An answer may have come before, and libcurl would not look for one if it was told of
- * the error: it is to read, and finds the error after it. libuv, which has ceased to watch, is to go on;
- * but not without end. */
+/* Refused, or reset. An answer may have come before, and libcurl would not look for one if it was
+ * told of the error: it is to read, and finds the error after it. libuv, which has ceased to watch,
+ * is to go on; but not without end. */
 static int what_after_error(struct watch *watch)
 {
     if (++watch->errors > ERRORS_MAX)
@@ -188,7 +189,7 @@ static int on_timer(CURLM *multi, long timeout_ms, void *context)
     return 0;
 }
 
-/* ---- a transfer ------------------------------------------------------------------------------------------ */
+/* ---- a transfer ------------------------------------------------------------------------------ */
 
 static size_t give_body(char *at, size_t size, size_t count, void *context)
 {
@@ -245,8 +246,8 @@ static void set_manners(const struct outgoing *outgoing, CURL *easy)
     SET(easy, USERAGENT, "croupier/" CROUPIER_VERSION);
     if (outgoing->ca_file != NULL)
         SET(easy, CAINFO, outgoing->ca_file);
-    /* With certificates from a file alone libcurl reads them once a day; with a directory beside it, for
-     * each connection anew, and nothing else goes on meanwhile. */
+    /* With certificates from a file alone libcurl reads them once a day; with a directory beside
+     * it, for each connection anew, and nothing else goes on meanwhile. */
     if (outgoing->ca_file != NULL || curl_version_info(CURLVERSION_NOW)->cainfo != NULL)
         SET(easy, CAPATH, NULL);
 }
@@ -262,8 +263,8 @@ static void set_question(CURL *easy, struct outgoing_post *post)
     SET(easy, CONNECTTIMEOUT_MS, (long)post->timeout_ms);
     SET(easy, POST, 1L);
     SET(easy, POSTFIELDSIZE, (long)post->body.size);
-    /* Through a function that cannot be rewound: so libcurl, which asks again when a kept connection ended
-     * without an answer, does so only if nothing of the body was sent. */
+    /* Through a function that cannot be rewound: so libcurl, which asks again when a kept
+     * connection ended without an answer, does so only if nothing of the body was sent. */
     SET(easy, READFUNCTION, give_body);
     SET(easy, READDATA, post);
     SET(easy, WRITEFUNCTION, take_body);
@@ -297,7 +298,7 @@ void outgoing_start(struct outgoing *outgoing, struct outgoing_post *post)
     CHECK(curl_multi_add_handle(outgoing->multi, post->easy) == CURLM_OK);
 }
 
-/* ---- certificates ---------------------------------------------------------------------------------------- */
+/* ---- certificates ---------------------------------------------------------------------------- */
 
 enum status outgoing_check_ca_file(const char *path, struct error *error)
 {
@@ -311,7 +312,7 @@ enum status outgoing_check_ca_file(const char *path, struct error *error)
                : error_set(error, STATUS_INVALID, "%s: cannot be read as certificates (PEM)", path);
 }
 
-/* ---- life ------------------------------------------------------------------------------------------------ */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 struct outgoing *outgoing_create(const struct outgoing_options *options)
 {

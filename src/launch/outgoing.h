@@ -10,21 +10,22 @@
 /*
  * Outgoing HTTP: POSTs of one thread, by libcurl's multi interface on that thread's libuv loop.
  *
- * Certificate and host name of https are verified, TLS is 1.2 at least. No redirect is followed, no proxy is
- * used whatever the environment says, nothing but http and https is spoken. An answer is bounded in its
- * head and body and by one deadline for all of it. Connections are kept and used again. Nothing blocks
- * the loop: names are resolved on threads of libcurl's, and one that takes too long is left behind.
+ * Certificate and host name of https are verified, TLS is 1.2 at least. No redirect is followed, no
+ * proxy is used whatever the environment says, nothing but http and https is spoken. An answer is
+ * bounded in its head and body and by one deadline for all of it. Connections are kept and used
+ * again. Nothing blocks the loop: names are resolved on threads of libcurl's, and one that takes
+ * too long is left behind.
  *
- * A POST is sent once: nobody knows what a server does with a second one. The one exception is a kept
- * connection that turns out to have ended before a byte of the body was sent on it.
+ * A POST is sent once: what a server does with a second one is unknown. The one exception is a
+ * kept connection that turns out to have ended before a byte of the body was sent on it.
  *
- * A `struct outgoing_post` is embedded in whatever asks. It is this module's from outgoing_start until
- * `done`, which runs on the loop's thread, once, never inside outgoing_start. Everything here is for the
- * loop's thread; curl_global_init is the caller's.
+ * A `struct outgoing_post` is embedded in whatever asks. It is this module's from outgoing_start
+ * until `done`, which runs on the loop's thread, once, never inside outgoing_start. Everything here
+ * is for the loop's thread; curl_global_init is the caller's.
  */
 enum outgoing_result {
     OUTGOING_ANSWERED,    /* `status` and `answer` are filled in */
-    OUTGOING_UNREACHABLE, /* no such name, or nobody listens there */
+    OUTGOING_UNREACHABLE, /* no such name, or no server there */
     OUTGOING_UNTRUSTED,   /* TLS: the certificate, the host name, the version */
     OUTGOING_BROKEN,      /* the connection ended, or what came was no HTTP */
     OUTGOING_TOO_LARGE,
@@ -73,7 +74,8 @@ MUST_CHECK enum status outgoing_check_ca_file(const char *path, struct error *er
 
 struct outgoing *outgoing_create(const struct outgoing_options *options);
 void outgoing_start(struct outgoing *outgoing, struct outgoing_post *post);
-/* Everything under way is done, as cancelled. The loop must run once more to let go of the handles. */
+/* Everything under way is done, as cancelled. The loop must run once more to let go of the
+ * handles. */
 void outgoing_destroy(struct outgoing **outgoing);
 
 #endif

@@ -1,11 +1,11 @@
 /*
  * The provider thread: lanes of calls, and what becomes of each; see provider_calls.h.
  *
- * Everything but the counters belongs to the thread, whose loop gets calls by mail and gives them back
- * by mail. Calls of a lane wait in the order in which they came, so nearly in the order of their
- * deadlines: a sweep that looks at the first of each lane, often enough, finds those that are late. Late is
- * a call when half of its time has passed: one that begins with less left would likely be given up, and
- * the provider would have been troubled for nothing.
+ * Everything but the counters belongs to the thread, whose loop gets calls by mail and gives them
+ * back by mail. Calls of a lane wait in the order in which they came, so nearly in the order of
+ * their deadlines: a sweep that looks at the first of each lane, often enough, finds those that are
+ * late. Late is a call when half of its time has passed: one that begins with less left would
+ * likely be given up, and the provider would have been troubled for nothing.
  */
 #include "launch/provider_calls.h"
 
@@ -82,7 +82,7 @@ static void show_depths(struct provider_calls *calls)
     atomic_store_explicit(&calls->waiting_now, calls->waiting, memory_order_relaxed);
 }
 
-/* ---- the end of a call ----------------------------------------------------------------------------------- */
+/* ---- the end of a call ----------------------------------------------------------------------- */
 
 static bool tells_of_provider(enum provider_outcome outcome)
 {
@@ -178,7 +178,7 @@ static void on_done(struct outgoing_post *post)
     start_waiting(calls);
 }
 
-/* ---- who is next ------------------------------------------------------------------------------------------ */
+/* ---- who is next ----------------------------------------------------------------------------- */
 
 static struct provider_lane *lane_of(struct provider_calls *calls, const char *provider_id)
 {
@@ -268,7 +268,7 @@ static void start_waiting(struct provider_calls *calls)
     show_depths(calls);
 }
 
-/* ---- the thread -------------------------------------------------------------------------------------------- */
+/* ---- the thread ------------------------------------------------------------------------------ */
 
 static void on_sweep(uv_timer_t *timer)
 {
@@ -329,7 +329,7 @@ static void *run(void *argument)
     return NULL;
 }
 
-/* ---- any thread --------------------------------------------------------------------------------------------- */
+/* ---- any thread ------------------------------------------------------------------------------ */
 
 enum status provider_calls_submit(struct provider_calls *calls, struct provider_call *call)
 {
@@ -364,7 +364,7 @@ void provider_calls_facts(struct provider_calls *calls, struct provider_calls_fa
     facts->waiting = read_count(&calls->waiting_now);
 }
 
-/* ---- life ---------------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 struct provider_calls *provider_calls_create(const struct provider_calls_options *options)
 {

@@ -7,30 +7,30 @@
 #include "base/mailbox.h"
 #include "launch/document.h"
 #include "launch/outgoing.h"
-#include "stores/platform_games.h"
+#include "stores/platform.h"
 
 /*
  * Calls of providers' launch endpoints, on a thread of their own.
  *
- * Each provider has a lane: so many calls at once, so many more waiting, and the rest is refused at once. In
- * all there is a bound too, and where it is felt, who has the fewest calls under way is next: a provider
- * that is slow makes nobody wait but its own players.
+ * Each provider has a lane: so many calls at once, so many more waiting, and the rest is refused at
+ * once. In all there is a bound too, and where it is felt, who has the fewest calls under way is
+ * next: a slow provider delays its own players only.
  *
- * A `struct provider_call` is embedded in whatever asks. It is this module's from submit until its mail
- * is delivered, once, within the time-out of the call, which counts from submit, and half of which it may
- * wait to begin. An asker that is no longer
- * interested sets `abandoned`: a call that has not begun is then not made; one that has is left to end.
+ * A `struct provider_call` is embedded in whatever asks. It is this module's from submit until its
+ * mail is delivered, once, within the time-out of the call, which counts from submit, and half of
+ * which it may wait to begin. An asker that is no longer interested sets `abandoned`: a call that
+ * has not begun is then not made; one that has is left to end.
  */
 enum provider_outcome {
     PROVIDER_LAUNCHED,    /* `answer` is filled in */
     PROVIDER_REFUSED,     /* another status than 200 */
     PROVIDER_MALFORMED,   /* 200, and the answer is not what it should be */
     PROVIDER_TIMEOUT,     /* not answered in time, or not begun in time */
-    PROVIDER_UNREACHABLE, /* no such name, or nobody listens there */
+    PROVIDER_UNREACHABLE, /* no such name, or no server there */
     PROVIDER_UNTRUSTED,   /* its certificate, or TLS otherwise */
     PROVIDER_BROKEN,      /* the connection ended, or what came was no HTTP */
     PROVIDER_OVERLOADED,  /* too many calls wait; this one was not made */
-    PROVIDER_ABANDONED,   /* nobody wanted it any more; it was not made */
+    PROVIDER_ABANDONED,   /* its request had gone; it was not made */
     PROVIDER_CANCELLED,   /* the service ends */
 };
 #define PROVIDER_OUTCOME_COUNT (PROVIDER_CANCELLED + 1)
@@ -73,7 +73,7 @@ struct provider_calls_options {
 };
 
 struct provider_calls *provider_calls_create(const struct provider_calls_options *options);
-/* What is under way is delivered, as cancelled, so before the mailboxes go. Nobody may submit any
+/* What is under way is delivered, as cancelled, so before the mailboxes go. No submit may follow
  * more. */
 void provider_calls_destroy(struct provider_calls **calls);
 

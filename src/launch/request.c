@@ -8,7 +8,7 @@
 
 #include "base/base64url.h"
 #include "base/strict_json.h"
-#include "stores/platform_record.h"
+#include "records/records.h"
 
 enum { MODE, PLAYER_REFERENCE, CURRENCY, LANGUAGE, DEVICE, MEMBER_COUNT };
 
@@ -44,7 +44,7 @@ static bool read_values(const struct text *values, struct launch_request *reques
                               sizeof request->player_reference) &&
            is_outside_name(text_of(request->player_reference)) &&
            strict_json_string(values[CURRENCY], request->currency, sizeof request->currency) &&
-           game_currency_is_sound(text_of(request->currency));
+           currency_is_sound(text_of(request->currency));
 }
 
 bool launch_request_decode(struct text content_type, struct text body,

@@ -2,7 +2,7 @@
 #define CROUPIER_LAUNCH_REQUEST_H
 
 #include "http/http.h"
-#include "stores/platform_games.h"
+#include "stores/platform.h"
 
 /*
  * The body of POST /api/v1/casino/games/{gameId}/launch (decisions: casino), and the token that a

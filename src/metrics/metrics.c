@@ -1,8 +1,8 @@
 /*
  * Counting must cost next to nothing, reading may cost something. So every serving thread counts in
- * cells of its own that no other thread writes, on cache lines of their own: an increment is a load, an
- * add and a store. A scrape reads all shards without stopping anybody; sums are exact, though not of one
- * instant.
+ * cells of its own that no other thread writes, on cache lines of their own: an increment is a
+ * load, an add and a store. A scrape reads all shards without stopping anybody; sums are exact,
+ * though not of one instant.
  *
  * What is written, and in which order, is one table at the end of this file.
  */
@@ -10,14 +10,16 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/version.h"
 
 #define CACHE_LINE 64
 
-/* ---- cells ------------------------------------------------------------------------------------ */
+/* ---- cells ----------------------------------------------------------------------------------- */
 
 /* The statuses that this program answers with; anything else counts under "other". */
 static const uint16_t statuses[] = {200, 304, 400, 403, 404, 405, 408, 409, 413, 414,
@@ -84,7 +86,7 @@ struct metrics_shard *metrics_shard(struct metrics *metrics, size_t index)
     return &metrics->shards[index];
 }
 
-/* Only the shard's owner calls this, so nobody can come between the load and the store. */
+/* Only the shard's owner calls this, so no other write comes between the load and the store. */
 static void add_owned(cell *at, uint64_t amount)
 {
     atomic_store_explicit(at, atomic_load_explicit(at, memory_order_relaxed) + amount,
@@ -126,7 +128,7 @@ const char *metrics_route_name(enum metrics_route route)
     return names[route];
 }
 
-/* ---- adding up -------------------------------------------------------------------------------- */
+/* ---- adding up ------------------------------------------------------------------------------- */
 
 /* The sum over all shards of the cell that stands at `offset`. */
 static uint64_t sum_at(const struct metrics *metrics, size_t offset)
@@ -145,7 +147,7 @@ static uint64_t sum_counter(const struct metrics *metrics, enum metrics_counter 
     return sum_at(metrics, offsetof(struct metrics_shard, counters) + counter * sizeof(cell));
 }
 
-/* ---- writing ---------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 struct row {
     struct metric_description about;
@@ -185,7 +187,10 @@ static void write_build(const struct row *row, const struct metrics *metrics,
 {
     (void)metrics;
     (void)gauges;
-    write_sample(out, row->about.name, "{version=\"" CROUPIER_VERSION "\"}", 1);
+    char labels[64 + sizeof CROUPIER_VERSION];
+    (void)snprintf(labels, sizeof labels, "{version=\"%s\",commit=\"%.40s\"}", CROUPIER_VERSION,
+                   croupier_commit);
+    write_sample(out, row->about.name, labels, 1);
 }
 
 static void write_requests(const struct row *row, const struct metrics *metrics,
@@ -412,7 +417,7 @@ static void write_odds_round_trip(const struct row *row, const struct metrics *m
     buffer_append_char(out, '\n');
 }
 
-/* ---- the table -------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 #define COUNTED(name_, counter_, help_)                                                   \
     {                                                                                     \
@@ -425,7 +430,7 @@ static void write_odds_round_trip(const struct row *row, const struct metrics *m
     }
 
 static const struct row rows[] = {
-    {.about = {"croupier_build_info", "gauge", "Always 1; the version is a label"},
+    {.about = {"croupier_build_info", "gauge", "Always 1; the labels tell the program"},
      .write = write_build},
     {.about = {"croupier_requests_total", "counter", "Requests answered, by route and HTTP status"},
      .write = write_requests},
@@ -506,6 +511,8 @@ static const struct row rows[] = {
           "Connections given up because PostgreSQL was silent for too long"),
     ASKED("croupier_work_queue_depth", "gauge", work_queue_depth,
           "Jobs waiting for a background thread"),
+    ASKED("croupier_log_lines_dropped_total", "counter", log_lines_dropped,
+          "Log lines dropped because standard error was not read or could not be written"),
     {.about = {"croupier_wallet_operations_total", "counter",
                "Wallet requests that reached the ledger, by operation and outcome"},
      .write = write_wallet},

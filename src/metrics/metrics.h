@@ -70,8 +70,8 @@ void metrics_add(struct metrics_shard *shard, enum metrics_counter counter, uint
 #define METRICS_LAUNCH_CALL_MAX 16
 #define METRICS_HISTOGRAM_MAX 8
 
-/* What somebody else has counted: `counts[i]` of what is above bounds[i - 1] and at most bounds[i]; the
- * last of them has no bound. */
+/* What somebody else has counted: `counts[i]` of what is above bounds[i - 1] and at most bounds[i];
+ * the last of them has no bound. */
 struct metrics_histogram {
     const uint32_t *bounds; /* bucket_count - 1 */
     size_t bucket_count;
@@ -79,7 +79,8 @@ struct metrics_histogram {
     uint64_t sum; /* of what was counted; for milliseconds, in nanoseconds */
 };
 
-/* What only the scraper can know. Times in ms; negative ages are those of what never was: +Inf of a table, NaN of a feed. */
+/* What only the scraper can know. Times in ms; negative ages are those of what never was: +Inf of a
+ * table, NaN of a feed. */
 struct metrics_gauges {
     int64_t policy_age_ms;
     uint64_t policy_customers;
@@ -104,6 +105,7 @@ struct metrics_gauges {
     uint64_t ready_answers; /* held in memory */
     uint64_t ready_bytes;
     uint64_t work_queue_depth;
+    uint64_t log_lines_dropped;
     uint64_t platform_errors;
     uint64_t platform_round_trips; /* of a platform store that is a server */
     uint64_t platform_round_trip_ns;
@@ -116,7 +118,8 @@ struct metrics_gauges {
         const char *outcome;
         uint64_t count;
     } wallet
-        [METRICS_WALLET_MAX]; /* requests by operation and outcome; those that never occurred are 0 */
+        /* requests by operation and outcome; those that never occurred are 0 */
+        [METRICS_WALLET_MAX];
     size_t wallet_count;
     struct metrics_histogram wallet_batch;  /* operations in a batch */
     struct metrics_histogram wallet_commit; /* milliseconds */

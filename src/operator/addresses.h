@@ -5,8 +5,8 @@
 
 /*
  * What an operator can do to legacy addresses: exact client addresses that are admitted to sports
- * without a key. Blocks as the store does. A removed address is not there for an operator, and adding
- * it again starts afresh.
+ * without a key. Blocks as the store does. A removed address is not there for an operator, and
+ * adding it again starts afresh.
  */
 
 struct address_settings {

@@ -12,7 +12,7 @@
 
 #define CHANGE_TRIES 16
 
-/* ---- editing ----------------------------------------------------------------------------------- */
+/* ---- editing --------------------------------------------------------------------------------- */
 
 static enum status edit_name(struct customer_record *record, const char *name, struct error *error)
 {
@@ -78,7 +78,7 @@ static enum status edit(struct customer_record *record, const struct customer_se
     return status;
 }
 
-/* ---- the verbs --------------------------------------------------------------------------------- */
+/* ---- the verbs ------------------------------------------------------------------------------- */
 
 static enum status no_such_customer(const char *id, struct error *error)
 {
@@ -173,7 +173,7 @@ yyjson_mut_val *customer_json(yyjson_mut_doc *doc, const struct customer_record 
     return object;
 }
 
-/* ---- counting keys ----------------------------------------------------------------------------- */
+/* ---- counting keys --------------------------------------------------------------------------- */
 
 /* The owners of all live keys, sorted: a customer's count is the width of its range. */
 struct key_counts {

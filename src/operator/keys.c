@@ -9,7 +9,7 @@
 
 #define EXPIRES_MAX_MS 253402300799999 /* the end of the year 9999 */
 
-/* ---- expiry ------------------------------------------------------------------------------------ */
+/* ---- expiry ---------------------------------------------------------------------------------- */
 
 static uint64_t seconds_in(char unit)
 {
@@ -59,7 +59,7 @@ enum status expiry_parse(struct text text, int64_t now_ms, int64_t *expires_ms, 
     return STATUS_OK;
 }
 
-/* ---- issuing ----------------------------------------------------------------------------------- */
+/* ---- issuing --------------------------------------------------------------------------------- */
 
 enum status keys_issue(struct platform_store *store, const struct key_settings *settings,
                        int64_t now_ms, char key[KEY_SIZE], struct key_record *record,
@@ -106,7 +106,7 @@ enum status keys_issue(struct platform_store *store, const struct key_settings *
     return status;
 }
 
-/* ---- finding ----------------------------------------------------------------------------------- */
+/* ---- finding --------------------------------------------------------------------------------- */
 
 bool key_is_live(const struct key_record *record, int64_t now_ms)
 {

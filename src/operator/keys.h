@@ -5,8 +5,8 @@
 #include "operator/policy_text.h"
 
 /*
- * What an operator can do to API keys. The whole key leaves this module once, from keys_issue, and is
- * repeated in no text. Blocks as the store does.
+ * What an operator can do to API keys. The whole key leaves this module once, from keys_issue, and
+ * is repeated in no text. Blocks as the store does.
  */
 
 /* When a key shall expire: RFC 3339, a date (midnight UTC), or a time from now in whole seconds,
@@ -36,7 +36,8 @@ MUST_CHECK enum status keys_revoke(struct platform_store *store, const char *wan
 
 bool key_is_live(const struct key_record *record, int64_t now_ms);
 
-/* {"id", "customer", "prefix", "label", "created_at", "expires_at", "last_used_at", "revoked_at"} */
+/* {"id", "customer", "prefix", "label", "created_at", "expires_at", "last_used_at",
+ * "revoked_at"} */
 yyjson_mut_val *key_json(yyjson_mut_doc *doc, const struct key_record *record);
 
 #endif

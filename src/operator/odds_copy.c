@@ -1,6 +1,6 @@
 /*
- * One sport after the other: its odds, then its catalog. The comparison asks both stores for every key
- * that either has.
+ * One sport after the other: its odds, then its catalog. The comparison asks both stores for every
+ * key that either has.
  */
 #include "operator/odds_copy.h"
 
@@ -33,7 +33,7 @@ static void tell(struct copy *copy, const char *what)
         copy->progress(copy->context, what, copy->done);
 }
 
-/* ---- one value, waited for --------------------------------------------------------------------- */
+/* ---- one value, waited for ------------------------------------------------------------------- */
 
 struct wait {
     struct odds_read read; /* first */
@@ -51,8 +51,8 @@ static void on_done(struct odds_read *read)
     CHECK(pthread_mutex_unlock(&wait->lock) == 0);
 }
 
-/* The value; its bytes are NULL when nothing is stored, else the caller's to free. `event` NULL: the
- * sport's catalog. */
+/* The value; its bytes are NULL when nothing is stored, else the caller's to free. `event` NULL:
+ * the sport's catalog. */
 static enum status read_value(struct odds_store *store, enum sport sport,
                               const struct event_id *event, struct odds_value *value,
                               struct error *error)
@@ -81,7 +81,7 @@ static enum status read_value(struct odds_store *store, enum sport sport,
     return STATUS_OK;
 }
 
-/* ---- copying ----------------------------------------------------------------------------------- */
+/* ---- copying --------------------------------------------------------------------------------- */
 
 static void drop_waiting(struct copy *copy)
 {
@@ -143,7 +143,7 @@ static enum status copy_sport(struct copy *copy, enum sport sport, struct error 
     return status;
 }
 
-/* ---- the target at first ----------------------------------------------------------------------- */
+/* ---- the target at first --------------------------------------------------------------------- */
 
 static enum status is_empty(struct copy *copy, enum sport sport, bool *empty, struct error *error)
 {
@@ -183,7 +183,7 @@ static enum status withdraw_all(struct copy *copy, struct error *error)
     return status;
 }
 
-/* ---- comparing --------------------------------------------------------------------------------- */
+/* ---- comparing ------------------------------------------------------------------------------- */
 
 static enum status compare_value(struct copy *copy, enum sport sport, const struct event_id *event,
                                  struct error *error)
@@ -208,7 +208,8 @@ static enum status compare_value(struct copy *copy, enum sport sport, const stru
     return status;
 }
 
-/* Every event of one store, in both; a key that only the other one has shows when it is its turn. */
+/* Every event of one store, in both; a key that only the other one has shows when it is its
+ * turn. */
 static enum status compare_events(struct copy *copy, struct odds_store *of, enum sport sport,
                                   size_t *count, struct error *error)
 {

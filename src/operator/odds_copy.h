@@ -5,11 +5,12 @@
 
 /*
  * Copies every catalog and all odds from one odds store into another, of whatever engines, byte for
- * byte; then reads both again and compares. Interest is not copied: it is a minute's news. Catalogs are
- * published after their odds, so that who already reads the copy finds no event without its odds.
+ * byte; then reads both again and compares. Interest is not copied: it is a minute's news. Catalogs
+ * are published after their odds, so that who already reads the copy finds no event without its
+ * odds.
  *
- * Feeds should not write meanwhile: what changed between the reading and the comparing is told as a
- * difference. A few documents in memory at a time. Blocks; one thread.
+ * Feeds should not write meanwhile: what changed between the reading and the comparing is reported
+ * as a difference. A few documents in memory at a time. Blocks; one thread.
  */
 
 struct odds_counts {

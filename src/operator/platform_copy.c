@@ -1,10 +1,12 @@
 /*
- * Each kind of record is read by a visitor of the source's that writes into the target. The first error
- * of the target's ends the walk where the visitor can say so, else the rest of it is passed over.
+ * Each kind of record is read by a visitor of the source's that writes into the target. The first
+ * error of the target's ends the walk where the visitor can say so, else the rest of it is passed
+ * over.
  *
- * The comparison at the end is of fingerprints: the same walk over both stores, every field of every
- * record mixed into one SHA-256 a kind. It also tells when the source was written to meanwhile. What is
- * written during the comparison itself, the revisions and counts tell that were read before all else.
+ * The comparison at the end is of fingerprints: the same walk over both stores, every field of
+ * every record mixed into one SHA-256 a kind. It also tells when the source was written to
+ * meanwhile. What is written during the comparison itself, the revisions and counts tell that were
+ * read before all else.
  */
 #include "operator/platform_copy.h"
 
@@ -15,7 +17,7 @@
 
 #include "base/memory.h"
 #include "operator/wallet_audit.h"
-#include "stores/platform_games.h"
+#include "stores/platform.h"
 
 #define PLAYERS_AT_ONCE 1000
 #define DIGEST_SIZE 32
@@ -73,7 +75,7 @@ static enum status unusable(struct error *error, const char *what, const char *i
                      what, id);
 }
 
-/* ---- customers, keys, addresses ---------------------------------------------------------------- */
+/* ---- customers, keys, addresses -------------------------------------------------------------- */
 
 static bool copy_customer(void *context, const struct customer_record *record)
 {
@@ -102,15 +104,16 @@ static bool copy_address(void *context, const struct legacy_record *record)
                                           : unusable(copy->error, "address", text));
 }
 
-/* ---- games ------------------------------------------------------------------------------------- */
+/* ---- games ----------------------------------------------------------------------------------- */
 
-static void copy_provider(void *context, const struct provider_record *record)
+static bool copy_provider(void *context, const struct provider_record *record)
 {
     struct copy *copy = context;
     copy->counts.providers++;
     if (copy->status == STATUS_OK)
         copy->status = record->usable ? platform_provider_add(copy->to, record, copy->error)
                                       : unusable(copy->error, "provider", record->id);
+    return true;
 }
 
 /* Every game keeps its updated_ms, which is one for all that are put at once. */
@@ -124,7 +127,7 @@ static void write_games(struct copy *copy)
     copy->game_count = 0;
 }
 
-static void copy_game(void *context, const struct game_record *record)
+static bool copy_game(void *context, const struct game_record *record)
 {
     struct copy *copy = context;
     tell(copy, "copying games", ++copy->counts.games);
@@ -135,20 +138,23 @@ static void copy_game(void *context, const struct game_record *record)
     CHECK(copy->game_count < GAMES_MAX);
     copy->games[copy->game_count] = *record;
     copy->set_enabled[copy->game_count++] = true;
+    return true;
 }
 
-static void copy_list(void *context, const struct game_policy_record *record)
+static bool copy_list(void *context, const struct game_policy_record *record)
 {
     struct copy *copy = context;
     write_games(copy);
     copy->counts.game_lists++;
     if (copy->status == STATUS_OK)
         copy->status = platform_game_policy_put(copy->to, record, copy->error);
+    return true;
 }
 
 static enum status copy_games(struct copy *copy, struct platform_store *from)
 {
-    const struct platform_games_visit visit = {copy_provider, copy_game, copy_list, copy};
+    const struct record_visitor visit = {
+        .provider = copy_provider, .game = copy_game, .policy = copy_list, .context = copy};
     uint64_t revision;
     copy->games = memory_alloc_zeroed(GAMES_MAX, sizeof *copy->games);
     copy->set_enabled = memory_alloc_zeroed(GAMES_MAX, sizeof *copy->set_enabled);
@@ -160,7 +166,7 @@ static enum status copy_games(struct copy *copy, struct platform_store *from)
     return status == STATUS_OK ? copy->status : status;
 }
 
-/* ---- players ----------------------------------------------------------------------------------- */
+/* ---- players --------------------------------------------------------------------------------- */
 
 static enum status write_players(struct copy *copy)
 {
@@ -189,7 +195,7 @@ static enum status copy_players(struct copy *copy, struct platform_store *from)
     return status;
 }
 
-/* ---- the ledger -------------------------------------------------------------------------------- */
+/* ---- the ledger ------------------------------------------------------------------------------ */
 
 static struct ledger_place *place_of(struct ledger_batch *batch, const char *player_id)
 {
@@ -308,7 +314,7 @@ static enum status copy_ledger(struct copy *copy, struct platform_store *from)
     return status;
 }
 
-/* ---- fingerprints ------------------------------------------------------------------------------ */
+/* ---- fingerprints ---------------------------------------------------------------------------- */
 
 struct fingerprint {
     EVP_MD_CTX *digest;
@@ -333,107 +339,22 @@ static void mix_number(struct fingerprint *print, int64_t number)
     mix(print, &number, sizeof number);
 }
 
-static void mix_rate(struct fingerprint *print, const struct rate_limit *rate)
-{
-    mix_number(print, rate->enabled);
-    mix_number(print, rate->requests);
-    mix_number(print, rate->window_seconds);
-}
-
-static bool mix_customer(void *context, const struct customer_record *record)
+/* All that a record holds but its revision, which is the store's. */
+static bool mix_record(void *context, const struct record_table *table, const void *record)
 {
     struct fingerprint *print = context;
-    mix_string(print, record->id);
-    mix_string(print, record->name);
-    mix_number(print, record->enabled);
-    mix_number(print, record->casino);
-    mix_number(print, record->sports);
-    mix_rate(print, &record->rate);
-    for (size_t i = 0; i < record->cidr_count; i++) {
-        mix(print, record->cidrs[i].network.bytes, sizeof record->cidrs[i].network.bytes);
-        mix_number(print, record->cidrs[i].prefix);
+    for (size_t i = 0; i < table->column_count; i++) {
+        struct column_value value;
+        if (table->columns[i].type == &column_revision)
+            continue;
+        column_get(&table->columns[i], record, &value);
+        mix_number(print, value.null);
+        mix_number(print, value.integer);
+        mix(print, value.bytes.at, value.bytes.size);
+        column_value_free(&value);
     }
-    mix_number(print, record->created_ms);
-    return true;
-}
-
-static bool mix_key(void *context, const struct key_record *record)
-{
-    struct fingerprint *print = context;
-    mix_string(print, record->id);
-    mix_string(print, record->customer_id);
-    mix_string(print, record->label);
-    mix_string(print, record->prefix);
-    mix(print, record->digest, sizeof record->digest);
-    mix_number(print, record->created_ms);
-    mix_number(print, record->expires_ms);
-    mix_number(print, record->last_used_ms);
-    mix_number(print, record->revoked_ms);
-    return true;
-}
-
-static bool mix_address(void *context, const struct legacy_record *record)
-{
-    struct fingerprint *print = context;
-    mix(print, record->address.bytes, sizeof record->address.bytes);
-    mix_number(print, record->enabled);
-    mix_number(print, record->sports);
-    mix_rate(print, &record->rate);
-    mix_number(print, record->created_ms);
-    return true;
-}
-
-static void mix_provider(void *context, const struct provider_record *record)
-{
-    struct fingerprint *print = context;
-    mix_string(print, record->id);
-    mix_string(print, record->name);
-    mix_string(print, record->launch_url);
-    mix_string(print, record->return_url);
-    mix_string(print, record->audience);
-    mix(print, record->secret, record->secret_size);
-    mix_number(print, record->launch_call);
-    mix_number(print, record->enabled);
-    mix_number(print, record->created_ms);
-}
-
-static void mix_game(void *context, const struct game_record *record)
-{
-    struct fingerprint *print = context;
-    mix_string(print, record->id);
-    mix_string(print, record->provider_id);
-    mix_string(print, record->name);
-    mix_string(print, record->category);
-    mix_string(print, record->features);
-    mix_number(print, record->rtp_bps);
-    mix_number(print, record->volatility);
-    mix_string(print, record->thumbnail_url);
-    mix_number(print, record->demo);
-    mix_string(print, record->currencies);
-    mix_string(print, record->languages);
-    mix_string(print, record->devices);
-    mix_number(print, record->enabled);
-    mix_number(print, record->updated_ms);
-}
-
-static void mix_list(void *context, const struct game_policy_record *record)
-{
-    struct fingerprint *print = context;
-    mix_string(print, record->customer_id);
-    mix_number(print, record->every_game);
-    mix(print, record->games.at, record->games.size);
-}
-
-static bool mix_player(void *context, const struct player_record *record)
-{
-    struct fingerprint *print = context;
-    mix_string(print, record->id);
-    mix_string(print, record->customer_id);
-    mix_string(print, record->reference);
-    mix_string(print, record->currency);
-    mix_number(print, record->currency_exponent);
-    mix_number(print, record->created_ms);
-    tell(print->copy, "comparing players", ++print->count);
+    if (table->kind == RECORD_PLAYER)
+        tell(print->copy, "comparing players", ++print->count);
     return true;
 }
 
@@ -483,23 +404,18 @@ static enum status walk_ledger(struct platform_store *store, struct fingerprint 
 static enum status walk(struct platform_store *store, enum part part, struct fingerprint *print,
                         struct error *error)
 {
-    const struct platform_games_visit games = {mix_provider, mix_game, mix_list, print};
-    uint64_t revision;
-    switch (part) {
-    case PART_CUSTOMERS:
-        return platform_customer_list(store, mix_customer, print, error);
-    case PART_KEYS:
-        return platform_key_list(store, NULL, mix_key, print, error);
-    case PART_ADDRESSES:
-        return platform_legacy_list(store, mix_address, print, error);
-    case PART_GAMES:
-        return platform_games_read(store, &games, &revision, error);
-    case PART_PLAYERS:
-        return platform_player_list(store, mix_player, print, error);
-    case PART_LEDGER:
+    static const unsigned kinds[PART_COUNT] = {
+        [PART_CUSTOMERS] = 1U << RECORD_CUSTOMER,
+        [PART_KEYS] = 1U << RECORD_KEY,
+        [PART_ADDRESSES] = 1U << RECORD_ADDRESS,
+        [PART_GAMES] = 1U << RECORD_PROVIDER | 1U << RECORD_GAME | 1U << RECORD_GAME_POLICY,
+        [PART_PLAYERS] = 1U << RECORD_PLAYER,
+    };
+    const struct record_visitor visitor = {
+        .any = mix_record, .kinds = kinds[part], .context = print};
+    if (part == PART_LEDGER)
         return walk_ledger(store, print, error);
-    }
-    return STATUS_INTERNAL;
+    return platform_list(store, &visitor, error);
 }
 
 static enum status take_fingerprint(const struct copy *copy, struct platform_store *store,
@@ -530,7 +446,8 @@ static enum status was_written_to(struct error *error, const char *what)
                      what);
 }
 
-/* The source comes last, so that what was written into it meanwhile is seen: also during the audit. */
+/* The source comes last, so that what was written into it meanwhile is seen: also during the
+ * audit. */
 static enum status compare(struct copy *copy, struct platform_store *from)
 {
     struct audit_result audited = {0};
@@ -553,7 +470,7 @@ static enum status compare(struct copy *copy, struct platform_store *from)
     return status;
 }
 
-/* ---- the source stands still ------------------------------------------------------------------- */
+/* ---- the source stands still ----------------------------------------------------------------- */
 
 /* What tells in moments whether something was written, where not all is read again. */
 struct source_state {
@@ -605,7 +522,7 @@ static enum status check_untouched(struct platform_store *from, const struct sou
     return STATUS_OK;
 }
 
-/* ---- all of it --------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static bool see_player(void *context, const struct player_record *record)
 {

@@ -8,11 +8,11 @@
  * addresses, providers (their secrets stay sealed with the same key file), games, lists of games,
  * players, and the whole ledger, declines included, entry by entry with its hash.
  *
- * Nobody may write into either store meanwhile. The ledger's chain is checked as it goes. Keys and
- * addresses come last, so that a copy that broke off half-way admits nobody. At the end both stores
- * are read again and compared, and the copy's ledger is audited (wallet_audit.h); and the source's
- * revisions, players and entries have to be as many as at the beginning. What is not copied:
- * revisions (the copy counts its own) and addresses that were removed.
+ * Neither store may be written meanwhile. The ledger's chain is checked as it goes. Keys and
+ * addresses come last, so that a copy that broke off half-way admits no caller. At the end both
+ * stores are read again and compared, and the copy's ledger is audited (wallet_audit.h); and the
+ * source's revisions, players and entries have to be as many as at the beginning. What is not
+ * copied: revisions (the copy counts its own) and addresses that were removed.
  *
  * In constant memory, but for the games. Blocks. One thread.
  */
@@ -34,8 +34,8 @@ typedef void platform_copy_progress(void *context, const char *what, uint64_t do
 
 /*
  * `to` has been migrated. STATUS_EXISTS: `to` is not empty, nothing was written. STATUS_MALFORMED:
- * `from` holds what makes no sense, or the two differ at the end (named; the source was written to). Else the store failed. After
- * any failure but STATUS_EXISTS, `to` is to be thrown away.
+ * `from` holds what makes no sense, or the two differ at the end (named; the source was written
+ * to). Else the store failed. After any failure but STATUS_EXISTS, `to` is to be thrown away.
  */
 MUST_CHECK enum status platform_copy(struct platform_store *from, struct platform_store *to,
                                      platform_copy_progress *progress, void *context,

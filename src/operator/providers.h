@@ -5,11 +5,11 @@
 
 #include "operator/policy_text.h"
 #include "records/secrets.h"
-#include "stores/platform_games.h"
+#include "stores/platform.h"
 
 /*
- * What an operator can do to providers, whatever face it is done through: texts in, records out. Blocks
- * as the store does. A secret goes in and is sealed; it never comes out.
+ * What an operator can do to providers, whatever face it is done through: texts in, records out.
+ * Blocks as the store does. A secret goes in and is sealed; it never comes out.
  */
 
 struct provider_settings {
@@ -23,7 +23,8 @@ struct provider_settings {
     enum setting_switch enabled;
 };
 
-/* `name`, `launch_url` or `launch_endpoint`, and `secret` are required. `secrets` may be NULL where no secret is given. */
+/* `name`, `launch_url` or `launch_endpoint`, and `secret` are required. `secrets` may be NULL where
+ * no secret is given. */
 MUST_CHECK enum status providers_add(struct platform_store *store, const struct secrets *secrets,
                                      const char *id, const struct provider_settings *settings,
                                      int64_t now_ms, struct provider_record *record,
@@ -36,8 +37,9 @@ MUST_CHECK enum status providers_change(struct platform_store *store, const stru
                                         const char *id, const struct provider_settings *settings,
                                         struct provider_record *record, struct error *error);
 
-/* {"id", "name", "launch_url", "launch_endpoint", "return_url", "audience", "enabled", "created_at"}, of
- * launch_url and launch_endpoint one is null; and "usable": false where the stored row makes no sense. */
+/* {"id", "name", "launch_url", "launch_endpoint", "return_url", "audience", "enabled",
+ * "created_at"}, of launch_url and launch_endpoint one is null; and "usable": false where the
+ * stored row makes no sense. */
 yyjson_mut_val *provider_json(yyjson_mut_doc *doc, const struct provider_record *record);
 
 #endif

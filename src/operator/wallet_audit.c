@@ -1,8 +1,8 @@
 /*
- * One walk over all entries, in order of player and sequence, and one over all declines; what is kept between
- * two of a player's is the last one and what its account should be. Before them the store says whether it is
- * sound itself, because who reads through a damaged index may not see what is there; after them it compares
- * the rows that no chain leads through.
+ * One walk over all entries, in order of player and sequence, and one over all declines; what is
+ * kept between two of a player's is the last one and what its account should be. Before them the
+ * store says whether it is sound itself, because who reads through a damaged index may not see what
+ * is there; after them it compares the rows that no chain leads through.
  */
 #include "operator/wallet_audit.h"
 

@@ -4,15 +4,16 @@
 #include "stores/platform_ledger.h"
 
 /*
- * The proof that the ledger is whole. The store is sound in itself; each player's sequence has no gap, each balance is the one before
- * plus the movement and never negative, each entry is what its operation says and is chained to the one
- * before, each account is the sum of its entries, and every clearing account is the negative of what its
- * players hold. Each kept decline is chained as well, each id leads to its transaction and no other, and each
- * player is what was opened. From one snapshot, in constant memory, beside a running server.
+ * The proof that the ledger is whole. The store is sound in itself; each player's sequence has no
+ * gap, each balance is the one before plus the movement and never negative, each entry is what its
+ * operation says and is chained to the one before, each account is the sum of its entries, and
+ * every clearing account is the negative of what its players hold. Each kept decline is chained as
+ * well, each id leads to its transaction and no other, and each player is what was opened. From one
+ * snapshot, in constant memory, beside a running server.
  */
 
-/* Called every so many entries, and with done == total when all have been read and what cannot be counted is
- * left: the search for rows without their counterpart. May be NULL. */
+/* Called every so many entries, and with done == total when all have been read and what cannot be
+ * counted is left: the search for rows without their counterpart. May be NULL. */
 typedef void audit_progress(void *context, uint64_t done, uint64_t total);
 
 struct audit_result {
@@ -21,7 +22,8 @@ struct audit_result {
     const char *how;  /* the store's own soundness was found out, in a few words */
 };
 
-/* STATUS_OK: it is whole. STATUS_MALFORMED: `error` names the first break. Else the store failed. */
+/* STATUS_OK: it is whole. STATUS_MALFORMED: `error` names the first break. Else the store
+ * failed. */
 MUST_CHECK enum status wallet_audit(struct platform_store *store, audit_progress *progress,
                                     void *context, struct audit_result *result,
                                     struct error *error);

@@ -66,7 +66,8 @@ bool ledger_is_entry(const struct ledger_transaction *transaction)
     return transaction->outcome == LEDGER_APPLIED || transaction->outcome == LEDGER_VOIDED;
 }
 
-/* The hash of `previous` and a line a field. No field can hold a line feed, so no two have the same text. */
+/* The hash of `previous` and a line a field. No field can hold a line feed, so no two have the same
+ * text. */
 static void hash_lines(const uint8_t previous[LEDGER_HASH_SIZE], const char *lines, int size,
                        uint8_t hash[LEDGER_HASH_SIZE])
 {
@@ -93,7 +94,8 @@ void ledger_entry_hash(const struct ledger_transaction *entry,
     hash_lines(previous, lines, size, hash);
 }
 
-/* The first line keeps it apart from every entry. The migrations of PostgreSQL write the same in SQL. */
+/* The first line keeps it apart from every entry. The migrations of PostgreSQL write the same in
+ * SQL. */
 void ledger_decline_hash(const struct ledger_transaction *decline,
                          const uint8_t previous[LEDGER_HASH_SIZE], uint8_t hash[LEDGER_HASH_SIZE])
 {

@@ -1,23 +1,23 @@
 #ifndef CROUPIER_RECORDS_LEDGER_ENTRY_H
 #define CROUPIER_RECORDS_LEDGER_ENTRY_H
 
-#include "stores/platform.h"
+#include "records/player.h"
 
 /*
  * What the ledger keeps, the same for every engine (decisions: casino, Ledger).
  *
- * A *transaction* is a wallet request that is kept for ever under its customer and its id, with what
- * was answered: applied, voided, or one of the declines that are kept. Applied and voided ones are
- * also *entries* of the player's account: they take its next sequence number (1, 2, 3 …), move money
- * between it and the clearing account of its customer and currency (a voided one moves nothing), and
- * are chained to the player's previous entry by SHA-256.
+ * A *transaction* is a wallet request that is kept for ever under its customer and its id, with
+ * what was answered: applied, voided, or one of the declines that are kept. Applied and voided ones
+ * are also *entries* of the player's account: they take its next sequence number (1, 2, 3 …), move
+ * money between it and the clearing account of its customer and currency (a voided one moves
+ * nothing), and are chained to the player's previous entry by SHA-256.
  *
- * The others are *declines*. They move nothing and take no sequence number, but their ids are used up, so
- * each is chained too: to the player's previous decline, under a position of its own (1, 2, 3 …). Whoever
- * alters or removes one breaks that chain.
+ * The others are *declines*. They move nothing and take no sequence number, but their ids are used
+ * up, so each is chained too: to the player's previous decline, under a position of its own (1, 2,
+ * 3 …). Whoever alters or removes one breaks that chain.
  *
- * An id can be *rolled back*, once, whether it is a transaction's or nobody's yet: then it will never
- * be applied. Everything here is plain data and pure functions. Threads: any.
+ * An id can be *rolled back*, once, whether it is a transaction's or nobody's yet: then it will
+ * never be applied. Everything here is plain data and pure functions. Threads: any.
  */
 
 #define TRANSACTION_ID_SIZE \
@@ -67,7 +67,8 @@ struct ledger_transaction {
     int64_t movement_minor; /* on the player's account; the clearing account's is its negative */
     int64_t balance_minor;  /* afterwards */
     uint8_t hash[LEDGER_HASH_SIZE];
-    /* Of a decline that is to be written, or that a walk through declines visits; else 0. It has `hash` then. */
+    /* Of a decline that is to be written, or that a walk through declines visits; else 0. It has
+     * `hash` then. */
     uint64_t decline;
 };
 

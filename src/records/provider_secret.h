@@ -1,8 +1,8 @@
 #ifndef CROUPIER_RECORDS_PROVIDER_SECRET_H
 #define CROUPIER_RECORDS_PROVIDER_SECRET_H
 
+#include "records/provider.h"
 #include "records/secrets.h"
-#include "stores/platform_games.h"
 
 /* A provider's secret, into its record and out of it. Sealed for that very provider. */
 

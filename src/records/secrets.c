@@ -28,7 +28,7 @@ struct secrets {
     uint8_t key[SECRETS_KEY_SIZE];
 };
 
-/* ---- the file ---------------------------------------------------------------------------------- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 static enum status write_key(const char *path, struct error *error)
 {
@@ -134,7 +134,7 @@ void secrets_destroy(struct secrets **secrets)
     *secrets = NULL;
 }
 
-/* ---- keys of purposes --------------------------------------------------------------------------- */
+/* ---- keys of purposes ------------------------------------------------------------------------ */
 
 static void hmac(const uint8_t key[SECRETS_KEY_SIZE], struct text data, uint8_t tag[32])
 {
@@ -159,7 +159,7 @@ void secrets_authenticate(const struct secrets *secrets, const char *purpose, st
     OPENSSL_cleanse(key, sizeof key);
 }
 
-/* ---- sealing ------------------------------------------------------------------------------------ */
+/* ---- sealing --------------------------------------------------------------------------------- */
 
 static EVP_CIPHER_CTX *cipher_begin(const struct secrets *secrets, const uint8_t *nonce,
                                     struct text context, int encrypt)

@@ -10,8 +10,8 @@
 
 /*
  * The key of [casino] secrets_key_file, and what is done with it: 32 random bytes in a file of mode
- * 0600, the same on all instances. It never leaves this module: a purpose (a label) gives a key of its
- * own, derived with HMAC-SHA-256, so that no two uses can be turned against one another.
+ * 0600, the same on all instances. It never leaves this module: a purpose (a label) gives a key of
+ * its own, derived with HMAC-SHA-256, so that no two uses can be turned against one another.
  *
  * Sealed: nonce (12 bytes), ciphertext, tag (16), by AES-256-GCM under the purpose "sealing". The
  * context (what it is, whose it is) is authenticated with it, so that a sealed secret that somebody

@@ -25,7 +25,8 @@ const char *sport_name(enum sport sport); /* "Horse Racing" */
 
 MUST_CHECK enum status sport_from_key(struct text key, enum sport *sport);
 
-/* Reads "all", "none" or "cricket,tennis" (spaces around names are fine); says which name is wrong. */
+/* Reads "all", "none" or "cricket,tennis" (spaces around names are fine); says which name is
+ * wrong. */
 MUST_CHECK enum status sport_set_parse(struct text list, sport_set *set, struct error *error);
 
 /* Writes "all", "none" or "cricket,tennis". */

@@ -54,7 +54,7 @@ static enum status read_gmid(struct text value, struct event_id *id)
     }
 }
 
-/* ---- making ------------------------------------------------------------------------------------ */
+/* ---- making ---------------------------------------------------------------------------------- */
 
 static void add_row(struct catalog *catalog, size_t *capacity, const struct catalog_row *row)
 {
@@ -67,10 +67,14 @@ static void add_row(struct catalog *catalog, size_t *capacity, const struct cata
 
 /* Filtering only shortens, so a list with room for the whole source never moves, and rows can point
  * into it from the start. */
-static enum status add_rows(struct catalog *catalog, struct text minified)
+static enum status add_rows(struct catalog *catalog, struct text stored, struct text minified)
 {
     struct buffer *list = &catalog->list;
     struct json_text_cursor cursor = json_text_open(minified);
+    /* The same rows where they stand in the stored document: it is the minified one in most
+     * feeds. */
+    struct json_text_cursor places = json_text_open(stored);
+    bool spaced = stored.size != minified.size;
     struct text element;
     size_t capacity = 0;
     list->data = memory_alloc(minified.size);
@@ -78,11 +82,16 @@ static enum status add_rows(struct catalog *catalog, struct text minified)
     const char *start = list->data;
     buffer_append_char(list, '[');
     while (json_text_next_element(&cursor, &element)) {
+        struct text place = {stored.at + (element.at - minified.at), element.size};
+        if (spaced)
+            CHECK(json_text_next_element(&places, &place));
         if (json_text_kind(element) != JSON_TEXT_OBJECT)
             return STATUS_MALFORMED;
         if (list->size > 1)
             buffer_append_char(list, ',');
-        struct catalog_row row = {.text.at = start + list->size};
+        struct catalog_row row = {.text.at = start + list->size,
+                                  .at = (uint32_t)(place.at - stored.at),
+                                  .size = (uint32_t)place.size};
         struct text gmid;
         object_filter_append(&row_filter, element, list, &gmid);
         row.text.size = (size_t)(start + list->size - row.text.at);
@@ -138,7 +147,7 @@ enum status catalog_create(struct text stored, struct catalog **catalog,
     }
     struct catalog *made = memory_alloc_zeroed(1, sizeof *made);
     atomic_init(&made->references, 1);
-    status = add_rows(made, buffer_text(&minified));
+    status = add_rows(made, stored, buffer_text(&minified));
     if (status != STATUS_OK) {
         catalog_release(&made);
         status = refuse_kind(error, "an element of the array is not an object");
@@ -169,7 +178,7 @@ void catalog_release(struct catalog **catalog)
     memory_free(mine);
 }
 
-/* ---- asking ------------------------------------------------------------------------------------ */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 struct text catalog_list(const struct catalog *catalog)
 {
@@ -180,6 +189,22 @@ const struct catalog_row *catalog_find(const struct catalog *catalog, const stru
 {
     uint32_t row = *find_slot(catalog, id);
     return row == 0 ? NULL : &catalog->rows[row - 1];
+}
+
+bool catalog_row_is(const struct catalog_row *row, struct text stored)
+{
+    struct buffer minified = {0};
+    struct buffer filtered = {0};
+    bool same = json_text_check(stored, &minified, NULL) == STATUS_OK &&
+                json_text_kind(buffer_text(&minified)) == JSON_TEXT_OBJECT;
+    if (same) {
+        struct text gmid;
+        object_filter_append(&row_filter, buffer_text(&minified), &filtered, &gmid);
+        same = text_equals(buffer_text(&filtered), row->text);
+    }
+    buffer_free(&minified);
+    buffer_free(&filtered);
+    return same;
 }
 
 size_t catalog_row_count(const struct catalog *catalog)

@@ -1,6 +1,7 @@
 #ifndef CROUPIER_SPORTS_CATALOG_H
 #define CROUPIER_SPORTS_CATALOG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,7 @@ struct catalog;
 struct catalog_row {
     struct event_id id; /* as digits: also how the answer writes it */
     struct text text;   /* the object, as in the list */
+    uint32_t at, size;  /* where it stands in the stored document, which may be spaced out */
 };
 
 /* Starts with one reference. STATUS_MALFORMED: not strict JSON, not an
@@ -38,6 +40,9 @@ struct text catalog_list(const struct catalog *catalog);
 
 /* NULL: not in the catalog. The row lives as long as the catalog. */
 const struct catalog_row *catalog_find(const struct catalog *catalog, const struct event_id *id);
+
+/* Are these bytes, which stand at the row's place in a stored document, still this row? */
+bool catalog_row_is(const struct catalog_row *row, struct text stored);
 
 size_t catalog_row_count(const struct catalog *catalog); /* rows with a usable id */
 size_t catalog_bytes(const struct catalog *catalog);     /* memory held, about */

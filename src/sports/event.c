@@ -1,6 +1,8 @@
 /* The single-event body, put together from a catalog row and an odds document; see event.h. */
 #include "sports/event.h"
 
+#include "base/json_writer.h"
+
 #include "sports/filter.h"
 
 static const struct text hidden_members[] = {
@@ -43,6 +45,7 @@ enum status event_body_append(enum sport sport, const struct catalog_row *row,
                               struct event_row_place *place, struct json_text_error *error)
 {
     struct buffer minified = {0};
+    struct json_writer json = {.out = body};
     size_t before = body->size;
     enum status status = json_text_check(stored_odds, &minified, error);
     if (status != STATUS_OK)
@@ -52,18 +55,20 @@ enum status event_body_append(enum sport sport, const struct catalog_row *row,
         goto done;
     }
     buffer_reserve(body, row->text.size + minified.size + 128);
-    buffer_append_format(body, "{\"sport\":\"%s\",\"event_id\":%s,\"event\":", sport_key(sport),
-                         row->id.digits);
+    json_object(&json, NULL);
+    json_string(&json, "sport", sport_key(sport));
+    json_raw(&json, "event_id", text_of(row->id.digits));
+    json_begin_raw(&json, "event");
     struct event_row_place event = {body->size, row->text.size};
     buffer_append_text(body, row->text);
-    buffer_append_string(body, ",\"odds\":");
+    json_begin_raw(&json, "odds");
     status = append_markets(buffer_text(&minified), body);
     if (status != STATUS_OK) {
         body->size = before;
         status = refuse_kind(error, "an element of the array is not an object");
         goto done;
     }
-    buffer_append_char(body, '}');
+    json_end(&json);
     *place = event;
 done:
     buffer_free(&minified);

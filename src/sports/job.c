@@ -1,21 +1,21 @@
 /*
- * What pool threads do for the sports: read a value, make an edition of it, make its answer.
+ * What pool threads do for the sports: read a value, make an entry of it, make its answer.
  *
  * A value that is found to be what was made ready before (another version of the same bytes, or a
- * catalog in which this event's row is the same) is not made again: the new edition shares the old
+ * catalog in which this event's row is the same) is not made again: the new entry shares the old
  * answer, with its gzipped form and its entity tag.
  *
  * The list of a catalog takes longer to make than its index, and everybody who asks for an event
- * waits for the index alone. So a catalog is published as soon as it is indexed, and its list follows
- * as a job of its own: at once when the last list was asked for lately, otherwise on demand. The
- * gzipped list follows the plain one in the same way.
+ * waits for the index alone. So a catalog is published as soon as it is indexed, and its list
+ * follows as a job of its own: at once when the last list was asked for lately, otherwise on
+ * demand. The gzipped list follows the plain one in the same way.
  */
 #include "base/clock.h"
 #include "base/memory.h"
 #include "sports/event.h"
 #include "sports/shared.h"
 
-/* ---- reading ----------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static void on_read(struct odds_read *read)
 {
@@ -25,7 +25,8 @@ static void on_read(struct odds_read *read)
         sports_finish(job, status);
 }
 
-/* STATUS_PENDING: the job will be run again, perhaps already is: it must not be touched any more. */
+/* STATUS_PENDING: the job will be run again, perhaps already is: it must not be touched any
+ * more. */
 static enum status read_value(struct job *job, enum odds_kind kind)
 {
     if (job->reading)
@@ -34,8 +35,11 @@ static enum status read_value(struct job *job, enum odds_kind kind)
     job->started_ns = clock_monotonic_ns();
     job->read.kind = kind;
     job->read.sport = job->sport;
-    if (kind == ODDS_MARKETS)
+    if (kind == ODDS_MARKETS) {
         job->read.event = job->row->id;
+        job->read.catalog.at = job->both ? 0 : job->row->at;
+        job->read.catalog.max = job->both ? ODDS_VALUE_MAX : job->row->size;
+    }
     job->read.done = on_read;
     return odds_store_read(job->sports->odds, &job->read);
 }
@@ -61,11 +65,11 @@ static void log_malformed(const struct job *job, const struct json_text_error *e
               LOG_STRING("reason", error->reason));
 }
 
-/* ---- making ------------------------------------------------------------------------------------ */
+/* ---- making ---------------------------------------------------------------------------------- */
 
-static struct edition *make_empty(const struct job *job, enum status status, uint64_t version)
+static struct entry *make_empty(const struct job *job, enum status status, uint64_t version)
 {
-    return edition_create(status, version, job->started_ns, &job->sports->tally);
+    return entry_create(status, version, job->started_ns, &job->sports->counts);
 }
 
 static struct text read_bytes(const struct job *job)
@@ -73,7 +77,7 @@ static struct text read_bytes(const struct job *job)
     return (struct text){job->read.value.bytes, job->read.value.size};
 }
 
-static struct edition *make_catalog(struct job *job)
+static struct entry *make_catalog(struct job *job)
 {
     uint64_t version = job->read.value.version;
     if (version == 0)
@@ -84,10 +88,10 @@ static struct edition *make_catalog(struct job *job)
         log_malformed(job, &error);
         return make_empty(job, STATUS_MALFORMED, version);
     }
-    struct edition *edition = make_empty(job, STATUS_OK, version);
-    edition_set_catalog(edition, catalog);
+    struct entry *entry = make_empty(job, STATUS_OK, version);
+    entry_set_catalog(entry, catalog);
     metrics_add(job->metrics, METRICS_READY_REBUILDS, 1);
-    return edition;
+    return entry;
 }
 
 /* An answer of this body: the one from before when it has the same. */
@@ -96,7 +100,7 @@ static struct answer *make_answer(const struct job *job, struct text body, struc
     if (before != NULL && text_equals(answer_body(before), body))
         return answer_hold(before);
     metrics_add(job->metrics, METRICS_READY_REBUILDS, 1);
-    return answer_create(body, &job->sports->tally);
+    return answer_create(body, &job->sports->counts);
 }
 
 static void compress(const struct job *job, struct answer *answer)
@@ -107,7 +111,7 @@ static void compress(const struct job *job, struct answer *answer)
     metrics_add(job->metrics, METRICS_GZIP_REBUILDS, 1);
 }
 
-static struct edition *make_event(struct job *job, const struct edition *before)
+static struct entry *make_event(struct job *job, const struct entry *before)
 {
     uint64_t version = job->read.value.version;
     if (version == 0)
@@ -121,19 +125,42 @@ static struct edition *make_event(struct job *job, const struct edition *before)
         buffer_free(&body);
         return make_empty(job, STATUS_MALFORMED, version);
     }
-    struct answer *answer_before = before == NULL ? NULL : edition_answer(before);
+    struct answer *answer_before = before == NULL ? NULL : entry_answer(before);
     struct answer *answer = make_answer(job, buffer_text(&body), answer_before);
     buffer_free(&body);
     if (answer_before != NULL && answer_gzip_wanted(answer_before))
         compress(job, answer);
-    struct edition *edition = make_empty(job, STATUS_OK, version);
-    edition->row = (struct text){answer_body(answer).at + place.offset, place.size};
-    edition_set_answer(edition, answer);
-    return edition;
+    struct entry *entry = make_empty(job, STATUS_OK, version);
+    entry->row = (struct text){answer_body(answer).at + place.offset, place.size};
+    entry_set_answer(entry, answer);
+    return entry;
+}
+
+/*
+ * An event's answer holds its row of the catalog beside its odds, and the two must have been stored
+ * together at some moment. The catalog was read before the odds. So the row is looked at again as
+ * of the moment when the odds were read: at its place in the stored catalog, which costs little.
+ * When it is no longer there, the catalog has moved on; and when that happens again and again, both
+ * are read as of one moment. False: they were not stored together, as far as is known.
+ */
+static bool was_stored_together(struct job *job)
+{
+    struct text part = {job->read.catalog.bytes, job->read.catalog.size};
+    if (part.at == NULL)
+        return false;
+    if (!job->both)
+        return catalog_row_is(job->row, part);
+    struct event_id event = job->row->id;
+    if (catalog_create(part, &job->read_catalog, NULL) != STATUS_OK)
+        return false;
+    const struct catalog_row *row = catalog_find(job->read_catalog, &event);
+    if (row != NULL)
+        job->row = row;
+    return row != NULL;
 }
 
 /* Is what was read what `before` was made of? */
-static bool is_still(const struct job *job, const struct edition *before)
+static bool is_still(const struct job *job, const struct entry *before)
 {
     if (before == NULL || before->version != job->read.value.version)
         return false;
@@ -141,13 +168,12 @@ static bool is_still(const struct job *job, const struct edition *before)
            text_equals(before->row, job->row->text);
 }
 
-/* ---- jobs -------------------------------------------------------------------------------------- */
+/* ---- jobs ------------------------------------------------------------------------------------ */
 
 /* The list of a catalog that was just published, when the one before it was asked for lately. */
-static struct job *list_follow_up(const struct job *job, struct edition *edition,
-                                  struct edition *before)
+static struct job *list_follow_up(const struct job *job, struct entry *entry, struct entry *before)
 {
-    if (edition->status != STATUS_OK || before == NULL || edition_answer(before) == NULL)
+    if (entry->status != STATUS_OK || before == NULL || entry_answer(before) == NULL)
         return NULL;
     uint64_t asked_ms = atomic_load_explicit(&before->asked_ms, memory_order_relaxed);
     if (asked_ms + SPORTS_KEEP_MS < clock_monotonic_ms())
@@ -155,22 +181,23 @@ static struct job *list_follow_up(const struct job *job, struct edition *edition
     return sports_follow_up(job->sports, &(struct job){.sports = job->sports,
                                                        .metrics = job->metrics,
                                                        .kind = JOB_ANSWER,
-                                                       .place = &edition->job,
-                                                       .source = edition,
+                                                       .place = &entry->job,
+                                                       .source = entry,
                                                        .before = before});
 }
 
-static struct edition *make_what_was_read(struct job *job, enum status read,
-                                          const struct edition *before)
+static struct entry *make_what_was_read(struct job *job, enum status read,
+                                        const struct entry *before)
 {
     if (read == STATUS_MALFORMED)
         return make_empty(job, STATUS_MALFORMED, job->expected);
     return job->kind == JOB_CATALOG ? make_catalog(job) : make_event(job, before);
 }
 
-/* STATUS_OK: an edition of what was read is in the slot. A damaged value has no version to be
- * remembered by, unless it is known from before. */
-static enum status make_edition(struct job *job, enum status read, struct job **follow_up)
+/* STATUS_OK: an entry of what was read is in the slot. STATUS_CONFLICT: what was read does not
+ * belong together. A damaged value has no version to be remembered by, unless it is known from
+ * before. */
+static enum status make_entry(struct job *job, enum status read, struct job **follow_up)
 {
     struct sports *sports = job->sports;
     bool damaged = read == STATUS_MALFORMED;
@@ -181,17 +208,19 @@ static enum status make_edition(struct job *job, enum status read, struct job **
     job->slot->damaged = damaged;
     if (damaged && job->expected == 0)
         return read;
-    struct edition *before = sports_hold_current(sports, job->slot);
+    if (job->kind == JOB_EVENT && !damaged && !was_stored_together(job))
+        return STATUS_CONFLICT;
+    struct entry *before = sports_hold_current(sports, job->slot);
     if (!damaged && is_still(job, before)) {
-        edition_confirm(before, job->started_ns);
-        edition_release(&before);
+        entry_confirm(before, job->started_ns);
+        entry_release(&before);
         return STATUS_OK;
     }
-    struct edition *edition = make_what_was_read(job, read, before);
+    struct entry *entry = make_what_was_read(job, read, before);
     if (job->kind == JOB_CATALOG)
-        *follow_up = list_follow_up(job, edition, before);
-    sports_publish(sports, job->slot, edition);
-    edition_release(&before);
+        *follow_up = list_follow_up(job, entry, before);
+    sports_publish(sports, job->slot, entry);
+    entry_release(&before);
     return STATUS_OK;
 }
 
@@ -199,32 +228,32 @@ static enum status make_edition(struct job *job, enum status read, struct job **
 static struct job *run_answer(struct job *job)
 {
     struct sports *sports = job->sports;
-    struct edition *edition = edition_hold(job->source);
-    struct answer *before = job->before == NULL ? NULL : edition_answer(job->before);
-    if (edition_answer(edition) == NULL)
-        edition_set_answer(edition, make_answer(job, catalog_list(edition->catalog), before));
+    struct entry *entry = entry_hold(job->source);
+    struct answer *before = job->before == NULL ? NULL : entry_answer(job->before);
+    if (entry_answer(entry) == NULL)
+        entry_set_answer(entry, make_answer(job, catalog_list(entry->catalog), before));
     if (job->gzip)
-        compress(job, edition_answer(edition));
+        compress(job, entry_answer(entry));
     bool gzip_next = !job->gzip && before != NULL && answer_gzip_wanted(before);
     struct job gzip = {.sports = sports,
                        .metrics = job->metrics,
                        .kind = JOB_ANSWER,
-                       .place = &edition->job,
-                       .source = edition,
+                       .place = &entry->job,
+                       .source = entry,
                        .gzip = true};
     sports_finish(job, STATUS_OK);
     struct job *follow_up = gzip_next ? sports_follow_up(sports, &gzip) : NULL;
-    edition_release(&edition);
+    entry_release(&entry);
     return follow_up;
 }
 
-static struct job *run_edition(struct job *job)
+static struct job *run_entry(struct job *job)
 {
     struct job *follow_up = NULL;
     enum status status = read_value(job, job->kind == JOB_CATALOG ? ODDS_CATALOG : ODDS_MARKETS);
     if (status == STATUS_PENDING)
         return NULL;
-    status = make_edition(job, status, &follow_up);
+    status = make_entry(job, status, &follow_up);
     sports_finish(job, status);
     return follow_up;
 }
@@ -234,5 +263,5 @@ void job_run(struct work *work)
 {
     struct job *job = (struct job *)work;
     while (job != NULL)
-        job = job->kind == JOB_ANSWER ? run_answer(job) : run_edition(job);
+        job = job->kind == JOB_ANSWER ? run_answer(job) : run_entry(job);
 }

@@ -16,24 +16,27 @@
 /*
  * Sports: answers made ready once when a stored value changes, and sent as they are.
  *
- *   struct sports  shared by all threads: the catalogs (indexed by gmid), the ready-made answers, and
+ *   struct sports  shared by all threads: the catalogs (indexed by gmid), the ready-made answers,
+ *   and
  *                  the jobs that make them, single-flight, on the work pool.
- *   sports_desk    one serving thread's side: what it has ready, under which stamp of the store.
+ *   sports_cache    one serving thread's side: what it has ready, under which stamp of the store.
  *
  * A lookup either has the answer at once or sets the caller aside until it is ready; it is never an
  * answer that the store could already have replaced when the request came.
  */
 
 struct sports;
-struct sports_desk;
+struct sports_cache;
 
-/* `read_ms`: the deadline of a read of `odds`. A request waits a second longer at most, and at least two. */
+/* `read_ms`: the deadline of a read of `odds`. A request waits a second longer at most, and at
+ * least two. */
 struct sports *sports_create(struct odds_store *odds, uint32_t read_ms, struct work_pool *pool,
                              struct log *log);
-/* Waits until no value is being read, at most the store's deadline: a read goes on after whoever waited for
- * it has gone, and then needs the pool. Nobody asks any more; the pool and all mailboxes are still there. */
+/* Waits until no value is being read, at most the store's deadline: a read goes on after whoever
+ * waited for it has gone, and then needs the pool. No request may come any more; the pool and all
+ * mailboxes are still there. */
 void sports_drain(struct sports *sports);
-/* The pool is idle, all desks are gone, and their mailboxes have delivered what was on its way. */
+/* The pool is idle, all caches are gone, and their mailboxes have delivered what was on its way. */
 void sports_destroy(struct sports **sports);
 
 struct sports_facts {
@@ -43,23 +46,23 @@ struct sports_facts {
 void sports_facts(struct sports *sports, struct sports_facts *facts);
 
 /* `mailbox` is the serving thread's; all three are borrowed. */
-struct sports_desk *sports_desk_create(struct sports *sports, struct mailbox *mailbox,
-                                       struct metrics_shard *metrics);
-/* On the desk's thread, when no request is set aside any more (all were answered or abandoned). The
- * mailbox may be destroyed after it; the loop must run once more to let go of a timer. */
-void sports_desk_destroy(struct sports_desk **desk);
+struct sports_cache *sports_cache_create(struct sports *sports, struct mailbox *mailbox,
+                                         struct metrics_shard *metrics);
+/* On the cache's thread, when no request is set aside any more (all were answered or abandoned).
+ * The mailbox may be destroyed after it; the loop must run once more to let go of a timer. */
+void sports_cache_destroy(struct sports_cache **cache);
 
 /*
  * The three sports routes (api/sports_routes.c). Admission, rate limit, method, and the path's
  * form are settled. They reply to the request, at once or later; they set request->abandoned and
  * request->aside when they set it aside. `request->user` is the caller's.
  */
-void sports_route_list(struct sports_desk *desk, struct http_request *request, sport_set allowed);
+void sports_route_list(struct sports_cache *cache, struct http_request *request, sport_set allowed);
 /* sport and event id texts as they stand in the path: 400 invalid_sport, then 400 invalid_event_id,
  * then 403 sport_not_allowed, then the store. */
-void sports_route_catalog(struct sports_desk *desk, struct http_request *request, sport_set allowed,
-                          struct text sport);
-void sports_route_event(struct sports_desk *desk, struct http_request *request, sport_set allowed,
+void sports_route_catalog(struct sports_cache *cache, struct http_request *request,
+                          sport_set allowed, struct text sport);
+void sports_route_event(struct sports_cache *cache, struct http_request *request, sport_set allowed,
                         struct text sport, struct text event);
 
 #endif

@@ -113,9 +113,9 @@ enum status odds_store_read(struct odds_store *store, struct odds_read *read)
     return store->engine->read(store, read);
 }
 
-enum status odds_store_ping(struct odds_store *store, struct error *error)
+enum status odds_store_ping(struct odds_store *store, enum odds_need need, struct error *error)
 {
-    return store->engine->ping(store, error);
+    return store->engine->ping(store, need, error);
 }
 
 void odds_store_note_interest(struct odds_store *store, enum sport sport,

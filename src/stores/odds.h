@@ -12,16 +12,16 @@
 
 /*
  * The odds store: what the feed publishes and the server reads. One interface, several engines:
- * `embedded:DIR` (LMDB, stores/odds/lmdb/engine.c); Redis or Valkey by `redis://`, `rediss://`, `unix:` and
- * `redis+sentinel://` (stores/odds/redis/engine.c).
+ * `embedded:DIR` (LMDB, stores/odds/lmdb/engine.c); Redis or Valkey by `redis://`, `rediss://`,
+ * `unix:` and `redis+sentinel://` (stores/odds/redis/engine.c).
  *
  * It holds, per sport, one catalog; per event, one odds document; both JSON text exactly as
  * upstream wrote it (the store neither parses nor checks them). And per sport, which events were
  * asked for lately ("interest").
  *
- * Freshness (docs/architecture.md, "The hot path"). A server keeps ready-made answers in memory. They are right
- * only while the store still holds what they were made from. Two in-place questions, neither of
- * which does I/O that can block, tell:
+ * Freshness (docs/architecture.md, "The hot path"). A server keeps ready-made answers in memory.
+ * They are right only while the store still holds what they were made from. Two in-place questions,
+ * neither of which does I/O that can block, tell:
  *
  *   odds_store_stamp      a number that moves whenever anything in the store may have changed
  *                         (LMDB: the last committed transaction; Redis: invalidations seen, while
@@ -31,7 +31,8 @@
  * An answer made from versions (c, o) may be sent if the stamp is one under which (c, o) were
  * confirmed. A version is never reused for other bytes; 0 means "not stored".
  *
- * Threads: a `struct odds_store` may be used by any thread; a `struct odds_reader` by one at a time.
+ * Threads: a `struct odds_store` may be used by any thread; a `struct odds_reader` by one at a
+ * time.
  */
 
 struct odds_store;
@@ -56,8 +57,8 @@ MUST_CHECK enum status odds_store_open(struct odds_store **store,
                                        struct error *error);
 
 /* The same, but a store that cannot be used now is opened all the same: every call says
- * STATUS_UNAVAILABLE, the reason is logged once, and the engine goes on trying in the background (at
- * least once a second). It also notices a store that is replaced on disk under its path. Only
+ * STATUS_UNAVAILABLE, the reason is logged once, and the engine goes on trying in the background
+ * (at least once a second). It also notices a store that is replaced on disk under its path. Only
  * STATUS_INVALID is still returned. This is what the server uses. */
 MUST_CHECK enum status odds_store_open_patiently(struct odds_store **store,
                                                  const struct odds_store_options *options,
@@ -66,10 +67,11 @@ MUST_CHECK enum status odds_store_open_patiently(struct odds_store **store,
 /* No reader and no read may be outstanding. */
 void odds_store_close(struct odds_store **store);
 
-/* ---- serving ---------------------------------------------------------------------------------- */
+/* ---- serving --------------------------------------------------------------------------------- */
 
-/* In place, wait-free. STATUS_PENDING: no saying at present, so nothing in memory may be served without
- * asking: odds_store_read will tell. STATUS_UNAVAILABLE or STATUS_TIMEOUT: nothing may be served now. */
+/* In place, wait-free. STATUS_PENDING: no saying at present, so nothing in memory may be served
+ * without asking: odds_store_read will tell. STATUS_UNAVAILABLE or STATUS_TIMEOUT: nothing may be
+ * served now. */
 MUST_CHECK enum status odds_store_stamp(struct odds_store *store, uint64_t *stamp);
 
 #define ODDS_VERSION_UNKNOWN UINT64_MAX /* this engine cannot tell without asking */
@@ -83,9 +85,9 @@ struct odds_versions {
 struct odds_reader *odds_reader_create(struct odds_store *store);
 void odds_reader_destroy(struct odds_reader **reader);
 
-/* In place, does not block. `event` may be NULL. STATUS_PENDING: this engine can tell neither without
- * asking; use odds_store_read, whose result carries the version. It may also be able to tell one and not
- * the other, which is ODDS_VERSION_UNKNOWN then. */
+/* In place, does not block. `event` may be NULL. STATUS_PENDING: this engine can tell neither
+ * without asking; use odds_store_read, whose result carries the version. It may also be able to
+ * tell one and not the other, which is ODDS_VERSION_UNKNOWN then. */
 MUST_CHECK enum status odds_reader_versions(struct odds_reader *reader, enum sport sport,
                                             const struct event_id *event,
                                             struct odds_versions *versions);
@@ -102,16 +104,26 @@ struct odds_value {
 
 /*
  * Reads one value. An engine that has it at hand returns STATUS_OK and fills `value` at once (also
- * when nothing is stored: version 0). An engine that must ask returns STATUS_PENDING; then `done` is
- * called once, later, on a thread of the engine's, within the store's deadline, with `result` set:
- * STATUS_OK, STATUS_UNAVAILABLE, STATUS_TIMEOUT, or STATUS_MALFORMED (a stored value of the wrong
- * type, too large, or damaged: that key alone). `done` is not called when anything but
+ * when nothing is stored: version 0). An engine that must ask returns STATUS_PENDING; then `done`
+ * is called once, later, on a thread of the engine's, within the store's deadline, with `result`
+ * set: STATUS_OK, STATUS_UNAVAILABLE, STATUS_TIMEOUT, or STATUS_MALFORMED (a stored value of the
+ * wrong type, too large, or damaged: that key alone). `done` is not called when anything but
  * STATUS_PENDING is returned. The struct stays the caller's, and must live until then.
  */
+struct odds_part {
+    size_t at, max; /* wanted: at most `max` bytes, from `at` on; `max` 0: none */
+    char *bytes;    /* NULL: not known, as when something was changed in between. memory_free it */
+    size_t size;    /* less than `max` where the document ends before */
+};
+
 struct odds_read {
     enum odds_kind kind;
     enum sport sport;
     struct event_id event; /* for ODDS_MARKETS */
+    /* For ODDS_MARKETS: this part of the sport's catalog as it was at the moment at which the value
+     * was as it is told, which proves that an answer made of both holds what was stored
+     * together. */
+    struct odds_part catalog;
     void (*done)(struct odds_read *read);
     enum status result;
     struct odds_value value;
@@ -119,8 +131,12 @@ struct odds_read {
 };
 MUST_CHECK enum status odds_store_read(struct odds_store *store, struct odds_read *read);
 
-/* Really asks the store; blocks up to the store's deadline. For health and `croupier check`. */
-MUST_CHECK enum status odds_store_ping(struct odds_store *store, struct error *error);
+/* Really asks the store whether what is needed can be done, which takes the rights to do it: to
+ * read odds (health), or all that a server does (`croupier check`). Blocks up to the store's
+ * deadline; changes nothing. The text names what is missing. */
+enum odds_need { ODDS_TO_READ, ODDS_TO_SERVE };
+MUST_CHECK enum status odds_store_ping(struct odds_store *store, enum odds_need need,
+                                       struct error *error);
 
 /* Records that an event was asked for now. Never blocks, never fails: it is put on a bounded queue
  * (dropped and counted when full), coalesced to one write an event a second, written in the
@@ -128,25 +144,25 @@ MUST_CHECK enum status odds_store_ping(struct odds_store *store, struct error *e
 void odds_store_note_interest(struct odds_store *store, enum sport sport,
                               const struct event_id *event);
 
-/* ---- budgets of requests that several servers share --------------------------------------------- */
+/* ---- budgets of requests that several servers share ------------------------------------------ */
 
 /*
  * A lease: a part of a client's budget for the current window, drawn from the store for this server
- * alone. Windows are fixed and aligned to the epoch by the store's clock. Whatever any server's clock
- * says, all leases of one window together are never more than the budget; what is not spent by the
- * window's end is void. How much is granted is the engine's choice: at least `demand` if so much is
- * left, else a share that shrinks towards the end, so that little is stranded with a server that goes
- * idle, and one server alone can draw the whole budget in a few dozen leases.
+ * alone. Windows are fixed and aligned to the epoch by the store's clock. Whatever any server's
+ * clock says, all leases of one window together are never more than the budget; what is not spent
+ * by the window's end is void. How much is granted is the engine's choice: at least `demand` if so
+ * much is left, else a share that shrinks towards the end, so that little is stranded with a server
+ * that goes idle, and one server alone can draw the whole budget in a few dozen leases.
  *
- * The server tells what it knows, in case the store has forgotten (restarted empty, failed over): the
- * use it saw last, and what it has admitted without the store, which the store adds. Both hold for the
- * window that began at `since` and are ignored in any other.
+ * The server tells what it knows, in case the store has forgotten (restarted empty, failed over):
+ * the use it saw last, and what it has admitted without the store, which the store adds. Both hold
+ * for the window that began at `since` and are ignored in any other.
  *
- * Always asynchronous. Returns STATUS_PENDING, then `done` is called once, later, on a thread of the
- * engine's, within the store's deadline, with `result`: STATUS_OK, STATUS_UNAVAILABLE, STATUS_TIMEOUT
- * (then nobody knows whether the store has granted) or STATUS_MALFORMED (what the store holds under
- * that name, or its answer, makes no sense). Anything else returned: not sent, `done` is not called. The
- * struct stays the caller's, and must live until then.
+ * Always asynchronous. Returns STATUS_PENDING, then `done` is called once, later, on a thread of
+ * the engine's, within the store's deadline, with `result`: STATUS_OK, STATUS_UNAVAILABLE,
+ * STATUS_TIMEOUT (then nobody knows whether the store has granted) or STATUS_MALFORMED (what the
+ * store holds under that name, or its answer, makes no sense). Anything else returned: not sent,
+ * `done` is not called. The struct stays the caller's, and must live until then.
  */
 #define ODDS_LEASE_CLIENT_SIZE 64
 
@@ -189,7 +205,7 @@ struct odds_facts {
 };
 void odds_store_facts(struct odds_store *store, struct odds_facts *facts);
 
-/* ---- feeding ---------------------------------------------------------------------------------- */
+/* ---- feeding --------------------------------------------------------------------------------- */
 
 struct odds_change {
     enum odds_kind kind;
@@ -219,8 +235,8 @@ MUST_CHECK enum status odds_store_list_interest(struct odds_store *store, enum s
                                                 int64_t since_ms, struct odds_interest **list,
                                                 size_t *count, struct error *error);
 
-/* The events of a sport that have odds stored, in no particular order; what is published or withdrawn
- * meanwhile may or may not be among them. Blocks. memory_free the list. */
+/* The events of a sport that have odds stored, in no particular order; what is published or
+ * withdrawn meanwhile may or may not be among them. Blocks. memory_free the list. */
 MUST_CHECK enum status odds_store_list_events(struct odds_store *store, enum sport sport,
                                               struct event_id **list, size_t *count,
                                               struct error *error);

@@ -7,10 +7,10 @@
  * What an engine of the odds store provides. For engines and odds_store.c alone; everybody else
  * includes odds_store.h.
  *
- * An engine is one constant of this struct, listed in odds_store.c. The verbs mean what odds_store.h
- * says of the function of the same name; arguments have been checked by then (kinds and sports are
- * real ones, event ids are there where one is needed, sizes are in bounds). An engine's own struct
- * starts with a `struct odds_store`, its reader's with a `struct odds_reader`.
+ * An engine is one constant of this struct, listed in odds_store.c. The verbs mean what
+ * odds_store.h says of the function of the same name; arguments have been checked by then (kinds
+ * and sports are real ones, event ids are there where one is needed, sizes are in bounds). An
+ * engine's own struct starts with a `struct odds_store`, its reader's with a `struct odds_reader`.
  */
 
 struct odds_engine {
@@ -27,7 +27,7 @@ struct odds_engine {
     enum status (*versions)(struct odds_reader *reader, enum sport sport,
                             const struct event_id *event, struct odds_versions *versions);
     enum status (*read)(struct odds_store *store, struct odds_read *read);
-    enum status (*ping)(struct odds_store *store, struct error *error);
+    enum status (*ping)(struct odds_store *store, enum odds_need need, struct error *error);
     void (*note_interest)(struct odds_store *store, enum sport sport, const struct event_id *event);
     enum status (*lease)(struct odds_store *store,
                          struct odds_lease *lease); /* or NULL: has none */

@@ -1,16 +1,8 @@
-/*
- * The front of the platform store: chooses the engine by the URI's scheme, and checks what callers
- * give before an engine sees it, so that no engine can be made to store what the others would refuse.
- */
+/* Opening the platform store: chooses the engine by the URI's scheme; see platform.h. */
 #include <string.h>
 
-#include "base/base62.h"
-#include "base/clock.h"
-#include "stores/platform_engine.h"
-#include "stores/platform_record.h"
-
-#define PLAYER_ID_START "ply_"
-#define PLAYER_ID_RANDOM 16
+#include "base/memory.h"
+#include "stores/platform/engine.h"
 
 static const struct platform_engine *const engines[] = {
     &platform_sqlite_engine,
@@ -35,6 +27,9 @@ void platform_store_close(struct platform_store **store)
 {
     if (*store == NULL)
         return;
+    for (size_t i = 0; i < RECORD_KIND_COUNT; i++)
+        for (size_t j = 0; j < STATEMENT_FORM_COUNT; j++)
+            memory_free((*store)->statements[i][j]);
     (*store)->engine->close(*store);
     *store = NULL;
 }
@@ -47,125 +42,15 @@ enum status platform_store_migrate(struct platform_store *store, uint32_t *befor
 
 enum status platform_store_ping(struct platform_store *store, struct error *error)
 {
-    return store->engine->ping(store, error);
+    uint64_t revision;
+    return platform_revision(store, &revision, error);
 }
 
-enum status platform_customer_add(struct platform_store *store,
-                                  const struct customer_record *record, struct error *error)
-{
-    enum status status = customer_record_check(record, error);
-    return status == STATUS_OK ? store->engine->customer_add(store, record, error) : status;
-}
-
-enum status platform_customer_update(struct platform_store *store,
-                                     const struct customer_record *record, struct error *error)
-{
-    enum status status = customer_record_check(record, error);
-    return status == STATUS_OK ? store->engine->customer_update(store, record, error) : status;
-}
-
-enum status platform_customer_get(struct platform_store *store, const char *id,
-                                  struct customer_record *record, struct error *error)
-{
-    return store->engine->customer_get(store, id, record, error);
-}
-
-enum status platform_customer_list(struct platform_store *store, customer_visitor *visit,
-                                   void *context, struct error *error)
-{
-    return store->engine->customer_list(store, visit, context, error);
-}
-
-enum status platform_key_add(struct platform_store *store, const struct key_record *record,
+enum status platform_damaged(const struct platform_store *store, const char *what,
                              struct error *error)
 {
-    enum status status = key_record_check(record, error);
-    return status == STATUS_OK ? store->engine->key_add(store, record, error) : status;
-}
-
-enum status platform_key_revoke(struct platform_store *store, const char *key_id, int64_t now_ms,
-                                struct error *error)
-{
-    CHECK(now_ms > 0);
-    return store->engine->key_revoke(store, key_id, now_ms, error);
-}
-
-enum status platform_key_list(struct platform_store *store, const char *customer_id,
-                              key_visitor *visit, void *context, struct error *error)
-{
-    return store->engine->key_list(store, customer_id, visit, context, error);
-}
-
-enum status platform_key_touch(struct platform_store *store, const struct key_use *uses,
-                               size_t count, struct error *error)
-{
-    return count == 0 ? STATUS_OK : store->engine->key_touch(store, uses, count, error);
-}
-
-enum status platform_legacy_put(struct platform_store *store, const struct legacy_record *record,
-                                struct error *error)
-{
-    enum status status = legacy_record_check(record, error);
-    return status == STATUS_OK ? store->engine->legacy_put(store, record, error) : status;
-}
-
-enum status platform_legacy_get(struct platform_store *store, const struct address *address,
-                                struct legacy_record *record, struct error *error)
-{
-    return store->engine->legacy_get(store, address, record, error);
-}
-
-enum status platform_legacy_list(struct platform_store *store, legacy_visitor *visit, void *context,
-                                 struct error *error)
-{
-    return store->engine->legacy_list(store, visit, context, error);
-}
-
-static bool copy_field(char *field, size_t room, const char *value)
-{
-    size_t size = strlen(value);
-    if (size >= room)
-        return false;
-    memcpy(field, value, size + 1);
-    return true;
-}
-
-enum status platform_player_open(struct platform_store *store, const char *customer_id,
-                                 const char *reference, const char *currency, uint8_t exponent,
-                                 struct player_record *player, struct error *error)
-{
-    struct player_record wanted = {.currency_exponent = exponent, .created_ms = clock_wall_ms()};
-    if (!copy_field(wanted.customer_id, sizeof wanted.customer_id, customer_id) ||
-        !copy_field(wanted.reference, sizeof wanted.reference, reference) ||
-        !copy_field(wanted.currency, sizeof wanted.currency, currency))
-        return error_set(error, STATUS_INVALID, "player: a field is too long");
-    memcpy(wanted.id, PLAYER_ID_START, sizeof PLAYER_ID_START - 1);
-    base62_random(wanted.id + sizeof PLAYER_ID_START - 1, PLAYER_ID_RANDOM);
-    enum status status = player_record_check(&wanted, error);
-    return status == STATUS_OK ? store->engine->player_open(store, &wanted, player, error) : status;
-}
-
-enum status platform_player_get(struct platform_store *store, const char *player_id,
-                                struct player_record *player, struct error *error)
-{
-    return store->engine->player_get(store, player_id, player, error);
-}
-
-enum status platform_player_list(struct platform_store *store, player_visitor *visit, void *context,
-                                 struct error *error)
-{
-    return store->engine->player_list(store, visit, context, error);
-}
-
-enum status platform_player_put(struct platform_store *store, const struct player_record *records,
-                                size_t count, struct error *error)
-{
-    for (size_t i = 0; i < count; i++) {
-        enum status status = player_record_check(&records[i], error);
-        if (status != STATUS_OK)
-            return status;
-    }
-    return count == 0 ? STATUS_OK : store->engine->player_put(store, records, count, error);
+    return error_set(error, STATUS_MALFORMED,
+                     "%s: is damaged (%s); stop croupier and restore a backup", store->place, what);
 }
 
 enum status platform_ledger_begin(struct platform_store *store, struct ledger_batch *batch,
@@ -196,8 +81,9 @@ enum status platform_ledger_balance(struct platform_store *store, const char *pl
                                     struct ledger_account *account, struct error *error)
 {
     struct ledger_place place = {.found = false};
-    if (!copy_field(place.player_id, sizeof place.player_id, player_id))
+    if (strlen(player_id) >= sizeof place.player_id)
         return error_set(error, STATUS_NOT_FOUND, "there is no such player");
+    memcpy(place.player_id, player_id, strlen(player_id) + 1);
     enum status status = store->engine->ledger_balances(store, &place, 1, error);
     if (status == STATUS_OK && !place.found)
         return error_set(error, STATUS_NOT_FOUND, "there is no such player");
@@ -280,16 +166,4 @@ enum status platform_snapshot_begin(struct platform_store *store, struct error *
 void platform_snapshot_end(struct platform_store *store)
 {
     store->engine->snapshot_end(store);
-}
-
-enum status platform_revision(struct platform_store *store, uint64_t *revision, struct error *error)
-{
-    return store->engine->revision(store, revision, error);
-}
-
-enum status platform_changes_since(struct platform_store *store, uint64_t since,
-                                   const struct platform_changes *visit, uint64_t *revision,
-                                   struct error *error)
-{
-    return store->engine->changes_since(store, since, visit, revision, error);
 }

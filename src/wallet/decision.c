@@ -34,8 +34,8 @@ static bool is_operation(enum ledger_operation kept, enum wallet_operation asked
     return operations[kept] == asked;
 }
 
-/* Is it the request that was kept, field by field? The amount and currency of a ROLLBACK are not the
- * client's but found. */
+/* Is it the request that was kept, field by field? The amount and currency of a ROLLBACK are not
+ * the client's but found. */
 static bool is_the_same_request(const struct ledger_transaction *kept,
                                 const struct wallet_request *request)
 {
@@ -81,8 +81,8 @@ static struct wallet_decision move(const struct wallet_state *state,
     };
 }
 
-/* Whether the reference has to do with another player: by a transaction, or by having been rolled back
- * before there was one. */
+/* Whether the reference has to do with another player: by a transaction, or by having been rolled
+ * back before there was one. */
 static bool is_anothers(const struct ledger_id *reference, const struct wallet_request *request)
 {
     if (reference->known)

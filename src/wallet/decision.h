@@ -5,8 +5,8 @@
 
 /*
  * The wallet's decision (decisions: POST /api/v1/casino/wallet): one pure function of what is known
- * and what is asked. No I/O, no clock, no allocation; the same for every store. The batches around it
- * are wallet/ledger.h. Threads: any.
+ * and what is asked. No I/O, no clock, no allocation; the same for every store. The batches around
+ * it are wallet/ledger.h. Threads: any.
  *
  * The rules, in the order in which they are judged:
  *
@@ -15,14 +15,14 @@
  *  2. WALLET_PLAYER_NOT_FOUND, also for another customer's. WALLET_CURRENCY_MISMATCH.
  *  3. An id that was rolled back before it came is never applied: TRANSACTION_ROLLED_BACK.
  *  4. A reference that is another player's: WALLET_TRANSACTION_CONFLICT, not kept.
- *  5. DEBIT that names a game: WALLET_GAME_NOT_FOUND when the customer does not see it, which is not
- *       kept. So no game stands in the way of a retry, nor of a CREDIT or a ROLLBACK, whatever has
- *       become of it. Then INSUFFICIENT_FUNDS.
- *     CREDIT that refers to an id: TRANSACTION_ROLLED_BACK when that was rolled back;
- *       REFERENCE_NOT_FOUND unless it is an applied DEBIT. Then BALANCE_LIMIT_EXCEEDED.
- *     ROLLBACK of an id that was rolled back: ALREADY_ROLLED_BACK. Of a ROLLBACK: NOT_ROLLBACKABLE.
- *       Of an unknown or declined id: voided. Of a DEBIT with a standing CREDIT: ALREADY_SETTLED. Else
- *       all of it is reversed, if the balance lets it: INSUFFICIENT_FUNDS, BALANCE_LIMIT_EXCEEDED.
+ *  5. DEBIT that names a game: WALLET_GAME_NOT_FOUND when the customer does not see it, which is
+ *     not kept. So no game stands in the way of a retry, nor of a CREDIT or a ROLLBACK, whatever
+ *     has become of it. Then INSUFFICIENT_FUNDS. CREDIT that refers to an id:
+ *     TRANSACTION_ROLLED_BACK when that was rolled back; REFERENCE_NOT_FOUND unless it is an
+ *     applied DEBIT. Then BALANCE_LIMIT_EXCEEDED. ROLLBACK of an id that was rolled back:
+ *     ALREADY_ROLLED_BACK. Of a ROLLBACK: NOT_ROLLBACKABLE. Of an unknown or declined id: voided.
+ *     Of a DEBIT with a standing CREDIT: ALREADY_SETTLED. Else all of it is reversed, if the
+ *     balance lets it: INSUFFICIENT_FUNDS, BALANCE_LIMIT_EXCEEDED.
  */
 
 enum wallet_operation { WALLET_BALANCE, WALLET_DEBIT, WALLET_CREDIT, WALLET_ROLLBACK };

@@ -1,11 +1,11 @@
 /*
  * Two lanes, each a bounded queue and a thread: one for what writes, one for BALANCE. A lane's lock
- * guards its queue; a job belongs to the queue, then to the thread, then to its mailbox. A third thread
- * looks after the store meanwhile.
+ * guards its queue; a job belongs to the queue, then to the thread, then to its mailbox. A third
+ * thread looks after the store meanwhile.
  *
- * The writer keeps the batch's view in memory: places and facts are loaded once and brought up to date
- * with each decision, so that the last request of a batch sees what the first one did. Nothing of the
- * view outlives the batch: every batch starts from what is stored.
+ * The writer keeps the batch's view in memory: places and facts are loaded once and brought up to
+ * date with each decision, so that the last request of a batch sees what the first one did. Nothing
+ * of the view outlives the batch: every batch starts from what is stored.
  */
 #include "wallet/ledger.h"
 
@@ -20,8 +20,8 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
-/* Between two attempts to open a store that cannot be used. What comes meanwhile is refused at once, so
- * it is also how long one failure of the disk may be felt. */
+/* Between two attempts to open a store that cannot be used. What comes meanwhile is refused at
+ * once, so it is also how long one failure of the disk may be felt. */
 #define REOPEN_PAUSE_MS 100
 #define ATTEMPTS_MAX 8   /* at a batch that other writers come between */
 #define ATTEMPTS_MS 2000 /* after which there is no further one */
@@ -79,7 +79,7 @@ static void add(atomic_uint_fast64_t *counter, uint64_t amount)
     (void)atomic_fetch_add_explicit(counter, amount, memory_order_relaxed);
 }
 
-/* ---- answers ----------------------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 static size_t counted(const struct wallet_answer *answer)
 {
@@ -120,7 +120,7 @@ static void refuse(struct wallet_answer *to, enum wallet_verdict verdict)
     to->verdict = verdict;
 }
 
-/* ---- the store of a lane ----------------------------------------------------------------------- */
+/* ---- the store of a lane --------------------------------------------------------------------- */
 
 /* Told once when it begins and once when it is over, not with every batch. */
 static void cannot_be_used(struct lane *lane, const char *reason)
@@ -133,8 +133,8 @@ static void cannot_be_used(struct lane *lane, const char *reason)
     lane->told = true;
 }
 
-/* A crash may have left visible what is not durable yet; so nobody answers out of the store, not even a
- * BALANCE, before it was recovered once. */
+/* A crash may have left visible what is not durable yet; so no answer is made from the store, not
+ * even a BALANCE, before it was recovered once. */
 static enum status open_store(struct lane *lane, struct error *error)
 {
     struct ledger *ledger = lane->ledger;
@@ -171,7 +171,7 @@ static bool store_is_ready(struct lane *lane)
     return true;
 }
 
-/* ---- what a batch is about --------------------------------------------------------------------- */
+/* ---- what a batch is about ------------------------------------------------------------------- */
 
 static uint32_t hash_text(uint32_t hash, const char *string)
 {
@@ -237,7 +237,7 @@ static void gather(struct ledger *ledger, struct ledger_job **jobs, size_t count
     }
 }
 
-/* ---- deciding ---------------------------------------------------------------------------------- */
+/* ---- deciding -------------------------------------------------------------------------------- */
 
 static struct ledger_transaction *keep(struct ledger_batch *batch, const struct ledger_job *job,
                                        const struct wallet_decision *decision, int64_t now_ms)
@@ -286,7 +286,8 @@ static void enter(struct ledger_batch *batch, struct ledger_place *place,
     }
 }
 
-/* The reference is rolled back from now on; when it was a credit, it stands for its debit no more. */
+/* The reference is rolled back from now on; when it was a credit, it stands for its debit no
+ * more. */
 static void roll_back(struct ledger *ledger, struct ledger_fact *target, const char *player_id)
 {
     CHECK(target != NULL);
@@ -346,7 +347,7 @@ static void decide(struct ledger *ledger, struct ledger_job *job, int64_t now_ms
     }
 }
 
-/* ---- upkeep ------------------------------------------------------------------------------------- */
+/* ---- upkeep ---------------------------------------------------------------------------------- */
 
 /* Waits until there is something to do; false: the end. */
 static bool keeper_waits(struct keeper *keeper)
@@ -361,7 +362,7 @@ static bool keeper_waits(struct keeper *keeper)
     return goes_on;
 }
 
-/* What fails here is found out, and told, by the batches. */
+/* What fails here is found and logged by the batches. */
 static void *run_keeper(void *argument)
 {
     struct ledger *ledger = argument;
@@ -419,7 +420,7 @@ static void stop_keeper(struct keeper *keeper)
     CHECK(pthread_mutex_destroy(&keeper->lock) == 0);
 }
 
-/* ---- a batch ----------------------------------------------------------------------------------- */
+/* ---- a batch --------------------------------------------------------------------------------- */
 
 static void count_batch(struct ledger *ledger, size_t count)
 {
@@ -459,8 +460,8 @@ static enum status try_batch(struct lane *lane, struct ledger_job **jobs, size_t
     return status;
 }
 
-/* After another writer was in the way: a moment that is longer each time and never quite the same, so
- * that two do not meet again and again. False: it has been tried for long enough. */
+/* After another writer was in the way: a moment that is longer each time and never quite the same,
+ * so that two do not meet again and again. False: it has been tried for long enough. */
 static bool may_try_again(struct ledger *ledger, unsigned attempt, uint64_t started_ms)
 {
     uint64_t now_ns = clock_monotonic_ns();
@@ -498,7 +499,7 @@ static void write_batch(struct lane *lane, struct ledger_job **jobs, size_t coun
     look_after_store(lane);
 }
 
-/* ---- balances ---------------------------------------------------------------------------------- */
+/* ---- balances -------------------------------------------------------------------------------- */
 
 static void answer_balance(struct ledger *ledger, struct ledger_job *job,
                            const struct ledger_place *place)
@@ -532,7 +533,7 @@ static void read_balances(struct lane *lane, struct ledger_job **jobs, size_t co
         answer_balance(ledger, jobs[i], &places[i]);
 }
 
-/* ---- lanes ------------------------------------------------------------------------------------- */
+/* ---- lanes ----------------------------------------------------------------------------------- */
 
 static void unlink_job(struct lane *lane, struct ledger_job *job)
 {
@@ -683,7 +684,7 @@ bool ledger_withdraw(struct ledger *ledger, struct ledger_job *job)
     return queued;
 }
 
-/* ---- for the metrics --------------------------------------------------------------------------- */
+/* ---- for the metrics ------------------------------------------------------------------------- */
 
 const char *ledger_counted_name(size_t at)
 {

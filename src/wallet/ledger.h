@@ -9,19 +9,19 @@
 /*
  * The ledger: durable answers to wallet requests (decisions: casino, Ledger).
  *
- * One thread writes. It takes whatever has queued up, at most LEDGER_BATCH_MAX, as one transaction of
- * the platform store: loads the players and ids concerned, decides each request in its turn with
- * wallet_decide (a later one sees what an earlier one did), writes, commits, and answers all. So one
- * durable commit carries many operations, and one asker waits for one commit and for no batch to
- * fill. Another thread, with a handle of its own, answers BALANCE from what was committed last, all that
- * has queued up with one look-up, and waits for no commit.
+ * One thread writes. It takes whatever has queued up, at most LEDGER_BATCH_MAX, as one transaction
+ * of the platform store: loads the players and ids concerned, decides each request in its turn with
+ * wallet_decide (a later one sees what an earlier one did), writes, commits, and answers all. So
+ * one durable commit carries many operations, and one asker waits for one commit and for no batch
+ * to fill. Another thread, with a handle of its own, answers BALANCE from what was committed last,
+ * all that has queued up with one look-up, and waits for no commit.
  *
- * Several instances may write to one store, where it is a server. A batch that another instance comes
- * between is loaded and decided again, some times; then it is WALLET_ANSWER_UNAVAILABLE.
+ * Several instances may write to one store, where it is a server. A batch that another instance
+ * comes between is loaded and decided again, some times; then it is WALLET_ANSWER_UNAVAILABLE.
  *
- * What was submitted is done, whether its asker still waits or not. When a commit fails, nobody knows
- * what the disk has: that batch is answered WALLET_ANSWER_UNKNOWN, the handle is closed, and nothing
- * is acknowledged before the store has been opened again and has checked itself.
+ * What was submitted is done, whether its request still waits or not. When a commit fails, nobody
+ * knows what the disk has: that batch is answered WALLET_ANSWER_UNKNOWN, the handle is closed, and
+ * nothing is acknowledged before the store has been opened again and has checked itself.
  */
 
 enum wallet_answer_kind {
@@ -40,8 +40,9 @@ struct wallet_answer {
     struct ledger_account account;
 };
 
-/* One request on its way: the asker fills in the request, the game, the mailbox and mail.deliver, and has it
- * back when the mail is delivered, with the answer. The ledger's from submit until then. */
+/* One request on its way: the asker fills in the request, the game, the mailbox and mail.deliver,
+ * and has it back when the mail is delivered, with the answer. The ledger's from submit until
+ * then. */
 struct ledger_job {
     struct mail mail; /* first */
     struct mailbox *mailbox;
@@ -65,15 +66,15 @@ struct ledger_options {
 
 struct ledger *ledger_create(const struct ledger_options *options);
 
-/* Answers what is queued, then ends the threads. Nobody may submit any more; mailboxes must still be
- * there. */
+/* Answers what is queued, then ends the threads. No submit may follow; mailboxes must still
+ * be there. */
 void ledger_destroy(struct ledger **ledger);
 
 /* Any thread. STATUS_FULL at once when the queue is full: the job stays the asker's. */
 MUST_CHECK enum status ledger_submit(struct ledger *ledger, struct ledger_job *job);
 
-/* Takes back a job that waits too long: true when it was still queued, so surely not applied, and is
- * the asker's again; false when a batch has it, so that its mail will come. */
+/* Takes back a job that waits too long: true when it was still queued, so surely not applied, and
+ * is the asker's again; false when a batch has it, so that its mail will come. */
 MUST_CHECK bool ledger_withdraw(struct ledger *ledger, struct ledger_job *job);
 
 /* For the metrics. Any thread. Buckets hold what is at most their bound; the last has none. */

@@ -1,6 +1,6 @@
 /*
- * The members that a wallet request may have are a table. base/strict_json.h cuts the body into slices
- * of itself, so a number is judged by its text and never passes through a double.
+ * The members that a wallet request may have are a table. base/strict_json.h cuts the body into
+ * slices of itself, so a number is judged by its text and never passes through a double.
  */
 #include "wallet/request.h"
 
@@ -9,7 +9,7 @@
 
 #include "base/json_text.h"
 #include "base/strict_json.h"
-#include "stores/platform_record.h"
+#include "records/records.h"
 
 #define BIT(operation) (1U << (unsigned)(operation))
 #define EVERY (BIT(WALLET_BALANCE) | BIT(WALLET_DEBIT) | BIT(WALLET_CREDIT) | BIT(WALLET_ROLLBACK))

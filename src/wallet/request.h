@@ -4,13 +4,13 @@
 #include "wallet/decision.h"
 
 /*
- * From the bytes of a wallet request to a `struct wallet_request`: strict, because a request that is
- * misunderstood moves money. Pure. Threads: any.
+ * From the bytes of a wallet request to a `struct wallet_request`: strict, because a request that
+ * is misunderstood moves money. Pure. Threads: any.
  *
  * In this order: the content type is application/json and the body is one JSON object without two
  * members of one name, however escaped (else INVALID); every name is one of the wallet's (else
- * UNKNOWN_FIELD); every value has its type and bounds, and the operation has exactly its fields (else
- * INVALID). An amount is digits alone: no sign, fraction, exponent or leading zero.
+ * UNKNOWN_FIELD); every value has its type and bounds, and the operation has exactly its fields
+ * (else INVALID). An amount is digits alone: no sign, fraction, exponent or leading zero.
  */
 enum wallet_decoding {
     WALLET_DECODED,

@@ -130,6 +130,7 @@ class FakeRedis:
         self.flags = ["on", "bcast"]
         self.redirect = None  # another one than was asked for
         self.role = "master"
+        self.calls = {}  # command: how often it was carried out, as INFO tells
         self.errors = {}  # command: error text
         self.raw = {}  # command: bytes that are sent instead of an answer
         self.greeting = b""  # sent to whoever connects
@@ -222,7 +223,11 @@ class FakeRedis:
     def _client_id(self, connection, _words):
         return integer(connection.number)
 
-    def _info(self, *_):
+    def _info(self, _connection, words):
+        if words[1] == "commandstats":
+            calls = {"role": self.count("ROLE"), **self.calls}
+            return bulk("# Commandstats\r\n" + "".join(
+                f"cmdstat_{name}:calls={count},usec=1,usec_per_call=1.00\r\n" for name, count in calls.items()))
         run_id = self.run_ids.pop(0) if len(self.run_ids) > 1 else self.run_ids[0]
         return bulk(f"# Server\r\nredis_version:{self.version}\r\nredis_mode:{self.mode}\r\nrun_id:{run_id}\r\n")
 
@@ -250,6 +255,17 @@ class FakeRedis:
         if words[1] not in self.values:
             return integer(-2)
         return integer(self.expiries.get(words[1], -1))
+
+    def _getrange(self, _connection, words):
+        return bulk(self.values.get(words[1], b"")[int(words[2]):int(words[3]) + 1])
+
+    def _watch(self, *_):
+        return simple("OK")
+
+    _multi = _watch
+
+    def _exec(self, *_):
+        return array()
 
     def _zadd(self, *_):
         return integer(1)

@@ -1,15 +1,21 @@
 /*
- * The processes of the odds store's fault tests (test_odds_faults.py), one a command. Not for people.
+ * The processes of the odds store's fault tests (test_odds_faults.py), one a command. Not for
+ * people.
  *
- *     odds_tool write URI           publishes N = 1, 2, … (a catalog and an event's odds in one batch, the odds
- *                                   of others beside them), and prints N once it has been acknowledged
- *     odds_tool fill URI SIZE       publishes tennis odds of SIZE bytes until one is refused; prints its
+ *     odds_tool write URI           publishes N = 1, 2, … (a catalog and an event's odds in one
+ *     batch, the odds
+ *                                   of others beside them), and prints N once it has been
+ *                                   acknowledged
+ *     odds_tool fill URI SIZE       publishes tennis odds of SIZE bytes until one is refused;
+ *     prints its
  *                                   status and how many went in
  *     odds_tool number URI          prints what N the catalog and the odds hold
- *     odds_tool watch URI           reads as a server does, for ever; ends with 1 when what it sees is torn or
+ *     odds_tool watch URI           reads as a server does, for ever; ends with 1 when what it sees
+ *     is torn or
  *                                   goes back; prints each change of what it can do
  *     odds_tool fresh URI           as `watch`, but reads from standard input which N a writer
- *                                   has been told is published, and must never have an older one confirmed
+ *                                   has been told is published, and must never have an older one
+ *                                   confirmed
  *     odds_tool measure URI         nanoseconds for each call of a serving thread
  */
 #include <inttypes.h>
@@ -75,7 +81,7 @@ static void say(const char *text)
     (void)fflush(stdout);
 }
 
-/* ---- write, fill, number ---------------------------------------------------------------------- */
+/* ---- write, fill, number --------------------------------------------------------------------- */
 
 static void fill_document(struct buffer *document, uint64_t number, size_t size)
 {
@@ -179,7 +185,7 @@ static int print_number(const char *uri)
     return status == STATUS_OK ? 0 : 1;
 }
 
-/* ---- watch ------------------------------------------------------------------------------------ */
+/* ---- watch ----------------------------------------------------------------------------------- */
 
 /* The highest number seen, and in which opening of the store (the part of a version above 2^40). */
 struct seen {
@@ -201,7 +207,8 @@ static enum status look(struct odds_store *store, struct odds_reader *reader, st
     if (status != STATUS_OK)
         return status;
     if (versions.catalog != versions.odds) {
-        /* A value that cannot be read any more has a version that is made up, so that it is read. */
+        /* A value that cannot be read any more has a version that is made up, so that it is
+         * read. */
         status = read_number(store, ODDS_CATALOG, &number, &version);
         if (status == STATUS_OK)
             status = read_number(store, ODDS_MARKETS, &number, &version);
@@ -244,7 +251,7 @@ static int watch(const char *uri)
     return 1;
 }
 
-/* ---- fresh ------------------------------------------------------------------------------------ */
+/* ---- fresh ----------------------------------------------------------------------------------- */
 
 /* What a server keeps: an answer (here its number), and under which stamp it was right. */
 struct kept {
@@ -320,7 +327,7 @@ static int stay_fresh(const char *uri)
     }
 }
 
-/* ---- measure ---------------------------------------------------------------------------------- */
+/* ---- measure --------------------------------------------------------------------------------- */
 
 static int measure(const char *uri)
 {

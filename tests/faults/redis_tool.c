@@ -1,17 +1,20 @@
 /*
- * The Redis engine of the odds store, one line of standard input at a time, for test_odds_redis.py. Not for
- * people.
+ * The Redis engine of the odds store, one line of standard input at a time, for test_odds_redis.py.
+ * Not for people.
  *
  *     redis_tool URI TIMEOUT_MS [PREFIX]
  *
  *     stamp                       → stamp STATUS NUMBER
- *     versions SPORT [EVENT]      → versions STATUS STAMP CATALOG ODDS       (a version that is not known: -)
- *     read TAG SPORT [EVENT]      → read TAG STATUS VERSION MILLISECONDS SIZE BYTES      later, when it is over
+ *     versions SPORT [EVENT]      → versions STATUS STAMP CATALOG ODDS       (a version that is not
+ *     known: -)
+ *     read TAG SPORT [EVENT]      → read TAG STATUS VERSION MILLISECONDS SIZE BYTES      later,
+ *     when it is over
  *     publish SPORT EVENT BYTES   → publish STATUS REASON
  *     note SPORT EVENT            → note
- *     ping                        → ping STATUS REASON
+ *     ping [serve]                → ping STATUS REASON
  *     facts                       → facts reads=N errors=N reopened=N …
- *     herd COUNT SPORT EVENT      → herd STATUS=COUNT …        that many reads at once, when all are over
+ *     herd COUNT SPORT EVENT      → herd STATUS=COUNT …        that many reads at once, when all
+ *     are over
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -48,7 +51,7 @@ static const char *word_of(enum status status)
     return status == STATUS_TIMEOUT ? "timeout" : status_name(status);
 }
 
-/* ---- words ------------------------------------------------------------------------------------ */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 static struct text line_rest;
 
@@ -74,7 +77,7 @@ static bool event_word(struct event_id *event)
     return true;
 }
 
-/* ---- verbs ------------------------------------------------------------------------------------ */
+/* ---- verbs ----------------------------------------------------------------------------------- */
 
 static void version_text(uint64_t version, char out[24])
 {
@@ -120,6 +123,7 @@ static void tell_read(struct tagged *tagged, enum status status)
         (clock_monotonic_ns() - tagged->started_ns) / 1000000, value->size,
         value->size > 60 ? 60 : (int)value->size, value->bytes == NULL ? "" : value->bytes);
     memory_free(value->bytes);
+    memory_free(tagged->read.catalog.bytes);
     memory_free(tagged);
 }
 
@@ -136,6 +140,8 @@ static void start_read(void)
     memcpy(tagged->tag, tag.at, tag.size);
     tagged->read.sport = sport_word();
     tagged->read.kind = event_word(&tagged->read.event) ? ODDS_MARKETS : ODDS_CATALOG;
+    if (tagged->read.kind == ODDS_MARKETS)
+        tagged->read.catalog.max = 1; /* as the server does, which wants the event's row with it */
     tagged->read.done = read_over;
     tagged->started_ns = clock_monotonic_ns();
     enum status status = odds_store_read(store, &tagged->read);
@@ -154,7 +160,7 @@ static void publish(void)
     say("publish %s %s", word_of(status), error.text);
 }
 
-/* ---- a herd ----------------------------------------------------------------------------------- */
+/* ---- a herd ---------------------------------------------------------------------------------- */
 
 struct herd {
     pthread_mutex_t lock;
@@ -215,7 +221,7 @@ static void run_herd(void)
     buffer_free(&text);
 }
 
-/* ---- the rest --------------------------------------------------------------------------------- */
+/* ---- the rest -------------------------------------------------------------------------------- */
 
 static void tell_facts(void)
 {
@@ -246,7 +252,8 @@ static void obey(struct odds_reader *reader)
         odds_store_note_interest(store, sport, &event);
         say("note");
     } else if (text_equals(verb, TEXT("ping"))) {
-        enum status status = odds_store_ping(store, &error);
+        enum status status = odds_store_ping(
+            store, text_equals(word(), TEXT("serve")) ? ODDS_TO_SERVE : ODDS_TO_READ, &error);
         say("ping %s %s", word_of(status), error.text);
     } else if (text_equals(verb, TEXT("herd"))) {
         run_herd();

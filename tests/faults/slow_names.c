@@ -1,8 +1,8 @@
 /*
- * Names that resolve as a test says, for a program that is started with this in LD_PRELOAD. The file that
- * CROUPIER_SLOW_NAMES names has lines "NAME SECONDS ADDRESS…"; no address: the name cannot be found. Beside
- * it, in the file FILE.log, a line "+NAME" tells of a lookup that begins and "-NAME" of one that ends. Other
- * names are left alone.
+ * Names that resolve as a test says, for a program that is started with this in LD_PRELOAD. The
+ * file that CROUPIER_SLOW_NAMES names has lines "NAME SECONDS ADDRESS…"; no address: the name
+ * cannot be found. Beside it, in the file FILE.log, a line "+NAME" tells of a lookup that begins
+ * and "-NAME" of one that ends. Other names are left alone.
  */
 #include <dlfcn.h>
 #include <fcntl.h>

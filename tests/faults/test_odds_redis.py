@@ -110,8 +110,8 @@ class Store:
     def facts(self):
         return {name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", self.ask("facts"))}
 
-    def ping(self):
-        return self.ask("ping").split(" ", 2)[1:]
+    def ping(self, need=""):
+        return self.ask(f"ping {need}").split(" ", 2)[1:]
 
     def await_status(self, status, seconds=10.0):
         eventually(lambda: self.status() == status, seconds)
@@ -252,6 +252,33 @@ def test_whatever_changes_a_value_is_heard_of(redis, open_store, change):
     assert store.odds_version() is not None
     redis.call(*change)
     eventually(lambda: store.odds_version() is None)
+
+
+@pytest.mark.parametrize("transaction", [[["SWAPDB", "0", "9"]],
+                                         [["CONFIG", "RESETSTAT"], ["SWAPDB", "9", "0"]],
+                                         [["CONFIG", "RESETSTAT"], ["SWAPDB", "0", "9"], ["ROLE"], ["ROLE"]]],
+                         ids=["swapped", "after a reset", "after a reset, and others ask too"])
+def test_databases_that_are_swapped_are_noticed_in_time(redis, open_store, transaction):
+    """No server reports that to those who track its keys."""
+    redis.call("SELECT", "9"), redis.call("FLUSHDB")
+    redis.call("SET", "odds:cricket:1", "[9]"), redis.call("SELECT", "0")
+    store = open_store(redis.uri, timeout_ms=1000)
+    for text in ("[9]", "[1]", "[9]"):
+        store.read(), store.read("cricket 2"), store.read("cricket")
+        before = store.stamp()
+        began = time.monotonic()
+        for words in [["MULTI"], *transaction, ["EXEC"]]:
+            redis.call(*words)
+        eventually(lambda: store.stamp() != before)
+        assert time.monotonic() - began < 1 * PATIENCE
+        assert store.versions() == (None, None) and store.value() == text
+    assert store.facts()["reopened"] == 0
+
+
+def test_a_server_that_does_not_count_its_commands_cannot_be_used(fake, open_store):
+    fake.raw["INFO"] = bulk(f"redis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:{'a' * 40}\r\n")
+    store = open_store(fake.uri)
+    assert store.status() == "unavailable" and "commandstats" in " ".join(store.ping())
 
 
 def test_a_key_of_another_database_costs_a_read_and_no_more(redis, open_store):
@@ -892,6 +919,56 @@ def test_a_user_with_no_more_rights_than_needed(open_store):
             assert "s3cret" not in store.log_text()
         denied = open_store(f"redis://croupier:wrong@127.0.0.1:{redis.port}/0")
         assert denied.status() == "unavailable" and "wrong" not in denied.log_text()
+
+
+@pytest.fixture(scope="module")
+def with_user():
+    """A server with a user, and the rules that the user is to have."""
+    with servers.Redis(password="other", users={"croupier": ">secret"}) as redis:
+        def permit(rules):
+            redis.call("ACL", "SETUSER", "croupier", "reset", "on", ">secret", *rules)
+            redis.call("CLIENT", "KILL", "USER", "croupier")
+        yield f"redis://croupier:secret@127.0.0.1:{redis.port}/0", permit
+
+
+READING = ["+watch", "+multi", "+exec", "+get", "+getrange", "+pttl", "~catalog:*", "~odds:*"]
+WRITING = ["+zadd", "+zremrangebyscore", "+eval", "+evalsha", "+time", "+set", "~interest:*", "~rate:*"]
+
+
+@pytest.mark.parametrize("rule", READING + WRITING)
+def test_a_right_that_is_missing_is_named(with_user, open_store, rule):
+    uri, permit = with_user
+    rules = documented_rules().split()
+    permit([one for one in rules if one != rule])
+    store = open_store(uri, timeout_ms=2000)
+    eventually(lambda: "may not do all that serving needs" in store.log_text())
+    assert f"the user lacks rights: {rule}\"" in store.log_text()
+    assert store.ping("serve") == ["unavailable", f"the user lacks rights: {rule}"]
+    assert store.ping()[0] == ("unavailable" if rule in READING else "ok")
+    assert "secret" not in store.log_text()
+
+
+def test_all_rights_that_are_missing_are_named_and_none_that_is_there(with_user, open_store):
+    uri, permit = with_user
+    rules = [one for one in documented_rules().split() if one not in ("~catalog:*", "~odds:*", "+pttl", "+time")]
+    permit(rules + ["~catalog:cricket", "~odds:cricket:*", "~odds:tennis:*"])
+    store = open_store(uri, timeout_ms=2000)
+    status, text = store.ping("serve")
+    sports = ["cricket", "football", "tennis", "horse-racing", "greyhound-racing"]
+    missing = set(text.partition(": ")[2].split())
+    assert {"+pttl", "+time", "~catalog:tennis", "~odds:football:*"} <= missing
+    assert missing <= {"+pttl", "+time", *(f"~catalog:{one}" for one in sports if one != "cricket"),
+                       *(f"~odds:{one}:*" for one in sports if one not in ("cricket", "tennis"))}, missing
+    permit(documented_rules().split())
+    eventually(lambda: store.ping("serve") == ["ok", ""])
+
+
+def test_looking_at_rights_changes_nothing(redis, open_store):
+    redis.call("ZADD", "interest:cricket", "1", "7")
+    before = redis.call("DEBUG", "DIGEST")
+    store = open_store(redis.uri)
+    assert store.ping("serve") == ["ok", ""]
+    assert redis.call("DEBUG", "DIGEST") == before
 
 
 def test_a_server_without_memory_takes_no_more(own_redis, open_store):

@@ -44,9 +44,11 @@ class House:
     def sql(self, statement):
         return self.server.sql(statement, self.database)
 
-    def start(self, count, burst, output=subprocess.PIPE):
-        return subprocess.Popen([TOOL, "run", self.uri, str(count), str(burst), *self.players], stdout=output,
-                                stderr=subprocess.PIPE, text=True)
+    def start(self, count, burst, output=subprocess.PIPE, errors=None):
+        """errors: the path of a file for what the tool logs."""
+        with open(errors, "w") if errors else contextlib.nullcontext(subprocess.PIPE) as log:
+            return subprocess.Popen([TOOL, "run", self.uri, str(count), str(burst), *self.players], stdout=output,
+                                    stderr=log, text=True)
 
     def await_commit(self):
         """Until the server works on a commit of the tool's."""
@@ -153,38 +155,50 @@ def test_an_instance_that_is_gone_holds_its_players_for_a_bounded_time(house):
     tool("verify", house.direct)
 
 
+class Spoiler:
+    """Breaks the way again and again while the tool works. Faults come by how far the tool has got, which it
+    tells by its lines, so that a slow machine has as many of them as a fast one and the first answer always
+    gets through; only where in a batch they hit is left to chance."""
+
+    def __init__(self, house, fault, seed):
+        server = house.server
+        self.fault = {"cut": house.proxy.cut, "terminate": lambda: server.terminate_backends(house.database),
+                      "immediate": lambda: (server.stop("immediate"), server.start())}[fault]
+        self.least, self.most = (150, 500) if fault == "immediate" else (20, 200)  # answers between two faults
+        self.chance = random.Random(seed)
+        self.faults = 0
+
+    def follow(self, process):
+        """All that the tool writes."""
+        lines, due = [], 1 + self.chance.randrange(self.least)
+        for line in process.stdout:
+            lines.append(line)
+            if len(lines) < due:
+                continue
+            due = len(lines) + self.chance.randrange(self.least, self.most)
+            for _ in range(1 + self.chance.randrange(2)):  # the second one meets who connects again
+                time.sleep(self.chance.random() * 0.03)
+                self.fault()
+                self.faults += 1
+        return "".join(lines)
+
+
 @pytest.mark.parametrize("fault", ["cut", "terminate", "immediate"])
 def test_a_way_that_breaks_again_and_again_loses_nothing_and_applies_nothing_twice(fault):
     seed = int(os.environ.get("WALLET_SEED") or random.SystemRandom().randrange(2**32))
     print(f"WALLET_SEED={seed}")
-    chance = random.Random(seed)
     count, burst = 1600, 8
     with Postgres(tcp=True, durable=True) as server:
         house = House(server)
-        over = threading.Event()
-
-        def spoil():
-            while not over.wait(0.1 + chance.random() * (1.0 if fault == "immediate" else 0.4)):
-                if fault == "cut":
-                    house.proxy.cut()
-                elif fault == "terminate":
-                    server.terminate_backends(house.database)
-                else:
-                    server.stop("immediate")
-                    server.start()
-
-        spoiler = threading.Thread(target=spoil)
-        spoiler.start()
-        process = house.start(count, burst)
-        try:
-            acknowledged, others, _ = house.finish(process)
-        finally:
-            over.set()
-            spoiler.join()
+        spoiler = Spoiler(house, fault, seed)
+        process = house.start(count, burst, errors=server.directory / "tool.log")
+        acknowledged, others = answers(spoiler.follow(process))
+        assert process.wait(120) == 0, (server.directory / "tool.log").read_text()
         assert len(acknowledged) + len(others) == count
         assert set(others.values()) <= {"unknown", "unavailable"}
-        assert len(acknowledged) > 0
-        print(f"{len(acknowledged)} acknowledged, others: {sorted(set(others.values()))} {len(others)}")
+        assert len(acknowledged) > 0 and spoiler.faults > 2
+        print(f"{spoiler.faults} faults, {len(acknowledged)} acknowledged,"
+              f" others: {sorted(set(others.values()))} {len(others)}")
         again, left = house.run(count, burst)
         assert not left
         for number, answer in acknowledged.items():
@@ -217,7 +231,7 @@ class Pair:
 
     def await_waiting(self):
         """Until a commit of the tool's waits for the standby; the number of its session."""
-        self.await_true(f"SELECT count(*) FROM pg_stat_activity WHERE {WAITS}", "1")
+        self.await_true(WAITING, "1")
         return int(self.house.sql(f"SELECT pid FROM pg_stat_activity WHERE {WAITS}"))
 
     def restart(self, mode):
@@ -239,6 +253,7 @@ class Pair:
 
 
 WAITS = "application_name = 'croupier' AND wait_event_type = 'IPC' AND wait_event = 'SyncRep'"
+WAITING = f"SELECT count(*) FROM pg_stat_activity WHERE {WAITS}"
 
 
 @pytest.fixture
@@ -286,26 +301,26 @@ def test_what_is_repeated_is_told_when_the_standby_has_it(pair):
     assert pair.house.finish(process)[:2] == ({}, {0: "unknown"})
     assert pair.house.run(1, 1) == ({}, {0: "unknown"})
     pair.standby.start()
-    pair.await_true("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'", "1")
+    # The second run's session still waits, though its client has left; while it does, nothing is written.
+    pair.await_true(WAITING, "0")
     assert pair.house.run(1, 1) == ({0: ("applied", 1, 1, True)}, {})
     assert tool("verify", pair.house.direct) == "1\n"
 
 
 def test_a_standby_that_is_away_costs_an_instance_one_session(pair):
     """A session that waits for it does not notice that its client has left."""
-    waiting = f"SELECT count(*) FROM pg_stat_activity WHERE {WAITS}"
     pair.standby.kill()
-    process = pair.house.start(40, 1)
-    assert pair.house.finish(process)[:2] == ({}, {0: "unknown", **{n: "unavailable" for n in range(1, 40)}})
-    assert pair.house.sql(waiting) == "1"
+    process = pair.house.start(12, 1)
+    assert pair.house.finish(process)[:2] == ({}, {0: "unknown", **{n: "unavailable" for n in range(1, 12)}})
+    assert pair.house.sql(WAITING) == "1"
     acknowledged, others, errors = pair.house.finish(pair.house.start(2, 1))  # as if it was started again
     assert (acknowledged, others) == ({}, {0: "unavailable", 1: "unavailable"})
     assert "waits for a synchronous standby" in errors
-    assert pair.house.sql(waiting) == "1"
+    assert pair.house.sql(WAITING) == "1"
     pair.standby.start()
-    pair.await_true(waiting, "0")
-    acknowledged, others = pair.house.run(40, 1)
-    assert len(acknowledged) == 40 and acknowledged[0] == ("applied", 1, 1, True) and not acknowledged[1][3]
+    pair.await_true(WAITING, "0")
+    acknowledged, others = pair.house.run(12, 1)
+    assert len(acknowledged) == 12 and acknowledged[0] == ("applied", 1, 1, True) and not acknowledged[1][3]
     tool("verify", pair.house.direct)
 
 

@@ -3,9 +3,12 @@
  *
  *   wallet_tool setup URI             makes the store, a customer, two players; says their ids
  *   wallet_tool run URI COUNT BURST PLAYER PLAYER
- *                                     operations 0 to COUNT - 1, BURST at a time; a line for each answer,
- *                                     written when there is one: "3 applied 2 17 0" is the number, the
- *                                     outcome, the sequence, the balance and whether it was replayed
+ *                                     operations 0 to COUNT - 1, BURST at a time; a line for each
+ *                                     answer,
+ *                                     written when there is one: "3 applied 2 17 0" is the number,
+ *                                     the
+ *                                     outcome, the sequence, the balance and whether it was
+ *                                     replayed
  *   wallet_tool verify URI            the proof; exit 1 and the first break
  *
  * Which operation has which number never changes, so that running again is repeating everything.
@@ -14,12 +17,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "operator/wallet_audit.h"
 #include "wallet/ledger.h"
 
 #define BURST_MAX 64
+#define UNAVAILABLE_PAUSE_MS 100
 
 struct asked {
     struct ledger_job job; /* first */
@@ -78,8 +83,8 @@ static void say(unsigned number, const struct wallet_answer *answer)
         abort();
 }
 
-/* Mostly credits and debits; every fifth rolls back what came two before, every seventh something that
- * comes three later. */
+/* Mostly credits and debits; every fifth rolls back what came two before, every seventh something
+ * that comes three later. */
 static void fill(struct wallet_request *request, unsigned number, char **players)
 {
     unsigned other = 0;
@@ -122,8 +127,15 @@ static void run_bursts(struct ledger *ledger, unsigned count, unsigned burst, ch
         }
         while (left > 0)
             (void)uv_run(&loop, UV_RUN_ONCE);
-        for (unsigned i = 0; i < burst && first + i < count; i++)
+        bool refused = false;
+        for (unsigned i = 0; i < burst && first + i < count; i++) {
             say(first + i, &asked[i].job.answer);
+            refused = refused || asked[i].job.answer.kind == WALLET_ANSWER_UNAVAILABLE;
+        }
+        /* As a client does: else all the rest is refused before the ledger tries its store
+         * again. */
+        if (refused)
+            (void)nanosleep(&(struct timespec){.tv_nsec = UNAVAILABLE_PAUSE_MS * 1000000L}, NULL);
     }
     uv_close((uv_handle_t *)&keeps_alive, NULL);
     mailbox_destroy(&mailbox);
@@ -161,8 +173,9 @@ static int verify(const char *uri)
     return 0;
 }
 
-/* libuv closes descriptors by a system call of its own, which ThreadSanitizer does not see: when another
- * thread's open() is given the number of an event loop's that has gone, it takes them for one. */
+/* libuv closes descriptors by a system call of its own, which ThreadSanitizer does not see: when
+ * another thread's open() is given the number of an event loop's that has gone, it takes them for
+ * one. */
 const char *__tsan_default_suppressions(void);
 const char *__tsan_default_suppressions(void)
 {

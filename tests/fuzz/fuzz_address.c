@@ -1,9 +1,9 @@
 /*
  * Fuzzes what reads addresses: bare ones, blocks, and the walk through X-Forwarded-For.
  *
- * Holds for every input: what is accepted is what inet_pton(3) makes of it, is written so that it is
- * read as the same, and is in the block of itself; who an untrusted peer claims to be does not matter;
- * behind a trusted peer the client is that peer or one of those named.
+ * Holds for every input: what is accepted is what inet_pton(3) makes of it, is written so that it
+ * is read as the same, and is in the block of itself; who an untrusted peer claims to be does not
+ * matter; behind a trusted peer the client is that peer or one of those named.
  */
 #include <arpa/inet.h>
 #include <string.h>

@@ -1,12 +1,13 @@
 /*
- * Fuzzes what reads the casino's requests for games: the query and its cursor, the body of a launch, what
- * a provider answers to one, and the document that games are imported from. The first byte chooses which.
+ * Fuzzes what reads the casino's requests for games: the query and its cursor, the body of a
+ * launch, what a provider answers to one, and the document that games are imported from. The first
+ * byte chooses which.
  *
- * Holds for every input: what a query's reader accepts is within its bounds, and a cursor is accepted only
- * if it is the very text that was made for that customer, those filters and that id; a launch that is
- * accepted has what its mode needs and nothing else; a URL that a provider answers is sound, guarded and
- * of the future, and stands in the answer or is escaped there; games that are accepted are acceptable to
- * the store, and every refusal says where.
+ * Holds for every input: what a query's reader accepts is within its bounds, and a cursor is
+ * accepted only if it is the very text that was made for that customer, those filters and that id;
+ * a launch that is accepted has what its mode needs and nothing else; a URL that a provider answers
+ * is sound, guarded and of the future, and stands in the answer or is escaped there; games that are
+ * accepted are acceptable to the store, and every refusal says where.
  */
 #include <string.h>
 
@@ -15,8 +16,8 @@
 #include "games/query.h"
 #include "launch/document.h"
 #include "launch/request.h"
-#include "stores/platform_games.h"
-#include "stores/platform_record.h"
+#include "records/records.h"
+#include "stores/platform.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
@@ -56,7 +57,7 @@ static void fuzz_query(struct text text)
     check_filter(query.category, game_word_is_sound);
     check_filter(query.feature, game_word_is_sound);
     check_filter(query.device, game_word_is_sound);
-    check_filter(query.currency, game_currency_is_sound);
+    check_filter(query.currency, currency_is_sound);
     check_filter(query.language, game_word_is_sound);
     check_filter(query.q, game_word_is_sound);
     check_cursor(&query);
@@ -74,7 +75,7 @@ static void fuzz_launch(struct text text)
     CHECK(launch.real == (launch.currency[0] != '\0'));
     CHECK(launch.real == (launch.player_reference[0] != '\0'));
     if (launch.real) {
-        CHECK(game_currency_is_sound(text_of(launch.currency)));
+        CHECK(currency_is_sound(text_of(launch.currency)));
         CHECK(is_outside_name(text_of(launch.player_reference)));
     }
     check_filter(launch.language, game_word_is_sound);

@@ -1,10 +1,11 @@
 /*
  * Any bytes, cut anywhere, through the real connection code over a socket pair.
  *
- * The first byte of an input seeds how the rest is cut into pieces and which requests are set aside.
- * Whatever is sent: nothing crashes, a request that reaches the handler keeps the bounds of http.h and
- * its texts are readable, every request is answered or abandoned once, and what comes back is a
- * sequence of answers.
+ * The first byte of an input seeds how the rest is cut into pieces and which requests are set
+ * aside. Whatever is sent: nothing crashes, a request that reaches the handler keeps the bounds of
+ * http.h and its texts are readable, every request is answered or abandoned once, and what comes
+ * back is a sequence of answers. And what the intake makes of the first request is the same, bytes
+ * and verdict, wherever it is cut in two, and byte by byte.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "http/http.h"
+#include "http/intake.h"
 #include "http/internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -171,6 +173,74 @@ static void run_one(struct harness *harness, const uint8_t *data, size_t size)
     CHECK(harness->handled == harness->answered + harness->abandoned);
 }
 
+/* ---- the same verdict for every cut ---------------------------------------------------------- */
+
+struct verdict {
+    struct http_intake intake;
+    struct http_request request;
+    enum http_intake_result result;
+    size_t used;
+};
+
+/* Feeds `bytes` on, until there is a verdict. */
+static void feed(struct verdict *verdict, const uint8_t *bytes, size_t size)
+{
+    struct text input = {(const char *)bytes, size};
+    while (input.size > 0 && verdict->result <= INTAKE_HEAD)
+        verdict->result = http_intake_feed(&verdict->intake, &verdict->request, &input);
+    if (verdict->result == INTAKE_HEAD) /* the head's end was the piece's end: not yet a verdict */
+        verdict->result = INTAKE_MORE;
+    verdict->used += size - input.size;
+}
+
+static void begin(struct verdict *verdict)
+{
+    memset(&verdict->request, 0, sizeof verdict->request);
+    http_intake_init(&verdict->intake);
+    http_intake_start(&verdict->intake);
+    verdict->result = INTAKE_MORE;
+    verdict->used = 0;
+}
+
+static void check_same(const struct verdict *whole, const struct verdict *cut)
+{
+    CHECK(cut->result == whole->result && cut->request.method == whole->request.method);
+    if (whole->result == INTAKE_REFUSED)
+        CHECK(cut->intake.error == whole->intake.error);
+    if (whole->result != INTAKE_COMPLETE)
+        return;
+    CHECK(cut->used == whole->used && cut->intake.keep_alive == whole->intake.keep_alive);
+    CHECK(text_equals(cut->request.path, whole->request.path) &&
+          text_equals(cut->request.query, whole->request.query) &&
+          text_equals(cut->request.body, whole->request.body));
+    CHECK(cut->request.line_count == whole->request.line_count);
+    for (uint32_t i = 0; i < whole->request.line_count; i++)
+        CHECK(cut->request.lines[i].field == whole->request.lines[i].field &&
+              text_equals(cut->request.lines[i].value, whole->request.lines[i].value));
+}
+
+static void check_cuts(const uint8_t *data, size_t size)
+{
+    static struct verdict whole;
+    static struct verdict cut;
+    size_t pace = size > 1024 ? size / 64 : 1;
+    begin(&whole);
+    feed(&whole, data, size);
+    begin(&cut);
+    for (size_t i = 0; i < size; i++)
+        feed(&cut, data + i, 1);
+    check_same(&whole, &cut);
+    for (size_t at = 1; at < size; at += pace) {
+        http_intake_reset(&cut.intake);
+        begin(&cut);
+        feed(&cut, data, at);
+        feed(&cut, data + at, size - at);
+        check_same(&whole, &cut);
+    }
+    http_intake_reset(&cut.intake);
+    http_intake_reset(&whole.intake);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct harness *harness; /* one for all inputs: making it is slow */
@@ -180,5 +250,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     harness->seed = data[0];
     run_one(harness, data + 1, size - 1);
+    check_cuts(data + 1, size - 1);
     return 0;
 }

@@ -2,9 +2,9 @@
  * Fuzzes what reads the feed's documents: json_text, and the catalogs and event bodies made of it.
  *
  * Holds for every input: yyjson has the same verdict (but for lone surrogate escapes and the bounds
- * that are ours); what is accepted is accepted again when minified, and minifies to itself; slices put
- * together are the minified text; a catalog's list and an event's body are strict JSON, and each row
- * is found under its id.
+ * that are ours); what is accepted is accepted again when minified, and minifies to itself; slices
+ * put together are the minified text; a catalog's list and an event's body are strict JSON, and
+ * each row is found under its id.
  */
 #include <string.h>
 

@@ -1,8 +1,9 @@
 /*
  * Fuzzes what reads a launch: the customer's request, and the answer of a provider.
  *
- * Holds for every input: what is accepted is strict JSON with the same values, as yyjson reads it; a URL
- * that is handed on is printable ASCII and https, or http to this machine; what has expired is refused.
+ * Holds for every input: what is accepted is strict JSON with the same values, as yyjson reads it;
+ * a URL that is handed on is printable ASCII and https, or http to this machine; what has expired
+ * is refused.
  */
 #include <string.h>
 #include <strings.h>

@@ -1,9 +1,9 @@
 /*
  * Fuzzes what reads the URIs of stores, which may hold a password.
  *
- * The input is a user and a rest, on a line each; between them goes a password. Holds for every one:
- * neither what may be shown of a URI nor the complaint about it has the password in it, and only what is
- * refused has a complaint.
+ * The input is a user and a rest, on a line each; between them goes a password. Holds for every
+ * one: neither what may be shown of a URI nor the complaint about it has the password in it, and
+ * only what is refused has a complaint.
  */
 #include <string.h>
 

@@ -1,11 +1,11 @@
 /*
  * Fuzzes what reads wallet requests, and decides them.
  *
- * The first line of the input is the content type, the rest the body. Holds for every input: what is
- * decoded is one JSON object by yyjson's judgement, without two members of a name, and its amount is
- * what yyjson reads; what has an unknown member has none twice; every field is within its bounds;
- * writing the request down again is decoded to the same. What is decided on it never leaves a balance
- * below zero or above its limit, and asking again is a replay.
+ * The first line of the input is the content type, the rest the body. Holds for every input: what
+ * is decoded is one JSON object by yyjson's judgement, without two members of a name, and its
+ * amount is what yyjson reads; what has an unknown member has none twice; every field is within its
+ * bounds; writing the request down again is decoded to the same. What is decided on it never leaves
+ * a balance below zero or above its limit, and asking again is a replay.
  */
 #include <string.h>
 

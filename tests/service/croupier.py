@@ -315,16 +315,16 @@ class Service:
 
     # ---- the server -------------------------------------------------------------------------------
 
-    def spawn(self):
-        """Starts the server and does not wait."""
+    def spawn(self, errors=None):
+        """Starts the server and does not wait. errors: where its log goes (a descriptor), in place of a file."""
         assert self.process is None
         self._starts += 1
         self._served = self.settings[("odds", "store")]
         self._log_path = self.directory / f"server-{self._starts}.log"
         with open(self._log_path, "wb") as log:
             self.process = subprocess.Popen([str(BINARY), "serve", "-c", str(self.configuration)], stdout=log,
-                                            stderr=log, stdin=subprocess.DEVNULL, env=self.environment,
-                                            cwd=self.directory)
+                                            stderr=log if errors is None else errors, stdin=subprocess.DEVNULL,
+                                            env=self.environment, cwd=self.directory)
 
     def start(self, healthy=True):
         """Starts the server and waits until it listens (and, unless told otherwise, is healthy)."""
@@ -447,11 +447,11 @@ def as_document(value):
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def certificate(directory, name="server"):
+def certificate(directory, name="server", key=("ec", "-pkeyopt", "ec_paramgen_curve:prime256v1")):
     """A self-signed certificate for localhost and its key, made with openssl; their paths."""
     directory = Path(directory)
     paths = directory / f"{name}.crt", directory / f"{name}.key"
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+    subprocess.run(["openssl", "req", "-x509", "-newkey", *key, "-nodes",
                     "-days", "2", "-subj", f"/CN={name}", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
                     "-out", paths[0], "-keyout", paths[1]], check=True, capture_output=True)
     return paths

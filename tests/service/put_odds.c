@@ -1,6 +1,6 @@
 /*
- * Puts bytes into an odds store as they are, for tests: `croupier feed` refuses what is not a proper
- * document, and a server must stand whatever another writer has put there.
+ * Puts bytes into an odds store as they are, for tests: `croupier feed` refuses what is not a
+ * proper document, and a server must stand whatever another writer has put there.
  *
  *   put_odds URI SPORT EVENT|- < DOCUMENT      (- is the catalog)
  */

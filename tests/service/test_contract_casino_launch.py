@@ -1,6 +1,7 @@
 """POST /api/v1/casino/games/{gameId}/launch: the answer, the token, and every refusal."""
 
 import base64
+import gzip
 import hashlib
 import hmac
 import json
@@ -128,6 +129,15 @@ def test_what_cannot_be_launched_is_refused(casino, body, game, expected):
 def test_another_content_type_or_too_much_is_refused(casino):
     assert launch(casino, {"mode": "demo"}, headers={"Content-Type": "text/plain"}).error == (400, "invalid_request")
     assert launch(casino, b" " * 16385).error == (413, "payload_too_large")
+
+
+def test_an_encoded_body_is_415(casino):
+    for value in ("gzip", "identity, br", "deflate"):
+        response = launch(casino, gzip.compress(b'{"mode": "demo"}'), headers={"Content-Encoding": value})
+        assert response.error == (415, "unsupported_media_type") and response.header("Accept-Encoding") == "identity"
+    assert launch(casino, {"mode": "demo"}, headers={"Content-Encoding": "identity"}).status == 200
+    response = launch(casino, {"mode": "demo"}, key="crk_unknown", headers={"Content-Encoding": "gzip"})
+    assert response.error == (403, "ip_not_allowed")
 
 
 def test_a_hidden_game_is_not_launched(casino):

@@ -109,7 +109,6 @@ BAD_REQUESTS = {
     "chunked and Content-Length": head("Transfer-Encoding: chunked", "Content-Length: 5") + b"0\r\n\r\n",
     "chunked twice": head("Transfer-Encoding: chunked, chunked") + b"0\r\n\r\n",
     "chunked in two lines": head("Transfer-Encoding: chunked", "Transfer-Encoding: chunked") + b"0\r\n\r\n",
-    "gzip, chunked": head("Transfer-Encoding: gzip, chunked") + b"0\r\n\r\n",
     "chunked, identity": head("Transfer-Encoding: chunked, identity") + b"0\r\n\r\n",
     "identity": head("Transfer-Encoding: identity"),
     "identity and Content-Length": head("Transfer-Encoding: identity", "Content-Length: 0"),
@@ -136,6 +135,13 @@ BAD_REQUESTS = {
     "bare LF after a chunk": head("Transfer-Encoding: chunked") + b"5\r\nhello\n0\r\n\r\n",
     "bare CR in a chunk extension": head("Transfer-Encoding: chunked") + b"5;a\rb\r\nhello\r\n0\r\n\r\n",
     "bare LF in a chunk extension": head("Transfer-Encoding: chunked") + b"5;a\nb\r\nhello\r\n0\r\n\r\n",
+    "empty chunk extension": head("Transfer-Encoding: chunked") + b"5;;a\r\nhello\r\n0\r\n\r\n",
+    "chunk extension without a value": head("Transfer-Encoding: chunked") + b"5;a=\r\nhello\r\n0\r\n\r\n",
+    "chunk extension without a name": head("Transfer-Encoding: chunked") + b"5;=b\r\nhello\r\n0\r\n\r\n",
+    "DEL in a chunk extension": head("Transfer-Encoding: chunked") + b"5;a=\"\x7f\"\r\nhello\r\n0\r\n\r\n",
+    "chunk extension with two values": head("Transfer-Encoding: chunked") + b"5;a=b\"c\"\r\nhello\r\n0\r\n\r\n",
+    "malformed extension of the last chunk": head("Transfer-Encoding: chunked") + b"5\r\nhello\r\n0;\r\n\r\n",
+    "space in a chunk extension": head("Transfer-Encoding: chunked") + b"5;a =b\r\nhello\r\n0\r\n\r\n",
     "space before the colon in a trailer": head("Transfer-Encoding: chunked") + b"0\r\nX : y\r\n\r\n",
     "a TLS greeting": bytes.fromhex("16030100a5010000a10303") + b"\x00" * 60 + b"\r\n\r\n",
     "nothing of HTTP": b"\x00\x01\x02\x03\r\n\r\n",
@@ -143,6 +149,11 @@ BAD_REQUESTS = {
     "asterisk with GET": b"GET * HTTP/1.1\r\nHost: a\r\n\r\n",
     "a fragment in the target": b"GET /api/v1/health#x HTTP/1.1\r\nHost: a\r\n\r\n",
     "a high byte in the target": b"GET /api/v1/\xc3\xa9 HTTP/1.1\r\nHost: a\r\n\r\n",
+    **{f"{character!r} in the target": f"GET /api/v1/{character}/events HTTP/1.1\r\nHost: a\r\n\r\n".encode()
+       for character in '"<>\\^`{|}'},
+    "an unescaped quote in the query": b'GET /api/v1/health?a="b" HTTP/1.1\r\nHost: a\r\n\r\n',
+    "a broken percent-encoding": b"GET /api/v1/%zz/events HTTP/1.1\r\nHost: a\r\n\r\n",
+    "half a percent-encoding": b"GET /api/v1/health?a=%4 HTTP/1.1\r\nHost: a\r\n\r\n",
     "a space in Host": head(host=b"Host: a b"),
 }
 
@@ -168,6 +179,29 @@ def test_another_version_is_505(shared, version):
 @pytest.mark.parametrize("method", ["FOO", "get", "Get", "PROPFIND", "BREW", "GETT", "PURGE", "LINK", "M-SEARCH", "QUERY"])
 def test_an_unknown_method_is_501(shared, method):
     refused(shared, f"{method} /api/v1/health HTTP/1.1\r\nHost: a\r\n\r\n".encode(), 501, "not_implemented")
+
+
+@pytest.mark.parametrize("value", ["gzip, chunked", "gzip\t,\tchunked", "deflate, Chunked", "new-coding, chunked"])
+def test_an_unknown_transfer_coding_is_501(shared, value):
+    refused(shared, head(f"Transfer-Encoding: {value}") + b"0\r\n\r\n", 501, "not_implemented")
+
+
+@pytest.mark.parametrize("request_line, status", [
+    (b"/ HTTP/1.1\r\nHost: a\r\nBad : x", 400), (b"/" + b"a" * 8192 + b" HTTP/1.1", 414), (b"/ HTTP/2.0", 505),
+    (b"/ HTTP/1.1\r\nHost: a\r\nX: " + b"v" * 16384, 431), (b"/ HTTP/1.1\r\nHost: a\r\nExpect: miracles", 417)],
+    ids=[400, 414, 505, 431, 417])
+def test_a_refused_head_has_the_fields_of_the_refusal_and_no_body(shared, request_line, status):
+    answers = {}
+    for method in ("GET", "HEAD"):
+        with shared.connect() as connection:
+            connection.send(method.encode() + b" " + request_line + b"\r\n\r\n" + SMUGGLED)
+            answers[method] = connection.receive(method)
+            assert connection.at_end(), "something came after the refusal"
+    assert answers["HEAD"].status == answers["GET"].status == status
+    fields = {method: {name: answer.header(name) for name in (
+        "content-type", "content-length", "cache-control", "x-content-type-options", "connection")}
+        for method, answer in answers.items()}
+    assert fields["HEAD"] == fields["GET"] and int(fields["HEAD"]["content-length"]) > 0
 
 
 # ---- bounds -------------------------------------------------------------------------------------------
@@ -227,6 +261,8 @@ def test_chunk_extensions_and_trailers_are_bounded_too(shared):
     head("x-very_odd.name!#$%&'*+-^`|~: y"), head(host=b"hOsT: a"), head(host=b"Host: [::1]:80"),
     head(request=b"GET http://example.org/api/v1/health HTTP/1.1"), head("Content-Length: 0"),
     head("Content-Length: 00005") + b"hello", head("Content-Length:  5 ") + b"hello",
+    head("Content-Length: 5\t") + b"he\tlo", head("Content-Length:\t 5\t ") + b"hello",
+    head("Transfer-Encoding: chunked\t") + b"5\r\nhe\tlo\r\n0\r\n\r\n", head("Connection: keep-alive\t"),
     head("Transfer-Encoding: chunked") + b"5\r\nhello\r\n0\r\n\r\n",
     head("Transfer-Encoding: Chunked") + b"5\r\nhello\r\n00\r\n\r\n",
     head("transfer-encoding:  CHUNKED ") + b"005\r\nhello\r\n0\r\n\r\n",
@@ -286,7 +322,8 @@ def test_a_bad_request_behind_good_ones_is_refused_after_their_answers(shared):
 
 
 def test_connection_close_is_obeyed(shared):
-    for value in ("close", "Close", "x, close", "close, keep-alive"):
+    for value in ("close", "Close", "x, close", "close, keep-alive", "close\t", "close \t",
+                  "\tclose", "close\t,foo", "foo,\tclose"):
         with shared.connect() as connection:
             connection.send(head(f"Connection: {value}") + SMUGGLED)
             response = connection.receive()
@@ -304,8 +341,8 @@ def test_http_1_0_closes_after_its_answer_and_needs_no_host(shared):
 
 def test_http_1_0_with_keep_alive_goes_on(shared):
     with shared.connect() as connection:
-        for _ in range(2):
-            connection.send(head("Connection: keep-alive", request=b"GET /api/v1/health HTTP/1.0"))
+        for value in ("keep-alive", "keep-alive\t", "foo\t,\tkeep-alive \t"):
+            connection.send(head(f"Connection: {value}", request=b"GET /api/v1/health HTTP/1.0"))
             response = connection.receive()
             assert response.status == 200
             if response.header("connection") is None or response.header("connection").lower() != "keep-alive":

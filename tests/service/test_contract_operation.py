@@ -263,6 +263,32 @@ def test_older_tls_is_refused(secure):
     assert secure.get("/api/v1/health").status == 200
 
 
+def test_tls_1_2_takes_nothing_but_ecdhe_with_aead(make_service, tmp_path):
+    """With an RSA certificate, which the static key exchange would need."""
+    paths = certificate(tmp_path, key=("rsa:2048",))
+    service = make_service({"server.tls_certificate": paths[0], "server.tls_key": paths[1]})
+    service.tls = trusting(paths[0])
+    service.start()
+    for cipher in ("ECDHE-RSA-AES128-GCM-SHA256", "ECDHE-RSA-CHACHA20-POLY1305", "AES128-GCM-SHA256", "AES256-SHA256",
+                   "AES128-SHA", "ECDHE-RSA-AES128-SHA", "ECDHE-RSA-AES256-SHA384", "DHE-RSA-AES128-GCM-SHA256"):
+        client = trusting(paths[0])
+        client.maximum_version = ssl.TLSVersion.TLSv1_2
+        client.set_ciphers(cipher)
+        with socket.create_connection(service.address, 10 * PATIENCE) as raw:
+            if cipher in ("ECDHE-RSA-AES128-GCM-SHA256", "ECDHE-RSA-CHACHA20-POLY1305"):
+                assert client.wrap_socket(raw, server_hostname="localhost").cipher()[0] == cipher
+            else:
+                with pytest.raises(ssl.SSLError, match="HANDSHAKE_FAILURE"):
+                    client.wrap_socket(raw, server_hostname="localhost")
+
+
+def test_plain_http_on_the_https_port_is_told_so(secure):
+    with Connection(secure.address, timeout=10 * PATIENCE) as connection:
+        connection.send(HEALTH + HEALTH)
+        assert connection.receive().error == (400, "https_required")
+        assert connection.at_end()
+
+
 def test_alpn_offers_http_1_1(secure):
     secure.tls.set_alpn_protocols(["h2", "http/1.1"])
     with secure.connect() as connection:

@@ -140,7 +140,7 @@ def test_percent_encoding_works_in_sport_and_event(shared):
     assert get(shared, "/api/v1/horse%2Dracing/events").error == (503, "catalog_unavailable")
 
 
-@pytest.mark.parametrize("query", ["?", "?x=1", "?limit=5&limit=6", "?%zz", "?sport=tennis", "?a/b?c", "?" + "q" * 4000])
+@pytest.mark.parametrize("query", ["?", "?x=1", "?limit=5&limit=6", "?%7a%7A", "?sport=tennis", "?a/b?c", "?" + "q" * 4000])
 def test_query_parameters_on_sports_routes_are_ignored(shared, query):
     plain = get(shared, "/api/v1/cricket/events")
     assert get(shared, "/api/v1/cricket/events" + query).body == plain.body

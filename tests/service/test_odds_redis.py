@@ -1,6 +1,7 @@
 """Odds from Redis, through the whole service: what is asked of the server, how soon a change is seen, and what
 customers are told while it is away. The engine's own tests are tests/faults/test_odds_redis.py."""
 
+import json
 import re
 import signal
 import socket
@@ -30,11 +31,12 @@ class Counted:
 
     def __init__(self, redis):
         self.redis = redis
-        self.redis.call("CONFIG", "RESETSTAT")
+        self.before = 0
+        self.before = self.gets()
 
     def gets(self):
         line = self.redis.info("commandstats").get("cmdstat_get", "calls=0")
-        return int(re.match(r"calls=(\d+)", line)[1])
+        return int(re.match(r"calls=(\d+)", line)[1]) - self.before
 
 
 @pytest.fixture
@@ -238,6 +240,24 @@ def test_a_password_is_never_told(make_service):
     redis.call("CONFIG", "SET", "requirepass", "")
 
 
+def test_a_right_that_is_missing_degrades_health_and_fails_the_check(dealing):
+    service = dealing(timeout_ms=1000)
+    redis = service.odds.server
+    assert service.get("/api/v1/health").status == 200
+    service.run("check", status=0)
+    try:
+        redis.call("ACL", "SETUSER", "default", "-getrange")
+        health = service.get("/api/v1/health")
+        assert health.status == 503 and health.json() == {"status": "degraded", "cache": "unreachable"}
+        assert any("+getrange" in str(line) for line in service.log_lines())
+        assert "the user lacks rights: +getrange" in service.run("check", status=1).stdout.decode()
+        redis.call("ACL", "SETUSER", "default", "+getrange", "-zadd")
+        assert service.get("/api/v1/health").status == 200, "odds are served"
+        assert "the user lacks rights: +zadd" in service.run("check", status=1).stdout.decode()
+    finally:
+        redis.call("ACL", "SETUSER", "default", "+@all")
+
+
 class Writer(threading.Thread):
     """Sets 1, 2, 3 … and knows which it has been told is stored, and when."""
 
@@ -317,6 +337,75 @@ def test_nothing_stale_is_ever_dealt(dealing, fault):
     assert set(statuses) == {200} or fault != "none", statuses
     eventually(lambda: get_number(service)[0] == 200)
     eventually(lambda: get_number(service) == (200, writer.stored[-1][1]))  # the word of it may be on its way
+
+
+class Transactions(threading.Thread):
+    """Puts the same number into an event's row and into its odds, again and again, with MULTI and EXEC."""
+
+    def __init__(self, redis, pause, padding):
+        super().__init__(daemon=True)
+        self.redis, self.pause, self.padding, self.number, self.ending = redis, pause, padding, 0, False
+
+    def run(self):
+        with self.redis.connect(timeout=20) as connection:
+            while not self.ending:
+                self.number += 1
+                rows = [{"gmid": 2, "padding": "x" * (self.number % 7)}, {"gmid": 1, "n": self.number},
+                        {"gmid": 3, "padding": "y" * self.padding}]
+                for words in (("MULTI",), ("SET", "catalog:cricket", json.dumps(rows)),
+                              ("SET", "odds:cricket:1", f'[{{"n":{self.number}}}]'), ("EXEC",)):
+                    connection.send(*words)
+                for _ in range(4):
+                    connection.receive()
+                time.sleep(self.pause)
+
+
+@pytest.mark.parametrize("pause, padding", [(0.005, 10), (0.0005, 10), (0.002, 500_000)])
+def test_a_row_and_its_odds_are_always_of_one_transaction(dealing, pause, padding):
+    service = dealing(timeout_ms=2000)
+    feed = Transactions(service.odds.server, pause, padding)
+    feed.start()
+    eventually(lambda: "n" in service.get(event_path(1), key=service.customer.key).json().get("event", {}))
+    torn, seen, until = [], set(), time.monotonic() + 4
+
+    def ask():
+        last = 0
+        with service.connect() as connection:
+            while time.monotonic() < until:
+                connection.send(request(event_path(1), service.customer.key))
+                response = connection.receive()
+                assert response.status == 200, response.status
+                document = response.json()
+                row, odds = document["event"]["n"], document["odds"][0]["n"]
+                if row != odds or row < last:
+                    torn.append((last, row, odds))
+                last = row
+                seen.add(row)
+
+    failures = run_together([ask] * 3)
+    feed.ending = True
+    feed.join()
+    assert not failures and not torn, (failures, len(torn), torn[:5])
+    assert len(seen) > 20, "it has changed in between"
+    eventually(lambda: service.get(event_path(1), key=service.customer.key).json()["odds"][0]["n"] == feed.number)
+
+
+def run_together(functions):
+    """What they have raised."""
+    failures = []
+
+    def run(function):
+        try:
+            function()
+        except Exception as failure:  # noqa: BLE001
+            failures.append(failure)
+
+    threads = [threading.Thread(target=run, args=(function,)) for function in functions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return failures
 
 
 def test_a_change_is_seen_by_every_instance_within_milliseconds(dealing, make_service):

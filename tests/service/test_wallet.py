@@ -1,5 +1,6 @@
 """POST /api/v1/casino/wallet, from outside: the rules, the mistakes, and many clients against a model."""
 
+import gzip
 import json
 import os
 import random
@@ -209,6 +210,17 @@ def test_other_content_types_and_sizes_are_refused(casino, player):
     large = json.dumps(balance(player)).encode().ljust(16385)
     assert ask(casino, large).error == (413, "payload_too_large")
     assert ask(casino, large[:16384]).status == 200
+
+
+def test_an_encoded_body_is_415_and_moves_nothing(casino, player):
+    before = ask(casino, balance(player)).json()
+    identity = ids()
+    body = json.dumps(credit(player, identity, 5)).encode()
+    for encoded in (gzip.compress(body), body):
+        response = casino.request("POST", PATH, key=casino.customer.key, body=encoded, headers={
+            "Content-Type": "application/json", "Content-Encoding": "gzip"})
+        assert response.error == (415, "unsupported_media_type") and response.header("Accept-Encoding") == "identity"
+    assert ask(casino, balance(player)).json() == before
 
 
 def test_the_same_request_from_many_at_once_is_applied_once(casino, player):

@@ -1,6 +1,6 @@
 /*
- * A wall clock that is wrong by CROUPIER_WRONG_CLOCK seconds, for a program that is started with this in
- * LD_PRELOAD. Time that only counts (CLOCK_MONOTONIC) is left alone.
+ * A wall clock that is wrong by CROUPIER_WRONG_CLOCK seconds, for a program that is started with
+ * this in LD_PRELOAD. Time that only counts (CLOCK_MONOTONIC) is left alone.
  */
 #include <stddef.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /*
  * Several instances on one ledger: `ledger_writers ENGINE`. Each writer is what an instance is, a
- * wallet/ledger with handles of its own, here in a thread of its own. They bring the same ids, for the
- * same players and for different ones, at the same time. What they were told must be what is stored,
- * once, and what is stored must be what one after the other would have come to.
+ * wallet/ledger with handles of its own, here in a thread of its own. They bring the same ids, for
+ * the same players and for different ones, at the same time. What they were told must be what is
+ * stored, once, and what is stored must be what one after the other would have come to.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -30,7 +30,7 @@
 
 static const struct factory *factory; /* the engine under test, named on the command line */
 
-/* ---- writers ------------------------------------------------------------------------------------- */
+/* ---- writers --------------------------------------------------------------------------------- */
 
 struct told {
     struct wallet_request request;
@@ -78,7 +78,8 @@ static void on_answer(struct mail *mail)
     ((struct asked *)(void *)mail)->writer->under_way--;
 }
 
-/* The loop is alive without a handle of ours as long as somebody asks: the mailbox does not keep it so. */
+/* The loop is alive without a handle of ours as long as somebody asks: the mailbox does not keep it
+ * so. */
 static void ask_all(struct writer *writer, struct asked *asked, size_t count)
 {
     uv_timer_t keeps_alive;
@@ -151,7 +152,7 @@ static uint64_t stop_writers(struct fixture *fixture)
     return conflicts;
 }
 
-/* ---- fixture ------------------------------------------------------------------------------------- */
+/* ---- fixture --------------------------------------------------------------------------------- */
 
 static int set_up(void **state)
 {
@@ -208,7 +209,7 @@ static void prepare(const struct fixture *fixture, struct asked *asked,
     memcpy(request->currency, record->currency, sizeof request->currency);
 }
 
-/* ---- the model ----------------------------------------------------------------------------------- */
+/* ---- the model ------------------------------------------------------------------------------- */
 
 /* The rules once more, on what is stored, in the order of decision. */
 struct model_id {
@@ -367,12 +368,12 @@ static struct model *prove(struct fixture *fixture)
     return model;
 }
 
-/* ---- the same ids, players and moments ----------------------------------------------------------- */
+/* ---- the same ids, players and moments ------------------------------------------------------- */
 
 #define ROUNDS 40
 
-/* An id near those of the round, which all writers bring at about the same time. Mostly the player's own
- * (its number says whose), or few would be rolled back by their owners. */
+/* An id near those of the round, which all writers bring at about the same time. Mostly the
+ * player's own (its number says whose), or few would be rolled back by their owners. */
 static unsigned draw_id(struct writer *writer, unsigned round, unsigned player)
 {
     unsigned low = round * (IDS - 200) / ROUNDS;
@@ -449,7 +450,7 @@ static void several_instances_come_to_what_one_would(void **state)
     print_message("%llu batches were begun again\n", (unsigned long long)stop_writers(fixture));
 }
 
-/* ---- an id that is used and voided at once ------------------------------------------------------- */
+/* ---- an id that is used and voided at once --------------------------------------------------- */
 
 #define RACES 300
 
@@ -500,7 +501,7 @@ static void an_id_is_used_or_voided_and_never_both(void **state)
                   (unsigned long long)stop_writers(fixture));
 }
 
-/* ---- PostgreSQL alone: what else may come between -------------------------------------------------- */
+/* ---- PostgreSQL alone: what else may come between -------------------------------------------- */
 
 static PGconn *connect_to(const struct fixture *fixture)
 {
@@ -587,7 +588,8 @@ static void *insist(void *argument)
     return NULL;
 }
 
-/* What was said to be surely not applied was not, when it was said: no first answer comes before it. */
+/* What was said to be surely not applied was not, when it was said: no first answer comes before
+ * it. */
 static void assert_refusals_were_true(const struct fixture *fixture, struct model *model)
 {
     for (unsigned i = 0; i < WRITERS; i++) {

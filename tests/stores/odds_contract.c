@@ -31,7 +31,7 @@
 
 extern char **environ;
 
-/* ---- engines ---------------------------------------------------------------------------------- */
+/* ---- engines --------------------------------------------------------------------------------- */
 
 struct fixture {
     char directory[64];
@@ -108,7 +108,7 @@ static const struct factory factories[] = {
 };
 static const struct factory *engine;
 
-/* ---- helpers ---------------------------------------------------------------------------------- */
+/* ---- helpers --------------------------------------------------------------------------------- */
 
 static struct odds_store *open_store(const struct fixture *fixture, bool create)
 {
@@ -186,20 +186,28 @@ static void on_read(struct odds_read *read)
     assert_int_equal(sem_post(&((struct waiting_read *)(void *)read)->done), 0);
 }
 
+/* The status of a read that is over. */
+static enum status wait_for(struct odds_store *store, struct waiting_read *waiting)
+{
+    waiting->read.done = on_read;
+    assert_int_equal(sem_init(&waiting->done, 0, 0), 0);
+    enum status status = odds_store_read(store, &waiting->read);
+    if (status == STATUS_PENDING) {
+        while (sem_wait(&waiting->done) != 0)
+            assert_int_equal(errno, EINTR);
+        status = waiting->read.result;
+    }
+    assert_int_equal(sem_destroy(&waiting->done), 0);
+    return status;
+}
+
 static enum status read_value(struct odds_store *store, enum odds_kind kind, enum sport sport,
                               const char *event, struct odds_value *value)
 {
-    struct waiting_read waiting = {.read = {.kind = kind, .sport = sport, .done = on_read}};
+    struct waiting_read waiting = {.read = {.kind = kind, .sport = sport}};
     if (event != NULL)
         waiting.read.event = event_of(event);
-    assert_int_equal(sem_init(&waiting.done, 0, 0), 0);
-    enum status status = odds_store_read(store, &waiting.read);
-    if (status == STATUS_PENDING) {
-        while (sem_wait(&waiting.done) != 0)
-            assert_int_equal(errno, EINTR);
-        status = waiting.read.result;
-    }
-    assert_int_equal(sem_destroy(&waiting.done), 0);
+    enum status status = wait_for(store, &waiting);
     if (status == STATUS_OK)
         *value = waiting.read.value;
     return status;
@@ -280,7 +288,7 @@ static int publish_and_exit(char **arguments)
     return 0;
 }
 
-/* ---- values ----------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static void what_was_published_is_read_back(void **state)
 {
@@ -464,7 +472,7 @@ static void publishing_nothing_is_fine(void **state)
     assert_true(stamp_of(store) == before);
 }
 
-/* ---- freshness -------------------------------------------------------------------------------- */
+/* ---- freshness ------------------------------------------------------------------------------- */
 
 static void a_version_moves_with_every_publication(void **state)
 {
@@ -614,7 +622,89 @@ static void threads_publish_while_others_read(void **state)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
 }
 
-/* ---- facts and health ------------------------------------------------------------------------- */
+/* ---- a value with a part of the catalog ------------------------------------------------------ */
+
+static void assert_part(struct odds_store *store, size_t at, size_t max, const char *part)
+{
+    struct waiting_read waiting = {.read = {.kind = ODDS_MARKETS,
+                                            .sport = SPORT_TENNIS,
+                                            .event = event_of("1"),
+                                            .catalog = {.at = at, .max = max}}};
+    assert_int_equal(wait_for(store, &waiting), STATUS_OK);
+    const struct odds_part *got = &waiting.read.catalog;
+    assert_int_equal(got->size, strlen(part));
+    assert_true(got->bytes != NULL || got->size == 0);
+    assert_memory_equal(got->bytes == NULL ? "" : got->bytes, part, got->size);
+    memory_free(waiting.read.catalog.bytes);
+    memory_free(waiting.read.value.bytes);
+}
+
+static void a_part_of_the_catalog_comes_with_the_odds(void **state)
+{
+    struct odds_store *store = ((struct fixture *)*state)->store;
+    assert_part(store, 0, 10, ""); /* neither is stored */
+    publish_one(store, catalog_change(SPORT_TENNIS, "[0123456789]"));
+    assert_part(store, 0, 4, "[012");
+    publish_one(store, odds_change(SPORT_TENNIS, "1", "[7]"));
+    assert_part(store, 0, 4, "[012");
+    assert_part(store, 1, 10, "0123456789");
+    assert_part(store, 9, 10, "89]");
+    assert_part(store, 11, 1, "]");
+    assert_part(store, 12, 1, "");
+    assert_part(store, 4000, 4000, "");
+    assert_part(store, 0, ODDS_VALUE_MAX, "[0123456789]");
+}
+
+static void *publish_pairs(void *argument)
+{
+    struct polling *polling = argument;
+    for (unsigned number = 1; number <= 300; number++) {
+        char catalog[32];
+        char odds[32];
+        (void)snprintf(catalog, sizeof catalog, "[%06u]", number);
+        (void)snprintf(odds, sizeof odds, "[%06u]", number);
+        struct odds_change changes[] = {odds_change(SPORT_TENNIS, "1", odds),
+                                        catalog_change(SPORT_TENNIS, catalog)};
+        publish(polling->store, changes, 2);
+    }
+    assert_int_equal(pthread_mutex_lock(&polling->lock), 0);
+    polling->ending = true;
+    assert_int_equal(pthread_mutex_unlock(&polling->lock), 0);
+    return NULL;
+}
+
+/* What is published together is read together, or said not to be. */
+static void a_part_of_the_catalog_is_of_the_moment_of_the_odds(void **state)
+{
+    struct odds_store *store = ((struct fixture *)*state)->store;
+    struct polling polling = {.store = store, .lock = PTHREAD_MUTEX_INITIALIZER};
+    pthread_t thread;
+    size_t together = 0;
+    assert_int_equal(pthread_create(&thread, NULL, publish_pairs, &polling), 0);
+    for (bool ending = false; !ending;) {
+        struct waiting_read waiting = {.read = {.kind = ODDS_MARKETS,
+                                                .sport = SPORT_TENNIS,
+                                                .event = event_of("1"),
+                                                .catalog = {.max = 8}}};
+        assert_int_equal(wait_for(store, &waiting), STATUS_OK);
+        const struct odds_read *read = &waiting.read;
+        if (read->catalog.bytes != NULL && read->catalog.size == read->value.size) {
+            assert_memory_equal(read->catalog.bytes, read->value.bytes, read->value.size);
+            together++;
+        } else {
+            assert_true(read->catalog.bytes == NULL || read->value.size == 0);
+        }
+        memory_free(read->catalog.bytes);
+        memory_free(read->value.bytes);
+        assert_int_equal(pthread_mutex_lock(&polling.lock), 0);
+        ending = polling.ending;
+        assert_int_equal(pthread_mutex_unlock(&polling.lock), 0);
+    }
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_true(together > 0);
+}
+
+/* ---- facts and health ------------------------------------------------------------------------ */
 
 static void facts_tell_the_last_publication_of_each_sport(void **state)
 {
@@ -635,10 +725,11 @@ static void a_store_that_works_answers_a_ping(void **state)
 {
     struct odds_store *store = ((struct fixture *)*state)->store;
     struct error error = {{0}};
-    assert_int_equal(odds_store_ping(store, &error), STATUS_OK);
+    assert_int_equal(odds_store_ping(store, ODDS_TO_READ, &error), STATUS_OK);
+    assert_int_equal(odds_store_ping(store, ODDS_TO_SERVE, &error), STATUS_OK);
 }
 
-/* ---- interest --------------------------------------------------------------------------------- */
+/* ---- interest -------------------------------------------------------------------------------- */
 
 static size_t list_interest(struct odds_store *store, enum sport sport, int64_t since_ms,
                             struct odds_interest **list)
@@ -747,7 +838,7 @@ static void interest_noted_before_closing_is_written(void **state)
     memory_free(list);
 }
 
-/* ---- opening ---------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static void an_unknown_uri_is_refused_by_both_ways_of_opening(void **state)
 {
@@ -764,7 +855,7 @@ static void an_unknown_uri_is_refused_by_both_ways_of_opening(void **state)
     }
 }
 
-/* ---- leases of shared rate budgets --------------------------------------------------------------- */
+/* ---- leases of shared rate budgets ----------------------------------------------------------- */
 
 #define LEASE_WINDOW 3600U
 
@@ -999,6 +1090,8 @@ int main(int count, char **arguments)
         CONTRACT(another_process_is_seen_at_once),
         CONTRACT(what_was_published_outlives_the_handle),
         CONTRACT(threads_publish_while_others_read),
+        CONTRACT(a_part_of_the_catalog_comes_with_the_odds),
+        CONTRACT(a_part_of_the_catalog_is_of_the_moment_of_the_odds),
         CONTRACT(facts_tell_the_last_publication_of_each_sport),
         CONTRACT(a_store_that_works_answers_a_ping),
         CONTRACT(interest_is_listed_latest_first),

@@ -17,12 +17,11 @@
 
 #include "platform_places.h"
 #include "stores/platform.h"
-#include "stores/platform_games.h"
 #include "stores/platform_ledger.h"
 
 static const struct factory *factory; /* the engine under test, named on the command line */
 
-/* ---- fixture ----------------------------------------------------------------------------------- */
+/* ---- fixture --------------------------------------------------------------------------------- */
 
 struct fixture {
     struct place place;
@@ -148,32 +147,18 @@ static bool see_legacy(void *context, const struct legacy_record *record)
     return ++seen->addresses != seen->stop_after;
 }
 
-static void note_customer(void *context, const struct customer_record *record)
-{
-    (void)see_customer(context, record);
-}
-
-static void note_key(void *context, const struct key_record *record)
-{
-    (void)see_key(context, record);
-}
-
-static void note_legacy(void *context, const struct legacy_record *record)
-{
-    (void)see_legacy(context, record);
-}
-
 static uint64_t look(struct fixture *fixture, struct platform_store *store, uint64_t since,
                      struct seen *seen)
 {
     uint64_t revision = 0;
     *seen = (struct seen){0};
-    struct platform_changes visit = {note_customer, note_key, note_legacy, seen};
+    struct record_visitor visit = {
+        .customer = see_customer, .key = see_key, .legacy = see_legacy, .context = seen};
     OK(platform_changes_since(store, since, &visit, &revision, &fixture->error));
     return revision;
 }
 
-/* ---- the contract ------------------------------------------------------------------------------ */
+/* ---- the contract ---------------------------------------------------------------------------- */
 
 static void a_new_store_is_empty_at_revision_zero(void **state)
 {
@@ -598,25 +583,28 @@ struct meddler {
     size_t keys;
 };
 
-static void meddle(void *context, const struct customer_record *record)
+static bool meddle(void *context, const struct customer_record *record)
 {
     struct meddler *meddler = context;
     struct fixture *fixture = meddler->fixture;
     struct key_record late = key("key_late", record->id, 77);
     meddler->customers++;
     OK(platform_key_add(meddler->writer, &late, &fixture->error));
+    return true;
 }
 
-static void count_key(void *context, const struct key_record *record)
+static bool count_key(void *context, const struct key_record *record)
 {
     (void)record;
     ((struct meddler *)context)->keys++;
+    return true;
 }
 
-static void ignore_legacy(void *context, const struct legacy_record *record)
+static bool ignore_legacy(void *context, const struct legacy_record *record)
 {
     (void)context;
     (void)record;
+    return true;
 }
 
 static void changes_come_from_one_snapshot_and_block_no_writer(void **state)
@@ -626,7 +614,8 @@ static void changes_come_from_one_snapshot_and_block_no_writer(void **state)
     struct customer_record record = customer("cus_1", "One");
     uint64_t revision = 0;
     OK(platform_customer_add(fixture->store, &record, &fixture->error));
-    struct platform_changes visit = {meddle, count_key, ignore_legacy, &meddler};
+    struct record_visitor visit = {
+        .customer = meddle, .key = count_key, .legacy = ignore_legacy, .context = &meddler};
     OK(platform_changes_since(fixture->store, 0, &visit, &revision, &fixture->error));
     assert_int_equal(meddler.customers, 1);
     assert_int_equal(meddler.keys, 0); /* written after the snapshot was taken */
@@ -654,7 +643,7 @@ static void another_handle_sees_a_change_at_once(void **state)
     platform_store_close(&reader);
 }
 
-/* ---- several writers --------------------------------------------------------------------------- */
+/* ---- several writers ------------------------------------------------------------------------- */
 
 #define WRITERS 3
 #define ROWS_EACH 20
@@ -686,19 +675,21 @@ struct follower {
     bool in_order;
 };
 
-static void follow_customer(void *context, const struct customer_record *record)
+static bool follow_customer(void *context, const struct customer_record *record)
 {
     struct follower *follower = context;
     if (record->revision <= follower->revision)
         follower->in_order = false;
     follower->revision = record->revision;
     follower->rows++;
+    return true;
 }
 
-static void ignore_key(void *context, const struct key_record *record)
+static bool ignore_key(void *context, const struct key_record *record)
 {
     (void)context;
     (void)record;
+    return true;
 }
 
 static void a_follower_of_several_writers_sees_every_row_once(void **state)
@@ -706,7 +697,10 @@ static void a_follower_of_several_writers_sees_every_row_once(void **state)
     struct fixture *fixture = *state;
     struct writer writers[WRITERS];
     struct follower follower = {.in_order = true};
-    struct platform_changes visit = {follow_customer, ignore_key, ignore_legacy, &follower};
+    struct record_visitor visit = {.customer = follow_customer,
+                                   .key = ignore_key,
+                                   .legacy = ignore_legacy,
+                                   .context = &follower};
     for (unsigned i = 0; i < WRITERS; i++) {
         writers[i] =
             (struct writer){.fixture = fixture, .store = open_store(fixture, false), .number = i};
@@ -868,7 +862,7 @@ static void players_opened_at_once_are_the_same_for_everybody(void **state)
     }
 }
 
-/* ---- providers and games ------------------------------------------------------------------------- */
+/* ---- providers and games --------------------------------------------------------------------- */
 
 static struct provider_record provider(const char *id)
 {
@@ -1083,30 +1077,34 @@ static void see(struct games_seen *seen, const char *kind, const char *what)
     (void)snprintf(seen->text + used, sizeof seen->text - used, "%s:%s ", kind, what);
 }
 
-static void see_provider(void *context, const struct provider_record *record)
+static bool see_provider(void *context, const struct provider_record *record)
 {
     see(context, "provider", record->id);
+    return true;
 }
 
-static void see_game(void *context, const struct game_record *record)
+static bool see_game(void *context, const struct game_record *record)
 {
     see(context, "game", record->id);
+    return true;
 }
 
-static void see_policy(void *context, const struct game_policy_record *record)
+static bool see_policy(void *context, const struct game_policy_record *record)
 {
     char games[64];
     (void)snprintf(games, sizeof games, "%s=%s%.*s", record->customer_id,
                    record->every_game ? "all" : "", (int)record->games.size,
                    record->games.size > 0 ? record->games.at : "");
     see(context, "policy", games);
+    return true;
 }
 
 static void everything_about_games_is_read_at_a_revision_that_moves_with_every_change(void **state)
 {
     struct fixture *fixture = *state;
     struct games_seen seen = {{0}};
-    const struct platform_games_visit visit = {see_provider, see_game, see_policy, &seen};
+    const struct record_visitor visit = {
+        .provider = see_provider, .game = see_game, .policy = see_policy, .context = &seen};
     struct provider_record hosts[2] = {provider("beta"), provider("acme")};
     struct game_record games[2] = {game("bb", "acme"), game("aa", "beta")};
     struct customer_record owner = customer("cus_0000000000000001", "One");

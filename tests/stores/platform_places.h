@@ -2,8 +2,8 @@
 #define CROUPIER_TESTS_STORES_PLATFORM_PLACES_H
 
 /*
- * Places for the platform stores of tests: a factory for each engine makes the URI of an empty store of
- * its own, and clears it away. After the headers that cmocka.h wants before it.
+ * Places for the platform stores of tests: a factory for each engine makes the URI of an empty
+ * store of its own, and clears it away. After the headers that cmocka.h wants before it.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /*
- * What is PostgreSQL's own, beyond the contract that every engine passes (platform_contract.c): servers
- * that are frozen, gone or somebody else, transactions that collide, commits whose end nobody hears of.
- * Runs against the server that TEST_POSTGRES_URI names (tests/servers.py), whose processes it signals.
+ * What is PostgreSQL's own, beyond the contract that every engine passes (platform_contract.c):
+ * servers that are frozen, gone or somebody else, transactions that collide, commits whose end
+ * nobody hears of. Runs against the server that TEST_POSTGRES_URI names (tests/servers.py), whose
+ * processes it signals.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -27,7 +28,7 @@
 #define TIMEOUT_MS 1500
 #define GRACE_MS 1500 /* what a loaded machine may add */
 
-/* ---- fixture ------------------------------------------------------------------------------------- */
+/* ---- fixture --------------------------------------------------------------------------------- */
 
 struct fixture {
     char schema[64];
@@ -179,7 +180,7 @@ static int black_hole(char *uri, size_t room)
     return listener;
 }
 
-/* ---- servers that do not answer ------------------------------------------------------------------ */
+/* ---- servers that do not answer -------------------------------------------------------------- */
 
 static void a_frozen_server_is_a_timeout_in_time(void **state)
 {
@@ -266,7 +267,7 @@ static void of_several_hosts_the_one_that_answers_is_used(void **state)
     (void)close(listener);
 }
 
-/* ---- connections that end ------------------------------------------------------------------------ */
+/* ---- connections that end -------------------------------------------------------------------- */
 
 static void a_connection_that_was_ended_is_made_again_by_the_next_call(void **state)
 {
@@ -464,7 +465,7 @@ static void a_snapshot_that_lost_its_connection_brings_no_mixture(void **state)
     assert_int_equal(seen, 3);
 }
 
-/* ---- transactions that collide ------------------------------------------------------------------- */
+/* ---- transactions that collide --------------------------------------------------------------- */
 
 static void collisions_are_repeated_and_not_for_ever(void **state)
 {
@@ -572,7 +573,7 @@ static void revisions_become_visible_in_their_order(void **state)
     platform_store_close(&reader);
 }
 
-/* ---- schemas ------------------------------------------------------------------------------------- */
+/* ---- schemas --------------------------------------------------------------------------------- */
 
 struct migration_run {
     const char *uri;
@@ -679,7 +680,7 @@ static void players_and_currencies_resist_hands(void **state)
     }
 }
 
-/* ---- who may be asked ---------------------------------------------------------------------------- */
+/* ---- who may be asked ------------------------------------------------------------------------ */
 
 /* A server that has one answer to whoever connects. */
 struct pretender {
@@ -784,30 +785,34 @@ static void no_text_holds_a_part_of_the_password(void **state)
     }
 }
 
-/* ---- what it costs ------------------------------------------------------------------------------- */
+/* ---- what it costs --------------------------------------------------------------------------- */
 
-static void ignore_customer(void *context, const struct customer_record *record)
+static bool ignore_customer(void *context, const struct customer_record *record)
 {
     (void)context;
     (void)record;
+    return true;
 }
 
-static void ignore_key(void *context, const struct key_record *record)
+static bool ignore_key(void *context, const struct key_record *record)
 {
     (void)context;
     (void)record;
+    return true;
 }
 
-static void ignore_legacy(void *context, const struct legacy_record *record)
+static bool ignore_legacy(void *context, const struct legacy_record *record)
 {
     (void)context;
     (void)record;
+    return true;
 }
 
 static void frequent_calls_are_one_round_trip_each(void **state)
 {
     struct fixture *fixture = *state;
-    const struct platform_changes visit = {ignore_customer, ignore_key, ignore_legacy, NULL};
+    const struct record_visitor visit = {
+        .customer = ignore_customer, .key = ignore_key, .legacy = ignore_legacy, .context = NULL};
     const struct key_use uses[2] = {{.used_ms = 5}, {.used_ms = 6}};
     struct player_record player;
     uint64_t revision;

@@ -1,6 +1,6 @@
 /*
- * What is SQLite's own about the platform store: the file and its rights, migrations, files that are
- * not what they should be, and rows that make no sense. (What every engine must do stands in
+ * What is SQLite's own about the platform store: the file and its rights, migrations, files that
+ * are not what they should be, and rows that make no sense. (What every engine must do stands in
  * platform_contract.c.)
  */
 #include <setjmp.h>
@@ -18,11 +18,11 @@
 #include <sqlite3.h>
 
 #include "base/clock.h"
-#include "stores/platform_engine.h"
+#include "stores/platform/engine.h"
 
 #define NOBODY 65534
 
-/* ---- fixture ----------------------------------------------------------------------------------- */
+/* ---- fixture --------------------------------------------------------------------------------- */
 
 struct fixture {
     char directory[64];
@@ -126,7 +126,8 @@ static void add_customer(struct fixture *fixture, const char *id)
     OK(platform_customer_add(fixture->store, &record, &fixture->error));
 }
 
-/* Runs `body` as a user who may only do what the file modes say, also when the tests run as root. */
+/* Runs `body` as a user who may only do what the file modes say, also when the tests run as
+ * root. */
 static void as_an_ordinary_user(struct fixture *fixture, void (*body)(struct fixture *fixture))
 {
     if (geteuid() != 0) {
@@ -148,7 +149,7 @@ static void as_an_ordinary_user(struct fixture *fixture, void (*body)(struct fix
     assert_int_equal(WEXITSTATUS(how), 0);
 }
 
-/* ---- the file ---------------------------------------------------------------------------------- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 static unsigned mode_of(struct fixture *fixture, const char *ending)
 {
@@ -239,7 +240,7 @@ static void a_read_only_directory_is_refused(void **state)
     assert_int_equal(chmod(fixture->directory, 0755), 0);
 }
 
-/* ---- files that are something else ------------------------------------------------------------- */
+/* ---- files that are something else ----------------------------------------------------------- */
 
 static void an_empty_file_asks_for_migration_and_takes_it(void **state)
 {
@@ -301,7 +302,7 @@ static void a_file_that_was_cut_off_is_called_damaged(void **state)
     assert_refused(fixture, open_store(fixture, false), STATUS_MALFORMED, "is damaged");
 }
 
-/* ---- migrations -------------------------------------------------------------------------------- */
+/* ---- migrations ------------------------------------------------------------------------------ */
 
 static void a_newer_schema_is_refused_also_by_migrate(void **state)
 {
@@ -389,7 +390,7 @@ static void migrating_several_times_at_once_does_it_once(void **state)
     add_customer(fixture, "cus_1");
 }
 
-/* ---- while it is in use ------------------------------------------------------------------------ */
+/* ---- while it is in use ---------------------------------------------------------------------- */
 
 static void a_lock_held_by_another_process_is_waited_for_and_then_told(void **state)
 {
@@ -473,7 +474,7 @@ static void a_database_damaged_while_in_use_fails_and_recovers_when_restored(voi
     assert_int_equal(revision, 42);
 }
 
-/* ---- rows that make no sense ------------------------------------------------------------------- */
+/* ---- rows that make no sense ----------------------------------------------------------------- */
 
 static bool note_usable(void *context, const struct customer_record *record)
 {

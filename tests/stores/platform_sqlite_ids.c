@@ -1,7 +1,7 @@
 /*
  * The levels that the ledger's ids stand in, in SQLite, and the walk through entries. Built with
- * platform_sqlite_ids.c made so small (see meson.build) that some hundred ids go through all of them; the
- * numbers here are the same.
+ * platform_sqlite_ids.c made so small (see meson.build) that some hundred ids go through all of
+ * them; the numbers here are the same.
  */
 #include <setjmp.h>
 #include <stdarg.h>

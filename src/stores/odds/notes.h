@@ -5,9 +5,10 @@
 #include "records/sport.h"
 
 /*
- * The queue before the interest of an engine: serving threads note events, an event once with its latest
- * time; the engine's own thread takes all of them at once, once a second. So an event costs at most one
- * write a second however often it is polled. Bounded: what does not fit is dropped and counted.
+ * The queue before the interest of an engine: serving threads note events, an event once with its
+ * latest time; the engine's own thread takes all of them at once, once a second. So an event costs
+ * at most one write a second however often it is polled. Bounded: what does not fit is dropped and
+ * counted.
  */
 #define ODDS_NOTES_MAX 4096 /* different events a second */
 #define ODDS_NOTES_WRITE_EVERY_MS 1000

@@ -2,8 +2,9 @@
 #define CROUPIER_TESTS_FAKE_PLATFORM_H
 
 /*
- * A platform store in memory, with switches for its troubles: the functions that admission/policies.c
- * calls, compiled into a test program, which so never links the real store. Include it once.
+ * A platform store in memory, with switches for its troubles: the functions that
+ * admission/policies.c calls, compiled into a test program, which so never links the real store.
+ * Include it once.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -55,7 +56,7 @@ static void fake_set(enum status *which, enum status status)
     pthread_mutex_unlock(&fake_lock);
 }
 
-/* ---- the store as policies.c sees it --------------------------------------------------------------- */
+/* ---- the store as policies.c sees it --------------------------------------------------------- */
 
 enum status platform_store_open(struct platform_store **store,
                                 const struct platform_store_options *options, struct error *error)
@@ -93,7 +94,7 @@ enum status platform_revision(struct platform_store *store, uint64_t *revision, 
 }
 
 enum status platform_changes_since(struct platform_store *store, uint64_t since,
-                                   const struct platform_changes *visit, uint64_t *revision,
+                                   const struct record_visitor *visit, uint64_t *revision,
                                    struct error *error)
 {
     (void)store;
@@ -101,16 +102,16 @@ enum status platform_changes_since(struct platform_store *store, uint64_t since,
     fake.asked_all += since == 0 ? 1 : 0;
     for (size_t i = 0; i < fake.customers; i++) {
         if (fake.customer[i].revision > since)
-            visit->customer(visit->context, &fake.customer[i]);
+            (void)visit->customer(visit->context, &fake.customer[i]);
     }
     enum status status = fake.changes_status;
     for (size_t i = 0; i < fake.keys && status == STATUS_OK; i++) {
         if (fake.key[i].revision > since)
-            visit->key(visit->context, &fake.key[i]);
+            (void)visit->key(visit->context, &fake.key[i]);
     }
     for (size_t i = 0; i < fake.legacy && status == STATUS_OK; i++) {
         if (fake.address[i].revision > since)
-            visit->legacy(visit->context, &fake.address[i]);
+            (void)visit->legacy(visit->context, &fake.address[i]);
     }
     if (status == STATUS_OK)
         *revision = fake.revision;
@@ -132,7 +133,7 @@ enum status platform_key_touch(struct platform_store *store, const struct key_us
     return status == STATUS_OK ? status : error_set(error, status, "read-only");
 }
 
-/* ---- what an operator does to it -------------------------------------------------------------------- */
+/* ---- what an operator does to it ------------------------------------------------------------- */
 
 /* A customer who may do everything, from `cidr_list` ("192.0.2.0/24,2001:db8::/32"); its number. */
 static size_t fake_add_customer(const char *cidr_list)

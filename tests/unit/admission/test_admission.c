@@ -115,7 +115,7 @@ static const char *bearer(const struct scene *scene, const char *format)
     return line;
 }
 
-/* ---- which key ---------------------------------------------------------------------------------------- */
+/* ---- which key ------------------------------------------------------------------------------- */
 
 static void a_bearer_token_admits(void **state)
 {
@@ -225,7 +225,7 @@ static void a_malformed_or_unknown_key_is_denied(void **state)
     assert_verdict(scene, with_bearer("192.0.2.1", bearer(scene, "Bearer *,")), ADMISSION_DENIED);
 }
 
-/* ---- whose key ---------------------------------------------------------------------------------------- */
+/* ---- whose key ------------------------------------------------------------------------------- */
 
 static void a_key_expires(void **state)
 {
@@ -336,7 +336,7 @@ static void the_operator_can_be_told_why_it_was_denied(void **state)
     assert_why(scene, with_api_key("192.0.2.1", scene->key), DENIAL_EXPIRED_KEY, customer);
 }
 
-/* ---- from where --------------------------------------------------------------------------------------- */
+/* ---- from where ------------------------------------------------------------------------------ */
 
 static void an_address_outside_the_customers_blocks_is_denied(void **state)
 {
@@ -430,7 +430,7 @@ static void trusted_proxies_can_change(void **state)
     assert_int_equal(judge_again(scene, &question), ADMISSION_DENIED);
 }
 
-/* ---- without a key ------------------------------------------------------------------------------------ */
+/* ---- without a key --------------------------------------------------------------------------- */
 
 static void a_legacy_address_admits_exactly_itself(void **state)
 {
@@ -458,7 +458,7 @@ static void a_disabled_unusable_or_removed_legacy_address_is_denied(void **state
     }
 }
 
-/* ---- the table's age ---------------------------------------------------------------------------------- */
+/* ---- the table's age ------------------------------------------------------------------------- */
 
 static void a_table_that_is_not_confirmed_for_a_second_decides_nothing(void **state)
 {
@@ -491,7 +491,7 @@ static void without_any_table_nothing_is_decided(void **state)
     policies_destroy(&scene.policies);
 }
 
-/* ---- budgets ------------------------------------------------------------------------------------------ */
+/* ---- budgets --------------------------------------------------------------------------------- */
 
 static void all_keys_and_addresses_of_a_customer_share_one_budget(void **state)
 {

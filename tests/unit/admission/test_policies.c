@@ -1,5 +1,5 @@
-/* admission/policies: the threads that keep the table fresh and write uses back, against a store that
- * has troubles. */
+/* admission/policies: the threads that keep the table fresh and write uses back, against a store
+ * that has troubles. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -376,7 +376,8 @@ static void a_hundred_thousand_customers_fit_and_one_change_touches_one(void **s
     policy_table_destroy(editor, &after);
 }
 
-/* An old table that an idle thread holds costs what has changed since, not what has been done since. */
+/* An old table that an idle thread holds costs what has changed since, not what has been done
+ * since. */
 static void ten_thousand_changes_of_one_row_leave_nothing_behind(void **state)
 {
     struct policy_editor *editor = *state;

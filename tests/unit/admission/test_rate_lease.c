@@ -1,6 +1,7 @@
 /*
- * admission/rate_lease: one budget for several servers. A `struct shop` is the store with its clock; a
- * `struct server` is one croupier: its handle, its budget. Our monotonic clock is a number here.
+ * admission/rate_lease: one budget for several servers. A `struct shop` is the store with its
+ * clock; a `struct server` is one croupier: its handle, its budget. Our monotonic clock is a number
+ * here.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -22,7 +23,7 @@
 #define MINUTE_S 1763700000U /* a whole minute of the store's clock, in November 2025 */
 #define NOW_NS (1000 * (uint64_t)SECOND_NS)
 
-/* ---- the store ---------------------------------------------------------------------------------- */
+/* ---- the store ------------------------------------------------------------------------------- */
 
 struct shop {
     pthread_mutex_t lock;
@@ -87,7 +88,8 @@ static void draw(struct shop *shop, struct odds_lease *lease, uint64_t now_ns)
     lease->store_ms = (int64_t)(now_us / 1000);
 }
 
-/* The call that is pending arrives at the store at `drawn_ns`, and its answer here at `answered_ns`. */
+/* The call that is pending arrives at the store at `drawn_ns`, and its answer here at
+ * `answered_ns`. */
 static void answer_late(struct server *server, uint64_t drawn_ns, uint64_t answered_ns)
 {
     struct odds_lease *lease = server->asked;
@@ -114,7 +116,7 @@ static void fail_call(struct server *server, enum status status, uint64_t now_ns
     lease->done(lease);
 }
 
-/* ---- servers ------------------------------------------------------------------------------------ */
+/* ---- servers --------------------------------------------------------------------------------- */
 
 static struct shop shop_at(uint32_t second)
 {
@@ -183,7 +185,7 @@ static void post_close(struct post *post)
 }
 
 struct waiting {
-    struct rate_waiter waiter; /* first */
+    struct rate_pending pending; /* first */
     unsigned mails;
 };
 
@@ -202,9 +204,9 @@ static struct rate_verdict take(struct server *server, uint64_t now_ns)
     post_open(&post);
     for (unsigned looks = 0; rate_lease_take(&claim, now_ns, &verdict) != STATUS_OK; looks++) {
         struct waiting waiting = {
-            .waiter = {.mail = {.deliver = count_mail}, .mailbox = post.mailbox}};
+            .pending = {.mail = {.deliver = count_mail}, .mailbox = post.mailbox}};
         assert_true(looks < 4);
-        if (rate_lease_wait(&claim, now_ns, &waiting.waiter, &verdict) == STATUS_OK)
+        if (rate_lease_wait(&claim, now_ns, &waiting.pending, &verdict) == STATUS_OK)
             break;
         if (server->asked != NULL)
             answer(server, now_ns);
@@ -222,7 +224,7 @@ static void answer_all(struct server *server, uint64_t now_ns)
         answer(server, now_ns);
 }
 
-/* ---- alone -------------------------------------------------------------------------------------- */
+/* ---- alone ----------------------------------------------------------------------------------- */
 
 static void one_server_admits_exactly_the_budget(void **state)
 {
@@ -328,7 +330,7 @@ static void a_used_up_window_is_remembered_without_a_call(void **state)
     server_close(&server);
 }
 
-/* ---- windows and clocks ------------------------------------------------------------------------- */
+/* ---- windows and clocks ---------------------------------------------------------------------- */
 
 static void the_stores_clock_decides_the_window(void **state)
 {
@@ -394,11 +396,11 @@ static void a_lease_is_spent_only_before_the_end_that_the_asking_allows(void **s
     server_open(&server, &shop, 1600, 1);
     struct rate_claim claim = claim_of(&server);
     struct rate_verdict verdict;
-    struct waiting waiting = {.waiter = {.mail = {.deliver = count_mail}}};
+    struct waiting waiting = {.pending = {.mail = {.deliver = count_mail}}};
     struct post post;
     post_open(&post);
-    waiting.waiter.mailbox = post.mailbox;
-    assert_int_equal(rate_lease_wait(&claim, NOW_NS, &waiting.waiter, &verdict), STATUS_PENDING);
+    waiting.pending.mailbox = post.mailbox;
+    assert_int_equal(rate_lease_wait(&claim, NOW_NS, &waiting.pending, &verdict), STATUS_PENDING);
     /* It took 300 ms to get there, so at the store 1 s was left when here it was 1.3 s. */
     answer_late(&server, NOW_NS, NOW_NS + 300000000);
     assert_int_equal(rate_lease_take(&claim, NOW_NS + 998999999, &verdict), STATUS_OK);
@@ -437,7 +439,7 @@ static void seconds_left_are_rounded_up_and_at_least_one(void **state)
     server_close(&server);
 }
 
-/* ---- several servers ---------------------------------------------------------------------------- */
+/* ---- several servers ------------------------------------------------------------------------- */
 
 static void servers_together_never_exceed_the_budget_and_use_all_of_it(void **state)
 {
@@ -478,7 +480,7 @@ static void little_is_stranded_with_a_server_that_goes_idle(void **state)
     server_close(&idle);
 }
 
-/* ---- changed policies --------------------------------------------------------------------------- */
+/* ---- changed policies ------------------------------------------------------------------------ */
 
 static void a_raised_limit_holds_at_once(void **state)
 {
@@ -541,7 +543,7 @@ static void a_window_made_longer_keeps_the_count(void **state)
     server_close(&server);
 }
 
-/* ---- waiting ------------------------------------------------------------------------------------ */
+/* ---- waiting --------------------------------------------------------------------------------- */
 
 static void all_who_wait_are_served_by_one_call(void **state)
 {
@@ -555,10 +557,10 @@ static void all_who_wait_are_served_by_one_call(void **state)
     struct rate_claim claim = claim_of(&server);
     struct rate_verdict verdict;
     for (size_t i = 0; i < 50; i++) {
-        waiting[i].waiter =
-            (struct rate_waiter){.mail = {.deliver = count_mail}, .mailbox = post.mailbox};
+        waiting[i].pending =
+            (struct rate_pending){.mail = {.deliver = count_mail}, .mailbox = post.mailbox};
         assert_int_equal(rate_lease_take(&claim, NOW_NS, &verdict), STATUS_PENDING);
-        assert_int_equal(rate_lease_wait(&claim, NOW_NS, &waiting[i].waiter, &verdict),
+        assert_int_equal(rate_lease_wait(&claim, NOW_NS, &waiting[i].pending, &verdict),
                          STATUS_PENDING);
     }
     assert_int_equal(server.calls, 1);
@@ -587,7 +589,7 @@ static void a_budget_may_go_while_the_store_is_asked(void **state)
     rate_leases_destroy(&server.leases);
 }
 
-/* ---- without the store -------------------------------------------------------------------------- */
+/* ---- without the store ----------------------------------------------------------------------- */
 
 static uint32_t take_all(struct server *server, uint64_t now_ns)
 {
@@ -761,7 +763,7 @@ static void a_budget_that_the_store_cannot_keep_is_kept_here(void **state)
     server_close(&server);
 }
 
-/* ---- threads ------------------------------------------------------------------------------------ */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 #define TAKERS 4
 #define PARALLEL_BUDGET 20000
@@ -805,10 +807,10 @@ static void *take_until_refused(void *argument)
     post_open(&post);
     while (verdict.allowed) {
         struct waiting waiting = {
-            .waiter = {.mail = {.deliver = count_mail}, .mailbox = post.mailbox}};
+            .pending = {.mail = {.deliver = count_mail}, .mailbox = post.mailbox}};
         if (rate_lease_take(&claim, NOW_NS, &verdict) != STATUS_OK) {
             verdict.allowed = true;
-            if (rate_lease_wait(&claim, NOW_NS, &waiting.waiter, &verdict) == STATUS_PENDING) {
+            if (rate_lease_wait(&claim, NOW_NS, &waiting.pending, &verdict) == STATUS_PENDING) {
                 (void)atomic_fetch_add(&bench->waited, 1);
                 while (waiting.mails == 0) {
                     post_deliver(&post);
@@ -849,8 +851,9 @@ static void threads_and_servers_together_admit_exactly_the_budget(void **state)
     assert_int_equal(admitted, PARALLEL_BUDGET);
 }
 
-/* libuv closes descriptors by a system call of its own, which ThreadSanitizer does not see: when another
- * thread's event loop is given the numbers of one that has gone, it takes them for races. */
+/* libuv closes descriptors by a system call of its own, which ThreadSanitizer does not see: when
+ * another thread's event loop is given the numbers of one that has gone, it takes them for
+ * races. */
 const char *__tsan_default_suppressions(void);
 const char *__tsan_default_suppressions(void)
 {

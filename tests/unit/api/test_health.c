@@ -1,5 +1,5 @@
-/* api/health: against stores that answer, fail or hang on command. The functions of the stores and of
- * the HTTP layer that health calls are this file's own, so no store is needed. */
+/* api/health: against stores that answer, fail or hang on command. The functions of the stores and
+ * of the HTTP layer that health calls are this file's own, so no store is needed. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -18,7 +18,7 @@
 #include "api/health.h"
 #include "base/clock.h"
 
-/* ---- stores on command ------------------------------------------------------------------------------ */
+/* ---- stores on command ----------------------------------------------------------------------- */
 
 static struct {
     atomic_int odds_status;
@@ -32,9 +32,10 @@ static struct {
     sem_t release;
 } stores;
 
-enum status odds_store_ping(struct odds_store *store, struct error *error)
+enum status odds_store_ping(struct odds_store *store, enum odds_need need, struct error *error)
 {
     (void)store;
+    assert_int_equal(need, ODDS_TO_READ);
     atomic_fetch_add(&stores.odds_pings, 1);
     if (atomic_load(&stores.hang)) {
         assert_int_equal(sem_post(&stores.entered), 0);
@@ -68,7 +69,7 @@ void platform_store_close(struct platform_store **store)
     *store = NULL;
 }
 
-/* ---- replies ---------------------------------------------------------------------------------------- */
+/* ---- replies --------------------------------------------------------------------------------- */
 
 struct answer {
     struct http_request request; /* first */
@@ -89,7 +90,7 @@ void http_reply_json(struct http_request *request, int status, struct text body)
     answers++;
 }
 
-/* ---- one worker ------------------------------------------------------------------------------------- */
+/* ---- one worker ------------------------------------------------------------------------------ */
 
 static uv_loop_t loop;
 static struct mailbox *mailbox;
@@ -125,6 +126,7 @@ static void ask(struct answer *answer)
 static void expect_log(const char *text)
 {
     char lines[2048] = "";
+    assert_true(log_flush(log_));
     ssize_t got = read(log_pipe[0], lines, sizeof lines - 1);
     if (text == NULL) {
         if (got > 0)
@@ -169,7 +171,7 @@ static int end(void **state)
     return uv_loop_close(&loop);
 }
 
-/* ---- specifications ---------------------------------------------------------------------------------- */
+/* ---- specifications -------------------------------------------------------------------------- */
 
 static void expect_ok(const struct answer *answer)
 {
@@ -258,7 +260,8 @@ static void askers_that_come_together_share_one_probe(void **state)
     atomic_store(&stores.hang, false);
     assert_int_equal(sem_post(&stores.release), 0);
     wait_for_answers(100);
-    /* On a machine that sleeps here for a quarter of a second the probe is late, and that is right. */
+    /* On a machine that sleeps here for a quarter of a second the probe is late, and that is
+     * right. */
     if (some[0].status == 200)
         assert_int_equal(atomic_load(&stores.odds_pings), 1);
 }

@@ -26,7 +26,7 @@ static enum status check(struct text text)
     return status;
 }
 
-/* ---- the grammar ------------------------------------------------------------------------------ */
+/* ---- the grammar ----------------------------------------------------------------------------- */
 
 static const struct text accepted[] = {
     /* structure and whitespace */
@@ -325,7 +325,7 @@ static void an_error_tells_line_and_column_of_the_first_wrong_character(void **s
     }
 }
 
-/* ---- minifying ---------------------------------------------------------------------------------- */
+/* ---- minifying ------------------------------------------------------------------------------- */
 
 static void minifying_drops_insignificant_whitespace_and_nothing_else(void **state)
 {
@@ -352,7 +352,7 @@ static void a_refused_document_leaves_the_buffer_as_it_was(void **state)
     buffer_free(&out);
 }
 
-/* ---- slicing ------------------------------------------------------------------------------------ */
+/* ---- slicing --------------------------------------------------------------------------------- */
 
 static void elements_are_exact_slices(void **state)
 {
@@ -497,7 +497,7 @@ static void slices_put_together_are_the_minified_document(void **state)
         assert_consistent(accepted[i]);
 }
 
-/* ---- second opinion -------------------------------------------------------------------------------- */
+/* ---- second opinion -------------------------------------------------------------------------- */
 
 static bool has_lone_surrogate_escape(struct text text)
 {

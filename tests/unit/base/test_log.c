@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <pthread.h>
 
 #include <yyjson.h>
@@ -134,15 +135,17 @@ static void a_batch_is_written_when_it_is_full_or_flushed(void **state)
     log_batch_emit(batch, LOG_DEBUG, "below", &none);
     assert_string_equal(written(), "");
     log_batch_flush(batch);
+    assert_true(log_flush(log));
     assert_string_equal(written() + STAMP_SIZE, " info first\n");
     for (int i = 0; i < 2000; i++)
         log_batch_emit(batch, LOG_INFO, "many", &none);
+    assert_true(log_flush(log));
     assert_true(strlen(written()) > 32768);
     log_batch_emit(batch, LOG_INFO, "last", &none);
     log_batch_destroy(&batch);
+    log_destroy(&log);
     const char *lines = written();
     assert_string_equal(lines + strlen(lines) - strlen(" info last\n"), " info last\n");
-    log_destroy(&log);
 }
 
 static void *log_many(void *log)
@@ -174,6 +177,144 @@ static void lines_of_several_threads_do_not_mix(void **state)
     assert_int_equal(lines, 2000);
 }
 
+/* ---- what nobody reads ----------------------------------------------------------------------- */
+
+#define NUMBERED 60000 /* lines of 100 bytes and more: some 6 MB, more than queue and pipe hold */
+
+static void log_numbered(struct log *log)
+{
+    for (int i = 0; i < NUMBERED; i++)
+        log_event(log, LOG_INFO, "a line that is numbered", LOG_INTEGER("number", i),
+                  LOG_STRING("filler", "......................................................"));
+}
+
+struct reading {
+    int descriptor;
+    struct buffer bytes;
+};
+
+static void *read_all(void *argument)
+{
+    struct reading *reading = argument;
+    char bytes[65536];
+    ssize_t size;
+    while ((size = read(reading->descriptor, bytes, sizeof bytes)) > 0)
+        buffer_append(&reading->bytes, bytes, (size_t)size);
+    return NULL;
+}
+
+/* The number behind `name` in a line, or -1. */
+static long number_in(struct text line, const char *name)
+{
+    char copy[256];
+    assert_true(line.size < sizeof copy);
+    memcpy(copy, line.at, line.size);
+    copy[line.size] = '\0';
+    const char *at = strstr(copy, name);
+    return at == NULL ? -1 : strtol(at + strlen(name), NULL, 10);
+}
+
+static void lines_that_nobody_reads_are_dropped_and_counted(void **state)
+{
+    (void)state;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    struct log *log = log_create(ends[1], LOG_INFO, LOG_FORMAT_TEXT);
+    log_numbered(log); /* does not wait: nobody reads */
+    uint64_t dropped = log_dropped(log);
+    assert_in_range(dropped, 1, NUMBERED - 1);
+    assert_false(log_flush(log));
+
+    struct reading reading = {.descriptor = ends[0]};
+    pthread_t reader;
+    assert_int_equal(pthread_create(&reader, NULL, read_all, &reading), 0);
+    while (!log_flush(log)) {
+    }
+    log_event(log, LOG_INFO, "it goes on");
+    log_destroy(&log);
+    assert_int_equal(close(ends[1]), 0);
+    assert_int_equal(pthread_join(reader, NULL), 0);
+    assert_int_equal(close(ends[0]), 0);
+
+    struct text rest = buffer_text(&reading.bytes);
+    assert_int_equal(rest.at[rest.size - 1], '\n');
+    long next = 0;
+    long told = 0;
+    struct text line;
+    for (line = text_cut(&rest, '\n'); number_in(line, " number=") == next;
+         line = text_cut(&rest, '\n'))
+        next++;
+    for (; rest.at != NULL; line = text_cut(&rest, '\n')) {
+        if (number_in(line, "dropped lines=") > 0)
+            told += number_in(line, "dropped lines=");
+        else
+            assert_non_null(memmem(line.at, line.size, " info it goes on", 16));
+    }
+    assert_int_equal(told, dropped);
+    assert_int_equal(next + told, NUMBERED);
+    buffer_free(&reading.bytes);
+}
+
+static void single_lines_have_room_that_batches_leave_them(void **state)
+{
+    (void)state;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    struct log *log = log_create(ends[1], LOG_INFO, LOG_FORMAT_TEXT);
+    struct log_batch *batch = log_batch_create(log);
+    const struct log_field none = {0};
+    while (log_dropped(log) == 0)
+        log_batch_emit(batch, LOG_INFO, "a request like many others", &none);
+    uint64_t dropped = log_dropped(log);
+    log_event(log, LOG_WARNING, "something is wrong");
+    assert_int_equal(log_dropped(log), dropped);
+    log_batch_destroy(&batch);
+    log_destroy(&log); /* gives up: nobody reads */
+    assert_null(log);
+    assert_int_equal(close(ends[0]),
+                     0); /* ends its writer, which may need the other end until then */
+}
+
+static void lines_to_a_reader_that_has_gone_are_counted(void **state)
+{
+    (void)state;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(close(ends[0]), 0);
+    struct log *log = log_create(ends[1], LOG_INFO, LOG_FORMAT_TEXT);
+    for (int i = 0; i < 3; i++) {
+        log_event(log, LOG_INFO, "nobody is there");
+        assert_true(log_flush(log));
+        assert_int_equal(log_dropped(log), i + 1);
+    }
+    log_destroy(&log);
+    assert_int_equal(close(ends[1]), 0);
+}
+
+static void a_pipe_that_does_not_block_loses_nothing(void **state)
+{
+    (void)state;
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
+    assert_int_equal(fcntl(ends[0], F_SETFL, 0), 0);
+    struct log *log = log_create(ends[1], LOG_INFO, LOG_FORMAT_TEXT);
+    for (int i = 0; i < 2000; i++)
+        log_event(log, LOG_INFO,
+                  "a line of a hundred bytes or so, of which a pipe holds few hundred");
+    struct reading reading = {.descriptor = ends[0]};
+    pthread_t reader;
+    assert_int_equal(pthread_create(&reader, NULL, read_all, &reading), 0);
+    log_destroy(&log);
+    assert_int_equal(close(ends[1]), 0);
+    assert_int_equal(pthread_join(reader, NULL), 0);
+    size_t lines = 0;
+    for (size_t i = 0; i < reading.bytes.size; i++)
+        lines += reading.bytes.data[i] == '\n';
+    assert_int_equal(lines, 2000);
+    buffer_free(&reading.bytes);
+    assert_int_equal(close(ends[0]), 0);
+}
+
 static void names_of_levels_and_formats_are_read(void **state)
 {
     (void)state;
@@ -201,6 +342,10 @@ int main(void)
         TEST(no_log_discards),
         TEST(a_batch_is_written_when_it_is_full_or_flushed),
         TEST(lines_of_several_threads_do_not_mix),
+        TEST(lines_that_nobody_reads_are_dropped_and_counted),
+        TEST(single_lines_have_room_that_batches_leave_them),
+        TEST(lines_to_a_reader_that_has_gone_are_counted),
+        TEST(a_pipe_that_does_not_block_loses_nothing),
         TEST(names_of_levels_and_formats_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,7 +20,7 @@
 #include "base/memory.h"
 #include "base/work_pool.h"
 
-/* ---- mailbox ---------------------------------------------------------------------------------- */
+/* ---- mailbox --------------------------------------------------------------------------------- */
 
 #define SENDERS 3
 #define MAILS 5000
@@ -142,7 +142,8 @@ static atomic_bool dawdle; /* other threads take their time in uv_async_send */
 static atomic_bool ended;
 static atomic_bool too_late; /* the mailbox was gone when they got there */
 
-/* Instead of libuv's own, so that what is a matter of nanoseconds in life is one of milliseconds. */
+/* Instead of libuv's own, so that what is a matter of nanoseconds in life is one of
+ * milliseconds. */
 int uv_async_send(uv_async_t *handle)
 {
     void *symbol = dlsym(RTLD_NEXT, "uv_async_send");
@@ -199,7 +200,7 @@ static void the_last_mail_may_be_the_reason_to_end(void **state)
     assert_false(atomic_load(&too_late));
 }
 
-/* ---- work pool -------------------------------------------------------------------------------- */
+/* ---- work pool ------------------------------------------------------------------------------- */
 
 struct job {
     struct work work; /* first */

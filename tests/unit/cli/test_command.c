@@ -12,9 +12,10 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
+#include "base/version.h"
 #include "cli/command.h"
 
-/* ---- a table to try ---------------------------------------------------------------------------- */
+/* ---- a table to try -------------------------------------------------------------------------- */
 
 static int show(const struct command_line *line)
 {
@@ -84,7 +85,7 @@ static const struct command_group table[] = {
     {0},
 };
 
-/* ---- running it -------------------------------------------------------------------------------- */
+/* ---- running it ------------------------------------------------------------------------------ */
 
 static char out[65536];
 static char err[65536];
@@ -151,7 +152,7 @@ static void expect_usage(const char *line, const char *message)
     assert_int_equal(code, EXIT_USAGE);
 }
 
-/* ---- specifications ---------------------------------------------------------------------------- */
+/* ---- specifications -------------------------------------------------------------------------- */
 
 static void options_stand_before_or_after_arguments(void **state)
 {
@@ -323,7 +324,11 @@ static void without_a_command_the_overview_goes_to_stderr(void **state)
 static void the_version_is_told(void **state)
 {
     (void)state;
-    expect_run("--version", "croupier " CROUPIER_VERSION "\n");
+    char expected[100];
+    assert_true(strlen(croupier_commit) >= 7);
+    (void)snprintf(expected, sizeof expected, "croupier " CROUPIER_VERSION " (commit %s)\n",
+                   croupier_commit);
+    expect_run("--version", expected);
 }
 
 static void a_configuration_that_cannot_be_used_is_refused_by_the_command(void **state)

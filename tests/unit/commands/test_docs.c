@@ -1,5 +1,5 @@
-/* The tables and the documents say the same: every setting, metric and error is in docs/, with what can
- * be looked up about it, and no metric that does not exist. */
+/* The tables and the documents say the same: every setting, metric and error is in docs/, with what
+ * can be looked up about it, and no metric that does not exist. */
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>

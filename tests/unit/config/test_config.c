@@ -83,6 +83,7 @@ static void without_a_file_everything_has_its_default(void **state)
     assert_int_equal(config->trusted_proxy_count, 0);
     assert_string_equal(config->tls_certificate, "");
     assert_int_equal(config->drain_seconds, 10);
+    assert_int_equal(config->drain_idle_ms, 1000);
     assert_true(config->max_connections > 10000);
     assert_string_equal(config->operator_listen.text, "127.0.0.1:9090");
     assert_string_equal(config->odds_store, "embedded:/var/lib/croupier/odds");

@@ -23,7 +23,7 @@ static struct simulator *create(uint64_t seed, sport_set sports, uint32_t events
     return simulator_create(&options, START_MS);
 }
 
-/* ---- a small set of texts -------------------------------------------------------------------------- */
+/* ---- a small set of texts -------------------------------------------------------------------- */
 
 struct texts {
     char items[40000][24];
@@ -46,7 +46,7 @@ static void add(struct texts *texts, const char *text)
     (void)snprintf(texts->items[texts->count++], sizeof texts->items[0], "%s", text);
 }
 
-/* ---- what every document must be ------------------------------------------------------------------- */
+/* ---- what every document must be ------------------------------------------------------------- */
 
 struct seen {
     struct texts types, market_statuses, runner_statuses, section_statuses, event_statuses;
@@ -289,7 +289,7 @@ static void an_hour_of_five_sports_is_sane_and_shows_everything(void **state)
     memory_free(seen);
 }
 
-/* ---- rhythm ------------------------------------------------------------------------------------------ */
+/* ---- rhythm ---------------------------------------------------------------------------------- */
 
 static struct event_id first_event(const struct odds_change *changes, size_t count)
 {
@@ -374,7 +374,7 @@ static void what_was_not_published_is_offered_again(void **state)
     simulator_destroy(&simulator);
 }
 
-/* ---- events come and go ------------------------------------------------------------------------------ */
+/* ---- events come and go ---------------------------------------------------------------------- */
 
 static void a_new_event_comes_with_its_odds_and_an_old_one_takes_its_own_along(void **state)
 {
@@ -418,7 +418,7 @@ static void a_new_event_comes_with_its_odds_and_an_old_one_takes_its_own_along(v
     simulator_destroy(&simulator);
 }
 
-/* ---- time ---------------------------------------------------------------------------------------------- */
+/* ---- time ------------------------------------------------------------------------------------ */
 
 static void fingerprint(struct buffer *out, const struct odds_change *changes, size_t count)
 {

@@ -108,7 +108,7 @@ static void rows_that_nobody_can_ask_for_are_counted(void **state)
     assert_int_equal(report.without_id + report.repeated, 0);
 }
 
-/* ---- with a store -------------------------------------------------------------------------------- */
+/* ---- with a store ---------------------------------------------------------------------------- */
 
 struct fixture {
     char directory[32];

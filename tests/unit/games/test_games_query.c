@@ -1,4 +1,5 @@
-/* The query of the games list, and that a cursor is good for one customer and one set of filters. */
+/* The query of the games list, and that a cursor is good for one customer and one set of
+ * filters. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -165,7 +165,7 @@ static inline void loopback_turn(struct loopback *loopback, int descriptor)
 static inline void loopback_close(struct loopback *loopback)
 {
     if (!loopback->drained) {
-        http_server_drain(loopback->server, on_drained);
+        http_server_drain(loopback->server, 0, on_drained);
         http_server_abort(loopback->server);
         WAIT_UNTIL(loopback, loopback->drained);
     }

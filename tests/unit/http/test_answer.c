@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "http/answer.h"
 
-static struct answer_tally tally;
+static struct answer_counts counts;
 
 static struct http_request request_with(struct http_field_line *lines, const char *accept_encoding,
                                         const char *if_none_match)
@@ -82,7 +82,7 @@ static struct text large_body(void)
 static void the_plain_form_has_the_body_and_all_its_fields(void **state)
 {
     (void)state;
-    struct answer *answer = answer_create(TEXT("[1.80]"), &tally);
+    struct answer *answer = answer_create(TEXT("[1.80]"), &counts);
     struct http_message *message = pick(answer, NULL, NULL);
     assert_ptr_equal(message, answer_plain(answer));
     assert_int_equal(message->status, 200);
@@ -101,9 +101,9 @@ static void the_plain_form_has_the_body_and_all_its_fields(void **state)
 static void the_tag_comes_from_the_content_alone(void **state)
 {
     (void)state;
-    struct answer *a = answer_create(TEXT("[1]"), &tally);
-    struct answer *b = answer_create(TEXT("[1]"), &tally);
-    struct answer *c = answer_create(TEXT("[2]"), &tally);
+    struct answer *a = answer_create(TEXT("[1]"), &counts);
+    struct answer *b = answer_create(TEXT("[1]"), &counts);
+    struct answer *c = answer_create(TEXT("[2]"), &counts);
     char *tag_a = field(pick(a, NULL, NULL), "ETag");
     char *tag_b = field(pick(b, NULL, NULL), "ETag");
     char *tag_c = field(pick(c, NULL, NULL), "ETag");
@@ -123,7 +123,7 @@ static void the_tag_comes_from_the_content_alone(void **state)
 static void a_matching_tag_is_answered_304_with_the_fields_of_200(void **state)
 {
     (void)state;
-    struct answer *answer = answer_create(TEXT("[1]"), &tally);
+    struct answer *answer = answer_create(TEXT("[1]"), &counts);
     char *tag = field(pick(answer, NULL, NULL), "ETag");
     struct http_message *message = pick(answer, NULL, tag);
     assert_int_equal(message->status, 304);
@@ -142,7 +142,7 @@ static void the_gzip_form_is_made_when_asked_for_and_inflates_to_the_body(void *
 {
     (void)state;
     struct text body = large_body();
-    struct answer *answer = answer_create(body, &tally);
+    struct answer *answer = answer_create(body, &counts);
     assert_false(answer_gzip_wanted(answer));
     assert_null(pick(answer, "gzip", NULL));
     assert_true(answer_gzip_wanted(answer));
@@ -170,7 +170,7 @@ static void the_gzip_form_is_made_when_asked_for_and_inflates_to_the_body(void *
 static void each_form_has_a_tag_of_its_own(void **state)
 {
     (void)state;
-    struct answer *answer = answer_create(large_body(), &tally);
+    struct answer *answer = answer_create(large_body(), &counts);
     answer_compress(answer);
     char *plain = field(pick(answer, NULL, NULL), "ETag");
     char *gzip = field(pick(answer, "gzip", NULL), "ETag");
@@ -187,10 +187,10 @@ static void each_form_has_a_tag_of_its_own(void **state)
 static void a_known_gzip_tag_needs_no_compressing(void **state)
 {
     (void)state;
-    struct answer *first = answer_create(large_body(), &tally);
+    struct answer *first = answer_create(large_body(), &counts);
     answer_compress(first);
     char *tag = field(pick(first, "gzip", NULL), "ETag");
-    struct answer *second = answer_create(large_body(), &tally);
+    struct answer *second = answer_create(large_body(), &counts);
     assert_int_equal(pick(second, "gzip", tag)->status, 304);
     assert_false(answer_compressed(second));
     memory_free(tag);
@@ -201,7 +201,7 @@ static void a_known_gzip_tag_needs_no_compressing(void **state)
 static void what_gzip_does_not_make_smaller_is_sent_plain(void **state)
 {
     (void)state;
-    struct answer *answer = answer_create(TEXT("[]"), &tally);
+    struct answer *answer = answer_create(TEXT("[]"), &counts);
     answer_compress(answer);
     assert_true(answer_compressed(answer));
     assert_ptr_equal(pick(answer, "gzip", NULL), answer_plain(answer));
@@ -214,20 +214,20 @@ static void what_gzip_does_not_make_smaller_is_sent_plain(void **state)
 static void the_tally_counts_what_is_held(void **state)
 {
     (void)state;
-    assert_int_equal(atomic_load(&tally.answers), 0);
-    assert_int_equal(atomic_load(&tally.bytes), 0);
-    struct answer *answer = answer_create(large_body(), &tally);
+    assert_int_equal(atomic_load(&counts.answers), 0);
+    assert_int_equal(atomic_load(&counts.bytes), 0);
+    struct answer *answer = answer_create(large_body(), &counts);
     struct answer *held = answer_hold(answer);
-    uint64_t plain = atomic_load(&tally.bytes);
-    assert_int_equal(atomic_load(&tally.answers), 1);
+    uint64_t plain = atomic_load(&counts.bytes);
+    assert_int_equal(atomic_load(&counts.answers), 1);
     assert_true(plain > large_body().size);
     answer_compress(answer);
-    assert_true(atomic_load(&tally.bytes) > plain);
+    assert_true(atomic_load(&counts.bytes) > plain);
     answer_release(&answer);
-    assert_int_equal(atomic_load(&tally.answers), 1);
+    assert_int_equal(atomic_load(&counts.answers), 1);
     answer_release(&held);
-    assert_int_equal(atomic_load(&tally.answers), 0);
-    assert_int_equal(atomic_load(&tally.bytes), 0);
+    assert_int_equal(atomic_load(&counts.answers), 0);
+    assert_int_equal(atomic_load(&counts.bytes), 0);
 }
 
 int main(void)

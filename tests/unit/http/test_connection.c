@@ -416,7 +416,7 @@ static void draining_finishes_what_has_begun_and_nothing_else(void **state)
     SEND(&busy, GET("/later"));
     SEND(&partial, "GET /partial HTTP/1.1\r\n");
     WAIT_UNTIL(&loopback, loopback.waiting != NULL);
-    http_server_drain(loopback.server, on_drained);
+    http_server_drain(loopback.server, 0, on_drained);
     client_expect_end(&idle);
     SEND(&partial, HOST "\r\n");
     client_expect_end(&partial);
@@ -440,12 +440,80 @@ static void a_connection_still_in_the_queue_is_answered_when_draining(void **sta
     struct client client = {.loopback = &loopback};
     client.descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(connect(client.descriptor, (struct sockaddr *)&address, sizeof address), 0);
-    http_server_drain(loopback.server, on_drained); /* the loop has not turned since */
+    http_server_drain(loopback.server, 0, on_drained); /* the loop has not turned since */
     SEND(&client, GET("/queued"));
     client_expect_end(&client);
     assert_true(client_has(&client, "Connection: close\r\n\r\n<GET /queued"));
     client_close(&client);
     WAIT_UNTIL(&loopback, loopback.drained);
+}
+
+#define LONG_MS 60000 /* far longer than any test */
+
+static void an_idle_connection_gets_one_more_answer_when_draining(void **state)
+{
+    (void)state;
+    struct client client = client_open(&loopback);
+    SEND(&client, GET("/before"));
+    client_expect(&client, "<GET /before");
+    http_server_drain(loopback.server, LONG_MS, on_drained);
+    loopback_turn(&loopback, -1);
+    SEND(&client, GET("/last"));
+    client_expect_end(&client);
+    assert_true(client_has(&client, "Connection: close\r\n\r\n<GET /last"));
+    client_close(&client);
+    WAIT_UNTIL(&loopback, loopback.drained);
+}
+
+static void an_idle_connection_closes_when_its_grace_is_over(void **state)
+{
+    (void)state;
+    struct client client = client_open(&loopback);
+    SEND(&client, GET("/before"));
+    client_expect(&client, "<GET /before");
+    uint64_t started = uv_now(&loopback.loop);
+    http_server_drain(loopback.server, 300, on_drained);
+    client_expect_end(&client);
+    assert_true(uv_now(&loopback.loop) - started >= 300);
+    WAIT_UNTIL(&loopback, loopback.drained);
+    client_close(&client);
+}
+
+static void what_was_sent_ahead_is_answered_when_draining(void **state)
+{
+    (void)state;
+    struct client client = client_open(&loopback);
+    SEND(&client, GET("/later"));
+    WAIT_UNTIL(&loopback, loopback.waiting != NULL);
+    http_server_drain(loopback.server, LONG_MS, on_drained);
+    SEND(&client, GET("/second") GET("/third"));
+    loopback_turn(&loopback, -1);
+    reply_in_full(loopback.waiting);
+    client_expect_end(&client);
+    assert_true(client_has(&client, "<GET /later"));
+    assert_true(client_has(&client, "<GET /second"));
+    assert_true(client_has(&client, "Connection: close\r\n\r\n<GET /third"));
+    assert_false(client_has(&client, "Connection: close\r\n\r\n<GET /second"));
+    client_close(&client);
+    WAIT_UNTIL(&loopback, loopback.drained);
+}
+
+static void a_new_connection_is_answered_while_another_is_open(void **state)
+{
+    (void)state;
+    struct client busy = client_open(&loopback);
+    SEND(&busy, GET("/later"));
+    WAIT_UNTIL(&loopback, loopback.waiting != NULL);
+    http_server_drain(loopback.server, LONG_MS, on_drained);
+    struct client newcomer = client_open(&loopback);
+    SEND(&newcomer, GET("/new"));
+    client_expect_end(&newcomer);
+    assert_true(client_has(&newcomer, "Connection: close\r\n\r\n<GET /new"));
+    client_close(&newcomer);
+    reply_in_full(loopback.waiting);
+    client_expect_end(&busy);
+    client_close(&busy);
+    WAIT_UNTIL(&loopback, loopback.drained); /* long before its time: nobody is left */
 }
 
 static void aborting_abandons_what_is_left(void **state)
@@ -454,7 +522,7 @@ static void aborting_abandons_what_is_left(void **state)
     struct client client = client_open(&loopback);
     SEND(&client, GET("/later"));
     WAIT_UNTIL(&loopback, loopback.waiting != NULL);
-    http_server_drain(loopback.server, on_drained);
+    http_server_drain(loopback.server, 0, on_drained);
     loopback_turn(&loopback, -1);
     assert_false(loopback.drained);
     http_server_abort(loopback.server);
@@ -513,6 +581,10 @@ int main(void)
         LOOPBACK_TEST(without_descriptors_connections_are_turned_away_until_there_are_some),
         LOOPBACK_TEST(draining_finishes_what_has_begun_and_nothing_else),
         LOOPBACK_TEST(a_connection_still_in_the_queue_is_answered_when_draining),
+        LOOPBACK_TEST(an_idle_connection_gets_one_more_answer_when_draining),
+        LOOPBACK_TEST(an_idle_connection_closes_when_its_grace_is_over),
+        LOOPBACK_TEST(what_was_sent_ahead_is_answered_when_draining),
+        LOOPBACK_TEST(a_new_connection_is_answered_while_another_is_open),
         LOOPBACK_TEST(aborting_abandons_what_is_left),
         LOOPBACK_TEST(a_second_listener_is_told_that_the_address_is_taken),
     };

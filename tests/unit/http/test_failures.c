@@ -17,9 +17,11 @@ static void every_code_has_the_status_that_the_interface_gives_it(void **state)
         const char *code;
     } wanted[] = {
         {HTTP_ERROR_BAD_REQUEST, 400, "bad_request"},
+        {HTTP_ERROR_HTTPS_REQUIRED, 400, "https_required"},
         {HTTP_ERROR_REQUEST_TIMEOUT, 408, "request_timeout"},
         {HTTP_ERROR_PAYLOAD_TOO_LARGE, 413, "payload_too_large"},
         {HTTP_ERROR_URI_TOO_LONG, 414, "uri_too_long"},
+        {HTTP_ERROR_UNSUPPORTED_MEDIA_TYPE, 415, "unsupported_media_type"},
         {HTTP_ERROR_HEADERS_TOO_LARGE, 431, "headers_too_large"},
         {HTTP_ERROR_NOT_IMPLEMENTED, 501, "not_implemented"},
         {HTTP_ERROR_VERSION_NOT_SUPPORTED, 505, "version_not_supported"},

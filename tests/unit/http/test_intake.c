@@ -154,7 +154,9 @@ static void doubt_about_where_a_body_ends_is_refused(void **state)
     EXPECT(POST "Content-Length: 99999999999999999999999\r\n\r\n", BAD);
     EXPECT(POST "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", BAD);
     EXPECT(POST "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n", BAD);
-    EXPECT(POST "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", BAD);
+    EXPECT(POST "Transfer-Encoding: chunked,\r\n\r\n0\r\n\r\n", BAD);
+    EXPECT(POST "Transfer-Encoding: , chunked\r\n\r\n0\r\n\r\n", BAD);
+    EXPECT(POST "Transfer-Encoding: chunked;q=1\r\n\r\n0\r\n\r\n", BAD);
     EXPECT(POST "Transfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n", BAD);
     EXPECT(POST "Transfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n", BAD);
     EXPECT(POST "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", BAD);
@@ -174,6 +176,91 @@ static void doubt_about_where_a_body_ends_is_refused(void **state)
     EXPECT(POST "Transfer-Encoding: chunked\r\n\r\n\r\n", BAD);
     EXPECT(POST "Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n", BAD);
 #undef POST
+}
+
+static void tabs_are_white_space_around_a_value_and_nowhere_else(void **state)
+{
+    (void)state;
+#define POST "POST / HTTP/1.1\r\n" HOST
+    EXPECT(POST "Content-Length: 5\t\r\n\r\nhe\tlo", TAKEN);
+    EXPECT(POST "Content-Length:\t 5 \t \r\n\r\nhello", TAKEN);
+    EXPECT(POST "Transfer-Encoding: chunked\t\r\n\r\n5\r\nhe\tlo\r\n0\r\nT: v\t\r\n\r\n", TAKEN);
+    EXPECT(POST "Transfer-Encoding:\tchunked \t\r\n\r\n0\r\n\r\n", TAKEN);
+    EXPECT(POST "\tX: y\r\n\r\n", BAD);
+    EXPECT(POST "X\t: y\r\n\r\n", BAD);
+    EXPECT(POST "Content-Length\t: 5\r\n\r\nhello", BAD);
+    EXPECT(POST "Content-Length: 5\t5\r\n\r\n", BAD);
+    EXPECT(POST "Content-Length: 5\r\n\t5\r\n\r\n", BAD);
+    EXPECT(POST "Transfer-Encoding: chun\tked\r\n\r\n0\r\n\r\n", BAD);
+    EXPECT(POST "Transfer-Encoding: chunked\tchunked\r\n\r\n0\r\n\r\n", BAD);
+    EXPECT(POST "Transfer-Encoding: chunked\r\n\r\n5\t\r\nhello\r\n0\r\n\r\n", BAD);
+    EXPECT("GET /\t HTTP/1.1\r\n" HOST "\r\n", BAD);
+    EXPECT("GET / HTTP/1.1\t\r\n" HOST "\r\n", BAD);
+    EXPECT("\tGET / HTTP/1.1\r\n" HOST "\r\n", BAD);
+#undef POST
+}
+
+static void chunk_extensions_follow_the_grammar(void **state)
+{
+    (void)state;
+    static const char *good[] = {";a",
+                                 ";a=b",
+                                 ";a=b;c",
+                                 ";a=\"b\"",
+                                 ";a=\"\"",
+                                 ";a=\" \t;=,\xc3\xa4\";b",
+                                 ";a=\"\\\"\\\\\\\t\"",
+                                 ";!#$%&'*+-.^_`|~=1"};
+    static const char *bad[] = {
+        ";",         ";;a",         ";a;",         ";a=",           ";=b",
+        ";a=;b",     ";a==b",       ";a=b=c",      ";a b",          "; a",
+        " ;a",       ";a =b",       ";a= b",       ";a ",           ";a=b\"c\"",
+        ";a=\"b\"c", ";a=\"b\" ",   ";a=\"\x7f\"", ";a=\"\\\x7f\"", ";a=\"\x01\"",
+        ";a=\"b",    ";\xc3\xa4",   ";a=\xc3",     ";\"a\"",        ";a=b,c",
+        ";a=\"\n\"", ";a=\"\\\r\"", ";a(b)",       "5;5;"};
+    for (int i = 0; i < (int)(sizeof good / sizeof good[0] + sizeof bad / sizeof bad[0]); i++) {
+        bool is_good = i < (int)(sizeof good / sizeof good[0]);
+        const char *extension = is_good ? good[i] : bad[i - (int)(sizeof good / sizeof good[0])];
+        /* Before a chunk, before a later one, and before the last. */
+        for (int at = 0; at < 3; at++) {
+            struct buffer bytes = {0};
+            buffer_append_format(&bytes,
+                                 "POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n"
+                                 "5%s\r\nhello\r\n1%s\r\n!\r\n0%s\r\n\r\n",
+                                 at == 0 ? extension : "", at == 1 ? extension : "",
+                                 at == 2 ? extension : "");
+            expect(buffer_text(&bytes), is_good ? TAKEN : BAD);
+            buffer_free(&bytes);
+        }
+    }
+}
+
+static void transfer_codings_that_do_not_exist_here_are_named(void **state)
+{
+    (void)state;
+#define POST "POST / HTTP/1.1\r\n" HOST
+    EXPECT(POST "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", HTTP_ERROR_NOT_IMPLEMENTED);
+    EXPECT(POST "Transfer-Encoding: gzip\t,\tchunked\r\n\r\n0\r\n\r\n", HTTP_ERROR_NOT_IMPLEMENTED);
+    EXPECT(POST "Transfer-Encoding: gzip\r\nTransfer-Encoding: Chunked\r\n\r\n0\r\n\r\n",
+           HTTP_ERROR_NOT_IMPLEMENTED);
+    EXPECT(POST "Transfer-Encoding: gzip, chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n", BAD);
+    EXPECT(POST "Transfer-Encoding: chunked, gzip, chunked\r\n\r\n0\r\n\r\n", BAD);
+    EXPECT("POST / HTTP/1.0\r\n" HOST "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", BAD);
+#undef POST
+}
+
+static void a_refused_request_has_its_method(void **state)
+{
+    (void)state;
+    static const struct text heads[] = {
+        TEXT_INIT("HEAD  /"), TEXT_INIT("HEAD\t/"), TEXT_INIT("HEAD / HTTP/2.0\r\n"),
+        TEXT_INIT("HEAD / HTTP/1.1\r\nBad : x\r\n"), TEXT_INIT("HEAD / HTTP/1.1\r\n\r\n")};
+    for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
+        struct fixture fixture;
+        assert_true(run_cut(&fixture, heads[i], 2) >= 0);
+        assert_int_equal(fixture.request.method, HTTP_HEAD);
+        http_intake_reset(&fixture.intake);
+    }
 }
 
 static void malformed_lines_are_refused(void **state)
@@ -242,7 +329,7 @@ static void expectations(void **state)
            HTTP_ERROR_PAYLOAD_TOO_LARGE);
 }
 
-/* ---- bounds: the largest is taken, one more is refused ------------------------------------------------ */
+/* ---- bounds: the largest is taken, one more is refused --------------------------------------- */
 
 static void expect_buffer(struct buffer *buffer, int wanted)
 {
@@ -338,7 +425,7 @@ static void chunk_extensions_and_trailers_are_bounded(void **state)
     expect_buffer(&trailers, HTTP_ERROR_HEADERS_TOO_LARGE);
 }
 
-/* ---- what a taken request looks like ------------------------------------------------------------------- */
+/* ---- what a taken request looks like --------------------------------------------------------- */
 
 static void the_parts_are_found_however_they_arrive(void **state)
 {
@@ -387,13 +474,26 @@ static void connections_stay_open_as_version_and_connection_say(void **state)
     assert_true(keeps_alive("GET / HTTP/1.1\r\n" HOST "\r\n"));
     assert_false(keeps_alive("GET / HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n"));
     assert_false(keeps_alive("GET / HTTP/1.1\r\n" HOST "Connection: Close, TE\r\n\r\n"));
+    assert_false(keeps_alive("GET / HTTP/1.1\r\n" HOST "Connection: close\t\r\n\r\n"));
+    assert_false(keeps_alive("GET / HTTP/1.1\r\n" HOST "Connection: \tclose \t\r\n\r\n"));
+    assert_false(keeps_alive("GET / HTTP/1.1\r\n" HOST "Connection: close\t,foo\r\n\r\n"));
+    assert_false(keeps_alive("GET / HTTP/1.1\r\n" HOST "Connection: foo,\tclose\r\n\r\n"));
+    assert_false(
+        keeps_alive("GET / HTTP/1.1\r\n" HOST "Connection: TE\r\nConnection: ,,close,\r\n\r\n"));
+    assert_true(keeps_alive("GET / HTTP/1.1\r\n" HOST "Connection: closed, a close\r\n\r\n"));
+    assert_true(keeps_alive("GET / HTTP/1.1\r\n" HOST "Connection:\r\n\r\n"));
+    assert_false(keeps_alive("POST / HTTP/1.1\r\n" HOST
+                             "Connection: close\t\r\nContent-Length: 1\r\n\r\na"));
+    assert_true(keeps_alive("GET / HTTP/1.0\r\nConnection: keep-alive\t\r\n\r\n"));
+    assert_true(keeps_alive("GET / HTTP/1.0\r\nConnection: foo\t,\tkeep-alive\r\n\r\n"));
+    assert_false(keeps_alive("GET / HTTP/1.0\r\nConnection: keep-alive\t,close\t\r\n\r\n"));
     assert_false(keeps_alive("GET / HTTP/1.0\r\n\r\n"));
     assert_true(keeps_alive("GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n"));
     assert_false(
         keeps_alive("GET / HTTP/1.0\r\nConnection: keep-alive\r\nConnection: close\r\n\r\n"));
 }
 
-/* ---- requests that come again ---------------------------------------------------------------------- */
+/* ---- requests that come again ---------------------------------------------------------------- */
 
 /* Takes `bytes` in, whole, and remembers them. */
 static struct http_intake_memo *remember(struct text bytes)
@@ -507,6 +607,10 @@ int main(void)
         cmocka_unit_test(unfinished_requests_wait_for_more),
         cmocka_unit_test(a_request_needs_one_valid_host),
         cmocka_unit_test(doubt_about_where_a_body_ends_is_refused),
+        cmocka_unit_test(tabs_are_white_space_around_a_value_and_nowhere_else),
+        cmocka_unit_test(chunk_extensions_follow_the_grammar),
+        cmocka_unit_test(transfer_codings_that_do_not_exist_here_are_named),
+        cmocka_unit_test(a_refused_request_has_its_method),
         cmocka_unit_test(malformed_lines_are_refused),
         cmocka_unit_test(methods_and_versions_that_do_not_exist_here_are_named),
         cmocka_unit_test(expectations),

@@ -1,4 +1,5 @@
-/* Accept-Encoding and If-None-Match: what a request asks for (RFC 9110 sections 12.5.3 and 13.1.2). */
+/* Accept-Encoding and If-None-Match: what a request asks for (RFC 9110 sections 12.5.3 and
+ * 13.1.2). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,6 +33,26 @@ static bool matches(const char *first, const char *second)
     struct http_field_line lines[2];
     struct http_request request = request_with(lines, HTTP_FIELD_IF_NONE_MATCH, first, second);
     return http_matches_etag(&request, TEXT("\"abc\""));
+}
+
+static bool is_encoded(const char *first, const char *second)
+{
+    struct http_field_line lines[2];
+    struct http_request request = request_with(lines, HTTP_FIELD_CONTENT_ENCODING, first, second);
+    return http_body_is_encoded(&request);
+}
+
+static void a_body_is_encoded_by_anything_but_identity(void **state)
+{
+    (void)state;
+    assert_true(is_encoded("gzip", NULL));
+    assert_true(is_encoded("identity, gzip", NULL));
+    assert_true(is_encoded("identity", "br"));
+    assert_true(is_encoded("identity;q=1", NULL));
+    assert_true(is_encoded("\"", NULL));
+    assert_false(is_encoded(NULL, NULL));
+    assert_false(is_encoded("Identity", "identity\t,"));
+    assert_false(is_encoded("", NULL));
 }
 
 static void gzip_is_sent_to_those_who_ask_for_it(void **state)
@@ -103,6 +124,7 @@ static void anything_else_does_not_match(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_body_is_encoded_by_anything_but_identity),
         cmocka_unit_test(gzip_is_sent_to_those_who_ask_for_it),
         cmocka_unit_test(gzip_is_not_sent_to_those_who_do_not),
         cmocka_unit_test(a_tag_is_found_wherever_it_stands_in_the_list),

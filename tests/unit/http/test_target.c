@@ -48,10 +48,8 @@ static void only_unreserved_characters_are_decoded(void **state)
     assert_split("/a%2Fb", "/a%2Fb", "");
     assert_split("/a%20b%00%ff", "/a%20b%00%ff", "");
     assert_split("/%2561", "/%2561", "");
-    assert_split("/%", "/%", "");
-    assert_split("/%6", "/%6", "");
-    assert_split("/%6g%zz", "/%6g%zz", "");
-    assert_split("/%%361", "/%61", ""); /* decoded once */
+    assert_split("/%2541", "/%2541", ""); /* decoded once */
+    assert_split("/%c3%A4?%c3", "/%c3%A4", "%c3");
 }
 
 static void an_absolute_target_is_reduced_to_its_path(void **state)
@@ -66,12 +64,30 @@ static void an_absolute_target_is_reduced_to_its_path(void **state)
 static void what_is_no_target_is_refused(void **state)
 {
     (void)state;
-    const char *bad[] = {"",        "a",           "*",       "/a#b",       "/a b",
-                         "/\x7f",   "/\xc3\xa4",   "http://", "http:///a",  "ftp://a/b",
-                         "http:/a", "http://a b/", "?a",      "http://u@h/"};
+    const char *bad[] = {"",        "a",           "*",          "/a#b",        "/a b",
+                         "/\x7f",   "/\xc3\xa4",   "http://",    "http:///a",   "ftp://a/b",
+                         "http:/a", "http://a b/", "?a",         "http://u@h/", "/%",
+                         "/%6",     "/%6g",        "/%g6",       "/%zz",        "/a?%",
+                         "/a?b=%4", "/%%361",      "http://h/%z"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         if (split(HTTP_GET, bad[i]) != STATUS_INVALID)
             fail_msg("'%s' was taken", bad[i]);
+}
+
+static void only_what_rfc_3986_has_is_part_of_a_target(void **state)
+{
+    (void)state;
+    for (int byte = 1; byte < 256; byte++) {
+        const char good[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
+                            ":/?@!$&'()*+,;=[]";
+        char target[] = {'/', 'a', (char)byte, 'b', '\0'};
+        char question[] = {'/', '?', (char)byte, 'b', '\0'};
+        char authority[] = {'a', (char)byte, 'b', ':', '1', '\0'};
+        enum status wanted = strchr(good, byte) != NULL ? STATUS_OK : STATUS_INVALID;
+        assert_int_equal(split(HTTP_GET, target), wanted);
+        assert_int_equal(split(HTTP_GET, question), wanted);
+        assert_int_equal(split(HTTP_CONNECT, authority), wanted);
+    }
 }
 
 static void asterisk_and_authority_belong_to_their_methods(void **state)
@@ -109,6 +125,7 @@ int main(void)
         cmocka_unit_test(only_unreserved_characters_are_decoded),
         cmocka_unit_test(an_absolute_target_is_reduced_to_its_path),
         cmocka_unit_test(what_is_no_target_is_refused),
+        cmocka_unit_test(only_what_rfc_3986_has_is_part_of_a_target),
         cmocka_unit_test(asterisk_and_authority_belong_to_their_methods),
         cmocka_unit_test(a_host_is_a_name_or_an_address_and_perhaps_a_port),
     };

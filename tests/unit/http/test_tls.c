@@ -76,7 +76,7 @@ static int close_loopback(void **state)
     return 0;
 }
 
-/* ---- a client ----------------------------------------------------------------------------------------- */
+/* ---- a client -------------------------------------------------------------------------------- */
 
 struct tls_client {
     struct client client;
@@ -144,7 +144,7 @@ static bool tls_receive(struct tls_client *client, size_t size)
     return false;
 }
 
-/* ---- tests ---------------------------------------------------------------------------------------------- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 static void serve(int version)
 {
@@ -244,15 +244,69 @@ static void a_handshake_has_a_deadline(void **state)
     client_close(&silent);
 }
 
-static void plain_http_is_no_handshake(void **state)
+static void plain_http_is_told_that_tls_is_wanted(void **state)
 {
     (void)state;
-    struct client plain = client_open(&loopback);
-    SEND(&plain, GET("/"));
-    client_expect_end(&plain);
+    static const struct text requests[] = {
+        TEXT_INIT(GET("/")),
+        TEXT_INIT("\r\n" GET("/")),
+        TEXT_INIT("POST / HTTP/1.1\r\n" HOST "Content-Length: 3\r\n\r\nabc"),
+    };
+    for (unsigned i = 0; i < sizeof requests / sizeof requests[0]; i++) {
+        struct client plain = client_open(&loopback);
+        for (size_t at = 0; at < requests[i].size; at++)
+            client_send(&plain, (struct text){requests[i].at + at, 1});
+        client_expect_end(&plain);
+        assert_true(client_has(&plain, "HTTP/1.1 400 Bad Request\r\n"));
+        assert_true(client_has(&plain, "\"https_required\""));
+        assert_int_equal(client_count(&plain, "HTTP/1.1"), 1);
+        assert_int_equal(loopback.events[HTTP_EVENT_TLS_FAILED], i + 1);
+        client_close(&plain);
+    }
+    struct client head = client_open(&loopback);
+    SEND(&head, "HEAD / HTTP/1.1\r\n" HOST "\r\n" GET("/"));
+    client_expect_end(&head);
+    assert_true(client_has(&head, "HTTP/1.1 400 ") && !client_has(&head, "https_required"));
+    client_close(&head);
     assert_int_equal(loopback.handled, 0);
-    assert_int_equal(loopback.events[HTTP_EVENT_TLS_FAILED], 1);
-    client_close(&plain);
+    assert_int_equal(loopback.refused, 4);
+}
+
+static void what_is_neither_tls_nor_http_gets_no_answer_in_plain(void **state)
+{
+    (void)state;
+    static const struct text noise[] = {TEXT_INIT("\x16\x03\x01\x00\x05hello"),
+                                        TEXT_INIT("\0\0\0\0\0"), TEXT_INIT("\x80\x2e\x01\x03\x01")};
+    for (size_t i = 0; i < sizeof noise / sizeof noise[0]; i++) {
+        struct client client = client_open(&loopback);
+        client_send(&client, noise[i]);
+        client_expect_end(&client);
+        assert_false(client_has(&client, "HTTP"));
+        client_close(&client);
+    }
+}
+
+static void tls_1_2_has_forward_secrecy_and_authenticated_encryption(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"ECDHE-ECDSA-AES128-GCM-SHA256",
+                                       "ECDHE-ECDSA-AES256-GCM-SHA384",
+                                       "ECDHE-ECDSA-CHACHA20-POLY1305"};
+    static const char *const bad[] = {"ECDHE-ECDSA-AES128-SHA", "ECDHE-ECDSA-AES256-SHA384",
+                                      "ECDHE-ECDSA-AES128-SHA256"};
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        struct tls_client client = tls_client_open(TLS1_2_VERSION, NULL);
+        assert_int_equal(SSL_set_cipher_list(client.ssl, good[i]), 1);
+        assert_true(shake_hands(&client));
+        tls_client_close(&client);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct tls_client client = tls_client_open(TLS1_2_VERSION, NULL);
+        assert_int_equal(SSL_set_cipher_list(client.ssl, bad[i]), 1);
+        assert_false(shake_hands(&client));
+        ERR_clear_error();
+        tls_client_close(&client);
+    }
 }
 
 static void the_certificate_may_change_while_connections_are_open(void **state)
@@ -306,7 +360,9 @@ int main(void)
         LOOPBACK_TEST(a_request_set_aside_is_answered_later),
         LOOPBACK_TEST(a_reader_that_stops_is_dropped),
         LOOPBACK_TEST(a_handshake_has_a_deadline),
-        LOOPBACK_TEST(plain_http_is_no_handshake),
+        LOOPBACK_TEST(plain_http_is_told_that_tls_is_wanted),
+        LOOPBACK_TEST(what_is_neither_tls_nor_http_gets_no_answer_in_plain),
+        LOOPBACK_TEST(tls_1_2_has_forward_secrecy_and_authenticated_encryption),
         LOOPBACK_TEST(the_certificate_may_change_while_connections_are_open),
         cmocka_unit_test(what_is_wrong_with_the_files_is_said),
     };

@@ -1,5 +1,5 @@
-/* operator/platform_copy: somebody writes into the source while it is copied. (That what is copied is all,
- * and goes on in its new place: tests/service/test_commands_copy.py.) */
+/* operator/platform_copy: somebody writes into the source while it is copied. (That what is copied
+ * is all, and goes on in its new place: tests/service/test_commands_copy.py.) */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "operator/platform_copy.h"
-#include "stores/platform_games.h"
+#include "stores/platform.h"
 
 #define NOW_MS 1763700000000
 

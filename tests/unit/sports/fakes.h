@@ -2,9 +2,9 @@
 #define CROUPIER_TESTS_SPORTS_FAKES_H
 
 /*
- * What a desk stands between, for its tests: an odds store in memory that can be told how to behave,
- * requests that keep what they were replied, and counters. These definitions take the place of the
- * library's at link time, so a program includes this file once.
+ * What a cache stands between, for its tests: an odds store in memory that can be told how to
+ * behave, requests that keep what they were replied, and counters. These definitions take the place
+ * of the library's at link time, so a program includes this file once.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -20,7 +20,7 @@
 #include "sports/sports.h"
 #include "stores/odds.h"
 
-/* ---- the store --------------------------------------------------------------------------------- */
+/* ---- the store ------------------------------------------------------------------------------- */
 
 #define FAKE_VALUES 64
 
@@ -41,6 +41,7 @@ struct odds_store {
     bool gate_closed; /* reads wait, after they have read */
     bool asks;        /* an engine that cannot tell in place: everything is PENDING */
     size_t asking;    /* threads that are asking for it */
+    unsigned moving;  /* so often catalog and odds are published anew when odds are asked for */
     enum status read_status;
     atomic_uint_fast64_t stamp;
     atomic_int status; /* of stamp and versions */
@@ -89,6 +90,18 @@ static struct fake_value *fake_find(struct odds_store *store, enum odds_kind kin
     abort(); /* not enough values for the tests */
 }
 
+/* The lock is held. */
+static void fake_put(struct odds_store *store, enum sport sport, const struct event_id *event,
+                     const char *bytes)
+{
+    struct fake_value *value =
+        fake_find(store, event == NULL ? ODDS_CATALOG : ODDS_MARKETS, sport, event);
+    memory_free(value->bytes);
+    value->bytes = bytes == NULL ? NULL : memory_copy_string(bytes);
+    value->version = bytes == NULL ? 0 : ++store->next_version;
+    atomic_fetch_add(&store->stamp, 1);
+}
+
 /* NULL withdraws. `event` NULL: the catalog. */
 static void fake_publish(struct odds_store *store, enum sport sport, const char *event,
                          const char *bytes)
@@ -97,12 +110,7 @@ static void fake_publish(struct odds_store *store, enum sport sport, const char 
     if (event != NULL)
         CHECK(event_id_parse(text_of(event), &id) == STATUS_OK);
     CHECK(pthread_mutex_lock(&store->lock) == 0);
-    struct fake_value *value = fake_find(store, event == NULL ? ODDS_CATALOG : ODDS_MARKETS, sport,
-                                         event == NULL ? NULL : &id);
-    memory_free(value->bytes);
-    value->bytes = bytes == NULL ? NULL : memory_copy_string(bytes);
-    value->version = bytes == NULL ? 0 : ++store->next_version;
-    atomic_fetch_add(&store->stamp, 1);
+    fake_put(store, sport, event == NULL ? NULL : &id, bytes);
     CHECK(pthread_mutex_unlock(&store->lock) == 0);
 }
 
@@ -168,9 +176,33 @@ enum status odds_reader_versions(struct odds_reader *reader, enum sport sport,
     return STATUS_OK;
 }
 
+/* A feed puts the next number into an event's row and into its odds, at once. The lock is held. */
+static void fake_move(struct odds_store *store, const struct odds_read *read)
+{
+    char bytes[128];
+    unsigned number = store->moving--;
+    (void)snprintf(bytes, sizeof bytes, "[ {\"gmid\":1}, {\"gmid\": %s, \"n\":%u} ]",
+                   read->event.digits, number);
+    fake_put(store, read->sport, NULL, bytes);
+    (void)snprintf(bytes, sizeof bytes, "[{\"n\":%u}]", number);
+    fake_put(store, read->sport, &read->event, bytes);
+}
+
+static void fake_read_part(const struct fake_value *catalog, struct odds_part *part)
+{
+    size_t size = catalog->bytes == NULL ? 0 : strlen(catalog->bytes);
+    size_t at = part->at < size ? part->at : size;
+    if (catalog->bytes == NULL)
+        return;
+    part->bytes = memory_copy_string(catalog->bytes + at);
+    part->size = size - at < part->max ? size - at : part->max;
+}
+
 static enum status fake_read(struct odds_store *store, struct odds_read *read)
 {
     CHECK(pthread_mutex_lock(&store->lock) == 0);
+    if (read->kind == ODDS_MARKETS && store->moving > 0)
+        fake_move(store, read);
     enum status status = store->read_status;
     const struct fake_value *value =
         fake_find(store, read->kind, read->sport, read->kind == ODDS_CATALOG ? NULL : &read->event);
@@ -181,6 +213,8 @@ static enum status fake_read(struct odds_store *store, struct odds_read *read)
             read->value.bytes = memory_copy_string(value->bytes);
             read->value.size = strlen(value->bytes);
         }
+        if (read->kind == ODDS_MARKETS && read->catalog.max > 0)
+            fake_read_part(fake_find(store, ODDS_CATALOG, read->sport, NULL), &read->catalog);
     }
     atomic_fetch_add(read->kind == ODDS_CATALOG ? &store->catalog_reads : &store->odds_reads, 1);
     while (store->gate_closed)
@@ -232,7 +266,7 @@ void odds_store_note_interest(struct odds_store *store, enum sport sport,
     atomic_fetch_add(&store->notes, 1);
 }
 
-/* ---- counters ------------------------------------------------------------------------------------- */
+/* ---- counters -------------------------------------------------------------------------------- */
 
 struct metrics_shard {
     atomic_uint_fast64_t counters[METRICS_COUNTER_COUNT];
@@ -243,7 +277,7 @@ void metrics_add(struct metrics_shard *shard, enum metrics_counter counter, uint
     atomic_fetch_add(&shard->counters[counter], amount);
 }
 
-/* ---- requests --------------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 #define FAKE_OPEN (-1) /* no reply yet */
 #define FAKE_SENT (-2) /* a message was sent */
@@ -305,14 +339,14 @@ __attribute__((unused)) static void fake_abandon(struct fake_request *fake)
     fake->request.abandoned(&fake->request);
 }
 
-/* ---- a serving thread's surroundings ---------------------------------------------------------------- */
+/* ---- a serving thread's surroundings --------------------------------------------------------- */
 
 struct fake_thread {
     uv_loop_t loop;
     uv_timer_t tick; /* keeps the loop alive and turning */
     struct mailbox *mailbox;
     struct metrics_shard metrics;
-    struct sports_desk *desk;
+    struct sports_cache *cache;
 };
 
 static void fake_tick(uv_timer_t *timer)
@@ -327,12 +361,12 @@ static void fake_thread_init(struct fake_thread *thread, struct sports *sports)
     CHECK(uv_timer_init(&thread->loop, &thread->tick) == 0);
     CHECK(uv_timer_start(&thread->tick, fake_tick, 5, 5) == 0);
     thread->mailbox = mailbox_create(&thread->loop);
-    thread->desk = sports_desk_create(sports, thread->mailbox, &thread->metrics);
+    thread->cache = sports_cache_create(sports, thread->mailbox, &thread->metrics);
 }
 
 static void fake_thread_free(struct fake_thread *thread)
 {
-    sports_desk_destroy(&thread->desk);
+    sports_cache_destroy(&thread->cache);
     mailbox_destroy(&thread->mailbox);
     uv_close((uv_handle_t *)&thread->tick, NULL);
     while (uv_run(&thread->loop, UV_RUN_DEFAULT) != 0)

@@ -112,7 +112,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* ---- asking ------------------------------------------------------------------------------------- */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 static void on_answer(struct mail *mail)
 {
@@ -168,7 +168,7 @@ static void assert_applied(const struct wallet_answer *answer, uint64_t sequence
     assert_int_equal(answer->transaction.balance_minor, balance);
 }
 
-/* ---- the store proves itself --------------------------------------------------------------------- */
+/* ---- the store proves itself ----------------------------------------------------------------- */
 
 struct proof {
     uint8_t hash[LEDGER_HASH_SIZE];
@@ -219,7 +219,7 @@ static size_t prove(struct fixture *fixture)
     return proof.entries;
 }
 
-/* ---- tests --------------------------------------------------------------------------------------- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 static void what_is_answered_is_stored_and_given_again(void **state)
 {

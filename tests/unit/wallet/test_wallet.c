@@ -1,7 +1,7 @@
 /*
- * The wallet's decision: every row of the error table by name, and every history of a few requests by
- * brute force against a model that keeps nothing but what happened and looks it up from the start
- * each time.
+ * The wallet's decision: every row of the error table by name, and every history of a few requests
+ * by brute force against a model that keeps nothing but what happened and looks it up from the
+ * start each time.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 
 #include "wallet/decision.h"
 
-/* ---- a ledger in memory, as the batches keep it ------------------------------------------------ */
+/* ---- a ledger in memory, as the batches keep it ---------------------------------------------- */
 
 #define KEPT_MAX 16
 
@@ -146,7 +146,7 @@ static enum ledger_outcome outcome_of(struct book *book, enum wallet_operation o
 #define ROLLBACK(id, reference) outcome_of(&book, WALLET_ROLLBACK, id, 0, reference)
 #define BALANCE() (book.accounts[0].balance_minor)
 
-/* ---- the table, row by row ---------------------------------------------------------------------- */
+/* ---- the table, row by row ------------------------------------------------------------------- */
 
 static void a_debit_takes_and_a_credit_gives(void **state)
 {
@@ -402,12 +402,12 @@ static void a_debit_needs_the_game_that_it_names_and_nothing_else_does(void **st
                      LEDGER_INSUFFICIENT_FUNDS);
 }
 
-/* ---- every short history, against a model ------------------------------------------------------- */
+/* ---- every short history, against a model ---------------------------------------------------- */
 
 /*
- * The model knows what was asked and what came of it, as codes, in a list; each rule is a question to
- * that list. Ids are 'a', 'b', 'c'; players 0 and 1; every amount is 4 and every player begins with 5,
- * so that one debit fits and a second does not.
+ * The model knows what was asked and what came of it, as codes, in a list; each rule is a question
+ * to that list. Ids are 'a', 'b', 'c'; players 0 and 1; every amount is 4 and every player begins
+ * with 5, so that one debit fits and a second does not.
  */
 struct happened {
     char operation; /* D C R */

@@ -1,21 +1,23 @@
 /*
- * The embedded odds store: `embedded:DIR`, on LMDB. This file is its life; odds_lmdb.h says where the
- * rest is.
+ * The embedded odds store: `embedded:DIR`, on LMDB. This file is its life; lmdb.h says where
+ * the rest is.
  *
  * One `struct lmdb_values` is one opening of the environment. At most one is current. It is retired
- * when it faults, turns out to be broken, or is no longer what is under the path; then every call says
- * STATUS_UNAVAILABLE until the background thread has closed it and opened a new one. (Closing comes
- * first: LMDB must not have one file open twice in a process.)
+ * when it faults, turns out to be broken, or is no longer what is under the path; then every call
+ * says STATUS_UNAVAILABLE until the background thread has closed it and opened a new one. (Closing
+ * comes first: LMDB must not have one file open twice in a process.)
  *
- * Who may touch it: a call enters a gate, looks at `values`, uses it, leaves the gate. Retiring takes it
- * out of `values`; once every gate has been seen empty after that, nobody can be inside any more. There
- * are many gates so that serving threads do not fight over one counter's cache line; entering and
- * leaving is wait-free. Publishers, which may wait for another process, hold publish_lock instead.
+ * Who may touch it: a call enters a gate, looks at `values`, uses it, leaves the gate. Retiring
+ * takes it out of `values`; once every gate has been seen empty after that, nobody can be inside
+ * any more. There are many gates so that serving threads do not fight over one counter's cache
+ * line; entering and leaving is wait-free. Publishers, which may wait for another process, hold
+ * publish_lock instead.
  *
  * The background thread opens, looks whether the path still leads to what is open, clears the
  * reader slots of dead processes, closes what was retired, and writes interest.
  *
- * Locks, in this order: publish_lock (a publication), lock (`problem`, `stopping`, the thread's wake-up).
+ * Locks, in this order: publish_lock (a publication), lock (`problem`, `stopping`, the thread's
+ * wake-up).
  */
 #include <pthread.h>
 #include <signal.h>
@@ -68,6 +70,8 @@ struct lmdb_store {
     struct stat damaged; /* the file that was found damaged, so as not to walk it every time */
     uint64_t damaged_until_ms; /* 0: none was */
     struct error damage;
+    uint64_t identity;    /* of the store that was open last; 0: none was */
+    uint64_t transaction; /* its newest that was read */
 
     atomic_uint_fast64_t reads;
     atomic_uint_fast64_t errors;
@@ -97,7 +101,7 @@ static struct lmdb_store *lmdb_store_of(struct odds_store *store)
     return (struct lmdb_store *)store;
 }
 
-/* ---- gates and retiring ----------------------------------------------------------------------- */
+/* ---- gates and retiring ---------------------------------------------------------------------- */
 
 static struct gate *gate_of_thread(struct lmdb_store *store)
 {
@@ -117,8 +121,8 @@ static void leave(struct gate *gate)
     (void)atomic_fetch_sub(&gate->inside, 1);
 }
 
-/* Takes `values` out of use; inside a gate or under publish_lock. Of several who find it broken, the
- * first does it. */
+/* Takes `values` out of use; inside a gate or under publish_lock. Of several who find it broken,
+ * the first does it. */
 static void retire(struct lmdb_store *store, struct lmdb_values *values, const char *why)
 {
     struct lmdb_values *expected = values;
@@ -156,7 +160,7 @@ static enum status unavailable(struct lmdb_store *store, struct error *error)
     return STATUS_UNAVAILABLE;
 }
 
-/* ---- opening ---------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static bool same_file(const struct stat *a, const struct stat *b)
 {
@@ -173,6 +177,22 @@ static bool stat_data(const struct lmdb_store *store, struct stat *data)
     return there;
 }
 
+/* A state of the store that is older than one that was served would take odds back. Once seen it
+ * stays refused: when it has caught up in numbers, it still is not what it was. */
+static enum status refuse_older(struct lmdb_store *store, struct lmdb_values **values,
+                                struct error *error)
+{
+    if (lmdb_values_identity(*values) != store->identity ||
+        lmdb_values_transaction(*values) >= store->transaction)
+        return STATUS_OK;
+    lmdb_values_close(values);
+    store->transaction = UINT64_MAX;
+    return error_set(error, STATUS_MALFORMED,
+                     "the odds store at %s was replaced by an older state of itself; publish "
+                     "everything in a new one, or restart this process to use it",
+                     store->root);
+}
+
 static enum status open_values(struct lmdb_store *store, uint32_t wait_ms, struct error *error)
 {
     struct stat data = {0};
@@ -187,6 +207,8 @@ static enum status open_values(struct lmdb_store *store, uint32_t wait_ms, struc
     struct error reason = {{0}};
     enum status status =
         lmdb_values_open(&values, store->root, store->create, store->epoch + 1, wait_ms, &reason);
+    if (status == STATUS_OK)
+        status = refuse_older(store, &values, &reason);
     store->damaged_until_ms = status == STATUS_MALFORMED ? clock_monotonic_ms() + LOOK_AGAIN_MS : 0;
     if (status != STATUS_OK) {
         store->damaged = data;
@@ -196,8 +218,8 @@ static enum status open_values(struct lmdb_store *store, uint32_t wait_ms, struc
         return status;
     }
     store->epoch++;
-    /* A store that was there and is gone has been moved, unmounted or deleted: to put an empty one in
-     * its place would be to say that all is well and nothing is published. */
+    /* A store that was there and is gone has been moved, unmounted or deleted: to put an empty one
+     * in its place would be to say that all is well and nothing is published. */
     store->create = false;
     (void)atomic_fetch_add(&store->opened, 1);
     if (lmdb_values_damaged(values) > 0)
@@ -229,7 +251,7 @@ static void try_to_open(struct lmdb_store *store)
     store->complained = true;
 }
 
-/* ---- the background thread -------------------------------------------------------------------- */
+/* ---- the background thread ------------------------------------------------------------------- */
 
 static bool gates_are_empty(struct lmdb_store *store, bool seen_empty[GATES])
 {
@@ -249,6 +271,8 @@ static void close_retired(struct lmdb_store *store, struct lmdb_values *retired)
         (void)nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
     lock(&store->publish_lock); /* a publication that was under way has ended */
     unlock(&store->publish_lock);
+    store->identity = lmdb_values_identity(retired);
+    store->transaction = lmdb_values_transaction(retired);
     lmdb_values_close(&retired);
     lock(&store->lock);
     store->retired = NULL;
@@ -325,7 +349,7 @@ static void start_thread(struct lmdb_store *store)
     CHECK(pthread_sigmask(SIG_SETMASK, &before, NULL) == 0);
 }
 
-/* ---- life ------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static struct lmdb_store *create(const struct odds_store_options *options, const char *root)
 {
@@ -390,7 +414,7 @@ static void lmdb_close(struct odds_store *base)
     destroy(store);
 }
 
-/* ---- serving ---------------------------------------------------------------------------------- */
+/* ---- serving --------------------------------------------------------------------------------- */
 
 static enum status lmdb_stamp(struct odds_store *base, uint64_t *stamp)
 {
@@ -455,15 +479,16 @@ static enum status lmdb_read(struct odds_store *base, struct odds_read *read)
     } else {
         (void)atomic_fetch_add_explicit(&store->reads, 1, memory_order_relaxed);
         struct lmdb_slot *slot = lmdb_values_borrow_slot(values);
-        status = finish(store, values, lmdb_values_read(values, slot, read, &read->value));
+        status = finish(store, values, lmdb_values_read(values, slot, read));
         lmdb_values_return_slot(values, slot);
     }
     leave(gate);
     return status;
 }
 
-static enum status lmdb_ping(struct odds_store *base, struct error *error)
+static enum status lmdb_ping(struct odds_store *base, enum odds_need need, struct error *error)
 {
+    (void)need; /* whoever has opened it may do both */
     struct lmdb_store *store = lmdb_store_of(base);
     struct gate *gate;
     enum status status;
@@ -508,7 +533,7 @@ static void lmdb_facts(struct odds_store *base, struct odds_facts *facts)
     leave(gate);
 }
 
-/* ---- feeding ---------------------------------------------------------------------------------- */
+/* ---- feeding --------------------------------------------------------------------------------- */
 
 static enum status lmdb_publish(struct odds_store *base, const struct odds_change *changes,
                                 size_t count, struct error *error)

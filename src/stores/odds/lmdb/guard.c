@@ -38,8 +38,9 @@ void odds_guard_escape(void)
 static void on_fault(int signal_number, siginfo_t *info, void *machine)
 {
     if (info->si_code > 0 && region != NULL) { /* a fault of ours, not a signal that was sent */
-        /* siglongjmp puts no mask back (saving one would be a system call for every region). NODEFER
-         * should leave nothing to do, but ThreadSanitizer blocks all signals in handlers. */
+        /* siglongjmp puts no mask back (saving one would be a system call for every region).
+         * NODEFER should leave nothing to do, but ThreadSanitizer blocks all signals in
+         * handlers. */
         const ucontext_t *interrupted = machine;
         (void)pthread_sigmask(SIG_SETMASK, &interrupted->uc_sigmask, NULL);
         odds_guard_escape();

@@ -7,9 +7,9 @@
  * Reading mapped files without dying of them.
  *
  * LMDB reads its file through a memory map. When somebody truncates the file, the next touch of a
- * lost page is a SIGBUS; when somebody writes garbage into it, LMDB may follow a wild pointer. Either
- * would end the whole server for the sake of one damaged file. Code that touches the map therefore
- * runs inside odds_guard_run, which turns such a fault into `false`.
+ * lost page is a SIGBUS; when somebody writes garbage into it, LMDB may follow a wild pointer.
+ * Either would end the whole server for the sake of one damaged file. Code that touches the map
+ * therefore runs inside odds_guard_run, which turns such a fault into `false`.
  *
  * What `body` did up to the fault stays done: it holds nothing that it would have to give back, or
  * keeps it in *context for the caller to clean up. After a fault the map is not to be trusted any

@@ -1,11 +1,12 @@
 /*
  * Interest: which events were asked for lately, for the feed to know what to refresh first.
  *
- * What serving threads have noted (odds_notes.h) the background thread writes in one transaction once a
- * second. The environment is not synced and is made anew when it is damaged: after a power cut the priorities
- * are gone, which the next polls mend. Nothing here ever makes serving fail.
+ * What serving threads have noted (odds_notes.h) the background thread writes in one transaction
+ * once a second. The environment is not synced and is made anew when it is damaged: after a power
+ * cut the priorities are gone, which the next polls mend. Nothing here ever makes serving fail.
  *
- * Keys are `SPORT:EVENT`, values the wall clock in milliseconds. What is older than a day is removed.
+ * Keys are `SPORT:EVENT`, values the wall clock in milliseconds. What is older than a day is
+ * removed.
  *
  * env_lock guards the environment, used by the background thread and by list.
  */
@@ -68,7 +69,7 @@ void lmdb_interest_note(struct lmdb_interest *interest, enum sport sport,
     odds_notes_add(interest->notes, sport, event);
 }
 
-/* ---- the environment (env_lock is held) ------------------------------------------------------- */
+/* ---- the environment (env_lock is held) ------------------------------------------------------ */
 
 static void close_env(struct lmdb_interest *interest)
 {
@@ -206,7 +207,7 @@ static enum status run(struct task *task, void (*body)(void *))
     return status;
 }
 
-/* ---- writing, in the background --------------------------------------------------------------- */
+/* ---- writing, in the background -------------------------------------------------------------- */
 
 static enum status write_notes(struct lmdb_interest *interest, const struct odds_note *notes,
                                size_t count, uint64_t now_ms, struct error *error)
@@ -281,7 +282,7 @@ void lmdb_interest_destroy(struct lmdb_interest **interest)
     *interest = NULL;
 }
 
-/* ---- listing ---------------------------------------------------------------------------------- */
+/* ---- listing --------------------------------------------------------------------------------- */
 
 static void list_body(void *context)
 {

@@ -1,23 +1,25 @@
 /*
  * How the link gets its connections, and how it knows that they still work. See odds_redis.h.
  *
- * An attempt: ask a sentinel who the master is (by Sentinel); find the server's addresses; greet it on both
- * connections, at one address after the other until it is any good. Both must turn out to be the same server,
- * a master, and no cluster. Then have it report changes from one to the other; see the first heartbeats come
- * back. Then the link is up.
+ * An attempt: ask a sentinel who the master is (by Sentinel); find the server's addresses; greet it
+ * on both connections, at one address after the other until it is any good. Both must turn out to
+ * be the same server, a master, and no cluster. Then have it report changes from one to the other;
+ * see the first heartbeats come back. Then the link is up.
  *
- * Heartbeats. RESP2 sends invalidations to another connection than the one that asked for them, and neither
- * hears of the other's end. So both are asked again and again: PING on the one where invalidations come,
- * whose answer comes after all invalidations of changes before it; on the other whether tracking is still
- * on and redirected to that very connection, and whether the server is still the master. What is known is
- * confirmed as long as the last answered questions on both were ASKED less than half of timeout_ms ago: an
- * answer tells of the time when it was asked for, at the latest. A server that leaves them unanswered for
- * timeout_ms is left. A link that does not track has no heartbeats: it leaves a server that does not answer
- * a call.
+ * Heartbeats. RESP2 sends invalidations to another connection than the one that asked for them, and
+ * neither hears of the other's end. So both are asked again and again: PING on the one where
+ * invalidations come, whose answer comes after all invalidations of changes before it; on the other
+ * whether tracking is still on and redirected to that very connection, whether the server is still
+ * the master, and whether databases were swapped, which is no invalidation. What is known is
+ * confirmed as long as the last answered questions on both were ASKED less than half of timeout_ms
+ * ago: an answer tells of the time when it was asked for, at the latest. A server that leaves them
+ * unanswered for timeout_ms is left. A link that does not track has no heartbeats: it leaves a
+ * server that does not answer a call.
  *
- * Back-off. A connection that worked and was lost is made again at once, and those who ask meanwhile are let
- * wait for that one attempt. When it fails they are refused at once, and attempts come at growing intervals,
- * up to a second, with jitter; so they do when what works is lost again and again.
+ * Back-off. A connection that worked and was lost is made again at once, and those who ask
+ * meanwhile are let wait for that one attempt. When it fails they are refused at once, and attempts
+ * come at growing intervals, up to a second, with jitter; so they do when what works is lost again
+ * and again.
  */
 #include "stores/odds/redis/link.h"
 
@@ -69,7 +71,7 @@ static uint32_t jitter(struct redis_link *link, uint32_t limit)
     return limit == 0 ? 0 : (uint32_t)(link->random >> 33) % limit;
 }
 
-/* ---- letting go --------------------------------------------------------------------------------- */
+/* ---- letting go ------------------------------------------------------------------------------ */
 
 static void stop_timer(uv_timer_t *timer)
 {
@@ -168,8 +170,8 @@ static void let_go(struct redis_link *link, enum status status, const char *why)
     link_calls_lost(link, status, hope);
 }
 
-/* The address is not found in time. Nobody is let wait any longer; but what looks it up goes on, and so
- * does the attempt when it is done. */
+/* The address is not found in time. Nobody is let wait any longer; but what looks it up goes on,
+ * and so does the attempt when it is done. */
 static void lose_patience(struct redis_link *link)
 {
     struct error problem;
@@ -198,7 +200,7 @@ static void refuse(struct redis_link *link, const redisReply *reply, const char 
     let_go(link, status == STATUS_TIMEOUT ? status : STATUS_UNAVAILABLE, error.text);
 }
 
-/* ---- heartbeats --------------------------------------------------------------------------------- */
+/* ---- heartbeats ------------------------------------------------------------------------------ */
 
 static void begin_beat(struct heartbeat *beat)
 {
@@ -277,17 +279,68 @@ static bool is_master(const redisReply *reply)
            strcmp(reply->element[0]->str, "master") == 0;
 }
 
+/* What follows `name` in the text of INFO, or NULL. */
+static const char *info_value(const redisReply *reply, const char *name)
+{
+    const char *at = reply->type == REDIS_REPLY_STRING ? strstr(reply->str, name) : NULL;
+    return at == NULL ? NULL : at + strlen(name);
+}
+
+/* How often the server has carried out the command of that line of INFO; 0: never, or it does not
+ * say. */
+static uint64_t calls_of(const redisReply *reply, const char *line)
+{
+    const char *calls = info_value(reply, line);
+    return calls == NULL ? 0 : strtoull(calls, NULL, 10);
+}
+
+static void all_changed(struct redis_link *link)
+{
+    link->options.changed(link->options.owner, NULL, 0);
+    (void)atomic_fetch_add(&link->invalidations, 1);
+}
+
+/*
+ * SWAPDB changes every value, and is not reported to those who track. So the server's own count of
+ * it is watched. Its counts can be set back (CONFIG RESETSTAT), which might hide one: ROLE, which
+ * was asked just before, is counted as well, and a count that has not grown was set back. False: it
+ * was let go.
+ */
+static bool heed_counts(struct redis_link *link, const redisReply *reply)
+{
+    uint64_t swaps = calls_of(reply, "cmdstat_swapdb:calls=");
+    uint64_t roles = calls_of(reply, "cmdstat_role:calls=");
+    bool swapped = swaps != link->counted_swaps;
+    if (roles == 0) {
+        let_go(link, STATUS_UNAVAILABLE,
+               "INFO commandstats counts no commands, so a SWAPDB would not be noticed");
+        return false;
+    }
+    if (link->counted_roles != 0 && (swapped || roles <= link->counted_roles)) {
+        all_changed(link);
+        if (swapped)
+            log_event(
+                link->options.log, LOG_WARNING,
+                "databases of the odds store's server were swapped; all values are read again");
+    }
+    link->counted_swaps = swaps;
+    link->counted_roles = roles;
+    return true;
+}
+
 static void on_data_beat(void *context, unsigned index, const redisReply *reply)
 {
     struct redis_link *link = context;
     if (reply->type == REDIS_REPLY_ERROR) {
-        refuse(link, reply, index == 0 ? "CLIENT TRACKINGINFO" : "ROLE");
+        static const char *const names[] = {"CLIENT TRACKINGINFO", "ROLE", "INFO"};
+        refuse(link, reply, names[index]);
     } else if (index == 0) {
         if (!still_tracks(link, reply))
             let_go(link, STATUS_UNAVAILABLE, "the server has ceased to report changes");
-    } else if (!is_master(reply)) {
-        let_go(link, STATUS_UNAVAILABLE, "the server is a replica now");
-    } else {
+    } else if (index == 1) {
+        if (!is_master(reply))
+            let_go(link, STATUS_UNAVAILABLE, "the server is a replica now");
+    } else if (heed_counts(link, reply)) {
         end_beat(&link->data_beat);
         confirm(link);
     }
@@ -308,8 +361,8 @@ static void on_news_beat(void *context, unsigned index, const redisReply *reply)
     confirm(link);
 }
 
-/* Has it been without an answer for too long? Only if there is none in what came while this thread could
- * not run, which is read first. */
+/* Has it been without an answer for too long? Only if there is none in what came while this thread
+ * could not run, which is read first. */
 static bool is_silent(const struct redis_link *link, struct heartbeat *beat)
 {
     if (!beat->out || clock_monotonic_ns() - beat->sent_ns < link->options.timeout_ms * NS_PER_MS)
@@ -325,8 +378,9 @@ static void ask_beats(struct redis_link *link)
     if (!link->data_beat.out) {
         redis_command(&commands, "CLIENT", "TRACKINGINFO", NULL);
         redis_command(&commands, "ROLE", NULL);
+        redis_command(&commands, "INFO", "commandstats", NULL);
         begin_beat(&link->data_beat);
-        redis_wire_send(link->data, buffer_text(&commands), 2, on_data_beat, link);
+        redis_wire_send(link->data, buffer_text(&commands), 3, on_data_beat, link);
         buffer_clear(&commands);
     }
     if (!link->news_beat.out) {
@@ -352,12 +406,13 @@ static void start_beats(struct redis_link *link)
     uint64_t every_ms = between(window_ms(link) / BEATS_A_WINDOW, 1, WINDOW_MS_MAX);
     link->data_beat = (struct heartbeat){0};
     link->news_beat = (struct heartbeat){0};
+    link->counted_roles = 0;
     ask_beats(link);
     uv_update_time(&link->loop);
     CHECK(uv_timer_start(&link->beat, on_beat, every_ms, every_ms) == 0);
 }
 
-/* ---- invalidations ------------------------------------------------------------------------------ */
+/* ---- invalidations --------------------------------------------------------------------------- */
 
 static void on_message(void *owner, const redisReply *message)
 {
@@ -366,7 +421,7 @@ static void on_message(void *owner, const redisReply *message)
         strcmp(message->element[1]->str, "__redis__:invalidate") != 0)
         return;
     const redisReply *keys = message->element[2];
-    uint64_t count = 1;
+    uint64_t count = 0;
     if (keys->type == REDIS_REPLY_ARRAY) {
         count = keys->elements;
         for (size_t i = 0; i < keys->elements; i++)
@@ -374,12 +429,13 @@ static void on_message(void *owner, const redisReply *message)
                 link->options.changed(link->options.owner, keys->element[i]->str,
                                       keys->element[i]->len);
     } else {
-        link->options.changed(link->options.owner, NULL, 0);
+        all_changed(link);
+        return;
     }
     (void)atomic_fetch_add(&link->invalidations, count);
 }
 
-/* ---- greeting ----------------------------------------------------------------------------------- */
+/* ---- greeting -------------------------------------------------------------------------------- */
 
 /* Commands of the two greetings, in the order they are sent. */
 enum greeting {
@@ -463,13 +519,6 @@ static const char *greeting_name(enum greeting greeting)
     return names[greeting];
 }
 
-/* What follows `name` in the text of INFO, or NULL. */
-static const char *info_value(const redisReply *reply, const char *name)
-{
-    const char *at = reply->type == REDIS_REPLY_STRING ? strstr(reply->str, name) : NULL;
-    return at == NULL ? NULL : at + strlen(name);
-}
-
 /* False: it cannot be used, and has been let go. */
 static bool read_info(struct redis_link *link, const redisReply *reply, char run[41])
 {
@@ -548,8 +597,8 @@ static enum greeting greeting_at(const struct redis_link *link, unsigned step, b
     return GREET_AUTH;
 }
 
-/* A server that knows or permits no names will do: they are for people who list its clients. Any other
- * error is one of the connection, as that the server has its maximum of clients. */
+/* A server that knows or permits no names will do: they are for people who list its clients. Any
+ * other error is one of the connection, as that the server has its maximum of clients. */
 static bool is_without_names(const redisReply *reply)
 {
     static const char *const texts[] = {"ERR unknown command", "ERR unknown subcommand", "NOPERM "};
@@ -639,7 +688,7 @@ static void greet(struct redis_link *link)
         (void)open_one(link, &link->news, true);
 }
 
-/* ---- names -------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static void set_target(struct redis_link *link, const char *name, uint16_t port, bool local)
 {
@@ -684,7 +733,7 @@ static void on_looked_up(void *owner, const char *name)
         seek_sentinel(link);
 }
 
-/* ---- sentinels ---------------------------------------------------------------------------------- */
+/* ---- sentinels ------------------------------------------------------------------------------- */
 
 static void next_sentinel(struct redis_link *link, enum status status, const char *why)
 {
@@ -903,7 +952,7 @@ void link_connect_second(struct redis_link *link)
     }
 }
 
-/* ---- attempts ----------------------------------------------------------------------------------- */
+/* ---- attempts -------------------------------------------------------------------------------- */
 
 static void begin_attempt(struct redis_link *link)
 {

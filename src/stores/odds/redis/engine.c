@@ -1,18 +1,22 @@
 /*
- * The odds store on a Redis or Valkey server: `redis://`, `rediss://`, `unix:`, `redis+sentinel://`. This file
- * is the engine; odds_redis.h says where the rest is.
+ * The odds store on a Redis or Valkey server: `redis://`, `rediss://`, `unix:`,
+ * `redis+sentinel://`. This file is the engine; odds_redis.h says where the rest is.
  *
- * A store has up to two links. The serving link tracks what changes; a server starts it at once. The feeding
- * link is one plain connection, for the commands of `croupier feed`. Each is made when it is first needed.
+ * A store has up to two links. The serving link tracks what changes; a server starts it at once.
+ * The feeding link is one plain connection, for the commands of `croupier feed`. Each is made when
+ * it is first needed.
  *
- * Freshness. A version may be given out of memory while the serving link confirms that changes arrive
- * (odds_redis_connect.c) and none of that value has. What is read is remembered as current only if nothing
- * was heard of it between its GET and the reply, because the two come by different connections and the
- * message may overtake the reply: what was read then is right for those who asked before, and for nobody
- * later. A value that expires is forgotten a moment before it does, since the server may say so late.
+ * Freshness. A version may be given out of memory while the serving link confirms that changes
+ * arrive (odds_redis_connect.c) and none of that value has. What is read is remembered as current
+ * only if nothing was heard of it between its GET and the reply, because the two come by different
+ * connections and the message may overtake the reply: what was read then is right for those who
+ * asked before, and for nobody later. Odds are read together with a part of the catalog, so that an
+ * answer can be made of what was stored together: both keys are watched (WATCH) until an empty
+ * transaction says that neither has changed in between. A value that expires is forgotten a moment
+ * before it does, since the server may say so late.
  *
- * Threads: `reading` and the list of those that are sent are the serving link's I/O thread's. The lock guards
- * the making of links.
+ * Threads: `reading` and the list of those that are sent are the serving link's I/O thread's. The
+ * lock guards the making of links.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -48,8 +52,10 @@ struct redis_store {
 
     /* The serving I/O thread's. */
     struct reading *sent;
-    uint64_t alarm_ns; /* 0: none is set */
-    bool complained;   /* about reading */
+    uint64_t alarm_ns;        /* 0: none is set */
+    bool complained;          /* about reading */
+    bool rights_wanted;       /* they have not been looked at since the link was connected */
+    struct error rights_told; /* what was said of them last */
     struct redis_call interest;
     struct buffer interest_commands;
     size_t interest_count;
@@ -76,7 +82,17 @@ static enum status count_error(struct redis_store *store, enum status status)
     return status;
 }
 
-/* ---- reading, on the I/O thread --------------------------------------------------------------- */
+/* ---- reading, on the I/O thread -------------------------------------------------------------- */
+
+/* The commands of a reading, in their order; those of a value alone are in the middle. */
+enum reading_step {
+    READING_WATCH, /* both keys */
+    READING_PART,  /* of the catalog */
+    READING_VALUE,
+    READING_EXPIRY,
+    READING_MULTI,
+    READING_EXEC,
+};
 
 struct reading {
     struct redis_call call; /* first */
@@ -92,7 +108,20 @@ struct reading {
     struct redis_seen seen;
     char *bytes;
     size_t size;
+    struct odds_part part; /* of the catalog */
 };
+
+static bool has_part(const struct reading *reading)
+{
+    return reading->part.max > 0;
+}
+
+static void drop_part(struct reading *reading)
+{
+    memory_free(reading->part.bytes);
+    reading->part.bytes = NULL;
+    reading->part.size = 0;
+}
 
 static void list_sent(struct reading *reading)
 {
@@ -123,6 +152,8 @@ static void reading_sent(struct redis_call *call)
     struct reading *reading = (struct reading *)call;
     memory_free(reading->bytes); /* of a reply before the connection was lost */
     reading->bytes = NULL;
+    drop_part(reading);
+    reading->got = STATUS_OK;
     reading->overtaken = false;
     reading->sent_ns = clock_monotonic_ns();
     if (!reading->is_sent)
@@ -137,17 +168,34 @@ static void complain(struct redis_store *store, const struct error *error)
     store->complained = true;
 }
 
+/* The first that cannot be done is what the reading amounts to. */
+static void take_error(struct reading *reading, const redisReply *reply, const char *command)
+{
+    struct error error;
+    if (reading->got != STATUS_OK)
+        return;
+    reading->got = redis_error_of_reply(reply, command, &error);
+    if (reading->got == STATUS_MALFORMED)
+        return;
+    reading->got = STATUS_UNAVAILABLE;
+    complain(reading->store, &error);
+}
+
+static char *copy_bytes(const redisReply *reply)
+{
+    char *bytes = memory_alloc(reply->len + 1);
+    memcpy(bytes, reply->str, reply->len);
+    bytes[reply->len] = '\0';
+    return bytes;
+}
+
 static void take_value(struct reading *reading, const redisReply *reply)
 {
     struct redis_store *store = reading->store;
-    struct error error;
-    reading->got = STATUS_OK;
     switch (reply->type) {
     case REDIS_REPLY_STRING:
         reading->size = reply->len;
-        reading->bytes = memory_alloc(reply->len + 1);
-        memcpy(reading->bytes, reply->str, reply->len);
-        reading->bytes[reply->len] = '\0';
+        reading->bytes = copy_bytes(reply);
         reading->seen = (struct redis_seen){
             .stored = true,
             .readable = true,
@@ -157,15 +205,35 @@ static void take_value(struct reading *reading, const redisReply *reply)
         reading->seen = (struct redis_seen){.readable = true};
         break;
     default:
-        reading->got = redis_error_of_reply(reply, "GET", &error);
         reading->seen = (struct redis_seen){.stored = true};
-        if (reading->got != STATUS_MALFORMED) {
-            reading->got = STATUS_UNAVAILABLE;
-            complain(store, &error);
-        }
+        take_error(reading, reply, "GET");
         return;
     }
-    store->complained = false;
+    if (reading->got == STATUS_OK)
+        store->complained = false;
+}
+
+/* A catalog that is no string has no part that could be told, and will be found to be malformed. */
+static void take_part(struct reading *reading, const redisReply *reply)
+{
+    struct error error;
+    if (reply->type == REDIS_REPLY_STRING && reply->len <= reading->part.max) {
+        reading->part.bytes = copy_bytes(reply);
+        reading->part.size = reply->len;
+    } else if (redis_error_of_reply(reply, "GETRANGE", &error) != STATUS_MALFORMED) {
+        take_error(reading, reply, "GETRANGE");
+    }
+}
+
+/* An empty list: nothing that was watched has changed. */
+static void take_end(struct reading *reading, const redisReply *reply)
+{
+    if (reply->type == REDIS_REPLY_ARRAY)
+        return;
+    drop_part(reading);
+    reading->seen.current = false;
+    if (reply->type == REDIS_REPLY_ERROR)
+        take_error(reading, reply, "EXEC");
 }
 
 /* When it expires. Counted from before the question, so that it is not too late. */
@@ -180,10 +248,28 @@ static void take_expiry(struct reading *reading, const redisReply *reply)
 static void reading_reply(struct redis_call *call, unsigned index, const redisReply *reply)
 {
     struct reading *reading = (struct reading *)call;
-    if (index == 0)
+    switch ((enum reading_step)(has_part(reading) ? index : index + READING_VALUE)) {
+    case READING_WATCH:
+        if (reply->type == REDIS_REPLY_ERROR)
+            take_error(reading, reply, "WATCH");
+        break;
+    case READING_PART:
+        take_part(reading, reply);
+        break;
+    case READING_VALUE:
         take_value(reading, reply);
-    else
+        break;
+    case READING_EXPIRY:
         take_expiry(reading, reply);
+        break;
+    case READING_MULTI:
+        if (reply->type == REDIS_REPLY_ERROR)
+            take_error(reading, reply, "MULTI");
+        break;
+    case READING_EXEC:
+        take_end(reading, reply);
+        break;
+    }
 }
 
 static void watch_expiry(struct redis_store *store)
@@ -216,7 +302,10 @@ static void remember(struct reading *reading)
                                                .version = version,
                                                .bytes = reading->bytes,
                                                .size = reading->bytes == NULL ? 0 : reading->size};
+    reading->read->catalog.bytes = reading->part.bytes;
+    reading->read->catalog.size = reading->part.size;
     reading->bytes = NULL;
+    reading->part.bytes = NULL;
 }
 
 static void reading_done(struct redis_call *call, enum status status)
@@ -231,13 +320,14 @@ static void reading_done(struct redis_call *call, enum status status)
         remember(reading);
     (void)count_error(store, status);
     memory_free(reading->bytes);
+    memory_free(reading->part.bytes);
     buffer_free(&reading->commands);
     memory_free(reading);
     read->result = status;
     read->done(read);
 }
 
-/* ---- what the server says has changed --------------------------------------------------------- */
+/* ---- what the server says has changed -------------------------------------------------------- */
 
 static bool read_key(const struct redis_store *store, struct text key,
                      struct redis_subject *subject)
@@ -286,9 +376,35 @@ static void on_begun(void *owner)
 {
     struct redis_store *store = owner;
     redis_known_forget_all(store->known);
+    store->rights_wanted = true;
 }
 
-/* ---- interest, on the I/O thread -------------------------------------------------------------- */
+/* ---- rights, on the I/O thread --------------------------------------------------------------- */
+
+/* Whoever is connected to again and again is told of once. */
+static void on_rights(void *owner, enum status status, const char *reason)
+{
+    struct redis_store *store = owner;
+    if (status == STATUS_OK)
+        store->rights_told.text[0] = '\0';
+    if (status != STATUS_UNAVAILABLE || strcmp(reason, store->rights_told.text) == 0 ||
+        reason[0] == '\0')
+        return;
+    (void)error_set(&store->rights_told, status, "%s", reason);
+    log_event(store->log, LOG_WARNING, "the odds store's user may not do all that serving needs",
+              LOG_STRING("reason", reason));
+}
+
+static void look_at_rights(struct redis_store *store)
+{
+    struct redis_link *link = atomic_load(&store->serving);
+    if (!store->rights_wanted || link == NULL || redis_link_now(link) != STATUS_OK)
+        return;
+    store->rights_wanted =
+        redis_rights_begin(link, store->prefix, store, on_rights) != STATUS_PENDING;
+}
+
+/* ---- interest, on the I/O thread ------------------------------------------------------------- */
 
 static size_t append_members(struct redis_store *store, const struct odds_note *notes, size_t count,
                              enum sport sport, size_t *at)
@@ -411,7 +527,13 @@ static void write_interest(void *owner)
         odds_notes_lost(store->notes, store->interest_count);
 }
 
-/* ---- links ------------------------------------------------------------------------------------ */
+static void on_second(void *owner)
+{
+    look_at_rights(owner);
+    write_interest(owner);
+}
+
+/* ---- links ----------------------------------------------------------------------------------- */
 
 static enum status make_link(struct redis_store *store, bool serving, struct redis_link **link,
                              struct error *error)
@@ -428,7 +550,7 @@ static enum status make_link(struct redis_store *store, bool serving, struct red
         options.begun = on_begun;
         options.changed = on_changed;
         options.alarm = on_alarm;
-        options.second = write_interest;
+        options.second = on_second;
         options.closing = write_interest;
     }
     return redis_link_create(link, &options, error);
@@ -453,7 +575,7 @@ static struct redis_link *need_link(struct redis_store *store, bool serving)
     return link;
 }
 
-/* ---- life ------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static void destroy(struct redis_store *store)
 {
@@ -511,7 +633,7 @@ static void redis_close(struct odds_store *base)
     destroy(redis_store_of(base));
 }
 
-/* ---- serving ---------------------------------------------------------------------------------- */
+/* ---- serving --------------------------------------------------------------------------------- */
 
 static enum status redis_stamp(struct odds_store *base, uint64_t *stamp)
 {
@@ -557,6 +679,38 @@ static enum status redis_versions(struct odds_reader *reader, enum sport sport,
     return STATUS_OK;
 }
 
+static void append_watch(struct reading *reading, const struct redis_store *store, const char *key)
+{
+    struct redis_subject catalog = {.kind = ODDS_CATALOG, .sport = reading->subject.sport};
+    struct buffer catalog_key = {0};
+    struct buffer first = {0};
+    struct buffer last = {0};
+    redis_key_of_value(&catalog_key, store->prefix, &catalog);
+    buffer_append_u64(&first, reading->part.at);
+    buffer_append_u64(&last, reading->part.at + reading->part.max - 1);
+    redis_command(&reading->commands, "WATCH", buffer_string(&catalog_key), key, NULL);
+    redis_command(&reading->commands, "GETRANGE", buffer_string(&catalog_key),
+                  buffer_string(&first), buffer_string(&last), NULL);
+    buffer_free(&catalog_key);
+    buffer_free(&first);
+    buffer_free(&last);
+}
+
+static void append_reading(struct reading *reading, const struct redis_store *store)
+{
+    struct buffer key = {0};
+    redis_key_of_value(&key, store->prefix, &reading->subject);
+    if (has_part(reading))
+        append_watch(reading, store, buffer_string(&key));
+    redis_command(&reading->commands, "GET", buffer_string(&key), NULL);
+    redis_command(&reading->commands, "PTTL", buffer_string(&key), NULL);
+    if (has_part(reading)) {
+        redis_command(&reading->commands, "MULTI", NULL);
+        redis_command(&reading->commands, "EXEC", NULL);
+    }
+    buffer_free(&key);
+}
+
 static enum status redis_read(struct odds_store *base, struct odds_read *read)
 {
     struct redis_store *store = redis_store_of(base);
@@ -567,15 +721,13 @@ static enum status redis_read(struct odds_store *base, struct odds_read *read)
     reading->store = store;
     reading->read = read;
     reading->subject = (struct redis_subject){.kind = read->kind, .sport = read->sport};
-    if (read->kind == ODDS_MARKETS)
+    if (read->kind == ODDS_MARKETS) {
         reading->subject.event = read->event;
-    struct buffer key = {0};
-    redis_key_of_value(&key, store->prefix, &reading->subject);
-    redis_command(&reading->commands, "GET", buffer_string(&key), NULL);
-    redis_command(&reading->commands, "PTTL", buffer_string(&key), NULL);
-    buffer_free(&key);
+        reading->part = (struct odds_part){.at = read->catalog.at, .max = read->catalog.max};
+    }
+    append_reading(reading, store);
     reading->call = (struct redis_call){.bytes = buffer_text(&reading->commands),
-                                        .replies = 2,
+                                        .replies = has_part(reading) ? READING_EXEC + 1 : 2,
                                         .again = true,
                                         .sent = reading_sent,
                                         .reply = reading_reply,
@@ -589,18 +741,13 @@ static enum status redis_read(struct odds_store *base, struct odds_read *read)
     return count_error(store, status);
 }
 
-static enum status redis_ping(struct odds_store *base, struct error *error)
+static enum status redis_ping(struct odds_store *base, enum odds_need need, struct error *error)
 {
     struct redis_store *store = redis_store_of(base);
     struct redis_link *link = need_link(store, true);
     if (link == NULL)
         return error_set(error, STATUS_UNAVAILABLE, "the odds store cannot be opened");
-    struct buffer commands = {0};
-    redis_command(&commands, "PING", NULL);
-    struct redis_call call = {.bytes = buffer_text(&commands), .replies = 1};
-    enum status status = redis_link_ask(link, &call, "the odds store does not answer", error);
-    buffer_free(&commands);
-    return count_error(store, status);
+    return count_error(store, redis_rights_ask(link, store->prefix, need == ODDS_TO_SERVE, error));
 }
 
 static void redis_note_interest(struct odds_store *base, enum sport sport,
@@ -642,7 +789,7 @@ static void redis_facts(struct odds_store *base, struct odds_facts *facts)
             atomic_load_explicit(&store->published_ms[i], memory_order_relaxed);
 }
 
-/* ---- feeding ---------------------------------------------------------------------------------- */
+/* ---- feeding --------------------------------------------------------------------------------- */
 
 static enum status no_link(struct error *error)
 {
@@ -707,7 +854,7 @@ static enum status redis_list_events(struct odds_store *base, enum sport sport,
                        redis_feed_list_events(link, store->prefix, sport, list, count, error));
 }
 
-/* ---- the engines: one, by four names ---------------------------------------------------------- */
+/* ---- the engines: one, by four names --------------------------------------------------------- */
 
 #define ENGINE(name, scheme_)                                                                   \
     static enum status open_##name(struct odds_store **store,                                   \

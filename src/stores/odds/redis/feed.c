@@ -1,6 +1,6 @@
 /*
- * The feed's side of the Redis engine: plain SET, UNLINK, SCAN and sorted sets, waited for. Any feed that can
- * do the same may publish without croupier.
+ * The feed's side of the Redis engine: plain SET, UNLINK, SCAN and sorted sets, waited for. Any
+ * feed that can do the same may publish without croupier.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #define SCAN_COUNT "1000"
 #define INTEREST_PAGE 10000
 
-/* ---- keys ------------------------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 void redis_key_of_value(struct buffer *out, const char *prefix, const struct redis_subject *subject)
 {
@@ -32,7 +32,7 @@ void redis_key_of_interest(struct buffer *out, const char *prefix, enum sport sp
     buffer_append_format(out, "%sinterest:%s", prefix, sport_key(sport));
 }
 
-/* ---- publishing ------------------------------------------------------------------------------- */
+/* ---- publishing ------------------------------------------------------------------------------ */
 
 static void append_change(struct buffer *out, const char *prefix, const struct odds_change *change)
 {
@@ -90,7 +90,7 @@ enum status redis_feed_publish(struct redis_link *link, const char *prefix,
     return status;
 }
 
-/* ---- walking the keys of a sport -------------------------------------------------------------- */
+/* ---- walking the keys of a sport ------------------------------------------------------------- */
 
 struct page {
     struct redis_call call; /* first */
@@ -155,7 +155,7 @@ static enum status walk(struct redis_link *link, const char *prefix, enum sport 
     return status;
 }
 
-/* ---- withdrawing a sport ---------------------------------------------------------------------- */
+/* ---- withdrawing a sport --------------------------------------------------------------------- */
 
 struct withdrawing {
     struct buffer words; /* of UNLINK */
@@ -200,7 +200,7 @@ enum status redis_feed_withdraw_sport(struct redis_link *link, const char *prefi
     return status;
 }
 
-/* ---- listing events --------------------------------------------------------------------------- */
+/* ---- listing events -------------------------------------------------------------------------- */
 
 struct listing {
     size_t start; /* the length of what is before the id */
@@ -256,7 +256,7 @@ enum status redis_feed_list_events(struct redis_link *link, const char *prefix, 
     return STATUS_OK;
 }
 
-/* ---- listing interest ------------------------------------------------------------------------- */
+/* ---- listing interest ------------------------------------------------------------------------ */
 
 struct interest_page {
     struct redis_call call; /* first */

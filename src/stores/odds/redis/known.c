@@ -1,21 +1,22 @@
 /*
  * What is known to be stored. See odds_redis.h.
  *
- * An entry says: when this value was read last it had this digest, and was called by this version; and
- * whether that is still so (`current`). A change that is heard of only takes `current` away, so that the
- * same bytes read again keep their version, and nothing is made anew of a feed that repeats itself. A
- * version is a number that is counted up, so it is never reused for other bytes.
+ * An entry says: when this value was read last it had this digest, and was called by this version;
+ * and whether that is still so (`current`). A change that is heard of only takes `current` away, so
+ * that the same bytes read again keep their version, and nothing is made anew of a feed that
+ * repeats itself. A version is a number that is counted up, so it is never reused for other bytes.
  *
  * Versions and stamp. A reader takes the stamp first and then the versions; whoever forgets takes
- * `current` away first and then moves the stamp. So a version that is found is right under the stamp
- * that was found before it.
+ * `current` away first and then moves the stamp. So a version that is found is right under the
+ * stamp that was found before it.
  *
- * Digests are two polynomials over the field of 2^61 - 1, at points drawn at random for this process: two
- * different documents of 32 MiB meet by chance once in 2^76, whoever wrote them, as nobody outside learns
- * the points. They are computed at memory speed, which a cryptographic digest is not.
+ * Digests are two polynomials over the field of 2^61 - 1, at points drawn at random for this
+ * process: two different documents of 32 MiB meet by chance once in 2^76, whoever wrote them, as
+ * nobody outside learns the points. They are computed at memory speed, which a cryptographic digest
+ * is not.
  *
- * The table has sets of WAYS entries, a mutex for every few sets. What finds no room takes the place of what
- * was not looked at for longest.
+ * The table has sets of WAYS entries, a mutex for every few sets. What finds no room takes the
+ * place of what was not looked at for longest.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -82,7 +83,7 @@ void redis_known_destroy(struct redis_known **known)
     *known = NULL;
 }
 
-/* ---- digests ---------------------------------------------------------------------------------- */
+/* ---- digests --------------------------------------------------------------------------------- */
 
 #define FIELD (((uint64_t)1 << 61) - 1)
 
@@ -106,7 +107,7 @@ struct redis_digest redis_known_digest(const struct redis_known *known, const ch
     return (struct redis_digest){{a, b}};
 }
 
-/* ---- places ----------------------------------------------------------------------------------- */
+/* ---- places ---------------------------------------------------------------------------------- */
 
 struct spot {
     struct guard *guard;
@@ -160,7 +161,7 @@ static struct entry *make_room(const struct spot *spot)
     return oldest;
 }
 
-/* ---- looking ---------------------------------------------------------------------------------- */
+/* ---- looking --------------------------------------------------------------------------------- */
 
 uint64_t redis_known_stamp(const struct redis_known *known)
 {
@@ -186,7 +187,7 @@ uint64_t redis_known_version(struct redis_known *known, const struct redis_subje
     return version;
 }
 
-/* ---- learning --------------------------------------------------------------------------------- */
+/* ---- learning -------------------------------------------------------------------------------- */
 
 void redis_known_forget(struct redis_known *known, const struct redis_subject *subject)
 {
@@ -199,8 +200,8 @@ void redis_known_forget(struct redis_known *known, const struct redis_subject *s
     move_stamp(known);
 }
 
-/* Takes `current` from all that expire until `until_ns`; returns whether there were any, and when the
- * next one does. */
+/* Takes `current` from all that expire until `until_ns`; returns whether there were any, and when
+ * the next one does. */
 static bool forget_until(struct redis_known *known, uint64_t until_ns, uint64_t *next_ns)
 {
     bool any = false;

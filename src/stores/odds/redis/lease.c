@@ -1,10 +1,11 @@
 /*
- * Leases; see odds_redis_lease.h. The script runs in the server as one step, and takes the time from
- * there, so what it decides does not depend on any clock but the server's.
+ * Leases; see odds_redis_lease.h. The script runs in the server as one step, and takes the time
+ * from there, so what it decides does not depend on any clock but the server's.
  *
- * The key holds "START:USED", the second in which the window began and what was drawn in it since. It
- * is kept a little longer than the window, for the case that the clock is set back a little. A count
- * that began after the start of the present window is kept: the window was made longer meanwhile.
+ * The key holds "START:USED", the second in which the window began and what was drawn in it since.
+ * It is kept a little longer than the window, for the case that the clock is set back a little. A
+ * count that began after the start of the present window is kept: the window was made longer
+ * meanwhile.
  */
 #include "stores/odds/redis/lease.h"
 
@@ -19,8 +20,8 @@
 
 #define NS_PER_MS 1000000U
 
-/* KEYS: the budget's. ARGV: window in seconds, limit, demand, and what the asker knows: the start of a
- * window, what was drawn in it, and what it has admitted in it without us. */
+/* KEYS: the budget's. ARGV: window in seconds, limit, demand, and what the asker knows: the start
+ * of a window, what was drawn in it, and what it has admitted in it without us. */
 static const char script[] =
     "local time = redis.call('TIME')\n"
     "local second, window, limit = tonumber(time[1]), tonumber(ARGV[1]), tonumber(ARGV[2])\n"
@@ -64,7 +65,7 @@ struct lease_call {
     enum status reply; /* what the reply amounts to */
 };
 
-/* ---- the command ------------------------------------------------------------------------------------ */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static void append_number(struct buffer *out, uint64_t number)
 {
@@ -93,7 +94,7 @@ static void append_command(struct lease_call *call)
     buffer_free(&key);
 }
 
-/* ---- the reply -------------------------------------------------------------------------------------- */
+/* ---- the reply ------------------------------------------------------------------------------- */
 
 static void complain(struct redis_leases *leases, const struct error *error)
 {
@@ -161,7 +162,8 @@ static enum status submit(struct lease_call *call)
     return redis_link_submit(call->link, &call->call);
 }
 
-/* The server has been restarted, or has forgotten its scripts: sends it, in what is left of the time. */
+/* The server has been restarted, or has forgotten its scripts: sends it, in what is left of the
+ * time. */
 static enum status send_whole(struct lease_call *call)
 {
     uint64_t gone_ms = (clock_monotonic_ns() - call->began_ns) / NS_PER_MS;
@@ -213,7 +215,7 @@ enum status redis_leases_ask(struct redis_leases *leases, struct redis_link *lin
     return status;
 }
 
-/* ---- life ------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static void digest_script(char digest[DIGEST_TEXT_SIZE])
 {

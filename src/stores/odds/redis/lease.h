@@ -5,8 +5,8 @@
 
 /*
  * Leases of shared rate budgets (odds_store_lease) for the Redis/Valkey engine: one key a client,
- * `rate:CLIENT` behind the configured prefix, and one script that does all of it. The commands that a
- * user of the server needs for it: EVALSHA, EVAL, TIME, GET, SET.
+ * `rate:CLIENT` behind the configured prefix, and one script that does all of it. The commands that
+ * a user of the server needs for it: EVALSHA, EVAL, TIME, GET, SET.
  */
 struct redis_leases;
 

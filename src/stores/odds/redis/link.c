@@ -1,12 +1,13 @@
 /*
  * The I/O thread of the Redis engine, and the commands that others have it send. See odds_redis.h.
  *
- * A call comes by mailbox, waits in a list until it may be sent, then stands among the sent until its
- * replies have come. Only so many are sent at a time that a heartbeat never waits long behind them. A sent
- * call whose deadline has passed ends at once; its place among the sent stays until its replies come.
+ * A call comes by mailbox, waits in a list until it may be sent, then stands among the sent until
+ * its replies have come. Only so many are sent at a time that a heartbeat never waits long behind
+ * them. A sent call whose deadline has passed ends at once; its place among the sent stays until
+ * its replies come.
  *
- * Who may touch what: the atomics any thread; `problem` and `first_over` under the lock; all else is the I/O
- * thread's.
+ * Who may touch what: the atomics any thread; `problem` and `first_over` under the lock; all else
+ * is the I/O thread's.
  */
 #include "stores/odds/redis/link.h"
 
@@ -37,7 +38,7 @@ void link_start_timer(uv_timer_t *timer, uv_timer_cb callback, uint64_t delay_ms
     CHECK(uv_timer_start(timer, callback, delay_ms, 0) == 0);
 }
 
-/* ---- standing --------------------------------------------------------------------------------- */
+/* ---- standing -------------------------------------------------------------------------------- */
 
 void link_set_standing(struct redis_link *link, enum link_standing standing)
 {
@@ -110,7 +111,7 @@ void redis_link_facts(const struct redis_link *link, struct redis_link_facts *fa
     };
 }
 
-/* ---- the list of waiting calls ------------------------------------------------------------------ */
+/* ---- the list of waiting calls --------------------------------------------------------------- */
 
 static void add_newest(struct redis_link *link, struct redis_call *call)
 {
@@ -150,7 +151,7 @@ static void remove_waiting(struct redis_link *link, struct redis_call *call)
     call->older = NULL;
 }
 
-/* ---- the end of a call -------------------------------------------------------------------------- */
+/* ---- the end of a call ----------------------------------------------------------------------- */
 
 static void end_when_over(struct redis_link *link);
 
@@ -178,7 +179,7 @@ static void drop_sent(struct link_sent *sent)
     memory_free(sent);
 }
 
-/* ---- deadlines ---------------------------------------------------------------------------------- */
+/* ---- deadlines ------------------------------------------------------------------------------- */
 
 static void on_deadline(uv_timer_t *timer);
 
@@ -197,9 +198,9 @@ static uint64_t earlier(uint64_t a_ns, uint64_t b_ns)
     return a_ns == 0 || b_ns < a_ns ? b_ns : a_ns;
 }
 
-/* What came while this thread could not run is read before anything is over that was due then. A timer
- * alone does not see to that: libuv may run one that was started anew in the same pass, before it looks at
- * any connection. */
+/* What came while this thread could not run is read before anything is over that was due then. A
+ * timer alone does not see to that: libuv may run one that was started anew in the same pass,
+ * before it looks at any connection. */
 static bool has_read_since(struct redis_link *link)
 {
     if (link->deadline_turn == 0) {
@@ -248,7 +249,7 @@ static void on_deadline(uv_timer_t *timer)
         link_connect_silent(link);
 }
 
-/* ---- sending ------------------------------------------------------------------------------------ */
+/* ---- sending --------------------------------------------------------------------------------- */
 
 static void on_answer(void *context, unsigned index, const redisReply *reply)
 {
@@ -354,7 +355,7 @@ enum status redis_link_submit(struct redis_link *link, struct redis_call *call)
     return STATUS_PENDING;
 }
 
-/* ---- a call that is waited for ------------------------------------------------------------------- */
+/* ---- a call that is waited for --------------------------------------------------------------- */
 
 struct asking {
     struct redis_call call; /* first; sent in place of the one that was given */
@@ -427,7 +428,7 @@ enum status redis_link_ask(struct redis_link *link, struct redis_call *call, con
     return status;
 }
 
-/* ---- the thread --------------------------------------------------------------------------------- */
+/* ---- the thread ------------------------------------------------------------------------------ */
 
 static void on_second(uv_timer_t *timer)
 {
@@ -513,7 +514,7 @@ static void start_thread(struct redis_link *link)
     CHECK(pthread_sigmask(SIG_SETMASK, &before, NULL) == 0);
 }
 
-/* ---- life --------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 enum status redis_link_create(struct redis_link **link, const struct redis_link_options *options,
                               struct error *error)

@@ -7,8 +7,8 @@
 #include "stores/odds/redis/redis.h"
 
 /*
- * What odds_redis_link.c (the thread, the calls) and odds_redis_connect.c (the connections) share, and
- * nobody else looks at.
+ * What odds_redis_link.c (the thread, the calls) and odds_redis_connect.c (the connections) share,
+ * and nobody else looks at.
  */
 
 enum link_phase {
@@ -88,6 +88,8 @@ struct redis_link {
     long long news_id;
     char data_run[41], news_run[41];
     struct heartbeat data_beat, news_beat;
+    uint64_t counted_swaps,
+        counted_roles; /* by the server, at the last beat; no roles: at none yet */
 
     size_t sentinel_at;     /* the one that was asked last */
     size_t sentinels_asked; /* in this attempt */
@@ -99,15 +101,16 @@ struct redis_link {
     struct heartbeat sentinel_beat;
 };
 
-/* ---- odds_redis_connect.c ---------------------------------------------------------------------- */
+/* ---- odds_redis_connect.c -------------------------------------------------------------------- */
 
 void link_connect_start(struct redis_link *link); /* makes its timers, begins the first attempt */
 void link_connect_second(struct redis_link *link);
-/* A call was not answered in time, by which alone a link without heartbeats knows that it leads nowhere. */
+/* A call was not answered in time, by which alone a link without heartbeats knows that it leads
+ * nowhere. */
 void link_connect_silent(struct redis_link *link);
 void link_connect_stop(struct redis_link *link); /* lets go of everything */
 
-/* ---- odds_redis_link.c ------------------------------------------------------------------------- */
+/* ---- odds_redis_link.c ----------------------------------------------------------------------- */
 
 void link_set_standing(struct redis_link *link, enum link_standing standing);
 /* What came of an attempt; `problem` may be NULL. `over`: no more is to be expected of it soon. */

@@ -1,13 +1,14 @@
 /*
- * The URI of a Redis or Valkey server, read strictly: what is not understood is refused, for a server
- * that is not the one that was meant deals wrong odds.
+ * The URI of a Redis or Valkey server, read strictly: what is not understood is refused, for a
+ * server that is not the one that was meant deals wrong odds.
  *
  *     redis://[user:password@]host[:port][/db]                   rediss:// with TLS, [?tls_ca=FILE]
- *     unix:PATH[?db=N]            unix://[user:password@]PATH[?db=N], where PATH begins with a slash
+ *     unix:PATH[?db=N]            unix://[user:password@]PATH[?db=N], where PATH begins with a
+ *     slash
  *     redis+sentinel://[user:password@]host[:port],…/service[/db]
  *
- * User and password are percent-decoded. No text that is made here holds any part of them, nor of what
- * could be one of them misread.
+ * User and password are percent-decoded. No text that is made here holds any part of them, nor of
+ * what could be one of them misread.
  */
 #include <string.h>
 
@@ -23,7 +24,7 @@ static enum status invalid(struct error *error, const char *what)
     return error_set(error, STATUS_INVALID, "the address of the Redis odds store: %s", what);
 }
 
-/* ---- parts ------------------------------------------------------------------------------------ */
+/* ---- parts ----------------------------------------------------------------------------------- */
 
 static int hex_digit(char c)
 {
@@ -174,7 +175,7 @@ static enum status read_options(struct redis_place *place, struct text options, 
     return STATUS_OK;
 }
 
-/* ---- the kinds -------------------------------------------------------------------------------- */
+/* ---- the kinds ------------------------------------------------------------------------------- */
 
 /* What is before the last '@' of `text` goes to the user; the rest stays. */
 static enum status cut_user(struct redis_place *place, struct text *text, struct error *error)

@@ -1,14 +1,15 @@
 /*
  * The addresses of names, found without waiting. See odds_redis.h.
  *
- * getaddrinfo may take half a minute when the network's name servers are silent, and cannot be called off.
- * In libuv's pool of four threads lookups that nobody waits for any more would hold up those that somebody
- * does, and a loop cannot be closed before all of its own have ended. So each has a thread of its own, which
- * is not joined, and a name is never looked up twice at once: whoever asks again waits for the lookup that
- * is under way.
+ * getaddrinfo may take half a minute when the network's name servers are silent, and cannot be
+ * called off. In libuv's pool of four threads lookups that nobody waits for any more would hold up
+ * those that somebody does, and a loop cannot be closed before all of its own have ended. So each
+ * has a thread of its own, which is not joined, and a name is never looked up twice at once:
+ * whoever asks again waits for the lookup that is under way.
  *
- * A lookup lives as long as somebody refers to it: the list it stands in, its thread, its mail. `mailbox` is
- * guarded by the lock; the result is the thread's until the mail is posted; all else is the I/O thread's.
+ * A lookup lives as long as somebody refers to it: the list it stands in, its thread, its mail.
+ * `mailbox` is guarded by the lock; the result is the thread's until the mail is posted; all else
+ * is the I/O thread's.
  */
 #include <netdb.h>
 #include <pthread.h>
@@ -46,7 +47,7 @@ struct redis_lookups {
     size_t count;
 };
 
-/* ---- life ------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 struct redis_lookups *redis_lookups_create(struct mailbox *mailbox, void *owner,
                                            void (*answered)(void *owner, const char *name))
@@ -91,7 +92,7 @@ void redis_lookups_destroy(struct redis_lookups **lookups)
     *lookups = NULL;
 }
 
-/* ---- the thread of a lookup ------------------------------------------------------------------- */
+/* ---- the thread of a lookup ------------------------------------------------------------------ */
 
 static bool is_there(const struct redis_addresses *addresses, const char *numeric)
 {
@@ -145,7 +146,7 @@ static void *look_up(void *argument)
     return NULL;
 }
 
-/* ---- asking ----------------------------------------------------------------------------------- */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 /* NULL: the machine has no thread to spare. */
 static struct lookup *begin(struct redis_lookups *lookups, const char *name)

@@ -19,17 +19,19 @@
 /*
  * The parts of the Redis/Valkey engine, for its own files only.
  *
- *   odds_redis_place.c    the URI
- *   odds_redis_wire.c     one connection on a libuv loop: bytes out, replies in
- *   odds_redis_link.c     the I/O thread: commands from any thread, with deadlines
- *   odds_redis_connect.c  how the link gets and keeps its connections, and what it knows of them
- *   odds_redis_lookup.c   the addresses of names
- *   odds_redis_known.c    which version of what is known to be stored
- *   odds_redis.c          the engine: reading, versions, interest
- *   odds_redis_feed.c     the feed's side: publishing and listing
+ *   location.c  the URI
+ *   wire.c      one connection on a libuv loop: bytes out, replies in
+ *   link.c      the I/O thread: commands from any thread, with deadlines
+ *   connect.c   how the link gets and keeps its connections, and what it knows of them
+ *   lookup.c    the addresses of names
+ *   known.c     which version of what is known to be stored
+ *   engine.c    the engine: reading, versions, interest
+ *   feed.c      the feed's side: publishing and listing
+ *   lease.c     rate limits that several servers share
+ *   rights.c    what the server's user has to be permitted
  *
- * Keys, with the configured prefix before each: `catalog:SPORT`, `odds:SPORT:EVENT`, `interest:SPORT`,
- * `rate:CLIENT` (odds_redis_lease.c).
+ * Keys, with the configured prefix before each: `catalog:SPORT`, `odds:SPORT:EVENT`,
+ * `interest:SPORT`, `rate:CLIENT` (lease.c).
  */
 
 struct redis_subject {
@@ -38,7 +40,7 @@ struct redis_subject {
     struct event_id event; /* ODDS_MARKETS; otherwise zero */
 };
 
-/* ---- odds_redis_place.c ----------------------------------------------------------------------- */
+/* ---- location.c ------------------------------------------------------------------------------ */
 
 enum redis_way { REDIS_BY_TCP, REDIS_BY_UNIX, REDIS_BY_SENTINEL };
 
@@ -69,12 +71,12 @@ MUST_CHECK enum status redis_place_parse(struct redis_place **place, const char 
                                          struct error *error);
 void redis_place_destroy(struct redis_place **place);
 
-/* ---- odds_redis_wire.c ------------------------------------------------------------------------ */
+/* ---- wire.c ---------------------------------------------------------------------------------- */
 
 /*
- * One connection, on the thread of its loop. Replies come in the order of what was sent. A wire that is
- * lost says so once, from the loop and never inside a call; its owner then destroys it. A callback may
- * destroy the wire that calls it.
+ * One connection, on the thread of its loop. Replies come in the order of what was sent. A wire
+ * that is lost says so once, from the loop and never inside a call; its owner then destroys it. A
+ * callback may destroy the wire that calls it.
  */
 struct redis_wire;
 
@@ -104,8 +106,8 @@ MUST_CHECK enum status redis_wire_open(struct redis_wire **wire, uv_loop_t *loop
 /* What was sent is not answered any more. */
 void redis_wire_destroy(struct redis_wire **wire);
 
-/* `index` counts the replies to what was sent together. A value that is too large to be taken in comes
- * as an error reply that redis_reply_is_too_large knows. */
+/* `index` counts the replies to what was sent together. A value that is too large to be taken in
+ * comes as an error reply that redis_reply_is_too_large knows. */
 typedef void redis_answered(void *context, unsigned index, const redisReply *reply);
 
 /* Sends commands that bring `replies` replies. */
@@ -114,20 +116,24 @@ void redis_wire_send(struct redis_wire *wire, struct text commands, unsigned rep
 
 bool redis_reply_is_too_large(const redisReply *reply);
 
-/* Writes one command: words that follow are appended with redis_command_word, exactly `words` of them. */
+/* Writes one command: words that follow are appended with redis_command_word, exactly `words` of
+ * them. */
 void redis_command_begin(struct buffer *out, size_t words);
 void redis_command_word(struct buffer *out, struct text word);
 /* All of them at once; a NULL ends the list. */
 void redis_command(struct buffer *out, const char *first, ...) __attribute__((sentinel));
 
+/* The user may not do it. */
+bool redis_reply_is_refusal(const redisReply *reply);
+
 /* What an error reply means, and a text for people: `what` is what could not be done. */
 enum status redis_error_of_reply(const redisReply *reply, const char *what, struct error *error);
 
-/* ---- odds_redis_lookup.c ---------------------------------------------------------------------- */
+/* ---- lookup.c -------------------------------------------------------------------------------- */
 
 /*
- * The addresses of names, for one link; on its I/O thread. Looking up is left to others, however long it
- * takes them: neither asking nor destroying waits.
+ * The addresses of names, for one link; on its I/O thread. Looking up is left to others, however
+ * long it takes them: neither asking nor destroying waits.
  */
 struct redis_lookups;
 
@@ -147,13 +153,13 @@ struct redis_lookups *redis_lookups_create(struct mailbox *mailbox, void *owner,
 /* Before the mailbox is destroyed. */
 void redis_lookups_destroy(struct redis_lookups **lookups);
 
-/* STATUS_OK: at least one address. STATUS_PENDING: `answered` will be called. STATUS_UNAVAILABLE: it
- * cannot be found. */
+/* STATUS_OK: at least one address. STATUS_PENDING: `answered` will be called. STATUS_UNAVAILABLE:
+ * it cannot be found. */
 MUST_CHECK enum status redis_lookups_find(struct redis_lookups *lookups, const char *name,
                                           struct redis_addresses *addresses, struct error *error);
 bool redis_lookups_under_way(const struct redis_lookups *lookups);
 
-/* ---- odds_redis_link.c, odds_redis_connect.c --------------------------------------------------- */
+/* ---- link.c, connect.c ----------------------------------------------------------------------- */
 
 /*
  * The link: an I/O thread with its connections to the server that is the master now.
@@ -162,8 +168,8 @@ bool redis_lookups_under_way(const struct redis_lookups *lookups);
  *   invalidations  what the server says has changed (only when it tracks)
  *   sentinel       who the master is, and when that changes (only by Sentinel)
  *
- * They live and die together: when one is lost, or does not answer, or is not what it was, all are let
- * go, everything that was known is forgotten, and the link begins anew.
+ * They live and die together: when one is lost, or does not answer, or is not what it was, all are
+ * let go, everything that was known is forgotten, and the link begins anew.
  */
 struct redis_link;
 
@@ -173,8 +179,8 @@ struct redis_link_options {
     const char *prefix; /* of the keys */
     bool track;
     struct log *log;
-    /* All on the I/O thread; those that will not be called may be NULL: the first three when it does not
-     * track; `second` and `closing` when there is nothing to do. */
+    /* All on the I/O thread; those that will not be called may be NULL: the first three when it
+     * does not track; `second` and `closing` when there is nothing to do. */
     void *owner;
     void (*begun)(void *owner); /* connected anew: forget everything */
     void (*changed)(void *owner, const char *key, size_t size); /* NULL: all keys */
@@ -190,14 +196,14 @@ MUST_CHECK enum status redis_link_create(struct redis_link **link,
 /* Waits until all calls are over, which their deadlines see to. */
 void redis_link_destroy(struct redis_link **link);
 
-/* Waits until the first attempt to connect has ended, within reason. The status of redis_link_now, and the reason
- * when it is not STATUS_OK. */
+/* Waits until the first attempt to connect has ended, within reason. The status of redis_link_now,
+ * and the reason when it is not STATUS_OK. */
 enum status redis_link_wait(struct redis_link *link, struct error *error);
 
 /*
- * In place, wait-free. STATUS_OK: the connections were seen to work so lately that what was known is
- * still known. STATUS_PENDING: no saying, or connecting for the first time since it worked: a call may
- * be submitted and will tell. STATUS_UNAVAILABLE, STATUS_TIMEOUT: neither.
+ * In place, wait-free. STATUS_OK: the connections were seen to work so lately that what was known
+ * is still known. STATUS_PENDING: no saying, or connecting for the first time since it worked: a
+ * call may be submitted and will tell. STATUS_UNAVAILABLE, STATUS_TIMEOUT: neither.
  */
 enum status redis_link_now(const struct redis_link *link);
 
@@ -218,14 +224,15 @@ void redis_link_facts(const struct redis_link *link, struct redis_link_facts *fa
 /*
  * Commands for the data connection, from any thread.
  *
- * The struct is the caller's, which embeds it in its own and finds that again from `done`. It belongs to
- * the link from redis_link_submit until `done` is called, once, on the I/O thread, never inside submit.
- * `bytes` (redis_command…) must stay until then. Calls are answered within their deadline, whatever the
- * server does. At most REDIS_CALLS_MAX are under way; then submit says STATUS_FULL at once.
+ * The struct is the caller's, which embeds it in its own and finds that again from `done`. It
+ * belongs to the link from redis_link_submit until `done` is called, once, on the I/O thread, never
+ * inside submit. `bytes` (redis_command…) must stay until then. Calls are answered within their
+ * deadline, whatever the server does. At most REDIS_CALLS_MAX are under way; then submit says
+ * STATUS_FULL at once.
  *
- * `done`'s status: STATUS_OK: all replies have come (error replies too: they were given to `reply`);
- * STATUS_TIMEOUT; STATUS_UNAVAILABLE: not connected, or no longer. After the last two nobody knows
- * whether the commands were carried out.
+ * `done`'s status: STATUS_OK: all replies have come (error replies too: they were given to
+ * `reply`); STATUS_TIMEOUT; STATUS_UNAVAILABLE: not connected, or no longer. After the last two
+ * nobody knows whether the commands were carried out.
  */
 #define REDIS_CALLS_MAX 4096
 
@@ -248,7 +255,8 @@ struct redis_call {
     void (*done)(struct redis_call *call, enum status status);
 };
 
-/* STATUS_PENDING, or why `done` will not be called: STATUS_FULL, STATUS_UNAVAILABLE, STATUS_TIMEOUT. */
+/* STATUS_PENDING, or why `done` will not be called: STATUS_FULL, STATUS_UNAVAILABLE,
+ * STATUS_TIMEOUT. */
 MUST_CHECK enum status redis_link_submit(struct redis_link *link, struct redis_call *call);
 
 /* The same, waited for; not on the I/O thread. Gives the first error reply as `error`, with `what`
@@ -256,7 +264,20 @@ MUST_CHECK enum status redis_link_submit(struct redis_link *link, struct redis_c
 MUST_CHECK enum status redis_link_ask(struct redis_link *link, struct redis_call *call,
                                       const char *what, struct error *error);
 
-/* ---- odds_redis_feed.c ------------------------------------------------------------------------- */
+/* ---- rights.c -------------------------------------------------------------------------------- */
+
+/* Has the user the rights that serving needs: to read, or `all`? STATUS_UNAVAILABLE names those
+ * that it lacks; any other error is of the server. Waits as redis_link_ask. */
+MUST_CHECK enum status redis_rights_ask(struct redis_link *link, const char *prefix, bool all,
+                                        struct error *error);
+
+/* The same, for all, and not waited for: STATUS_PENDING, then `told` on the I/O thread, once.
+ * `prefix` stays until then. */
+typedef void redis_rights_told(void *owner, enum status status, const char *reason);
+MUST_CHECK enum status redis_rights_begin(struct redis_link *link, const char *prefix, void *owner,
+                                          redis_rights_told *told);
+
+/* ---- feed.c ---------------------------------------------------------------------------------- */
 
 /* The verbs of the same names in odds_store.h. */
 MUST_CHECK enum status redis_feed_publish(struct redis_link *link, const char *prefix,
@@ -277,12 +298,12 @@ void redis_key_of_value(struct buffer *out, const char *prefix,
                         const struct redis_subject *subject);
 void redis_key_of_interest(struct buffer *out, const char *prefix, enum sport sport);
 
-/* ---- odds_redis_known.c ------------------------------------------------------------------------ */
+/* ---- known.c --------------------------------------------------------------------------------- */
 
 /*
- * What is known of the stored values: which version each had when it was read last, and whether nothing
- * has been heard of it since. Bounded; what is not in it is not known. Any thread may look; the rest is
- * the I/O thread's.
+ * What is known of the stored values: which version each had when it was read last, and whether
+ * nothing has been heard of it since. Bounded; what is not in it is not known. Any thread may look;
+ * the rest is the I/O thread's.
  */
 struct redis_known;
 

@@ -1,14 +1,14 @@
 /*
  * One connection to a Redis or Valkey server, or to a Sentinel. See odds_redis.h.
  *
- * hiredis formats nothing here and waits for nothing: a redisContext that does not block is the socket, its
- * reader the parser, and libuv says when to read and to write. Its own asynchronous interface is not
- * used: it resolves names while everything waits, and ends the process (assert) when a server says
- * something unexpected.
+ * hiredis formats nothing here and waits for nothing: a redisContext that does not block is the
+ * socket, its reader the parser, and libuv says when to read and to write. Its own asynchronous
+ * interface is not used: it resolves names while everything waits, and ends the process (assert)
+ * when a server says something unexpected.
  *
  * A document that is larger than any that may be served must not be taken in, and must not cost the
- * connection either. So the length of a bulk reply is looked at before the reader sees it; what is too long
- * is skipped, and stands as an error reply in its place.
+ * connection either. So the length of a bulk reply is looked at before the reader sees it; what is
+ * too long is skipped, and stands as an error reply in its place.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,8 +29,8 @@
 #define SLICE ((size_t)256 * 1024) /* handed to hiredis at a time, which moves what is left */
 #define READS_A_TURN 64            /* of 16 KiB each, before others have their turn */
 #define REPLY_MAX (ODDS_VALUE_MAX + (size_t)1024 * 1024) /* of one reply that is not skipped */
-/* Of one that is a list. None has values in it; the longest are the keys that one command has changed, and
- * the reader needs up to 16 times as much memory. */
+/* Of one that is a list. None has values in it; the longest are the keys that one command has
+ * changed, and the reader needs up to 16 times as much memory. */
 #define LIST_MAX ((size_t)8 * 1024 * 1024)
 #define LENGTH_DIGITS 20
 
@@ -71,7 +71,7 @@ bool redis_reply_is_too_large(const redisReply *reply)
     return reply == &too_large;
 }
 
-/* ---- TLS -------------------------------------------------------------------------------------- */
+/* ---- TLS ------------------------------------------------------------------------------------- */
 
 #ifdef CROUPIER_HIREDIS_TLS
 struct redis_tls {
@@ -160,7 +160,7 @@ static bool waits_for_peer(const struct ssl_st *ssl)
 }
 #endif
 
-/* ---- life ------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static void on_ready(uv_poll_t *poll, int status, int events);
 
@@ -242,7 +242,7 @@ void redis_wire_destroy(struct redis_wire **wire)
     buffer_free(&mine->out);
 }
 
-/* ---- what goes wrong -------------------------------------------------------------------------- */
+/* ---- what goes wrong ------------------------------------------------------------------------- */
 
 static void lose(struct redis_wire *wire, const char *why)
 {
@@ -263,7 +263,7 @@ static void lose_by_context(struct redis_wire *wire)
         lose(wire, context->errstr);
 }
 
-/* ---- writing ---------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 /* False: the wire is lost. */
 static bool write_out(struct redis_wire *wire)
@@ -277,7 +277,8 @@ static bool write_out(struct redis_wire *wire)
             return false;
         }
         wire->held = !done;
-        /* In a handshake: the socket takes more at any time, and to watch for that would be a spin. */
+        /* In a handshake: the socket takes more at any time, and to watch for that would be a
+         * spin. */
         wire->stuck = !done && waits_for_peer(wire->ssl);
         if (!done || slice == 0)
             break;
@@ -311,7 +312,7 @@ void redis_wire_send(struct redis_wire *wire, struct text commands, unsigned rep
     watch(wire); /* written by the loop, with what else comes this turn */
 }
 
-/* ---- reading ---------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static void answer(struct redis_wire *wire, const redisReply *reply)
 {
@@ -377,8 +378,8 @@ static bool skip(struct redis_wire *wire)
     return wire->skip == 0;
 }
 
-/* Between two replies: does a bulk that is too large begin here? It is skipped then. False: its length has
- * not come as a whole. */
+/* Between two replies: does a bulk that is too large begin here? It is skipped then. False: its
+ * length has not come as a whole. */
 static bool look_at_length(struct redis_wire *wire)
 {
     const redisReader *reader = wire->context->reader;
@@ -460,8 +461,8 @@ static bool take_in(struct redis_wire *wire)
     return is_alive(wire);
 }
 
-/* Refused, or reset: libuv has ceased to watch, and does not know why. Reading comes upon the reason, after
- * all that came before, which is no more than the system holds of one connection. */
+/* Refused, or reset: libuv has ceased to watch, and does not know why. Reading comes upon the
+ * reason, after all that came before, which is no more than the system holds of one connection. */
 static void end(struct redis_wire *wire)
 {
     while (take_in(wire))
@@ -489,7 +490,7 @@ static void on_ready(uv_poll_t *poll, int status, int events)
         watch(wire);
 }
 
-/* ---- commands --------------------------------------------------------------------------------- */
+/* ---- commands -------------------------------------------------------------------------------- */
 
 void redis_command_begin(struct buffer *out, size_t words)
 {
@@ -522,7 +523,7 @@ void redis_command(struct buffer *out, const char *first, ...)
     va_end(words);
 }
 
-/* ---- errors ----------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 static const struct {
     const char *code;
@@ -553,13 +554,19 @@ static const struct {
     {"ERR invalid DB index", STATUS_UNAVAILABLE, "the server has no database of that number"},
 };
 
+/* In "EXECABORT Transaction discarded because of: NOPERM …" as well. */
+bool redis_reply_is_refusal(const redisReply *reply)
+{
+    return reply->type == REDIS_REPLY_ERROR && strstr(reply->str, "NOPERM ") != NULL;
+}
+
 enum status redis_error_of_reply(const redisReply *reply, const char *what, struct error *error)
 {
     const char *text = reply->type == REDIS_REPLY_ERROR ? reply->str : "";
     for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; i++)
         if (strncmp(text, meanings[i].code, strlen(meanings[i].code)) == 0)
             return error_set(error, meanings[i].status, "%s: %s", what, meanings[i].text);
-    if (strncmp(text, "NOPERM ", strlen("NOPERM ")) == 0)
+    if (redis_reply_is_refusal(reply))
         return error_set(error, STATUS_UNAVAILABLE, "%s: the user may not do that", what);
     /* The rest of an error may repeat what was sent. Its first word does not. */
     int size = (int)strcspn(text, " ");

@@ -1,16 +1,17 @@
 /*
- * What an audit of the ledger asks PostgreSQL itself: whether indexes and tables are sound, and whether the
- * rows of the ledger and of its players have their counterparts. The chains are the caller's to follow
- * (operator/wallet_audit.c); here each row is compared with the others that say the same.
+ * What an audit of the ledger asks PostgreSQL itself: whether indexes and tables are sound, and
+ * whether the rows of the ledger and of its players have their counterparts. The chains are the
+ * caller's to follow (operator/wallet_audit.c); here each row is compared with the others that say
+ * the same.
  *
- * Whether an index leads to all of its table, amcheck knows: an extension that the database's owner makes
- * and whose functions this user has to be given. Without it each index is read from end to end and
- * compared with its table, which misses a damaged inner page.
+ * Whether an index leads to all of its table, amcheck knows: an extension that the database's owner
+ * makes and whose functions this user has to be given. Without it each index is read from end to
+ * end and compared with its table, which misses a damaged inner page.
  */
 #include "stores/platform/postgres/columns.h"
 #include "stores/platform/postgres/postgres.h"
 
-/* ---- indexes and tables -------------------------------------------------------------------------- */
+/* ---- indexes and tables ---------------------------------------------------------------------- */
 
 #define STRING_(value) #value
 #define STRING(value) STRING_(value)
@@ -92,7 +93,7 @@ enum status postgres_ledger_integrity(struct platform_store *base, const char **
     return status;
 }
 
-/* ---- counterparts -------------------------------------------------------------------------------- */
+/* ---- counterparts ---------------------------------------------------------------------------- */
 
 static const struct check {
     const char *what; /* is wrong with the row that `sql` names */

@@ -83,8 +83,8 @@ static inline void set_flag(struct postgres_parameters *parameters, int at, bool
 
 /*
  * An array parameter ($1::bigint[], ::text[], ::bytea[]), for statements that write or look up many
- * rows at once by unnest. Zeroed with its kind it is empty; array_free gives the memory back, and the
- * parameter borrows it until then.
+ * rows at once by unnest. Zeroed with its kind it is empty; array_free gives the memory back, and
+ * the parameter borrows it until then.
  */
 enum postgres_array_kind { ARRAY_BYTEA = 17, ARRAY_BIGINT = 20, ARRAY_TEXT = 25 };
 struct postgres_array {
@@ -163,7 +163,7 @@ static inline void array_free(struct postgres_array *array)
     array->count = 0;
 }
 
-/* ---- columns ------------------------------------------------------------------------------------- */
+/* ---- columns --------------------------------------------------------------------------------- */
 
 static inline int row_count(const struct postgres_query *query)
 {

@@ -1,10 +1,11 @@
 /*
  * The platform store in PostgreSQL: opening, the schema, transactions.
  *
- * Whose database is it? The table store_identity says which store, and together with the server's own
- * identifier, its timeline and the database's number tells a database from another that has taken its
- * place: a restored backup, a standby that took over. Which schema? schema_migration says so, with a
- * checksum of each step, as in SQLite. Both are asked once a connection, in one round trip.
+ * Whose database is it? The table store_identity says which store, and together with the server's
+ * own identifier, its timeline and the database's number tells a database from another that has
+ * taken its place: a restored backup, a standby that took over. Which schema? schema_migration says
+ * so, with a checksum of each step, as in SQLite. Both are asked once a connection, in one round
+ * trip.
  *
  * Everything lives in the first schema of the search_path; nothing is named with its schema.
  */
@@ -25,8 +26,8 @@ const char postgres_begin[] = "BEGIN ISOLATION LEVEL READ COMMITTED";
 const char postgres_begin_snapshot[] = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 const char postgres_commit[] = "COMMIT";
 const char postgres_rollback[] = "ROLLBACK";
-/* A long answer to a slow reader is no slow statement; and who reads all of a table may read it as it
- * lies. */
+/* A long answer to a slow reader is no slow statement; and who reads all of a table may read it as
+ * it lies. */
 static const char no_statement_timeout[] =
     "SELECT set_config('statement_timeout', '0', true), set_config('enable_seqscan', 'on', true)";
 
@@ -36,7 +37,7 @@ struct postgres_store *postgres_store_of(struct platform_store *store)
     return (struct postgres_store *)(void *)store; /* `base` comes first */
 }
 
-/* ---- the schema ---------------------------------------------------------------------------------- */
+/* ---- the schema ------------------------------------------------------------------------------ */
 
 static const char read_migrations[] =
     "SELECT number, checksum FROM schema_migration ORDER BY number";
@@ -101,11 +102,11 @@ static enum status examine(struct postgres_store *store, char identity[POSTGRES_
     return status;
 }
 
-/* ---- connecting ---------------------------------------------------------------------------------- */
+/* ---- connecting ------------------------------------------------------------------------------ */
 
-/* What the server is, and whether the session is as it was asked for. synchronous_commit is set even where
- * it is right already, so that the session does not follow a server that is told otherwise later; and
- * only ever raised: whoever wants remote_apply has it. */
+/* What the server is, and whether the session is as it was asked for. synchronous_commit is set
+ * even where it is right already, so that the session does not follow a server that is told
+ * otherwise later; and only ever raised: whoever wants remote_apply has it. */
 static const char greet[] =
     "SELECT pg_is_in_recovery(),"
     " current_setting('server_encoding') = 'UTF8',"
@@ -169,8 +170,8 @@ static enum status meet(struct postgres_store *store, size_t host, bool create,
     return status;
 }
 
-/* Tries the hosts, beginning with the one that answered last, each with its share of the time that is
- * left: one that swallows everything must not keep us from the others. */
+/* Tries the hosts, beginning with the one that answered last, each with its share of the time that
+ * is left: one that swallows everything must not keep us from the others. */
 static enum status meet_any(struct postgres_store *store, bool create,
                             char identity[POSTGRES_IDENTITY_SIZE], struct error *error)
 {
@@ -192,8 +193,8 @@ static enum status meet_any(struct postgres_store *store, bool create,
     return status;
 }
 
-/* Connects when there is no connection. What is there now may be another database than before: that is
- * told once, by failing, because it is not a later state of what was there. */
+/* Connects when there is no connection. What is there now may be another database than before: that
+ * is told once, by failing, because it is not a later state of what was there. */
 static enum status connect_again(struct postgres_store *store, bool create, struct error *error)
 {
     char identity[POSTGRES_IDENTITY_SIZE] = "";
@@ -255,7 +256,7 @@ enum status postgres_resume(struct postgres_store *store, struct error *error)
                      "%s: the connection was lost, and with it the transaction", store->place);
 }
 
-/* ---- transactions -------------------------------------------------------------------------------- */
+/* ---- transactions ---------------------------------------------------------------------------- */
 
 enum status postgres_end(struct postgres_store *store, enum status status, struct error *error)
 {
@@ -402,7 +403,7 @@ static void postgres_snapshot_end(struct platform_store *base)
     CHECK(status == STATUS_UNAVAILABLE);
 }
 
-/* ---- opening ------------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static void postgres_close(struct platform_store *base)
 {
@@ -424,6 +425,7 @@ static enum status postgres_open(struct platform_store **store,
     made->base.engine = &platform_postgres_engine;
     made->target = target;
     made->place = target->place;
+    made->base.place = target->place;
     made->timeout_ms = options->timeout_ms;
     made->create = options->create;
     made->log = options->log;
@@ -439,7 +441,7 @@ static enum status postgres_open(struct platform_store **store,
     return STATUS_OK;
 }
 
-/* ---- migrating ----------------------------------------------------------------------------------- */
+/* ---- migrating ------------------------------------------------------------------------------- */
 
 static const char has_migrations[] = "SELECT to_regclass('schema_migration') IS NOT NULL,"
                                      " current_schema() IS NOT NULL";
@@ -494,8 +496,9 @@ static enum status record_migration(struct postgres_store *store, const struct m
     return status;
 }
 
-/* Applies the next migration if there is one. Looks at the version under the lock: another process may
- * have been quicker. (And by reading the table: whether there is one, a session may know from before.) */
+/* Applies the next migration if there is one. Looks at the version under the lock: another process
+ * may have been quicker. (And by reading the table: whether there is one, a session may know from
+ * before.) */
 static enum status migrate_step(struct postgres_store *store, bool *applied, struct error *error)
 {
     /* "crup"; the lock is one of this schema. */
@@ -566,34 +569,13 @@ static enum status postgres_migrate(struct platform_store *base, uint32_t *befor
     return STATUS_OK;
 }
 
-static enum status postgres_ping(struct platform_store *base, struct error *error)
-{
-    uint64_t revision;
-    return postgres_revision(base, &revision, error);
-}
-
 const struct platform_engine platform_postgres_engine = {
     .scheme = "postgresql:",
     .alias = "postgres:",
     .open = postgres_open,
     .close = postgres_close,
     .migrate = postgres_migrate,
-    .ping = postgres_ping,
-    .customer_add = postgres_customer_add,
-    .customer_update = postgres_customer_update,
-    .customer_get = postgres_customer_get,
-    .customer_list = postgres_customer_list,
-    .key_add = postgres_key_add,
-    .key_revoke = postgres_key_revoke,
-    .key_list = postgres_key_list,
-    .key_touch = postgres_key_touch,
-    .legacy_put = postgres_legacy_put,
-    .legacy_get = postgres_legacy_get,
-    .legacy_list = postgres_legacy_list,
-    .player_open = postgres_player_open,
-    .player_get = postgres_player_get,
-    .player_list = postgres_player_list,
-    .player_put = postgres_player_put,
+    .sql = &postgres_sql,
     .ledger_begin = postgres_ledger_begin,
     .ledger_commit = postgres_ledger_commit,
     .ledger_recover = postgres_ledger_recover,
@@ -609,15 +591,4 @@ const struct platform_engine platform_postgres_engine = {
     .ledger_count = postgres_ledger_count,
     .snapshot_begin = postgres_snapshot_begin,
     .snapshot_end = postgres_snapshot_end,
-    .revision = postgres_revision,
-    .changes_since = postgres_changes_since,
-    .provider_add = postgres_provider_add,
-    .provider_update = postgres_provider_update,
-    .provider_get = postgres_provider_get,
-    .games_put = postgres_games_put,
-    .game_get = postgres_game_get,
-    .game_enable = postgres_game_enable,
-    .game_policy_put = postgres_game_policy_put,
-    .games_revision = postgres_games_revision,
-    .games_read = postgres_games_read,
 };

@@ -1,28 +1,29 @@
 /*
  * The ledger's batches in PostgreSQL. A batch is one transaction and two round trips: one locks the
- * players and reads what is known, the other writes what was decided and commits. Every statement is
- * about the whole batch, with arrays for parameters.
+ * players and reads what is known, the other writes what was decided and commits. Every statement
+ * is about the whole batch, with arrays for parameters.
  *
  * Several instances write at once, so:
  *
  *  - Players are locked first, in order of their numbers, and everything else is read by later
  *    statements, whose snapshots are taken when the locks are held. So one player's requests are
  *    decided one after the other, and the entries of a batch follow the ones before.
- *  - An id is its customer's, and so is shared by players. Its key decides: a batch that meets an id or
- *    the rollback of one that another has brought meanwhile fails, and is decided again. Keys are
- *    inserted in order, so that two batches do not wait for each other.
- *  - The clearing accounts are shared by a customer's players. Their rows are locked last and briefly,
- *    in order, and added to; their limit is the table's. A batch that meets it is decided again with
- *    the rows locked from its start, so that the balance that it decides on is exact.
+ *  - An id is its customer's, and so is shared by players. Its key decides: a batch that meets an
+ *    id or the rollback of one that another has brought meanwhile fails, and is decided again. Keys
+ *    are inserted in order, so that two batches do not wait for each other.
+ *  - The clearing accounts are shared by a customer's players. Their rows are locked last and
+ *    briefly, in order, and added to; their limit is the table's. A batch that meets it is decided
+ *    again with the rows locked from its start, so that the balance that it decides on is exact.
  *
- * When the connection is lost while a commit is under way, the transaction's number says what became of
- * it: the server is asked until it knows, for a bounded time.
+ * When the connection is lost while a commit is under way, the transaction's number says what
+ * became of it: the server is asked until it knows, for a bounded time.
  *
- * What can be seen is not yet safe. Where commits wait for a standby, one whose wait was cut short (the
- * server restarted, somebody ended or cancelled the session) can be seen although the standby does not have it,
- * and a failover loses it. A later commit that waits proves all before it. So whoever answers from what
- * it has found commits first, something that is in the server's log: batches that keep nothing too
- * (the locks on their players are in it), and who asks what became of a commit.
+ * What can be seen is not yet safe. Where commits wait for a standby, one whose wait was cut short
+ * (the server restarted, somebody ended or cancelled the session) can be seen although the standby
+ * does not have it, and a failover loses it. A later commit that waits proves all before it. So
+ * whoever answers from what it has found commits first, something that is in the server's log:
+ * batches that keep nothing too (the locks on their players are in it), and who asks what became of
+ * a commit.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -58,8 +59,8 @@ static bool has_state(const struct postgres_store *store, const char *beginning)
     return strncmp(store->sqlstate, beginning, strlen(beginning)) == 0;
 }
 
-/* Ends a transaction that failed. When another writer was in the way, or the connection was lost before
- * anything was to be committed, doing it again may well succeed. */
+/* Ends a transaction that failed. When another writer was in the way, or the connection was lost
+ * before anything was to be committed, doing it again may well succeed. */
 static enum status give_up(struct postgres_store *store, enum status status, struct error *error)
 {
     bool again = store->repeatable || has_state(store, "23") || has_state(store, "55P03") ||
@@ -68,7 +69,7 @@ static enum status give_up(struct postgres_store *store, enum status status, str
     return again && !store->unknown ? STATUS_CONFLICT : status;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static const char lock_players[] =
     "SELECT pg_current_xact_id()::text::bigint, count(*) FROM"
@@ -226,9 +227,10 @@ enum status postgres_ledger_begin(struct platform_store *base, struct ledger_bat
     return status;
 }
 
-/* ---- what is to be written ----------------------------------------------------------------------- */
+/* ---- what is to be written ------------------------------------------------------------------- */
 
-/* A row of ledger_transaction: a transaction, or the key of an id that its rollback is the first to name. */
+/* A row of ledger_transaction: a transaction, or the key of an id that its rollback is the first to
+ * name. */
 struct kept_row {
     const struct ledger_transaction *kept;
     size_t at; /* in the batch: the order of decision */
@@ -386,8 +388,8 @@ static void list_transactions(const struct postgres_ledger *ledger,
     qsort(writing->rows, writing->row_count, sizeof writing->rows[0], compare_ids);
 }
 
-/* A voided id that nobody has used so far needs a row of its own, to hold its key; the database knows
- * whether somebody had used it before this batch. Who used it later in this batch is late. */
+/* A voided id that nobody has used so far needs a row of its own, to hold its key; the database
+ * knows whether somebody had used it before this batch. Who used it later in this batch is late. */
 static void list_keys(struct writing *writing)
 {
     size_t transactions = writing->row_count;
@@ -542,7 +544,7 @@ static void add_clearings(const struct postgres_ledger *ledger, const struct led
     }
 }
 
-/* ---- writing ------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 /* In order of the keys, so that two who bring the same ids do not wait for each other. */
 static const char insert_kept[] =
@@ -653,17 +655,19 @@ static enum status write_all(struct postgres_store *store, struct writing *writi
     return status;
 }
 
-/* ---- what became of a commit --------------------------------------------------------------------- */
+/* ---- what became of a commit ----------------------------------------------------------------- */
 
 /*
- * A transaction that the server has heard of is running, committed or aborted; one that another server
- * has taken over without, after a failure, is neither and not there. When it is not running, whether
- * its first row is there is all that counts: asked by a later statement, so from a later snapshot.
+ * A transaction that the server has heard of is running, committed or aborted; one that another
+ * server has taken over without, after a failure, is neither and not there. When it is not running,
+ * whether its first row is there is all that counts: asked by a later statement, so from a later
+ * snapshot.
  */
 static const char ask_outcome[] = "SELECT CASE WHEN $1::xid8 < pg_current_xact_id()"
                                   " THEN pg_xact_status($1::xid8) = 'in progress' ELSE false END";
-/* A message in the server's log, which nobody reads, when the row is there: the commit that follows waits for
- * the standby then. Numbers can come again after a failover that lost some, so all of the row is compared. */
+/* A message in the server's log, which nobody reads, when the row is there: the commit that follows
+ * waits for the standby then. Numbers can come again after a failover that lost some, so all of the
+ * row is compared. */
 static const char ask_presence[] =
     "SELECT pg_logical_emit_message(true, 'croupier', '') FROM ledger_transaction"
     " WHERE number = $1 AND transaction_id = $2 AND created_ms = $3"

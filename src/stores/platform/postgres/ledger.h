@@ -6,8 +6,8 @@
 
 /*
  * What the two files of the PostgreSQL ledger share: platform_postgres_ledger.c has the batches,
- * platform_postgres_ledger_read.c all that only reads. A row that makes no sense is an error and never
- * skipped: it is money.
+ * platform_postgres_ledger_read.c all that only reads. A row that makes no sense is an error and
+ * never skipped: it is money.
  */
 
 /* A player's account: of the tables player, currency and (LEFT JOIN) ledger_account. */
@@ -19,8 +19,8 @@
 MUST_CHECK bool ledger_read_account(const struct postgres_row *row, int first,
                                     struct ledger_account *account);
 
-/* What the account says of its declines, after the columns above where it is asked for: of the table
- * ledger_declined (LEFT JOIN). */
+/* What the account says of its declines, after the columns above where it is asked for: of the
+ * table ledger_declined (LEFT JOIN). */
 #define LEDGER_DECLINED_COLUMNS ", ledger_declined.declines, ledger_declined.head AS declines_head"
 #define LEDGER_DECLINED_COLUMN_COUNT 2
 MUST_CHECK bool ledger_read_declined(const struct postgres_row *row, int first,

@@ -1,16 +1,16 @@
 /*
- * What is read of the ledger in PostgreSQL: balances, ids, and walks over all of it, which are streamed
- * and in one snapshot.
+ * What is read of the ledger in PostgreSQL: balances, ids, and walks over all of it, which are
+ * streamed and in one snapshot.
  *
- * Look-ups are LATERAL subqueries with LIMIT, so that they are an index look-up for each thing asked
- * for. A plan that the planner would rather have for a table that was small a moment ago is kept by the
- * connection, and would read all of one that has grown since.
+ * Look-ups are LATERAL subqueries with LIMIT, so that they are an index look-up for each thing
+ * asked for. A plan that the planner would rather have for a table that was small a moment ago is
+ * kept by the connection, and would read all of one that has grown since.
  */
 #include <string.h>
 
 #include "stores/platform/postgres/ledger.h"
 
-/* ---- rows ---------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 bool ledger_read_account(const struct postgres_row *row, int first, struct ledger_account *account)
 {
@@ -83,9 +83,10 @@ static bool read_ordinal(const struct postgres_row *row, size_t count, size_t *a
     return ordinal >= 1 && (uint64_t)ordinal <= count;
 }
 
-/* ---- ids ----------------------------------------------------------------------------------------- */
+/* ---- ids ------------------------------------------------------------------------------------- */
 
-/* One more standing credit than a batch could take away is as good as any number (LEDGER_BATCH_MAX + 1). */
+/* One more standing credit than a batch could take away is as good as any number (LEDGER_BATCH_MAX
+ * + 1). */
 const char ledger_find_facts[] =
     "SELECT asked.at, fact.*, rollback.player_id,"
     " (SELECT count(*) FROM (SELECT FROM ledger_transaction AS credit"
@@ -163,7 +164,7 @@ enum status postgres_ledger_id(struct platform_store *base, struct ledger_fact *
     return status;
 }
 
-/* ---- balances ------------------------------------------------------------------------------------ */
+/* ---- balances -------------------------------------------------------------------------------- */
 
 static const char find_accounts[] =
     "SELECT asked.at, account.* FROM unnest($1::text[]) WITH ORDINALITY AS asked (id, at)"
@@ -200,10 +201,10 @@ enum status postgres_ledger_balances(struct platform_store *base, struct ledger_
     return status;
 }
 
-/* ---- after opening ------------------------------------------------------------------------------- */
+/* ---- after opening --------------------------------------------------------------------------- */
 
-/* Every batch makes sure that what it answers from is safe, so that only the newest entries are left to
- * look at, and whether a batch could be committed. */
+/* Every batch makes sure that what it answers from is safe, so that only the newest entries are
+ * left to look at, and whether a batch could be committed. */
 static const char read_newest[] =
     "SELECT " LEDGER_TRANSACTION_COLUMNS ", " LEDGER_ACCOUNT_COLUMNS ", previous.hash"
     " FROM (SELECT * FROM ledger_transaction ORDER BY number DESC LIMIT 512) AS ledger_transaction"
@@ -255,7 +256,7 @@ enum status postgres_ledger_recover(struct platform_store *base, struct error *e
     return status == STATUS_OK ? postgres_may_commit(store, error) : status;
 }
 
-/* ---- reading all of it --------------------------------------------------------------------------- */
+/* ---- reading all of it ----------------------------------------------------------------------- */
 
 struct walk {
     struct postgres_store *store;

@@ -3,8 +3,8 @@
 
 #include <libpq-fe.h>
 
+#include "stores/platform/engine.h"
 #include "stores/platform/postgres/uri.h"
-#include "stores/platform_engine.h"
 
 /*
  * The PostgreSQL engine's connection, shared by the files that put statements through it:
@@ -12,13 +12,13 @@
  * conversation with the server, its deadlines and failures; the others hold statements
  * (platform_postgres_columns.h: parameters and columns). One connection, one thread at a time.
  *
- * A call is: postgres_ready (or postgres_transact, which begins with it), then postgres_run any number
- * of times. All queries of one postgres_run go out together (libpq's pipeline mode) and cost one
- * round trip. `timeout_ms` counts from postgres_ready or postgres_resume, over everything up to the
- * next of them, connecting included; rows that are streamed renew it as they arrive.
+ * A call is: postgres_ready (or postgres_transact, which begins with it), then postgres_run any
+ * number of times. All queries of one postgres_run go out together (libpq's pipeline mode) and cost
+ * one round trip. `timeout_ms` counts from postgres_ready or postgres_resume, over everything up to
+ * the next of them, connecting included; rows that are streamed renew it as they arrive.
  *
- * A connection that was lost or that timed out is closed at once, which also ends the transaction in
- * it, and `connection` is NULL until the next postgres_ready.
+ * A connection that was lost or that timed out is closed at once, which also ends the transaction
+ * in it, and `connection` is NULL until the next postgres_ready.
  */
 
 #define POSTGRES_VERSION_MIN 150000
@@ -92,7 +92,7 @@ struct postgres_store {
 
 struct postgres_store *postgres_store_of(struct platform_store *store);
 
-/* ---- platform_postgres.c ------------------------------------------------------------------------- */
+/* ---- platform_postgres.c --------------------------------------------------------------------- */
 
 /* The texts that begin and end transactions; by address, as every other statement. */
 extern const char postgres_begin[]; /* read committed: for changes, which lock what they read */
@@ -102,22 +102,22 @@ extern const char postgres_rollback[];
 
 /*
  * Before anything else in a call: the connection is there and has no transaction open, and the
- * deadline is set. A connection that died while nobody used it is opened again without a word, unless
- * what answers is another database than before: STATUS_UNAVAILABLE, once. Inside a snapshot the
- * connection must still be the one it began on.
+ * deadline is set. A connection that died while nobody used it is opened again without a word,
+ * unless what answers is another database than before: STATUS_UNAVAILABLE, once. Inside a snapshot
+ * the connection must still be the one it began on.
  */
 MUST_CHECK enum status postgres_ready(struct postgres_store *store, struct error *error);
 
-/* Inside a transaction that an earlier call left open: sets the deadline anew. STATUS_UNAVAILABLE when
- * the connection is gone, and the transaction with it. */
+/* Inside a transaction that an earlier call left open: sets the deadline anew. STATUS_UNAVAILABLE
+ * when the connection is gone, and the transaction with it. */
 MUST_CHECK enum status postgres_resume(struct postgres_store *store, struct error *error);
 
 /*
- * A session of the server's that waits for a synchronous standby does not notice that its client has
- * left it. While the standby is away, whoever tries again and again would leave one behind each time, until
- * the server has no more. So nothing is committed while one of this user's waits for longer
- * than is usual: STATUS_UNAVAILABLE. Asked before the first change of a handle, which may stand for one that
- * was closed, and after a commit that timed out (`doubtful`).
+ * A session of the server's that waits for a synchronous standby does not notice that its client
+ * has left it. While the standby is away, whoever tries again and again would leave one behind each
+ * time, until the server has no more. So nothing is committed while one of this user's waits for
+ * longer than is usual: STATUS_UNAVAILABLE. Asked before the first change of a handle, which may
+ * stand for one that was closed, and after a commit that timed out (`doubtful`).
  */
 MUST_CHECK enum status postgres_may_commit(struct postgres_store *store, struct error *error);
 
@@ -136,23 +136,23 @@ MUST_CHECK enum status postgres_read_snapshot(struct postgres_store *store,
                                               struct error *error);
 
 /*
- * One call that changes something: ready, `body`, commit (or rollback when the body fails). The body's
- * first query is postgres_begin, in the same postgres_run as what follows it; its last may be
- * postgres_commit, when nothing has to be decided before. It is run again from its start, a bounded
- * number of times and within the deadline, after a serialization failure, a deadlock, or a connection
- * that was lost before a commit was sent; so it must set all that it returns.
+ * One call that changes something: ready, `body`, commit (or rollback when the body fails). The
+ * body's first query is postgres_begin, in the same postgres_run as what follows it; its last may
+ * be postgres_commit, when nothing has to be decided before. It is run again from its start, a
+ * bounded number of times and within the deadline, after a serialization failure, a deadlock, or a
+ * connection that was lost before a commit was sent; so it must set all that it returns.
  */
 typedef enum status postgres_body(struct postgres_store *store, void *context, struct error *error);
 MUST_CHECK enum status postgres_transact(struct postgres_store *store, postgres_body *body,
                                          void *context, struct error *error);
 
-/* Ends the transaction that is open, if one is: commits when `status` is STATUS_OK, else rolls back.
- * Returns `status`, or what the commit said. Not STATUS_OK with `unknown` set: nobody knows whether the
- * commit happened; without it, nothing was changed. */
+/* Ends the transaction that is open, if one is: commits when `status` is STATUS_OK, else rolls
+ * back. Returns `status`, or what the commit said. Not STATUS_OK with `unknown` set: nobody knows
+ * whether the commit happened; without it, nothing was changed. */
 MUST_CHECK enum status postgres_end(struct postgres_store *store, enum status status,
                                     struct error *error);
 
-/* ---- platform_postgres_wire.c -------------------------------------------------------------------- */
+/* ---- platform_postgres_wire.c ---------------------------------------------------------------- */
 
 /* The deadline, from now on. */
 void postgres_renew(struct postgres_store *store);
@@ -166,9 +166,9 @@ void postgres_disconnect(struct postgres_store *store);
 bool postgres_is_alive(struct postgres_store *store);
 
 /*
- * Sends the queries in one go and reads all answers. On failure the first error is told, later queries
- * were not executed, all results are cleared, and a transaction that is open can only be rolled back
- * (postgres_end does).
+ * Sends the queries in one go and reads all answers. On failure the first error is told, later
+ * queries were not executed, all results are cleared, and a transaction that is open can only be
+ * rolled back (postgres_end does).
  */
 MUST_CHECK enum status postgres_run(struct postgres_store *store, struct postgres_query *queries,
                                     size_t count, struct error *error);
@@ -181,59 +181,9 @@ MUST_CHECK enum status postgres_execute(struct postgres_store *store, const char
 /* "is damaged (WHAT)": STATUS_MALFORMED. */
 enum status postgres_damaged(struct postgres_store *store, const char *what, struct error *error);
 
-/* ---- statements ---------------------------------------------------------------------------------- */
+/* ---- statements ------------------------------------------------------------------------------ */
 
-/* platform_postgres_records.c */
-enum status postgres_customer_add(struct platform_store *, const struct customer_record *,
-                                  struct error *);
-enum status postgres_customer_update(struct platform_store *, const struct customer_record *,
-                                     struct error *);
-enum status postgres_customer_get(struct platform_store *, const char *, struct customer_record *,
-                                  struct error *);
-enum status postgres_customer_list(struct platform_store *, customer_visitor *, void *,
-                                   struct error *);
-enum status postgres_key_add(struct platform_store *, const struct key_record *, struct error *);
-enum status postgres_key_revoke(struct platform_store *, const char *, int64_t, struct error *);
-enum status postgres_key_list(struct platform_store *, const char *, key_visitor *, void *,
-                              struct error *);
-enum status postgres_key_touch(struct platform_store *, const struct key_use *, size_t,
-                               struct error *);
-enum status postgres_legacy_put(struct platform_store *, const struct legacy_record *,
-                                struct error *);
-enum status postgres_legacy_get(struct platform_store *, const struct address *,
-                                struct legacy_record *, struct error *);
-enum status postgres_legacy_list(struct platform_store *, legacy_visitor *, void *, struct error *);
-enum status postgres_revision(struct platform_store *, uint64_t *, struct error *);
-enum status postgres_changes_since(struct platform_store *, uint64_t,
-                                   const struct platform_changes *, uint64_t *, struct error *);
-
-/* platform_postgres_players.c */
-enum status postgres_player_open(struct platform_store *, const struct player_record *,
-                                 struct player_record *, struct error *);
-enum status postgres_player_get(struct platform_store *, const char *, struct player_record *,
-                                struct error *);
-enum status postgres_player_list(struct platform_store *, player_visitor *, void *, struct error *);
-enum status postgres_player_put(struct platform_store *, const struct player_record *, size_t,
-                                struct error *);
-
-/* platform_postgres_games.c */
-enum status postgres_provider_add(struct platform_store *, const struct provider_record *,
-                                  struct error *);
-enum status postgres_provider_update(struct platform_store *, const struct provider_record *,
-                                     struct error *);
-enum status postgres_provider_get(struct platform_store *, const char *, struct provider_record *,
-                                  struct error *);
-enum status postgres_games_put(struct platform_store *, const struct game_record *, const bool *,
-                               size_t, int64_t, struct games_put_result *, struct error *);
-enum status postgres_game_get(struct platform_store *, const char *, struct game_record *,
-                              struct error *);
-enum status postgres_game_enable(struct platform_store *, const char *, bool, int64_t,
-                                 struct error *);
-enum status postgres_game_policy_put(struct platform_store *, const struct game_policy_record *,
-                                     struct error *);
-enum status postgres_games_revision(struct platform_store *, uint64_t *, struct error *);
-enum status postgres_games_read(struct platform_store *, const struct platform_games_visit *,
-                                uint64_t *, struct error *);
+extern const struct sql_verbs postgres_sql; /* platform/postgres/queries.c */
 
 /* platform_postgres_ledger.c, platform_postgres_ledger_read.c */
 enum status postgres_ledger_begin(struct platform_store *, struct ledger_batch *, struct error *);

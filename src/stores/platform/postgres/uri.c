@@ -2,12 +2,13 @@
  * postgresql:// URIs; see platform_postgres_uri.h.
  *
  * libpq parses (it knows every option, and .pgpass and services besides), but its complaints quote
- * what they complain about, and a password with an '@' or a '/' in it that was not written as %40 or
- * %2F ends up in what libpq takes for the host, the port or the database. So such URIs are refused here
- * first, and of libpq's complaint only what stands before its first quotation mark is repeated.
+ * what they complain about, and a password with an '@' or a '/' in it that was not written as %40
+ * or %2F ends up in what libpq takes for the host, the port or the database. So such URIs are
+ * refused here first, and of libpq's complaint only what stands before its first quotation mark is
+ * repeated.
  *
- * The hosts of a list are tried one after the other by us: libpq gives the first all the time there is
- * when it is asked without blocking.
+ * The hosts of a list are tried one after the other by us: libpq gives the first all the time there
+ * is when it is asked without blocking.
  */
 #include "stores/platform/postgres/uri.h"
 
@@ -31,7 +32,7 @@ static enum status refuse(struct error *error, const char *what)
         what);
 }
 
-/* ---- what is written ----------------------------------------------------------------------------- */
+/* ---- what is written ------------------------------------------------------------------------- */
 
 static bool has(struct text text, char character)
 {
@@ -62,7 +63,7 @@ static bool is_port(struct text port)
     return port.size == 0 || (text_to_u64(port, 65535, &number) == STATUS_OK && number > 0);
 }
 
-/* ---- libpq's reading of it ----------------------------------------------------------------------- */
+/* ---- libpq's reading of it ------------------------------------------------------------------- */
 
 static const char *option(const PQconninfoOption *options, const char *keyword)
 {
@@ -141,7 +142,7 @@ static void describe(struct postgres_target *target, const PQconninfoOption *opt
     buffer_free(&place);
 }
 
-/* ---- what croupier asks for ---------------------------------------------------------------------- */
+/* ---- what croupier asks for ------------------------------------------------------------------ */
 
 static void add(struct postgres_target *target, const char *keyword, const char *value)
 {
@@ -166,8 +167,9 @@ static uint32_t part(uint32_t timeout_ms, uint32_t numerator)
 }
 
 /* Settings of the session, after the URI's own. As start-up parameters they hold from the first
- * statement on, and a pooler that would mix up sessions refuses them. The last three are for look-ups by
- * key: a plan is made once a statement, and uses the index also of a table that was nearly empty then. */
+ * statement on, and a pooler that would mix up sessions refuses them. The last three are for
+ * look-ups by key: a plan is made once a statement, and uses the index also of a table that was
+ * nearly empty then. */
 static void add_session(struct postgres_target *target, const char *given, uint32_t timeout_ms)
 {
     struct buffer text = {0};

@@ -8,9 +8,9 @@
 #include "base/status.h"
 
 /*
- * What a postgresql:// URI says, as libpq understands it, with what croupier asks of every connection
- * added to it. No text made here ever holds a part of the password, however the URI was misspelt.
- * Threads: any; a target is not changed once it is made.
+ * What a postgresql:// URI says, as libpq understands it, with what croupier asks of every
+ * connection added to it. No text made here ever holds a part of the password, however the URI was
+ * misspelt. Threads: any; a target is not changed once it is made.
  */
 
 #define POSTGRES_HOSTS_MAX 16

@@ -1,13 +1,14 @@
 /*
- * The conversation with PostgreSQL: libpq without blocking, poll, a deadline, and what failures mean.
+ * The conversation with PostgreSQL: libpq without blocking, poll, a deadline, and what failures
+ * mean.
  *
- * Everything goes through pipeline mode: the queries of one postgres_run are followed by one Sync, so
- * they cost one round trip, and after the first that fails the server skips the rest. Statements are
- * prepared in the same flight that first uses them.
+ * Everything goes through pipeline mode: the queries of one postgres_run are followed by one Sync,
+ * so they cost one round trip, and after the first that fails the server skips the rest. Statements
+ * are prepared in the same flight that first uses them.
  *
- * A server that is silent past the deadline is as good as gone: the connection is closed, whatever it
- * might still say. The server's own timeouts are a little shorter (platform_postgres_uri.c), so that one
- * that is merely busy gets to say so, and the connection survives.
+ * A server that is silent past the deadline is as good as gone: the connection is closed, whatever
+ * it might still say. The server's own timeouts are a little shorter (platform_postgres_uri.c), so
+ * that one that is merely busy gets to say so, and the connection survives.
  */
 #include <errno.h>
 #include <poll.h>
@@ -23,7 +24,7 @@
 
 #define DISCARD_MAX 10000 /* rows that nobody wants, before hanging up is cheaper */
 
-/* ---- failures ------------------------------------------------------------------------------------ */
+/* ---- failures -------------------------------------------------------------------------------- */
 
 /* libpq's texts have several lines; the ones that begin with a tab are advice. */
 static void flatten(const char *message, char *out, size_t room)
@@ -126,7 +127,8 @@ static const struct failure_rule *failure_rule_of(const char *state)
     return best;
 }
 
-/* What an error that the server answered means. Its detail, which quotes values, is not repeated. */
+/* What an error that the server answered means. Its detail, which quotes values, is not
+ * repeated. */
 static enum status failure(struct postgres_store *store, const PGresult *result,
                            struct error *error)
 {
@@ -148,8 +150,8 @@ static enum status failure(struct postgres_store *store, const PGresult *result,
                      outcome(store));
 }
 
-/* A warning while a transaction is committed means that it is not as safe as it should be: that nobody
- * waited for the standby, or that there was no transaction. */
+/* A warning while a transaction is committed means that it is not as safe as it should be: that
+ * nobody waited for the standby, or that there was no transaction. */
 static void on_notice(void *context, const PGresult *notice)
 {
     struct postgres_store *store = context;
@@ -163,7 +165,7 @@ static void on_notice(void *context, const PGresult *notice)
               LOG_STRING("store", store->place), LOG_STRING("text", message));
 }
 
-/* ---- waiting ------------------------------------------------------------------------------------- */
+/* ---- waiting --------------------------------------------------------------------------------- */
 
 void postgres_renew(struct postgres_store *store)
 {
@@ -171,8 +173,8 @@ void postgres_renew(struct postgres_store *store)
         clock_monotonic_ms() + (store->patient ? POSTGRES_PATIENCE_MS : store->timeout_ms);
 }
 
-/* OpenSSL takes a record in as a whole, up to 16 KiB, and libpq perhaps only its beginning: the rest can be
- * read though the socket has nothing more. (libpq's own waiting looks at this too.) */
+/* OpenSSL takes a record in as a whole, up to 16 KiB, and libpq perhaps only its beginning: the
+ * rest can be read though the socket has nothing more. (libpq's own waiting looks at this too.) */
 static bool holds_decrypted(const struct postgres_store *store)
 {
     SSL *ssl = PQsslStruct(store->connection, "OpenSSL"); /* NULL: there is no TLS */
@@ -227,7 +229,7 @@ static enum status next_result(struct postgres_store *store, bool renew, PGresul
     return STATUS_OK;
 }
 
-/* ---- connecting ---------------------------------------------------------------------------------- */
+/* ---- connecting ------------------------------------------------------------------------------ */
 
 static enum status start(struct postgres_store *store, const struct postgres_host *host,
                          struct error *error)
@@ -329,7 +331,8 @@ bool postgres_is_alive(struct postgres_store *store)
         return false;
     struct pollfd socket = {.fd = PQsocket(store->connection), .events = POLLIN};
     while (!store->dismissed && poll(&socket, 1, 0) > 0) {
-        /* A farewell, the end of the stream, or a notice: what was read is taken apart by asking. */
+        /* A farewell, the end of the stream, or a notice: what was read is taken apart by
+         * asking. */
         if (PQconsumeInput(store->connection) == 0 || PQisBusy(store->connection) != 0 ||
             PQstatus(store->connection) != CONNECTION_OK)
             return false;
@@ -337,7 +340,7 @@ bool postgres_is_alive(struct postgres_store *store)
     return !store->dismissed;
 }
 
-/* ---- queries ------------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 static void statement_name(size_t slot, char name[16])
 {
@@ -553,7 +556,7 @@ void postgres_clear(struct postgres_query *queries, size_t count)
     }
 }
 
-/* ---- scripts ------------------------------------------------------------------------------------- */
+/* ---- scripts --------------------------------------------------------------------------------- */
 
 /* All results of a script; the first error counts. */
 static void read_script(struct flight *flight)

@@ -1,16 +1,17 @@
 /*
- * What an audit of the ledger asks SQLite itself: whether the file is what SQLite left, and whether the rows of
- * the ledger and of its players have their counterparts. The chains are the caller's to follow
- * (operator/wallet_audit.c); here each row is compared with the others that say the same.
+ * What an audit of the ledger asks SQLite itself: whether the file is what SQLite left, and whether
+ * the rows of the ledger and of its players have their counterparts. The chains are the caller's to
+ * follow (operator/wallet_audit.c); here each row is compared with the others that say the same.
  *
- * Each check is a statement that names the first row that does not fit, and finds none in a sound ledger.
+ * Each check is a statement that names the first row that does not fit, and finds none in a sound
+ * ledger.
  */
 #include <string.h>
 
 #include "stores/platform/sqlite/columns.h"
 #include "stores/platform/sqlite/sqlite.h"
 
-/* ---- a hash in SQL ----------------------------------------------------------------------------- */
+/* ---- a hash in SQL --------------------------------------------------------------------------- */
 
 #define HASH_PARAMETERS 14
 
@@ -30,9 +31,9 @@ static struct text text_of_value(sqlite3_value *value)
     return (struct text){at, at == NULL ? 0 : (size_t)sqlite3_value_bytes(value)};
 }
 
-/* ledger_decline_hash(previous, customer_id, player_id, position, transaction_id, operation, outcome,
- * currency, exponent, amount_minor, reference, game_id, round_id, created_ms): NULL where a row makes
- * no sense, which no table takes for a hash. */
+/* ledger_decline_hash(previous, customer_id, player_id, position, transaction_id, operation,
+ * outcome, currency, exponent, amount_minor, reference, game_id, round_id, created_ms): NULL where
+ * a row makes no sense, which no table takes for a hash. */
 static void decline_hash(sqlite3_context *context, int count, sqlite3_value **values)
 {
     struct ledger_transaction decline = {
@@ -68,7 +69,7 @@ void sqlite_audit_register(sqlite3 *database)
                                   decline_hash, NULL, NULL) == SQLITE_OK);
 }
 
-/* ---- the file ---------------------------------------------------------------------------------- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 enum status sqlite_ledger_integrity(struct platform_store *base, const char **how,
                                     struct error *error)
@@ -92,13 +93,14 @@ enum status sqlite_ledger_integrity(struct platform_store *base, const char **ho
     return status;
 }
 
-/* ---- counterparts ------------------------------------------------------------------------------ */
+/* ---- counterparts ---------------------------------------------------------------------------- */
 
 #define IS_IN_LEVEL(level)                               \
     "EXISTS (SELECT 1 FROM ledger_id_" level " AS found" \
     " WHERE found.key = its.key AND found.number = t.number)"
 
-/* Transactions of one id, in the same level or in two: `one` is walked through in the order of `other`. */
+/* Transactions of one id, in the same level or in two: `one` is walked through in the order of
+ * `other`. */
 #define TWICE(one, other)                                                                 \
     {                                                                                     \
         "its id is used twice",                                                           \

@@ -1,6 +1,6 @@
 /*
- * What a batch of the ledger writes into SQLite. It was decided from what sqlite_ledger_begin loaded, in
- * the same transaction.
+ * What a batch of the ledger writes into SQLite. It was decided from what sqlite_ledger_begin
+ * loaded, in the same transaction.
  */
 #include <string.h>
 

@@ -11,15 +11,16 @@
  * statements. Parameters count from 1, columns from 0.
  */
 
-/* Rows are written many to a statement: for the sake of the triggers, SQLite keeps a copy of every page
- * that a statement is going to change, to be able to take it back alone. */
+/* Rows are written many to a statement: for the sake of the triggers, SQLite keeps a copy of every
+ * page that a statement is going to change, to be able to take it back alone. */
 #define SQLITE_ROWS_MANY 32
 #define SQLITE_ROWS_SOME 8
 #define SQLITE_TIMES_8(row) row "," row "," row "," row "," row "," row "," row "," row
 #define SQLITE_TIMES_32(row) \
     SQLITE_TIMES_8(row) "," SQLITE_TIMES_8(row) "," SQLITE_TIMES_8(row) "," SQLITE_TIMES_8(row)
 
-/* The text of a statement that writes `rows` of them. ("" shows the linter that its neighbours are texts.) */
+/* The text of a statement that writes `rows` of them. ("" shows the linter that its neighbours are
+ * texts.) */
 #define SQLITE_WRITE_ROWS(rows, before, row, after)                         \
     ((rows) == SQLITE_ROWS_MANY   ? before SQLITE_TIMES_32(row) "" after "" \
      : (rows) == SQLITE_ROWS_SOME ? before SQLITE_TIMES_8(row) "" after ""  \
@@ -33,7 +34,8 @@ static inline size_t sqlite_rows_next(size_t left)
                                       : 1;
 }
 
-/* Binding fails only for want of memory or by a bug. The bytes must live until the statement ran. */
+/* Binding fails only for want of memory or by a bug. The bytes must live until the statement
+ * ran. */
 static inline void bind_string(sqlite3_stmt *statement, int at, const char *string)
 {
     CHECK(sqlite3_bind_text(statement, at, string, -1, SQLITE_STATIC) == SQLITE_OK);

@@ -1,9 +1,9 @@
 /*
  * The platform store in one SQLite file: connection, failures and schema.
  *
- * WAL, so that the server's refresher reads while a command writes; synchronous=FULL, because a change
- * that was acknowledged (and later, money) must survive a power cut. Every failure becomes a text that
- * names the file and what to do about it, here and nowhere else.
+ * WAL, so that the server's refresher reads while a command writes; synchronous=FULL, because a
+ * change that was acknowledged (and later, money) must survive a power cut. Every failure becomes a
+ * text that names the file and what to do about it, here and nowhere else.
  *
  * Whose file is it? Its application_id says so, before anything in it is touched. Which schema? The
  * table schema_migration says so, with a checksum of each step, so that a store made by a differing
@@ -31,7 +31,7 @@ struct sqlite_store *sqlite_store_of(struct platform_store *store)
     return (struct sqlite_store *)(void *)store; /* `base` comes first */
 }
 
-/* ---- failures ---------------------------------------------------------------------------------- */
+/* ---- failures -------------------------------------------------------------------------------- */
 
 static enum status constraint_failure(int code, const char *path, const char *detail,
                                       struct error *error)
@@ -97,7 +97,7 @@ enum status sqlite_failure(struct sqlite_store *store, struct error *error)
     }
 }
 
-/* ---- statements and transactions --------------------------------------------------------------- */
+/* ---- statements and transactions ------------------------------------------------------------- */
 
 enum status sqlite_execute(struct sqlite_store *store, const char *sql, struct error *error)
 {
@@ -154,15 +154,15 @@ enum status sqlite_end(struct sqlite_store *store, enum status status, struct er
 {
     if (status == STATUS_OK)
         status = sqlite_execute(store, "COMMIT", error);
-    /* SQLite has rolled back by itself after some failures, and a failed COMMIT may leave it open. */
+    /* SQLite has rolled back by itself after some failures, and a failed COMMIT may leave it
+     * open. */
     if (status != STATUS_OK && sqlite3_get_autocommit(store->database) == 0)
         (void)sqlite3_exec(store->database, "ROLLBACK", NULL, NULL, NULL);
     return status;
 }
 
-/* One integer that a constant query returns. */
-static enum status query_integer(struct sqlite_store *store, const char *sql, int64_t *value,
-                                 struct error *error)
+enum status sqlite_number(struct sqlite_store *store, const char *sql, int64_t *value,
+                          struct error *error)
 {
     sqlite3_stmt *statement = NULL;
     bool found = false;
@@ -179,7 +179,7 @@ static enum status query_integer(struct sqlite_store *store, const char *sql, in
                              store->path, sql);
 }
 
-/* ---- the file ---------------------------------------------------------------------------------- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 /* The directory of a path, into `out`. */
 static void directory_of(const char *path, struct buffer *out)
@@ -254,11 +254,12 @@ static uint32_t big_endian(const unsigned char bytes[4])
     return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
 }
 
-/* In WAL mode SQLite looks at its own cache and at the WAL, and so goes on answering out of a file that
- * was emptied, cut short or overwritten in place. When the file has been written since the last look,
- * which a checkpoint does too, this looks at its head, and makes SQLite read the rest anew; but for the
- * ledger's writer while its log is being brought into the file, which would have it do so at every batch.
- * Through SQLite's own descriptor: closing another one would drop the locks that it holds on the file. */
+/* In WAL mode SQLite looks at its own cache and at the WAL, and so goes on answering out of a file
+ * that was emptied, cut short or overwritten in place. When the file has been written since the
+ * last look, which a checkpoint does too, this looks at its head, and makes SQLite read the rest
+ * anew; but for the ledger's writer while its log is being brought into the file, which would have
+ * it do so at every batch. Through SQLite's own descriptor: closing another one would drop the
+ * locks that it holds on the file. */
 static enum status look_at_head(struct sqlite_store *store, const struct stat *facts,
                                 struct error *error)
 {
@@ -290,10 +291,11 @@ static enum status look_at_head(struct sqlite_store *store, const struct stat *f
     return STATUS_OK;
 }
 
-/* ---- the schema -------------------------------------------------------------------------------- */
+/* ---- the schema ------------------------------------------------------------------------------ */
 
-/* A file with nothing in it may become ours; one with another application's mark, or with tables and
- * no mark, is left alone. Both questions are asked of one snapshot: another process may be migrating. */
+/* A file with nothing in it may become ours; one with another application's mark, or with tables
+ * and no mark, is left alone. Both questions are asked of one snapshot: another process may be
+ * migrating. */
 static enum status recognise(struct sqlite_store *store, bool *empty, struct error *error)
 {
     int64_t application = 0;
@@ -301,9 +303,9 @@ static enum status recognise(struct sqlite_store *store, bool *empty, struct err
     enum status status = sqlite_execute(store, "BEGIN", error);
     if (status != STATUS_OK)
         return status;
-    status = query_integer(store, "SELECT count(*) FROM sqlite_schema", &objects, error);
+    status = sqlite_number(store, "SELECT count(*) FROM sqlite_schema", &objects, error);
     if (status == STATUS_OK)
-        status = query_integer(store, "PRAGMA application_id", &application, error);
+        status = sqlite_number(store, "PRAGMA application_id", &application, error);
     status = sqlite_end(store, status, error);
     if (status != STATUS_OK)
         return status;
@@ -366,9 +368,10 @@ static enum status check_version(struct sqlite_store *store, bool empty, struct 
     return status;
 }
 
-/* ---- opening ----------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
-/* Changing to WAL takes the whole file for a moment, and SQLite does not wait for that by itself. */
+/* Changing to WAL takes the whole file for a moment, and SQLite does not wait for that by
+ * itself. */
 static enum status ensure_wal(struct sqlite_store *store, struct error *error)
 {
     uint64_t deadline = clock_monotonic_ms() + store->timeout_ms;
@@ -400,8 +403,8 @@ static void configure(struct sqlite_store *store)
 {
     CHECK(sqlite3_extended_result_codes(store->database, 1) == SQLITE_OK);
     CHECK(sqlite3_busy_timeout(store->database, (int)store->timeout_ms) == SQLITE_OK);
-    /* None of these reads the file, so none can fail on account of it. DEFENSIVE and trusted_schema:
-     * a schema that somebody tampered with gets no functions to call. */
+    /* None of these reads the file, so none can fail on account of it. DEFENSIVE and
+     * trusted_schema: a schema that somebody tampered with gets no functions to call. */
     CHECK(sqlite3_db_config(store->database, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL) == SQLITE_OK);
     CHECK(sqlite3_db_config(store->database, SQLITE_DBCONFIG_DQS_DML, 0, NULL) == SQLITE_OK);
     CHECK(sqlite3_db_config(store->database, SQLITE_DBCONFIG_DQS_DDL, 0, NULL) == SQLITE_OK);
@@ -488,8 +491,8 @@ static void sqlite_close(struct platform_store *base)
     memory_free(store);
 }
 
-/* SQLite's count of all memory in use is of no use here, and a lock around every allocation of every
- * thread. It can be given up only before SQLite is used for the first time. */
+/* SQLite's count of all memory in use is of no use here, and a lock around every allocation of
+ * every thread. It can be given up only before SQLite is used for the first time. */
 static void count_no_memory(void)
 {
     (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
@@ -512,6 +515,7 @@ static enum status sqlite_open(struct platform_store **store,
     struct sqlite_store *made = memory_alloc_zeroed(1, sizeof *made);
     made->base.engine = &platform_sqlite_engine;
     made->path = memory_copy_string(buffer_string(&literal));
+    made->base.place = made->path;
     made->timeout_ms = options->timeout_ms;
     made->log = options->log;
     buffer_free(&literal);
@@ -524,7 +528,7 @@ static enum status sqlite_open(struct platform_store **store,
     return STATUS_OK;
 }
 
-/* ---- migrating --------------------------------------------------------------------------------- */
+/* ---- migrating ------------------------------------------------------------------------------- */
 
 static enum status record_migration(struct sqlite_store *store, const struct migration *migration,
                                     struct error *error)
@@ -549,7 +553,7 @@ static enum status read_version_or_none(struct sqlite_store *store, uint32_t *ve
 {
     int64_t tables = 0;
     enum status status =
-        query_integer(store, "SELECT count(*) FROM sqlite_schema WHERE name = 'schema_migration'",
+        sqlite_number(store, "SELECT count(*) FROM sqlite_schema WHERE name = 'schema_migration'",
                       &tables, error);
     if (status != STATUS_OK)
         return status;
@@ -562,8 +566,8 @@ static enum status read_version_or_none(struct sqlite_store *store, uint32_t *ve
 #define STRING_(value) #value
 #define STRING(value) STRING_(value)
 
-/* Applies the next migration if there is one, in a transaction of its own. Looks at the version inside
- * it: another process may have been quicker. */
+/* Applies the next migration if there is one, in a transaction of its own. Looks at the version
+ * inside it: another process may have been quicker. */
 static enum status migrate_step(struct sqlite_store *store, bool *applied, struct error *error)
 {
     uint32_t version = 0;
@@ -653,33 +657,12 @@ static enum status sqlite_migrate(struct platform_store *base, uint32_t *before,
     return STATUS_OK;
 }
 
-static enum status sqlite_ping(struct platform_store *base, struct error *error)
-{
-    uint64_t revision;
-    return sqlite_revision(base, &revision, error);
-}
-
 const struct platform_engine platform_sqlite_engine = {
     .scheme = "sqlite:",
     .open = sqlite_open,
     .close = sqlite_close,
     .migrate = sqlite_migrate,
-    .ping = sqlite_ping,
-    .customer_add = sqlite_customer_add,
-    .customer_update = sqlite_customer_update,
-    .customer_get = sqlite_customer_get,
-    .customer_list = sqlite_customer_list,
-    .key_add = sqlite_key_add,
-    .key_revoke = sqlite_key_revoke,
-    .key_list = sqlite_key_list,
-    .key_touch = sqlite_key_touch,
-    .legacy_put = sqlite_legacy_put,
-    .legacy_get = sqlite_legacy_get,
-    .legacy_list = sqlite_legacy_list,
-    .player_open = sqlite_player_open,
-    .player_get = sqlite_player_get,
-    .player_list = sqlite_player_list,
-    .player_put = sqlite_player_put,
+    .sql = &sqlite_sql,
     .ledger_begin = sqlite_ledger_begin,
     .ledger_commit = sqlite_ledger_commit,
     .ledger_recover = sqlite_ledger_recover,
@@ -697,15 +680,4 @@ const struct platform_engine platform_sqlite_engine = {
     .ledger_upkeep = sqlite_ledger_upkeep,
     .snapshot_begin = sqlite_snapshot_begin,
     .snapshot_end = sqlite_snapshot_end,
-    .revision = sqlite_revision,
-    .changes_since = sqlite_changes_since,
-    .provider_add = sqlite_provider_add,
-    .provider_update = sqlite_provider_update,
-    .provider_get = sqlite_provider_get,
-    .games_put = sqlite_games_put,
-    .game_get = sqlite_game_get,
-    .game_enable = sqlite_game_enable,
-    .game_policy_put = sqlite_game_policy_put,
-    .games_revision = sqlite_games_revision,
-    .games_read = sqlite_games_read,
 };

@@ -1,14 +1,14 @@
 /*
- * The ids of the ledger's transactions in SQLite: from a key, which is a hash of customer and id, to the
- * number of the transaction.
+ * The ids of the ledger's transactions in SQLite: from a key, which is a hash of customer and id,
+ * to the number of the transaction.
  *
- * Ids come in no order, and an index of all of them would have every id written to a page of its own. So
- * they stand in levels, each a table in order of keys and some times as large as the one before. A new id
- * is written to the first, which is small. When a level has more than its share, a slice of neighbouring
- * keys moves on to the next: these are neighbours there too, and share its pages. The slices go round and
- * round through the keys, in the batches' own transactions, a few rows in each, so that no batch waits for
- * a large one. (O'Neil and others, "The Log-Structured Merge-Tree", 1996: a rolling merge.) An id is in
- * exactly one level; who looks for it asks all.
+ * Ids come in no order, and an index of all of them would have every id written to a page of its
+ * own. So they stand in levels, each a table in order of keys and some times as large as the one
+ * before. A new id is written to the first, which is small. When a level has more than its share, a
+ * slice of neighbouring keys moves on to the next: these are neighbours there too, and share its
+ * pages. The slices go round and round through the keys, in the batches' own transactions, a few
+ * rows in each, so that no batch waits for a large one. (O'Neil and others, "The Log-Structured
+ * Merge-Tree", 1996: a rolling merge.) An id is in exactly one level; who looks for it asks all.
  *
  * Two ids may have the same key; it is the transaction that tells them apart.
  */
@@ -25,8 +25,8 @@
 #define IDS_GROWTH 16
 #define IDS_SLICE LEDGER_BATCH_MAX
 #endif
-/* Slices of a level that one batch moves: one for what comes, one for those that were cut short by the end
- * of the keys. */
+/* Slices of a level that one batch moves: one for what comes, one for those that were cut short by
+ * the end of the keys. */
 #define SLICES_A_BATCH (1 + LEDGER_BATCH_MAX / IDS_SLICE)
 
 int64_t sqlite_id_key(int64_t customer_number, struct text id)
@@ -62,7 +62,7 @@ void sqlite_ids_register(sqlite3 *database)
                                   key_function, NULL, NULL) == SQLITE_OK);
 }
 
-/* ---- writing ----------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 #define ID_INSERT "INSERT INTO ledger_id_0 (key, number) VALUES "
 #define ID_ROW "(?, ?)"
@@ -87,7 +87,7 @@ enum status sqlite_ids_add(struct sqlite_store *store, const int64_t *keys, size
     return status;
 }
 
-/* ---- moving on --------------------------------------------------------------------------------- */
+/* ---- moving on ------------------------------------------------------------------------------- */
 
 struct level {
     int64_t moved;    /* ids that have left it, ever */

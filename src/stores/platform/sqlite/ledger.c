@@ -1,7 +1,7 @@
 /*
- * The ledger in SQLite. A batch is BEGIN IMMEDIATE … COMMIT in WAL with synchronous=FULL, so a commit
- * that returned is on the disk. Cost an operation is a handful of look-ups by key and as many inserts,
- * however long the ledger is.
+ * The ledger in SQLite. A batch is BEGIN IMMEDIATE … COMMIT in WAL with synchronous=FULL, so a
+ * commit that returned is on the disk. Cost an operation is a handful of look-ups by key and as
+ * many inserts, however long the ledger is.
  *
  * A row that makes no sense is an error here and never skipped: it is money.
  */
@@ -16,7 +16,7 @@ enum status sqlite_damaged(struct sqlite_store *store, const char *what, struct 
                      "%s: is damaged (%s); stop croupier and restore a backup", store->path, what);
 }
 
-/* ---- numbers ----------------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 uint32_t sqlite_hash_text(uint32_t hash, const char *string)
 {
@@ -64,7 +64,7 @@ enum status sqlite_player_number(struct sqlite_store *store, const char *id, int
     return find_number(store, "SELECT number FROM player WHERE id = ?1", id, number, error);
 }
 
-/* ---- accounts ---------------------------------------------------------------------------------- */
+/* ---- accounts -------------------------------------------------------------------------------- */
 
 #define ACCOUNT_COLUMNS                                                                    \
     "player.id, player.customer_id, player.reference, player.currency, currency.exponent," \
@@ -106,7 +106,8 @@ static bool read_account(sqlite3_stmt *row, int first, struct ledger_account *ac
     return sound;
 }
 
-/* What the account says of its declines: after the columns of the account, where it is asked for. */
+/* What the account says of its declines: after the columns of the account, where it is asked
+ * for. */
 #define DECLINED_COLUMNS \
     ", coalesce(ledger_declined.declines, 0), coalesce(ledger_declined.head, zeroblob(32))"
 #define DECLINED_JOIN " LEFT JOIN ledger_declined ON ledger_declined.player_number = player.number"
@@ -199,7 +200,7 @@ static enum status find_clearing(struct sqlite_store *store, struct ledger_batch
     return load_clearing(store, clearing, error);
 }
 
-/* ---- transactions and ids ---------------------------------------------------------------------- */
+/* ---- transactions and ids -------------------------------------------------------------------- */
 
 #define TRANSACTION_COLUMNS                                                               \
     "player.customer_id, player.id, ledger_transaction.transaction_id,"                   \
@@ -244,7 +245,8 @@ static bool read_transaction(sqlite3_stmt *row, struct ledger_transaction *trans
     return sound;
 }
 
-/* The numbers of the transactions that are to be found under the key ?3, of which there may be several. */
+/* The numbers of the transactions that are to be found under the key ?3, of which there may be
+ * several. */
 #define NUMBERS_OF_KEY                                         \
     "SELECT number FROM ledger_id_0 WHERE key = ?3"            \
     " UNION ALL SELECT number FROM ledger_id_1 WHERE key = ?3" \
@@ -344,7 +346,7 @@ enum status sqlite_ledger_id(struct platform_store *base, struct ledger_fact *fa
     return status == STATUS_OK ? load_fact(store, fact, error) : status;
 }
 
-/* ---- a batch ----------------------------------------------------------------------------------- */
+/* ---- a batch --------------------------------------------------------------------------------- */
 
 static enum status load_batch(struct sqlite_store *store, struct ledger_batch *batch,
                               struct error *error)
@@ -376,7 +378,7 @@ enum status sqlite_ledger_begin(struct platform_store *base, struct ledger_batch
     return status == STATUS_OK ? STATUS_OK : sqlite_end(store, status, error);
 }
 
-/* ---- after opening ----------------------------------------------------------------------------- */
+/* ---- after opening --------------------------------------------------------------------------- */
 
 static enum status check_newest(struct sqlite_store *store, sqlite3_stmt *statement,
                                 struct error *error)
@@ -436,7 +438,7 @@ enum status sqlite_ledger_recover(struct platform_store *base, struct error *err
     return status;
 }
 
-/* ---- reading all of it ------------------------------------------------------------------------- */
+/* ---- reading all of it ----------------------------------------------------------------------- */
 
 /* A walk through the entries of players, one after the other. */
 struct walk {
@@ -482,8 +484,8 @@ static enum status visit_entries(struct walk *walk, sqlite3_stmt *statement, str
     "  FROM followed WHERE follower IS NOT NULL) " ENTRY_COLUMNS " FROM followed"  \
     " CROSS JOIN ledger_transaction ON ledger_transaction.number = followed.number" ENTRY_JOINS
 
-/* Those that no other leads to, because somebody has removed one: looks at the whole ledger, for some of
- * them at a time. */
+/* Those that no other leads to, because somebody has removed one: looks at the whole ledger, for
+ * some of them at a time. */
 #define CUT_OFF_AT_ONCE 10000
 #define ENTRIES_CUT_OFF                                                                   \
     ENTRY_COLUMNS                                                                         \

@@ -2,11 +2,11 @@
  * The write-ahead log of the SQLite file, as far as the ledger is concerned: who brings it into the
  * file, and when.
  *
- * SQLite does that by itself after a commit, in whose thread everybody then waits for two more syncs and
- * some megabytes. Here a handle of its own does it beside the batches. While batches go on it can never
- * get to the end, and only a log that was copied to its end is begun anew; so the writer's handle copies
- * the rest, which is short when it comes right after. Should nobody do any of this, the writer's handle
- * does all of it, before the log grows without bound.
+ * SQLite does that by itself after a commit, in whose thread everybody then waits for two more
+ * syncs and some megabytes. Here a handle of its own does it beside the batches. While batches go
+ * on it can never get to the end, and only a log that was copied to its end is begun anew; so the
+ * writer's handle copies the rest, which is short when it comes right after. Should nobody do any
+ * of this, the writer's handle does all of it, before the log grows without bound.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -47,8 +47,8 @@ static int rewrite(int descriptor)
     return reason != 0 ? reason : fdatasync(descriptor) == 0 ? 0 : errno;
 }
 
-/* The log, and its name in the directory. SQLite holds no lock on these, so that opening and closing
- * them here lets go of none. */
+/* The log, and its name in the directory. SQLite holds no lock on these, so that opening and
+ * closing them here lets go of none. */
 static int renew_files(const struct sqlite_store *store)
 {
     struct buffer path = {0};
@@ -71,11 +71,11 @@ static int renew_files(const struct sqlite_store *store)
 }
 
 /*
- * A process that was killed, or whose sync failed, between writing its commit and having it on the disk
- * has left a log that reads as committed and may not survive a power cut. Syncing it now is not
- * enough: after a sync that failed the kernel may hold pages as written that are on no disk, and has
- * nothing to sync. So the log is written once more, byte for byte, and then synced. Nobody can add
- * to it meanwhile, and who reads it finds the same.
+ * A process that was killed, or whose sync failed, between writing its commit and having it on the
+ * disk has left a log that reads as committed and may not survive a power cut. Syncing it now is
+ * not enough: after a sync that failed the kernel may hold pages as written that are on no disk,
+ * and has nothing to sync. So the log is written once more, byte for byte, and then synced. Nobody
+ * can add to it meanwhile, and who reads it finds the same.
  */
 enum status sqlite_log_renew(struct sqlite_store *store, struct error *error)
 {
@@ -90,8 +90,9 @@ enum status sqlite_log_renew(struct sqlite_store *store, struct error *error)
                      store->path, strerror(reason));
 }
 
-/* Since upkeep was attempted last, which may have come to nothing: what somebody may still read of the
- * log stays. An attempt costs more the longer it is, so the next one is not before it has grown by an eighth. */
+/* Since upkeep was attempted last, which may have come to nothing: what somebody may still read of
+ * the log stays. An attempt costs more the longer it is, so the next one is not before it has grown
+ * by an eighth. */
 static bool has_grown_by(const struct sqlite_store *store, int pages)
 {
     int eighth = store->log_attempted / 8;

@@ -5,7 +5,7 @@
 #include <sys/types.h>
 #include <time.h>
 
-#include "stores/platform_engine.h"
+#include "stores/platform/engine.h"
 
 /*
  * The SQLite engine's connection, shared by the files that put statements through it:
@@ -59,6 +59,10 @@ MUST_CHECK enum status sqlite_run(struct sqlite_store *store, sqlite3_stmt *stat
 MUST_CHECK enum status sqlite_first(struct sqlite_store *store, sqlite3_stmt *statement,
                                     bool *found, struct error *error);
 
+/* The first column of a constant query's one row. */
+MUST_CHECK enum status sqlite_number(struct sqlite_store *store, const char *sql, int64_t *value,
+                                     struct error *error);
+
 /* Executes texts without parameters or rows. */
 MUST_CHECK enum status sqlite_execute(struct sqlite_store *store, const char *sql,
                                       struct error *error);
@@ -66,81 +70,12 @@ MUST_CHECK enum status sqlite_execute(struct sqlite_store *store, const char *sq
 /* What the last failed call on the connection means: status, and a text with path and remedy. */
 enum status sqlite_failure(struct sqlite_store *store, struct error *error);
 
-/* Ends a transaction: commits when `status` is STATUS_OK, else rolls back. Returns `status`, or what
- * the commit said. */
+/* Ends a transaction: commits when `status` is STATUS_OK, else rolls back. Returns `status`, or
+ * what the commit said. */
 MUST_CHECK enum status sqlite_end(struct sqlite_store *store, enum status status,
                                   struct error *error);
 
-/* platform_sqlite_rows.c */
-/* The first column of a query's one row, such as a revision. */
-MUST_CHECK enum status sqlite_number(struct sqlite_store *store, const char *sql, int64_t *number,
-                                     struct error *error);
-/* Begins a change and takes its revision, which `next` returns. On failure nothing is left open. */
-MUST_CHECK enum status sqlite_change_begin(struct sqlite_store *store, const char *next,
-                                           int64_t *revision, struct error *error);
-/* Runs a look-up with one text parameter: is there a row? */
-MUST_CHECK enum status sqlite_exists(struct sqlite_store *store, const char *sql, struct text id,
-                                     bool *found, struct error *error);
-/* After a conditional write that touched no row: the row is not there, or newer than expected. */
-enum status sqlite_no_change(struct sqlite_store *store, bool exists, const char *what,
-                             struct error *error);
-/* The row that the one text parameter names, else STATUS_NOT_FOUND ("there is no such WHAT"); reset it
- * when it is read. */
-MUST_CHECK enum status sqlite_find(struct sqlite_store *store, const char *sql, const char *id,
-                                   const char *what, sqlite3_stmt **row, struct error *error);
-
-/* platform_sqlite_records.c */
-enum status sqlite_customer_add(struct platform_store *, const struct customer_record *,
-                                struct error *);
-enum status sqlite_customer_update(struct platform_store *, const struct customer_record *,
-                                   struct error *);
-enum status sqlite_customer_get(struct platform_store *, const char *, struct customer_record *,
-                                struct error *);
-enum status sqlite_customer_list(struct platform_store *, customer_visitor *, void *,
-                                 struct error *);
-enum status sqlite_key_add(struct platform_store *, const struct key_record *, struct error *);
-enum status sqlite_key_revoke(struct platform_store *, const char *, int64_t, struct error *);
-enum status sqlite_key_list(struct platform_store *, const char *, key_visitor *, void *,
-                            struct error *);
-enum status sqlite_key_touch(struct platform_store *, const struct key_use *, size_t,
-                             struct error *);
-enum status sqlite_legacy_put(struct platform_store *, const struct legacy_record *,
-                              struct error *);
-enum status sqlite_legacy_get(struct platform_store *, const struct address *,
-                              struct legacy_record *, struct error *);
-enum status sqlite_legacy_list(struct platform_store *, legacy_visitor *, void *, struct error *);
-enum status sqlite_revision(struct platform_store *, uint64_t *, struct error *);
-enum status sqlite_changes_since(struct platform_store *, uint64_t, const struct platform_changes *,
-                                 uint64_t *, struct error *);
-
-/* platform_sqlite_players.c */
-enum status sqlite_player_open(struct platform_store *, const struct player_record *,
-                               struct player_record *, struct error *);
-enum status sqlite_player_get(struct platform_store *, const char *, struct player_record *,
-                              struct error *);
-
-enum status sqlite_player_list(struct platform_store *, player_visitor *, void *, struct error *);
-enum status sqlite_player_put(struct platform_store *, const struct player_record *, size_t,
-                              struct error *);
-
-/* platform_sqlite_games.c */
-enum status sqlite_provider_add(struct platform_store *, const struct provider_record *,
-                                struct error *);
-enum status sqlite_provider_update(struct platform_store *, const struct provider_record *,
-                                   struct error *);
-enum status sqlite_provider_get(struct platform_store *, const char *, struct provider_record *,
-                                struct error *);
-enum status sqlite_games_put(struct platform_store *, const struct game_record *, const bool *,
-                             size_t, int64_t, struct games_put_result *, struct error *);
-enum status sqlite_game_get(struct platform_store *, const char *, struct game_record *,
-                            struct error *);
-enum status sqlite_game_enable(struct platform_store *, const char *, bool, int64_t,
-                               struct error *);
-enum status sqlite_game_policy_put(struct platform_store *, const struct game_policy_record *,
-                                   struct error *);
-enum status sqlite_games_revision(struct platform_store *, uint64_t *, struct error *);
-enum status sqlite_games_read(struct platform_store *, const struct platform_games_visit *,
-                              uint64_t *, struct error *);
+extern const struct sql_verbs sqlite_sql; /* platform/sqlite/queries.c */
 
 /* platform_sqlite_ledger.c */
 enum status sqlite_ledger_begin(struct platform_store *, struct ledger_batch *, struct error *);
@@ -179,7 +114,8 @@ MUST_CHECK enum status sqlite_load_id(struct sqlite_store *store, struct ledger_
 int64_t sqlite_id_key(int64_t customer_number, struct text id);
 /* The same in SQL, for migrations and audits: ledger_id_key(customer_number, transaction_id). */
 void sqlite_ids_register(sqlite3 *database);
-/* In a batch: adds the keys of transactions that were just written, numbered from `first_number`; */
+/* In a batch: adds the keys of transactions that were just written, numbered from
+ * `first_number`; */
 MUST_CHECK enum status sqlite_ids_add(struct sqlite_store *store, const int64_t *keys, size_t count,
                                       int64_t first_number, struct error *error);
 /* and has ids move on where a level has too many. `last_number` is of the newest transaction. */

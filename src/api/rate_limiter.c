@@ -1,0 +1,147 @@
+/*
+ * A pending request belongs to the limiter's queue from when it is set aside until its mail has
+ * come; its request may be answered (it took too long) or go away before.
+ */
+#include "api/rate_limiter.h"
+
+#include <stddef.h>
+
+#include "admission/rate_limit.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "http/aside.h"
+
+#define PENDING_MAX 8192U
+
+struct pending_request {
+    struct rate_pending lease; /* first */
+    struct rate_limiter *limiter;
+    struct http_aside aside; /* no request: only the mail is awaited */
+    struct rate_claim claim; /* holds the budget */
+};
+
+struct rate_limiter {
+    struct rate_limiter_options options;
+    struct http_aside_queue pending;
+};
+
+static void drop_pending(struct pending_request *pending)
+{
+    http_aside_remove(&pending->aside); /* the limiter may be over */
+    rate_budget_release(&pending->claim.budget);
+    memory_free(pending);
+}
+
+static void count(struct rate_limiter *limiter, const struct rate_verdict *verdict)
+{
+    if (verdict->alone)
+        metrics_add(limiter->options.metrics, METRICS_RATE_ALONE, 1);
+}
+
+/* Takes the request from the pending request and goes on with it. */
+static void decide(struct pending_request *pending, const struct rate_verdict *verdict)
+{
+    const struct rate_limiter_options *options = &pending->limiter->options;
+    count(pending->limiter, verdict);
+    options->decided(options->context, http_aside_take(&pending->aside), verdict);
+}
+
+static void on_late(struct http_aside *aside)
+{
+    struct pending_request *pending =
+        (struct pending_request *)(void *)((char *)aside - offsetof(struct pending_request, aside));
+    struct rate_verdict verdict;
+    if (aside->request == NULL)
+        return;
+    rate_lease_take_alone(&pending->claim, clock_monotonic_ns(), &verdict);
+    decide(pending, &verdict); /* the pending request stays: only its mail takes it off the queue */
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+/* Its lease has come, or will not come. */
+static void on_mail(struct mail *mail)
+{
+    struct pending_request *pending = (struct pending_request *)(void *)mail;
+    struct rate_verdict verdict;
+    if (pending->aside.request == NULL) {
+        drop_pending(pending);
+        return;
+    }
+    uint64_t now_ns = clock_monotonic_ns();
+    enum status status = rate_lease_take(&pending->claim, now_ns, &verdict);
+    if (status == STATUS_PENDING) /* others have spent it */
+        status = rate_lease_wait(&pending->claim, now_ns, &pending->lease, &verdict);
+    if (status == STATUS_PENDING)
+        return;
+    decide(pending, &verdict);
+    drop_pending(pending);
+}
+
+/* True: decided after all. */
+static bool wait_for_lease(struct rate_limiter *limiter, struct http_request *request,
+                           const struct rate_claim *claim, uint64_t now_ns,
+                           struct rate_verdict *verdict)
+{
+    if (limiter->pending.count >= PENDING_MAX) {
+        http_reply_error(request, HTTP_ERROR_OVERLOADED);
+        return false;
+    }
+    struct pending_request *pending = memory_alloc_zeroed(1, sizeof *pending);
+    pending->lease.mail.deliver = on_mail;
+    pending->lease.mailbox = limiter->options.mailbox;
+    pending->limiter = limiter;
+    pending->claim = *claim;
+    (void)rate_budget_hold(claim->budget);
+    http_aside_append(&limiter->pending, &pending->aside);
+    if (rate_lease_wait(claim, now_ns, &pending->lease, verdict) == STATUS_OK) {
+        drop_pending(pending);
+        count(limiter, verdict);
+        return true;
+    }
+    http_aside_put(&pending->aside, request); /* its mail comes on this thread, after we return */
+    metrics_add(limiter->options.metrics, METRICS_RATE_WAITS, 1);
+    return false;
+}
+
+bool rate_limiter_take(struct rate_limiter *limiter, struct http_request *request,
+                       const struct policy *policy, const struct address *client,
+                       int64_t now_wall_ms, struct rate_verdict *verdict)
+{
+    CHECK(!limiter->pending.closed);
+    if (limiter->options.leases == NULL || !policy->rate.enabled) {
+        rate_limit_take(policy, now_wall_ms, verdict);
+        return true;
+    }
+    struct rate_claim claim = rate_claim_of(limiter->options.leases, policy, client);
+    uint64_t now_ns = clock_monotonic_ns();
+    if (rate_lease_take(&claim, now_ns, verdict) != STATUS_OK)
+        return wait_for_lease(limiter, request, &claim, now_ns, verdict);
+    count(limiter, verdict);
+    return true;
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+struct rate_limiter *rate_limiter_create(const struct rate_limiter_options *options)
+{
+    struct rate_limiter *limiter = memory_alloc_zeroed(1, sizeof *limiter);
+    limiter->options = *options;
+    http_aside_queue_init(&limiter->pending, mailbox_loop(options->mailbox), options->timeout_ms,
+                          on_late);
+    return limiter;
+}
+
+static void free_desk(void *limiter)
+{
+    memory_free(limiter);
+}
+
+void rate_limiter_destroy(struct rate_limiter **limiter)
+{
+    struct rate_limiter *mine = *limiter;
+    *limiter = NULL;
+    if (mine == NULL)
+        return;
+    http_aside_queue_close(&mine->pending, free_desk, mine);
+}

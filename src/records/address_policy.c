@@ -1,0 +1,37 @@
+/* A policy of one address: what is acceptable, and its columns; see address_policy.h. */
+#include "records/address_policy.h"
+
+enum status legacy_record_check(const struct legacy_record *record, struct error *error)
+{
+    return policy_check(record->sports, &record->rate, error);
+}
+
+static const struct column columns[] = {
+    COLUMN(legacy_record, address, column_bytes, 0),
+    COLUMN(legacy_record, enabled, column_flag, 0),
+    COLUMN(legacy_record, removed, column_flag, 0),
+    COLUMN(legacy_record, sports, column_sports, 0),
+    COLUMN_OF("rate_requests", legacy_record, rate, column_rate_requests, 0),
+    COLUMN_OF("rate_window_seconds", legacy_record, rate, column_rate_window, 0),
+    COLUMN(legacy_record, created_ms, column_integer, 0),
+    COLUMN(legacy_record, revision, column_revision, 0),
+};
+
+static bool settle(void *record, bool sound)
+{
+    ((struct legacy_record *)record)->usable = sound;
+    return true;
+}
+
+const struct record_table legacy_table = {
+    .kind = RECORD_ADDRESS,
+    .what = "address",
+    .name = "legacy_address",
+    .listed = "NOT removed",
+    .order = "address",
+    .counter = "store_revision",
+    .columns = columns,
+    .column_count = sizeof columns / sizeof columns[0],
+    .size = sizeof(struct legacy_record),
+    .settle = settle,
+};

@@ -1,0 +1,116 @@
+/* A customer: what is acceptable, and its columns; see customer.h. */
+#include "records/customer.h"
+
+#include "base/memory.h"
+
+enum status customer_record_check(const struct customer_record *record, struct error *error)
+{
+    if (!record_id_is_sound(record->id, sizeof record->id, "cus_"))
+        return error_set(error, STATUS_INVALID, "id: is not a customer id (cus_…)");
+    if (!record_text_is_sound(record->name, sizeof record->name, 1))
+        return error_set(error, STATUS_INVALID,
+                         "name: must be 1 to %d bytes of UTF-8 without control characters",
+                         CUSTOMER_NAME_SIZE - 1);
+    if (record->cidr_count > CIDRS_MAX)
+        return error_set(error, STATUS_INVALID, "cidrs: %zu are too many; at most %d",
+                         record->cidr_count, CIDRS_MAX);
+    return policy_check(record->sports, &record->rate, error);
+}
+
+void customer_record_free(struct customer_record *record)
+{
+    memory_free(record->cidrs);
+    record->cidrs = NULL;
+    record->cidr_count = 0;
+}
+
+/* ---- blocks ---------------------------------------------------------------------------------- */
+
+void cidr_list_append(struct buffer *buffer, const struct cidr *cidrs, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        char text[CIDR_TEXT_SIZE];
+        cidr_format(&cidrs[i], text);
+        if (i > 0)
+            buffer_append_char(buffer, ' ');
+        buffer_append_string(buffer, text);
+    }
+}
+
+bool cidr_list_read(struct text text, struct cidr *cidrs, size_t room, size_t *count)
+{
+    size_t found = 0;
+    struct text rest = text;
+    while (rest.size > 0) {
+        struct text one = text_cut(&rest, ' ');
+        if (found == room || cidr_parse(one, &cidrs[found], NULL) != STATUS_OK)
+            return false;
+        found++;
+        if (rest.at != NULL && rest.size == 0) /* a space at the end */
+            return false;
+    }
+    *count = found;
+    return true;
+}
+
+static void get_cidrs(const struct column *column, const void *record, struct column_value *value)
+{
+    const struct customer_record *customer = record;
+    (void)column; /* two fields, of this record alone */
+    cidr_list_append(&value->made, customer->cidrs, customer->cidr_count);
+    value->bytes = buffer_text(&value->made);
+}
+
+static bool set_cidrs(const struct column *column, void *record, const struct column_value *value)
+{
+    struct customer_record *customer = record;
+    struct cidr blocks[CIDRS_MAX];
+    size_t count = 0;
+    (void)column;
+    if (value->null || !cidr_list_read(value->bytes, blocks, CIDRS_MAX, &count))
+        return false;
+    customer->cidrs = memory_copy(blocks, count * sizeof blocks[0]);
+    customer->cidr_count = count;
+    return true;
+}
+
+/* ---- columns --------------------------------------------------------------------------------- */
+
+static const struct column_type column_cidrs = {COLUMN_TEXT, get_cidrs, set_cidrs};
+
+static const struct column columns[] = {
+    COLUMN(customer_record, id, column_text, 0),
+    COLUMN(customer_record, name, column_text, 0),
+    COLUMN(customer_record, enabled, column_flag, 0),
+    COLUMN(customer_record, casino, column_flag, 0),
+    COLUMN(customer_record, sports, column_sports, 0),
+    COLUMN_OF("rate_requests", customer_record, rate, column_rate_requests, 0),
+    COLUMN_OF("rate_window_seconds", customer_record, rate, column_rate_window, 0),
+    COLUMN(customer_record, cidrs, column_cidrs, 0),
+    COLUMN(customer_record, created_ms, column_integer, COLUMN_FIXED),
+    COLUMN(customer_record, revision, column_revision, 0),
+};
+
+static bool settle(void *record, bool sound)
+{
+    ((struct customer_record *)record)->usable = sound;
+    return true;
+}
+
+static void release(void *record)
+{
+    customer_record_free(record);
+}
+
+const struct record_table customer_table = {
+    .kind = RECORD_CUSTOMER,
+    .what = "customer",
+    .name = "customer",
+    .order = "number",
+    .counter = "store_revision",
+    .columns = columns,
+    .column_count = sizeof columns / sizeof columns[0],
+    .size = sizeof(struct customer_record),
+    .settle = settle,
+    .release = release,
+};

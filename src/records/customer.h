@@ -1,0 +1,39 @@
+#ifndef CROUPIER_RECORDS_CUSTOMER_H
+#define CROUPIER_RECORDS_CUSTOMER_H
+
+#include "records/policy.h"
+
+#define CUSTOMER_ID_SIZE 24    /* "cus_" and 16 base62 characters; NUL-terminated */
+#define CUSTOMER_NAME_SIZE 129 /* 1 to 128 bytes of UTF-8, NUL-terminated */
+#define CIDRS_MAX 256          /* a customer */
+
+struct customer_record {
+    char id[CUSTOMER_ID_SIZE];
+    char name[CUSTOMER_NAME_SIZE];
+    bool enabled;
+    bool casino; /* may use the casino */
+    bool usable; /* false: the stored row makes no sense (set on reading); admits nobody */
+    sport_set sports;
+    struct rate_limit rate;
+    struct cidr *cidrs; /* owned by the record */
+    size_t cidr_count;
+    int64_t created_ms;
+    uint64_t revision;
+};
+
+extern const struct record_table customer_table;
+
+void customer_record_free(struct customer_record *record); /* what it owns, not the struct */
+
+/* STATUS_INVALID with the field and the reason. */
+MUST_CHECK enum status customer_record_check(const struct customer_record *record,
+                                             struct error *error);
+
+/* "192.0.2.0/24 2001:db8::/32": canonical, one space between, "" for none. A customer's blocks
+ * in one column, because reading 100,000 customers must be one scan and not a join. */
+void cidr_list_append(struct buffer *buffer, const struct cidr *cidrs, size_t count);
+
+/* False when the text is not such a list or has more than `room` blocks. */
+MUST_CHECK bool cidr_list_read(struct text text, struct cidr *cidrs, size_t room, size_t *count);
+
+#endif

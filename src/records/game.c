@@ -1,0 +1,156 @@
+/* Games, and which of them a customer may use: what is acceptable, and their columns; see
+ * game.h. */
+#include "records/game.h"
+
+const char *game_volatility_name(enum game_volatility volatility)
+{
+    static const char *const names[] = {NULL, "low", "medium", "high"};
+    CHECK((unsigned)volatility < sizeof names / sizeof names[0]);
+    return names[volatility];
+}
+
+static enum status check_lists(const struct game_record *record, struct error *error)
+{
+    enum status status = game_list_check("features", record->features, game_word_is_sound, error);
+    if (status == STATUS_OK)
+        status = game_list_check("currencies", record->currencies, currency_is_sound, error);
+    if (status == STATUS_OK)
+        status = game_list_check("languages", record->languages, game_word_is_sound, error);
+    if (status == STATUS_OK)
+        status = game_list_check("devices", record->devices, game_word_is_sound, error);
+    return status;
+}
+
+enum status game_record_check(const struct game_record *record, struct error *error)
+{
+    enum status status = game_id_check(record->id, error);
+    if (status == STATUS_OK)
+        status = game_id_check(record->provider_id, error);
+    if (status != STATUS_OK)
+        return status;
+    if (!record_text_is_sound(record->name, sizeof record->name, 1) ||
+        !record_text_is_sound(record->category, sizeof record->category, 1))
+        return error_set(error, STATUS_INVALID,
+                         "name, category: must be UTF-8 without control characters");
+    if (record->rtp_bps < -1 || record->rtp_bps > 10000)
+        return error_set(error, STATUS_INVALID, "rtp_bps: must be 0 to 10000");
+    if (record->thumbnail_url[0] != '\0')
+        status = game_url_check("thumbnail_url", record->thumbnail_url, true, error);
+    return status == STATUS_OK ? check_lists(record, error) : status;
+}
+
+enum status game_policy_record_check(const struct game_policy_record *record, struct error *error)
+{
+    CHECK(!record->every_game || record->games.size == 0);
+    struct text rest = record->games;
+    while (rest.size > 0)
+        if (!game_id_is_sound(text_cut(&rest, '\n')))
+            return error_set(error, STATUS_INVALID, "the list holds something that is no game id");
+    return STATUS_OK;
+}
+
+/* ---- a game's columns ------------------------------------------------------------------------ */
+
+static void get_volatility(const struct column *column, const void *record,
+                           struct column_value *value)
+{
+    CHECK(column->room == sizeof(enum game_volatility));
+    const enum game_volatility *volatility = column_field(column, record);
+    value->null = *volatility == GAME_VOLATILITY_NONE;
+    value->bytes = text_of(game_volatility_name(*volatility));
+}
+
+static bool set_volatility(const struct column *column, void *record,
+                           const struct column_value *value)
+{
+    CHECK(column->room == sizeof(enum game_volatility));
+    enum game_volatility *volatility = column_field_to_set(column, record);
+    for (int i = GAME_LOW; i <= GAME_HIGH && !value->null; i++)
+        if (text_equals(value->bytes, text_of(game_volatility_name((enum game_volatility)i))))
+            *volatility = (enum game_volatility)i;
+    return value->null || *volatility != GAME_VOLATILITY_NONE;
+}
+
+static const struct column_type column_volatility = {COLUMN_TEXT, get_volatility, set_volatility};
+
+static const struct column columns[] = {
+    COLUMN(game_record, id, column_text, 0),
+    COLUMN(game_record, provider_id, column_text, 0),
+    COLUMN(game_record, name, column_text, 0),
+    COLUMN(game_record, category, column_text, 0),
+    COLUMN(game_record, features, column_lines, 0),
+    COLUMN(game_record, rtp_bps, column_known, 0),
+    COLUMN(game_record, volatility, column_volatility, 0),
+    COLUMN(game_record, thumbnail_url, column_text, COLUMN_NULLABLE),
+    COLUMN(game_record, demo, column_flag, 0),
+    COLUMN(game_record, currencies, column_lines, 0),
+    COLUMN(game_record, languages, column_lines, 0),
+    COLUMN(game_record, devices, column_lines, 0),
+    COLUMN(game_record, enabled, column_flag, 0),
+    COLUMN(game_record, updated_ms, column_integer, 0),
+    COLUMN(game_record, revision, column_revision, 0),
+};
+
+static bool settle(void *record, bool sound)
+{
+    struct game_record *game = record;
+    game->usable = sound && game_record_check(game, NULL) == STATUS_OK;
+    return true;
+}
+
+const struct record_table game_table = {
+    .kind = RECORD_GAME,
+    .what = "game",
+    .name = "game",
+    .order = "id",
+    .counter = "games_revision",
+    .columns = columns,
+    .column_count = sizeof columns / sizeof columns[0],
+    .size = sizeof(struct game_record),
+    .settle = settle,
+};
+
+/* ---- a list's columns ------------------------------------------------------------------------ */
+
+static void get_games(const struct column *column, const void *record, struct column_value *value)
+{
+    CHECK(column->room == sizeof(struct text));
+    value->bytes = *(const struct text *)column_field(column, record);
+}
+
+static bool set_games(const struct column *column, void *record, const struct column_value *value)
+{
+    CHECK(column->room == sizeof(struct text));
+    *(struct text *)column_field_to_set(column, record) = value->bytes;
+    return !value->null;
+}
+
+static const struct column_type column_games = {COLUMN_TEXT, get_games, set_games};
+
+static const struct column policy_columns[] = {
+    COLUMN(game_policy_record, customer_id, column_text, 0),
+    COLUMN(game_policy_record, every_game, column_flag, 0),
+    COLUMN(game_policy_record, games, column_games, 0),
+    COLUMN(game_policy_record, revision, column_revision, 0),
+};
+
+static bool settle_policy(void *record, bool sound)
+{
+    struct game_policy_record *policy = record;
+    policy->every_game = policy->every_game && sound;
+    if (policy->every_game || !sound)
+        policy->games = TEXT("");
+    return true;
+}
+
+const struct record_table game_policy_table = {
+    .kind = RECORD_GAME_POLICY,
+    .what = "list of games",
+    .name = "customer_games",
+    .order = "customer_id",
+    .counter = "games_revision",
+    .columns = policy_columns,
+    .column_count = sizeof policy_columns / sizeof policy_columns[0],
+    .size = sizeof(struct game_policy_record),
+    .settle = settle_policy,
+};

@@ -1,0 +1,49 @@
+#ifndef CROUPIER_RECORDS_GAME_H
+#define CROUPIER_RECORDS_GAME_H
+
+#include "records/customer.h"
+#include "records/provider.h"
+
+#define GAMES_MAX 10000U /* in a store; ready in memory, so bounded */
+
+enum game_volatility { GAME_VOLATILITY_NONE, GAME_LOW, GAME_MEDIUM, GAME_HIGH };
+
+struct game_record {
+    char id[GAME_ID_SIZE];
+    char provider_id[PROVIDER_ID_SIZE];
+    char name[GAME_NAME_SIZE];
+    char category[GAME_WORD_SIZE];
+    char features[GAME_LIST_SIZE];
+    int32_t rtp_bps; /* 0 to 10000, or -1: not told */
+    enum game_volatility volatility;
+    char thumbnail_url[GAME_URL_SIZE]; /* "": none */
+    bool demo;                         /* may be played without money */
+    char currencies[GAME_LIST_SIZE];
+    char languages[GAME_LIST_SIZE];
+    char devices[GAME_LIST_SIZE];
+    bool enabled;
+    bool usable; /* false: the stored row makes no sense; hidden */
+    int64_t updated_ms;
+    uint64_t revision;
+};
+
+/* Which games a customer may use. */
+struct game_policy_record {
+    char customer_id[CUSTOMER_ID_SIZE];
+    bool every_game;
+    struct text games; /* ids in order, a list as in game_rules.h; borrowed */
+    uint64_t revision;
+};
+
+extern const struct record_table game_table;
+extern const struct record_table game_policy_table; /* a row that makes no sense allows nothing */
+
+/* "low", "medium", "high"; NULL for none. */
+const char *game_volatility_name(enum game_volatility volatility);
+
+/* STATUS_INVALID with the field and the reason. */
+MUST_CHECK enum status game_record_check(const struct game_record *record, struct error *error);
+MUST_CHECK enum status game_policy_record_check(const struct game_policy_record *record,
+                                                struct error *error);
+
+#endif

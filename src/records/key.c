@@ -1,0 +1,55 @@
+/* A customer's key: what is acceptable, and its columns; see key.h. */
+#include "records/key.h"
+
+#include <string.h>
+
+enum status key_record_check(const struct key_record *record, struct error *error)
+{
+    if (!record_id_is_sound(record->id, sizeof record->id, "key_"))
+        return error_set(error, STATUS_INVALID, "id: is not a key id (key_…)");
+    if (!record_id_is_sound(record->customer_id, sizeof record->customer_id, "cus_"))
+        return error_set(error, STATUS_INVALID, "customer: is not a customer id (cus_…)");
+    if (!record_text_is_sound(record->label, sizeof record->label, 0))
+        return error_set(error, STATUS_INVALID,
+                         "label: must be at most %d bytes of UTF-8 without control characters",
+                         KEY_LABEL_SIZE - 1);
+    if (strnlen(record->prefix, sizeof record->prefix) != KEY_PREFIX_SIZE - 1)
+        return error_set(error, STATUS_INVALID, "prefix: must be %d characters",
+                         KEY_PREFIX_SIZE - 1);
+    if (record->expires_ms < 0 || record->last_used_ms < 0 || record->revoked_ms < 0)
+        return error_set(error, STATUS_INVALID, "times: must not be negative");
+    return STATUS_OK;
+}
+
+static const struct column columns[] = {
+    COLUMN(key_record, id, column_text, 0),
+    COLUMN(key_record, customer_id, column_text, 0),
+    COLUMN(key_record, label, column_text, 0),
+    COLUMN(key_record, prefix, column_text, 0),
+    COLUMN(key_record, digest, column_bytes, 0),
+    COLUMN(key_record, created_ms, column_integer, 0),
+    COLUMN(key_record, expires_ms, column_integer, COLUMN_NULLABLE),
+    COLUMN(key_record, last_used_ms, column_integer, COLUMN_NULLABLE),
+    COLUMN(key_record, revoked_ms, column_integer, COLUMN_NULLABLE),
+    COLUMN(key_record, revision, column_revision, 0),
+};
+
+static bool settle(void *record, bool sound)
+{
+    struct key_record *key = record;
+    if (!sound && key->revoked_ms == 0)
+        key->revoked_ms = 1; /* a key that makes no sense opens nothing */
+    return true;
+}
+
+const struct record_table key_table = {
+    .kind = RECORD_KEY,
+    .what = "key",
+    .name = "api_key",
+    .order = "number",
+    .counter = "store_revision",
+    .columns = columns,
+    .column_count = sizeof columns / sizeof columns[0],
+    .size = sizeof(struct key_record),
+    .settle = settle,
+};

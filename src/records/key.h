@@ -1,0 +1,29 @@
+#ifndef CROUPIER_RECORDS_KEY_H
+#define CROUPIER_RECORDS_KEY_H
+
+#include "records/customer.h"
+
+#define KEY_ID_SIZE 24 /* "key_" and 16 base62 characters */
+#define KEY_LABEL_SIZE 65
+#define KEY_PREFIX_SIZE 9  /* the first 8 characters of a key, to recognise it by */
+#define KEY_DIGEST_SIZE 32 /* SHA-256 of the whole key */
+
+struct key_record {
+    char id[KEY_ID_SIZE];
+    char customer_id[CUSTOMER_ID_SIZE];
+    char label[KEY_LABEL_SIZE]; /* may be empty */
+    char prefix[KEY_PREFIX_SIZE];
+    uint8_t digest[KEY_DIGEST_SIZE];
+    int64_t created_ms;
+    int64_t expires_ms;   /* 0: never */
+    int64_t last_used_ms; /* 0: never; about a minute behind; does not take a revision */
+    int64_t revoked_ms;   /* 0: live. A row that makes no sense reads as revoked */
+    uint64_t revision;
+};
+
+extern const struct record_table key_table;
+
+/* STATUS_INVALID with the field and the reason. */
+MUST_CHECK enum status key_record_check(const struct key_record *record, struct error *error);
+
+#endif

@@ -1,0 +1,59 @@
+/* A player: what is acceptable, and its columns; see player.h. */
+#include "records/player.h"
+
+#include <string.h>
+
+#include "base/base62.h"
+
+#define ID_START "ply_"
+#define ID_RANDOM 16
+
+void player_id_generate(char id[PLAYER_ID_SIZE])
+{
+    memset(id, 0, PLAYER_ID_SIZE);
+    memcpy(id, ID_START, sizeof ID_START - 1);
+    base62_random(id + sizeof ID_START - 1, ID_RANDOM);
+}
+
+enum status player_record_check(const struct player_record *record, struct error *error)
+{
+    if (!record_id_is_sound(record->id, sizeof record->id, ID_START))
+        return error_set(error, STATUS_INVALID, "id: is not a player id (ply_…)");
+    if (!record_id_is_sound(record->customer_id, sizeof record->customer_id, "cus_"))
+        return error_set(error, STATUS_INVALID, "customer: is not a customer id (cus_…)");
+    if (!is_outside_name(record_field_text(record->reference, sizeof record->reference)))
+        return error_set(error, STATUS_INVALID,
+                         "reference: must be 1 to 64 letters, digits, '.', '_', ':' or '-'");
+    if (!currency_is_sound(record_field_text(record->currency, sizeof record->currency)))
+        return error_set(error, STATUS_INVALID, "currency: must be three capitals");
+    if (record->currency_exponent > CURRENCY_EXPONENT_MAX)
+        return error_set(error, STATUS_INVALID, "currency: its exponent must be at most %d",
+                         CURRENCY_EXPONENT_MAX);
+    return STATUS_OK;
+}
+
+static const struct column columns[] = {
+    COLUMN(player_record, id, column_text, 0),
+    COLUMN(player_record, customer_id, column_text, COLUMN_UNIQUE),
+    COLUMN(player_record, reference, column_text, COLUMN_UNIQUE),
+    COLUMN(player_record, currency, column_text, COLUMN_UNIQUE),
+    COLUMN_OF("currency.exponent", player_record, currency_exponent, column_small, COLUMN_JOINED),
+    COLUMN(player_record, created_ms, column_integer, 0),
+};
+
+static bool settle(void *record, bool sound)
+{
+    return sound && ((struct player_record *)record)->currency_exponent <= CURRENCY_EXPONENT_MAX;
+}
+
+const struct record_table player_table = {
+    .kind = RECORD_PLAYER,
+    .what = "player",
+    .name = "player",
+    .join = "currency ON currency.code = player.currency",
+    .order = "player.number",
+    .columns = columns,
+    .column_count = sizeof columns / sizeof columns[0],
+    .size = sizeof(struct player_record),
+    .settle = settle,
+};

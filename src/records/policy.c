@@ -1,0 +1,65 @@
+/* Sports and rate limits in columns, and what is acceptable; see policy.h. */
+#include "records/policy.h"
+
+#define RATE_REQUESTS_MAX 1000000000U
+#define RATE_WINDOW_MAX 86400U
+
+bool rate_limit_is_sound(const struct rate_limit *rate)
+{
+    return !rate->enabled || (rate->requests >= 1 && rate->requests <= RATE_REQUESTS_MAX &&
+                              rate->window_seconds >= 1 && rate->window_seconds <= RATE_WINDOW_MAX);
+}
+
+enum status policy_check(sport_set sports, const struct rate_limit *rate, struct error *error)
+{
+    if ((sports & ~SPORT_SET_ALL) != 0)
+        return error_set(error, STATUS_INVALID, "sports: holds an unknown sport");
+    if (!rate_limit_is_sound(rate))
+        return error_set(error, STATUS_INVALID, "rate: must be 1 to %u requests in 1 to %u seconds",
+                         RATE_REQUESTS_MAX, RATE_WINDOW_MAX);
+    return STATUS_OK;
+}
+
+static void get_sports(const struct column *column, const void *record, struct column_value *value)
+{
+    CHECK(column->room == sizeof(sport_set));
+    sport_set_append(&value->made, *(const sport_set *)column_field(column, record));
+    value->bytes = buffer_text(&value->made);
+}
+
+static bool set_sports(const struct column *column, void *record, const struct column_value *value)
+{
+    CHECK(column->room == sizeof(sport_set));
+    return sport_set_parse(value->bytes, column_field_to_set(column, record), NULL) == STATUS_OK;
+}
+
+const struct column_type column_sports = {COLUMN_TEXT, get_sports, set_sports};
+
+static void get_rate(const struct column *column, const void *record, struct column_value *value)
+{
+    CHECK(column->room == sizeof(struct rate_limit));
+    const struct rate_limit *rate = column_field(column, record);
+    value->null = !rate->enabled;
+    if (rate->enabled)
+        value->integer =
+            column->type == &column_rate_requests ? rate->requests : rate->window_seconds;
+}
+
+/* A limit with only one of the two is off for nobody: it is `enabled`, with a zero that is out
+ * of bounds. */
+static bool set_rate(const struct column *column, void *record, const struct column_value *value)
+{
+    CHECK(column->room == sizeof(struct rate_limit));
+    struct rate_limit *rate = column_field_to_set(column, record);
+    bool last = column->type == &column_rate_window;
+    if (!value->null && (value->integer < 0 || value->integer > UINT32_MAX))
+        return false;
+    if (!value->null) {
+        rate->enabled = true;
+        *(last ? &rate->window_seconds : &rate->requests) = (uint32_t)value->integer;
+    }
+    return !last || rate_limit_is_sound(rate);
+}
+
+const struct column_type column_rate_requests = {COLUMN_INTEGER, get_rate, set_rate};
+const struct column_type column_rate_window = {COLUMN_INTEGER, get_rate, set_rate};

@@ -1,0 +1,227 @@
+/* Fields to values and back; see record.h. Every `set` looks at the size of its field first: a
+ * line of a table that names the wrong type is caught by the first row. */
+#include "records/record.h"
+
+#include <string.h>
+
+#include "base/base62.h"
+
+void column_get(const struct column *column, const void *record, struct column_value *value)
+{
+    *value = (struct column_value){.kind = column->type->kind};
+    column->type->get(column, record, value);
+}
+
+void column_value_free(struct column_value *value)
+{
+    buffer_free(&value->made);
+}
+
+/* ---- texts ----------------------------------------------------------------------------------- */
+
+static void get_text(const struct column *column, const void *record, struct column_value *value)
+{
+    const char *field = column_field(column, record);
+    size_t size = strnlen(field, column->room);
+    CHECK(size < column->room);
+    value->bytes = (struct text){field, size};
+    value->null = size == 0 && (column->rules & COLUMN_NULLABLE) != 0;
+}
+
+/* With its NUL, and with nothing in it that would end it sooner. */
+static bool set_lines(const struct column *column, void *record, const struct column_value *value)
+{
+    char *field = column_field_to_set(column, record);
+    if (value->null)
+        return (column->rules & COLUMN_NULLABLE) != 0;
+    if (value->bytes.size >= column->room ||
+        (value->bytes.size > 0 && memchr(value->bytes.at, '\0', value->bytes.size) != NULL))
+        return false;
+    if (value->bytes.size > 0)
+        memcpy(field, value->bytes.at, value->bytes.size);
+    field[value->bytes.size] = '\0';
+    return true;
+}
+
+static bool set_text(const struct column *column, void *record, const struct column_value *value)
+{
+    return (value->null || text_is_plain(value->bytes)) && set_lines(column, record, value);
+}
+
+const struct column_type column_text = {COLUMN_TEXT, get_text, set_text};
+const struct column_type column_lines = {COLUMN_TEXT, get_text, set_lines};
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+static void get_flag(const struct column *column, const void *record, struct column_value *value)
+{
+    CHECK(column->room == sizeof(bool));
+    value->integer = *(const bool *)column_field(column, record) ? 1 : 0;
+}
+
+static bool set_flag(const struct column *column, void *record, const struct column_value *value)
+{
+    CHECK(column->room == sizeof(bool));
+    *(bool *)column_field_to_set(column, record) = value->integer == 1;
+    return !value->null && (value->integer == 0 || value->integer == 1);
+}
+
+const struct column_type column_flag = {COLUMN_FLAG, get_flag, set_flag};
+
+static void get_integer(const struct column *column, const void *record, struct column_value *value)
+{
+    CHECK(column->room == sizeof(int64_t));
+    value->integer = *(const int64_t *)column_field(column, record);
+    value->null = value->integer == 0 && (column->rules & COLUMN_NULLABLE) != 0;
+}
+
+static bool set_integer(const struct column *column, void *record, const struct column_value *value)
+{
+    CHECK(column->room == sizeof(int64_t));
+    *(int64_t *)column_field_to_set(column, record) = value->null ? 0 : value->integer;
+    return !value->null || (column->rules & COLUMN_NULLABLE) != 0;
+}
+
+const struct column_type column_integer = {COLUMN_INTEGER, get_integer, set_integer};
+
+static void get_revision(const struct column *column, const void *record,
+                         struct column_value *value)
+{
+    CHECK(column->room == sizeof(uint64_t));
+    value->integer = (int64_t) * (const uint64_t *)column_field(column, record);
+}
+
+static bool set_revision(const struct column *column, void *record,
+                         const struct column_value *value)
+{
+    CHECK(column->room == sizeof(uint64_t));
+    *(uint64_t *)column_field_to_set(column, record) = (uint64_t)value->integer;
+    return !value->null && value->integer >= 0;
+}
+
+const struct column_type column_revision = {COLUMN_INTEGER, get_revision, set_revision};
+
+static void get_small(const struct column *column, const void *record, struct column_value *value)
+{
+    CHECK(column->room == sizeof(uint8_t));
+    value->integer = *(const uint8_t *)column_field(column, record);
+}
+
+static bool set_small(const struct column *column, void *record, const struct column_value *value)
+{
+    CHECK(column->room == sizeof(uint8_t));
+    if (value->null || value->integer < 0 || value->integer > UINT8_MAX)
+        return false;
+    *(uint8_t *)column_field_to_set(column, record) = (uint8_t)value->integer;
+    return true;
+}
+
+const struct column_type column_small = {COLUMN_INTEGER, get_small, set_small};
+
+static void get_known(const struct column *column, const void *record, struct column_value *value)
+{
+    CHECK(column->room == sizeof(int32_t));
+    value->integer = *(const int32_t *)column_field(column, record);
+    value->null = value->integer == -1;
+}
+
+static bool set_known(const struct column *column, void *record, const struct column_value *value)
+{
+    CHECK(column->room == sizeof(int32_t));
+    int64_t integer = value->null ? -1 : value->integer;
+    bool sound = value->null || (integer >= 0 && integer <= INT32_MAX);
+    *(int32_t *)column_field_to_set(column, record) = sound ? (int32_t)integer : -1;
+    return sound;
+}
+
+const struct column_type column_known = {COLUMN_INTEGER, get_known, set_known};
+
+/* ---- bytes ----------------------------------------------------------------------------------- */
+
+static void get_bytes(const struct column *column, const void *record, struct column_value *value)
+{
+    value->bytes = (struct text){column_field(column, record), column->room};
+}
+
+static bool set_bytes(const struct column *column, void *record, const struct column_value *value)
+{
+    if (value->null || value->bytes.size != column->room)
+        return false;
+    memcpy(column_field_to_set(column, record), value->bytes.at, column->room);
+    return true;
+}
+
+const struct column_type column_bytes = {COLUMN_BYTES, get_bytes, set_bytes};
+
+/* ---- comparing ------------------------------------------------------------------------------- */
+
+static bool values_are_same(const struct column *column, const void *a, const void *b)
+{
+    struct column_value one;
+    struct column_value other;
+    column_get(column, a, &one);
+    column_get(column, b, &other);
+    bool same = one.null == other.null && one.integer == other.integer &&
+                text_equals(one.bytes, other.bytes);
+    column_value_free(&one);
+    column_value_free(&other);
+    return same;
+}
+
+bool records_are_same(const struct record_table *table, const void *a, const void *b,
+                      const char *except)
+{
+    for (size_t i = 0; i < table->column_count; i++) {
+        const struct column *column = &table->columns[i];
+        bool skipped = column->type == &column_revision ||
+                       (except != NULL && strcmp(column->name, except) == 0);
+        if (!skipped && !values_are_same(column, a, b))
+            return false;
+    }
+    return true;
+}
+
+/* ---- rules ----------------------------------------------------------------------------------- */
+
+struct text record_field_text(const char *field, size_t room)
+{
+    return (struct text){field, strnlen(field, room)};
+}
+
+bool record_id_is_sound(const char *id, size_t room, const char *kind)
+{
+    size_t size = strnlen(id, room);
+    size_t kind_size = strlen(kind);
+    if (size == room || size <= kind_size || memcmp(id, kind, kind_size) != 0)
+        return false;
+    for (size_t i = kind_size; i < size; i++)
+        if (!base62_is_digit(id[i]))
+            return false;
+    return true;
+}
+
+bool record_text_is_sound(const char *field, size_t room, size_t least)
+{
+    size_t size = strnlen(field, room);
+    return size < room && size >= least && text_is_plain((struct text){field, size});
+}
+
+bool currency_is_sound(struct text currency)
+{
+    if (currency.size != 3)
+        return false;
+    for (size_t i = 0; i < 3; i++)
+        if (currency.at[i] < 'A' || currency.at[i] > 'Z')
+            return false;
+    return true;
+}
+
+bool is_outside_name(struct text name)
+{
+    if (name.size < 1 || name.size > 64)
+        return false;
+    for (size_t i = 0; i < name.size; i++)
+        if (!base62_is_digit(name.at[i]) && (name.at[i] == '\0' || !strchr("._:-", name.at[i])))
+            return false;
+    return true;
+}

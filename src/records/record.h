@@ -1,0 +1,154 @@
+#ifndef CROUPIER_RECORDS_RECORD_H
+#define CROUPIER_RECORDS_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "base/text.h"
+
+/*
+ * Records of the platform store and their columns, described once.
+ *
+ * A record is a plain struct with its rules, in a file of its own (customer.h, key.h, …), and one
+ * constant table that says in which column each of its fields stands. The store builds its
+ * statements from the table, and every engine binds and reads by it; so does what compares records.
+ * A new column is a field, a line in the table, and a migration for each engine
+ * (docs/decisions/records.md).
+ *
+ * Rows are input: somebody may have edited them, or a later version written them. Reading one never
+ * goes beyond a field. A value that does not fit leaves its field zero and makes the record
+ * unsound, and the table's `settle` decides what becomes of such a record.
+ *
+ * Everything here is pure. Threads: any.
+ */
+
+/* What a database holds in a column. */
+enum column_kind { COLUMN_INTEGER, COLUMN_FLAG, COLUMN_TEXT, COLUMN_BYTES };
+
+struct column_value {
+    enum column_kind kind;
+    bool null;
+    int64_t integer;    /* COLUMN_INTEGER; COLUMN_FLAG, where all but 0 and 1 is unsound */
+    struct text bytes;  /* COLUMN_TEXT, COLUMN_BYTES: borrowed from the record, the row or `made` */
+    struct buffer made; /* the text of a field that is none; column_value_free gives it back */
+};
+
+struct column;
+
+/* How a field of one C type is a value, and back. `set` is false, and leaves the field as it is,
+ * when the value does not fit. */
+struct column_type {
+    enum column_kind kind;
+    void (*get)(const struct column *column, const void *record, struct column_value *value);
+    bool (*set)(const struct column *column, void *record, const struct column_value *value);
+};
+
+enum column_rule {
+    COLUMN_NULLABLE = 1, /* NULL is "", 0 (never) or -1 (not told), by type */
+    COLUMN_FIXED = 2,    /* an update leaves it as it was when the record was added */
+    COLUMN_JOINED = 4,   /* of another table, by the record's `join`; only read */
+    COLUMN_UNIQUE = 8,   /* all columns with this rule together name one record */
+};
+
+struct column {
+    const char *name;
+    const struct column_type *type;
+    size_t at;   /* where the field begins in the struct, */
+    size_t room; /* and its size */
+    unsigned rules;
+};
+
+/* A line of a table, where the column has another name than the field, and where it has the
+ * same. */
+#define COLUMN_OF(name, record, field, type, rules)                                            \
+    {                                                                                          \
+        name, &(type), offsetof(struct record, field), sizeof(((struct record *)NULL)->field), \
+            rules                                                                              \
+    }
+#define COLUMN(record, field, type, rules) COLUMN_OF(#field, record, field, type, rules)
+
+extern const struct column_type column_text;     /* char[]: UTF-8 without control characters */
+extern const struct column_type column_lines;    /* char[]: the same, one item a line */
+extern const struct column_type column_flag;     /* bool */
+extern const struct column_type column_integer;  /* int64_t */
+extern const struct column_type column_small;    /* uint8_t */
+extern const struct column_type column_known;    /* int32_t, -1 where it is not known */
+extern const struct column_type column_bytes;    /* uint8_t[]: exactly as many */
+extern const struct column_type column_revision; /* uint64_t: the last change's number */
+
+enum record_kind {
+    RECORD_CUSTOMER,
+    RECORD_KEY,
+    RECORD_ADDRESS,
+    RECORD_PLAYER,
+    RECORD_PROVIDER,
+    RECORD_GAME,
+    RECORD_GAME_POLICY,
+};
+#define RECORD_KIND_COUNT 7
+
+#define RECORD_SIZE_MAX 8192  /* of a struct */
+#define RECORD_COLUMNS_MAX 20 /* of a table */
+
+struct record_table {
+    enum record_kind kind;
+    const char *what;   /* for people: "customer" */
+    const char *name;   /* of the table */
+    const char *join;   /* where joined columns come from; NULL: there are none */
+    const char *listed; /* a condition: which rows a list has; NULL: all */
+    const char *order;  /* of a list */
+    const char
+        *counter; /* the table with the number that every change takes; NULL: none takes one */
+    const struct column *columns; /* the first finds a row */
+    size_t column_count;
+    size_t size; /* of the struct */
+    /* After all fields of a zeroed struct were set, `sound` when all fitted. False: the row is
+     * not fit to be seen, which is an error (money is at stake). */
+    bool (*settle)(void *record, bool sound);
+    void (*release)(void *record); /* what it owns; NULL: nothing */
+};
+
+/* Indexed by kind. */
+extern const struct record_table *const record_tables[RECORD_KIND_COUNT];
+
+/* A column's field in a record; for types. */
+static inline const void *column_field(const struct column *column, const void *record)
+{
+    return (const char *)record + column->at;
+}
+static inline void *column_field_to_set(const struct column *column, void *record)
+{
+    return (char *)record + column->at;
+}
+
+/* The value of one field. Free it after use. */
+void column_get(const struct column *column, const void *record, struct column_value *value);
+void column_value_free(struct column_value *value);
+
+/* Whether two records of a kind hold the same, but for their revisions and for `except`, the
+ * name of a column (or NULL). */
+bool records_are_same(const struct record_table *table, const void *a, const void *b,
+                      const char *except);
+
+/* ---- rules that several records share -------------------------------------------------------- */
+
+/* A field's text up to its NUL; all of the field where there is none. */
+struct text record_field_text(const char *field, size_t room);
+
+/* An id is its kind ("cus_") and one or more ASCII letters and digits; NUL-terminated within
+ * `room`. */
+bool record_id_is_sound(const char *id, size_t room, const char *kind);
+
+/* Whether a text of at least `least` bytes fits its field with its NUL, and is UTF-8 without
+ * control characters. */
+bool record_text_is_sound(const char *field, size_t room, size_t least);
+
+/* Three capitals. */
+bool currency_is_sound(struct text currency);
+
+/* 1 to 64 of [A-Za-z0-9._:-]: what customers name players and transactions with. */
+bool is_outside_name(struct text name);
+
+#endif

@@ -1,0 +1,649 @@
+/*
+ * One serving thread's cache: what it has ready, and the requests it has set aside.
+ *
+ * Freshness (docs/architecture.md, "The hot path"). An entry may answer a request when the store
+ * held its version at some moment after the request came. The cache knows that in one of two ways:
+ *
+ *   - the store confirms it: odds_reader_versions, asked after the request came, names that
+ *     version. The stamp of that moment is kept with it, and as long as odds_store_stamp gives the
+ *     same stamp, nothing has changed and nothing more needs to be asked. That is the usual case,
+ *     and all it costs is one look-up in a table and one comparison;
+ *   - it was read after the request came (checked_ns): a store that changes faster than answers are
+ *     made would otherwise never be answered from.
+ *
+ * An event's answer holds its catalog row as well. An entry is made of a row and odds that the
+ * store held together (job.c), so what was read after the request came may be sent as it is. One
+ * that is older needs both confirmed: its odds by their version, and its row by a catalog that is
+ * fresh in the same sense; a new catalog with the same row leaves the answer as it is.
+ *
+ * A store that is asked over a network may be unable to confirm anything for a while; then only the
+ * second way is left, and every answer waits for the store.
+ *
+ * What is missing is asked for with a completion, and the request is set aside. When the completion
+ * is back the cache looks again, from the start: jobs leave entries behind, they do not decide.
+ * What was fresh for a request once is so for good, so each look gets further; the number of looks
+ * is bounded all the same.
+ *
+ * Everything here runs on the cache's thread. A pending request belongs to the cache; while its
+ * completion is out, its request may be answered (deadline) or go away (abandoned), then the mail
+ * frees it.
+ */
+#include "sports/cache.h"
+
+#include <stddef.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "http/aside.h"
+#include "sports/shared.h"
+
+#define CACHE_EVENTS_MAX 32768U
+#define CACHE_PENDING_MAX 8192U
+/* How long a request waits. Longer than a read may take, so that it is the store's deadline that is
+ * heard of. */
+#define WAIT_MS_LEAST 2000U
+#define WAIT_MS_BEYOND_READ 1000U
+#define LOOKS_MAX 16U
+#define CONFLICTS_TO_READ_BOTH 2U
+#define NOTE_MS 1000U /* between two notes of interest in one event */
+
+/* What is at hand for one value. */
+struct ready {
+    bool confirmed; /* `status` was right under `stamp` */
+    uint64_t stamp;
+    enum status status;  /* OK, NOT_FOUND or MALFORMED */
+    struct entry *entry; /* held, may be NULL; when confirmed and OK it is the answer */
+    uint64_t noted_ms;   /* when interest was noted last */
+};
+
+struct cached_event {
+    struct event_node node; /* first */
+    struct ready ready;
+};
+
+struct pending_request {
+    struct completion completion; /* first */
+    struct sports_cache *cache;
+    struct http_aside aside; /* no request: answered or gone; only the mail is awaited */
+    enum sport sport;
+    bool wants_event; /* else the list */
+    struct event_id event;
+    uint64_t arrived_ns;
+    unsigned looks;
+    unsigned conflicts;    /* how often a row and its odds turned out not to belong together */
+    struct entry *catalog; /* held: fresh for this request; NULL: not found yet */
+    struct entry *chosen;  /* held: fresh and the one to send; NULL: not found yet */
+};
+
+struct sports_cache {
+    struct sports *sports;
+    struct mailbox *mailbox;
+    struct metrics_shard *metrics;
+    struct odds_reader *reader;
+    struct ready catalogs[SPORT_COUNT];
+    struct event_table events;       /* of struct cached_event */
+    struct http_aside_queue pending; /* whose completions are out */
+};
+
+/* ---- small things ---------------------------------------------------------------------------- */
+
+static uint64_t now_ms_of(const struct http_request *request)
+{
+    return request->started_ns / 1000000;
+}
+
+static void set_entry(struct entry **place, struct entry *entry) /* holds it */
+{
+    if (*place == entry)
+        return;
+    entry_release(place);
+    *place = entry == NULL ? NULL : entry_hold(entry);
+}
+
+static void set_ready(struct ready *ready, uint64_t stamp, enum status status)
+{
+    ready->confirmed = true;
+    ready->stamp = stamp;
+    ready->status = status;
+}
+
+static bool is_ready(const struct ready *ready, uint64_t stamp)
+{
+    return ready->confirmed && ready->stamp == stamp;
+}
+
+static void reply_error(struct sports_cache *cache, struct http_request *request,
+                        enum http_error error)
+{
+    if (error == HTTP_ERROR_CACHE_UNAVAILABLE)
+        metrics_add(cache->metrics, METRICS_ODDS_UNAVAILABLE, 1);
+    else if (error == HTTP_ERROR_CACHE_TIMEOUT)
+        metrics_add(cache->metrics, METRICS_ODDS_TIMEOUT, 1);
+    else if (error == HTTP_ERROR_MALFORMED_UPSTREAM_DATA)
+        metrics_add(cache->metrics, METRICS_ODDS_MALFORMED, 1);
+    http_reply_error(request, error);
+}
+
+static void reply_message(struct sports_cache *cache, struct http_request *request,
+                          struct http_message *message)
+{
+    if (message->status == 304)
+        metrics_add(cache->metrics, METRICS_NOT_MODIFIED, 1);
+    http_reply_message(request, message);
+}
+
+/* False: the form that the client wants has not been made yet. */
+static bool reply_entry(struct sports_cache *cache, struct http_request *request,
+                        const struct entry *entry)
+{
+    struct answer *answer = entry_answer(entry);
+    struct http_message *message = answer == NULL ? NULL : answer_pick(answer, request);
+    if (message == NULL)
+        return false;
+    reply_message(cache, request, message);
+    return true;
+}
+
+/* What a value that is not OK means to a client. */
+static enum http_error error_of(enum status status, enum http_error not_found)
+{
+    return status == STATUS_NOT_FOUND ? not_found : http_error_of_status(status);
+}
+
+/* ---- events at hand -------------------------------------------------------------------------- */
+
+static void drop_event(struct sports_cache *cache, struct cached_event *event)
+{
+    event_table_remove(&cache->events, &event->node);
+    entry_release(&event->ready.entry);
+    memory_free(event);
+}
+
+/* Lets go of what was not asked for lately, and of the oldest when there are too many or all that
+ * is held ready is too large; a few at a time. */
+static void tidy(struct sports_cache *cache, uint64_t now_ms)
+{
+    for (int i = 0; i < 4 && cache->events.count > 0; i++) {
+        struct cached_event *oldest = (struct cached_event *)cache->events.oldest;
+        if (oldest->node.used_ms + SPORTS_KEEP_MS >= now_ms &&
+            cache->events.count < CACHE_EVENTS_MAX && !sports_too_large(cache->sports))
+            return;
+        drop_event(cache, oldest);
+    }
+}
+
+static struct cached_event *add_event(struct sports_cache *cache, enum sport sport,
+                                      const struct event_id *id, uint64_t now_ms)
+{
+    tidy(cache, now_ms);
+    struct cached_event *event = memory_alloc_zeroed(1, sizeof *event);
+    event_table_add(&cache->events, &event->node, sport, id, now_ms);
+    return event;
+}
+
+/* At most once a second for an event. Also keeps what it is answered from from being dropped. */
+static void note_interest(struct sports_cache *cache, struct cached_event *event, uint64_t now_ms)
+{
+    struct ready *ready = &event->ready;
+    if (ready->noted_ms != 0 && now_ms < ready->noted_ms + NOTE_MS)
+        return;
+    ready->noted_ms = now_ms;
+    event_table_touch(&cache->events, &event->node, now_ms);
+    if (ready->entry != NULL)
+        atomic_store_explicit(&ready->entry->asked_ms, now_ms, memory_order_relaxed);
+    odds_store_note_interest(cache->sports->odds, event->node.sport, &event->node.id);
+}
+
+/* The same for the list of a sport, without the interest. */
+static void note_list(struct ready *ready, uint64_t now_ms)
+{
+    if (ready->noted_ms != 0 && now_ms < ready->noted_ms + NOTE_MS)
+        return;
+    ready->noted_ms = now_ms;
+    atomic_store_explicit(&ready->entry->asked_ms, now_ms, memory_order_relaxed);
+}
+
+/* ---- pending requests ------------------------------------------------------------------------ */
+
+static void drop_pending(struct pending_request *pending)
+{
+    http_aside_remove(&pending->aside); /* the cache may be over */
+    entry_release(&pending->catalog);
+    entry_release(&pending->chosen);
+    memory_free(pending);
+}
+
+static struct pending_request *pending_of(struct http_aside *aside)
+{
+    return (struct pending_request *)(void *)((char *)aside -
+                                              offsetof(struct pending_request, aside));
+}
+
+/* Only its mail is awaited now. */
+static void on_gone(struct http_aside *aside)
+{
+    struct pending_request *pending = pending_of(aside);
+    entry_release(&pending->catalog);
+    entry_release(&pending->chosen);
+}
+
+static void on_late(struct http_aside *aside)
+{
+    struct http_request *request = http_aside_take(aside);
+    if (request == NULL)
+        return;
+    on_gone(aside);
+    reply_error(pending_of(aside)->cache, request, HTTP_ERROR_CACHE_TIMEOUT);
+}
+
+static bool is_queued(const struct pending_request *pending)
+{
+    return pending->aside.queue != NULL;
+}
+
+static void await_completion(struct pending_request *pending)
+{
+    struct sports_cache *cache = pending->cache;
+    if (is_queued(pending))
+        return;
+    metrics_add(cache->metrics, METRICS_READY_MISSES, 1);
+    http_aside_append(&cache->pending, &pending->aside);
+}
+
+static void count_hit(const struct pending_request *pending)
+{
+    if (!is_queued(pending))
+        metrics_add(pending->cache->metrics, METRICS_READY_HITS, 1);
+}
+
+static void fail(struct pending_request *pending, enum http_error error)
+{
+    reply_error(pending->cache, http_aside_take(&pending->aside), error);
+    drop_pending(pending);
+}
+
+/* The value is as `status` says, and is not to be had. */
+static void refuse(struct pending_request *pending, enum status status, enum http_error not_found)
+{
+    count_hit(pending);
+    fail(pending, error_of(status, not_found));
+}
+
+static void look(struct pending_request *pending);
+
+/* `sent` is what the completion's setting out ended in. */
+static void wait_or_fail(struct pending_request *pending, enum status sent)
+{
+    if (sent == STATUS_PENDING)
+        await_completion(pending);
+    else if (sent == STATUS_OK)
+        look(pending); /* only so often: each completion is counted */
+    else
+        fail(pending, http_error_of_status(sent));
+}
+
+/* `seen` is the newest entry that was found, `checked_ns` when that had been checked; may be
+ * NULL. */
+static struct completion_for completion_of(struct pending_request *pending,
+                                           const struct entry *seen, uint64_t checked_ns)
+{
+    return (struct completion_for){&pending->completion, pending->cache->metrics, seen, checked_ns,
+                                   pending->conflicts >= CONFLICTS_TO_READ_BOTH};
+}
+
+static uint64_t checked_ns_of(const struct entry *entry)
+{
+    return entry == NULL ? 0 : atomic_load_explicit(&entry->checked_ns, memory_order_acquire);
+}
+
+/* ---- looking --------------------------------------------------------------------------------- */
+
+/* May this entry, as far as its own value goes, answer a request that came at `arrived_ns`?
+ * `known` is the version that the store holds, or NULL when it could not tell. */
+static bool is_fresh(const struct entry *entry, const uint64_t *known, uint64_t arrived_ns)
+{
+    if (entry == NULL)
+        return false;
+    return (known != NULL && entry->version == *known) ||
+           atomic_load_explicit(&entry->checked_ns, memory_order_acquire) >= arrived_ns;
+}
+
+/* Sends the chosen entry's answer, or has it completed first. */
+static void send_chosen(struct pending_request *pending)
+{
+    struct sports_cache *cache = pending->cache;
+    struct http_request *request = pending->aside.request;
+    struct answer *answer = entry_answer(pending->chosen);
+    struct http_message *message = answer == NULL ? NULL : answer_pick(answer, request);
+    enum status sent = STATUS_FULL;
+    if (message == NULL && pending->looks++ < LOOKS_MAX)
+        sent = sports_want_answer(cache->sports, pending->chosen, http_accepts_gzip(request),
+                                  completion_of(pending, NULL, 0));
+    if (message == NULL && sent != STATUS_PENDING && answer != NULL)
+        message = answer_plain(answer); /* better than nothing, and always acceptable */
+    if (message == NULL) {
+        wait_or_fail(pending, sent);
+        return;
+    }
+    count_hit(pending);
+    reply_message(cache, http_aside_take(&pending->aside), message);
+    drop_pending(pending);
+}
+
+/* NULL: the store could not tell it. */
+static const uint64_t *known_version(const uint64_t *version)
+{
+    return *version == ODDS_VERSION_UNKNOWN ? NULL : version;
+}
+
+/* Finds the pending request a catalog that is fresh for it. False: it was answered, or set
+ * aside. */
+static bool find_catalog(struct pending_request *pending, const struct odds_versions *versions)
+{
+    struct sports_cache *cache = pending->cache;
+    struct ready *ready = &cache->catalogs[pending->sport];
+    const uint64_t *known = versions == NULL ? NULL : known_version(&versions->catalog);
+    if (known != NULL && *known == 0) {
+        set_entry(&ready->entry, NULL);
+        set_ready(ready, versions->stamp, STATUS_NOT_FOUND);
+        refuse(pending, STATUS_NOT_FOUND, HTTP_ERROR_CATALOG_UNAVAILABLE);
+        return false;
+    }
+    /* Looking once more, it takes the newest one even if its own would do: an event's entry fits
+     * one row, and caches that hold on to different catalogs would go on making each other's
+     * unfit. */
+    if (pending->looks > 0 || !is_fresh(ready->entry, known, pending->arrived_ns)) {
+        ready->confirmed = false;
+        entry_release(&ready->entry);
+        ready->entry = sports_newest_catalog(cache->sports, pending->sport);
+    }
+    uint64_t checked_ns = checked_ns_of(ready->entry);
+    if (is_fresh(ready->entry, known, pending->arrived_ns)) {
+        set_entry(&pending->catalog, ready->entry);
+        if (known != NULL && ready->entry->version == *known)
+            set_ready(ready, versions->stamp, ready->entry->status);
+    }
+    if (pending->catalog == NULL) {
+        enum status sent = STATUS_FULL;
+        if (pending->looks++ < LOOKS_MAX)
+            sent = sports_want_catalog(cache->sports, pending->sport, known == NULL ? 0 : *known,
+                                       completion_of(pending, ready->entry, checked_ns));
+        wait_or_fail(pending, sent);
+        return false;
+    }
+    if (pending->catalog->status == STATUS_OK)
+        return true;
+    refuse(pending, pending->catalog->status, HTTP_ERROR_CATALOG_UNAVAILABLE);
+    return false;
+}
+
+/* It is what the store holds now: these odds with this row. */
+static bool is_current(const struct entry *entry, const uint64_t *known,
+                       const struct catalog_row *row)
+{
+    return entry != NULL && known != NULL && entry->version == *known &&
+           (entry->status != STATUS_OK || text_equals(entry->row, row->text));
+}
+
+/* The store held it, row and odds together, after the request came. */
+static bool fits(const struct entry *entry, const uint64_t *known, uint64_t arrived_ns,
+                 const struct catalog_row *row)
+{
+    return is_current(entry, known, row) || is_fresh(entry, NULL, arrived_ns);
+}
+
+/* The pending request has its catalog; now for the event in it. */
+static void look_for_event(struct pending_request *pending, const struct odds_versions *versions)
+{
+    struct sports_cache *cache = pending->cache;
+    const struct catalog_row *row = catalog_find(pending->catalog->catalog, &pending->event);
+    struct cached_event *event =
+        (struct cached_event *)event_table_find(&cache->events, pending->sport, &pending->event);
+    uint64_t now_ms = now_ms_of(pending->aside.request);
+    if (row == NULL) {
+        if (event != NULL)
+            drop_event(cache, event);
+        refuse(pending, STATUS_NOT_FOUND, HTTP_ERROR_EVENT_NOT_FOUND);
+        return;
+    }
+    if (event == NULL)
+        event = add_event(cache, pending->sport, &pending->event, now_ms);
+    note_interest(cache, event, now_ms);
+    struct ready *ready = &event->ready;
+    const uint64_t *known = versions == NULL ? NULL : known_version(&versions->odds);
+    ready->confirmed = false;
+    if (!fits(ready->entry, known, pending->arrived_ns, row)) {
+        entry_release(&ready->entry);
+        ready->entry = sports_newest_event(cache->sports, pending->sport, &pending->event, now_ms);
+    }
+    uint64_t checked_ns = checked_ns_of(ready->entry);
+    bool confirmed = known != NULL && pending->catalog->version == versions->catalog;
+    if (known != NULL && *known == 0) {
+        if (confirmed)
+            set_ready(ready, versions->stamp, STATUS_NOT_FOUND);
+        refuse(pending, STATUS_NOT_FOUND, HTTP_ERROR_ODDS_NOT_FOUND);
+        return;
+    }
+    if (!fits(ready->entry, known, pending->arrived_ns, row)) {
+        enum status sent = STATUS_FULL;
+        if (pending->looks++ < LOOKS_MAX)
+            sent = sports_want_event(cache->sports, pending->sport, pending->catalog, row,
+                                     known == NULL ? 0 : *known, now_ms,
+                                     completion_of(pending, ready->entry, checked_ns));
+        wait_or_fail(pending, sent);
+        return;
+    }
+    if (confirmed && is_current(ready->entry, known, row))
+        set_ready(ready, versions->stamp, ready->entry->status);
+    if (ready->entry->status != STATUS_OK) {
+        refuse(pending, ready->entry->status, HTTP_ERROR_ODDS_NOT_FOUND);
+        return;
+    }
+    set_entry(&pending->chosen, ready->entry);
+    send_chosen(pending);
+}
+
+static void look(struct pending_request *pending)
+{
+    struct sports_cache *cache = pending->cache;
+    if (pending->chosen != NULL) {
+        send_chosen(pending);
+        return;
+    }
+    struct odds_versions versions;
+    enum status status = odds_reader_versions(
+        cache->reader, pending->sport, pending->wants_event ? &pending->event : NULL, &versions);
+    if (status != STATUS_OK && status != STATUS_PENDING) {
+        fail(pending, http_error_of_status(status));
+        return;
+    }
+    const struct odds_versions *known = status == STATUS_OK ? &versions : NULL;
+    if (!find_catalog(pending, known))
+        return;
+    if (pending->wants_event) {
+        look_for_event(pending, known);
+        return;
+    }
+    set_entry(&pending->chosen, pending->catalog);
+    send_chosen(pending);
+}
+
+/* The catalog and the odds that were found do not belong together: looks for newer ones, as if the
+ * request had come now. */
+static void look_afresh(struct pending_request *pending)
+{
+    entry_release(&pending->catalog);
+    pending->arrived_ns = clock_monotonic_ns();
+    pending->conflicts++;
+    look(pending);
+}
+
+static void on_mail(struct mail *mail)
+{
+    struct pending_request *pending = (struct pending_request *)mail;
+    if (pending->aside.request == NULL)
+        drop_pending(pending);
+    else if (pending->completion.result == STATUS_CONFLICT)
+        look_afresh(pending);
+    else if (pending->completion.result != STATUS_OK)
+        fail(pending, http_error_of_status(pending->completion.result));
+    else
+        look(pending);
+}
+
+/* Begins to look for an answer. `chosen` is one that is fresh but not complete, or NULL. */
+static void set_out(struct sports_cache *cache, struct http_request *request, enum sport sport,
+                    const struct event_id *event, struct entry *chosen)
+{
+    if (cache->pending.count >= CACHE_PENDING_MAX) {
+        reply_error(cache, request, HTTP_ERROR_OVERLOADED);
+        return;
+    }
+    struct pending_request *pending = memory_alloc_zeroed(1, sizeof *pending);
+    pending->completion.mail.deliver = on_mail;
+    pending->completion.mailbox = cache->mailbox;
+    pending->cache = cache;
+    pending->aside.gone = on_gone;
+    http_aside_put(&pending->aside, request);
+    pending->sport = sport;
+    pending->wants_event = event != NULL;
+    if (event != NULL)
+        pending->event = *event;
+    pending->arrived_ns = clock_monotonic_ns();
+    set_entry(&pending->chosen, chosen);
+    tidy(cache, now_ms_of(request));
+    look(pending);
+}
+
+/* ---- answering ------------------------------------------------------------------------------- */
+
+/* Answers from what is at hand under the store's present stamp. False: it only lacks the form that
+ * the client wants. */
+static bool answer_ready(struct sports_cache *cache, struct http_request *request,
+                         const struct ready *ready, enum http_error not_found)
+{
+    if (ready->status != STATUS_OK)
+        reply_error(cache, request, error_of(ready->status, not_found));
+    else if (!reply_entry(cache, request, ready->entry))
+        return false;
+    metrics_add(cache->metrics, METRICS_READY_HITS, 1);
+    return true;
+}
+
+/* Is there no such event, as far as the cache has the catalog at hand? */
+static bool is_known_missing(const struct ready *catalog, uint64_t stamp,
+                             const struct event_id *event)
+{
+    return is_ready(catalog, stamp) && catalog->status == STATUS_OK &&
+           catalog_find(catalog->entry->catalog, event) == NULL;
+}
+
+void sports_cache_answer_event(struct sports_cache *cache, struct http_request *request,
+                               enum sport sport, const struct event_id *id)
+{
+    uint64_t stamp;
+    enum status status = odds_store_stamp(cache->sports->odds, &stamp);
+    if (status == STATUS_PENDING) {
+        set_out(cache, request, sport, id, NULL);
+        return;
+    }
+    if (status != STATUS_OK) {
+        reply_error(cache, request, http_error_of_status(status));
+        return;
+    }
+    uint64_t now_ms = now_ms_of(request);
+    struct entry *chosen = NULL;
+    struct cached_event *event = (struct cached_event *)event_table_find(&cache->events, sport, id);
+    if (event != NULL && is_ready(&event->ready, stamp)) {
+        note_interest(cache, event, now_ms);
+        if (answer_ready(cache, request, &event->ready, HTTP_ERROR_ODDS_NOT_FOUND))
+            return;
+        chosen = event->ready.entry;
+    } else if (event == NULL && is_known_missing(&cache->catalogs[sport], stamp, id)) {
+        metrics_add(cache->metrics, METRICS_READY_HITS, 1);
+        reply_error(cache, request, HTTP_ERROR_EVENT_NOT_FOUND);
+        return;
+    }
+    set_out(cache, request, sport, id, chosen);
+}
+
+void sports_cache_answer_catalog(struct sports_cache *cache, struct http_request *request,
+                                 enum sport sport)
+{
+    uint64_t stamp;
+    enum status status = odds_store_stamp(cache->sports->odds, &stamp);
+    if (status == STATUS_PENDING) {
+        set_out(cache, request, sport, NULL, NULL);
+        return;
+    }
+    if (status != STATUS_OK) {
+        reply_error(cache, request, http_error_of_status(status));
+        return;
+    }
+    struct entry *chosen = NULL;
+    struct ready *ready = &cache->catalogs[sport];
+    if (is_ready(ready, stamp)) {
+        if (ready->status == STATUS_OK)
+            note_list(ready, now_ms_of(request));
+        if (answer_ready(cache, request, ready, HTTP_ERROR_CATALOG_UNAVAILABLE))
+            return;
+        chosen = ready->entry;
+    }
+    set_out(cache, request, sport, NULL, chosen);
+}
+
+void sports_cache_answer_sports(struct sports_cache *cache, struct http_request *request,
+                                sport_set allowed)
+{
+    struct answer *answer = cache->sports->lists[allowed & SPORT_SET_ALL];
+    reply_message(cache, request, answer_pick(answer, request));
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static uint64_t wait_ms(const struct sports *sports)
+{
+    uint64_t ms = (uint64_t)sports->read_ms + WAIT_MS_BEYOND_READ;
+    return ms > WAIT_MS_LEAST ? ms : WAIT_MS_LEAST;
+}
+
+struct sports_cache *sports_cache_create(struct sports *sports, struct mailbox *mailbox,
+                                         struct metrics_shard *metrics)
+{
+    struct sports_cache *cache = memory_alloc_zeroed(1, sizeof *cache);
+    cache->sports = sports;
+    cache->mailbox = mailbox;
+    cache->metrics = metrics;
+    cache->reader = odds_reader_create(sports->odds);
+    event_table_init(&cache->events);
+    http_aside_queue_init(&cache->pending, mailbox_loop(mailbox), wait_ms(sports), on_late);
+    return cache;
+}
+
+static void free_cache(void *cache)
+{
+    memory_free(cache);
+}
+
+void sports_cache_destroy(struct sports_cache **cache)
+{
+    struct sports_cache *mine = *cache;
+    *cache = NULL;
+    if (mine == NULL)
+        return;
+    struct http_aside *newer;
+    for (struct http_aside *aside = mine->pending.oldest; aside != NULL; aside = newer) {
+        struct pending_request *pending = pending_of(aside);
+        newer = aside->newer;
+        CHECK(aside->request == NULL);
+        if (sports_forget(mine->sports, &pending->completion))
+            drop_pending(pending);
+    }
+    while (mine->events.oldest != NULL)
+        drop_event(mine, (struct cached_event *)mine->events.oldest);
+    event_table_free(&mine->events);
+    for (int i = 0; i < SPORT_COUNT; i++)
+        entry_release(&mine->catalogs[i].entry);
+    odds_reader_destroy(&mine->reader);
+    http_aside_queue_close(&mine->pending, free_cache, mine);
+}

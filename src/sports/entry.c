@@ -1,0 +1,67 @@
+/* A counted result; see entry.h. */
+#include "sports/entry.h"
+
+#include "base/memory.h"
+
+struct entry *entry_create(enum status status, uint64_t version, uint64_t checked_ns,
+                           struct answer_counts *counts)
+{
+    struct entry *entry = memory_alloc_zeroed(1, sizeof *entry);
+    atomic_init(&entry->references, 1);
+    atomic_init(&entry->checked_ns, checked_ns);
+    atomic_init(&entry->asked_ms, 0);
+    atomic_init(&entry->answer, NULL);
+    entry->counts = counts;
+    entry->version = version;
+    entry->status = status;
+    return entry;
+}
+
+struct entry *entry_hold(struct entry *entry)
+{
+    (void)atomic_fetch_add_explicit(&entry->references, 1, memory_order_relaxed);
+    return entry;
+}
+
+void entry_release(struct entry **entry)
+{
+    struct entry *mine = *entry;
+    *entry = NULL;
+    if (mine == NULL || atomic_fetch_sub_explicit(&mine->references, 1, memory_order_acq_rel) > 1)
+        return;
+    CHECK(mine->job == NULL); /* a job holds what it works on */
+    if (mine->catalog != NULL)
+        (void)atomic_fetch_sub_explicit(&mine->counts->bytes, catalog_bytes(mine->catalog),
+                                        memory_order_relaxed);
+    catalog_release(&mine->catalog);
+    struct answer *answer = entry_answer(mine);
+    answer_release(&answer);
+    memory_free(mine);
+}
+
+void entry_set_catalog(struct entry *entry, struct catalog *catalog)
+{
+    entry->catalog = catalog;
+    (void)atomic_fetch_add_explicit(&entry->counts->bytes, catalog_bytes(catalog),
+                                    memory_order_relaxed);
+}
+
+void entry_set_answer(struct entry *entry, struct answer *answer)
+{
+    CHECK(entry_answer(entry) == NULL);
+    atomic_store_explicit(&entry->answer, answer, memory_order_release);
+}
+
+struct answer *entry_answer(const struct entry *entry)
+{
+    return atomic_load_explicit(&entry->answer, memory_order_acquire);
+}
+
+void entry_confirm(struct entry *entry, uint64_t checked_ns)
+{
+    uint_fast64_t before = atomic_load_explicit(&entry->checked_ns, memory_order_relaxed);
+    while (before < checked_ns &&
+           !atomic_compare_exchange_weak_explicit(&entry->checked_ns, &before, checked_ns,
+                                                  memory_order_release, memory_order_relaxed))
+        ;
+}

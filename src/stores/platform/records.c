@@ -1,0 +1,427 @@
+/*
+ * Customers, keys, legacy addresses and providers in any engine: what the statements of their
+ * tables (statements.c) do for platform.h.
+ *
+ * Every change is one transaction that takes the next revision first and, with it, the lock on the
+ * counter's row until the commit: revisions become visible in their order, whoever writes. Reading
+ * a row never fails on account of what it holds, unless the table says so: a row that makes no
+ * sense is not usable and admits nobody, while its neighbours go on working.
+ */
+#include "stores/platform/records.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+static enum status no_revision(struct platform_store *store, struct error *error)
+{
+    return platform_damaged(store, "it has no revision", error);
+}
+
+/* ---- rows to records ------------------------------------------------------------------------- */
+
+bool record_read_row(const struct record_table *table, const struct sql_row *row, void *record)
+{
+    bool sound = true;
+    memset(record, 0, table->size);
+    for (size_t i = 0; i < table->column_count; i++) {
+        const struct column *column = &table->columns[i];
+        struct column_value value = row->value(row, (int)i, column->type->kind);
+        sound &= column->type->set(column, record, &value);
+    }
+    return table->settle(record, sound);
+}
+
+bool record_on_row(void *context, const struct sql_row *row)
+{
+    struct record_look_up *look_up = context;
+    look_up->found = true;
+    look_up->sound = record_read_row(look_up->table, row, look_up->record);
+    return false; /* there is one at most */
+}
+
+enum status record_looked_up(struct platform_store *store, const struct record_look_up *look_up,
+                             struct error *error)
+{
+    const char *what = look_up->table->what;
+    char damage[64];
+    if (!look_up->found)
+        return error_set(error, STATUS_NOT_FOUND, "%s: there is no such %s", store->place, what);
+    if (look_up->sound)
+        return STATUS_OK;
+    (void)snprintf(damage, sizeof damage, "a %s makes no sense", what);
+    return platform_damaged(store, damage, error);
+}
+
+/* Finds one record by the parameters of `form`. */
+enum status record_find(struct platform_store *store, const struct record_table *table,
+                        enum statement_form form, struct sql_parameters *parameters, void *record,
+                        struct error *error)
+{
+    void *read = memory_alloc(table->size);
+    struct record_look_up look_up = {.table = table, .record = read};
+    struct sql_query query = {.sql = statement_of(store, table, form),
+                              .parameters = parameters,
+                              .row = record_on_row,
+                              .context = &look_up};
+    enum status status = store->engine->sql->read(store, &query, 1, error);
+    if (status == STATUS_OK)
+        status = record_looked_up(store, &look_up, error);
+    if (status == STATUS_OK)
+        memcpy(record, read, table->size);
+    else if (look_up.found && table->release != NULL)
+        table->release(read);
+    memory_free(read);
+    return status;
+}
+
+static enum status get_by_id(struct platform_store *store, const struct record_table *table,
+                             const char *id, void *record, struct error *error)
+{
+    struct sql_parameters parameters = {0};
+    sql_add_text(&parameters, text_of(id));
+    return record_find(store, table, STATEMENT_GET, &parameters, record, error);
+}
+
+/* ---- walking through them -------------------------------------------------------------------- */
+
+/* One kind's rows on their way to the visitor, and where all of them stand. */
+struct walk {
+    const struct record_visitor *visitor;
+    const struct record_table *damaged; /* the table of a row that is not fit to be seen */
+    bool done;                          /* the visitor has seen enough */
+};
+struct walk_kind {
+    struct walk *walk;
+    const struct record_table *table;
+    void *record;
+};
+
+static bool on_row(void *context, const struct sql_row *row)
+{
+    struct walk_kind *kind = context;
+    struct walk *walk = kind->walk;
+    if (walk->done)
+        return false;
+    if (!record_read_row(kind->table, row, kind->record))
+        walk->damaged = kind->table;
+    walk->done =
+        walk->damaged != NULL || !record_visit(walk->visitor, kind->table->kind, kind->record);
+    if (kind->table->release != NULL)
+        kind->table->release(kind->record);
+    return !walk->done;
+}
+
+static bool on_number(void *context, const struct sql_row *row)
+{
+    struct column_value value = row->value(row, 0, COLUMN_INTEGER);
+    *(int64_t *)context = value.null ? -1 : value.integer;
+    return false;
+}
+
+/* Every kind that the visitor wants, in their order, from one snapshot; with the revision that the
+ * snapshot has of `counted`, when that is not NULL. */
+static enum status walk_records(struct platform_store *store, enum statement_form form,
+                                struct sql_parameters *parameters,
+                                const struct record_visitor *visitor,
+                                const struct record_table *counted, uint64_t *revision,
+                                struct error *error)
+{
+    struct walk walk = {.visitor = visitor};
+    struct walk_kind kinds[RECORD_KIND_COUNT];
+    struct sql_query queries[RECORD_KIND_COUNT + 1];
+    struct record_look_up damaged;
+    int64_t number = -1;
+    size_t count = 0;
+    size_t kind_count = 0;
+    if (counted != NULL)
+        queries[count++] =
+            (struct sql_query){.sql = statement_of(store, counted, STATEMENT_REVISION),
+                               .row = on_number,
+                               .context = &number};
+    for (int i = 0; i < RECORD_KIND_COUNT; i++) {
+        const struct record_table *table = record_tables[i];
+        if (!record_visitor_wants(visitor, table->kind))
+            continue;
+        kinds[kind_count] = (struct walk_kind){&walk, table, memory_alloc(table->size)};
+        queries[count++] = (struct sql_query){.sql = statement_of(store, table, form),
+                                              .parameters = parameters,
+                                              .row = on_row,
+                                              .context = &kinds[kind_count++],
+                                              .stream = true};
+    }
+    enum status status = store->engine->sql->read(store, queries, count, error);
+    for (size_t i = 0; i < kind_count; i++)
+        memory_free(kinds[i].record);
+    if (status == STATUS_OK && walk.damaged != NULL) {
+        damaged = (struct record_look_up){.table = walk.damaged, .found = true};
+        return record_looked_up(store, &damaged, error);
+    }
+    if (status == STATUS_OK && counted != NULL && number < 0)
+        return no_revision(store, error);
+    if (status == STATUS_OK && counted != NULL)
+        *revision = (uint64_t)number;
+    return status;
+}
+
+enum status platform_list(struct platform_store *store, const struct record_visitor *visitor,
+                          struct error *error)
+{
+    return walk_records(store, STATEMENT_LIST, NULL, visitor, NULL, NULL, error);
+}
+
+enum status platform_changes_since(struct platform_store *store, uint64_t since,
+                                   const struct record_visitor *visitor, uint64_t *revision,
+                                   struct error *error)
+{
+    struct sql_parameters parameters = {0};
+    if (since > INT64_MAX)
+        return error_set(error, STATUS_INVALID, "revision out of range");
+    sql_add_integer(&parameters, (int64_t)since);
+    return walk_records(store, STATEMENT_CHANGED, &parameters, visitor, &customer_table, revision,
+                        error);
+}
+
+enum status platform_revision(struct platform_store *store, uint64_t *revision, struct error *error)
+{
+    return walk_records(store, STATEMENT_LIST, NULL, &(struct record_visitor){0}, &customer_table,
+                        revision, error);
+}
+
+enum status platform_games_read(struct platform_store *store, const struct record_visitor *visitor,
+                                uint64_t *revision, struct error *error)
+{
+    return walk_records(store, STATEMENT_LIST, NULL, visitor, &game_table, revision, error);
+}
+
+enum status platform_games_revision(struct platform_store *store, uint64_t *revision,
+                                    struct error *error)
+{
+    return walk_records(store, STATEMENT_LIST, NULL, &(struct record_visitor){0}, &game_table,
+                        revision, error);
+}
+
+/* ---- changes --------------------------------------------------------------------------------- */
+
+enum status record_take_revision(struct platform_store *store, const struct record_table *table,
+                                 struct error *error)
+{
+    struct sql_query query = {.sql = statement_of(store, table, STATEMENT_TAKE_REVISION)};
+    enum status status = store->engine->sql->run(store, &query, 1, false, error);
+    return status == STATUS_OK && query.affected != 1 ? no_revision(store, error) : status;
+}
+
+/* A write that may find nothing to do, and then a look why: is the row not there, or newer than
+ * expected? One that adds fails instead, and is committed in the same round trip. */
+static enum status write_row(struct platform_store *store, void *context, struct error *error)
+{
+    struct record_change *change = context;
+    struct sql_parameters key = {.count = 1, .at = {change->parameters.at[0]}}; /* borrowed */
+    struct sql_query queries[] = {
+        {.sql = statement_of(store, change->table, STATEMENT_TAKE_REVISION)},
+        {.sql = change->sql, .parameters = &change->parameters},
+        {.sql = statement_of(store, change->table, STATEMENT_EXISTS), .parameters = &key}};
+    enum status status =
+        store->engine->sql->run(store, queries, change->adds ? 2 : 3, change->adds, error);
+    /* Without a revision to stamp it with, the row was refused. */
+    if ((status == STATUS_OK || status == STATUS_INVALID) && queries[0].affected != 1)
+        return no_revision(store, error);
+    if (status != STATUS_OK)
+        return status;
+    bool exists = queries[2].rows > 0;
+    if (change->adds || queries[1].affected > 0 || (change->idempotent && exists))
+        return STATUS_OK;
+    if (exists)
+        return error_set(error, STATUS_EXISTS, "%s: the %s was changed meanwhile; try again",
+                         store->place, change->table->what);
+    return error_set(error, STATUS_NOT_FOUND, "%s: there is no such %s", store->place,
+                     change->table->what);
+}
+
+enum status record_change(struct platform_store *store, struct record_change *change,
+                          struct error *error)
+{
+    enum status status = store->engine->sql->transact(store, write_row, change, error);
+    sql_parameters_free(&change->parameters);
+    return status;
+}
+
+static enum status write_record(struct platform_store *store, const struct record_table *table,
+                                enum statement_form form, const void *record, struct error *error)
+{
+    struct record_change change = {
+        .table = table, .sql = statement_of(store, table, form), .adds = form == STATEMENT_ADD};
+    statement_bind(table, form, record, &change.parameters);
+    return record_change(store, &change, error);
+}
+
+/* ---- customers ------------------------------------------------------------------------------- */
+
+enum status platform_customer_add(struct platform_store *store,
+                                  const struct customer_record *record, struct error *error)
+{
+    enum status status = customer_record_check(record, error);
+    return status == STATUS_OK ? write_record(store, &customer_table, STATEMENT_ADD, record, error)
+                               : status;
+}
+
+enum status platform_customer_update(struct platform_store *store,
+                                     const struct customer_record *record, struct error *error)
+{
+    enum status status = customer_record_check(record, error);
+    return status == STATUS_OK
+               ? write_record(store, &customer_table, STATEMENT_UPDATE, record, error)
+               : status;
+}
+
+enum status platform_customer_get(struct platform_store *store, const char *id,
+                                  struct customer_record *record, struct error *error)
+{
+    return get_by_id(store, &customer_table, id, record, error);
+}
+
+enum status platform_customer_list(struct platform_store *store, customer_visitor *visit,
+                                   void *context, struct error *error)
+{
+    const struct record_visitor visitor = {.customer = visit, .context = context};
+    return platform_list(store, &visitor, error);
+}
+
+/* ---- keys ------------------------------------------------------------------------------------ */
+
+enum status platform_key_add(struct platform_store *store, const struct key_record *record,
+                             struct error *error)
+{
+    enum status status = key_record_check(record, error);
+    return status == STATUS_OK ? write_record(store, &key_table, STATEMENT_ADD, record, error)
+                               : status;
+}
+
+enum status platform_key_revoke(struct platform_store *store, const char *key_id, int64_t now_ms,
+                                struct error *error)
+{
+    struct record_change change = {
+        .table = &key_table,
+        .sql = "UPDATE api_key SET revoked_ms = $2, revision = " STORE_REVISION
+               " WHERE id = $1 AND revoked_ms IS NULL",
+        .idempotent = true}; /* revoked before: the first time stands */
+    CHECK(now_ms > 0);
+    sql_add_text(&change.parameters, text_of(key_id));
+    sql_add_integer(&change.parameters, now_ms);
+    return record_change(store, &change, error);
+}
+
+enum status platform_key_list(struct platform_store *store, const char *customer_id,
+                              key_visitor *visit, void *context, struct error *error)
+{
+    const struct record_visitor visitor = {.key = visit, .context = context};
+    struct sql_parameters parameters = {0};
+    if (customer_id == NULL)
+        return platform_list(store, &visitor, error);
+    sql_add_text(&parameters, text_of(customer_id));
+    return walk_records(store, STATEMENT_OF_CUSTOMER, &parameters, &visitor, NULL, NULL, error);
+}
+
+static int compare_uses(const void *a, const void *b)
+{
+    return memcmp(((const struct key_use *)a)->digest, ((const struct key_use *)b)->digest,
+                  KEY_DIGEST_SIZE);
+}
+
+struct touching {
+    struct key_use *uses;
+    size_t count;
+};
+
+static enum status touch_keys(struct platform_store *store, void *context, struct error *error)
+{
+    const struct touching *touching = context;
+    struct sql_flight *flight = sql_flight_create(store);
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < touching->count && status == STATUS_OK; i++) {
+        struct sql_query *query =
+            sql_flight_add(flight, "UPDATE api_key SET last_used_ms = $2 WHERE digest = $1"
+                                   " AND coalesce(last_used_ms, 0) < $2");
+        sql_add_bytes(query->parameters, touching->uses[i].digest, KEY_DIGEST_SIZE);
+        sql_add_integer(query->parameters, touching->uses[i].used_ms);
+        bool last = i + 1 == touching->count;
+        if (last || flight->count == FLIGHT_MAX) {
+            status = sql_flight_run(flight, last, error);
+            sql_flight_clear(flight);
+        }
+    }
+    sql_flight_destroy(&flight);
+    return status;
+}
+
+/* Rows are locked in the order of their digests: two instances that write the uses of the same keys
+ * wait for each other and do not meet in a deadlock. */
+enum status platform_key_touch(struct platform_store *store, const struct key_use *uses,
+                               size_t count, struct error *error)
+{
+    if (count == 0)
+        return STATUS_OK;
+    struct touching touching = {memory_copy(uses, count * sizeof *uses), count};
+    qsort(touching.uses, count, sizeof *uses, compare_uses);
+    enum status status = store->engine->sql->transact(store, touch_keys, &touching, error);
+    memory_free(touching.uses);
+    return status;
+}
+
+/* ---- legacy addresses ------------------------------------------------------------------------ */
+
+enum status platform_legacy_put(struct platform_store *store, const struct legacy_record *record,
+                                struct error *error)
+{
+    enum status status = legacy_record_check(record, error);
+    return status == STATUS_OK ? write_record(store, &legacy_table, STATEMENT_PUT, record, error)
+                               : status;
+}
+
+enum status platform_legacy_get(struct platform_store *store, const struct address *address,
+                                struct legacy_record *record, struct error *error)
+{
+    struct sql_parameters parameters = {0};
+    sql_add_bytes(&parameters, address->bytes, sizeof address->bytes);
+    return record_find(store, &legacy_table, STATEMENT_GET, &parameters, record, error);
+}
+
+enum status platform_legacy_list(struct platform_store *store, legacy_visitor *visit, void *context,
+                                 struct error *error)
+{
+    const struct record_visitor visitor = {.legacy = visit, .context = context};
+    return platform_list(store, &visitor, error);
+}
+
+/* ---- providers ------------------------------------------------------------------------------- */
+
+enum status platform_provider_add(struct platform_store *store,
+                                  const struct provider_record *record, struct error *error)
+{
+    enum status status = provider_record_check(record, error);
+    return status == STATUS_OK ? write_record(store, &provider_table, STATEMENT_ADD, record, error)
+                               : status;
+}
+
+enum status platform_provider_update(struct platform_store *store,
+                                     const struct provider_record *record, struct error *error)
+{
+    enum status status = provider_record_check(record, error);
+    return status == STATUS_OK
+               ? write_record(store, &provider_table, STATEMENT_UPDATE, record, error)
+               : status;
+}
+
+enum status platform_provider_get(struct platform_store *store, const char *id,
+                                  struct provider_record *record, struct error *error)
+{
+    return get_by_id(store, &provider_table, id, record, error);
+}
+
+enum status platform_game_get(struct platform_store *store, const char *id,
+                              struct game_record *record, struct error *error)
+{
+    return get_by_id(store, &game_table, id, record, error);
+}

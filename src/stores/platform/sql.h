@@ -1,0 +1,120 @@
+#ifndef CROUPIER_STORES_PLATFORM_SQL_H
+#define CROUPIER_STORES_PLATFORM_SQL_H
+
+#include "records/record.h"
+#include "stores/platform.h"
+
+/*
+ * What every engine of the platform store does with SQL, so that the statements of records are
+ * written once (stores/platform/records.c, players.c, games.c); only files in stores/ include this.
+ *
+ * The SQL is what SQLite and PostgreSQL both understand. Parameters are $1, $2, …; a comparison
+ * that would not tell PostgreSQL a parameter's type says CAST($2 AS bigint). A text is prepared
+ * once a connection, under its address: it is a constant, or one that the store keeps
+ * (statement_of).
+ */
+
+#define SQL_PARAMETERS_MAX (RECORD_COLUMNS_MAX + 1)
+
+/* $1 is at 0. Bytes are borrowed until the query has run. */
+struct sql_parameters {
+    int count;
+    struct column_value at[SQL_PARAMETERS_MAX];
+};
+
+void sql_add_text(struct sql_parameters *parameters, struct text text);
+void sql_add_integer(struct sql_parameters *parameters, int64_t integer);
+void sql_add_flag(struct sql_parameters *parameters, bool flag);
+void sql_add_bytes(struct sql_parameters *parameters, const void *bytes, size_t size);
+void sql_parameters_free(struct sql_parameters *parameters); /* what was made for them */
+
+/* Valid, with the bytes of its values, while the reader that it is given to runs. */
+struct sql_row {
+    struct column_value (*value)(const struct sql_row *row, int column, enum column_kind kind);
+    const void *result; /* the engine's */
+    int at;
+};
+
+/* False: no more rows, please. Must not use the store. */
+typedef bool sql_row_reader(void *context, const struct sql_row *row);
+
+struct sql_query {
+    const char *sql;
+    struct sql_parameters *parameters; /* NULL: none */
+    sql_row_reader *row;               /* NULL: rows are only counted */
+    void *context;
+    bool stream; /* rows are handed on as they arrive, in constant memory, however long it takes */
+    /* Afterwards: */
+    uint64_t affected; /* rows written */
+    uint64_t rows;     /* rows read; not of a stream */
+    bool failed;       /* it is the one that made the run fail */
+};
+
+/* Some of a transaction. `last`: nothing has to be decided after it, so it may be committed with
+ * it. */
+typedef enum status sql_body(struct platform_store *store, void *context, struct error *error);
+
+struct sql_verbs {
+    /* Reads, all of it in one snapshot of the store. */
+    MUST_CHECK enum status (*read)(struct platform_store *store, struct sql_query *queries,
+                                   size_t count, struct error *error);
+    /* One transaction: `body`, which calls `run` any number of times, then commit; or rollback
+     * when it fails. A server may have it run again from its start, so the body sets all that it
+     * returns. */
+    MUST_CHECK enum status (*transact)(struct platform_store *store, sql_body *body, void *context,
+                                       struct error *error);
+    /* In a transaction: all queries, in one round trip to a server. */
+    MUST_CHECK enum status (*run)(struct platform_store *store, struct sql_query *queries,
+                                  size_t count, bool last, struct error *error);
+};
+
+/* ---- the statements of a table --------------------------------------------------------------- */
+
+enum statement_form {
+    STATEMENT_ADD,
+    STATEMENT_ADD_ONCE,    /* does nothing when it is there */
+    STATEMENT_UPDATE,      /* by key, if the row's revision is the record's, or the record's is 0 */
+    STATEMENT_PUT,         /* adds, or updates as above (also what is fixed) */
+    STATEMENT_GET,         /* $1: key */
+    STATEMENT_EXISTS,      /* $1: key */
+    STATEMENT_NAMED,       /* $1, …: the columns that are unique together */
+    STATEMENT_LIST,        /* in order, without what lists leave out */
+    STATEMENT_OF_CUSTOMER, /* $1: customer_id; in order */
+    STATEMENT_CHANGED,     /* $1: a revision; whatever has a later one, in order of change */
+    STATEMENT_REVISION,    /* the table's counter */
+    STATEMENT_TAKE_REVISION, /* counts on, and locks the counter until the commit */
+};
+#define STATEMENT_FORM_COUNT 12
+
+/* What the parameters of an ADD, UPDATE or PUT are. */
+void statement_bind(const struct record_table *table, enum statement_form form, const void *record,
+                    struct sql_parameters *parameters);
+
+/* The text, made when it is first asked for, from the table alone; the store's until it is
+ * closed. */
+const char *statement_of(struct platform_store *store, const struct record_table *table,
+                         enum statement_form form);
+
+/* The number that a change has taken, in the SQL of that change. */
+#define STORE_REVISION "(SELECT revision FROM store_revision)"
+#define GAMES_REVISION "(SELECT revision FROM games_revision)"
+
+/* ---- many queries ---------------------------------------------------------------------------- */
+
+/* Queries of a transaction that go out together, each with parameters of its own. */
+#define FLIGHT_MAX 256U
+struct sql_flight {
+    struct platform_store *store;
+    size_t count;
+    struct sql_query queries[FLIGHT_MAX];
+    struct sql_parameters parameters[FLIGHT_MAX];
+};
+
+struct sql_flight *sql_flight_create(struct platform_store *store);
+void sql_flight_destroy(struct sql_flight **flight);
+struct sql_query *sql_flight_add(struct sql_flight *flight,
+                                 const char *sql); /* one of FLIGHT_MAX */
+MUST_CHECK enum status sql_flight_run(struct sql_flight *flight, bool last, struct error *error);
+void sql_flight_clear(struct sql_flight *flight); /* before the next are added */
+
+#endif

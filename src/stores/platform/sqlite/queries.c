@@ -1,0 +1,110 @@
+/*
+ * The statements of records, which every engine shares (stores/platform/sql.h), in SQLite: one
+ * after the other, in a transaction of the connection's. SQLite has one writer at a time, so what
+ * takes a revision becomes visible in the order of revisions.
+ */
+#include <stdio.h>
+
+#include "stores/platform/sqlite/columns.h"
+#include "stores/platform/sqlite/sqlite.h"
+
+/* $1 may stand anywhere and more than once, so its place is asked for by name. */
+static void bind_parameter(sqlite3_stmt *statement, int number, const struct column_value *value)
+{
+    char name[16];
+    (void)snprintf(name, sizeof name, "$%d", number);
+    int at = sqlite3_bind_parameter_index(statement, name);
+    const char *bytes = value->bytes.at != NULL ? value->bytes.at : "";
+    int size = (int)value->bytes.size;
+    CHECK(at > 0 && value->bytes.size <= INT32_MAX);
+    if (value->null)
+        return; /* as after clearing the bindings */
+    if (value->kind == COLUMN_TEXT)
+        CHECK(sqlite3_bind_text(statement, at, bytes, size, SQLITE_STATIC) == SQLITE_OK);
+    else if (value->kind == COLUMN_BYTES)
+        bind_blob(statement, at, bytes, size);
+    else
+        bind_integer(statement, at, value->integer);
+}
+
+static struct column_value row_value(const struct sql_row *row, int column, enum column_kind kind)
+{
+    sqlite3_stmt *statement = *(sqlite3_stmt *const *)row->result;
+    struct column_value value = {.kind = kind,
+                                 .null = sqlite3_column_type(statement, column) == SQLITE_NULL};
+    if (kind == COLUMN_TEXT)
+        value.bytes = read_text(statement, column);
+    else if (kind == COLUMN_BYTES && !value.null)
+        value.bytes = (struct text){sqlite3_column_blob(statement, column),
+                                    (size_t)sqlite3_column_bytes(statement, column)};
+    else if (kind != COLUMN_BYTES)
+        value.integer = sqlite3_column_int64(statement, column);
+    return value;
+}
+
+static enum status run_query(struct sqlite_store *store, struct sql_query *query,
+                             struct error *error)
+{
+    sqlite3_stmt *statement;
+    bool found = false;
+    bool wanted = true;
+    query->affected = query->rows = 0;
+    enum status status = sqlite_statement(store, query->sql, &statement, error);
+    if (status != STATUS_OK)
+        return status;
+    for (int i = 0; query->parameters != NULL && i < query->parameters->count; i++)
+        bind_parameter(statement, i + 1, &query->parameters->at[i]);
+    const struct sql_row row = {row_value, &statement, 0};
+    while (wanted && (status = sqlite_first(store, statement, &found, error)) == STATUS_OK &&
+           found) {
+        query->rows++;
+        wanted = query->row == NULL || query->row(query->context, &row);
+    }
+    (void)sqlite3_reset(statement);
+    if (status == STATUS_OK && sqlite3_stmt_readonly(statement) == 0)
+        query->affected = (uint64_t)sqlite3_changes64(store->database);
+    return status;
+}
+
+static enum status sqlite_run_queries(struct platform_store *base, struct sql_query *queries,
+                                      size_t count, bool last, struct error *error)
+{
+    enum status status = STATUS_OK;
+    (void)last; /* nothing is nearer by committing at once */
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        status = run_query(sqlite_store_of(base), &queries[i], error);
+        queries[i].failed = status != STATUS_OK;
+    }
+    return status;
+}
+
+static enum status sqlite_read_queries(struct platform_store *base, struct sql_query *queries,
+                                       size_t count, struct error *error)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    enum status status = sqlite_ready(store, error);
+    if (status != STATUS_OK)
+        return status;
+    /* One statement is a snapshot by itself; and there may be one open (snapshot_begin). */
+    if (count == 1 || sqlite3_get_autocommit(store->database) == 0)
+        return sqlite_run_queries(base, queries, count, false, error);
+    status = sqlite_execute(store, "BEGIN", error); /* its first read takes the snapshot */
+    if (status != STATUS_OK)
+        return status;
+    return sqlite_end(store, sqlite_run_queries(base, queries, count, false, error), error);
+}
+
+static enum status sqlite_transact(struct platform_store *base, sql_body *body, void *context,
+                                   struct error *error)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    enum status status = sqlite_ready(store, error);
+    if (status == STATUS_OK)
+        status = sqlite_execute(store, "BEGIN IMMEDIATE", error);
+    if (status != STATUS_OK)
+        return status;
+    return sqlite_end(store, body(base, context, error), error);
+}
+
+const struct sql_verbs sqlite_sql = {
+    .read = sqlite_read_queries, .transact = sqlite_transact, .run = sqlite_run_queries};

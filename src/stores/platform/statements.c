@@ -1,0 +1,275 @@
+/* The SQL of a table of columns, and the parameters that go with it; see sql.h. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "records/records.h"
+#include "stores/platform/engine.h"
+
+/* ---- parameters ------------------------------------------------------------------------------ */
+
+static struct column_value *add_parameter(struct sql_parameters *parameters, enum column_kind kind)
+{
+    CHECK(parameters->count < SQL_PARAMETERS_MAX);
+    struct column_value *value = &parameters->at[parameters->count++];
+    *value = (struct column_value){.kind = kind};
+    return value;
+}
+
+void sql_add_text(struct sql_parameters *parameters, struct text text)
+{
+    add_parameter(parameters, COLUMN_TEXT)->bytes = text;
+}
+
+void sql_add_integer(struct sql_parameters *parameters, int64_t integer)
+{
+    add_parameter(parameters, COLUMN_INTEGER)->integer = integer;
+}
+
+void sql_add_flag(struct sql_parameters *parameters, bool flag)
+{
+    add_parameter(parameters, COLUMN_FLAG)->integer = flag ? 1 : 0;
+}
+
+void sql_add_bytes(struct sql_parameters *parameters, const void *bytes, size_t size)
+{
+    add_parameter(parameters, COLUMN_BYTES)->bytes = (struct text){bytes, size};
+}
+
+void sql_parameters_free(struct sql_parameters *parameters)
+{
+    for (int i = 0; i < parameters->count; i++)
+        column_value_free(&parameters->at[i]);
+    parameters->count = 0;
+}
+
+/* Whether a statement has a parameter for the column: the counter gives the revision, another
+ * table what is joined, and an update leaves alone what is fixed. */
+static bool is_given(const struct column *column, enum statement_form form)
+{
+    return column->type != &column_revision && (column->rules & COLUMN_JOINED) == 0 &&
+           (form != STATEMENT_UPDATE || (column->rules & COLUMN_FIXED) == 0);
+}
+
+void statement_bind(const struct record_table *table, enum statement_form form, const void *record,
+                    struct sql_parameters *parameters)
+{
+    int64_t revision = 0;
+    for (size_t i = 0; i < table->column_count; i++) {
+        const struct column *column = &table->columns[i];
+        struct column_value value;
+        column_get(column, record, &value);
+        if (column->type == &column_revision)
+            revision = value.integer;
+        if (is_given(column, form))
+            *add_parameter(parameters, value.kind) = value;
+        else
+            column_value_free(&value);
+    }
+    if (form == STATEMENT_UPDATE || form == STATEMENT_PUT)
+        sql_add_integer(parameters, revision);
+}
+
+/* ---- texts ----------------------------------------------------------------------------------- */
+
+static void append_separated(struct buffer *sql, bool *first, const char *separator)
+{
+    if (!*first)
+        buffer_append_string(sql, separator);
+    *first = false;
+}
+
+/* "SELECT customer.id, … FROM customer"; a joined column has its table's name already. */
+static void append_selection(struct buffer *sql, const struct record_table *table)
+{
+    bool first = true;
+    buffer_append_string(sql, "SELECT ");
+    for (size_t i = 0; i < table->column_count; i++) {
+        const struct column *column = &table->columns[i];
+        append_separated(sql, &first, ", ");
+        if ((column->rules & COLUMN_JOINED) == 0)
+            buffer_append_format(sql, "%s.", table->name);
+        buffer_append_string(sql, column->name);
+    }
+    buffer_append_format(sql, " FROM %s", table->name);
+    if (table->join != NULL)
+        buffer_append_format(sql, " JOIN %s", table->join);
+}
+
+static void append_insertion(struct buffer *sql, const struct record_table *table)
+{
+    bool first = true;
+    int parameter = 1;
+    buffer_append_format(sql, "INSERT INTO %s (", table->name);
+    for (size_t i = 0; i < table->column_count; i++)
+        if ((table->columns[i].rules & COLUMN_JOINED) == 0) {
+            append_separated(sql, &first, ", ");
+            buffer_append_string(sql, table->columns[i].name);
+        }
+    buffer_append_string(sql, ") VALUES (");
+    first = true;
+    for (size_t i = 0; i < table->column_count; i++) {
+        const struct column *column = &table->columns[i];
+        if ((column->rules & COLUMN_JOINED) != 0)
+            continue;
+        append_separated(sql, &first, ", ");
+        if (is_given(column, STATEMENT_ADD))
+            buffer_append_format(sql, "$%d", parameter++);
+        else
+            buffer_append_format(sql, "(SELECT revision FROM %s)", table->counter);
+    }
+    buffer_append_string(sql, ")");
+}
+
+/* "name = $2, …", with the parameters of statement_bind, all but the key; returns the number
+ * after them. */
+static int append_assignments(struct buffer *sql, const struct record_table *table,
+                              enum statement_form form)
+{
+    bool first = true;
+    int parameter = 2;
+    for (size_t i = 1; i < table->column_count; i++) {
+        const struct column *column = &table->columns[i];
+        if (is_given(column, form)) {
+            append_separated(sql, &first, ", ");
+            buffer_append_format(sql, "%s = $%d", column->name, parameter++);
+        }
+    }
+    buffer_append_format(sql, ", revision = (SELECT revision FROM %s)", table->counter);
+    return parameter;
+}
+
+static void append_write(struct buffer *sql, const struct record_table *table,
+                         enum statement_form form)
+{
+    const char *key = table->columns[0].name;
+    int expected;
+    if (form == STATEMENT_UPDATE) {
+        buffer_append_format(sql, "UPDATE %s SET ", table->name);
+        expected = append_assignments(sql, table, form);
+        buffer_append_format(sql, " WHERE %s = $1 AND ", key);
+    } else {
+        append_insertion(sql, table);
+        buffer_append_format(sql, " ON CONFLICT (%s) DO UPDATE SET ", key);
+        expected = append_assignments(sql, table, form);
+        buffer_append_string(sql, " WHERE ");
+    }
+    buffer_append_format(sql, "(CAST($%d AS bigint) = 0 OR %s.revision = CAST($%d AS bigint))",
+                         expected, table->name, expected);
+}
+
+static void append_named(struct buffer *sql, const struct record_table *table)
+{
+    bool first = true;
+    int parameter = 1;
+    buffer_append_string(sql, " WHERE ");
+    for (size_t i = 0; i < table->column_count; i++)
+        if ((table->columns[i].rules & COLUMN_UNIQUE) != 0) {
+            append_separated(sql, &first, " AND ");
+            buffer_append_format(sql, "%s.%s = $%d", table->name, table->columns[i].name,
+                                 parameter++);
+        }
+}
+
+static void append_reading(struct buffer *sql, const struct record_table *table,
+                           enum statement_form form)
+{
+    append_selection(sql, table);
+    if (form == STATEMENT_GET)
+        buffer_append_format(sql, " WHERE %s.%s = $1", table->name, table->columns[0].name);
+    else if (form == STATEMENT_NAMED)
+        append_named(sql, table);
+    else if (form == STATEMENT_OF_CUSTOMER)
+        buffer_append_format(sql, " WHERE customer_id = $1 ORDER BY %s", table->order);
+    else if (form == STATEMENT_CHANGED)
+        buffer_append_string(sql, " WHERE revision > $1 ORDER BY revision");
+    else
+        buffer_append_format(sql, " WHERE %s ORDER BY %s",
+                             table->listed != NULL ? table->listed : "true", table->order);
+}
+
+static void append_statement(struct buffer *sql, const struct record_table *table,
+                             enum statement_form form)
+{
+    switch (form) {
+    case STATEMENT_ADD:
+    case STATEMENT_ADD_ONCE:
+        append_insertion(sql, table);
+        if (form == STATEMENT_ADD_ONCE)
+            buffer_append_string(sql, " ON CONFLICT DO NOTHING");
+        break;
+    case STATEMENT_UPDATE:
+    case STATEMENT_PUT:
+        append_write(sql, table, form);
+        break;
+    case STATEMENT_GET:
+    case STATEMENT_NAMED:
+    case STATEMENT_LIST:
+    case STATEMENT_OF_CUSTOMER:
+    case STATEMENT_CHANGED:
+        append_reading(sql, table, form);
+        break;
+    case STATEMENT_EXISTS:
+        buffer_append_format(sql, "SELECT 1 FROM %s WHERE %s = $1", table->name,
+                             table->columns[0].name);
+        break;
+    case STATEMENT_REVISION:
+        buffer_append_format(sql, "SELECT revision FROM %s", table->counter);
+        break;
+    case STATEMENT_TAKE_REVISION:
+        buffer_append_format(sql, "UPDATE %s SET revision = revision + 1", table->counter);
+        break;
+    }
+}
+
+const char *statement_of(struct platform_store *store, const struct record_table *table,
+                         enum statement_form form)
+{
+    char **place = &store->statements[table->kind][form];
+    if (*place == NULL) {
+        struct buffer sql = {0};
+        append_statement(&sql, table, form);
+        *place = memory_copy_string(buffer_string(&sql));
+        buffer_free(&sql);
+    }
+    return *place;
+}
+
+/* ---- many queries ---------------------------------------------------------------------------- */
+
+struct sql_flight *sql_flight_create(struct platform_store *store)
+{
+    struct sql_flight *flight = memory_alloc(sizeof *flight);
+    flight->store = store;
+    flight->count = 0;
+    return flight;
+}
+
+void sql_flight_clear(struct sql_flight *flight)
+{
+    for (size_t i = 0; i < flight->count; i++)
+        sql_parameters_free(&flight->parameters[i]);
+    flight->count = 0;
+}
+
+void sql_flight_destroy(struct sql_flight **flight)
+{
+    sql_flight_clear(*flight);
+    memory_free(*flight);
+    *flight = NULL;
+}
+
+struct sql_query *sql_flight_add(struct sql_flight *flight, const char *sql)
+{
+    CHECK(flight->count < FLIGHT_MAX);
+    struct sql_parameters *parameters = &flight->parameters[flight->count];
+    struct sql_query *query = &flight->queries[flight->count++];
+    parameters->count = 0;
+    *query = (struct sql_query){.sql = sql, .parameters = parameters};
+    return query;
+}
+
+enum status sql_flight_run(struct sql_flight *flight, bool last, struct error *error)
+{
+    return flight->store->engine->sql->run(flight->store, flight->queries, flight->count, last,
+                                           error);
+}

@@ -1,0 +1,111 @@
+"""Reading the configuration again: `croupier reload`, and what the unit's ExecReload tells systemd."""
+
+import json
+import os
+import shlex
+import subprocess
+
+import pytest
+
+from croupier import BINARY, PATIENCE, ROOT, certificate, eventually, trusting
+
+FORWARDED = {"X-Forwarded-For": "203.0.113.9"}
+
+
+@pytest.fixture
+def running(service):
+    service.run("ip", "add", "203.0.113.9")
+    service.start()
+    return service
+
+
+def unit_reloads(service):
+    """Runs the ExecReload lines of the unit as systemd does; the first that fails ends it."""
+    unit = (ROOT / "dist" / "croupier.service").read_text()
+    lines = [line.partition("=")[2] for line in unit.splitlines() if line.startswith("ExecReload=")]
+    assert lines
+    for line in lines:
+        words = [word.replace("@bindir@/croupier", str(BINARY)).replace("$MAINPID", str(service.process.pid))
+                 for word in shlex.split(line)]
+        done = subprocess.run(words, capture_output=True, text=True, env=service.environment, timeout=60 * PATIENCE)
+        if done.returncode != 0:
+            break
+    return done
+
+
+def told(service, message):
+    return [line for line in service.log_lines() if line["message"] == message]
+
+
+def test_what_the_unit_reloads_is_in_force_when_it_says_so(running):
+    assert running.get("/api/v1/sports", headers=FORWARDED).status == 403
+    running.configure({"server.trusted_proxies": "127.0.0.0/8"})
+    done = unit_reloads(running)
+    assert done.returncode == 0 and done.stderr == ""
+    assert running.get("/api/v1/sports", headers=FORWARDED).status == 200
+    assert told(running, "configuration read again")
+
+
+def test_a_broken_file_makes_the_unit_s_reload_fail_with_the_reason(running):
+    good = running.configuration.read_text()
+    running.configuration.write_text(good.replace("[log]", "[server]\ntrusted_proxies = 127.0.0.0/8\nnonsense = 1\n[log]"))
+    done = unit_reloads(running)
+    assert done.returncode == 1
+    assert f"{running.configuration}:" in done.stderr and "nonsense" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert told(running, "configuration not read again; nothing has changed")
+    assert running.get("/api/v1/sports", headers=FORWARDED).status == 403
+    running.configuration.unlink()
+    assert unit_reloads(running).returncode == 1
+    running.configuration.write_text(good)
+    assert unit_reloads(running).returncode == 0
+
+
+def test_a_pair_that_does_not_fit_makes_the_reload_fail(make_service, tmp_path):
+    paths, other = certificate(tmp_path), certificate(tmp_path, "other")
+    service = make_service({"server.tls_certificate": paths[0], "server.tls_key": paths[1]})
+    service.tls = trusting(paths[0])
+    service.start()
+    service.configure({"server.tls_key": other[1]})
+    done = unit_reloads(service)
+    assert done.returncode == 1 and other[1].name in done.stderr
+    service.configure({"server.tls_certificate": other[0]})
+    assert unit_reloads(service).returncode == 0
+    service.tls = trusting(other[0])
+    assert service.get("/api/v1/health").status == 200
+
+
+def test_what_needs_a_restart_is_named(running):
+    running.configure({"server.threads": 1, "odds.timeout_ms": 251})
+    done = running.run("reload", running.process.pid, configuration=False)
+    assert "server.threads, odds.timeout_ms" in done.errors and "restart" in done.errors
+    document = json.loads(running.run("reload", running.process.pid, "--json", configuration=False).text)
+    assert document == {"restart_needed": ["server.threads", "odds.timeout_ms"]}
+
+
+def test_a_reload_waits_for_a_server_that_is_starting(make_service):
+    service = make_service(own_stores=True)
+    service.platform.take_away()
+    service.spawn()
+    eventually(lambda: any("cannot be refreshed" in line["message"] for line in service.log_lines()), 30)
+    assert unit_reloads(service).returncode == 0
+    assert [line["message"] for line in service.log_lines()].count("listening") == 2
+    service.platform.bring_back()
+
+
+def test_who_is_no_croupier_is_not_asked(running):
+    assert "no croupier" in running.run("reload", os.getpid(), status=1).errors
+    for word in ("0", "-1", "x", "99999999999"):
+        running.run("reload", "--", word, status=2)
+    running.run("reload", status=2)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="takes root to be somebody else")
+def test_another_user_is_not_obeyed(running, tmp_path):
+    ask = ("import socket, sys; s = socket.socket(socket.AF_UNIX); s.settimeout(20);"
+           "s.connect('\\0croupier/' + sys.argv[1] + '/reload'); sys.exit(len(s.recv(1)))")
+    command = ["python3", "-c", ask, str(running.process.pid)]
+    assert subprocess.run(command, user=65534, timeout=60 * PATIENCE, cwd="/").returncode == 0
+    assert not told(running, "configuration read again")
+    assert subprocess.run(command, timeout=60 * PATIENCE, cwd="/").returncode == 1
+    assert told(running, "configuration read again")

@@ -1,0 +1,217 @@
+/* records: what each may hold, its table of columns, and rows that hold anything at all. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "records/records.h"
+
+static void a_list_of_blocks_is_written_and_read_back(void **state)
+{
+    (void)state;
+    struct cidr blocks[4];
+    struct cidr found[4];
+    size_t count = 9;
+    struct buffer text = {0};
+    const char *wanted = "192.0.2.0/24 0.0.0.0/0 2001:db8::/32 ::/0";
+    struct text rest = text_of(wanted);
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(cidr_parse(text_cut(&rest, ' '), &blocks[i], NULL), STATUS_OK);
+    cidr_list_append(&text, blocks, 4);
+    assert_string_equal(buffer_string(&text), wanted);
+    assert_true(cidr_list_read(buffer_text(&text), found, 4, &count));
+    assert_int_equal(count, 4);
+    assert_memory_equal(found, blocks, sizeof blocks);
+    assert_true(cidr_list_read(TEXT(""), found, 4, &count));
+    assert_int_equal(count, 0);
+    buffer_free(&text);
+}
+
+static void what_is_no_list_of_blocks_is_not_read(void **state)
+{
+    (void)state;
+    const char *wrong[] = {" ",
+                           "192.0.2.0/24 ",
+                           " 192.0.2.0/24",
+                           "192.0.2.0/24  10.0.0.0/8",
+                           "192.0.2.0/24,10.0.0.0/8",
+                           "192.0.2.1/24",
+                           "192.0.2.0/33",
+                           "nowhere"};
+    struct cidr found[4];
+    size_t count = 9;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        assert_false(cidr_list_read(text_of(wrong[i]), found, 4, &count));
+    assert_false(cidr_list_read(TEXT("1.0.0.0/8 2.0.0.0/8 3.0.0.0/8"), found, 2, &count));
+    assert_int_equal(count, 9);
+}
+
+static void a_rate_has_bounds_at_both_ends(void **state)
+{
+    (void)state;
+    assert_true(rate_limit_is_sound(&(struct rate_limit){false, 0, 0}));
+    assert_true(rate_limit_is_sound(&(struct rate_limit){true, 1, 1}));
+    assert_true(rate_limit_is_sound(&(struct rate_limit){true, 1000000000, 86400}));
+    assert_false(rate_limit_is_sound(&(struct rate_limit){true, 0, 1}));
+    assert_false(rate_limit_is_sound(&(struct rate_limit){true, 1, 0}));
+    assert_false(rate_limit_is_sound(&(struct rate_limit){true, 1000000001, 1}));
+    assert_false(rate_limit_is_sound(&(struct rate_limit){true, 1, 86401}));
+}
+
+static void ids_have_their_kind_and_plain_characters(void **state)
+{
+    (void)state;
+    struct key_record record = {.prefix = "crk_abcd"};
+    const char *wrong[] = {"", "key_", "cus_1", "key_a b", "key_a-b", "KEY_1"};
+    strcpy(record.customer_id, "cus_1");
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        strcpy(record.id, wrong[i]);
+        assert_int_equal(key_record_check(&record, NULL), STATUS_INVALID);
+    }
+    strcpy(record.id, "key_0123456789abcdefXYZ"); /* as long as there is room for */
+    assert_int_equal(key_record_check(&record, NULL), STATUS_OK);
+    memset(record.id + 4, 'a', sizeof record.id - 4); /* no NUL */
+    assert_int_equal(key_record_check(&record, NULL), STATUS_INVALID);
+}
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+static void every_table_is_whole(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < RECORD_KIND_COUNT; kind++) {
+        const struct record_table *table = record_tables[kind];
+        size_t revisions = 0;
+        assert_int_equal(table->kind, kind);
+        assert_in_range(table->column_count, 1, RECORD_COLUMNS_MAX);
+        assert_int_equal(table->columns[0].rules, 0); /* the key */
+        for (size_t i = 0; i < table->column_count; i++) {
+            const struct column *column = &table->columns[i];
+            assert_true(column->at + column->room <= table->size);
+            revisions += column->type == &column_revision;
+            for (size_t j = 0; j < i; j++)
+                assert_string_not_equal(column->name, table->columns[j].name);
+        }
+        assert_int_equal(revisions, table->counter != NULL ? 1 : 0);
+    }
+}
+
+/* Sets one column of a record that stands between guards, which must stay as they are; so must all
+ * that is not the column's field, or its neighbour where it is kept in two. */
+static bool set_guarded(const struct record_table *table, const struct column *column,
+                        const struct column_value *value)
+{
+    unsigned char guard[64];
+    unsigned char *room = calloc(1, table->size + 2 * sizeof guard);
+    unsigned char *record = room + sizeof guard;
+    memset(guard, 0xA5, sizeof guard);
+    memcpy(room, guard, sizeof guard);
+    memcpy(record + table->size, guard, sizeof guard);
+    bool fits = column->type->set(column, record, value);
+    assert_memory_equal(room, guard, sizeof guard);
+    assert_memory_equal(record + table->size, guard, sizeof guard);
+    for (size_t i = 0; i < column->at; i++)
+        assert_int_equal(record[i], 0);
+    for (size_t i = column->at + column->room + sizeof(size_t); i < table->size; i++)
+        assert_int_equal(record[i], 0);
+    (void)table->settle(record, fits); /* whatever the rest holds */
+    if (table->release != NULL)
+        table->release(record);
+    free(room);
+    return fits;
+}
+
+static void no_row_reaches_beyond_a_field(void **state)
+{
+    (void)state;
+    static char long_text[100000];
+    static const int64_t numbers[] = {INT64_MIN, -1, 0, 1, 2, 256, 1LL << 32, INT64_MAX};
+    memset(long_text, 'x', sizeof long_text);
+    for (int kind = 0; kind < RECORD_KIND_COUNT; kind++) {
+        const struct record_table *table = record_tables[kind];
+        for (size_t i = 0; i < table->column_count; i++) {
+            const struct column *column = &table->columns[i];
+            struct column_value value = {.kind = column->type->kind, .null = true};
+            (void)set_guarded(table, column, &value);
+            value.null = false;
+            for (size_t n = 0; n < sizeof numbers / sizeof numbers[0]; n++) {
+                value.integer = numbers[n];
+                (void)set_guarded(table, column, &value);
+            }
+            for (size_t size = 0; size < sizeof long_text; size += 1 + size / 64) {
+                value.bytes = (struct text){long_text, size};
+                bool fits = set_guarded(table, column, &value);
+                bool borrows = kind == RECORD_GAME_POLICY && column->type->kind == COLUMN_TEXT;
+                if (size > column->room && !borrows && value.kind != COLUMN_INTEGER &&
+                    value.kind != COLUMN_FLAG)
+                    assert_false(fits);
+            }
+        }
+    }
+}
+
+static void a_text_with_a_nul_or_a_control_character_does_not_fit(void **state)
+{
+    (void)state;
+    static const struct text wrong[] = {TEXT_INIT("a\0b"), TEXT_INIT("a\nb"), TEXT_INIT("\xff")};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct customer_record record = {0};
+        const struct column_value value = {.kind = COLUMN_TEXT, .bytes = wrong[i]};
+        assert_false(column_text.set(&customer_table.columns[1], &record, &value));
+        assert_string_equal(record.name, "");
+    }
+}
+
+static void records_are_the_same_but_for_revision_and_what_is_excepted(void **state)
+{
+    (void)state;
+    struct cidr blocks[2] = {0};
+    struct customer_record a = {.id = "cus_1", .name = "One", .cidrs = blocks, .cidr_count = 2};
+    struct customer_record b = a;
+    b.revision = 7;
+    assert_true(records_are_same(&customer_table, &a, &b, NULL));
+    b.cidr_count = 1;
+    assert_false(records_are_same(&customer_table, &a, &b, NULL));
+    assert_true(records_are_same(&customer_table, &a, &b, "cidrs"));
+    b = a;
+    b.rate = (struct rate_limit){true, 5, 1};
+    assert_false(records_are_same(&customer_table, &a, &b, NULL));
+}
+
+static void a_value_read_back_is_the_field_that_it_was_made_from(void **state)
+{
+    (void)state;
+    struct game_record game = {.id = "g", .rtp_bps = -1, .volatility = GAME_MEDIUM, .demo = true};
+    struct game_record read = {0};
+    strcpy(game.features, "a\nb");
+    for (size_t i = 0; i < game_table.column_count; i++) {
+        struct column_value value;
+        column_get(&game_table.columns[i], &game, &value);
+        assert_true(game_table.columns[i].type->set(&game_table.columns[i], &read, &value));
+        column_value_free(&value);
+    }
+    assert_true(records_are_same(&game_table, &game, &read, NULL));
+    assert_string_equal(read.features, "a\nb");
+    assert_int_equal(read.rtp_bps, -1);
+    assert_int_equal(read.volatility, GAME_MEDIUM);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_list_of_blocks_is_written_and_read_back),
+        cmocka_unit_test(what_is_no_list_of_blocks_is_not_read),
+        cmocka_unit_test(a_rate_has_bounds_at_both_ends),
+        cmocka_unit_test(ids_have_their_kind_and_plain_characters),
+        cmocka_unit_test(every_table_is_whole),
+        cmocka_unit_test(no_row_reaches_beyond_a_field),
+        cmocka_unit_test(a_text_with_a_nul_or_a_control_character_does_not_fit),
+        cmocka_unit_test(records_are_the_same_but_for_revision_and_what_is_excepted),
+        cmocka_unit_test(a_value_read_back_is_the_field_that_it_was_made_from),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

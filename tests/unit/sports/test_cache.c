@@ -1,0 +1,822 @@
+/* sports/cache: fresh answers, made once; set aside, answered, or refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "fakes.h"
+#include "sports/shared.h"
+
+struct world {
+    struct odds_store *store;
+    struct work_pool *pool;
+    struct log *log;
+    int log_file;
+    struct sports *sports;
+    struct fake_thread thread;
+};
+
+static int set_up_with(void **state, size_t queue_limit)
+{
+    struct world *world = memory_alloc_zeroed(1, sizeof *world);
+    char path[] = "/tmp/croupier-test-cache-XXXXXX";
+    world->log_file = mkstemp(path);
+    CHECK(world->log_file >= 0 && unlink(path) == 0);
+    world->log = log_create(world->log_file, LOG_INFO, LOG_FORMAT_TEXT);
+    world->store = fake_store_create();
+    world->pool = work_pool_create("test", 2, queue_limit);
+    world->sports = sports_create(world->store, 250, world->pool, world->log);
+    fake_thread_init(&world->thread, world->sports);
+    *state = world;
+    return 0;
+}
+
+static int set_up(void **state)
+{
+    return set_up_with(state, 100);
+}
+
+static int tear_down(void **state)
+{
+    struct world *world = *state;
+    if (world->thread.cache != NULL)
+        fake_thread_free(&world->thread);
+    work_pool_destroy(&world->pool);
+    sports_destroy(&world->sports);
+    fake_store_destroy(world->store);
+    log_destroy(&world->log);
+    (void)close(world->log_file);
+    memory_free(world);
+    return 0;
+}
+
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+/* `event` NULL: the list. */
+static void ask(struct world *world, struct fake_request *request, const char *event)
+{
+    if (event == NULL)
+        sports_route_catalog(world->thread.cache, &request->request, SPORT_SET_ALL, TEXT("tennis"));
+    else
+        sports_route_event(world->thread.cache, &request->request, SPORT_SET_ALL, TEXT("tennis"),
+                           text_of(event));
+}
+
+/* Asks, waits, and gives what came: FAKE_SENT or an error. */
+static int outcome_of(struct world *world, const char *event)
+{
+    struct fake_request request;
+    fake_request_init(&request, NULL, NULL);
+    ask(world, &request, event);
+    fake_wait(&world->thread, &request);
+    int outcome = request.outcome;
+    fake_request_free(&request);
+    return outcome;
+}
+
+/* The message that is sent now; borrowed from what is held ready. */
+static struct http_message *message_of(struct world *world, const char *event,
+                                       const char *accept_encoding)
+{
+    struct fake_request request;
+    fake_request_init(&request, accept_encoding, NULL);
+    ask(world, &request, event);
+    fake_wait(&world->thread, &request);
+    assert_int_equal(request.outcome, FAKE_SENT);
+    struct http_message *message = request.message;
+    fake_request_free(&request);
+    return message;
+}
+
+static void assert_body(struct world *world, const char *event, const char *body)
+{
+    struct http_message *message = message_of(world, event, NULL);
+    if (!text_equals((struct text){message->body, message->body_size}, text_of(body)))
+        fail_msg("%.*s\nis not %s", (int)message->body_size, message->body, body);
+}
+
+static uint64_t counted(struct world *world, enum metrics_counter counter)
+{
+    return atomic_load(&world->thread.metrics.counters[counter]);
+}
+
+static size_t log_lines(struct world *world)
+{
+    char bytes[8192];
+    assert_true(log_flush(world->log));
+    ssize_t size = pread(world->log_file, bytes, sizeof bytes, 0);
+    size_t lines = 0;
+    for (ssize_t i = 0; i < size; i++)
+        lines += bytes[i] == '\n';
+    return lines;
+}
+
+#define BODY(odds) "{\"sport\":\"tennis\",\"event_id\":7,\"event\":{\"gmid\":7},\"odds\":" odds "}"
+
+static void publish_match(struct world *world)
+{
+    fake_publish(world->store, SPORT_TENNIS, NULL, "[{\"gmid\":7}, {\"gmid\":8}]");
+    fake_publish(world->store, SPORT_TENNIS, "7", "[{\"price\":1.80, \"tv\":1}]");
+}
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+static void a_catalog_is_made_once_and_then_sent_from_memory(void **state)
+{
+    struct world *world = *state;
+    publish_match(world);
+    assert_body(world, NULL, "[{\"gmid\":7},{\"gmid\":8}]");
+    for (int i = 0; i < 10; i++)
+        assert_body(world, NULL, "[{\"gmid\":7},{\"gmid\":8}]");
+    assert_int_equal(atomic_load(&world->store->catalog_reads), 1);
+    assert_int_equal(atomic_load(&world->store->odds_reads), 0);
+    assert_int_equal(counted(world, METRICS_READY_HITS), 10);
+    assert_int_equal(counted(world, METRICS_READY_MISSES), 1);
+    fake_publish(world->store, SPORT_TENNIS, NULL, "[]");
+    assert_body(world, NULL, "[]");
+    assert_int_equal(atomic_load(&world->store->catalog_reads), 2);
+}
+
+static void an_event_is_made_once_and_then_sent_from_memory(void **state)
+{
+    struct world *world = *state;
+    publish_match(world);
+    assert_body(world, "7", BODY("[{\"price\":1.80}]"));
+    struct http_message *first = message_of(world, "7", NULL);
+    unsigned looks = atomic_load(&world->store->looks);
+    for (int i = 0; i < 10; i++)
+        assert_ptr_equal(message_of(world, "0007", NULL), first);
+    assert_int_equal(atomic_load(&world->store->looks), looks); /* the stamp was enough */
+    assert_int_equal(atomic_load(&world->store->odds_reads), 1);
+    assert_int_equal(counted(world, METRICS_READY_MISSES), 1);
+    assert_int_equal(counted(world, METRICS_READY_HITS), 11);
+}
+
+static void what_changes_elsewhere_rebuilds_nothing(void **state)
+{
+    struct world *world = *state;
+    publish_match(world);
+    struct http_message *first = message_of(world, "7", NULL);
+    fake_move_stamp(world->store);
+    fake_publish(world->store, SPORT_TENNIS, "8", "[]");
+    fake_publish(world->store, SPORT_CRICKET, NULL, "[]");
+    assert_ptr_equal(message_of(world, "7", NULL), first);
+    assert_int_equal(atomic_load(&world->store->odds_reads), 1);
+    assert_int_equal(atomic_load(&world->store->catalog_reads), 1);
+}
+
+static void new_odds_are_in_the_next_answer(void **state)
+{
+    struct world *world = *state;
+    publish_match(world);
+    for (int i = 0; i < 20; i++) {
+        struct buffer odds = {0};
+        struct buffer body = {0};
+        buffer_append_format(&odds, "[{\"n\":%d}]", i);
+        buffer_append_format(&body, BODY("%s"), buffer_string(&odds));
+        fake_publish(world->store, SPORT_TENNIS, "7", buffer_string(&odds));
+        assert_body(world, "7", buffer_string(&body));
+        buffer_free(&odds);
+        buffer_free(&body);
+    }
+    fake_publish(world->store, SPORT_TENNIS, "7", "[]");
+    assert_body(world, "7", BODY("[]"));
+}
+
+static void the_same_odds_again_are_the_same_answer(void **state)
+{
+    struct world *world = *state;
+    publish_match(world);
+    struct http_message *plain = message_of(world, "7", NULL);
+    publish_match(world);
+    assert_ptr_equal(message_of(world, "7", NULL), plain);
+    assert_int_equal(counted(world, METRICS_READY_REBUILDS), 3); /* two catalogs, one event */
+}
+
+static void a_new_catalog_with_the_same_row_keeps_the_answer(void **state)
+{
+    struct world *world = *state;
+    publish_match(world);
+    struct http_message *first = message_of(world, "7", NULL);
+    fake_publish(world->store, SPORT_TENNIS, NULL, "[{\"gmid\":9},{\"gmid\":7}]");
+    assert_ptr_equal(message_of(world, "7", NULL), first);
+    assert_int_equal(atomic_load(&world->store->odds_reads), 1);
+    assert_int_equal(atomic_load(&world->store->catalog_reads), 2);
+    fake_publish(world->store, SPORT_TENNIS, NULL, "[{\"gmid\":7,\"status\":\"OPEN\"}]");
+    assert_body(world, "7",
+                "{\"sport\":\"tennis\",\"event_id\":7,\"event\":{\"gmid\":7,\"status\":\"OPEN\"},"
+                "\"odds\":[{\"price\":1.80}]}");
+}
+
+static void a_second_desk_finds_what_the_first_had_made(void **state)
+{
+    struct world *world = *state;
+    struct fake_thread second;
+    struct fake_request request;
+    publish_match(world);
+    struct http_message *first = message_of(world, "7", NULL);
+    fake_thread_init(&second, world->sports);
+    fake_request_init(&request, NULL, NULL);
+    sports_route_event(second.cache, &request.request, SPORT_SET_ALL, TEXT("tennis"), TEXT("7"));
+    assert_int_equal(request.outcome, FAKE_SENT); /* at once */
+    assert_ptr_equal(request.message, first);
+    fake_request_free(&request);
+    fake_thread_free(&second);
+}
+
+static void a_known_tag_is_answered_304(void **state)
+{
+    struct world *world = *state;
+    struct fake_request request;
+    publish_match(world);
+    (void)message_of(world, "7", NULL);
+    fake_request_init(&request, NULL, "*");
+    ask(world, &request, "7");
+    assert_int_equal(request.outcome, FAKE_SENT);
+    assert_int_equal(request.message->status, 304);
+    assert_int_equal(counted(world, METRICS_NOT_MODIFIED), 1);
+    fake_request_free(&request);
+}
+
+/* ---- gzip ------------------------------------------------------------------------------------ */
+
+static void publish_large(struct world *world, unsigned number)
+{
+    struct buffer odds = {0};
+    buffer_append_format(&odds, "[{\"n\":%u}", number);
+    for (int i = 0; i < 200; i++)
+        buffer_append_string(&odds, ",{\"price\":1.80}");
+    buffer_append_char(&odds, ']');
+    fake_publish(world->store, SPORT_TENNIS, NULL, "[{\"gmid\":7},{\"gmid\":8}]");
+    fake_publish(world->store, SPORT_TENNIS, "7", buffer_string(&odds));
+    buffer_free(&odds);
+}
+
+static bool is_gzip(const struct http_message *message)
+{
+    return message->body_size > 2 && memcmp(message->body, "\x1F\x8B", 2) == 0;
+}
+
+static void gzip_is_made_once_when_it_is_first_asked_for(void **state)
+{
+    struct world *world = *state;
+    publish_large(world, 1);
+    assert_false(is_gzip(message_of(world, "7", NULL)));
+    assert_int_equal(counted(world, METRICS_GZIP_REBUILDS), 0);
+    struct http_message *gzip = message_of(world, "7", "gzip");
+    assert_true(is_gzip(gzip));
+    for (int i = 0; i < 5; i++)
+        assert_ptr_equal(message_of(world, "7", "gzip"), gzip);
+    assert_int_equal(counted(world, METRICS_GZIP_REBUILDS), 1);
+    assert_int_equal(atomic_load(&world->store->odds_reads), 1);
+}
+
+static void gzip_comes_with_the_rebuild_where_it_was_wanted_before(void **state)
+{
+    struct world *world = *state;
+    publish_large(world, 1);
+    assert_true(is_gzip(message_of(world, "7", "gzip")));
+    publish_large(world, 2);
+    assert_false(is_gzip(message_of(world, "7", NULL)));
+    assert_int_equal(counted(world, METRICS_GZIP_REBUILDS), 2);
+    struct fake_request request;
+    fake_request_init(&request, "gzip", NULL);
+    ask(world, &request, "7");
+    assert_int_equal(request.outcome, FAKE_SENT); /* at once */
+    assert_true(is_gzip(request.message));
+    fake_request_free(&request);
+}
+
+static void a_list_is_gzipped_too(void **state)
+{
+    struct world *world = *state;
+    struct buffer catalog = {0};
+    for (unsigned round = 0; round < 3; round++) {
+        buffer_clear(&catalog);
+        buffer_append_format(&catalog, "[{\"gmid\":1,\"round\":%u}", round);
+        for (int i = 2; i < 200; i++)
+            buffer_append_format(&catalog, ",{\"gmid\":%d}", i);
+        buffer_append_char(&catalog, ']');
+        fake_publish(world->store, SPORT_TENNIS, NULL, buffer_string(&catalog));
+        assert_true(is_gzip(message_of(world, NULL, "gzip")));
+        assert_body(world, NULL, buffer_string(&catalog));
+    }
+    assert_int_equal(counted(world, METRICS_GZIP_REBUILDS), 3);
+    buffer_free(&catalog);
+}
+
+/* ---- what is not there ----------------------------------------------------------------------- */
+
+static void a_catalog_that_was_never_published_is_unavailable(void **state)
+{
+    struct world *world = *state;
+    assert_int_equal(outcome_of(world, NULL), HTTP_ERROR_CATALOG_UNAVAILABLE);
+    assert_int_equal(outcome_of(world, "7"), HTTP_ERROR_CATALOG_UNAVAILABLE);
+    assert_int_equal(atomic_load(&world->store->catalog_reads), 0);
+    publish_match(world);
+    assert_int_equal(outcome_of(world, "7"), FAKE_SENT);
+    fake_publish(world->store, SPORT_TENNIS, NULL, NULL);
+    assert_int_equal(outcome_of(world, NULL), HTTP_ERROR_CATALOG_UNAVAILABLE);
+    assert_int_equal(outcome_of(world, "7"), HTTP_ERROR_CATALOG_UNAVAILABLE);
+}
+
+static void an_unknown_event_is_not_found_and_leaves_no_trace(void **state)
+{
+    struct world *world = *state;
+    publish_match(world);
+    assert_int_equal(outcome_of(world, "7"), FAKE_SENT);
+    struct sports_facts before;
+    struct sports_facts after;
+    sports_facts(world->sports, &before);
+    unsigned notes = atomic_load(&world->store->notes);
+    for (int i = 100; i < 1100; i++) {
+        char id[16];
+        (void)snprintf(id, sizeof id, "%d", i);
+        assert_int_equal(outcome_of(world, id), HTTP_ERROR_EVENT_NOT_FOUND);
+    }
+    sports_facts(world->sports, &after);
+    assert_int_equal(before.answers, after.answers);
+    assert_int_equal(before.bytes, after.bytes);
+    assert_int_equal(atomic_load(&world->store->notes), notes);
+    assert_int_equal(atomic_load(&world->store->odds_reads), 1);
+    assert_int_equal(world->sports->events.count, 1);
+    fake_publish(world->store, SPORT_TENNIS, NULL, "[{\"gmid\":8}]");
+    assert_int_equal(outcome_of(world, "7"), HTTP_ERROR_EVENT_NOT_FOUND);
+}
+
+static void missing_odds_are_not_found_without_a_read_and_noted_all_the_same(void **state)
+{
+    struct world *world = *state;
+    publish_match(world);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(outcome_of(world, "8"), HTTP_ERROR_ODDS_NOT_FOUND);
+    assert_int_equal(atomic_load(&world->store->odds_reads), 0);
+    assert_int_equal(atomic_load(&world->store->notes), 1);
+    fake_publish(world->store, SPORT_TENNIS, "8", "[]");
+    assert_int_equal(outcome_of(world, "8"), FAKE_SENT);
+    fake_publish(world->store, SPORT_TENNIS, "8", NULL);
+    assert_int_equal(outcome_of(world, "8"), HTTP_ERROR_ODDS_NOT_FOUND);
+}
+
+static void a_malformed_catalog_is_refused_and_logged_once(void **state)
+{
+    struct world *world = *state;
+    publish_match(world);
+    fake_publish(world->store, SPORT_TENNIS, NULL, "[{\"gmid\":7},]");
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(outcome_of(world, NULL), HTTP_ERROR_MALFORMED_UPSTREAM_DATA);
+        assert_int_equal(outcome_of(world, "7"), HTTP_ERROR_MALFORMED_UPSTREAM_DATA);
+        fake_move_stamp(world->store);
+    }
+    assert_int_equal(atomic_load(&world->store->catalog_reads), 1);
+    assert_int_equal(log_lines(world), 1);
+    assert_int_equal(counted(world, METRICS_ODDS_MALFORMED), 10);
+    publish_match(world);
+    assert_int_equal(outcome_of(world, "7"), FAKE_SENT);
+}
+
+static void malformed_odds_are_refused_for_that_event_alone_and_logged_once(void **state)
+{
+    struct world *world = *state;
+    publish_match(world);
+    fake_publish(world->store, SPORT_TENNIS, "8", "{\"not\":\"an array\"}");
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(outcome_of(world, "8"), HTTP_ERROR_MALFORMED_UPSTREAM_DATA);
+        assert_int_equal(outcome_of(world, "7"), FAKE_SENT);
+        fake_move_stamp(world->store);
+    }
+    assert_int_equal(atomic_load(&world->store->odds_reads), 2);
+    assert_int_equal(log_lines(world), 1);
+    fake_publish(world->store, SPORT_TENNIS, "8", "[]");
+    assert_int_equal(outcome_of(world, "8"), FAKE_SENT);
+}
+
+static void a_damaged_value_is_refused_and_logged_once(void **state)
+{
+    struct world *world = *state;
+    publish_match(world);
+    assert_int_equal(outcome_of(world, NULL), FAKE_SENT);
+    world->store->read_status = STATUS_MALFORMED;
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(outcome_of(world, "7"), HTTP_ERROR_MALFORMED_UPSTREAM_DATA);
+        fake_move_stamp(world->store);
+    }
+    assert_int_equal(atomic_load(&world->store->odds_reads), 1);
+    assert_int_equal(log_lines(world), 1);
+    world->store->read_status = STATUS_OK;
+    publish_match(world);
+    assert_int_equal(outcome_of(world, "7"), FAKE_SENT);
+}
+
+/* ---- a store that fails ---------------------------------------------------------------------- */
+
+static void a_store_that_is_away_is_said_so_at_once_whatever_is_ready(void **state)
+{
+    struct world *world = *state;
+    publish_match(world);
+    assert_int_equal(outcome_of(world, "7"), FAKE_SENT);
+    assert_int_equal(outcome_of(world, NULL), FAKE_SENT);
+    atomic_store(&world->store->status, STATUS_UNAVAILABLE);
+    assert_int_equal(outcome_of(world, "7"), HTTP_ERROR_CACHE_UNAVAILABLE);
+    assert_int_equal(outcome_of(world, NULL), HTTP_ERROR_CACHE_UNAVAILABLE);
+    assert_int_equal(counted(world, METRICS_ODDS_UNAVAILABLE), 2);
+    atomic_store(&world->store->status, STATUS_TIMEOUT);
+    assert_int_equal(outcome_of(world, "7"), HTTP_ERROR_CACHE_TIMEOUT);
+    assert_int_equal(counted(world, METRICS_ODDS_TIMEOUT), 1);
+    atomic_store(&world->store->status, STATUS_OK);
+    assert_int_equal(outcome_of(world, "7"), FAKE_SENT);
+}
+
+static void a_read_that_fails_fails_its_waiters_and_no_others(void **state)
+{
+    struct world *world = *state;
+    publish_match(world);
+    world->store->read_status = STATUS_UNAVAILABLE;
+    assert_int_equal(outcome_of(world, "7"), HTTP_ERROR_CACHE_UNAVAILABLE);
+    world->store->read_status = STATUS_TIMEOUT;
+    assert_int_equal(outcome_of(world, NULL), HTTP_ERROR_CACHE_TIMEOUT);
+    world->store->read_status = STATUS_OK;
+    assert_int_equal(outcome_of(world, "7"), FAKE_SENT);
+}
+
+static void a_request_waits_two_seconds_at_most_for_a_fast_store(void **state)
+{
+    struct world *world = *state;
+    publish_match(world);
+    fake_gate(world->store, true);
+    assert_int_equal(outcome_of(world, "7"), HTTP_ERROR_CACHE_TIMEOUT);
+    fake_gate(world->store, false);
+    assert_int_equal(outcome_of(world, "7"), FAKE_SENT);
+}
+
+static int set_up_with_a_short_queue(void **state)
+{
+    return set_up_with(state, 1);
+}
+
+static void a_full_queue_is_an_overload_at_once(void **state)
+{
+    struct world *world = *state;
+    static const char *const sports[] = {"tennis", "cricket", "football", "horse-racing",
+                                         "greyhound-racing"};
+    struct fake_request requests[SPORT_COUNT];
+    for (int i = 0; i < SPORT_COUNT; i++)
+        fake_publish(world->store, (enum sport)i, NULL, "[]");
+    fake_gate(world->store, true);
+    int overloaded = 0;
+    for (int i = 0; i < SPORT_COUNT;
+         i++) { /* two run or wait to, one is queued: two are too many */
+        fake_request_init(&requests[i], NULL, NULL);
+        sports_route_catalog(world->thread.cache, &requests[i].request, SPORT_SET_ALL,
+                             text_of(sports[i]));
+        overloaded += requests[i].outcome == HTTP_ERROR_OVERLOADED;
+    }
+    assert_true(overloaded >= 2);
+    fake_gate(world->store, false);
+    for (int i = 0; i < SPORT_COUNT; i++) {
+        fake_wait(&world->thread, &requests[i]);
+        fake_request_free(&requests[i]);
+    }
+}
+
+/* ---- waiting together ------------------------------------------------------------------------ */
+
+static void requests_that_come_together_share_one_read(void **state)
+{
+    struct world *world = *state;
+    struct fake_request requests[100];
+    publish_match(world);
+    assert_int_equal(outcome_of(world, NULL), FAKE_SENT);
+    fake_gate(world->store, true);
+    for (int i = 0; i < 100; i++) {
+        fake_request_init(&requests[i], NULL, NULL);
+        ask(world, &requests[i], "7");
+        assert_int_equal(requests[i].outcome, FAKE_OPEN);
+    }
+    fake_gate(world->store, false);
+    for (int i = 0; i < 100; i++) {
+        fake_wait(&world->thread, &requests[i]);
+        assert_int_equal(requests[i].outcome, FAKE_SENT);
+        assert_ptr_equal(requests[i].message, requests[0].message);
+    }
+    for (int i = 0; i < 100; i++)
+        fake_request_free(&requests[i]);
+    assert_int_equal(atomic_load(&world->store->odds_reads), 1);
+    assert_int_equal(counted(world, METRICS_READY_MISSES), 101);
+}
+
+static void nobody_is_handed_what_was_replaced_before_he_came(void **state)
+{
+    struct world *world = *state;
+    struct fake_request first;
+    struct fake_request second;
+    publish_match(world);
+    assert_int_equal(outcome_of(world, NULL), FAKE_SENT);
+    fake_gate(world->store, true);
+    fake_request_init(&first, NULL, NULL);
+    ask(world, &first, "7");
+    while (atomic_load(&world->store->odds_reads) == 0) /* the old odds are in the job's hands */
+        (void)usleep(1000);
+    fake_publish(world->store, SPORT_TENNIS, "7", "[{\"new\":1}]");
+    fake_request_init(&second, NULL, NULL);
+    ask(world, &second, "7");
+    fake_gate(world->store, false);
+    fake_wait(&world->thread, &first);
+    fake_wait(&world->thread, &second);
+    assert_int_equal(second.outcome, FAKE_SENT);
+    assert_true(text_equals((struct text){second.message->body, second.message->body_size},
+                            TEXT(BODY("[{\"new\":1}]"))));
+    fake_request_free(&first);
+    fake_request_free(&second);
+}
+
+/* The feed publishes row and odds together, between our reading of the one and of the other. */
+static void a_row_and_its_odds_are_those_of_one_moment(void **state)
+{
+    struct world *world = *state;
+    for (unsigned asks = 0; asks < 2; asks++) {
+        world->store->asks = asks == 1;
+        for (unsigned moves = 1; moves < 6; moves++) {
+            publish_match(world);
+            unsigned before = atomic_load(&world->store->odds_reads);
+            world->store->moving = moves;
+            struct http_message *message = message_of(world, "7", NULL);
+            unsigned reads = atomic_load(&world->store->odds_reads) - before;
+            struct buffer body = {0};
+            buffer_append_format(&body,
+                                 "{\"sport\":\"tennis\",\"event_id\":7,\"event\":{\"gmid\":7,"
+                                 "\"n\":%u},\"odds\":[{\"n\":%u}]}",
+                                 world->store->moving + 1, world->store->moving + 1);
+            assert_true(
+                text_equals((struct text){message->body, message->body_size}, buffer_text(&body)));
+            assert_in_range(reads, 2, 3); /* the third reads both at once */
+            buffer_free(&body);
+            world->store->moving = 0;
+        }
+    }
+}
+
+static void an_event_that_leaves_the_catalog_while_it_is_read_is_not_found(void **state)
+{
+    struct world *world = *state;
+    struct fake_request request;
+    publish_match(world);
+    assert_int_equal(outcome_of(world, NULL), FAKE_SENT);
+    fake_gate(world->store, true);
+    fake_request_init(&request, NULL, NULL);
+    ask(world, &request, "7");
+    while (atomic_load(&world->store->odds_reads) == 0)
+        (void)usleep(1000);
+    fake_publish(world->store, SPORT_TENNIS, NULL, "[{\"gmid\":8}]");
+    fake_gate(world->store, false);
+    fake_wait(&world->thread, &request);
+    assert_int_equal(request.outcome, FAKE_SENT); /* it was there when its odds were read */
+    fake_request_free(&request);
+    assert_int_equal(outcome_of(world, "7"), HTTP_ERROR_EVENT_NOT_FOUND);
+}
+
+static void a_client_that_goes_away_is_forgotten(void **state)
+{
+    struct world *world = *state;
+    struct fake_request gone;
+    struct fake_request stays;
+    publish_match(world);
+    fake_gate(world->store, true);
+    fake_request_init(&gone, NULL, NULL);
+    fake_request_init(&stays, NULL, NULL);
+    ask(world, &gone, "7");
+    ask(world, &stays, "7");
+    fake_abandon(&gone);
+    fake_gate(world->store, false);
+    fake_wait(&world->thread, &stays);
+    assert_int_equal(stays.outcome, FAKE_SENT);
+    assert_int_equal(gone.outcome, FAKE_OPEN);
+    fake_request_free(&stays);
+}
+
+static void a_desk_may_end_while_its_errands_are_out(void **state)
+{
+    struct world *world = *state;
+    struct fake_request gone;
+    publish_match(world);
+    fake_gate(world->store, true);
+    fake_request_init(&gone, NULL, NULL);
+    ask(world, &gone, "7");
+    fake_abandon(&gone);
+    fake_thread_free(&world->thread);
+    fake_gate(world->store, false);
+}
+
+/* ---- an engine that has to ask --------------------------------------------------------------- */
+
+static void an_engine_that_must_ask_is_asked_for_each_request(void **state)
+{
+    struct world *world = *state;
+    world->store->asks = true;
+    publish_match(world);
+    assert_body(world, "7", BODY("[{\"price\":1.80}]"));
+    struct http_message *first = message_of(world, "7", NULL);
+    fake_publish(world->store, SPORT_TENNIS, "7", "[{\"price\":1.90}]");
+    assert_body(world, "7", BODY("[{\"price\":1.90}]"));
+    assert_ptr_not_equal(message_of(world, "7", NULL), first);
+    assert_body(world, NULL, "[{\"gmid\":7},{\"gmid\":8}]");
+    assert_int_equal(outcome_of(world, "8"), HTTP_ERROR_ODDS_NOT_FOUND);
+    assert_int_equal(outcome_of(world, "9"), HTTP_ERROR_EVENT_NOT_FOUND);
+    fake_publish(world->store, SPORT_TENNIS, NULL, NULL);
+    assert_int_equal(outcome_of(world, NULL), HTTP_ERROR_CATALOG_UNAVAILABLE);
+    world->store->read_status = STATUS_TIMEOUT;
+    assert_int_equal(outcome_of(world, "7"), HTTP_ERROR_CACHE_TIMEOUT);
+}
+
+static void *open_gate_later(void *store)
+{
+    (void)usleep(50000);
+    fake_gate(store, false);
+    return NULL;
+}
+
+static void the_end_waits_for_reads_that_nobody_waits_for(void **state)
+{
+    struct world *world = *state;
+    struct fake_request gone;
+    pthread_t opener;
+    world->store->asks = true;
+    publish_match(world);
+    fake_gate(world->store, true);
+    fake_request_init(&gone, NULL, NULL);
+    ask(world, &gone, "7");
+    while (atomic_load(&world->store->catalog_reads) == 0)
+        (void)usleep(1000);
+    fake_abandon(&gone);
+    assert_int_equal(pthread_create(&opener, NULL, open_gate_later, world->store), 0);
+    sports_drain(world->sports);
+    /* Nothing comes back to the pool any more. */
+    work_pool_destroy(&world->pool);
+    fake_thread_free(&world->thread);
+    assert_int_equal(pthread_join(opener, NULL), 0);
+    assert_int_equal(atomic_load(&world->store->odds_reads), 0);
+}
+
+/* ---- bounds and interest --------------------------------------------------------------------- */
+
+static int outcome_at(struct world *world, const char *event, uint64_t ms)
+{
+    struct fake_request request;
+    fake_request_init(&request, NULL, NULL);
+    request.request.started_ns = ms * 1000000;
+    ask(world, &request, event);
+    fake_wait(&world->thread, &request);
+    int outcome = request.outcome;
+    fake_request_free(&request);
+    return outcome;
+}
+
+static void interest_is_noted_once_a_second_for_an_event(void **state)
+{
+    struct world *world = *state;
+    publish_match(world);
+    for (uint64_t ms = 50000; ms < 53000; ms += 100)
+        assert_int_equal(outcome_at(world, "7", ms), FAKE_SENT);
+    assert_int_equal(atomic_load(&world->store->notes), 3);
+    assert_int_equal(outcome_at(world, NULL, 53000), FAKE_SENT);
+    assert_int_equal(atomic_load(&world->store->notes), 3);
+}
+
+static void what_nobody_asks_for_is_let_go_after_a_minute(void **state)
+{
+    struct world *world = *state;
+    struct sports_facts alone;
+    struct sports_facts both;
+    struct sports_facts after;
+    publish_match(world);
+    fake_publish(world->store, SPORT_TENNIS, "8", "[]");
+    assert_int_equal(outcome_at(world, "7", 50000), FAKE_SENT);
+    sports_facts(world->sports, &alone);
+    assert_int_equal(outcome_at(world, "8", 70000), FAKE_SENT);
+    sports_facts(world->sports, &both);
+    assert_int_equal(both.answers, alone.answers + 1);
+    assert_true(both.bytes > alone.bytes);
+    fake_publish(world->store, SPORT_TENNIS, NULL, "[{\"gmid\":7},{\"gmid\":8},{\"gmid\":9}]");
+    fake_publish(world->store, SPORT_TENNIS, "9", "[]");
+    assert_int_equal(outcome_at(world, "9", 111000), FAKE_SENT); /* 7 goes, 8 and 9 stay */
+    sports_facts(world->sports, &after);
+    assert_int_equal(after.answers, both.answers);
+    assert_int_equal(world->sports->events.count, 2);
+}
+
+static void an_event_that_is_asked_for_stays_though_it_never_changes(void **state)
+{
+    struct world *world = *state;
+    publish_match(world);
+    for (uint64_t ms = 50000; ms < 250000; ms += 10000)
+        assert_int_equal(outcome_at(world, "7", ms), FAKE_SENT);
+    fake_publish(world->store, SPORT_TENNIS, "8", "[]");
+    assert_int_equal(outcome_at(world, "8", 250000), FAKE_SENT);
+    assert_int_equal(world->sports->events.count, 2);
+}
+
+/* ---- routes ---------------------------------------------------------------------------------- */
+
+static int route_event(struct world *world, sport_set allowed, const char *sport, const char *event)
+{
+    struct fake_request request;
+    fake_request_init(&request, NULL, NULL);
+    sports_route_event(world->thread.cache, &request.request, allowed, text_of(sport),
+                       text_of(event));
+    fake_wait(&world->thread, &request);
+    fake_request_free(&request);
+    return request.outcome;
+}
+
+static void a_path_is_judged_before_permission_and_permission_before_the_store(void **state)
+{
+    struct world *world = *state;
+    atomic_store(&world->store->status, STATUS_UNAVAILABLE);
+    assert_int_equal(route_event(world, 0, "Tennis", "x"), HTTP_ERROR_INVALID_SPORT);
+    assert_int_equal(route_event(world, 0, "tennis", "x"), HTTP_ERROR_INVALID_EVENT_ID);
+    assert_int_equal(route_event(world, 0, "tennis", "0"), HTTP_ERROR_INVALID_EVENT_ID);
+    assert_int_equal(route_event(world, 0, "tennis", "000000000000000000001"),
+                     HTTP_ERROR_INVALID_EVENT_ID);
+    assert_int_equal(route_event(world, SPORT_BIT(SPORT_CRICKET), "tennis", "1"),
+                     HTTP_ERROR_SPORT_NOT_ALLOWED);
+    assert_int_equal(route_event(world, SPORT_BIT(SPORT_TENNIS), "tennis", "99999999999999999999"),
+                     HTTP_ERROR_CACHE_UNAVAILABLE);
+    struct fake_request request;
+    fake_request_init(&request, NULL, NULL);
+    sports_route_catalog(world->thread.cache, &request.request, 0, TEXT("tennis"));
+    assert_int_equal(request.outcome, HTTP_ERROR_SPORT_NOT_ALLOWED);
+}
+
+static void assert_sports(struct world *world, sport_set allowed, const char *body)
+{
+    struct fake_request request;
+    fake_request_init(&request, NULL, NULL);
+    sports_route_list(world->thread.cache, &request.request, allowed);
+    assert_int_equal(request.outcome, FAKE_SENT);
+    assert_true(text_equals((struct text){request.message->body, request.message->body_size},
+                            text_of(body)));
+    fake_request_free(&request);
+}
+
+static void the_list_of_sports_is_in_order_and_only_what_is_allowed(void **state)
+{
+    struct world *world = *state;
+    assert_sports(world, 0, "{\"sports\":[]}");
+    assert_sports(world, SPORT_BIT(SPORT_TENNIS) | SPORT_BIT(SPORT_CRICKET),
+                  "{\"sports\":[{\"key\":\"cricket\",\"name\":\"Cricket\"},"
+                  "{\"key\":\"tennis\",\"name\":\"Tennis\"}]}");
+    assert_sports(world, SPORT_SET_ALL,
+                  "{\"sports\":[{\"key\":\"cricket\",\"name\":\"Cricket\"},"
+                  "{\"key\":\"football\",\"name\":\"Football\"},"
+                  "{\"key\":\"tennis\",\"name\":\"Tennis\"},"
+                  "{\"key\":\"horse-racing\",\"name\":\"Horse Racing\"},"
+                  "{\"key\":\"greyhound-racing\",\"name\":\"Greyhound Racing\"}]}");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_catalog_is_made_once_and_then_sent_from_memory),
+        TEST(an_event_is_made_once_and_then_sent_from_memory),
+        TEST(what_changes_elsewhere_rebuilds_nothing),
+        TEST(new_odds_are_in_the_next_answer),
+        TEST(the_same_odds_again_are_the_same_answer),
+        TEST(a_new_catalog_with_the_same_row_keeps_the_answer),
+        TEST(a_second_desk_finds_what_the_first_had_made),
+        TEST(a_known_tag_is_answered_304),
+        TEST(gzip_is_made_once_when_it_is_first_asked_for),
+        TEST(gzip_comes_with_the_rebuild_where_it_was_wanted_before),
+        TEST(a_list_is_gzipped_too),
+        TEST(a_catalog_that_was_never_published_is_unavailable),
+        TEST(an_unknown_event_is_not_found_and_leaves_no_trace),
+        TEST(missing_odds_are_not_found_without_a_read_and_noted_all_the_same),
+        TEST(a_malformed_catalog_is_refused_and_logged_once),
+        TEST(malformed_odds_are_refused_for_that_event_alone_and_logged_once),
+        TEST(a_damaged_value_is_refused_and_logged_once),
+        TEST(a_store_that_is_away_is_said_so_at_once_whatever_is_ready),
+        TEST(a_read_that_fails_fails_its_waiters_and_no_others),
+        TEST(a_request_waits_two_seconds_at_most_for_a_fast_store),
+        cmocka_unit_test_setup_teardown(a_full_queue_is_an_overload_at_once,
+                                        set_up_with_a_short_queue, tear_down),
+        TEST(requests_that_come_together_share_one_read),
+        TEST(nobody_is_handed_what_was_replaced_before_he_came),
+        TEST(a_row_and_its_odds_are_those_of_one_moment),
+        TEST(an_event_that_leaves_the_catalog_while_it_is_read_is_not_found),
+        TEST(a_client_that_goes_away_is_forgotten),
+        TEST(a_desk_may_end_while_its_errands_are_out),
+        TEST(an_engine_that_must_ask_is_asked_for_each_request),
+        TEST(the_end_waits_for_reads_that_nobody_waits_for),
+        TEST(interest_is_noted_once_a_second_for_an_event),
+        TEST(what_nobody_asks_for_is_let_go_after_a_minute),
+        TEST(an_event_that_is_asked_for_stays_though_it_never_changes),
+        TEST(a_path_is_judged_before_permission_and_permission_before_the_store),
+        TEST(the_list_of_sports_is_in_order_and_only_what_is_allowed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
