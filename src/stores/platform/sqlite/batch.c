@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "base/hash.h"
 #include "stores/platform/sqlite/columns.h"
 #include "stores/platform/sqlite/sqlite.h"
 
@@ -18,6 +19,7 @@ struct writing {
     struct sqlite_store *store;
     const struct ledger_batch *batch;
     int64_t first_number; /* of the first row of batch->kept */
+    uint64_t seed;        /* of the index: clients choose ids */
     uint16_t index[2048]; /* debits by id, one more than their place: in `kept`, then in `facts` */
     struct last_entry {   /* of the players, by number; 0: none */
         int64_t player, number;
@@ -25,16 +27,11 @@ struct writing {
     int64_t keys[LEDGER_BATCH_MAX]; /* of the ids in `kept` */
 };
 
-static uint32_t hash_id(const char *customer_id, const char *id)
-{
-    return sqlite_hash_text(sqlite_hash_text(2166136261U, customer_id), id);
-}
-
 /* The slot of an id, which is 0 when it is not there. */
 static uint16_t *slot_of(struct writing *writing, const char *customer_id, const char *id)
 {
     const struct ledger_batch *batch = writing->batch;
-    for (uint32_t at = hash_id(customer_id, id);; at++) {
+    for (size_t at = hash_string(hash_string(writing->seed, customer_id), id);; at++) {
         uint16_t *slot = &writing->index[at % (sizeof writing->index / sizeof writing->index[0])];
         if (*slot == 0)
             return slot;
@@ -376,7 +373,7 @@ static enum status next_number(struct sqlite_store *store, int64_t *number, stru
 static enum status write_batch(struct sqlite_store *store, const struct ledger_batch *batch,
                                struct error *error)
 {
-    struct writing writing = {.store = store, .batch = batch};
+    struct writing writing = {.store = store, .batch = batch, .seed = hash_random_seed()};
     enum status status = next_number(store, &writing.first_number, error);
     index_debits(&writing);
     if (status == STATUS_OK)

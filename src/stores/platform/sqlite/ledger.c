@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "base/hash.h"
 #include "stores/platform/sqlite/columns.h"
 #include "stores/platform/sqlite/sqlite.h"
 
@@ -18,20 +19,13 @@ enum status sqlite_damaged(struct sqlite_store *store, const char *what, struct 
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-uint32_t sqlite_hash_text(uint32_t hash, const char *string)
-{
-    for (; *string != '\0'; string++)
-        hash = (hash ^ (uint8_t)*string) * 16777619U;
-    return hash;
-}
-
 /* The number of a customer or player, by `sql`; 0: there is none. */
 static enum status find_number(struct sqlite_store *store, const char *sql, const char *id,
                                int64_t *number, struct error *error)
 {
     sqlite3_stmt *statement;
     bool found = false;
-    size_t place = sqlite_hash_text(2166136261U, id) % SQLITE_NUMBERS;
+    size_t place = hash_string(0, id) % SQLITE_NUMBERS;
     if (strcmp(store->numbers[place].id, id) == 0) {
         *number = store->numbers[place].number;
         return STATUS_OK;

@@ -101,7 +101,6 @@ void sqlite_snapshot_end(struct platform_store *);
 enum status sqlite_damaged(struct sqlite_store *store, const char *what, struct error *error);
 
 /* What platform_sqlite_batch.c needs of it. Numbers are those of the rows; 0: there is none. */
-uint32_t sqlite_hash_text(uint32_t hash, const char *string);
 MUST_CHECK enum status sqlite_customer_number(struct sqlite_store *store, const char *id,
                                               int64_t *number, struct error *error);
 MUST_CHECK enum status sqlite_player_number(struct sqlite_store *store, const char *id,
