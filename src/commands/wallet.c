@@ -304,8 +304,9 @@ static int run_verify(const struct command_line *line)
     if (command_json(line))
         print_sound_json(&result);
     else
-        (void)printf("The ledger is sound: %" PRIu64 " entries of %" PRIu64 " players.\n",
-                     result.entries, result.players);
+        (void)printf("The ledger is sound: %" PRIu64 " entries of %" PRIu64
+                     " players. The store itself was checked by %s.\n",
+                     result.entries, result.players, result.how);
     return finish(line);
 }
 
@@ -449,9 +450,10 @@ const struct command wallet_commands[] = {
      "credit stands on it.",
      "  croupier wallet transaction cus_6Jc0vQ2mT4xZ8rYb bet-1001\n", .run = run_transaction},
     {"verify", "", "prove that the ledger is whole",
-     "Sequences without a gap, balances that follow and are never negative, the chain "
-     "of hashes, accounts equal to their entries, and no money from nowhere. Names the "
-     "first break and exits with 1. Reads one snapshot, beside a running server.",
+     "The store is sound in itself, sequences have no gap, balances follow and are never "
+     "negative, entries and kept declines are chained, accounts equal their entries, every "
+     "row has its counterparts, and no money comes from nowhere. Names the first break and "
+     "exits with 1. Reads one snapshot, beside a running server.",
      "  croupier wallet verify && echo sound\n", .run = run_verify},
     {"export", "", "entries as JSON, one a line, with totals at the end",
      "By player and sequence; of a day, as they were made. The last line has the "
