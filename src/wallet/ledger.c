@@ -334,6 +334,10 @@ static void decide(struct ledger *ledger, struct ledger_job *job, int64_t now_ms
              reference != NULL)
         reference->id.standing_credits++;
     to->transaction = *kept;
+    if (!ledger_is_entry(kept)) { /* its id is used up all the same, so it is chained as well */
+        ledger_chain_decline(&place->account, kept);
+        place->declined = true;
+    }
 }
 
 /* ---- upkeep ---------------------------------------------------------------------------------- */
