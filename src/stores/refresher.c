@@ -97,7 +97,8 @@ const void *refresher_newest(struct refresher *refresher, struct table_hold *hol
 const void *refresher_confirmed(struct refresher *refresher, struct table_hold *hold,
                                 uint64_t now_mono_ms)
 {
-    /* Before the generation: then the table that it leads to is the confirmed one or a newer one. */
+    /* Before the generation: then the table that it leads to is the confirmed one or a newer
+     * one. */
     uint64_t at = atomic_load_explicit(&refresher->confirmed_ms, memory_order_acquire);
     if (at == 0 || now_mono_ms > at + AGE_MAX_MS)
         return NULL;

@@ -30,8 +30,8 @@ struct refresher_options {
     uint32_t refresh_ms;
     /* The rest is called on the refresher's thread. */
     enum status (*revision)(struct platform_store *store, uint64_t *revision, struct error *error);
-    /* Makes the table at the store's revision, which it stores. `*revision` is the one that was read
-     * before; with `all` nothing of it counts any more. */
+    /* Makes the table at the store's revision, which it stores. `*revision` is the one that was
+     * read before; with `all` nothing of it counts any more. */
     enum status (*read)(void *context, struct platform_store *store, bool all, uint64_t *revision,
                         void **table, struct error *error);
     /* The table is there for the first time, or confirmed again after trouble: for the log. */
