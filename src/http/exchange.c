@@ -2,8 +2,8 @@
  * An exchange: a request and the reply to it. Exchanges are used again and again, because a request
  * that fits one needs no other memory.
  *
- * What is ready-made goes out as it is, beside one small head that is made for the request: the order
- * on the wire is the message's head (status line and constant fields), the small head (Date,
+ * What is ready-made goes out as it is, beside one small head that is made for the request: the
+ * order on the wire is the message's head (status line and constant fields), the small head (Date,
  * X-Request-Id, added fields, Connection, the empty line), the body. Three parts, one system call,
  * nothing copied.
  */

@@ -173,9 +173,9 @@ void http_connection_drain(struct http_connection *connection);
 /* Sends exchange->rest, parts of `message`. */
 enum http_output http_output_reply(struct http_connection *connection,
                                    struct http_message *message);
-/* The others send now what the kernel takes and a copy of the rest later, of which only a failure is
- * told: a few bytes outside any reply ("100 Continue"); the ciphertext that a TLS session has left
- * in server->cipher; the end of our side of the stream. */
+/* The others send now what the kernel takes and a copy of the rest later, of which only a failure
+ * is told: a few bytes outside any reply ("100 Continue"); the ciphertext that a TLS session has
+ * left in server->cipher; the end of our side of the stream. */
 enum http_output http_output_interim(struct http_connection *connection, struct text bytes);
 enum http_output http_output_cipher(struct http_connection *connection);
 enum http_output http_output_shutdown(struct http_connection *connection);

@@ -1,6 +1,6 @@
 /*
- * Replies that are made for the occasion: documents and errors. A message that is kept ready is sent
- * by http_reply_message, in connection.c.
+ * Replies that are made for the occasion: documents and errors. A message that is kept ready is
+ * sent by http_reply_message, in connection.c.
  */
 #include "base/json_writer.h"
 #include "http/internal.h"
