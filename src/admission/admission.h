@@ -134,11 +134,11 @@ enum admission_denial {
 const char *admission_denial_name(enum admission_denial denial); /* "unknown_key" */
 
 /*
- * The verdict. `policy` is what the key or the address stands for, also when it is denied; NULL when
- * that was not looked up. It stays valid until the next call of admission_judge on this thread.
- * `client` is set to the address that was judged, also when it is denied; it stays as it is when
- * there is none (an unreadable X-Forwarded-For) or nobody was judged. `memory` may be NULL. Never
- * blocks; the work done does not depend on whether a key is known.
+ * The verdict. `policy` is what the key or the address stands for, also when it is denied; NULL
+ * when that was not looked up. It stays valid until the next call of admission_judge on this
+ * thread. `client` is set to the address that was judged, also when it is denied; it stays as it is
+ * when there is none (an unreadable X-Forwarded-For) or nobody was judged. `memory` may be NULL.
+ * Never blocks; the work done does not depend on whether a key is known.
  */
 enum admission_denial admission_judge(struct admission *admission, struct admission_memory *memory,
                                       const struct admission_question *question,
