@@ -127,17 +127,17 @@ static bool audit_clearing(void *context, const struct ledger_clearing *clearing
 static enum status audit_all(struct platform_store *store, struct audit *audit)
 {
     uint64_t strays = 0;
-    enum status status = platform_ledger_count(store, &audit->total, audit->error);
+    enum status status = store->ledger->count(store, &audit->total, audit->error);
     if (status == STATUS_OK)
-        status = platform_ledger_entries(store, NULL, audit_entry, audit, audit->error);
+        status = store->ledger->entries(store, NULL, audit_entry, audit, audit->error);
     if (status == STATUS_OK && audit->status == STATUS_OK)
         (void)account_fits(audit);
     if (status == STATUS_OK && audit->status == STATUS_OK)
-        status = platform_ledger_clearings(store, audit_clearing, audit, audit->error);
+        status = store->ledger->clearings(store, audit_clearing, audit, audit->error);
     if (audit->progress != NULL)
         audit->progress(audit->context, audit->total, audit->total);
     if (status == STATUS_OK && audit->status == STATUS_OK)
-        status = platform_ledger_strays(store, &strays, audit->error);
+        status = store->ledger->strays(store, &strays, audit->error);
     if (status == STATUS_OK && audit->status == STATUS_OK &&
         (strays > 0 || audit->result.entries != audit->total))
         audit->status =
@@ -152,11 +152,11 @@ enum status wallet_audit(struct platform_store *store, audit_progress *progress,
                          struct audit_result *result, struct error *error)
 {
     struct audit audit = {.progress = progress, .context = context, .error = error};
-    enum status status = platform_snapshot_begin(store, error);
+    enum status status = store->ledger->snapshot_begin(store, error);
     if (status != STATUS_OK)
         return status;
     status = audit_all(store, &audit);
-    platform_snapshot_end(store);
+    store->ledger->snapshot_end(store);
     if (status == STATUS_OK)
         *result = audit.result;
     return status;
