@@ -121,6 +121,11 @@ class _Nests:
             cls.nest = cls.owner = None
 
 
+def work_directory(name):
+    """A directory for a test. Whatever still runs in it when this process is gone is ended as servers are."""
+    return _Nests.get().make_directory(name)
+
+
 def make_certificate(directory, name, subject_names):
     """A self-signed certificate and its key, made with openssl; their paths."""
     paths = directory / f"{name}.crt", directory / f"{name}.key"

@@ -96,6 +96,14 @@ static void note_short_secret(const struct command_line *line, size_t size)
                      SECRET_SHORT);
 }
 
+static void note_open_url(const struct command_line *line, const char *launch_url)
+{
+    if (launch_url != NULL && !game_url_is_guarded(text_of(launch_url)))
+        command_note(line,
+                     "the launch URL is not https://: whoever is on the way to it can read and "
+                     "use its tokens");
+}
+
 /* ---- the commands ---------------------------------------------------------------------------- */
 
 static void read_options(const struct command_line *line, struct provider_settings *settings)
@@ -133,6 +141,7 @@ static int put(const struct command_line *line, struct provider_settings *settin
     else
         print_provider(line, &record);
     note_short_secret(line, settings->secret.size);
+    note_open_url(line, settings->launch_url);
     return EXIT_DONE;
 }
 

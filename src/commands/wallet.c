@@ -312,8 +312,9 @@ static int run_verify(const struct command_line *line)
         (void)printf("{\"sound\":true,\"entries\":%" PRIu64 ",\"players\":%" PRIu64 "}\n",
                      result.entries, result.players);
     else
-        (void)printf("The ledger is sound: %" PRIu64 " entries of %" PRIu64 " players.\n",
-                     result.entries, result.players);
+        (void)printf("The ledger is sound: %" PRIu64 " entries of %" PRIu64
+                     " players. The store itself was checked by %s.\n",
+                     result.entries, result.players, result.how);
     return finish(line);
 }
 
@@ -476,9 +477,10 @@ const struct command wallet_commands[] = {
         .arguments = "",
         .summary = "prove that the ledger is whole",
         .details =
-            "Sequences without a gap, balances that follow and are never negative, the chain "
-            "of hashes, accounts equal to their entries, and no money from nowhere. Names the "
-            "first break and exits with 1. Reads one snapshot, beside a running server.",
+            "The store is sound in itself, sequences have no gap, balances follow and are never "
+            "negative, entries and kept declines are chained, accounts equal their entries, every "
+            "row has its counterparts, and no money comes from nowhere. Names the first break and "
+            "exits with 1. Reads one snapshot, beside a running server.",
         .examples = "  croupier wallet verify && echo sound\n",
         .run = run_verify,
     },

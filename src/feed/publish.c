@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/json_text.h"
 #include "base/memory.h"
 
@@ -89,7 +90,7 @@ static void id_set_create(struct id_set *set, size_t count)
 /* False when it was there already. */
 static bool id_set_add(struct id_set *set, const struct event_id *id)
 {
-    size_t at = event_id_hash(id) & set->mask;
+    size_t at = hash_text(0, event_id_text(id)) & set->mask;
     for (; set->slots[at].size != 0; at = (at + 1) & set->mask)
         if (event_id_equals(&set->slots[at], id))
             return false;

@@ -49,6 +49,8 @@ enum status addresses_add(struct platform_store *store, const char *address,
         .enabled = true, .usable = true, .sports = SPORT_SET_ALL, .created_ms = now_ms};
     struct legacy_record old;
     enum status status = parse_exact(address, &made.address, error);
+    if (status == STATUS_OK && address_is_unspecified(&made.address))
+        return error_set(error, STATUS_INVALID, "%s is no address that a client can have", address);
     if (status == STATUS_OK)
         status = edit(&made, settings, error);
     if (status != STATUS_OK)

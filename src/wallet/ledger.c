@@ -18,6 +18,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/memory.h"
 
 /* Between two attempts to open a store that cannot be used. What comes meanwhile is refused at
@@ -62,6 +63,7 @@ struct ledger {
     struct keeper keeper;
     struct ledger_batch *batch; /* the writer's */
     struct ledger_place *asked; /* the reader's */
+    uint64_t seed;              /* of the next two: clients choose ids */
     uint16_t place_index[INDEX_SLOTS];
     uint16_t fact_index[INDEX_SLOTS];
 
@@ -173,17 +175,10 @@ static bool store_is_ready(struct lane *lane)
 
 /* ---- what a batch is about ------------------------------------------------------------------- */
 
-static uint32_t hash_text(uint32_t hash, const char *string)
-{
-    for (; *string != '\0'; string++)
-        hash = (hash ^ (uint8_t)*string) * 16777619U;
-    return hash;
-}
-
 static size_t place_of(struct ledger *ledger, const char *player_id)
 {
     struct ledger_batch *batch = ledger->batch;
-    for (uint32_t at = hash_text(2166136261U, player_id);; at++) {
+    for (size_t at = hash_string(ledger->seed, player_id);; at++) {
         uint16_t *slot = &ledger->place_index[at % INDEX_SLOTS];
         if (*slot == 0) {
             struct ledger_place *place = &batch->places[batch->place_count++];
@@ -201,7 +196,7 @@ static size_t place_of(struct ledger *ledger, const char *player_id)
 static size_t fact_of(struct ledger *ledger, const char *customer_id, const char *id, bool make)
 {
     struct ledger_batch *batch = ledger->batch;
-    for (uint32_t at = hash_text(hash_text(2166136261U, customer_id), id);; at++) {
+    for (size_t at = hash_string(hash_string(ledger->seed, customer_id), id);; at++) {
         uint16_t *slot = &ledger->fact_index[at % INDEX_SLOTS];
         if (*slot == 0) {
             if (!make)
@@ -341,6 +336,10 @@ static void decide(struct ledger *ledger, struct ledger_job *job, int64_t now_ms
              reference != NULL)
         reference->id.standing_credits++;
     to->transaction = *kept;
+    if (!ledger_is_entry(kept)) { /* its id is used up all the same, so it is chained as well */
+        ledger_chain_decline(&place->account, kept);
+        place->declined = true;
+    }
 }
 
 /* ---- upkeep ---------------------------------------------------------------------------------- */
@@ -608,6 +607,7 @@ struct ledger *ledger_create(const struct ledger_options *options)
     ledger->options = *options;
     if (options->batch_max == 0)
         ledger->options.batch_max = LEDGER_BATCH_MAX;
+    ledger->seed = hash_random_seed();
     ledger->batch = memory_alloc_zeroed(1, sizeof *ledger->batch);
     ledger->asked = memory_alloc_zeroed(LEDGER_BATCH_MAX, sizeof *ledger->asked);
     /* Signals are for the main thread. */

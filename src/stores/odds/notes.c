@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/memory.h"
 
 #define SLOTS (2 * ODDS_NOTES_MAX) /* a power of two */
@@ -47,7 +48,7 @@ void odds_notes_destroy(struct odds_notes **notes)
 void odds_notes_add(struct odds_notes *notes, enum sport sport, const struct event_id *event)
 {
     int64_t now_ms = clock_wall_ms();
-    size_t at = (size_t)(event_id_hash(event) + (uint64_t)sport * 0x9E3779B97F4A7C15U);
+    size_t at = hash_text(sport, event_id_text(event));
     CHECK(pthread_mutex_lock(&notes->lock) == 0);
     struct table *table = notes->filling;
     for (at &= SLOTS - 1; table->slots[at] != 0; at = (at + 1) & (SLOTS - 1)) {

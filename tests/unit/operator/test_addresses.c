@@ -27,6 +27,11 @@ static void only_one_exact_address_is_taken(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         REFUSED(addresses_add(fixture->store, wrong[i], &nothing, NOW_MS, &record, &fixture->error),
                 STATUS_INVALID, "not one exact IP address");
+    static const char *const nobody[] = {"0.0.0.0", "::", "::ffff:0.0.0.0", "0:0:0:0:0:0:0:0"};
+    for (size_t i = 0; i < sizeof nobody / sizeof nobody[0]; i++)
+        REFUSED(
+            addresses_add(fixture->store, nobody[i], &nothing, NOW_MS, &record, &fixture->error),
+            STATUS_INVALID, "no address that a client can have");
 }
 
 static void a_change_leaves_what_is_not_mentioned(void **state)

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,9 +14,13 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <lmdb.h>
+#include <zlib.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "stores/odds.h"
+#include "stores/odds/lmdb/guard.h"
 #include "stores/odds/lmdb/lmdb.h"
 
 struct fixture {
@@ -148,20 +153,13 @@ static void save(const char *path, const char *bytes, size_t size)
     (void)close(descriptor);
 }
 
-static bool always_whole(const char *bytes, size_t size)
-{
-    (void)bytes;
-    (void)size;
-    return true;
-}
-
 /* Verifies the newest snapshot of a file. */
 static enum status verify(const char *path, struct error *error)
 {
     int descriptor = open(path, O_RDONLY | O_CLOEXEC);
     assert_true(descriptor >= 0);
     enum status status = lmdb_verify_start(descriptor, error);
-    struct lmdb_check check = {.descriptor = descriptor, .value_is_whole = always_whole};
+    struct lmdb_check check = {.descriptor = descriptor};
     if (status == STATUS_OK) {
         uint64_t transactions[2] = {0};
         assert_int_equal(pread(descriptor, &transactions[0], 8, 16 + 128), 8);
@@ -271,7 +269,7 @@ static void another_programs_lmdb_file_is_refused(void **state)
     odds_store_close(&store);
     size_t size;
     char *bytes = load(fixture->data, &size);
-    char *mark = memmem(bytes, size, "croupier odds 1", 15);
+    char *mark = memmem(bytes, size, "croupier odds 2", 15);
     assert_non_null(mark);
     mark[14] = '9';
     save(fixture->data, bytes, size);
@@ -388,6 +386,334 @@ static void no_damage_crashes_whoever_opens_it(void **state)
     memory_free(bytes);
 }
 
+/* ---- damage while it is open ----------------------------------------------------------------- */
+
+#define EVENTS 60
+
+static struct event_id event_number(int number)
+{
+    char digits[16];
+    struct event_id event;
+    (void)snprintf(digits, sizeof digits, "%d", number);
+    assert_int_equal(event_id_parse(text_of(digits), &event), STATUS_OK);
+    return event;
+}
+
+/* Every fourth has none. */
+static bool has_odds(int number)
+{
+    return number % 4 != 0;
+}
+
+/* What is published of an event at a time: its number again and again, in all sizes. */
+static void document_of(int number, int turn, struct buffer *document)
+{
+    size_t size = number % 7 == 0 ? 9000 : 10 + (size_t)number;
+    buffer_clear(document);
+    while (document->size < size)
+        buffer_append_format(document, "%d of event %d;", turn, number);
+}
+
+/* All of a turn in one commit. */
+static void publish_turn(struct odds_store *store, int turn)
+{
+    struct buffer documents[EVENTS + 1] = {{0}};
+    struct odds_change changes[EVENTS + 1];
+    struct error error = {{0}};
+    for (int i = 0; i <= EVENTS; i++) {
+        document_of(i, turn, &documents[i]);
+        changes[i] = (struct odds_change){.bytes = documents[i].data, .size = documents[i].size};
+        if (i == 0)
+            continue;
+        changes[i].kind = ODDS_MARKETS;
+        changes[i].event = event_number(i);
+        if (!has_odds(i))
+            changes[i].bytes = NULL;
+    }
+    if (odds_store_publish(store, changes, EVENTS + 1, &error) != STATUS_OK)
+        fail_msg("%s", error.text);
+    for (int i = 0; i <= EVENTS; i++)
+        buffer_free(&documents[i]);
+}
+
+/* Event 0 stands for the catalog. What a server may do: answer with what was published last, say
+ * that it is malformed, or that the store is unavailable; and say that there is nothing only
+ * where there is nothing. */
+static enum status look_at(struct odds_store *store, int number, int turn)
+{
+    struct buffer wanted = {0};
+    struct odds_read read = {.kind = number == 0 ? ODDS_CATALOG : ODDS_MARKETS};
+    struct odds_versions versions = {0};
+    struct odds_reader *reader = odds_reader_create(store);
+    if (number > 0)
+        read.event = event_number(number);
+    bool there = number == 0 || has_odds(number);
+    enum status told =
+        odds_reader_versions(reader, SPORT_CRICKET, number > 0 ? &read.event : NULL, &versions);
+    odds_reader_destroy(&reader);
+    assert_true(told == STATUS_OK || told == STATUS_UNAVAILABLE);
+    uint64_t version = number == 0 ? versions.catalog : versions.odds;
+    assert_false(told == STATUS_OK && there && version == 0);
+    enum status status = odds_store_read(store, &read);
+    if (status != STATUS_OK) {
+        assert_true(status == STATUS_MALFORMED || status == STATUS_UNAVAILABLE);
+        return status;
+    }
+    assert_int_equal(read.value.version != 0, there);
+    document_of(number, turn, &wanted);
+    if (there) {
+        assert_int_equal(read.value.size, wanted.size);
+        assert_memory_equal(read.value.bytes, wanted.data, wanted.size);
+        assert_int_equal(read.value.version, version);
+    }
+    memory_free(read.value.bytes);
+    buffer_free(&wanted);
+    return STATUS_OK;
+}
+
+/* cmocka takes these signals for every test of its own. */
+static const int faults[] = {SIGBUS, SIGSEGV};
+static struct sigaction guards[2];
+
+static void do_nothing(void *context)
+{
+    (void)context;
+}
+
+static void learn_guards(void)
+{
+    assert_true(odds_guard_run(do_nothing, NULL));
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(sigaction(faults[i], NULL, &guards[i]), 0);
+}
+
+static void use_guards(void)
+{
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(sigaction(faults[i], &guards[i], NULL), 0);
+}
+
+static void change_byte(int descriptor, size_t at)
+{
+    unsigned char byte;
+    assert_int_equal(pread(descriptor, &byte, 1, (off_t)at), 1);
+    byte ^= 0x5A;
+    assert_int_equal(pwrite(descriptor, &byte, 1, (off_t)at), 1);
+}
+
+static void no_changed_byte_changes_or_hides_an_answer(void **state)
+{
+    use_guards();
+    struct fixture *fixture = *state;
+    struct odds_store *store = open_new(fixture);
+    struct error error = {{0}};
+    struct stat stat;
+    size_t seen[STATUS_INTERNAL + 1] = {0};
+    publish_turn(store, 1);
+    publish_turn(store, 2);
+    int data = open(fixture->data, O_RDWR | O_CLOEXEC);
+    assert_true(data >= 0);
+    assert_int_equal(fstat(data, &stat), 0);
+    for (size_t at = 0; at < (size_t)stat.st_size; at += 149) {
+        bool gone = false;
+        change_byte(data, at);
+        for (int i = 0; i <= EVENTS && !gone; i++) {
+            enum status status = look_at(store, i, 2);
+            seen[status]++;
+            gone = status == STATUS_UNAVAILABLE;
+        }
+        change_byte(data, at);
+        if (gone) { /* sooner than the background thread would */
+            odds_store_close(&store);
+            assert_int_equal(try_open(fixture, false, &store, &error), STATUS_OK);
+        }
+    }
+    assert_true(seen[STATUS_OK] > seen[STATUS_MALFORMED] && seen[STATUS_MALFORMED] > 0);
+    (void)close(data);
+    odds_store_close(&store);
+}
+
+/* Pages of an older commit, whole in themselves, in the place of newer ones. */
+static void no_older_page_changes_or_hides_an_answer(void **state)
+{
+    use_guards();
+    struct fixture *fixture = *state;
+    struct odds_store *store = open_new(fixture);
+    struct error error = {{0}};
+    size_t older_size;
+    size_t size;
+    size_t malformed = 0;
+    for (int turn = 1; turn <= 4; turn++)
+        publish_turn(store, turn);
+    char *older = load(fixture->data, &older_size);
+    publish_turn(store, 5);
+    publish_turn(store, 6); /* which takes the pages of turn 4 */
+    char *newer = load(fixture->data, &size);
+    int data = open(fixture->data, O_RDWR | O_CLOEXEC);
+    for (size_t at = 8192; at < older_size; at += 4096) {
+        bool gone = false;
+        assert_int_equal(pwrite(data, older + at, 4096, (off_t)at), 4096);
+        for (int i = 0; i <= EVENTS && !gone; i++) {
+            enum status status = look_at(store, i, 6);
+            malformed += status == STATUS_MALFORMED;
+            gone = status == STATUS_UNAVAILABLE;
+        }
+        assert_int_equal(pwrite(data, newer + at, 4096, (off_t)at), 4096);
+        if (gone) {
+            odds_store_close(&store);
+            assert_int_equal(try_open(fixture, false, &store, &error), STATUS_OK);
+        }
+    }
+    assert_true(malformed > 0);
+    (void)close(data);
+    memory_free(older);
+    memory_free(newer);
+    odds_store_close(&store);
+}
+
+static void an_older_file_written_in_place_is_not_served(void **state)
+{
+    use_guards();
+    struct fixture *fixture = *state;
+    struct odds_store *store = open_new(fixture);
+    struct odds_facts facts;
+    uint64_t stamp;
+    size_t size;
+    publish_turn(store, 1);
+    char *older = load(fixture->data, &size);
+    publish_turn(store, 2);
+    assert_int_equal(look_at(store, 1, 2), STATUS_OK);
+    assert_int_equal(odds_store_stamp(store, &stamp), STATUS_OK);
+    int data = open(fixture->data, O_RDWR | O_CLOEXEC);
+    assert_int_equal(pwrite(data, older, size, 0), size);
+    /* At once, and not only when the background thread looks. */
+    assert_int_equal(odds_store_stamp(store, &stamp), STATUS_UNAVAILABLE);
+    /* Nor after it has looked at the file, and opened it, or found that it is not to be. */
+    for (int i = 0; i < 100; i++) {
+        assert_int_not_equal(look_at(store, 1, 2), STATUS_OK);
+        (void)nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    }
+    odds_store_facts(store, &facts);
+    assert_false(facts.connected);
+    /* It is what whoever begins with it finds. */
+    struct error error = {{0}};
+    odds_store_close(&store);
+    assert_int_equal(try_open(fixture, false, &store, &error), STATUS_OK);
+    assert_int_equal(look_at(store, 1, 1), STATUS_OK);
+    (void)close(data);
+    memory_free(older);
+    odds_store_close(&store);
+}
+
+static void what_is_published_into_a_damaged_index_is_right_and_the_rest_is_malformed(void **state)
+{
+    use_guards();
+    struct fixture *fixture = *state;
+    struct odds_store *store = open_new(fixture);
+    size_t size;
+    size_t malformed = 0;
+    publish_turn(store, 1);
+    char *bytes = load(fixture->data, &size);
+    int data = open(fixture->data, O_RDWR | O_CLOEXEC);
+    for (char *at = bytes; (at = memmem(at, size - (size_t)(at - bytes), "events:", 7)) != NULL;
+         at += 7)
+        if (memcmp(at + 10, "CRPODDS2", 8) == 0) /* a record, and not a key of a branch */
+            change_byte(data, (size_t)(at - bytes) + 10 + 48);
+    for (int i = 1; i <= EVENTS; i++)
+        if (has_odds(i))
+            assert_int_equal(look_at(store, i, 1), STATUS_MALFORMED);
+    struct buffer document = {0};
+    document_of(1, 2, &document);
+    publish_odds(store, "1", document.data, document.size);
+    assert_int_equal(look_at(store, 1, 2), STATUS_OK);
+    for (int i = 2; i <= EVENTS; i++)
+        malformed += look_at(store, i, 1) == STATUS_MALFORMED;
+    assert_true(malformed >= EVENTS / 2);
+    publish_turn(store, 3);
+    for (int i = 0; i <= EVENTS; i++)
+        assert_true(look_at(store, i, 3) == STATUS_OK || !has_odds(i));
+    (void)close(data);
+    memory_free(bytes);
+    buffer_free(&document);
+    odds_store_close(&store);
+}
+
+/* ---- a store of the first format ------------------------------------------------------------- */
+
+static void put_first_format(MDB_txn *txn, MDB_dbi dbi, const char *name, const char *bytes)
+{
+    struct {
+        char mark[4];
+        uint32_t crc;
+        uint64_t transaction;
+        int64_t published_ms;
+        uint64_t size;
+        char bytes[32];
+    } record = {"ODD1", 0, mdb_txn_id(txn), 1234567, strlen(bytes), ""};
+    memcpy(record.bytes, bytes, strlen(bytes));
+    record.crc =
+        (uint32_t)crc32_z(0, (const Bytef *)&record.transaction, (z_size_t)(24 + strlen(bytes)));
+    if (strcmp(bytes, "damaged") == 0)
+        record.crc++;
+    MDB_val key = {strlen(name), (void *)(uintptr_t)name};
+    MDB_val value = {32 + strlen(bytes), &record};
+    assert_int_equal(mdb_put(txn, dbi, &key, &value, 0), 0);
+}
+
+static void make_first_format(const struct fixture *fixture)
+{
+    char folder[128];
+    MDB_env *env;
+    MDB_txn *txn;
+    MDB_dbi dbi;
+    MDB_val key = {6, (void *)(uintptr_t) "format"};
+    MDB_val value = {15, (void *)(uintptr_t) "croupier odds 1"};
+    (void)snprintf(folder, sizeof folder, "%s/values", fixture->root);
+    assert_int_equal(mkdir(fixture->root, 0700), 0);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    assert_int_equal(mdb_env_create(&env), 0);
+    assert_int_equal(mdb_env_open(env, folder, 0, 0600), 0);
+    assert_int_equal(mdb_txn_begin(env, NULL, 0, &txn), 0);
+    assert_int_equal(mdb_dbi_open(txn, NULL, 0, &dbi), 0);
+    assert_int_equal(mdb_put(txn, dbi, &key, &value, 0), 0);
+    put_first_format(txn, dbi, "catalog:cricket", "[\"catalog\"]");
+    put_first_format(txn, dbi, "odds:cricket:7", "[\"seven\"]");
+    put_first_format(txn, dbi, "odds:cricket:8", "damaged");
+    put_first_format(txn, dbi, "published:cricket", "");
+    assert_int_equal(mdb_txn_commit(txn), 0);
+    mdb_env_close(env);
+}
+
+static void a_store_of_the_first_format_is_made_one_of_this(void **state)
+{
+    struct fixture *fixture = *state;
+    struct odds_store *store = NULL;
+    struct odds_facts facts;
+    struct error error = {{0}};
+    make_first_format(fixture);
+    for (int i = 0; i < 2; i++) { /* and stays so */
+        if (try_open(fixture, false, &store, &error) != STATUS_OK)
+            fail_msg("%s", error.text);
+        struct odds_read read = {.kind = ODDS_MARKETS, .event = event_number(7)};
+        assert_int_equal(odds_store_read(store, &read), STATUS_OK);
+        assert_string_equal(read.value.bytes, "[\"seven\"]");
+        assert_int_equal(read.value.published_ms, 1234567);
+        memory_free(read.value.bytes);
+        read.event = event_number(8);
+        assert_int_equal(odds_store_read(store, &read), STATUS_MALFORMED);
+        read.event = event_number(9);
+        assert_int_equal(odds_store_read(store, &read), STATUS_OK);
+        assert_int_equal(read.value.version, 0);
+        read.kind = ODDS_CATALOG;
+        assert_int_equal(odds_store_read(store, &read), STATUS_OK);
+        assert_string_equal(read.value.bytes, "[\"catalog\"]");
+        memory_free(read.value.bytes);
+        odds_store_facts(store, &facts);
+        assert_int_equal(facts.published_ms[SPORT_CRICKET], 1234567);
+        odds_store_close(&store);
+    }
+}
+
 #define WITH_STORE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -403,6 +729,12 @@ int main(void)
         WITH_STORE(a_sound_file_is_found_sound),
         WITH_STORE(a_file_cut_anywhere_is_found_damaged_or_loses_only_free_pages),
         WITH_STORE(no_damage_crashes_whoever_opens_it),
+        WITH_STORE(no_changed_byte_changes_or_hides_an_answer),
+        WITH_STORE(no_older_page_changes_or_hides_an_answer),
+        WITH_STORE(an_older_file_written_in_place_is_not_served),
+        WITH_STORE(what_is_published_into_a_damaged_index_is_right_and_the_rest_is_malformed),
+        WITH_STORE(a_store_of_the_first_format_is_made_one_of_this),
     };
+    learn_guards();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /*
- * The embedded odds store: `embedded:DIR`, on LMDB. This file is its life; odds_lmdb.h says where
+ * The embedded odds store: `embedded:DIR`, on LMDB. This file is its life; lmdb.h says where
  * the rest is.
  *
  * One `struct lmdb_values` is one opening of the environment. At most one is current. It is retired
@@ -70,6 +70,8 @@ struct lmdb_store {
     struct stat damaged; /* the file that was found damaged, so as not to walk it every time */
     uint64_t damaged_until_ms; /* 0: none was */
     struct error damage;
+    uint64_t identity;    /* of the store that was open last; 0: none was */
+    uint64_t transaction; /* its newest that was read */
 
     atomic_uint_fast64_t reads;
     atomic_uint_fast64_t errors;
@@ -175,6 +177,22 @@ static bool stat_data(const struct lmdb_store *store, struct stat *data)
     return there;
 }
 
+/* A state of the store that is older than one that was served would take odds back. Once seen it
+ * stays refused: when it has caught up in numbers, it still is not what it was. */
+static enum status refuse_older(struct lmdb_store *store, struct lmdb_values **values,
+                                struct error *error)
+{
+    if (lmdb_values_identity(*values) != store->identity ||
+        lmdb_values_transaction(*values) >= store->transaction)
+        return STATUS_OK;
+    lmdb_values_close(values);
+    store->transaction = UINT64_MAX;
+    return error_set(error, STATUS_MALFORMED,
+                     "the odds store at %s was replaced by an older state of itself; publish "
+                     "everything in a new one, or restart this process to use it",
+                     store->root);
+}
+
 static enum status open_values(struct lmdb_store *store, uint32_t wait_ms, struct error *error)
 {
     struct stat data = {0};
@@ -189,6 +207,8 @@ static enum status open_values(struct lmdb_store *store, uint32_t wait_ms, struc
     struct error reason = {{0}};
     enum status status =
         lmdb_values_open(&values, store->root, store->create, store->epoch + 1, wait_ms, &reason);
+    if (status == STATUS_OK)
+        status = refuse_older(store, &values, &reason);
     store->damaged_until_ms = status == STATUS_MALFORMED ? clock_monotonic_ms() + LOOK_AGAIN_MS : 0;
     if (status != STATUS_OK) {
         store->damaged = data;
@@ -251,6 +271,8 @@ static void close_retired(struct lmdb_store *store, struct lmdb_values *retired)
         (void)nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
     lock(&store->publish_lock); /* a publication that was under way has ended */
     unlock(&store->publish_lock);
+    store->identity = lmdb_values_identity(retired);
+    store->transaction = lmdb_values_transaction(retired);
     lmdb_values_close(&retired);
     lock(&store->lock);
     store->retired = NULL;

@@ -1,6 +1,6 @@
 /*
  * One LMDB environment on disk: opening it with care, the writer's turn, noticing that it has been
- * replaced. See odds_lmdb.h.
+ * replaced. See lmdb.h.
  *
  * Opening is serialised among processes by a lock on DIR itself (flock on the directory, which
  * works on read-only file systems and ends with its holder), so that nobody opens a data file with
@@ -236,9 +236,11 @@ struct opening {
     const struct lmdb_place *place;
     const char *folder;
     MDB_txn *reader;
+    MDB_txn *writer;
     int result;
     size_t entries;
     bool format_missing;
+    bool format_older;
     bool format_wrong;
 };
 
@@ -272,10 +274,16 @@ static void end_body(void *context)
     mdb_txn_abort(reader);
 }
 
+static bool value_is_text(const MDB_val *value, const char *text)
+{
+    return text != NULL && value->mv_size == strlen(text) &&
+           memcmp(value->mv_data, text, value->mv_size) == 0;
+}
+
 static void format_body(void *context)
 {
     struct opening *opening = context;
-    const char *format = opening->place->format;
+    const struct lmdb_place *place = opening->place;
     MDB_stat stat;
     opening->result = mdb_dbi_open(opening->reader, NULL, 0, &opening->env->dbi);
     if (opening->result == 0)
@@ -287,25 +295,33 @@ static void format_body(void *context)
     MDB_val value;
     int got = mdb_get(opening->reader, opening->env->dbi, &key, &value);
     opening->format_missing = got == MDB_NOTFOUND;
-    opening->format_wrong = got == 0 && (value.mv_size != strlen(format) ||
-                                         memcmp(value.mv_data, format, value.mv_size) != 0);
+    opening->format_older = got == 0 && value_is_text(&value, place->older);
+    opening->format_wrong =
+        got == 0 && !opening->format_older && !value_is_text(&value, place->format);
 }
 
-static void mark_body(void *context)
+/* All that a new store begins with, or that makes a new one of an older, is one transaction. */
+static void make_body(void *context)
 {
     struct opening *opening = context;
-    const char *format = opening->place->format;
-    MDB_txn *txn = NULL;
+    const struct lmdb_place *place = opening->place;
     MDB_val key = {sizeof "format" - 1, (void *)(uintptr_t) "format"};
-    MDB_val value = {strlen(format), (void *)(uintptr_t)format};
-    opening->result = mdb_txn_begin(opening->env->env, NULL, 0, &txn);
-    if (opening->result != 0)
-        return;
-    opening->result = mdb_put(txn, opening->env->dbi, &key, &value, 0);
+    MDB_val value = {strlen(place->format), (void *)(uintptr_t)place->format};
+    opening->result = mdb_txn_begin(opening->env->env, NULL, 0, &opening->writer);
     if (opening->result == 0)
-        opening->result = mdb_txn_commit(txn);
-    else
-        mdb_txn_abort(txn);
+        opening->result = mdb_put(opening->writer, opening->env->dbi, &key, &value, 0);
+    if (opening->result == 0 && place->make != NULL)
+        opening->result = place->make(place->context, opening->writer, opening->env->dbi);
+    if (opening->result != 0)
+        return; /* aborted by the caller */
+    MDB_txn *writer = opening->writer;
+    opening->result = mdb_txn_commit(writer); /* ends it, whatever it says */
+    opening->writer = NULL;
+}
+
+static void abort_body(void *context)
+{
+    mdb_txn_abort(context);
 }
 
 /* Runs one step; a fault or a result that means "broken" is a damaged file. */
@@ -341,17 +357,29 @@ static enum status verify(struct opening *opening, struct error *error)
         if (status != STATUS_OK)
             break;
         struct lmdb_check check = {.descriptor = descriptor,
-                                   .transaction = mdb_txn_id(opening->reader),
-                                   .value_is_whole = opening->place->value_is_whole};
+                                   .transaction = mdb_txn_id(opening->reader)};
         status = lmdb_verify(&check, error);
-        env->damaged_values = check.damaged_values;
-        env->transaction = check.transaction;
         if (status != STATUS_OK)
             error_prefix(error, "the odds store at %s is not usable: %s", opening->place->root,
                          opening->place->folder);
     }
     (void)close(descriptor);
     return status == STATUS_NOT_FOUND ? STATUS_UNAVAILABLE : status;
+}
+
+/* Nobody else is opening it (the lock on DIR), but who has had it open may be writing. */
+static enum status make(struct opening *opening, struct error *error)
+{
+    struct lmdb_env *env = opening->env;
+    enum status status = lmdb_env_lock_writer(env, opening->place->wait_ms);
+    if (status != STATUS_OK)
+        return error_set(error, STATUS_UNAVAILABLE,
+                         "another process has been writing %s for too long", env->data_path);
+    status = step(opening, make_body, error);
+    if (opening->writer != NULL && !odds_guard_run(abort_body, opening->writer))
+        status = error_set(error, STATUS_MALFORMED, "%s is damaged", env->data_path);
+    lmdb_env_unlock_writer(env);
+    return status;
 }
 
 static enum status check_format(struct opening *opening, struct error *error)
@@ -364,12 +392,12 @@ static enum status check_format(struct opening *opening, struct error *error)
         return error_set(error, STATUS_MALFORMED,
                          "%s is not an odds store that this program knows (%s)",
                          opening->env->data_path, place->format);
-    if (!opening->format_missing)
+    if (!opening->format_missing && !opening->format_older)
         return STATUS_OK;
-    if (!place->create)
+    if (opening->format_missing && !place->create)
         return error_set(error, STATUS_UNAVAILABLE, "there is no odds store at %s yet",
                          place->root);
-    return step(opening, mark_body, error);
+    return make(opening, error);
 }
 
 static enum status remember_identity(struct lmdb_env *env, struct error *error)
@@ -490,19 +518,6 @@ void lmdb_env_close(struct lmdb_env *env)
     env->lock_path = NULL;
 }
 
-struct latest {
-    MDB_env *env;
-    uint64_t transaction;
-};
-
-static void latest_body(void *context)
-{
-    struct latest *latest = context;
-    MDB_envinfo info;
-    (void)mdb_env_info(latest->env, &info);
-    latest->transaction = info.me_last_txnid;
-}
-
 bool lmdb_env_changed(struct lmdb_env *env, const char **why)
 {
     struct stat data;
@@ -521,16 +536,6 @@ bool lmdb_env_changed(struct lmdb_env *env, const char **why)
         return true;
     }
     env->data_size = data.st_size;
-    struct latest latest = {.env = env->env};
-    if (!odds_guard_run(latest_body, &latest)) {
-        *why = "its file cannot be read";
-        return true;
-    }
-    if (latest.transaction < env->transaction) {
-        *why = "its file was overwritten by an older one";
-        return true;
-    }
-    env->transaction = latest.transaction;
     return false;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "records/event_id.h"
 #include "records/sport.h"
 #include "stores/odds.h"
@@ -16,30 +17,34 @@
 /*
  * The parts of the embedded engine, for its own files only.
  *
- *   odds_lmdb.c           the store: life, background thread, who may use what when
- *   odds_lmdb_values.c    the values environment: records, versions, publishing
- *   odds_lmdb_interest.c  the interest environment and the queue before it
- *   odds_lmdb_env.c       one LMDB environment on disk: opening, the writer's turn, noticing change
- *   odds_lmdb_verify.c    is this file sound? without LMDB, so that no garbage can hurt
+ *   engine.c       the store: life, background thread, who may use what when
+ *   values.c       the values environment: snapshots, versions, publishing
+ *   records.c      what is in it: records, checksums, the index of events
+ *   interest.c     the interest environment and the queue before it
+ *   environment.c  one LMDB environment on disk: opening, the writer's turn, noticing change
+ *   verify.c       is this file sound? without LMDB, so that no garbage can hurt
  *
  * On disk: DIR/values/{data,lock}.mdb and DIR/interest/{data,lock}.mdb. Interest has an environment
  * of its own, so that writing it neither moves the stamp nor waits for the feed's commits, and need
  * not be synced: losing it costs a second's worth of priorities.
  */
 
-/* ---- odds_lmdb_env.c ------------------------------------------------------------------------- */
+/* ---- environment.c --------------------------------------------------------------------------- */
 
 struct lmdb_place {
     const char *root;   /* DIR */
     const char *folder; /* "values" or "interest" */
     const char *format; /* what the environment says that it is */
+    const char *older;  /* an older format that `make` can read; NULL: none */
     size_t map_size;
     unsigned int flags;       /* of mdb_env_open, beyond what is always used */
     bool create;              /* make the folder and its files (not DIR) when they are not there */
     bool replace_when_broken; /* its content may be lost: a damaged one is made anew */
     uint32_t wait_ms;         /* for others who are opening it */
-    /* Is this value whole? NULL: do not look at values. */
-    bool (*value_is_whole)(const char *bytes, size_t size);
+    /* Writes what a new store begins with, or makes one of format `older` into one of `format`; in
+     * a guarded region. An LMDB result. NULL: nothing. */
+    int (*make)(void *context, MDB_txn *txn, MDB_dbi dbi);
+    void *context;
 };
 
 struct lmdb_env {
@@ -53,16 +58,14 @@ struct lmdb_env {
     ino_t data_inode;
     dev_t lock_device;
     ino_t lock_inode;
-    off_t data_size;         /* the largest seen */
-    uint64_t transaction;    /* the latest seen */
-    uint64_t damaged_values; /* found when it was opened */
+    off_t data_size; /* the largest seen */
 };
 
 /* Makes DIR and what is missing above it; that it failed is told by the opening that follows. */
 void lmdb_make_root(const char *root);
 
 /*
- * Opens an environment after the whole file has been found sound (odds_lmdb_verify.c).
+ * Opens an environment after the whole file has been found sound (verify.c).
  * STATUS_UNAVAILABLE, STATUS_MALFORMED (damaged), STATUS_FULL, STATUS_TIMEOUT (others are opening
  * it), with a text that names the path and the reason.
  */
@@ -84,15 +87,13 @@ void lmdb_env_unlock_writer(struct lmdb_env *env);
  * again. */
 enum status lmdb_status(const struct lmdb_env *env, int result);
 
-/* ---- odds_lmdb_verify.c ---------------------------------------------------------------------- */
+/* ---- verify.c -------------------------------------------------------------------------------- */
 
 #define LMDB_TRANSACTION_BITS 40 /* a transaction number; the rest of a version is the epoch */
 
 struct lmdb_check {
     int descriptor;       /* of data.mdb */
     uint64_t transaction; /* the snapshot to walk, which the caller keeps from being reused */
-    bool (*value_is_whole)(const char *bytes, size_t size);
-    uint64_t damaged_values; /* out */
 };
 
 /* Looks at the meta pages alone: enough that LMDB may be asked to open the file. */
@@ -103,7 +104,81 @@ MUST_CHECK enum status lmdb_verify_start(int descriptor, struct error *error);
  * STATUS_UNAVAILABLE: the file cannot be read. */
 MUST_CHECK enum status lmdb_verify(struct lmdb_check *check, struct error *error);
 
-/* ---- odds_lmdb_values.c ---------------------------------------------------------------------- */
+/* ---- records.c ------------------------------------------------------------------------------- */
+
+/* Results are LMDB's; MDB_CORRUPTED: what should be here is damaged or missing. All of it inside
+ * odds_guard_run; whoever calls frees an edit outside, and ends its transaction. */
+
+#define LMDB_RECORD_MAX ODDS_VALUE_MAX
+#define LMDB_BUCKETS 128 /* of the index: part of the format, as is LMDB_SPORTS */
+#define LMDB_SPORTS 16
+_Static_assert(SPORT_COUNT <= LMDB_SPORTS, "a sport has a place in the root");
+
+struct lmdb_key {
+    size_t size;
+    char bytes[64];
+};
+struct lmdb_key lmdb_key_of(enum odds_kind kind, enum sport sport, const struct event_id *event);
+
+/* The record `root`, as stored. Times are of a sport's last publication. */
+struct lmdb_root {
+    uint64_t identity; /* of this store, random */
+    int64_t published_ms[LMDB_SPORTS];
+    uint64_t catalogs[LMDB_SPORTS]; /* the transaction that wrote it; 0: there is none */
+    uint64_t buckets[LMDB_BUCKETS]; /* the same */
+};
+
+/* A snapshot, with its root once that has been read. */
+struct lmdb_view {
+    MDB_txn *txn;
+    MDB_dbi dbi;
+    struct lmdb_root root;
+    uint64_t root_checksum; /* as stored; 0: no root has been read */
+};
+int lmdb_root_read(struct lmdb_view *view, uint64_t transaction);
+
+/* Which transaction wrote the event's odds; 0: it has none. */
+int lmdb_index_find(const struct lmdb_view *view, enum sport sport, const struct event_id *event,
+                    uint64_t *transaction);
+/* Calls for every event that has odds; MDB_CORRUPTED when there may be more. */
+typedef void lmdb_index_visit(void *context, enum sport sport, const struct event_id *event,
+                              uint64_t transaction);
+int lmdb_index_each(const struct lmdb_view *view, lmdb_index_visit *visit, void *context);
+
+struct lmdb_record {
+    uint64_t checksum;
+    uint64_t transaction;
+    int64_t published_ms;
+    const char *bytes; /* in the map: valid while the snapshot is kept */
+    size_t size;
+};
+/* The record under a key that this transaction wrote. Its bytes are not checked yet. */
+int lmdb_record_find(const struct lmdb_view *view, const struct lmdb_key *key, uint64_t transaction,
+                     struct lmdb_record *record);
+/* Are `bytes` (the record's, or a copy of them) what was published under this key? */
+bool lmdb_record_is_whole(const struct lmdb_record *record, uint64_t identity,
+                          const struct lmdb_key *key, const char *bytes);
+
+/* A write transaction. Zeroed at first. */
+struct lmdb_edit {
+    struct lmdb_view view; /* its txn is NULL when there is nothing to abort */
+    struct buffer buckets[LMDB_BUCKETS];
+    bool changed[LMDB_BUCKETS];
+    enum sport withdrawn_sport;
+    struct buffer withdrawn;
+    struct buffer older_keys; /* for upgrading */
+    struct buffer older_value;
+};
+int lmdb_edit_begin(struct lmdb_edit *edit, MDB_env *env, MDB_dbi dbi);
+int lmdb_edit_put(struct lmdb_edit *edit, const struct odds_change *change, int64_t now_ms);
+int lmdb_edit_withdraw_sport(struct lmdb_edit *edit, enum sport sport);
+int lmdb_edit_finish(struct lmdb_edit *edit); /* writes the index; to be committed now */
+void lmdb_edit_free(struct lmdb_edit *edit);
+
+/* For struct lmdb_place; `context` is an edit. Takes format 1 as well as an empty store. */
+int lmdb_edit_make(void *context, MDB_txn *txn, MDB_dbi dbi);
+
+/* ---- values.c -------------------------------------------------------------------------------- */
 
 struct lmdb_values;
 struct lmdb_slot; /* a read transaction at rest */
@@ -113,7 +188,9 @@ MUST_CHECK enum status lmdb_values_open(struct lmdb_values **values, const char 
 void lmdb_values_close(struct lmdb_values **values); /* nobody uses it or its slots any more */
 
 uint64_t lmdb_values_epoch(const struct lmdb_values *values);
-uint64_t lmdb_values_damaged(const struct lmdb_values *values);
+uint64_t lmdb_values_damaged(const struct lmdb_values *values); /* when it was opened */
+uint64_t lmdb_values_identity(const struct lmdb_values *values);
+uint64_t lmdb_values_transaction(const struct lmdb_values *values); /* the latest that was read */
 bool lmdb_values_changed(struct lmdb_values *values, const char **why);
 void lmdb_values_clear_dead_readers(struct lmdb_values *values);
 
@@ -142,7 +219,7 @@ MUST_CHECK enum status lmdb_values_publish(struct lmdb_values *values,
 MUST_CHECK enum status lmdb_values_withdraw_sport(struct lmdb_values *values, enum sport sport,
                                                   struct error *error);
 
-/* ---- odds_lmdb_interest.c -------------------------------------------------------------------- */
+/* ---- interest.c ------------------------------------------------------------------------------ */
 
 struct lmdb_interest;
 

@@ -1,9 +1,12 @@
 /*
- * The values environment: what the feed publishes. See odds_lmdb.h.
+ * The values environment: what the feed publishes. See lmdb.h.
  *
  * Keys are those of the Redis engine (`catalog:cricket`, `odds:cricket:34000001`), so that mdb_dump
- * reads like a Redis dump; beside them `published:SPORT` (the time of the last publication; no
- * bytes) and `format`. A stored value is a record_header and the exact bytes.
+ * reads like a Redis dump; beside them the index (records.c) and `format`.
+ *
+ * Versions come from the index alone, and a value is read only as what the index says that it is.
+ * So a damaged or older page can hide or change no answer: the value is malformed, or, when the
+ * root is damaged or the whole file is an older one, the environment is broken.
  *
  * Versions and stamps are LMDB's own transaction numbers with the epoch above them: the epoch
  * counts how often this store handle opened an environment, so numbers of a store and of another
@@ -18,8 +21,8 @@
  * up in its context; a read transaction that was interrupted is reset, so that it pins no pages.
  */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -32,122 +35,141 @@
 /* How long a publisher waits for another process's turn. Longer than a call of the server may take:
  * a slow disk with several feeds must not make a publication fail. */
 #define WRITER_WAIT_MS 10000
-#define KEY_SIZE 64
+#define SNAPSHOT_ATTEMPTS 5
 #define EPOCH_SHIFT LMDB_TRANSACTION_BITS
 #define TRANSACTION_MASK (((uint64_t)1 << LMDB_TRANSACTION_BITS) - 1)
-
-static const char record_mark[4] = {'O', 'D', 'D', '1'};
-
-struct record_header {
-    char mark[4];
-    uint32_t crc; /* CRC-32 of the rest of the header and the bytes */
-    uint64_t transaction;
-    int64_t published_ms;
-    uint64_t size;
-};
-#define HEADER_SIZE sizeof(struct record_header)
 
 struct lmdb_slot {
     struct lmdb_slot *next; /* of all, for closing */
     struct lmdb_slot *next_idle;
-    MDB_txn *txn; /* reset, or NULL until first used */
+    struct lmdb_view view; /* its txn is reset, or NULL until first used */
 };
 
 struct lmdb_values {
     struct lmdb_env env;
     uint64_t epoch;
-    pthread_mutex_t lock; /* guards the two lists */
+    uint64_t identity;
+    uint64_t damaged;           /* values, when it was opened */
+    atomic_uint_fast64_t whole; /* the newest transaction whose root was read and found whole */
+    pthread_mutex_t lock;       /* guards the two lists */
     struct lmdb_slot *slots;
     struct lmdb_slot *idle;
 };
 
-/* ---- records --------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
-static uint32_t crc_of(const struct record_header *header, const char *bytes)
+static void abort_body(void *context)
 {
-    uLong crc = crc32_z(0, (const Bytef *)&header->transaction,
-                        HEADER_SIZE - offsetof(struct record_header, transaction));
-    return (uint32_t)crc32_z(crc, (const Bytef *)bytes, header->size);
+    mdb_txn_abort(context);
 }
 
-static bool header_is_sane(const struct record_header *header, size_t stored)
+/*
+ * Begins a snapshot and reads its root; in a body. A reader of LMDB's takes the number first and
+ * then the meta page of that number: one that is held up in between, while commits go on, finds the
+ * page of a later commit there. The root tells; another snapshot is then taken. What is damaged
+ * stays so.
+ */
+static int begin_snapshot(struct lmdb_values *values, struct lmdb_view *view)
 {
-    return memcmp(header->mark, record_mark, sizeof record_mark) == 0 &&
-           header->size <= ODDS_VALUE_MAX && header->size + HEADER_SIZE == stored &&
-           header->transaction > 0 && header->transaction <= TRANSACTION_MASK;
+    int result = MDB_CORRUPTED;
+    view->dbi = values->env.dbi;
+    for (int attempt = 0; attempt < SNAPSHOT_ATTEMPTS && result == MDB_CORRUPTED; attempt++) {
+        if (attempt > 0)
+            mdb_txn_reset(view->txn);
+        result = view->txn != NULL ? mdb_txn_renew(view->txn)
+                                   : mdb_txn_begin(values->env.env, NULL, MDB_RDONLY, &view->txn);
+        if (result != 0)
+            return result;
+        result = lmdb_root_read(view, mdb_txn_id(view->txn));
+        if (result == 0 && values->identity != 0 && view->root.identity != values->identity)
+            result = MDB_CORRUPTED;
+    }
+    return result;
 }
 
-static bool record_is_whole(const char *bytes, size_t size)
-{
-    struct record_header header;
-    if (size < HEADER_SIZE)
-        return true; /* the format mark, which check_format looks at */
-    memcpy(&header, bytes, HEADER_SIZE);
-    return header_is_sane(&header, size) && crc_of(&header, bytes + HEADER_SIZE) == header.crc;
-}
-
-struct record_key {
-    size_t size;
-    char bytes[KEY_SIZE];
+/* Reads everything once. */
+struct survey {
+    struct lmdb_values *values;
+    struct lmdb_view view;
+    int result;
+    uint64_t damaged;
 };
 
-static void key_append(struct record_key *key, const char *bytes, size_t size)
+static void survey_record(struct survey *survey, enum odds_kind kind, enum sport sport,
+                          const struct event_id *event, uint64_t transaction)
 {
-    CHECK(key->size + size <= KEY_SIZE);
-    memcpy(key->bytes + key->size, bytes, size);
-    key->size += size;
+    struct lmdb_key key = lmdb_key_of(kind, sport, event);
+    struct lmdb_record record;
+    if (lmdb_record_find(&survey->view, &key, transaction, &record) != 0 ||
+        !lmdb_record_is_whole(&record, survey->view.root.identity, &key, record.bytes))
+        survey->damaged++;
 }
 
-static void key_append_string(struct record_key *key, const char *string)
+static void survey_event(void *context, enum sport sport, const struct event_id *event,
+                         uint64_t transaction)
 {
-    key_append(key, string, strlen(string));
+    survey_record(context, ODDS_MARKETS, sport, event, transaction);
 }
 
-static struct record_key key_of_sport(const char *prefix, enum sport sport)
+static void survey_body(void *context)
 {
-    struct record_key key = {0};
-    key_append_string(&key, prefix);
-    key_append_string(&key, sport_key(sport));
-    return key;
+    struct survey *survey = context;
+    struct lmdb_view *view = &survey->view;
+    survey->result = begin_snapshot(survey->values, view);
+    if (survey->result != 0)
+        return;
+    atomic_store(&survey->values->whole, mdb_txn_id(view->txn));
+    for (unsigned i = 0; i < SPORT_COUNT; i++)
+        if (view->root.catalogs[i] != 0)
+            survey_record(survey, ODDS_CATALOG, (enum sport)i, NULL, view->root.catalogs[i]);
+    if (lmdb_index_each(view, survey_event, survey) != 0)
+        survey->damaged++;
 }
 
-static struct record_key key_of_odds_prefix(enum sport sport)
+static enum status survey(struct lmdb_values *values, struct error *error)
 {
-    struct record_key key = key_of_sport("odds:", sport);
-    key_append(&key, ":", 1);
-    return key;
+    struct survey survey = {.values = values};
+    bool fault = !odds_guard_run(survey_body, &survey);
+    if (survey.view.txn != NULL && !odds_guard_run(abort_body, survey.view.txn))
+        fault = true;
+    enum status status = fault ? STATUS_INTERNAL : lmdb_status(&values->env, survey.result);
+    if (status == STATUS_INTERNAL)
+        return error_set(error, STATUS_MALFORMED,
+                         "the odds store at %s is damaged, or another version of this program has "
+                         "written to it",
+                         values->env.data_path);
+    if (status != STATUS_OK)
+        return error_set(error, STATUS_UNAVAILABLE, "%s: %s", values->env.data_path,
+                         mdb_strerror(survey.result));
+    values->identity = survey.view.root.identity;
+    values->damaged = survey.damaged;
+    return STATUS_OK;
 }
-
-static struct record_key key_of(enum odds_kind kind, enum sport sport, const struct event_id *event)
-{
-    if (kind == ODDS_CATALOG)
-        return key_of_sport("catalog:", sport);
-    struct record_key key = key_of_odds_prefix(sport);
-    key_append(&key, event->digits, event->size);
-    return key;
-}
-
-static MDB_val key_value(struct record_key *key)
-{
-    return (MDB_val){key->size, key->bytes};
-}
-
-/* ---- life ------------------------------------------------------------------------------------ */
 
 enum status lmdb_values_open(struct lmdb_values **values, const char *root, bool create,
                              uint64_t epoch, uint32_t wait_ms, struct error *error)
 {
+    struct lmdb_edit edit = {0};
     struct lmdb_place place = {.root = root,
                                .folder = "values",
-                               .format = "croupier odds 1",
+                               .format = "croupier odds 2",
+                               .older = "croupier odds 1",
                                .map_size = VALUES_MAP_SIZE,
                                .create = create,
                                .wait_ms = wait_ms,
-                               .value_is_whole = record_is_whole};
+                               .make = lmdb_edit_make,
+                               .context = &edit};
     if (create)
         lmdb_make_root(root);
     struct lmdb_values *opened = memory_alloc_zeroed(1, sizeof *opened);
     enum status status = lmdb_env_open(&opened->env, &place, error);
+    lmdb_edit_free(&edit);
+    if (status == STATUS_OK) {
+        atomic_init(&opened->whole, 0);
+        status = survey(opened, error);
+        if (status != STATUS_OK)
+            lmdb_env_close(&opened->env);
+    }
     if (status != STATUS_OK) {
         memory_free(opened);
         return status;
@@ -158,11 +180,6 @@ enum status lmdb_values_open(struct lmdb_values **values, const char *root, bool
     return STATUS_OK;
 }
 
-static void abort_body(void *context)
-{
-    mdb_txn_abort(context);
-}
-
 void lmdb_values_close(struct lmdb_values **values)
 {
     struct lmdb_values *closing = *values;
@@ -171,8 +188,8 @@ void lmdb_values_close(struct lmdb_values **values)
     while (closing->slots != NULL) {
         struct lmdb_slot *slot = closing->slots;
         closing->slots = slot->next;
-        if (slot->txn != NULL && !odds_guard_run(abort_body, slot->txn))
-            slot->txn = NULL; /* lost with the rest of it */
+        if (slot->view.txn != NULL && !odds_guard_run(abort_body, slot->view.txn))
+            slot->view.txn = NULL; /* lost with the rest of it */
         memory_free(slot);
     }
     lmdb_env_close(&closing->env);
@@ -188,12 +205,26 @@ uint64_t lmdb_values_epoch(const struct lmdb_values *values)
 
 uint64_t lmdb_values_damaged(const struct lmdb_values *values)
 {
-    return values->env.damaged_values;
+    return values->damaged;
+}
+
+uint64_t lmdb_values_identity(const struct lmdb_values *values)
+{
+    return values->identity;
+}
+
+uint64_t lmdb_values_transaction(const struct lmdb_values *values)
+{
+    return atomic_load(&values->whole);
 }
 
 bool lmdb_values_changed(struct lmdb_values *values, const char **why)
 {
-    return lmdb_env_changed(&values->env, why);
+    uint64_t stamp;
+    if (lmdb_env_changed(&values->env, why))
+        return true;
+    *why = "its file was overwritten by an older one, or cannot be read";
+    return lmdb_values_stamp(values, &stamp) != STATUS_OK;
 }
 
 static void readers_body(void *context)
@@ -253,73 +284,65 @@ static void stamp_body(void *context)
 
 enum status lmdb_values_stamp(struct lmdb_values *values, uint64_t *stamp)
 {
+    /* Looked at first, as the other may only grow meanwhile. */
+    uint64_t whole = atomic_load_explicit(&values->whole, memory_order_acquire);
     struct stamping stamping = {.env = values->env.env};
-    if (!odds_guard_run(stamp_body, &stamping))
+    /* An older file in the place of this one: its stamps are those of answers long replaced. */
+    if (!odds_guard_run(stamp_body, &stamping) || stamping.transaction < whole)
         return STATUS_INTERNAL;
     *stamp = with_epoch(values, stamping.transaction);
     return STATUS_OK;
 }
 
-#define LOOKUPS_MAX SPORT_COUNT
+static void remember_whole(struct lmdb_values *values, uint64_t transaction)
+{
+    uint64_t seen = atomic_load_explicit(&values->whole, memory_order_relaxed);
+    while (seen < transaction &&
+           !atomic_compare_exchange_weak_explicit(&values->whole, &seen, transaction,
+                                                  memory_order_release, memory_order_relaxed))
+        continue;
+}
 
-/* Looks up the headers of some records in one snapshot. */
+/* Looks into one snapshot. */
 struct looking {
-    const struct lmdb_values *values;
+    struct lmdb_values *values;
     struct lmdb_slot *slot;
-    struct record_key *keys;
-    size_t count;
-    bool stay; /* keep the snapshot, for copying values */
+    enum sport sport;
+    const struct event_id *event; /* whose odds to look for in the index; NULL: nobody's */
+    bool stay;                    /* keep the snapshot */
 
-    int result;
+    int result; /* of the snapshot and its root */
     uint64_t transaction;
-    struct record_header headers[LOOKUPS_MAX];
-    bool found[LOOKUPS_MAX];
-    const char *at[LOOKUPS_MAX]; /* in the map, valid while the snapshot is kept */
-    size_t stored[LOOKUPS_MAX];
+    uint64_t odds;    /* which transaction wrote them; 0: there are none */
+    bool odds_unsure; /* the part of the index that should tell is damaged */
 };
 
 static void look_body(void *context)
 {
     struct looking *looking = context;
     struct lmdb_slot *slot = looking->slot;
-    looking->result = slot->txn != NULL
-                          ? mdb_txn_renew(slot->txn)
-                          : mdb_txn_begin(looking->values->env.env, NULL, MDB_RDONLY, &slot->txn);
-    if (looking->result != 0)
-        return;
-    looking->transaction = mdb_txn_id(slot->txn);
-    for (size_t i = 0; i < looking->count; i++) {
-        MDB_val key = key_value(&looking->keys[i]);
-        MDB_val value;
-        int result = mdb_get(slot->txn, looking->values->env.dbi, &key, &value);
-        if (result != 0 && result != MDB_NOTFOUND) {
-            looking->result = result;
-            break;
-        }
-        looking->found[i] = result == 0;
-        if (result != 0)
-            continue;
-        looking->at[i] = value.mv_data;
-        looking->stored[i] = value.mv_size;
-        if (value.mv_size >= HEADER_SIZE)
-            memcpy(&looking->headers[i], value.mv_data, HEADER_SIZE);
-    }
+    struct lmdb_view *view = &slot->view;
+    looking->result = begin_snapshot(looking->values, view);
+    looking->transaction = mdb_txn_id(view->txn);
+    if (looking->result == 0 && looking->event != NULL)
+        looking->odds_unsure =
+            lmdb_index_find(view, looking->sport, looking->event, &looking->odds) != 0;
     if (!looking->stay || looking->result != 0)
-        mdb_txn_reset(slot->txn);
+        mdb_txn_reset(view->txn);
 }
 
 static void reset_body(void *context)
 {
     struct lmdb_slot *slot = context;
-    if (slot->txn != NULL)
-        mdb_txn_reset(slot->txn);
+    if (slot->view.txn != NULL)
+        mdb_txn_reset(slot->view.txn);
 }
 
 /* Ends a snapshot from outside of a body. */
 static void reset(struct lmdb_slot *slot)
 {
     if (!odds_guard_run(reset_body, slot))
-        slot->txn = NULL; /* even the lock file's map is gone */
+        slot->view.txn = NULL; /* even the lock file's map is gone */
 }
 
 static enum status look(struct looking *looking)
@@ -328,117 +351,148 @@ static enum status look(struct looking *looking)
         reset(looking->slot);
         return STATUS_INTERNAL;
     }
-    return lmdb_status(&looking->values->env, looking->result);
+    enum status status = lmdb_status(&looking->values->env, looking->result);
+    if (status == STATUS_OK)
+        remember_whole(looking->values, looking->transaction);
+    return status;
 }
 
-/* The version of record `i`. A header that makes no sense still has to have a version: one of this
- * snapshot's own, so that every look at it ends in a read, which will say STATUS_MALFORMED. */
-static uint64_t version_of(const struct looking *looking, size_t i)
+/* The odds' version. When nobody knows it still has to have one: this snapshot's own, so that
+ * every look at it ends in a read, which will say STATUS_MALFORMED. */
+static uint64_t odds_version(const struct looking *looking)
 {
-    if (!looking->found[i])
-        return 0;
-    const struct record_header *header = &looking->headers[i];
-    if (!header_is_sane(header, looking->stored[i]) || header->transaction > looking->transaction)
-        return with_epoch(looking->values, looking->transaction);
-    return with_epoch(looking->values, header->transaction);
+    uint64_t transaction = looking->odds_unsure ? looking->transaction : looking->odds;
+    return transaction == 0 ? 0 : with_epoch(looking->values, transaction);
+}
+
+static uint64_t catalog_version(const struct looking *looking)
+{
+    uint64_t transaction = looking->slot->view.root.catalogs[looking->sport];
+    return transaction == 0 ? 0 : with_epoch(looking->values, transaction);
 }
 
 enum status lmdb_values_versions(struct lmdb_values *values, struct lmdb_slot *slot,
                                  enum sport sport, const struct event_id *event,
                                  struct odds_versions *versions)
 {
-    struct record_key keys[2] = {key_of(ODDS_CATALOG, sport, NULL)};
-    if (event != NULL)
-        keys[1] = key_of(ODDS_MARKETS, sport, event);
-    struct looking looking = {
-        .values = values, .slot = slot, .keys = keys, .count = event != NULL ? 2 : 1};
+    struct looking looking = {.values = values, .slot = slot, .sport = sport, .event = event};
     enum status status = look(&looking);
     if (status != STATUS_OK)
         return status;
     *versions = (struct odds_versions){.stamp = with_epoch(values, looking.transaction),
-                                       .catalog = version_of(&looking, 0),
-                                       .odds = event != NULL ? version_of(&looking, 1) : 0};
+                                       .catalog = catalog_version(&looking),
+                                       .odds = odds_version(&looking)};
     return STATUS_OK;
 }
 
+/* Copies a record, or a part of it, out of the snapshot. */
 struct copying {
-    struct {
-        char *to;
-        const char *from;
-        size_t size;
-    } copies[2];
     struct lmdb_slot *slot;
+    struct lmdb_key key;
+    uint64_t transaction; /* that wrote it */
+    struct lmdb_record record;
+    int result;
+    char *to;
+    size_t at, size; /* the part, which is cut to what there is */
 };
+
+static void find_body(void *context)
+{
+    struct copying *copying = context;
+    copying->result = lmdb_record_find(&copying->slot->view, &copying->key, copying->transaction,
+                                       &copying->record);
+}
 
 static void copy_body(void *context)
 {
     struct copying *copying = context;
-    for (size_t i = 0; i < 2; i++)
-        if (copying->copies[i].size > 0)
-            memcpy(copying->copies[i].to, copying->copies[i].from, copying->copies[i].size);
-    mdb_txn_reset(copying->slot->txn);
+    memcpy(copying->to, copying->record.bytes + copying->at, copying->size);
 }
 
-static bool is_sound(const struct looking *looking, size_t i)
+/* What is copied is not checked. */
+static enum status copy_part(struct copying *copying)
 {
-    return looking->found[i] && header_is_sane(&looking->headers[i], looking->stored[i]);
+    if (!odds_guard_run(find_body, copying))
+        return STATUS_INTERNAL;
+    if (copying->result != 0)
+        return STATUS_MALFORMED;
+    size_t all = copying->record.size;
+    copying->at = copying->at < all ? copying->at : all;
+    copying->size = copying->size < all - copying->at ? copying->size : all - copying->at;
+    copying->to = memory_alloc(copying->size + 1);
+    copying->to[copying->size] = '\0';
+    if (odds_guard_run(copy_body, copying))
+        return STATUS_OK;
+    memory_free(copying->to);
+    return STATUS_INTERNAL;
 }
 
-/* Has copy number `i` copy `size` bytes of record `i`, which is sound, from `at` on. */
-static char *prepare_copy(struct copying *copying, const struct looking *looking, size_t i,
-                          size_t at, size_t size)
+static enum status copy_value(struct lmdb_slot *slot, const struct odds_read *read,
+                              struct odds_value *value)
 {
-    char *bytes = memory_alloc(size + 1);
-    bytes[size] = '\0';
-    copying->copies[i].to = bytes;
-    copying->copies[i].from = looking->at[i] + HEADER_SIZE + at;
-    copying->copies[i].size = size;
-    return bytes;
+    struct copying copying = {.slot = slot,
+                              .key = lmdb_key_of(read->kind, read->sport, &read->event),
+                              .transaction = value->version & TRANSACTION_MASK,
+                              .size = SIZE_MAX};
+    enum status status = copy_part(&copying);
+    if (status == STATUS_OK && !lmdb_record_is_whole(&copying.record, slot->view.root.identity,
+                                                     &copying.key, copying.to)) {
+        memory_free(copying.to);
+        status = STATUS_MALFORMED;
+    }
+    if (status != STATUS_OK)
+        return status;
+    value->bytes = copying.to;
+    value->size = copying.size;
+    value->published_ms = copying.record.published_ms;
+    return STATUS_OK;
 }
 
-/* The part of the catalog that is wanted with a value. */
-static void prepare_part(struct copying *copying, const struct looking *looking,
-                         struct odds_part *part)
+/* The part of the catalog that is wanted with a value. It is compared with a catalog that was read
+ * whole, so it needs no checksum. */
+static enum status copy_catalog(struct lmdb_slot *slot, enum sport sport, struct odds_part *part)
 {
-    size_t size = (size_t)looking->headers[1].size;
-    size_t at = part->at < size ? part->at : size;
-    part->size = size - at < part->max ? size - at : part->max;
-    part->bytes = prepare_copy(copying, looking, 1, at, part->size);
+    struct copying copying = {.slot = slot,
+                              .key = lmdb_key_of(ODDS_CATALOG, sport, NULL),
+                              .transaction = slot->view.root.catalogs[sport],
+                              .at = part->at,
+                              .size = part->max};
+    if (part->max == 0 || copying.transaction == 0)
+        return STATUS_OK;
+    enum status status = copy_part(&copying);
+    if (status == STATUS_OK) {
+        part->bytes = copying.to;
+        part->size = copying.size;
+    }
+    return status == STATUS_MALFORMED ? STATUS_OK : status; /* not known */
 }
 
 enum status lmdb_values_read(struct lmdb_values *values, struct lmdb_slot *slot,
                              struct odds_read *read)
 {
-    struct record_key keys[2] = {key_of(read->kind, read->sport, &read->event),
-                                 key_of(ODDS_CATALOG, read->sport, NULL)};
-    bool with_part = read->kind == ODDS_MARKETS && read->catalog.max > 0;
-    struct looking looking = {
-        .values = values, .slot = slot, .keys = keys, .count = with_part ? 2 : 1, .stay = true};
+    bool catalog = read->kind == ODDS_CATALOG;
+    struct looking looking = {.values = values,
+                              .slot = slot,
+                              .sport = read->sport,
+                              .event = catalog ? NULL : &read->event,
+                              .stay = true};
     enum status status = look(&looking);
     if (status != STATUS_OK)
         return status;
     struct odds_value got = {.stamp = with_epoch(values, looking.transaction),
-                             .version = version_of(&looking, 0)};
+                             .version =
+                                 catalog ? catalog_version(&looking) : odds_version(&looking)};
     struct odds_part part = read->catalog;
-    const struct record_header *header = &looking.headers[0];
-    struct copying copying = {.slot = slot};
-    if (is_sound(&looking, 0)) {
-        got.size = (size_t)header->size;
-        got.published_ms = header->published_ms;
-        got.bytes = prepare_copy(&copying, &looking, 0, 0, got.size);
-    }
-    if (with_part && is_sound(&looking, 1))
-        prepare_part(&copying, &looking, &part);
-    if (!odds_guard_run(copy_body, &copying)) {
-        reset(slot);
-        status = STATUS_INTERNAL;
-    } else if (looking.found[0] &&
-               (got.bytes == NULL || crc_of(header, got.bytes) != header->crc)) {
+    if (looking.odds_unsure)
         status = STATUS_MALFORMED;
-    }
+    if (status == STATUS_OK && !catalog)
+        status = copy_catalog(slot, read->sport, &part);
+    if (status == STATUS_OK && got.version != 0)
+        status = copy_value(slot, read, &got);
+    reset(slot);
     if (status != STATUS_OK) {
-        memory_free(got.bytes);
-        memory_free(part.bytes);
+        if (part.bytes != read->catalog.bytes)
+            memory_free(part.bytes);
         return status;
     }
     read->value = got;
@@ -448,97 +502,61 @@ enum status lmdb_values_read(struct lmdb_values *values, struct lmdb_slot *slot,
 
 enum status lmdb_values_ping(struct lmdb_values *values, struct lmdb_slot *slot)
 {
-    struct record_key key = {0};
-    key_append_string(&key, "format");
-    struct looking looking = {.values = values, .slot = slot, .keys = &key, .count = 1};
-    enum status status = look(&looking);
-    if (status == STATUS_OK && !looking.found[0])
-        status = STATUS_INTERNAL;
-    return status;
+    struct looking looking = {.values = values, .slot = slot};
+    slot->view.root_checksum = 0; /* it is really read */
+    return look(&looking);
 }
 
 enum status lmdb_values_published(struct lmdb_values *values, struct lmdb_slot *slot,
                                   int64_t published_ms[SPORT_COUNT])
 {
-    struct record_key keys[SPORT_COUNT];
-    for (unsigned i = 0; i < SPORT_COUNT; i++)
-        keys[i] = key_of_sport("published:", (enum sport)i);
-    struct looking looking = {.values = values, .slot = slot, .keys = keys, .count = SPORT_COUNT};
+    struct looking looking = {.values = values, .slot = slot};
     enum status status = look(&looking);
-    if (status != STATUS_OK)
-        return status;
-    for (size_t i = 0; i < SPORT_COUNT; i++) {
-        bool known = looking.found[i] && header_is_sane(&looking.headers[i], looking.stored[i]);
-        published_ms[i] = known ? looking.headers[i].published_ms : 0;
-    }
-    return STATUS_OK;
+    if (status == STATUS_OK)
+        memcpy(published_ms, slot->view.root.published_ms, SPORT_COUNT * sizeof *published_ms);
+    return status;
 }
 
-/* Lists the ids behind the odds keys of a sport, in one snapshot. */
+/* Lists the events of a sport, in one snapshot. */
 struct listing {
-    const struct lmdb_values *values;
-    struct lmdb_slot *slot;
-    struct record_key prefix;
+    struct lmdb_view *view;
+    enum sport sport;
     struct buffer ids; /* of struct event_id */
-    MDB_cursor *cursor;
     int result;
 };
 
-static void add_event(struct listing *listing, const MDB_val *key)
+static void add_event(void *context, enum sport sport, const struct event_id *event,
+                      uint64_t transaction)
 {
-    struct text digits = {(const char *)key->mv_data + listing->prefix.size,
-                          key->mv_size - listing->prefix.size};
-    struct event_id id;
-    if (event_id_parse(digits, &id) == STATUS_OK)
-        buffer_append(&listing->ids, &id, sizeof id);
+    struct listing *listing = context;
+    (void)transaction;
+    if (sport == listing->sport)
+        buffer_append(&listing->ids, event, sizeof *event);
 }
 
 static void list_body(void *context)
 {
     struct listing *listing = context;
-    struct lmdb_slot *slot = listing->slot;
-    MDB_val key = key_value(&listing->prefix);
-    MDB_val value;
-    listing->result = slot->txn != NULL
-                          ? mdb_txn_renew(slot->txn)
-                          : mdb_txn_begin(listing->values->env.env, NULL, MDB_RDONLY, &slot->txn);
-    if (listing->result != 0)
-        return;
-    listing->result = mdb_cursor_open(slot->txn, listing->values->env.dbi, &listing->cursor);
-    if (listing->result == 0)
-        listing->result = mdb_cursor_get(listing->cursor, &key, &value, MDB_SET_RANGE);
-    while (listing->result == 0 && key.mv_size > listing->prefix.size &&
-           memcmp(key.mv_data, listing->prefix.bytes, listing->prefix.size) == 0) {
-        add_event(listing, &key);
-        listing->result = mdb_cursor_get(listing->cursor, &key, &value, MDB_NEXT);
-    }
-    mdb_txn_reset(slot->txn);
-}
-
-/* A cursor of a read transaction is its maker's to close, also after the transaction. */
-static void close_cursor_body(void *context)
-{
-    struct listing *listing = context;
-    if (listing->cursor != NULL)
-        mdb_cursor_close(listing->cursor);
+    listing->result = lmdb_index_each(listing->view, add_event, listing);
 }
 
 enum status lmdb_values_list_events(struct lmdb_values *values, struct lmdb_slot *slot,
                                     enum sport sport, struct event_id **list, size_t *count,
                                     struct error *error)
 {
-    struct listing listing = {.values = values, .slot = slot, .prefix = key_of_odds_prefix(sport)};
-    bool fault = !odds_guard_run(list_body, &listing);
-    if (fault)
+    struct listing listing = {.view = &slot->view, .sport = sport};
+    struct looking looking = {.values = values, .slot = slot, .stay = true};
+    enum status status = look(&looking);
+    if (status == STATUS_OK) {
+        if (!odds_guard_run(list_body, &listing))
+            status = STATUS_INTERNAL;
+        else if (listing.result != 0)
+            status = STATUS_MALFORMED;
         reset(slot);
-    if (!odds_guard_run(close_cursor_body, &listing) || fault) {
-        buffer_free(&listing.ids);
-        return error_set(error, STATUS_INTERNAL, "%s is damaged", values->env.data_path);
     }
-    if (listing.result != 0 && listing.result != MDB_NOTFOUND) {
+    if (status != STATUS_OK) {
         buffer_free(&listing.ids);
-        return error_set(error, lmdb_status(&values->env, listing.result), "%s: %s",
-                         values->env.data_path, mdb_strerror(listing.result));
+        return error_set(error, status, "%s: its list of events is damaged", values->env.data_path);
     }
     *list = (struct event_id *)(void *)listing.ids.data;
     *count = listing.ids.size / sizeof **list;
@@ -554,95 +572,36 @@ struct writing {
     enum sport sport; /* to withdraw, when there are no changes */
     int64_t now_ms;
 
-    MDB_txn *txn;
+    struct lmdb_edit edit;
     int result;
 };
 
-static int put_record(struct writing *writing, struct record_key *key, const char *bytes,
-                      size_t size)
-{
-    struct record_header header = {
-        .transaction = mdb_txn_id(writing->txn), .published_ms = writing->now_ms, .size = size};
-    memcpy(header.mark, record_mark, sizeof record_mark);
-    header.crc = crc_of(&header, bytes);
-    MDB_val name = key_value(key);
-    MDB_val value = {HEADER_SIZE + size, NULL};
-    int result = mdb_put(writing->txn, writing->values->env.dbi, &name, &value, MDB_RESERVE);
-    if (result != 0)
-        return result;
-    memcpy(value.mv_data, &header, HEADER_SIZE);
-    if (size > 0)
-        memcpy((char *)value.mv_data + HEADER_SIZE, bytes, size);
-    return 0;
-}
-
-static int delete_record(struct writing *writing, struct record_key *key)
-{
-    MDB_val name = key_value(key);
-    int result = mdb_del(writing->txn, writing->values->env.dbi, &name, NULL);
-    return result == MDB_NOTFOUND ? 0 : result;
-}
-
 static int write_changes(struct writing *writing)
 {
-    sport_set published = 0;
     int result = 0;
-    for (size_t i = 0; i < writing->count && result == 0; i++) {
-        const struct odds_change *change = &writing->changes[i];
-        struct record_key key = key_of(change->kind, change->sport, &change->event);
-        if (change->bytes == NULL) {
-            result = delete_record(writing, &key);
-        } else {
-            result = put_record(writing, &key, change->bytes, change->size);
-            published |= SPORT_BIT(change->sport);
-        }
-    }
-    for (unsigned i = 0; i < SPORT_COUNT && result == 0; i++) {
-        if ((published & SPORT_BIT(i)) == 0)
-            continue;
-        struct record_key key = key_of_sport("published:", (enum sport)i);
-        result = put_record(writing, &key, "", 0);
-    }
+    for (size_t i = 0; i < writing->count && result == 0; i++)
+        result = lmdb_edit_put(&writing->edit, &writing->changes[i], writing->now_ms);
     return result;
-}
-
-static int delete_sport(struct writing *writing)
-{
-    struct record_key prefix = key_of_odds_prefix(writing->sport);
-    MDB_cursor *cursor = NULL;
-    int result = mdb_cursor_open(writing->txn, writing->values->env.dbi, &cursor);
-    if (result != 0)
-        return result;
-    MDB_val key = key_value(&prefix);
-    MDB_val value;
-    /* After a deletion the cursor stands on what followed, so the search starts there again. */
-    while ((result = mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE)) == 0) {
-        if (key.mv_size < prefix.size || memcmp(key.mv_data, prefix.bytes, prefix.size) != 0)
-            break;
-        result = mdb_cursor_del(cursor, 0);
-        if (result != 0)
-            break;
-        key = key_value(&prefix);
-    }
-    mdb_cursor_close(cursor);
-    if (result != 0 && result != MDB_NOTFOUND)
-        return result;
-    struct record_key catalog = key_of(ODDS_CATALOG, writing->sport, NULL);
-    return delete_record(writing, &catalog);
 }
 
 static void write_body(void *context)
 {
     struct writing *writing = context;
-    writing->result = mdb_txn_begin(writing->values->env.env, NULL, 0, &writing->txn);
-    if (writing->result != 0)
-        return;
-    writing->result = writing->changes != NULL ? write_changes(writing) : delete_sport(writing);
+    struct lmdb_values *values = writing->values;
+    struct lmdb_edit *edit = &writing->edit;
+    writing->result = lmdb_edit_begin(edit, values->env.env, values->env.dbi);
+    if (writing->result == 0 && edit->view.root.identity != values->identity)
+        writing->result = MDB_CORRUPTED;
+    if (writing->result == 0)
+        writing->result = writing->changes != NULL ? write_changes(writing)
+                                                   : lmdb_edit_withdraw_sport(edit, writing->sport);
+    if (writing->result == 0)
+        writing->result = lmdb_edit_finish(edit);
     if (writing->result != 0)
         return; /* aborted by the caller */
-    MDB_txn *txn = writing->txn;
+    MDB_txn *txn = edit->view.txn;
     writing->result = mdb_txn_commit(txn); /* ends it, whatever it says */
-    writing->txn = NULL;
+    edit->view.txn = NULL;
 }
 
 static enum status explain(struct lmdb_values *values, enum status status, int result,
@@ -665,8 +624,9 @@ static enum status write_all(struct writing *writing, struct error *error)
                          "published",
                          values->env.data_path);
     bool fault = !odds_guard_run(write_body, writing);
-    if (writing->txn != NULL && !odds_guard_run(abort_body, writing->txn))
+    if (writing->edit.view.txn != NULL && !odds_guard_run(abort_body, writing->edit.view.txn))
         fault = true;
+    lmdb_edit_free(&writing->edit);
     lmdb_env_unlock_writer(&values->env);
     if (fault)
         return error_set(error, STATUS_INTERNAL, "%s is damaged", values->env.data_path);

@@ -9,7 +9,7 @@
  *
  * Checked: both meta pages; of the snapshot's two trees every page's number, kind, bounds, packing,
  * the order of keys, depth and counts; that no page is used twice or both used and free; that the
- * whole of it is inside the file.
+ * whole of it is inside the file. Values are not looked at: they have checksums (records.c).
  */
 #include <errno.h>
 #include <string.h>
@@ -34,7 +34,6 @@ enum {
 #define TREE_INTEGER_KEYS 8U
 #define NO_PAGE UINT64_MAX
 #define MAP_MAX ((uint64_t)1 << 40)
-#define VALUE_MAX ((uint64_t)ODDS_VALUE_MAX + 4096) /* with our own header */
 
 /* As in the file (64-bit, the machine's own byte order, as LMDB has it). */
 struct tree {
@@ -75,7 +74,7 @@ struct walk {
     struct key before;     /* the last key in order */
     bool may_equal;        /* `before` is a separator, which the next key may equal */
     bool first;
-    struct buffer value;
+    struct buffer free_list;
 };
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -249,17 +248,6 @@ static enum status check_free(struct walk *walk, uint64_t page, const unsigned c
     return STATUS_OK;
 }
 
-static enum status check_value(struct walk *walk, uint64_t page, const unsigned char *bytes,
-                               size_t size)
-{
-    if (walk->free_tree)
-        return check_free(walk, page, bytes, size);
-    struct lmdb_check *check = walk->check;
-    if (check->value_is_whole != NULL && !check->value_is_whole((const char *)bytes, size))
-        check->damaged_values++;
-    return STATUS_OK;
-}
-
 static enum status check_overflow(struct walk *walk, uint64_t number, uint64_t size)
 {
     unsigned char header[PAGE_HEADER];
@@ -277,17 +265,15 @@ static enum status check_overflow(struct walk *walk, uint64_t number, uint64_t s
     status = claim(walk, number, get32(header + 12));
     if (status != STATUS_OK)
         return status;
-    if (!walk->free_tree && size > VALUE_MAX) {
-        walk->check->damaged_values++;
+    if (!walk->free_tree)
         return STATUS_OK;
-    }
-    buffer_clear(&walk->value);
-    buffer_reserve(&walk->value, (size_t)size);
-    status = read_at(walk->check->descriptor, walk->value.data, (size_t)size,
+    buffer_clear(&walk->free_list);
+    buffer_reserve(&walk->free_list, (size_t)size);
+    status = read_at(walk->check->descriptor, walk->free_list.data, (size_t)size,
                      number * walk->page_size + PAGE_HEADER, walk->error);
     if (status != STATUS_OK)
         return status;
-    return check_value(walk, number, (unsigned char *)walk->value.data, (size_t)size);
+    return check_free(walk, number, (unsigned char *)walk->free_list.data, (size_t)size);
 }
 
 /* ---- trees ----------------------------------------------------------------------------------- */
@@ -325,7 +311,7 @@ static enum status check_node(struct walk *walk, uint64_t number, const unsigned
         return damaged(walk, number, "has a node of an unknown kind");
     if ((flags & NODE_BIG) != 0)
         return check_overflow(walk, get64(key + key_size), low);
-    return check_value(walk, number, key + key_size, data_size);
+    return walk->free_tree ? check_free(walk, number, key + key_size, data_size) : STATUS_OK;
 }
 
 static enum status check_page(struct walk *walk, uint64_t number, unsigned depth)
@@ -404,11 +390,10 @@ enum status lmdb_verify(struct lmdb_check *check, struct error *error)
                         .last_page = meta->last_page};
     walk.used = memory_alloc_zeroed((size_t)(meta->last_page / 8 + 1), 1);
     walk.levels = memory_alloc_zeroed(DEPTH_MAX, walk.page_size);
-    check->damaged_values = 0;
     status = check_tree(&walk, &meta->trees[1], false);
     if (status == STATUS_OK)
         status = check_tree(&walk, &meta->trees[0], true);
-    buffer_free(&walk.value);
+    buffer_free(&walk.free_list);
     memory_free(walk.levels);
     memory_free(walk.used);
     return status;

@@ -23,6 +23,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
 #include "stores/odds/redis/redis.h"
 
@@ -119,8 +120,7 @@ static struct spot spot_of(struct redis_known *known, const struct redis_subject
 {
     if (subject->kind == ODDS_CATALOG)
         return (struct spot){&known->guards[0], &known->catalogs[subject->sport], 1};
-    uint64_t hash = event_id_hash(&subject->event) + (uint64_t)subject->sport * 0x9E3779B97F4A7C15U;
-    size_t set = (size_t)((hash * 0xBF58476D1CE4E5B9U) >> 40) & (SETS - 1);
+    size_t set = hash_text(subject->sport, event_id_text(&subject->event)) & (SETS - 1);
     return (struct spot){&known->guards[set & (LOCKS - 1)], known->sets[set], WAYS};
 }
 

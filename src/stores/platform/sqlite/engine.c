@@ -411,6 +411,7 @@ static void configure(struct sqlite_store *store)
     CHECK(sqlite3_db_config(store->database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL) == SQLITE_OK);
     CHECK(sqlite3_db_config(store->database, SQLITE_DBCONFIG_ENABLE_FKEY, 1, NULL) == SQLITE_OK);
     sqlite_ids_register(store->database);
+    sqlite_audit_register(store->database);
 }
 
 static void disconnect(struct sqlite_store *store)
@@ -666,7 +667,9 @@ static const struct ledger_verbs sqlite_ledger = {
     .transactions = sqlite_ledger_transactions,
     .entered = sqlite_ledger_entered,
     .clearings = sqlite_ledger_clearings,
-    .strays = sqlite_ledger_strays,
+    .declines = sqlite_ledger_declines,
+    .integrity = sqlite_ledger_integrity,
+    .counterparts = sqlite_ledger_counterparts,
     .count = sqlite_ledger_count,
     .wants_upkeep = sqlite_ledger_wants_upkeep,
     .upkeep = sqlite_ledger_upkeep,

@@ -1,0 +1,298 @@
+"""Every command of every document, run as it is printed, by somebody who has only just arrived (newcomer.py)."""
+
+import hashlib
+import hmac
+import json
+import re
+import shlex
+import shutil
+import time
+
+import pytest
+
+from croupier import ROOT, eventually
+from newcomer import Machine
+from servers import Postgres, Redis
+
+pytestmark = pytest.mark.only("embedded", "sqlite")  # it has engines of its own: once is enough
+
+DOCUMENTS = ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
+# What a fenced block may be. Commands are sh, redis (its own) and sql; nothing may hide under another name, or none.
+LANGUAGES = {"sh", "redis", "sql", "python", "http", "json", "ini", "yaml", "text"}
+
+# Lines that are not run, and why.
+NOT_RUN = {
+    ("README.md", "make run     # builds it and serves sample customers with moving odds of five sports"):
+        "builds on the machine; the demo that it starts is what the next block talks to",
+    ("README.md", "make test    # runs every test"): "this is one of them",
+    ("docs/install.md", "sudo systemd-sysusers                        # makes the user croupier"):
+        "changes the machine's users",
+    ("docs/operations.md", "mdb_copy /var/lib/croupier/odds/values /backup/odds-values                              # optional; lmdb-utils"):
+        "of a package that the tests do not need",
+}
+# Lines for which something else is run, because they never end or say what to do by hand.
+INSTEAD = {
+    ("docs/feed.md", "croupier feed simulate --events 10                  # invented events that move, until Ctrl-C"):
+        "croupier feed simulate --events 10 >said & until grep -q Ctrl-C said; do sleep 0.05; done; kill -INT $!; wait $!",
+    ("docs/operations.md", "# name the new stores in /etc/croupier/croupier.conf, and give every instance the same secrets_key_file"):
+        "name-new-stores",
+    ("docs/operations.md", "# the new stores are in /etc/croupier/croupier.conf by now"): "name-new-stores",
+}
+
+
+class Block:
+    def __init__(self, document, language, text, after):
+        self.document, self.language, self.text = document, language, text
+        self.after = after  # the block that it follows with nothing in between
+
+    def script(self):
+        """What is run of it."""
+        lines = []
+        for line in self.text.splitlines():
+            if (self.document, line) not in NOT_RUN:
+                lines.append(INSTEAD.get((self.document, line), line))
+        return "\n".join(lines)
+
+
+def blocks_of(document):
+    text = (ROOT / document).read_text()
+    found = []
+    end = 0
+    for match in re.finditer(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        follows = found and not text[end:match.start()].strip()
+        found.append(Block(document, match[1], match[2], found[-1] if follows else None))
+        end = match.end()
+    return found
+
+
+def commands_of(document):
+    return [block for block in blocks_of(document) if block.language in ("sh", "redis", "sql")]
+
+
+def one(document, language, beginning=""):
+    [block] = [block for block in blocks_of(document) if block.language == language and block.text.startswith(beginning)]
+    return block
+
+
+def fits(expected, actual, exact=True):
+    """Whether the documents have one shape: the same members and values of the same kinds (or, when not exact, at least
+    these members). null stands for any value, and an empty list or object for any other."""
+    if expected is None or actual is None:
+        return True
+    if isinstance(expected, dict):
+        return isinstance(actual, dict) and (not expected or not exact or set(expected) == set(actual)) and all(
+            name in actual and fits(value, actual[name], exact) for name, value in expected.items())
+    if isinstance(expected, list):
+        return isinstance(actual, list) and (not expected or all(fits(expected[0], value, exact) for value in actual))
+    return not exact or type(expected) is type(actual)
+
+
+def shortened(text):
+    """JSON of a document whose "…" stands for what is left out."""
+    return json.loads(re.sub(r",? ?…|…[^}\]]*", "", text.replace("{…as in the catalog…}", "{}").replace("[…]", "[]")))
+
+
+@pytest.fixture
+def machine():
+    machine = Machine()
+    yield machine
+    machine.remove()
+
+
+@pytest.fixture
+def demo(machine):
+    """Of somebody who has read README.md, and has the demo and its key."""
+    told = machine.begin_demo()
+    machine.placeholders.update({"crk_…": told["key"], "34000001": str(told["events"]["cricket"])})
+    return machine
+
+
+@pytest.fixture
+def installed(machine):
+    """Of somebody who has followed docs/install.md up to a service that runs."""
+    for block in commands_of("docs/install.md")[:2]:
+        machine.run(block.script(), machine.checkout)
+    return machine
+
+
+def run_all(machine, document):
+    """Runs the commands of a document, and holds what they write against what it shows right after them."""
+    output = {}
+    for block in blocks_of(document):
+        if block.language == "sh":
+            output[block.text] = machine.run(block.script())
+        elif block.language == "json" and block.after is not None and block.after.language == "sh":
+            written = output[block.after.text]
+            assert fits(json.loads(block.text), json.loads(written)), (block.text, written)
+
+
+def add_customer(machine, *options):
+    """A customer who may call from this machine, with its key in $KEY: its id, and the key's."""
+    customer = machine.ask("croupier", "customer", "add", "Acme", "--cidr", "127.0.0.0/8", *options)
+    key = json.loads(machine.ask("croupier", "key", "issue", customer, "--json"))
+    machine.environment["KEY"] = key["key"]
+    eventually(lambda: machine.ask_api("/api/v1/sports", check=False).startswith('{"sports"'))
+    return customer, key["id"]
+
+
+# ---- the documents -------------------------------------------------------------------------------------
+
+TRIED = set()
+
+
+def tries(*documents):
+    """Marks the test that runs the commands of these."""
+    TRIED.update(documents)
+    return lambda test: test
+
+
+def test_every_block_has_a_language_and_every_command_a_test():
+    for document in DOCUMENTS:
+        blocks = blocks_of(document)
+        assert {block.language for block in blocks} <= LANGUAGES, document
+        assert (ROOT / document).read_text().count("```") == 2 * len(blocks), document
+    assert {document for document in DOCUMENTS if commands_of(document)} == TRIED
+
+
+def test_what_is_not_run_is_there():
+    lines = {(document, line) for document in DOCUMENTS for block in commands_of(document)
+             for line in block.text.splitlines()}
+    assert lines >= NOT_RUN.keys() | INSTEAD.keys()
+
+
+@tries("README.md")
+def test_readme(demo):
+    _, with_demo, from_nothing = commands_of("README.md")
+    answers = demo.run(with_demo.script())
+    assert answers.endswith('{"status":"ok","cache":"ok"}')
+    demo.end_demo()
+    demo.placeholders.clear()
+    answer = demo.run(from_nothing.script(), demo.checkout).splitlines()[-1]
+    assert json.loads(answer)["event"]["ename"] == "A v B"
+
+
+@tries("docs/install.md")
+def test_install(machine):
+    *setting_up, removing = commands_of("docs/install.md")
+    for block in setting_up:
+        machine.run(block.script(), machine.checkout)
+    machine.run(removing.script())
+    left = [path for folder in ("etc", "usr", "var") for path in (machine.directory / folder).rglob("*") if path.is_file()]
+    assert not left
+
+
+@tries("docs/configuration.md")
+def test_configuration(installed):
+    shutil.copy(installed.settings, installed.work / "my.conf")
+    run_all(installed, "docs/configuration.md")
+
+
+@tries("docs/interface.md", "docs/wallet.md")
+def test_the_api(demo):
+    run_all(demo, "docs/interface.md")
+    for block in blocks_of("docs/interface.md"):
+        if block.language == "http":
+            request, _, shown = block.text.partition("\n")
+            answer = demo.ask_api(request.removeprefix("GET "))
+            assert fits(shortened(shown), json.loads(answer), exact=False), (block.text, answer[:500])
+    [launch] = [block for block in commands_of("docs/interface.md") if "/launch" in block.text]
+    player = json.loads(demo.run(launch.script()))["player_id"]
+    demo.ask_api("/api/v1/casino/wallet", operation="CREDIT", player_id=player, transaction_id="in", amount_minor=10000,
+                 currency="EUR")
+    demo.placeholders["ply_9tHpZcX2kQvL0aBd"] = player
+    run_all(demo, "docs/wallet.md")
+
+
+@tries("docs/providers.md")
+def test_the_worked_signature(machine):
+    head, _, body = one("docs/providers.md", "http").text.partition("\n\n")
+    fields = dict(line.split(": ", 1) for line in head.splitlines()[1:])
+    (machine.work / "body.json").write_text(body)
+    [command] = commands_of("docs/providers.md")
+    assert f"v1={machine.run(command.script()).split()[-1]}" == fields["X-Croupier-Signature"]
+    # What a provider does with it, in Python. The document is an old one.
+    names = {"hmac": hmac, "hashlib": hashlib, "time": time, "secret": command.text.split()[-1].encode(),
+             "timestamp": fields["X-Croupier-Timestamp"], "body": body.replace("\n", "").encode(),
+             "signature": fields["X-Croupier-Signature"]}
+    exec(one("docs/providers.md", "python").text, names)
+    assert names["expected"] == fields["X-Croupier-Signature"] and not names["good"]
+
+
+@tries("docs/feed.md")
+def test_feed(installed):
+    catalog, markets, interest = (block.text for block in blocks_of("docs/feed.md") if block.language == "json")
+    (installed.work / "events.json").write_text(catalog)
+    (installed.work / "markets.json").write_text(markets)
+    commands, keys = commands_of("docs/feed.md")
+    installed.run(commands.script())
+    with Redis() as server, server.connect() as connection:
+        for line in keys.text.splitlines():
+            assert connection.call(*shlex.split(line.replace(", …}", "}"))) in (b"OK", [])
+    # What it shows of a mistake, and of what clients asked for.
+    refusal = one("docs/feed.md", "text").text
+    (installed.work / "events.json").write_text('[{"gmid":34000001,}]')
+    assert installed.run("! croupier feed catalog cricket events.json 2>&1") == refusal
+    (installed.work / "events.json").write_text(catalog)
+    installed.run("croupier feed catalog cricket events.json && croupier feed odds cricket 34000001 markets.json")
+    add_customer(installed)
+    assert json.loads(installed.ask_api("/api/v1/cricket/events/34000001"))["odds"] == json.loads(markets)
+    listed = eventually(lambda: json.loads(installed.ask("croupier", "feed", "interest", "cricket", "--json")))
+    assert fits(json.loads(interest), listed)
+
+
+@tries("docs/operations.md")
+def test_operations(installed):
+    prepare_operations(installed)
+    with Redis() as redis, Postgres(tcp=True) as postgres:
+        prepare_other_engines(installed, redis, postgres)
+        for block in commands_of("docs/operations.md"):
+            if block.language == "sql":
+                postgres.sql(block.text, "croupier")
+            else:
+                written = installed.run(block.script(), installed.checkout if "make " in block.text else None)
+                assert "journalctl" not in block.text or written.splitlines() == ALARMING
+                if "odds.broken" in block.text:  # the feed publishes again
+                    installed.run("echo '[]' | croupier feed catalog cricket -")
+        installed.run("systemctl stop croupier")
+
+
+ALARMING = ["2026-11-21T06:26:32.000Z error ledger is unavailable reason=\"x\"",
+            "2026-11-21T06:26:32.000Z warning log lines were dropped",
+            '{"time":"2026-11-21T06:26:32.000Z","level":"error","message":"ledger is unavailable"}']
+HARMLESS = ["2026-11-21T06:26:32.000Z info listening", '{"time":"2026-11-21T06:26:32.000Z","level":"info","message":"error "}']
+
+
+def prepare_operations(machine):
+    """What the page takes for granted: customers, files, money that was moved."""
+    customer, key = add_customer(machine, "--casino")
+    for name in ("acme.secret", "oasis.secret", "house.secret"):
+        (machine.work / name).write_text("0123456789abcdef0123456789abcdef\n")
+    games = {"games": ("acme", "book-of-sand", "dune-roulette"), "house": ("house", "solitaire")}
+    for name, (provider, *ids) in games.items():
+        (machine.work / f"{name}.json").write_text(json.dumps(
+            [{"id": game, "name": game, "provider": provider, "category": "table", "currencies": ["EUR"]} for game in ids]))
+    machine.run("croupier provider add house --name House --launch-url https://house.example/ --secret - <house.secret;"
+                " croupier game import house.json")
+    launch = {"mode": "real", "player_reference": "one", "currency": "EUR"}
+    launched = eventually(lambda: machine.ask_api("/api/v1/casino/games/solitaire/launch", check=False, **launch))
+    player = json.loads(launched)["player_id"]
+    machine.ask_api("/api/v1/casino/wallet", operation="CREDIT", player_id=player, transaction_id="bet-1001",
+                    amount_minor=100, currency="EUR")
+    machine.journal.write_text("\n".join([*HARMLESS, *ALARMING]) + "\n")
+    machine.environment["RENEWED_LINEAGE"] = str(machine.work)
+    for name in ("fullchain.pem", "privkey.pem"):
+        (machine.work / name).touch()
+    machine.placeholders.update({
+        "cus_…": customer, "key_…": key, "ply_…": player,
+        "platform-2026-11-21.db": f"platform-{time.strftime('%F')}.db"})
+
+
+def prepare_other_engines(machine, redis, postgres):
+    """The servers that the page moves to, twice, and one of PostgreSQL as its owner finds it."""
+    stores = [(redis.tcp_uri(number), postgres.uri_of(postgres.create_database(), tcp=True)) for number in (1, 2)]
+    (machine.directory / "new-stores").write_text("".join(f"{odds} {platform}\n" for odds, platform in stores))
+    machine.placeholders.update({
+        "redis://cache:6379/0": stores[0][0], "postgresql://croupier@db/croupier": stores[0][1],
+        "postgresql://croupier-owner@db/croupier": postgres.uri_of("croupier", tcp=True, user="croupier-owner")})
+    machine.environment.update(PGHOST=str(postgres.directory), PGPORT=str(postgres.port), PGUSER="postgres",
+                               PATH=f"{machine.environment['PATH']}:{postgres.programs}")
