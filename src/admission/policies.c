@@ -16,7 +16,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -63,14 +62,7 @@ static void unlock(struct policies *policies)
 static bool wait_for(struct policies *policies, pthread_cond_t *condition, const bool *flag,
                      uint32_t timeout_ms)
 {
-    struct timespec until;
-    CHECK(clock_gettime(CLOCK_MONOTONIC, &until) == 0);
-    until.tv_sec += timeout_ms / 1000;
-    until.tv_nsec += (long)(timeout_ms % 1000) * 1000000L;
-    if (until.tv_nsec >= 1000000000L) {
-        until.tv_nsec -= 1000000000L;
-        until.tv_sec++;
-    }
+    struct timespec until = clock_deadline(timeout_ms);
     int result = 0;
     lock(policies);
     while (!*flag && result == 0)

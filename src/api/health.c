@@ -14,7 +14,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -231,8 +230,7 @@ static void *watch_the_prober(void *argument)
         }
         uint64_t until_ns = health->probe_started_ns + health->deadline_ns;
         if (clock_monotonic_ns() < until_ns) {
-            struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000U),
-                                     .tv_nsec = (long)(until_ns % 1000000000U)};
+            struct timespec until = clock_timespec(until_ns);
             int result = pthread_cond_timedwait(&health->begun, &health->lock, &until);
             CHECK(result == 0 || result == ETIMEDOUT);
             continue;

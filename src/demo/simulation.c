@@ -4,7 +4,6 @@
  */
 #include <pthread.h>
 #include <stdbool.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -25,8 +24,7 @@ struct simulation {
 /* Waits until `deadline_ns` or until it is to stop; true when it is. */
 static bool wait_for_stop(struct simulation *simulation, uint64_t deadline_ns)
 {
-    struct timespec until = {.tv_sec = (time_t)(deadline_ns / 1000000000U),
-                             .tv_nsec = (long)(deadline_ns % 1000000000U)};
+    struct timespec until = clock_timespec(deadline_ns);
     (void)pthread_mutex_lock(&simulation->lock);
     int result = 0;
     while (!simulation->stopping && result == 0)

@@ -10,7 +10,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -202,14 +201,9 @@ static uint32_t refresh(struct games *games)
  * when what was waited for is so. */
 static bool wait_for(struct games *games, bool ready, uint32_t timeout_ms)
 {
-    struct timespec until;
+    struct timespec until = clock_deadline(timeout_ms);
     int result = 0;
     bool done = false;
-    CHECK(clock_gettime(CLOCK_MONOTONIC, &until) == 0);
-    until.tv_sec += timeout_ms / 1000;
-    until.tv_nsec += (long)(timeout_ms % 1000) * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000L;
-    until.tv_nsec %= 1000000000L;
     lock(games);
     while (!(done = ready ? games->current != NULL : games->stopping) && result == 0)
         result = pthread_cond_timedwait(&games->changed, &games->lock, &until);

@@ -24,7 +24,6 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -268,7 +267,7 @@ static void close_retired(struct lmdb_store *store, struct lmdb_values *retired)
 {
     bool seen_empty[GATES] = {false};
     while (!gates_are_empty(store, seen_empty))
-        (void)nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+        clock_pause_ns(200000);
     lock(&store->publish_lock); /* a publication that was under way has ended */
     unlock(&store->publish_lock);
     store->identity = lmdb_values_identity(retired);
@@ -314,13 +313,7 @@ static void work(struct lmdb_store *store)
 /* Waits for the next tick, or less when something was retired; false: the end. */
 static bool wait_for_tick(struct lmdb_store *store)
 {
-    struct timespec until;
-    CHECK(clock_gettime(CLOCK_MONOTONIC, &until) == 0);
-    until.tv_nsec += TICK_MS * 1000000L;
-    if (until.tv_nsec >= 1000000000L) {
-        until.tv_nsec -= 1000000000L;
-        until.tv_sec++;
-    }
+    struct timespec until = clock_deadline(TICK_MS);
     lock(&store->lock);
     int waited = 0;
     while (waited == 0 && !store->stopping && store->retired == NULL)

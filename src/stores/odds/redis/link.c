@@ -34,7 +34,7 @@ struct link_sent {
 
 void link_start_timer(uv_timer_t *timer, uv_timer_cb callback, uint64_t delay_ms)
 {
-    uv_update_time(timer->loop);
+    clock_refresh_loop(timer->loop);
     CHECK(uv_timer_start(timer, callback, delay_ms, 0) == 0);
 }
 
@@ -83,9 +83,8 @@ void redis_link_problem(struct redis_link *link, struct error *error)
 
 enum status redis_link_wait(struct redis_link *link, struct error *error)
 {
-    struct timespec until;
-    CHECK(clock_gettime(CLOCK_MONOTONIC, &until) == 0);
-    until.tv_sec += link->options.track ? FIRST_WAIT_SECONDS : FIRST_WAIT_SECONDS_FEED;
+    uint32_t seconds = link->options.track ? FIRST_WAIT_SECONDS : FIRST_WAIT_SECONDS_FEED;
+    struct timespec until = clock_deadline(1000 * seconds);
     CHECK(pthread_mutex_lock(&link->lock) == 0);
     int waited = 0;
     while (!link->first_over && waited == 0)
