@@ -13,9 +13,9 @@
  * Time. Deadlines and durations are monotonic; anything that is stored, shown or that decides a
  * rate-limit window is wall-clock time in milliseconds since the Unix epoch. Threads: any.
  *
- * No other file asks the machine for the time or sleeps (tools/check_clock.py), and what is asked here
- * and in libraries goes through libc. So a test that takes the place of libc's clock rules all time
- * there is: see tests/test_clock.h.
+ * No other file asks the machine for the time or sleeps (tools/check_clock.py), and what is asked
+ * here and in libraries goes through libc. So a test that takes the place of libc's clock rules all
+ * time there is: see tests/test_clock.h.
  */
 
 uint64_t clock_monotonic_ns(void);
@@ -26,7 +26,8 @@ uint64_t clock_loop_ms(const uv_loop_t *loop);
 void clock_refresh_loop(uv_loop_t *loop);
 /* A moment of the monotonic clock, or a span, for a call that takes a timespec. */
 struct timespec clock_timespec(uint64_t ns);
-/* When a wait of so long that begins now is over, for a condition whose clock is CLOCK_MONOTONIC. */
+/* When a wait of so long that begins now is over, for a condition whose clock is
+ * CLOCK_MONOTONIC. */
 struct timespec clock_deadline(uint32_t timeout_ms);
 /* The calling thread does nothing for so long, or a little less when a signal comes. */
 void clock_pause_ns(uint64_t ns);
