@@ -38,11 +38,6 @@ struct timespec clock_timespec(uint64_t ns)
                              .tv_nsec = (long)(ns % 1000000000U)};
 }
 
-struct timespec clock_deadline(uint32_t timeout_ms)
-{
-    return clock_timespec(clock_monotonic_ns() + (uint64_t)timeout_ms * 1000000U);
-}
-
 void clock_pause_ns(uint64_t ns)
 {
     struct timespec pause = clock_timespec(ns);

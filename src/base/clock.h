@@ -15,7 +15,7 @@
  *
  * No other file asks the machine for the time or sleeps (tools/check_clock.py), and what is asked
  * here and in libraries goes through libc. So a test that takes the place of libc's clock rules all
- * time there is: see tests/test_clock.h.
+ * time there is.
  */
 
 uint64_t clock_monotonic_ns(void);
@@ -24,11 +24,8 @@ uint64_t clock_monotonic_ms(void);
 uint64_t clock_loop_ms(const uv_loop_t *loop);
 /* A timer that is started next counts from now, rather than from when the loop woke. */
 void clock_refresh_loop(uv_loop_t *loop);
-/* A moment of the monotonic clock, or a span, for a call that takes a timespec. */
+/* A span, for a call that takes a timespec. */
 struct timespec clock_timespec(uint64_t ns);
-/* When a wait of so long that begins now is over, for a condition whose clock is
- * CLOCK_MONOTONIC. */
-struct timespec clock_deadline(uint32_t timeout_ms);
 /* The calling thread does nothing for so long, or a little less when a signal comes. */
 void clock_pause_ns(uint64_t ns);
 int64_t clock_wall_ms(void);

@@ -28,7 +28,16 @@
  * Threads: one thread at a time may use a `struct platform_store`; open one for each thread.
  */
 
-struct platform_store;
+struct platform_engine;
+struct ledger_verbs;
+
+/* The head of every engine's own struct. */
+struct platform_store {
+    const struct platform_engine *engine; /* for files in stores/ alone */
+    const struct ledger_verbs *ledger;    /* stores/platform_ledger.h */
+    const char *place; /* for texts: the file, or the server and database; never a secret */
+    struct statements *statements; /* what records have asked for (stores/platform/statements.c) */
+};
 
 /* What the handles of one program do together, as an engine that is a server counts it. */
 struct platform_facts {
