@@ -25,15 +25,20 @@ struct report {
     unsigned failures;
 };
 
-static void tell(struct report *report, const char *check, bool ok, const char *message)
+enum result { FAILED = false, FINE = true, WARNING };
+
+static void tell(struct report *report, const char *check, enum result result, const char *message)
 {
-    table_cell(report->table, "%s", ok ? "ok" : "FAILED");
+    bool ok = result != FAILED;
+    table_cell(report->table, "%s", result == WARNING ? "WARNING" : ok ? "ok" : "FAILED");
     table_cell(report->table, "%s", check);
     table_cell(report->table, "%s", message);
     buffer_append_string(&report->json, report->checks == 0 ? "[" : ",\n ");
     buffer_append_string(&report->json, "{\"check\":");
     buffer_append_json_string(&report->json, text_of(check));
-    buffer_append_format(&report->json, ",\"ok\":%s,\"message\":", ok ? "true" : "false");
+    buffer_append_format(&report->json,
+                         ",\"ok\":%s,\"warning\":%s,\"message\":", ok ? "true" : "false",
+                         result == WARNING ? "true" : "false");
     buffer_append_json_string(&report->json, text_of(message));
     buffer_append_char(&report->json, '}');
     report->checks++;
@@ -160,6 +165,15 @@ static struct platform_store *check_platform(struct report *report, const struct
     if (status != STATUS_OK)
         platform_store_close(&platform);
     tell_store(report, "platform store", config->platform_store, status, &error);
+    if (status == STATUS_OK && platform_store_unsafe(platform) != NULL) {
+        struct buffer message = {0};
+        buffer_append_format(&message,
+                             "PostgreSQL may lose money that was acknowledged, when its machine "
+                             "fails: %s",
+                             platform_store_unsafe(platform));
+        tell(report, "platform durability", WARNING, buffer_string(&message));
+        buffer_free(&message);
+    }
     return platform;
 }
 
@@ -271,8 +285,9 @@ const struct command check_commands[] = {
          "are trusted by. Changes nothing, and may run beside a running service: an address\n"
          "that is in use is fine.\n"
          "\n"
-         "Prints one line a check, all of them; exits with 1 when one failed. With --json:\n"
-         "an array of {\"check\", \"ok\", \"message\"}.",
+         "Prints one line a check, all of them; exits with 1 when one failed. A warning is no\n"
+         "failure: PostgreSQL with fsync or full_page_writes off. With --json: an array of\n"
+         "{\"check\", \"ok\", \"warning\", \"message\"}.",
      .examples = "croupier check\n"
                  "croupier check -c /etc/croupier/croupier.conf\n"
                  "croupier check --json",

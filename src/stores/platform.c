@@ -34,6 +34,11 @@ void platform_store_close(struct platform_store **store)
     *store = NULL;
 }
 
+const char *platform_store_unsafe(const struct platform_store *store)
+{
+    return store->unsafe;
+}
+
 enum status platform_store_migrate(struct platform_store *store, uint32_t *before, uint32_t *after,
                                    struct error *error)
 {

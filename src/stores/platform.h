@@ -58,6 +58,9 @@ MUST_CHECK enum status platform_store_open(struct platform_store **store,
                                            struct error *error);
 void platform_store_close(struct platform_store **store);
 
+/* Why this store may lose what it has acknowledged ("fsync = off"); NULL: it may not. */
+const char *platform_store_unsafe(const struct platform_store *store);
+
 /* Brings the schema up to this program's, one numbered migration after the other, each in its own
  * transaction; safe to repeat and to run twice at once. Versions before and after are told. */
 MUST_CHECK enum status platform_store_migrate(struct platform_store *store, uint32_t *before,

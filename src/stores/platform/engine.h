@@ -51,7 +51,8 @@ struct platform_engine {
 /* The head of every engine's own struct. */
 struct platform_store {
     const struct platform_engine *engine;
-    const char *place; /* for texts: the file, or the server and database; never a secret */
+    const char *unsafe; /* platform_store_unsafe */
+    const char *place;  /* for texts: the file, or the server and database; never a secret */
     char *statements[RECORD_KIND_COUNT][STATEMENT_FORM_COUNT]; /* NULL: not asked for yet */
 };
 
