@@ -34,6 +34,24 @@ void platform_store_close(struct platform_store **store)
     *store = NULL;
 }
 
+enum status platform_store_schema(struct platform_store *store, struct platform_schema *schema,
+                                  struct error *error)
+{
+    struct platform_schema found = {.can_back_up = store->engine->back_up != NULL};
+    enum status status = store->engine->schema(store, &found.version, &found.newest, error);
+    if (status == STATUS_OK)
+        *schema = found;
+    return status;
+}
+
+enum status platform_store_back_up(struct platform_store *store, char **path, struct error *error)
+{
+    if (store->engine->back_up == NULL)
+        return error_set(error, STATUS_INVALID, "%s: is a server, whose own tools make backups",
+                         store->place);
+    return store->engine->back_up(store, path, error);
+}
+
 const char *platform_store_unsafe(const struct platform_store *store)
 {
     return store->unsafe;

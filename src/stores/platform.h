@@ -58,6 +58,22 @@ MUST_CHECK enum status platform_store_open(struct platform_store **store,
                                            struct error *error);
 void platform_store_close(struct platform_store **store);
 
+struct platform_schema {
+    uint32_t version; /* 0: there is nothing yet */
+    uint32_t newest;  /* which platform_store_migrate would bring it to */
+    bool can_back_up; /* platform_store_back_up can */
+};
+
+/* The schema as it is; of a store that was opened with `create`. */
+MUST_CHECK enum status platform_store_schema(struct platform_store *store,
+                                             struct platform_schema *schema, struct error *error);
+
+/* Finds out that the store is sound, and writes all of it, as of one moment, into a new file
+ * beside it, which is on disk when this returns. Its name is told; memory_free it. Of an engine
+ * that is a server: STATUS_INVALID. */
+MUST_CHECK enum status platform_store_back_up(struct platform_store *store, char **path,
+                                              struct error *error);
+
 /* Why this store may lose what it has acknowledged ("fsync = off"); NULL: it may not. */
 const char *platform_store_unsafe(const struct platform_store *store);
 
