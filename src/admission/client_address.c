@@ -26,11 +26,14 @@ bool client_address(const struct address *peer, const struct forwarding *forward
                     struct address *client)
 {
     struct address nearest = *peer;
+    if (address_is_unspecified(peer)) /* the kernel could not tell it any more */
+        return false;
     bool ended = !is_trusted(forwarding, &nearest);
     for (size_t i = forwarding->line_count; i-- > 0 && !ended;) {
         struct text rest = forwarding->lines[i];
         do {
-            if (address_parse_with_port(text_trim(cut_last(&rest)), &nearest) != STATUS_OK)
+            if (address_parse_with_port(text_trim(cut_last(&rest)), &nearest) != STATUS_OK ||
+                address_is_unspecified(&nearest))
                 return false;
             ended = !is_trusted(forwarding, &nearest);
         } while (rest.at != NULL && !ended);

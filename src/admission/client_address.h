@@ -14,8 +14,9 @@
  * all are trusted, it is the leftmost: a request that began inside (a proxy's own health check);
  * without any X-Forwarded-For line it is the peer.
  *
- * Returns false when the client is unknown: something on that walk cannot be read. An empty element
- * cannot be read either: a hop that does not say who called it is no evidence of anything.
+ * Returns false when the client is unknown: something on that walk cannot be read, or is 0.0.0.0
+ * or ::, which nobody has. An empty element cannot be read either: a hop that does not say who
+ * called it is no evidence of anything.
  */
 struct forwarding {
     const struct cidr *trusted_proxies;

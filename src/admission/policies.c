@@ -12,14 +12,12 @@
  */
 #include "admission/policies.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/threads.h"
 
 #define BACK_OFF_MAX_MS 1000U
 #define USES_PERIOD_MS 60000U
@@ -27,9 +25,9 @@
 
 struct policies {
     struct policies_options options;
-    pthread_mutex_t lock;
-    pthread_cond_t stop;   /* `stopping` was set */
-    pthread_cond_t loaded; /* `ready` was set */
+    uv_mutex_t lock;
+    uv_cond_t stop;   /* `stopping` was set */
+    uv_cond_t loaded; /* `ready` was set */
     struct policies_snapshot *current;
     struct policies_snapshot *retired; /* not held any more */
     bool stopping;
@@ -37,8 +35,8 @@ struct policies {
     atomic_uint_least64_t generation;
     atomic_uint_least64_t confirmed_ms; /* monotonic; 0: never */
     atomic_uint_least64_t errors;
-    pthread_t refresher;
-    pthread_t use_writer;
+    uv_thread_t refresher;
+    uv_thread_t use_writer;
 
     /* the refresher's own */
     struct policy_editor *editor;
@@ -49,34 +47,16 @@ struct policies {
     struct error told; /* the reason that was logged, while there are failures */
 };
 
-static void lock(struct policies *policies)
-{
-    CHECK(pthread_mutex_lock(&policies->lock) == 0);
-}
-
-static void unlock(struct policies *policies)
-{
-    CHECK(pthread_mutex_unlock(&policies->lock) == 0);
-}
-
 /* Waits under the lock until `*flag`, or for `timeout_ms`. Returns the flag. */
-static bool wait_for(struct policies *policies, pthread_cond_t *condition, const bool *flag,
+static bool wait_for(struct policies *policies, uv_cond_t *condition, const bool *flag,
                      uint32_t timeout_ms)
 {
-    struct timespec until;
-    CHECK(clock_gettime(CLOCK_MONOTONIC, &until) == 0);
-    until.tv_sec += timeout_ms / 1000;
-    until.tv_nsec += (long)(timeout_ms % 1000) * 1000000L;
-    if (until.tv_nsec >= 1000000000L) {
-        until.tv_nsec -= 1000000000L;
-        until.tv_sec++;
+    uint64_t until_ns = clock_monotonic_ns() + timeout_ms * UINT64_C(1000000);
+    uv_mutex_lock(&policies->lock);
+    while (!*flag && condition_wait_until(condition, &policies->lock, until_ns)) {
     }
-    int result = 0;
-    lock(policies);
-    while (!*flag && result == 0)
-        result = pthread_cond_timedwait(condition, &policies->lock, &until);
     bool set = *flag;
-    unlock(policies);
+    uv_mutex_unlock(&policies->lock);
     return set;
 }
 
@@ -97,19 +77,19 @@ static void release_locked(struct policies *policies, struct policies_snapshot *
 
 void policies_exchange(struct policies *policies, struct policies_snapshot **held)
 {
-    lock(policies);
+    uv_mutex_lock(&policies->lock);
     release_locked(policies, held);
     *held = policies->current;
     if (*held != NULL)
         (*held)->references++;
-    unlock(policies);
+    uv_mutex_unlock(&policies->lock);
 }
 
 void policies_let_go(struct policies *policies, struct policies_snapshot **held)
 {
-    lock(policies);
+    uv_mutex_lock(&policies->lock);
     release_locked(policies, held);
-    unlock(policies);
+    uv_mutex_unlock(&policies->lock);
 }
 
 uint64_t policies_generation(struct policies *policies)
@@ -128,20 +108,20 @@ static void publish(struct policies *policies)
     struct policies_snapshot *snapshot = memory_alloc_zeroed(1, sizeof *snapshot);
     snapshot->table = policy_editor_publish(policies->editor, policies->revision);
     snapshot->references = 1;
-    lock(policies);
+    uv_mutex_lock(&policies->lock);
     snapshot->generation = policies->current == NULL ? 1 : policies->current->generation + 1;
     release_locked(policies, &policies->current);
     policies->current = snapshot;
     atomic_store_explicit(&policies->generation, snapshot->generation, memory_order_release);
-    unlock(policies);
+    uv_mutex_unlock(&policies->lock);
 }
 
 static void free_retired(struct policies *policies)
 {
-    lock(policies);
+    uv_mutex_lock(&policies->lock);
     struct policies_snapshot *snapshot = policies->retired;
     policies->retired = NULL;
-    unlock(policies);
+    uv_mutex_unlock(&policies->lock);
     while (snapshot != NULL) {
         struct policies_snapshot *next = snapshot->next;
         policy_table_destroy(policies->editor, &snapshot->table);
@@ -267,21 +247,19 @@ static uint32_t refresh(struct policies *policies)
     note_success(policies, first, took_ms);
     if (changed && took_ms > policies->options.refresh_ms)
         return 0; /* a long reading is confirmed at once, or it would be out of date on arrival */
-    lock(policies);
+    uv_mutex_lock(&policies->lock);
     policies->ready = true;
-    CHECK(pthread_cond_broadcast(&policies->loaded) == 0);
-    unlock(policies);
+    uv_cond_broadcast(&policies->loaded);
+    uv_mutex_unlock(&policies->lock);
     return pause_ms(policies);
 }
 
-static void *run_refresher(void *argument)
+static void run_refresher(void *argument)
 {
     struct policies *policies = argument;
-    (void)pthread_setname_np(pthread_self(), "policies");
     while (!wait_for(policies, &policies->stop, &policies->stopping, refresh(policies)))
         continue;
     platform_store_close(&policies->store);
-    return NULL;
 }
 
 /* ---- writing uses ---------------------------------------------------------------------------- */
@@ -330,28 +308,17 @@ static void write_uses(struct policies *policies, struct use_batch *batch)
     policies_let_go(policies, &snapshot);
 }
 
-static void *run_use_writer(void *argument)
+static void run_use_writer(void *argument)
 {
     struct policies *policies = argument;
     struct use_batch *batch = memory_alloc_zeroed(1, sizeof *batch);
-    (void)pthread_setname_np(pthread_self(), "key-uses");
     while (!wait_for(policies, &policies->stop, &policies->stopping, USES_PERIOD_MS))
         write_uses(policies, batch);
     write_uses(policies, batch);
     memory_free(batch);
-    return NULL;
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
-
-static void condition_init(pthread_cond_t *condition)
-{
-    pthread_condattr_t attributes;
-    CHECK(pthread_condattr_init(&attributes) == 0);
-    CHECK(pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) == 0);
-    CHECK(pthread_cond_init(condition, &attributes) == 0);
-    CHECK(pthread_condattr_destroy(&attributes) == 0);
-}
 
 struct policies *policies_create(const struct policies_options *options)
 {
@@ -359,17 +326,11 @@ struct policies *policies_create(const struct policies_options *options)
     CHECK(options->refresh_ms > 0);
     policies->options = *options;
     policies->editor = policy_editor_create();
-    CHECK(pthread_mutex_init(&policies->lock, NULL) == 0);
-    condition_init(&policies->stop);
-    condition_init(&policies->loaded);
-    /* Signals are for the main thread. */
-    sigset_t all;
-    sigset_t before;
-    CHECK(sigfillset(&all) == 0);
-    CHECK(pthread_sigmask(SIG_SETMASK, &all, &before) == 0);
-    CHECK(pthread_create(&policies->refresher, NULL, run_refresher, policies) == 0);
-    CHECK(pthread_create(&policies->use_writer, NULL, run_use_writer, policies) == 0);
-    CHECK(pthread_sigmask(SIG_SETMASK, &before, NULL) == 0);
+    CHECK(uv_mutex_init(&policies->lock) == 0);
+    CHECK(uv_cond_init(&policies->stop) == 0);
+    CHECK(uv_cond_init(&policies->loaded) == 0);
+    thread_start(&policies->refresher, "policies", run_refresher, policies);
+    thread_start(&policies->use_writer, "key-uses", run_use_writer, policies);
     return policies;
 }
 
@@ -379,18 +340,18 @@ void policies_destroy(struct policies **at)
     if (policies == NULL)
         return;
     *at = NULL;
-    lock(policies);
+    uv_mutex_lock(&policies->lock);
     policies->stopping = true;
-    CHECK(pthread_cond_broadcast(&policies->stop) == 0);
-    unlock(policies);
-    CHECK(pthread_join(policies->use_writer, NULL) == 0);
-    CHECK(pthread_join(policies->refresher, NULL) == 0);
+    uv_cond_broadcast(&policies->stop);
+    uv_mutex_unlock(&policies->lock);
+    CHECK(uv_thread_join(&policies->use_writer) == 0);
+    CHECK(uv_thread_join(&policies->refresher) == 0);
     policies_let_go(policies, &policies->current);
     free_retired(policies);
     policy_editor_destroy(&policies->editor); /* checks that no table is left */
-    CHECK(pthread_cond_destroy(&policies->stop) == 0);
-    CHECK(pthread_cond_destroy(&policies->loaded) == 0);
-    CHECK(pthread_mutex_destroy(&policies->lock) == 0);
+    uv_cond_destroy(&policies->stop);
+    uv_cond_destroy(&policies->loaded);
+    uv_mutex_destroy(&policies->lock);
     memory_free(policies);
 }
 
@@ -403,10 +364,10 @@ void policies_facts(struct policies *policies, struct policies_facts *facts)
 {
     struct policy_table_facts table = {0};
     uint64_t at = atomic_load_explicit(&policies->confirmed_ms, memory_order_acquire);
-    lock(policies);
+    uv_mutex_lock(&policies->lock);
     if (policies->current != NULL)
         policy_table_facts(policies->current->table, &table);
-    unlock(policies);
+    uv_mutex_unlock(&policies->lock);
     uint64_t now_ms = clock_monotonic_ms();
     *facts = (struct policies_facts){
         .age_ms = at == 0 ? -1 : (int64_t)(now_ms - at),

@@ -15,6 +15,7 @@
 
 #include "admission/rate_limit.h"
 #include "admission/shared_tree.h"
+#include "base/hash.h"
 #include "base/memory.h"
 
 #define NAME_SIZE KEY_DIGEST_SIZE
@@ -164,21 +165,11 @@ static struct name name_of_key(const uint8_t digest[KEY_DIGEST_SIZE])
     return name;
 }
 
-/* The finaliser of MurmurHash3: every bit of the input moves every bit of the result. */
-static uint64_t mix(uint64_t value)
-{
-    value = (value ^ value >> 33) * 0xff51afd7ed558ccdU;
-    value = (value ^ value >> 33) * 0xc4ceb9fe1a85ec53U;
-    return value ^ value >> 33;
-}
-
 static struct name name_of_address(const struct address *address)
 {
-    uint64_t halves[2];
     struct name name = {0};
     memcpy(name.bytes, address->bytes, sizeof address->bytes);
-    memcpy(halves, address->bytes, sizeof halves);
-    name.hash = mix(mix(halves[0]) ^ halves[1]);
+    name.hash = hash_bytes(0, address->bytes, sizeof address->bytes);
     return name;
 }
 
@@ -341,19 +332,11 @@ static void slot_give_back(struct policy_editor *editor, struct draft *draft, ui
 
 /* ---- customers by id ------------------------------------------------------------------------- */
 
-static uint32_t hash_of_id(const char *id)
-{
-    uint64_t hash = 0xcbf29ce484222325U; /* FNV-1a */
-    for (; *id != '\0'; id++)
-        hash = (hash ^ (uint8_t)*id) * 0x100000001b3U;
-    return (uint32_t)(mix(hash));
-}
-
 /* Where the customer's slot number stands, or where it belongs. */
 static uint32_t *by_customer_find(const struct draft *draft, const char *id)
 {
     uint32_t mask = draft->by_customer_size - 1;
-    uint32_t at = hash_of_id(id) & mask;
+    uint32_t at = (uint32_t)hash_string(0, id) & mask;
     while (draft->by_customer[at] != 0 &&
            strcmp(slot_policy(&draft->trees, draft->by_customer[at])->customer_id, id) != 0)
         at = (at + 1) & mask;

@@ -125,6 +125,19 @@ bool address_equals(const struct address *a, const struct address *b)
     return memcmp(a->bytes, b->bytes, sizeof a->bytes) == 0;
 }
 
+bool address_is_unspecified(const struct address *address)
+{
+    struct address none = {{0}};
+    struct address v4_none = from_v4(&(struct in_addr){0});
+    return address_equals(address, &none) || address_equals(address, &v4_none);
+}
+
+bool cidr_is_everyone(const struct cidr *cidr)
+{
+    struct address v4_first = from_v4(&(struct in_addr){0});
+    return cidr->prefix <= 96 && cidr_contains(cidr, &v4_first);
+}
+
 bool cidr_contains(const struct cidr *cidr, const struct address *address)
 {
     unsigned whole = cidr->prefix / 8;

@@ -10,6 +10,7 @@
 
 #include <uv.h>
 
+#include "cli/document.h"
 #include "commands/commands.h"
 #include "http/tls.h"
 #include "launch/outgoing.h"
@@ -20,7 +21,7 @@
 
 struct report {
     struct table *table; /* for people */
-    struct buffer json;
+    struct document document;
     unsigned checks;
     unsigned failures;
 };
@@ -33,14 +34,12 @@ static void tell(struct report *report, const char *check, enum result result, c
     table_cell(report->table, "%s", result == WARNING ? "WARNING" : ok ? "ok" : "FAILED");
     table_cell(report->table, "%s", check);
     table_cell(report->table, "%s", message);
-    buffer_append_string(&report->json, report->checks == 0 ? "[" : ",\n ");
-    buffer_append_string(&report->json, "{\"check\":");
-    buffer_append_json_string(&report->json, text_of(check));
-    buffer_append_format(&report->json,
-                         ",\"ok\":%s,\"warning\":%s,\"message\":", ok ? "true" : "false",
-                         result == WARNING ? "true" : "false");
-    buffer_append_json_string(&report->json, text_of(message));
-    buffer_append_char(&report->json, '}');
+    json_object(&report->document.json, NULL);
+    json_string(&report->document.json, "check", check);
+    json_bool(&report->document.json, "ok", ok);
+    json_bool(&report->document.json, "warning", result == WARNING);
+    json_string(&report->document.json, "message", message);
+    json_end(&report->document.json);
     report->checks++;
     report->failures += ok ? 0 : 1;
 }
@@ -262,35 +261,34 @@ static int run_check(const struct command_line *line)
 {
     static const char *const headers[] = {"RESULT", "CHECK", "MESSAGE", NULL};
     struct report report = {.table = table_create(headers)};
+    json_array(document_begin(&report.document, JSON_ROWS), NULL);
     check_all(&report, command_config_path(line));
+    json_end(&report.document.json);
     if (command_json(line))
-        (void)printf("%s]\n", buffer_string(&report.json));
+        document_print(&report.document);
     else
         table_print(&report.table, stdout);
     table_destroy(&report.table);
-    buffer_free(&report.json);
+    document_free(&report.document);
     if (report.failures == 0)
         return EXIT_DONE;
     return command_refuse(line, "%u of %u checks failed", report.failures, report.checks);
 }
 
 const struct command check_commands[] = {
-    {.name = "check",
-     .arguments = "",
-     .summary = "is the configuration usable, do the stores answer?",
-     .details =
-         "Looks at everything that the service needs to start: the configuration, the TLS\n"
-         "files, the listen addresses, both stores, the rights of a Redis user, the platform\n"
-         "store's schema, the key of stored secrets and the certificates that launch endpoints\n"
-         "are trusted by. Changes nothing, and may run beside a running service: an address\n"
-         "that is in use is fine.\n"
-         "\n"
-         "Prints one line a check, all of them; exits with 1 when one failed. A warning is no\n"
-         "failure: PostgreSQL with fsync or full_page_writes off. With --json: an array of\n"
-         "{\"check\", \"ok\", \"warning\", \"message\"}.",
-     .examples = "croupier check\n"
-                 "croupier check -c /etc/croupier/croupier.conf\n"
-                 "croupier check --json",
+    {"check", "", "is the configuration usable, do the stores answer?",
+     "Looks at everything that the service needs to start: the configuration, the TLS\n"
+     "files, the listen addresses, both stores, the rights of a Redis user, the platform\n"
+     "store's schema, the key of stored secrets and the certificates that launch endpoints\n"
+     "are trusted by. Changes nothing, and may run beside a running service: an address\n"
+     "that is in use is fine.\n"
+     "\n"
+     "Prints one line a check, all of them; exits with 1 when one failed. A warning is no\n"
+     "failure: PostgreSQL with fsync or full_page_writes off. With --json: an array of\n"
+     "{\"check\", \"ok\", \"warning\", \"message\"}.",
+     "croupier check\n"
+     "croupier check -c /etc/croupier/croupier.conf\n"
+     "croupier check --json",
      .run = run_check},
     {0},
 };

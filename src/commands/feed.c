@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "cli/document.h"
 #include "cli/input.h"
 #include "commands/commands.h"
 #include "demo/chance.h"
@@ -109,28 +110,49 @@ static void note_unaddressable(const struct command_line *line, const char *name
                      report->repeated_id.digits);
 }
 
+/* {"sport", "event", "bytes", "rows", …}: the caller goes on, and prints it. */
+static struct json_writer *begin_published(struct document *document, enum sport sport,
+                                           const struct event_id *event,
+                                           const struct feed_report *report)
+{
+    struct json_writer *json = document_begin(document, JSON_COMPACT);
+    json_object(json, NULL);
+    json_string(json, "sport", sport_key(sport));
+    json_string_or_null(json, "event", event == NULL ? NULL : event->digits);
+    json_unsigned(json, "bytes", report->bytes);
+    json_unsigned(json, "rows", report->rows);
+    return json;
+}
+
 static void print_catalog(const struct command_line *line, enum sport sport,
                           const struct feed_report *report)
 {
-    if (command_json(line))
-        printf("{\"sport\":\"%s\",\"event\":null,\"bytes\":%zu,\"rows\":%zu,"
-               "\"rows_without_id\":%zu,\"rows_repeated\":%zu}\n",
-               sport_key(sport), report->bytes, report->rows, report->without_id, report->repeated);
-    else
+    struct document document;
+    if (!command_json(line)) {
         printf("published the %s catalog: %zu row%s, %zu bytes\n", sport_key(sport), report->rows,
                plural(report->rows), report->bytes);
+        return;
+    }
+    struct json_writer *json = begin_published(&document, sport, NULL, report);
+    json_unsigned(json, "rows_without_id", report->without_id);
+    json_unsigned(json, "rows_repeated", report->repeated);
+    json_end(json);
+    document_print(&document);
 }
 
 static void print_odds(const struct command_line *line, enum sport sport,
                        const struct event_id *event, const struct feed_report *report, bool listed)
 {
-    if (command_json(line))
-        printf("{\"sport\":\"%s\",\"event\":\"%s\",\"bytes\":%zu,\"rows\":%zu,\"in_catalog\":%s}\n",
-               sport_key(sport), event->digits, report->bytes, report->rows,
-               listed ? "true" : "false");
-    else
+    struct document document;
+    if (!command_json(line)) {
         printf("published the odds of %s event %s: %zu market%s, %zu bytes\n", sport_key(sport),
                event->digits, report->rows, plural(report->rows), report->bytes);
+        return;
+    }
+    struct json_writer *json = begin_published(&document, sport, event, report);
+    json_bool(json, "in_catalog", listed);
+    json_end(json);
+    document_print(&document);
 }
 
 /* `event` NULL: a catalog. */
@@ -207,6 +229,24 @@ static int run_odds(const struct command_line *line)
 
 /* ---- feed withdraw --------------------------------------------------------------------------- */
 
+static void print_withdrawn(const struct command_line *line, enum sport sport,
+                            const struct event_id *event)
+{
+    struct document document;
+    if (command_json(line)) {
+        struct json_writer *json = document_begin(&document, JSON_COMPACT);
+        json_object(json, NULL);
+        json_string(json, "sport", sport_key(sport));
+        json_string_or_null(json, "event", event == NULL ? NULL : event->digits);
+        json_end(json);
+        document_print(&document);
+    } else if (event != NULL) {
+        printf("withdrew the odds of %s event %s\n", sport_key(sport), event->digits);
+    } else {
+        printf("withdrew the %s catalog and all its odds\n", sport_key(sport));
+    }
+}
+
 static int run_withdraw(const struct command_line *line)
 {
     enum sport sport;
@@ -228,14 +268,8 @@ static int run_withdraw(const struct command_line *line)
                                  : odds_store_withdraw_sport(store, sport, &error);
         if (status != STATUS_OK)
             code = command_refuse(line, "%s", error.text);
-        else if (command_json(line))
-            printf(one ? "{\"sport\":\"%s\",\"event\":\"%s\"}\n"
-                       : "{\"sport\":\"%s\",\"event\":null}\n",
-                   sport_key(sport), event.digits);
-        else if (one)
-            printf("withdrew the odds of %s event %s\n", sport_key(sport), event.digits);
         else
-            printf("withdrew the %s catalog and all its odds\n", sport_key(sport));
+            print_withdrawn(line, sport, one ? &event : NULL);
     }
     close_store(&config, &store);
     return code;
@@ -246,15 +280,19 @@ static int run_withdraw(const struct command_line *line)
 static void print_interest(const struct command_line *line, const struct odds_interest *list,
                            size_t count, int64_t now_ms)
 {
+    struct document document;
     char when[CLOCK_TEXT_SIZE];
     if (command_json(line)) {
-        (void)putchar('[');
+        struct json_writer *json = document_begin(&document, JSON_COMPACT);
+        json_array(json, NULL);
         for (size_t i = 0; i < count; i++) {
-            clock_format_rfc3339(list[i].requested_ms, when);
-            printf("%s{\"event_id\":\"%s\",\"requested_at\":\"%s\"}", i == 0 ? "" : ",",
-                   list[i].event.digits, when);
+            json_object(json, NULL);
+            json_string(json, "event_id", list[i].event.digits);
+            json_time(json, "requested_at", list[i].requested_ms);
+            json_end(json);
         }
-        (void)puts("]");
+        json_end(json);
+        document_print(&document);
         return;
     }
     if (count == 0) {
@@ -345,10 +383,13 @@ static void print_simulated(const struct command_line *line, const struct simula
 {
     struct simulator_facts facts;
     simulator_facts(simulator, &facts);
+    const struct document_count counts[] = {{"catalogs", facts.catalogs},
+                                            {"odds", facts.markets},
+                                            {"bytes", facts.bytes},
+                                            {"events_retired", facts.retired},
+                                            {0}};
     if (command_json(line))
-        printf("{\"catalogs\":%" PRIu64 ",\"odds\":%" PRIu64 ",\"bytes\":%" PRIu64
-               ",\"events_retired\":%" PRIu64 "}\n",
-               facts.catalogs, facts.markets, facts.bytes, facts.retired);
+        document_print_counts(counts, JSON_COMPACT);
     else
         printf("stopped; published %" PRIu64 " catalogs and %" PRIu64 " odds documents, %" PRIu64
                " bytes\n",
@@ -446,7 +487,7 @@ static const struct command_option simulate_options[] = {
 };
 
 const struct command feed_commands[] = {
-    {"catalog", "SPORT FILE|-", 2, 2, "publish a sport's event list",
+    {"catalog", "SPORT FILE|-", "publish a sport's event list",
      "Publishes exactly the bytes of FILE (or of standard input) as the catalog of SPORT, "
      "replacing\n"
      "the one before. It must be a JSON array of objects, in UTF-8, at most 32 MiB, nested at "
@@ -461,8 +502,8 @@ const struct command feed_commands[] = {
      "when it is not there.",
      "croupier feed catalog cricket events.json\n"
      "echo '[{\"gmid\":34000001,\"ename\":\"A v B\"}]' | croupier feed catalog cricket -",
-     NULL, run_catalog},
-    {"odds", "SPORT EVENT FILE|-", 3, 3, "publish an event's markets",
+     .run = run_catalog},
+    {"odds", "SPORT EVENT FILE|-", "publish an event's markets",
      "Publishes exactly the bytes of FILE (or of standard input) as the odds of EVENT, replacing "
      "those\n"
      "before: a JSON array of market objects, under the rules of `croupier feed catalog`. `[]` "
@@ -470,8 +511,8 @@ const struct command feed_commands[] = {
      "that the event has no markets now.",
      "croupier feed odds cricket 34000001 markets.json\n"
      "echo '[]' | croupier feed odds cricket 34000001 -",
-     NULL, run_odds},
-    {"withdraw", "SPORT [EVENT]", 1, 2, "take back a sport, or an event's odds",
+     .run = run_odds},
+    {"withdraw", "SPORT [EVENT]", "take back a sport, or an event's odds",
      "With EVENT: its odds are no longer there (clients get 404 odds_not_found). Without: the "
      "sport's\n"
      "catalog and all its odds are no longer there (503 catalog_unavailable). Withdrawing what is "
@@ -479,15 +520,15 @@ const struct command feed_commands[] = {
      "there is fine.",
      "croupier feed withdraw cricket 34000001\n"
      "croupier feed withdraw cricket",
-     NULL, run_withdraw},
-    {"interest", "SPORT", 1, 1, "which events clients poll",
+     .run = run_withdraw},
+    {"interest", "SPORT", "which events clients poll",
      "Events of SPORT that were asked for lately, the latest first: those are worth refreshing. "
      "With\n"
      "--json: [{\"event_id\": \"34000001\", \"requested_at\": \"2026-11-21T04:53:17.042Z\"}].",
      "croupier feed interest cricket\n"
      "croupier feed interest cricket --within 10 --json",
-     interest_options, run_interest},
-    {"simulate", "", 0, 0, "publish invented events that move",
+     .options = interest_options, .run = run_interest},
+    {"simulate", "", "publish invented events that move",
      "Replaces what the store holds of the sports with invented events that begin, are played, "
      "are\n"
      "settled and make way for new ones. Runs until Ctrl-C or SIGTERM. Events that clients poll "
@@ -497,6 +538,6 @@ const struct command feed_commands[] = {
      "store; `croupier feed withdraw` takes it back.",
      "croupier feed simulate\n"
      "croupier feed simulate --sports cricket,football --events 10 --interval 500",
-     simulate_options, run_simulate},
+     .options = simulate_options, .run = run_simulate},
     {0},
 };

@@ -43,23 +43,16 @@ static int run_reload(const struct command_line *line)
 }
 
 const struct command reload_commands[] = {
-    {
-        .name = "reload",
-        .arguments = "PID",
-        .least = 1,
-        .most = 1,
-        .summary = "have a running server read its configuration again",
-        .details =
-            "Asks the server with process id PID, on this machine, to read its configuration\n"
-            "and TLS files again, as SIGHUP does, and waits until the new settings are in\n"
-            "force. When they cannot be, nothing has changed: prints the server's reason and\n"
-            "exits with 1. What needs a restart is named.\n"
-            "\n"
-            "The server reads the file that it was started with; -c is of no use here. It obeys\n"
-            "its own user and root.",
-        .examples = "croupier reload 1234\n"
-                    "croupier reload \"$(systemctl show -P MainPID croupier)\"",
-        .run = run_reload,
-    },
+    {"reload", "PID", "have a running server read its configuration again",
+     "Asks the server with process id PID, on this machine, to read its configuration\n"
+     "and TLS files again, as SIGHUP does, and waits until the new settings are in\n"
+     "force. When they cannot be, nothing has changed: prints the server's reason and\n"
+     "exits with 1. What needs a restart is named.\n"
+     "\n"
+     "The server reads the file that it was started with; -c is of no use here. It obeys\n"
+     "its own user and root.",
+     "croupier reload 1234\n"
+     "croupier reload \"$(systemctl show -P MainPID croupier)\"",
+     .run = run_reload},
     {0},
 };

@@ -119,6 +119,11 @@ static enum status read_proxies(const struct setting *setting, char *value, void
     for (struct text item = next_item(&rest); item.size > 0; item = next_item(&rest)) {
         struct cidr block;
         enum status status = cidr_parse(item, &block, error);
+        if (status == STATUS_OK && cidr_is_everyone(&block))
+            status = error_set(error, STATUS_INVALID,
+                               "'%.*s' would let every client claim any address; list the "
+                               "addresses of the proxies",
+                               shown(item), item.at);
         if (status != STATUS_OK) {
             error_prefix(error, "item %zu", count + 1);
             buffer_free(&blocks);

@@ -159,13 +159,7 @@ static void add_small_markets(struct event *event)
 static void cricket_create(struct event *event)
 {
     struct cricket_state *state = &event->cricket;
-    name_team(&event->chance, event->sport, event->home);
-    do {
-        name_team(&event->chance, event->sport, event->away);
-    } while (strncmp(event->home, event->away, 6) == 0);
-    (void)snprintf(event->name, sizeof event->name, "%s v %s", event->home, event->away);
-    (void)snprintf(event->competition, sizeof event->competition, "%s",
-                   name_competition(&event->chance, event->sport));
+    event_name_match(event);
     state->overs = chance_below(&event->chance, 4) == 0 ? 20 : 10;
     event->duration_ms = (int64_t)state->overs * 12 * 2000 + BREAK_MS;
     state->first_to_bat = chance_below(&event->chance, 2);

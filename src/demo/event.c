@@ -6,10 +6,6 @@
  */
 #include "demo/event.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "base/memory.h"
 
 /* Markets open this long before the start; before that an event has none. */
@@ -41,105 +37,6 @@ static const struct event_model *model_of(enum sport sport)
     return &racing_model;
 }
 
-int64_t simulated_event_length_ms(enum sport sport)
-{
-    switch (sport) {
-    case SPORT_CRICKET:
-    case SPORT_FOOTBALL:
-        return 360 * 1000;
-    case SPORT_TENNIS:
-        return 300 * 1000;
-    case SPORT_HORSE_RACING:
-        return 90 * 1000;
-    case SPORT_GREYHOUND_RACING:
-        break;
-    }
-    return 35 * 1000;
-}
-
-/* ---- what models use ------------------------------------------------------------------------- */
-
-struct market *event_add_market(struct event *event, enum market_type type, const char *name,
-                                const char *native_name, size_t runner_count, size_t section_count)
-{
-    CHECK(event->market_count < MARKETS_MAX && runner_count <= RUNNERS_MAX);
-    struct market *market = &event->markets[event->market_count++];
-    market->type = type;
-    market->winners = 1;
-    (void)snprintf(market->name, sizeof market->name, "%s", name);
-    market->native_name = native_name;
-    market->id = 200000000 + chance_mix(event->salt + event->market_count) % 100000000;
-    market->runners = memory_alloc_zeroed(runner_count + 1, sizeof *market->runners);
-    market->runner_count = runner_count;
-    market->sections = memory_alloc_zeroed(section_count + 1, sizeof *market->sections);
-    market->section_count = section_count;
-    return market;
-}
-
-void event_name_runner(struct event *event, struct market *market, size_t index, const char *format,
-                       ...)
-{
-    CHECK(index < market->runner_count);
-    struct runner *runner = &market->runners[index];
-    va_list arguments;
-    va_start(arguments, format);
-    (void)vsnprintf(runner->name, sizeof runner->name, format, arguments);
-    va_end(arguments);
-    runner->selection_id = 10000000 + chance_mix(market->id * 64 + index) % 80000000;
-    /* Some upstreams number selections beyond what a double can hold. */
-    if (event->serial % 11 == 5)
-        runner->selection_id += 9007199254740993U;
-    runner->noise = chance_between(&event->chance, -60, 60);
-    runner->spread = 1;
-}
-
-void event_suspend(struct event *event, int64_t for_ms, const char *remark)
-{
-    event->suspended_until_ms = event->now_ms + for_ms;
-    event->remark = remark;
-}
-
-static void enter(struct event *event, enum stage stage)
-{
-    event->stage = stage;
-    event->stage_ms = event->now_ms;
-    event->changed = true;
-}
-
-void event_finish(struct event *event)
-{
-    enter(event, STAGE_FINISHED);
-    event->remark = "Result awaited";
-}
-
-static bool in_play_for(const struct runner *runner)
-{
-    return runner->status == RUNNER_ACTIVE;
-}
-
-void market_decide(struct market *market, size_t winner)
-{
-    for (size_t i = 0; i < market->runner_count; i++)
-        if (in_play_for(&market->runners[i]))
-            market->runners[i].status = i == winner ? RUNNER_WINNER : RUNNER_LOSER;
-    market->decided = true;
-    market->status = MARKET_CLOSED;
-}
-
-void market_void(struct market *market)
-{
-    for (size_t i = 0; i < market->runner_count; i++)
-        market->runners[i].status = RUNNER_REMOVED;
-    market->decided = true;
-    market->status = MARKET_VOID;
-}
-
-void market_set_chances(struct market *market, const uint32_t *ppm)
-{
-    for (size_t i = 0; i < market->runner_count; i++)
-        market->runners[i].chance_ppm = ppm[i];
-}
-
 /* ---- prices ---------------------------------------------------------------------------------- */
 
 static void quote_runner(struct runner *runner, uint32_t chance_ppm, uint32_t least_ppm,
@@ -163,7 +60,7 @@ static void quote_market(struct event *event, struct market *market)
     uint32_t active = 0;
     for (size_t i = 0; i < market->runner_count; i++) {
         struct runner *runner = &market->runners[i];
-        if (!in_play_for(runner))
+        if (!runner_is_in_play(runner))
             continue;
         runner->noise += chance_between(&event->chance, -30, 30);
         runner->noise -= runner->noise / 24;
@@ -178,7 +75,7 @@ static void quote_market(struct event *event, struct market *market)
     uint32_t least = share > QUOTED_LEAST ? share : QUOTED_LEAST;
     chance_share(weights, market->runner_count, ppm);
     for (size_t i = 0; i < market->runner_count; i++)
-        if (in_play_for(&market->runners[i]))
+        if (runner_is_in_play(&market->runners[i]))
             quote_runner(&market->runners[i], ppm[i] * market->winners, least,
                          chance_mix(event->salt + i + (uint64_t)market->runners[i].size_epoch / 8));
 }
@@ -209,7 +106,7 @@ static void move_prices(struct event *event)
     }
     /* Somebody always trades: no two seconds of a market are the same. */
     for (size_t i = 0; i < event->markets[0].runner_count; i++)
-        if (in_play_for(&event->markets[0].runners[i])) {
+        if (runner_is_in_play(&event->markets[0].runners[i])) {
             event->markets[0].runners[i].size_epoch++;
             break;
         }
@@ -221,7 +118,7 @@ static void move_prices(struct event *event)
 static bool bookmaker_shuts(const struct market *market)
 {
     for (size_t i = 0; i < market->runner_count; i++)
-        if (in_play_for(&market->runners[i]) && market->runners[i].chance_ppm > 960000)
+        if (runner_is_in_play(&market->runners[i]) && market->runners[i].chance_ppm > 960000)
             return true;
     return false;
 }
@@ -302,7 +199,7 @@ static void step_upcoming(struct event *event)
         model->upcoming(event);
     if (event->now_ms < event->start_ms)
         return;
-    enter(event, STAGE_IN_PLAY);
+    event_enter(event, STAGE_IN_PLAY);
     event_suspend(event, START_SUSPENSION_MS, "Going in play");
 }
 
@@ -320,11 +217,11 @@ static void step_finished(struct event *event)
             market->decided = true;
         }
         event->remark = "Result";
-        enter(event, STAGE_CLOSED);
+        event_enter(event, STAGE_CLOSED);
     } else if (event->stage == STAGE_CLOSED && in_stage_ms >= SETTLED_AFTER_MS) {
-        enter(event, STAGE_SETTLED);
+        event_enter(event, STAGE_SETTLED);
     } else if (event->stage == STAGE_SETTLED && in_stage_ms >= GONE_AFTER_MS) {
-        enter(event, STAGE_GONE);
+        event_enter(event, STAGE_GONE);
     }
 }
 

@@ -217,8 +217,12 @@ struct market *event_add_market(struct event *event, enum market_type type, cons
 void event_name_runner(struct event *event, struct market *market, size_t index, const char *format,
                        ...) PRINTF_LIKE(4, 5);
 void event_suspend(struct event *event, int64_t for_ms, const char *remark);
+/* Home, away, name and competition. */
+void event_name_match(struct event *event);
+void event_enter(struct event *event, enum stage stage);
 /* Ends it: suspended, then closed, then settled. */
 void event_finish(struct event *event);
+bool runner_is_in_play(const struct runner *runner);
 /* The runner with this index wins (index == runner_count: none), the others lose. */
 void market_decide(struct market *market, size_t winner);
 void market_void(struct market *market);

@@ -26,13 +26,7 @@ enum {
 static void football_create(struct event *event)
 {
     struct football_state *state = &event->football;
-    name_team(&event->chance, event->sport, event->home);
-    do {
-        name_team(&event->chance, event->sport, event->away);
-    } while (strncmp(event->home, event->away, 6) == 0);
-    (void)snprintf(event->name, sizeof event->name, "%s v %s", event->home, event->away);
-    (void)snprintf(event->competition, sizeof event->competition, "%s",
-                   name_competition(&event->chance, event->sport));
+    event_name_match(event);
     event->duration_ms = 1000 * (int64_t)chance_between(&event->chance, 300, 420);
     state->rate[0] = (uint32_t)chance_between(&event->chance, 900, 2600);
     state->rate[1] = (uint32_t)chance_between(&event->chance, 700, 2100);

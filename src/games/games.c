@@ -7,13 +7,11 @@
  */
 #include "games/internal.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/threads.h"
 
 #define CONFIRMED_MAX_MS 1000U
 #define BACK_OFF_MS 1000U
@@ -21,13 +19,13 @@
 struct games {
     struct games_options options;
     char *secrets_key_file;
-    pthread_mutex_t lock; /* guards current, its references, stopping */
-    pthread_cond_t changed;
+    uv_mutex_t lock; /* guards current, its references, stopping */
+    uv_cond_t changed;
     struct games_snapshot *current;
     bool stopping;
     atomic_uint_least64_t generation;
     atomic_uint_least64_t confirmed_ms; /* monotonic; 0: never */
-    pthread_t refresher;
+    uv_thread_t refresher;
 
     /* the refresher's own */
     struct platform_store *store;
@@ -36,16 +34,6 @@ struct games {
     bool read_all;
     bool failing;
 };
-
-static void lock(struct games *games)
-{
-    CHECK(pthread_mutex_lock(&games->lock) == 0);
-}
-
-static void unlock(struct games *games)
-{
-    CHECK(pthread_mutex_unlock(&games->lock) == 0);
-}
 
 /* ---- snapshots ------------------------------------------------------------------------------- */
 
@@ -69,12 +57,12 @@ static void free_snapshot(struct games_snapshot *snapshot)
 
 void games_exchange(struct games *games, struct games_snapshot **held, bool take)
 {
-    lock(games);
+    uv_mutex_lock(&games->lock);
     struct games_snapshot *last = let_go_locked(*held);
     *held = take ? games->current : NULL;
     if (*held != NULL)
         (*held)->references++;
-    unlock(games);
+    uv_mutex_unlock(&games->lock);
     free_snapshot(last);
 }
 
@@ -101,12 +89,12 @@ static void publish(struct games *games, struct games_table *table)
     struct games_snapshot *snapshot = memory_alloc_zeroed(1, sizeof *snapshot);
     snapshot->table = table;
     snapshot->references = 1;
-    lock(games);
+    uv_mutex_lock(&games->lock);
     snapshot->generation = games->current == NULL ? 1 : games->current->generation + 1;
     struct games_snapshot *last = let_go_locked(games->current);
     games->current = snapshot;
     atomic_store_explicit(&games->generation, snapshot->generation, memory_order_release);
-    unlock(games);
+    uv_mutex_unlock(&games->lock);
     free_snapshot(last);
 }
 
@@ -190,7 +178,7 @@ static uint32_t refresh(struct games *games)
                   LOG_STRING("reason", error.text), LOG_STRING("status", status_name(status)));
     games->failing = status != STATUS_OK;
     if (status == STATUS_OK) {
-        CHECK(pthread_cond_broadcast(&games->changed) == 0);
+        uv_cond_broadcast(&games->changed);
         return games->options.refresh_ms;
     }
     if (status != STATUS_TIMEOUT) /* a busy store need not be opened again */
@@ -202,29 +190,22 @@ static uint32_t refresh(struct games *games)
  * when what was waited for is so. */
 static bool wait_for(struct games *games, bool ready, uint32_t timeout_ms)
 {
-    struct timespec until;
-    int result = 0;
+    uint64_t until_ns = clock_monotonic_ns() + timeout_ms * UINT64_C(1000000);
     bool done = false;
-    CHECK(clock_gettime(CLOCK_MONOTONIC, &until) == 0);
-    until.tv_sec += timeout_ms / 1000;
-    until.tv_nsec += (long)(timeout_ms % 1000) * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000L;
-    until.tv_nsec %= 1000000000L;
-    lock(games);
-    while (!(done = ready ? games->current != NULL : games->stopping) && result == 0)
-        result = pthread_cond_timedwait(&games->changed, &games->lock, &until);
-    unlock(games);
+    uv_mutex_lock(&games->lock);
+    while (!(done = ready ? games->current != NULL : games->stopping) &&
+           condition_wait_until(&games->changed, &games->lock, until_ns)) {
+    }
+    uv_mutex_unlock(&games->lock);
     return done;
 }
 
-static void *run(void *argument)
+static void run(void *argument)
 {
     struct games *games = argument;
-    (void)pthread_setname_np(pthread_self(), "games");
     while (!wait_for(games, false, refresh(games)))
         continue;
     platform_store_close(&games->store);
-    return NULL;
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -232,22 +213,12 @@ static void *run(void *argument)
 struct games *games_create(const struct games_options *options)
 {
     struct games *games = memory_alloc_zeroed(1, sizeof *games);
-    pthread_condattr_t attributes;
-    sigset_t all;
-    sigset_t before;
     CHECK(options->refresh_ms > 0);
     games->options = *options;
     games->secrets_key_file = memory_copy_string(options->secrets_key_file);
-    CHECK(pthread_mutex_init(&games->lock, NULL) == 0);
-    CHECK(pthread_condattr_init(&attributes) == 0);
-    CHECK(pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) == 0);
-    CHECK(pthread_cond_init(&games->changed, &attributes) == 0);
-    CHECK(pthread_condattr_destroy(&attributes) == 0);
-    /* Signals are for the main thread. */
-    CHECK(sigfillset(&all) == 0);
-    CHECK(pthread_sigmask(SIG_SETMASK, &all, &before) == 0);
-    CHECK(pthread_create(&games->refresher, NULL, run, games) == 0);
-    CHECK(pthread_sigmask(SIG_SETMASK, &before, NULL) == 0);
+    CHECK(uv_mutex_init(&games->lock) == 0);
+    CHECK(uv_cond_init(&games->changed) == 0);
+    thread_start(&games->refresher, "games", run, games);
     return games;
 }
 
@@ -262,17 +233,17 @@ void games_destroy(struct games **at)
     *at = NULL;
     if (games == NULL)
         return;
-    lock(games);
+    uv_mutex_lock(&games->lock);
     games->stopping = true;
-    CHECK(pthread_cond_broadcast(&games->changed) == 0);
-    unlock(games);
-    CHECK(pthread_join(games->refresher, NULL) == 0);
+    uv_cond_broadcast(&games->changed);
+    uv_mutex_unlock(&games->lock);
+    CHECK(uv_thread_join(&games->refresher) == 0);
     if (games->current != NULL)
         CHECK(games->current->references == 1);
     free_snapshot(games->current);
     secrets_destroy(&games->secrets);
-    CHECK(pthread_cond_destroy(&games->changed) == 0);
-    CHECK(pthread_mutex_destroy(&games->lock) == 0);
+    uv_cond_destroy(&games->changed);
+    uv_mutex_destroy(&games->lock);
     memory_free(games->secrets_key_file);
     memory_free(games);
 }

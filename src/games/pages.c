@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
 
 #define SLOTS 64U    /* pages that a thread keeps */
@@ -64,17 +65,9 @@ const struct games_table *games_pages_table(struct games_pages *pages, uint64_t 
 
 /* ---- pages ----------------------------------------------------------------------------------- */
 
-static uint64_t hash(uint64_t seed, struct text text) /* FNV-1a */
-{
-    for (size_t i = 0; i < text.size; i++)
-        seed = (seed ^ (unsigned char)text.at[i]) * 0x100000001B3U;
-    return seed;
-}
-
 static struct slot *slot_of(struct games_pages *pages, const char *customer_id, struct text query)
 {
-    uint64_t value = hash(hash(0xCBF29CE484222325U, text_of(customer_id)), query);
-    return &pages->slots[(value ^ (value >> 32)) % SLOTS];
+    return &pages->slots[hash_text(hash_string(0, customer_id), query) % SLOTS];
 }
 
 static bool slot_is(const struct slot *slot, const char *customer_id, struct text query)

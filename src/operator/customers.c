@@ -1,28 +1,60 @@
-/*
- * Customers as an operator handles them; see customers.h. A change is read, edited and written back
- * under the revision that was read, and done again when somebody was quicker.
- */
+/* Customers as an operator handles them; see customers.h. */
 #include "operator/customers.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "admission/key.h"
+#include "base/clock.h"
 #include "base/memory.h"
+#include "operator/keys.h"
+#include "records/customer.h"
 
-#define CHANGE_TRIES 16
+/* ---- the name -------------------------------------------------------------------------------- */
 
-/* ---- editing --------------------------------------------------------------------------------- */
-
-static enum status edit_name(struct customer_record *record, const char *name, struct error *error)
+static enum status set_name(const struct field *field, struct text text, void *record,
+                            struct error *error)
 {
-    struct text text = text_of(name);
-    if (text.size == 0 || text.size >= sizeof record->name || !text_is_plain(text))
+    if (text.size == 0 || text.size >= field->room || !text_is_plain(text))
         return error_set(error, STATUS_INVALID,
                          "a name is 1 to %d bytes of UTF-8 without control characters",
                          CUSTOMER_NAME_SIZE - 1);
-    memcpy(record->name, name, text.size + 1);
-    return STATUS_OK;
+    return field_set_text(field, "a name", text, record, error);
+}
+
+/* ---- address blocks -------------------------------------------------------------------------- */
+
+static void write_cidrs(const struct field *field, const void *record, struct json_writer *json)
+{
+    const struct customer_record *customer = record;
+    json_array(json, field->name);
+    for (size_t i = 0; i < customer->cidr_count; i++) {
+        char text[CIDR_TEXT_SIZE];
+        cidr_format(&customer->cidrs[i], text);
+        json_string(json, NULL, text);
+    }
+    json_end(json);
+}
+
+static bool show_cidrs(const struct field *field, const void *record, struct buffer *out)
+{
+    const struct customer_record *customer = record;
+    cidr_list_append(out, customer->cidrs, customer->cidr_count);
+    if (customer->cidr_count == 0)
+        buffer_append_string(out, field->words);
+    return true;
+}
+
+static void append_cidrs_cell(const struct field *field, const void *record, struct buffer *out)
+{
+    const struct customer_record *customer = record;
+    char first[CIDR_TEXT_SIZE] = "none";
+    (void)field;
+    if (customer->cidr_count > 0)
+        cidr_format(&customer->cidrs[0], first);
+    buffer_append_string(out, first);
+    if (customer->cidr_count > 1)
+        buffer_append_format(out, " and %zu more", customer->cidr_count - 1);
 }
 
 static bool holds(const struct cidr *cidrs, size_t count, const struct cidr *wanted)
@@ -34,148 +66,69 @@ static bool holds(const struct cidr *cidrs, size_t count, const struct cidr *wan
     return false;
 }
 
-/* Each value is a block, or several separated by commas. One that is given twice is kept once. */
-static enum status edit_cidrs(struct customer_record *record,
-                              const struct customer_settings *settings, struct error *error)
+/* Blocks separated by commas. One that is given twice is kept once. */
+static enum status set_cidrs(const struct field *field, struct text text, void *record,
+                             struct error *error)
 {
+    struct customer_record *customer = record;
     struct cidr found[CIDRS_MAX];
     size_t count = 0;
-    for (size_t i = 0; i < settings->cidr_count; i++) {
-        struct text rest = text_of(settings->cidr_values[i]);
-        do {
-            struct cidr one;
-            enum status status = cidr_parse(text_trim(text_cut(&rest, ',')), &one, error);
-            if (status != STATUS_OK)
-                return status;
-            if (holds(found, count, &one))
-                continue;
-            if (count == CIDRS_MAX)
-                return error_set(error, STATUS_INVALID, "a customer has at most %d CIDR blocks",
-                                 CIDRS_MAX);
-            found[count++] = one;
-        } while (rest.at != NULL);
+    (void)field;
+    while (text.at != NULL) {
+        struct cidr one;
+        enum status status = cidr_parse(text_trim(text_cut(&text, ',')), &one, error);
+        if (status != STATUS_OK)
+            return status;
+        if (holds(found, count, &one))
+            continue;
+        if (count == CIDRS_MAX)
+            return error_set(error, STATUS_INVALID, "a customer has at most %d CIDR blocks",
+                             CIDRS_MAX);
+        found[count++] = one;
     }
-    customer_record_free(record);
-    record->cidrs = memory_copy(found, count * sizeof found[0]);
-    record->cidr_count = count;
+    customer_record_free(customer);
+    customer->cidrs = memory_copy(found, count * sizeof found[0]);
+    customer->cidr_count = count;
     return STATUS_OK;
 }
 
-static enum status edit(struct customer_record *record, const struct customer_settings *settings,
-                        struct error *error)
-{
-    enum status status = STATUS_OK;
-    if (settings->name != NULL)
-        status = edit_name(record, settings->name, error);
-    if (status == STATUS_OK && settings->sports != NULL)
-        status = sport_set_parse(text_of(settings->sports), &record->sports, error);
-    if (status == STATUS_OK && settings->rate != NULL)
-        status = rate_parse(text_of(settings->rate), &record->rate, error);
-    if (status == STATUS_OK && settings->replace_cidrs)
-        status = edit_cidrs(record, settings, error);
-    switch_apply(settings->casino, &record->casino);
-    switch_apply(settings->enabled, &record->enabled);
-    return status;
-}
+/* ---- the fields ------------------------------------------------------------------------------ */
 
-/* ---- the verbs ------------------------------------------------------------------------------- */
+/* A view begins with the record. */
+#define OF_RECORD(member) FIELD_OF(customer_record, member)
+_Static_assert(offsetof(struct customer_view, record) == 0, "a view is read as its record");
 
-static enum status no_such_customer(const char *id, struct error *error)
-{
-    return error_set(error, STATUS_NOT_FOUND, "there is no customer '%.*s'", 64, id);
-}
+static const struct field_type cidrs_type = {write_cidrs, show_cidrs, append_cidrs_cell, set_cidrs};
 
-enum status customers_add(struct platform_store *store, const struct customer_settings *settings,
-                          int64_t now_ms, struct customer_record *record, struct error *error)
-{
-    CHECK(settings->name != NULL);
-    struct customer_record made = {
-        .enabled = true, .usable = true, .sports = SPORT_SET_ALL, .created_ms = now_ms};
-    identity_generate("cus_", made.id, sizeof made.id);
-    enum status status = edit(&made, settings, error);
-    if (status == STATUS_OK)
-        status = platform_customer_add(store, &made, error);
-    if (status != STATUS_OK) {
-        customer_record_free(&made);
-        return status;
-    }
-    *record = made;
-    return STATUS_OK;
-}
-
-enum status customers_get(struct platform_store *store, const char *id,
-                          struct customer_record *record, struct error *error)
-{
-    enum status status = platform_customer_get(store, id, record, error);
-    return status == STATUS_NOT_FOUND ? no_such_customer(id, error) : status;
-}
-
-static enum status change_once(struct platform_store *store, const char *id,
-                               const struct customer_settings *settings,
-                               struct customer_record *record, struct error *error)
-{
-    struct customer_record changed;
-    enum status status = customers_get(store, id, &changed, error);
-    if (status != STATUS_OK)
-        return status;
-    bool whole = settings->name != NULL && settings->sports != NULL && settings->rate != NULL &&
-                 settings->replace_cidrs;
-    if (!changed.usable && !whole)
-        status =
-            error_set(error, STATUS_MALFORMED,
-                      "the stored record of %s cannot be read, so it admits nobody; mend it by "
-                      "giving all of it: customer set %s --name … --sports … --rate … --cidr …",
-                      changed.id, changed.id);
-    if (status == STATUS_OK)
-        status = edit(&changed, settings, error);
-    if (status == STATUS_OK)
-        status = platform_customer_update(store, &changed, error);
-    if (status != STATUS_OK) {
-        customer_record_free(&changed);
-        return status;
-    }
-    changed.usable = true;
-    *record = changed;
-    return STATUS_OK;
-}
-
-enum status customers_change(struct platform_store *store, const char *id,
-                             const struct customer_settings *settings,
-                             struct customer_record *record, struct error *error)
-{
-    enum status status = STATUS_EXISTS; /* somebody was quicker */
-    for (int i = 0; i < CHANGE_TRIES && status == STATUS_EXISTS; i++)
-        status = change_once(store, id, settings, record, error);
-    return status;
-}
-
-yyjson_mut_val *customer_json(yyjson_mut_doc *doc, const struct customer_record *record,
-                              size_t live_keys)
-{
-    yyjson_mut_val *object = yyjson_mut_obj(doc);
-    yyjson_mut_val *cidrs = yyjson_mut_arr(doc);
-    for (size_t i = 0; i < record->cidr_count; i++) {
-        char text[CIDR_TEXT_SIZE];
-        cidr_format(&record->cidrs[i], text);
-        (void)yyjson_mut_arr_add_strcpy(doc, cidrs, text);
-    }
-    (void)yyjson_mut_obj_add_strcpy(doc, object, "id", record->id);
-    (void)yyjson_mut_obj_add_strcpy(doc, object, "name", record->name);
-    (void)yyjson_mut_obj_add_bool(doc, object, "enabled", record->enabled);
-    if (!record->usable)
-        (void)yyjson_mut_obj_add_bool(doc, object, "usable", false);
-    (void)yyjson_mut_obj_add_val(doc, object, "cidrs", cidrs);
-    (void)yyjson_mut_obj_add_val(doc, object, "sports", sports_json(doc, record->sports));
-    (void)yyjson_mut_obj_add_val(doc, object, "rate", rate_json(doc, &record->rate));
-    (void)yyjson_mut_obj_add_bool(doc, object, "casino", record->casino);
-    (void)yyjson_mut_obj_add_uint(doc, object, "keys", live_keys);
-    (void)yyjson_mut_obj_add_val(doc, object, "created_at", time_json(doc, record->created_ms));
-    return object;
-}
+static const struct field fields[] = {
+    {"id", "id", "ID", &field_text, OF_RECORD(id)},
+    {"name", "name", "NAME", &field_text, OF_RECORD(name), .set = set_name,
+     .option = {"name", "NAME", .set_help = "what to call it"}},
+    {"enabled", "enabled", "ENABLED", &field_enabled, OF_RECORD(enabled),
+     .beside = offsetof(struct customer_record, usable)},
+    {"usable", "usable", NULL, &field_usable, OF_RECORD(usable),
+     .words = "no: the stored record cannot be read, so it admits nobody"},
+    {"cidrs", "cidrs", "CIDRS", &cidrs_type, .words = "none: denied everywhere",
+     .option = {"cidr", "CIDR", "an address block that it may call from",
+                "the address blocks that it may call from, instead of those it has", "no-cidrs",
+                "no address block: denied everywhere", .repeatable = true}},
+    {"sports", "sports", "SPORTS", &field_sports, OF_RECORD(sports),
+     .option = {"sports", "LIST", "all (the default), none, or names: cricket,tennis",
+                "all, none, or names: cricket,tennis"}},
+    {"rate", "rate", "RATE", &field_rate, OF_RECORD(rate),
+     .option = {"rate", "N/SECONDS", "at most N sports requests in SECONDS; off (the default)",
+                "at most N sports requests in SECONDS; or off"}},
+    {"casino", "casino", "CASINO", &field_yes_no, OF_RECORD(casino),
+     .option = {"casino", NULL, "it may use the casino, every game of it", "it may use the casino",
+                "no-casino", "it may not use the casino"}},
+    {"keys", "keys", "KEYS", &field_count, FIELD_OF(customer_view, live_keys)},
+    {"created_at", "created", "CREATED (UTC)", &field_time, OF_RECORD(created_ms)},
+    {0},
+};
 
 /* ---- counting keys --------------------------------------------------------------------------- */
 
-/* The owners of all live keys, sorted: a customer's count is the width of its range. */
+/* The owners of live keys, sorted: a customer's count is the width of its range. */
 struct key_counts {
     char (*owners)[CUSTOMER_ID_SIZE];
     size_t count;
@@ -186,8 +139,7 @@ struct key_counts {
 static bool count_key(void *context, const struct key_record *record)
 {
     struct key_counts *counts = context;
-    if (record->revoked_ms != 0 ||
-        (record->expires_ms != 0 && record->expires_ms <= counts->now_ms))
+    if (!key_is_live(record, counts->now_ms))
         return true;
     if (counts->count == counts->room) {
         counts->room = counts->room == 0 ? 64 : counts->room * 2;
@@ -202,20 +154,15 @@ static int compare_owners(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-enum status key_counts_create(struct key_counts **counts, struct platform_store *store,
-                              const char *customer_id, int64_t now_ms, struct error *error)
+/* `customer_id` NULL: of all customers. `counts->owners` is the caller's to free in either case. */
+static enum status count_keys(struct key_counts *counts, struct platform_store *store,
+                              const char *customer_id, struct error *error)
 {
-    struct key_counts *made = memory_alloc_zeroed(1, sizeof *made);
-    made->now_ms = now_ms;
-    enum status status = platform_key_list(store, customer_id, count_key, made, error);
-    if (status != STATUS_OK) {
-        key_counts_destroy(&made);
-        return status;
-    }
-    if (made->count > 0)
-        qsort(made->owners, made->count, sizeof made->owners[0], compare_owners);
-    *counts = made;
-    return STATUS_OK;
+    *counts = (struct key_counts){.now_ms = clock_wall_ms()};
+    enum status status = platform_key_list(store, customer_id, count_key, counts, error);
+    if (counts->count > 0)
+        qsort(counts->owners, counts->count, sizeof counts->owners[0], compare_owners);
+    return status;
 }
 
 /* The number of owners that sort before `id`, or (with `also_equal`) not behind it. */
@@ -234,15 +181,103 @@ static size_t rank(const struct key_counts *counts, const char *id, bool also_eq
     return low;
 }
 
-size_t key_counts_of(const struct key_counts *counts, const char *customer_id)
+static size_t count_of(const struct key_counts *counts, const char *customer_id)
 {
     return rank(counts, customer_id, true) - rank(counts, customer_id, false);
 }
 
-void key_counts_destroy(struct key_counts **counts)
+/* ---- the store ------------------------------------------------------------------------------- */
+
+static void begin(void *record, int64_t now_ms)
 {
-    if (*counts != NULL)
-        memory_free((*counts)->owners);
-    memory_free(*counts);
-    *counts = NULL;
+    struct customer_record *customer = record;
+    *customer = (struct customer_record){
+        .enabled = true, .usable = true, .sports = SPORT_SET_ALL, .created_ms = now_ms};
+    identity_generate("cus_", customer->id, sizeof customer->id);
 }
+
+static enum status check_mending(const void *record, const struct setting *settings,
+                                 struct error *error)
+{
+    static const char *const whole[] = {"name", "sports", "rate", "cidrs", NULL};
+    const struct customer_record *customer = record;
+    if (customer->usable || settings_have(settings, whole))
+        return STATUS_OK;
+    return error_set(error, STATUS_MALFORMED,
+                     "the stored record of %s cannot be read, so it admits nobody; mend it by "
+                     "giving all of it: customer set %s --name … --sports … --rate … --cidr …",
+                     customer->id, customer->id);
+}
+
+static enum status get(struct platform_store *store, const char *id, void *record,
+                       struct error *error)
+{
+    struct customer_view *view = record;
+    struct customer_record found;
+    struct key_counts counts;
+    enum status status = platform_customer_get(store, id, &found, error);
+    if (status != STATUS_OK)
+        return status;
+    status = count_keys(&counts, store, found.id, error);
+    if (status == STATUS_OK)
+        *view = (struct customer_view){found, counts.count};
+    else
+        customer_record_free(&found);
+    memory_free(counts.owners);
+    return status;
+}
+
+static enum status add(struct platform_store *store, void *record, struct error *error)
+{
+    return platform_customer_add(store, record, error);
+}
+
+static enum status put(struct platform_store *store, void *record, struct error *error)
+{
+    struct customer_record *customer = record;
+    enum status status = platform_customer_update(store, customer, error);
+    customer->usable |= status == STATUS_OK;
+    return status;
+}
+
+struct listing {
+    struct key_counts counts;
+    struct resource_visit *visit;
+};
+
+static bool list_customer(void *context, const struct customer_record *record)
+{
+    const struct listing *listing = context;
+    const struct customer_view view = {*record, count_of(&listing->counts, record->id)};
+    return resource_see(listing->visit, &view);
+}
+
+static enum status list(struct platform_store *store, const char *of, struct resource_visit *visit,
+                        struct error *error)
+{
+    struct listing listing = {.visit = visit};
+    (void)of;
+    enum status status = count_keys(&listing.counts, store, NULL, error);
+    if (status == STATUS_OK)
+        status = platform_customer_list(store, list_customer, &listing, error);
+    memory_free(listing.counts.owners);
+    return status;
+}
+
+static void release(void *record)
+{
+    customer_record_free(record);
+}
+
+const struct resource customer_resource = {
+    .noun = "customer",
+    .fields = fields,
+    .size = sizeof(struct customer_view),
+    .begin = begin,
+    .check_mending = check_mending,
+    .get = get,
+    .add = add,
+    .put = put,
+    .list = list,
+    .release = release,
+};

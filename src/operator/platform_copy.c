@@ -252,7 +252,12 @@ static enum status put_waiting(struct copy *copy)
             if (status != STATUS_OK)
                 return status;
         }
-        batch->kept[batch->kept_count++] = *transaction;
+        struct ledger_transaction *kept = &batch->kept[batch->kept_count++];
+        *kept = *transaction;
+        if (!ledger_is_entry(kept)) { /* the comparison tells whether it is the source's chain */
+            ledger_chain_decline(&place->account, kept);
+            place->declined = true;
+        }
     }
     return STATUS_OK;
 }
@@ -376,6 +381,26 @@ static bool mix_transaction(void *context, const struct ledger_transaction *tran
     return true;
 }
 
+static bool mix_decline(void *context, const struct ledger_transaction *decline,
+                        const struct ledger_account *account)
+{
+    struct fingerprint *print = context;
+    mix_string(print, decline->player_id);
+    mix_string(print, decline->transaction_id);
+    mix_number(print, (int64_t)decline->decline);
+    mix(print, decline->hash, sizeof decline->hash);
+    mix(print, account->declines_head, sizeof account->declines_head);
+    return true;
+}
+
+static enum status walk_ledger(struct platform_store *store, struct fingerprint *print,
+                               struct error *error)
+{
+    enum status status = platform_ledger_transactions(store, mix_transaction, print, error);
+    return status == STATUS_OK ? platform_ledger_declines(store, mix_decline, print, error)
+                               : status;
+}
+
 static enum status walk(struct platform_store *store, enum part part, struct fingerprint *print,
                         struct error *error)
 {
@@ -389,7 +414,7 @@ static enum status walk(struct platform_store *store, enum part part, struct fin
     const struct record_visitor visitor = {
         .any = mix_record, .kinds = kinds[part], .context = print};
     if (part == PART_LEDGER)
-        return platform_ledger_transactions(store, mix_transaction, print, error);
+        return walk_ledger(store, print, error);
     return platform_list(store, &visitor, error);
 }
 

@@ -1,6 +1,8 @@
 /*
- * One walk over all entries, in order of player and sequence; what is kept between two entries is
- * the last one of the player and what its account should be.
+ * One walk over all entries, in order of player and sequence, and one over all declines; what is
+ * kept between two of a player's is the last one and what its account should be. Before them the
+ * store says whether it is sound itself, because who reads through a damaged index may not see what
+ * is there; after them it compares the rows that no chain leads through.
  */
 #include "operator/wallet_audit.h"
 
@@ -22,6 +24,8 @@ struct audit {
     int64_t balance_minor;
     uint8_t hash[LEDGER_HASH_SIZE];
     struct ledger_account account;
+    /* Of the player whose declines are walked, with `player_id`, `hash` and `account` as above: */
+    uint64_t position;
 };
 
 static bool broken(struct audit *audit, const char *player_id, uint64_t sequence, const char *what)
@@ -30,6 +34,23 @@ static bool broken(struct audit *audit, const char *player_id, uint64_t sequence
                               "the ledger is broken: player %s, sequence %" PRIu64 ": %s",
                               player_id, sequence, what);
     return false;
+}
+
+static bool broken_decline(struct audit *audit, const char *player_id, uint64_t position,
+                           const char *what)
+{
+    audit->status = error_set(audit->error, STATUS_MALFORMED,
+                              "the ledger is broken: player %s, decline %" PRIu64 ": %s", player_id,
+                              position, what);
+    return false;
+}
+
+static void forget_player(struct audit *audit)
+{
+    audit->player_id[0] = '\0';
+    memset(audit->hash, 0, sizeof audit->hash);
+    audit->sequence = audit->position = 0;
+    audit->balance_minor = 0;
 }
 
 /* After a player's last entry: is the account what its entries come to? */
@@ -47,6 +68,45 @@ static bool account_fits(struct audit *audit)
     if (memcmp(account->head, audit->hash, sizeof audit->hash) != 0)
         return broken(audit, audit->player_id, audit->sequence,
                       "the account has another head than its chain");
+    return true;
+}
+
+/* After a player's last decline: does the account say so? */
+static bool declines_fit(struct audit *audit)
+{
+    const struct ledger_account *account = &audit->account;
+    if (audit->player_id[0] == '\0')
+        return true;
+    if (account->declines != audit->position)
+        return broken_decline(audit, audit->player_id, audit->position,
+                              "the account has another last decline than its declines");
+    if (memcmp(account->declines_head, audit->hash, sizeof audit->hash) != 0)
+        return broken_decline(audit, audit->player_id, audit->position,
+                              "the account has another head than the chain of its declines");
+    return true;
+}
+
+static bool audit_decline(void *context, const struct ledger_transaction *decline,
+                          const struct ledger_account *account)
+{
+    struct audit *audit = context;
+    uint8_t hash[LEDGER_HASH_SIZE];
+    if (strcmp(audit->player_id, decline->player_id) != 0) {
+        if (!declines_fit(audit))
+            return false;
+        forget_player(audit);
+        memcpy(audit->player_id, decline->player_id, sizeof audit->player_id);
+    }
+    if (decline->decline != audit->position + 1)
+        return broken_decline(audit, decline->player_id, audit->position + 1,
+                              "this decline is not there, but a later one is");
+    ledger_decline_hash(decline, audit->hash, hash);
+    if (memcmp(hash, decline->hash, sizeof hash) != 0)
+        return broken_decline(audit, decline->player_id, decline->decline,
+                              "the chain is broken: something in the decline was changed");
+    memcpy(audit->hash, hash, sizeof hash);
+    audit->position = decline->decline;
+    audit->account = *account;
     return true;
 }
 
@@ -70,10 +130,8 @@ static bool begin_player(struct audit *audit, const struct ledger_transaction *e
 {
     if (!account_fits(audit))
         return false;
+    forget_player(audit);
     memcpy(audit->player_id, entry->player_id, sizeof audit->player_id);
-    memset(audit->hash, 0, sizeof audit->hash);
-    audit->sequence = 0;
-    audit->balance_minor = 0;
     audit->result.players++;
     return true;
 }
@@ -124,28 +182,51 @@ static bool audit_clearing(void *context, const struct ledger_clearing *clearing
     return false;
 }
 
-static enum status audit_all(struct platform_store *store, struct audit *audit)
+static enum status audit_entries(struct platform_store *store, struct audit *audit)
 {
-    uint64_t strays = 0;
-    enum status status = platform_ledger_count(store, &audit->total, audit->error);
-    if (status == STATUS_OK)
-        status = platform_ledger_entries(store, NULL, audit_entry, audit, audit->error);
+    enum status status = platform_ledger_entries(store, NULL, audit_entry, audit, audit->error);
     if (status == STATUS_OK && audit->status == STATUS_OK)
         (void)account_fits(audit);
+    return status == STATUS_OK ? audit->status : status;
+}
+
+static enum status audit_declines(struct platform_store *store, struct audit *audit)
+{
+    forget_player(audit);
+    enum status status = platform_ledger_declines(store, audit_decline, audit, audit->error);
     if (status == STATUS_OK && audit->status == STATUS_OK)
-        status = platform_ledger_clearings(store, audit_clearing, audit, audit->error);
+        (void)declines_fit(audit);
+    return status == STATUS_OK ? audit->status : status;
+}
+
+static enum status audit_clearings(struct platform_store *store, struct audit *audit)
+{
+    enum status status = platform_ledger_clearings(store, audit_clearing, audit, audit->error);
+    return status == STATUS_OK ? audit->status : status;
+}
+
+static enum status audit_all(struct platform_store *store, struct audit *audit)
+{
+    enum status status = platform_ledger_integrity(store, &audit->result.how, audit->error);
+    if (status == STATUS_OK)
+        status = platform_ledger_count(store, &audit->total, audit->error);
+    if (status == STATUS_OK)
+        status = audit_entries(store, audit);
+    if (status == STATUS_OK)
+        status = audit_declines(store, audit);
+    if (status == STATUS_OK)
+        status = audit_clearings(store, audit);
     if (audit->progress != NULL)
         audit->progress(audit->context, audit->total, audit->total);
-    if (status == STATUS_OK && audit->status == STATUS_OK)
-        status = platform_ledger_strays(store, &strays, audit->error);
-    if (status == STATUS_OK && audit->status == STATUS_OK &&
-        (strays > 0 || audit->result.entries != audit->total))
-        audit->status =
-            error_set(audit->error, STATUS_MALFORMED,
-                      "the ledger is broken: %" PRIu64 " rows are without their counterpart "
-                      "(a transaction, entry, rollback or account)",
-                      strays);
-    return status == STATUS_OK ? audit->status : status;
+    if (status == STATUS_OK)
+        status = platform_ledger_counterparts(store, audit->error);
+    /* Those of a player that is not there are not walked through. */
+    if (status == STATUS_OK && audit->result.entries != audit->total)
+        status = error_set(audit->error, STATUS_MALFORMED,
+                           "the ledger is broken: rows are without their counterpart: of %" PRIu64
+                           " entries only %" PRIu64 " are a player's",
+                           audit->total, audit->result.entries);
+    return status;
 }
 
 enum status wallet_audit(struct platform_store *store, audit_progress *progress, void *context,

@@ -4,11 +4,12 @@
 #include "stores/platform_ledger.h"
 
 /*
- * The proof that the ledger is whole: each player's sequence has no gap, each balance is the one
- * before plus the movement and never negative, each entry is what its operation says and is chained
- * to the one before, each account is the sum of its entries, and every clearing account is the
- * negative of what its players hold. From one snapshot, in constant memory, beside a running
- * server.
+ * The proof that the ledger is whole. The store is sound in itself; each player's sequence has no
+ * gap, each balance is the one before plus the movement and never negative, each entry is what its
+ * operation says and is chained to the one before, each account is the sum of its entries, and
+ * every clearing account is the negative of what its players hold. Each kept decline is chained as
+ * well, each id leads to its transaction and no other, and each player is what was opened. From one
+ * snapshot, in constant memory, beside a running server.
  */
 
 /* Called every so many entries, and with done == total when all have been read and what cannot be
@@ -18,6 +19,7 @@ typedef void audit_progress(void *context, uint64_t done, uint64_t total);
 struct audit_result {
     uint64_t entries;
     uint64_t players; /* that have entries */
+    const char *how;  /* the store's own soundness was found out, in a few words */
 };
 
 /* STATUS_OK: it is whole. STATUS_MALFORMED: `error` names the first break. Else the store

@@ -31,13 +31,3 @@ struct text event_id_text(const struct event_id *id)
 {
     return (struct text){id->digits, id->size};
 }
-
-uint64_t event_id_hash(const struct event_id *id)
-{
-    uint64_t words[3] = {0};
-    memcpy(words, id->digits, id->size);
-    uint64_t hash = (words[0] ^ 0x9E3779B97F4A7C15U) * 0xBF58476D1CE4E5B9U;
-    hash = ((hash ^ (hash >> 29)) + words[1]) * 0x94D049BB133111EBU;
-    hash = ((hash ^ (hash >> 32)) + words[2]) * 0xBF58476D1CE4E5B9U;
-    return hash ^ (hash >> 31);
-}

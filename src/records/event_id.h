@@ -22,7 +22,5 @@ MUST_CHECK enum status event_id_parse(struct text text, struct event_id *id);
 
 bool event_id_equals(const struct event_id *a, const struct event_id *b);
 struct text event_id_text(const struct event_id *id);
-uint64_t
-event_id_hash(const struct event_id *id); /* for in-memory tables; not stable across builds */
 
 #endif

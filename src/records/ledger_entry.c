@@ -7,6 +7,8 @@
 
 #include <openssl/sha.h>
 
+#define LINES_SIZE 1024 /* of what is hashed, at most */
+
 static const char *const operations[LEDGER_OPERATION_COUNT] = {
     [LEDGER_DEBIT] = "DEBIT",
     [LEDGER_CREDIT] = "CREDIT",
@@ -64,14 +66,24 @@ bool ledger_is_entry(const struct ledger_transaction *transaction)
     return transaction->outcome == LEDGER_APPLIED || transaction->outcome == LEDGER_VOIDED;
 }
 
-/* No field can hold a line feed, so no two entries have the same text. */
+/* The hash of `previous` and a line a field. No field can hold a line feed, so no two have the same
+ * text. */
+static void hash_lines(const uint8_t previous[LEDGER_HASH_SIZE], const char *lines, int size,
+                       uint8_t hash[LEDGER_HASH_SIZE])
+{
+    char bytes[LEDGER_HASH_SIZE + LINES_SIZE];
+    CHECK(size > 0 && size < LINES_SIZE);
+    memcpy(bytes, previous, LEDGER_HASH_SIZE);
+    memcpy(bytes + LEDGER_HASH_SIZE, lines, (size_t)size);
+    CHECK(SHA256((const unsigned char *)bytes, LEDGER_HASH_SIZE + (size_t)size, hash) != NULL);
+}
+
 void ledger_entry_hash(const struct ledger_transaction *entry,
                        const uint8_t previous[LEDGER_HASH_SIZE], uint8_t hash[LEDGER_HASH_SIZE])
 {
-    char bytes[LEDGER_HASH_SIZE + 1024];
+    char lines[LINES_SIZE];
     CHECK(ledger_is_entry(entry));
-    memcpy(bytes, previous, LEDGER_HASH_SIZE);
-    int size = snprintf(bytes + LEDGER_HASH_SIZE, sizeof bytes - LEDGER_HASH_SIZE,
+    int size = snprintf(lines, sizeof lines,
                         "%s\n%s\n%" PRIu64 "\n%s\n%s\n%s\n%s\n%u\n%" PRId64 "\n%" PRId64
                         "\n%" PRId64 "\n%s\n%s\n%s\n%" PRId64 "\n",
                         entry->customer_id, entry->player_id, entry->sequence,
@@ -79,6 +91,29 @@ void ledger_entry_hash(const struct ledger_transaction *entry,
                         outcomes[entry->outcome], entry->currency, entry->currency_exponent,
                         entry->amount_minor, entry->movement_minor, entry->balance_minor,
                         entry->reference, entry->game_id, entry->round_id, entry->created_ms);
-    CHECK(size > 0 && (size_t)size < sizeof bytes - LEDGER_HASH_SIZE);
-    CHECK(SHA256((const unsigned char *)bytes, LEDGER_HASH_SIZE + (size_t)size, hash) != NULL);
+    hash_lines(previous, lines, size, hash);
+}
+
+/* The first line keeps it apart from every entry. The migrations of PostgreSQL write the same in
+ * SQL. */
+void ledger_decline_hash(const struct ledger_transaction *decline,
+                         const uint8_t previous[LEDGER_HASH_SIZE], uint8_t hash[LEDGER_HASH_SIZE])
+{
+    char lines[LINES_SIZE];
+    CHECK(!ledger_is_entry(decline) && decline->decline > 0);
+    int size = snprintf(
+        lines, sizeof lines,
+        "decline\n%s\n%s\n%" PRIu64 "\n%s\n%s\n%s\n%s\n%u\n%" PRId64 "\n%s\n%s\n%s\n%" PRId64 "\n",
+        decline->customer_id, decline->player_id, decline->decline, decline->transaction_id,
+        operations[decline->operation], outcomes[decline->outcome], decline->currency,
+        decline->currency_exponent, decline->amount_minor, decline->reference, decline->game_id,
+        decline->round_id, decline->created_ms);
+    hash_lines(previous, lines, size, hash);
+}
+
+void ledger_chain_decline(struct ledger_account *account, struct ledger_transaction *decline)
+{
+    decline->decline = ++account->declines;
+    ledger_decline_hash(decline, account->declines_head, decline->hash);
+    memcpy(account->declines_head, decline->hash, sizeof account->declines_head);
 }

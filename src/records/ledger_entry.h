@@ -12,7 +12,11 @@
  * money between it and the clearing account of its customer and currency (a voided one moves
  * nothing), and are chained to the player's previous entry by SHA-256.
  *
- * An id can be *rolled back*, once, whether it is a transaction's or not used yet: then it will
+ * The others are *declines*. They move nothing and take no sequence number, but their ids are used
+ * up, so each is chained too: to the player's previous decline, under a position of its own (1, 2,
+ * 3 …). Whoever alters or removes one breaks that chain.
+ *
+ * An id can be *rolled back*, once, whether it is a transaction's or nobody's yet: then it will
  * never be applied. Everything here is plain data and pure functions. Threads: any.
  */
 
@@ -63,6 +67,9 @@ struct ledger_transaction {
     int64_t movement_minor; /* on the player's account; the clearing account's is its negative */
     int64_t balance_minor;  /* afterwards */
     uint8_t hash[LEDGER_HASH_SIZE];
+    /* Of a decline that is to be written, or that a walk through declines visits; else 0. It has
+     * `hash` then. */
+    uint64_t decline;
 };
 
 bool ledger_is_entry(const struct ledger_transaction *transaction);
@@ -78,7 +85,16 @@ struct ledger_account {
     int64_t balance_minor;
     uint64_t sequence; /* of its last entry; 0 before the first */
     uint8_t head[LEDGER_HASH_SIZE];
+    uint64_t declines;                       /* position of its last decline; 0 before the first */
+    uint8_t declines_head[LEDGER_HASH_SIZE]; /* hash of that */
 };
+
+/* The same of a decline: of `previous`, its position and its fields. */
+void ledger_decline_hash(const struct ledger_transaction *decline,
+                         const uint8_t previous[LEDGER_HASH_SIZE], uint8_t hash[LEDGER_HASH_SIZE]);
+
+/* Makes it the account's last decline: gives it position and hash. */
+void ledger_chain_decline(struct ledger_account *account, struct ledger_transaction *decline);
 
 /* All that is known of one id of one customer. */
 struct ledger_id {

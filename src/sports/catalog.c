@@ -6,6 +6,7 @@
 
 #include <stdatomic.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
 #include "sports/filter.h"
 #include "stores/odds.h"
@@ -106,7 +107,7 @@ static enum status add_rows(struct catalog *catalog, struct text stored, struct 
 /* The slot of this id, or the empty one where it belongs. */
 static uint32_t *find_slot(const struct catalog *catalog, const struct event_id *id)
 {
-    size_t at = event_id_hash(id) & catalog->index_mask;
+    size_t at = hash_text(0, event_id_text(id)) & catalog->index_mask;
     while (catalog->index[at] != 0 &&
            !event_id_equals(&catalog->rows[catalog->index[at] - 1].id, id))
         at = (at + 1) & catalog->index_mask;

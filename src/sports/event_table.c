@@ -1,6 +1,7 @@
 /* Chained hashing and a list in order of use; see event_table.h. */
 #include "sports/event_table.h"
 
+#include "base/hash.h"
 #include "base/memory.h"
 
 #define FIRST_BUCKETS 64
@@ -11,6 +12,7 @@ void event_table_init(struct event_table *table)
     *table = (struct event_table){
         .buckets = memory_alloc_zeroed(FIRST_BUCKETS, sizeof(struct event_node *)),
         .bucket_mask = FIRST_BUCKETS - 1,
+        .seed = hash_random_seed(),
     };
 }
 
@@ -21,15 +23,16 @@ void event_table_free(struct event_table *table)
     *table = (struct event_table){0};
 }
 
-static uint64_t hash_of(enum sport sport, const struct event_id *id)
+static uint64_t hash_of(const struct event_table *table, enum sport sport,
+                        const struct event_id *id)
 {
-    return event_id_hash(id) + (uint64_t)sport * 0x9E3779B97F4A7C15U;
+    return hash_text(table->seed + sport, event_id_text(id));
 }
 
 struct event_node *event_table_find(const struct event_table *table, enum sport sport,
                                     const struct event_id *id)
 {
-    uint64_t hash = hash_of(sport, id);
+    uint64_t hash = hash_of(table, sport, id);
     struct event_node *node = table->buckets[hash & table->bucket_mask];
     while (node != NULL &&
            (node->hash != hash || node->sport != sport || !event_id_equals(&node->id, id)))
@@ -78,7 +81,7 @@ void event_table_add(struct event_table *table, struct event_node *node, enum sp
 {
     if (table->count > table->bucket_mask)
         grow(table);
-    node->hash = hash_of(sport, id);
+    node->hash = hash_of(table, sport, id);
     node->sport = sport;
     node->id = *id;
     node->used_ms = now_ms;

@@ -25,6 +25,7 @@ struct event_table {
     struct event_node **buckets;
     size_t bucket_mask;
     size_t count;
+    uint64_t seed; /* clients choose ids */
     struct event_node *newest, *oldest;
 };
 

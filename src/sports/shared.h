@@ -1,9 +1,10 @@
 #ifndef CROUPIER_SPORTS_SHARED_H
 #define CROUPIER_SPORTS_SHARED_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include <uv.h>
 
 #include "base/mailbox.h"
 #include "sports/entry.h"
@@ -48,18 +49,17 @@ struct sports {
     struct answer_counts counts;
     struct answer *lists[1U << SPORT_COUNT]; /* GET /sports, by the set of allowed sports */
 
-    pthread_mutex_t lock; /* guards all below, and `job` of every slot, entry and completion */
+    uv_mutex_t lock; /* guards all below, and `job` of every slot, entry and completion */
     struct slot catalogs[SPORT_COUNT];
     struct event_table events; /* of struct slot; only events that were in their catalog */
     size_t job_count;
-    pthread_cond_t no_jobs;
+    uv_cond_t no_jobs;
 };
 
 /* How long an entry that is not asked for is kept, and how much all of them may take. */
 #define SPORTS_KEEP_MS 60000U
 #define SPORTS_EVENTS_MAX 65536U
 #define SPORTS_BYTES_MAX ((uint64_t)1024 * 1024 * 1024)
-bool sports_too_large(const struct sports *sports);
 
 /* The newest entry there is, held, or NULL. */
 struct entry *sports_newest_catalog(struct sports *sports, enum sport sport);
@@ -95,7 +95,7 @@ MUST_CHECK enum status sports_want_answer(struct sports *sports, struct entry *e
 /* Calls the completion back. False: its mail is on its way already. */
 bool sports_forget(struct sports *sports, struct completion *completion);
 
-/* ---- between sports.c and job.c -------------------------------------------------------------- */
+/* ---- jobs (job.c) and the tables (table.c) --------------------------------------------------- */
 
 enum job_kind { JOB_CATALOG, JOB_EVENT, JOB_ANSWER };
 
@@ -123,6 +123,19 @@ struct job {
 /* The work; ends in sports_finish. On a pool thread. */
 void job_run(struct work *work);
 
+/* For a few look-ups; nothing slow happens between the two. */
+void sports_lock(struct sports *sports);
+void sports_unlock(struct sports *sports);
+
+/* With the lock held. A job that was started is in its draft's place until sports_finish or, when
+ * it could not be submitted, sports_cancel_job. */
+struct job *sports_start_job(const struct job *draft);
+void sports_cancel_job(struct job *job);
+void sports_drop_event(struct sports *sports, struct slot *slot);
+void sports_drop_old_events(struct sports *sports, uint64_t now_ms);
+
+bool sports_too_large(const struct sports *sports);
+
 /* Puts the entry into the slot (the reference is taken over) in place of the one that is there. */
 void sports_publish(struct sports *sports, struct slot *slot, struct entry *entry);
 struct entry *sports_hold_current(struct sports *sports, struct slot *slot);
@@ -130,7 +143,7 @@ struct entry *sports_hold_current(struct sports *sports, struct slot *slot);
 /* A job without completions, run by the calling thread. NULL: there is one already. */
 struct job *sports_follow_up(struct sports *sports, const struct job *draft);
 
-/* Takes the job from its place, sends all completions home with `result`, frees it. */
+/* Takes the job from its place, posts all completions with `result`, frees it. */
 void sports_finish(struct job *job, enum status result);
 
 #endif

@@ -147,10 +147,21 @@ enum status platform_ledger_clearings(struct platform_store *store, ledger_clear
     return store->engine->ledger_clearings(store, visit, context, error);
 }
 
-enum status platform_ledger_strays(struct platform_store *store, uint64_t *count,
-                                   struct error *error)
+enum status platform_ledger_declines(struct platform_store *store, ledger_entry_visitor *visit,
+                                     void *context, struct error *error)
 {
-    return store->engine->ledger_strays(store, count, error);
+    return store->engine->ledger_declines(store, visit, context, error);
+}
+
+enum status platform_ledger_integrity(struct platform_store *store, const char **how,
+                                      struct error *error)
+{
+    return store->engine->ledger_integrity(store, how, error);
+}
+
+enum status platform_ledger_counterparts(struct platform_store *store, struct error *error)
+{
+    return store->engine->ledger_counterparts(store, error);
 }
 
 enum status platform_ledger_count(struct platform_store *store, uint64_t *count,

@@ -25,6 +25,7 @@ struct ledger_place {
     char player_id[TRANSACTION_ID_SIZE]; /* asked for: any text */
     bool found;
     bool changed;                  /* the caller's: `account` is to be written back */
+    bool declined;                 /* the caller's: so is what it says of its declines */
     struct ledger_account account; /* when found */
     size_t clearing;               /* which of the batch's clearing accounts is the other side */
 };
@@ -133,17 +134,37 @@ MUST_CHECK enum status platform_ledger_entered(struct platform_store *store, int
                                                int64_t to_ms, ledger_transaction_visitor *visit,
                                                void *context, struct error *error);
 
-/* The clearing accounts, and what the accounts of their players add up to. */
+/* The clearing accounts, and what the accounts of their players add up to; also where players hold
+ * money and no clearing account is there, which then counts as 0. */
 typedef bool ledger_clearing_visitor(void *context, const struct ledger_clearing *clearing,
                                      int64_t players_minor);
 MUST_CHECK enum status platform_ledger_clearings(struct platform_store *store,
                                                  ledger_clearing_visitor *visit, void *context,
                                                  struct error *error);
 
-/* How many rows of the ledger have no counterpart: entries without their transaction or account,
- * transactions without their entry, rollbacks without their mark, accounts without entries. */
-MUST_CHECK enum status platform_ledger_strays(struct platform_store *store, uint64_t *count,
-                                              struct error *error);
+/*
+ * The declines that are kept, in order of player (as created) and position, from one snapshot, in
+ * constant memory. `account` is the player's.
+ */
+MUST_CHECK enum status platform_ledger_declines(struct platform_store *store,
+                                                ledger_entry_visitor *visit, void *context,
+                                                struct error *error);
+
+/*
+ * Whether the store is in itself what its engine left: its pages, and its indexes against its
+ * tables. STATUS_MALFORMED: `error` says what is not. `how` says in a few words how that was found
+ * out.
+ */
+MUST_CHECK enum status platform_ledger_integrity(struct platform_store *store, const char **how,
+                                                 struct error *error);
+
+/*
+ * Whether every row of the ledger and of its players has its counterparts, and they are of one
+ * mind: entries, declines, ids, rollbacks, accounts and players, in both directions.
+ * STATUS_MALFORMED: `error` names the first row that has not.
+ */
+MUST_CHECK enum status platform_ledger_counterparts(struct platform_store *store,
+                                                    struct error *error);
 
 /* How many entries there are: for a progress line. */
 MUST_CHECK enum status platform_ledger_count(struct platform_store *store, uint64_t *count,

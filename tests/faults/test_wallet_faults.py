@@ -157,9 +157,10 @@ def test_a_log_that_may_not_be_on_the_disk_is_written_again_before_anything_is_a
     assert acknowledged and size > 4096
     # A disk that cannot be written: nothing is answered, not even what was acknowledged.
     shutil.copytree(tmp_path / "store", tmp_path / "broken")
-    done = injected(f"sqlite:{tmp_path}/broken/platform.db", "pwrite64:error=EIO:when=1+",
+    # (Later batches find a store whose log was brought into its file when it was closed, which is as good.)
+    done = injected(f"sqlite:{tmp_path}/broken/platform.db", "pwrite64:error=EIO:when=1+", BURST,
                     path=("-P", tmp_path / "broken" / "platform.db-wal"))
-    assert set(answers(done.stdout)[1].values()) == {"unavailable"} and not answers(done.stdout)[0]
+    assert answers(done.stdout) == ({}, dict.fromkeys(range(BURST), "unavailable"))
     trace = tmp_path / "trace"
     done = traced(uri, COUNT, BURST, "-y", "-s", 1, "-o", trace, "-e", "trace=pwrite64,fdatasync,fsync,write")
     assert all(answers(done.stdout)[0][number][3] for number in acknowledged)

@@ -105,6 +105,18 @@ def test_a_secret_is_read_from_standard_input_alone_and_never_shown_nor_stored_a
     assert "are needed" in platform.run(*given[:-1], status=2).errors
 
 
+@pytest.mark.parametrize("url, noted", [
+    ("http://play.example/", True), ("http://127.0.0.1.example/", True), ("https://play.example/", False),
+    ("http://127.0.0.1:8000/", False), ("http://[::1]/", False), ("http://localhost:1/", False)])
+def test_a_launch_url_that_others_can_read_is_noted(platform, url, noted):
+    long = SECRET * 4
+    added = platform.run("provider", "add", "acme", "--name", "A", "--launch-url", url, "--secret", "-", input=long)
+    assert ("not https://" in added.errors) == noted
+    changed = platform.run("provider", "set", "acme", "--launch-url", url)
+    assert ("not https://" in changed.errors) == noted
+    assert platform.run("provider", "set", "acme", "--name", "B").errors == ""
+
+
 def test_a_secret_needs_the_key_file(platform):
     (platform.directory / "secrets.key").chmod(0o644)
     arguments = ["provider", "add", "acme", "--name", "A", "--launch-url", "https://a/", "--secret", "-"]

@@ -55,7 +55,8 @@ def test_any_other_address_is_judged_as_itself(proxied, forwarded):
     "garbage", "unknown", "_hidden", "203.0.113", "203.0.113.7.1", "203.0.113.256", "203.0.113.007", "0xcb.0.113.7",
     "3405803783", "203.0.113.7:", "203.0.113.7:99999", "203.0.113.7:5x", "203.0.113.7:-1", "203.0.113.7 198.51.100.1",
     "[2001:db8::7", "2001:db8::7]", "[2001:db8::7]443", "2001:db8::7%eth0", "2001:db8:::7", "[]", "203.0.113.7/32",
-    '"203.0.113.7"', "for=203.0.113.7", "localhost", "%32%30", "203.0.113.7;x", "x" * 4000])
+    '"203.0.113.7"', "for=203.0.113.7", "localhost", "%32%30", "203.0.113.7;x", "0.0.0.0",
+    "0.0.0.0:80", "::", "[::]:80", "::ffff:0.0.0.0", "x" * 4000])
 def test_what_cannot_be_read_on_the_way_is_an_unknown_address(proxied, unreadable):
     assert not ask(proxied, unreadable)
     assert not ask(proxied, f"203.0.113.7, {unreadable}")
@@ -67,7 +68,8 @@ def test_an_unknown_address_is_in_no_customers_network(proxied):
     open_to_all = proxied.add_customer("Open to all", cidrs=["0.0.0.0/0", "::/0"])
     proxied.await_admission(open_to_all.key, source=LISTED_PEER)
     assert ask(proxied, "198.51.100.1", key=open_to_all.key)
-    assert not ask(proxied, "garbage", key=open_to_all.key)
+    for unknown in ("garbage", "0.0.0.0", "[::]:80", "::ffff:0.0.0.0"):
+        assert not ask(proxied, unknown, key=open_to_all.key)
 
 
 @pytest.mark.parametrize("source", [UNTRUSTED_PEER, LISTED_PEER])

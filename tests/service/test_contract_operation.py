@@ -189,7 +189,7 @@ def test_sighup_takes_over_what_can_change(running):
 
 def test_a_broken_file_changes_nothing_and_says_so(running):
     good = running.configuration.read_text()
-    running.configuration.write_text(good.replace("[log]", "[server]\ntrusted_proxies = 0.0.0.0/0\nnonsense = 1\n[log]"))
+    running.configuration.write_text(good.replace("[log]", "[server]\ntrusted_proxies = 10.0.0.0/8\nnonsense = 1\n[log]"))
     lines = len(running.log_lines())
     running.signal(signal.SIGHUP)
     said = eventually(lambda: [line for line in running.log_lines()[lines:] if "nonsense" in json.dumps(line)])

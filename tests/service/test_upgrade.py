@@ -18,15 +18,24 @@ from servers import Postgres
 CUSTOMER = "INSERT INTO customer VALUES (1, 'cus_One', 'One', {true}, {true}, 'all', NULL, NULL, '127.0.0.0/8', 1, 1)"
 
 
-def migrations(engine, without):
-    """The schema's steps but the newest `without`, as (number, name, SQL, checksum)."""
-    files = sorted((ROOT / "sql" / engine).glob("*.sql"))
+OLDER = {"sqlite": 5, "postgresql": 4}  # schemas that the programs of these databases can make by themselves
+
+
+def steps(engine):
+    return sorted((ROOT / "sql" / engine).glob("*.sql"))
+
+
+NEWEST = {engine: len(steps(engine)) for engine in OLDER}
+
+
+def migrations(engine):
+    """What makes the older schema, as (number, name, SQL, checksum)."""
     return [(number, path.stem[5:], path.read_text(), hashlib.sha256(path.read_bytes()).hexdigest())
-            for number, path in enumerate(files[:-without], 1)]
+            for number, path in enumerate(steps(engine)[:OLDER[engine]], 1)]
 
 
 class OlderFile:
-    """A SQLite store of the schema before the newest."""
+    """A SQLite store of an older schema."""
 
     def __init__(self, directory):
         self.service = Service(directory, stores=False)
@@ -35,7 +44,7 @@ class OlderFile:
             database.execute("PRAGMA application_id = 1668445552")
             database.execute("CREATE TABLE schema_migration (number INTEGER PRIMARY KEY CHECK (number > 0),"
                              " name TEXT NOT NULL, checksum TEXT NOT NULL, applied_ms INTEGER NOT NULL) STRICT")
-            for number, name, sql, checksum in migrations("sqlite", 1):
+            for number, name, sql, checksum in migrations("sqlite"):
                 database.executescript(sql)
                 database.execute("INSERT INTO schema_migration VALUES (?, ?, ?, 1)", (number, name, checksum))
             database.execute(CUSTOMER.format(true=1))
@@ -67,7 +76,7 @@ def older(tmp_path, request):
 
 def test_starting_a_new_version_upgrades_nothing_and_names_the_command(older):
     service = older.service
-    said = f"its schema {older.schema} is older than this program's {older.schema + 1}; run: croupier migrate"
+    said = f"its schema {older.schema} is older than this program's {NEWEST['sqlite']}; run: croupier migrate"
     assert said in service.run("serve", status=1).errors
     assert said in service.run("check", status=1).text
     assert said in service.run("platform", "copy", f"sqlite:{older.path}", f"sqlite:{service.directory}/new.db", status=1).errors
@@ -87,11 +96,11 @@ def test_a_copy_upgrades_no_store_that_is_there(older, tmp_path):
 def test_a_file_is_copied_beside_itself_before_it_is_upgraded(older):
     told = older.service.ask("migrate")
     backup, = older.backups()
-    assert told["before"] == older.schema and told["after"] == older.schema + 1
+    assert told["before"] == older.schema and told["after"] == NEWEST["sqlite"]
     assert told["backup"] == str(backup)
     assert backup.name.startswith(f"{older.path.name}.schema-{older.schema}.")
     assert stat.S_IMODE(backup.stat().st_mode) == 0o600
-    assert version_of(backup) == older.schema and older.version() == older.schema + 1
+    assert version_of(backup) == older.schema and older.version() == NEWEST["sqlite"]
     # It leads back.
     database = sqlite3.connect(backup)
     assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
@@ -106,7 +115,7 @@ def test_a_file_is_copied_beside_itself_before_it_is_upgraded(older):
 
 def test_the_copy_can_be_declined(older):
     assert older.service.ask("migrate", "--no-backup")["backup"] is None
-    assert older.version() == older.schema + 1 and older.backups() == []
+    assert older.version() == NEWEST["sqlite"] and older.backups() == []
 
 
 @pytest.mark.skipif(os.getuid() == 0 and not shutil.which("setpriv"), reason="root may write everywhere")
@@ -134,7 +143,7 @@ class OlderDatabase(engines.PostgresPlatform):
         self.make()
         self.server.sql("CREATE TABLE schema_migration (number integer PRIMARY KEY CHECK (number > 0), name text NOT NULL,"
                         " checksum text NOT NULL, applied_ms bigint NOT NULL)", self.database)
-        for number, name, sql, checksum in migrations("postgresql", 1):
+        for number, name, sql, checksum in migrations("postgresql"):
             self.server.sql(sql, self.database)
             self.server.sql(f"INSERT INTO schema_migration VALUES ({number}, '{name}', '{checksum}', 1)", self.database)
         self.schema = number
@@ -178,14 +187,14 @@ def test_a_database_is_upgraded_when_its_operator_has_a_backup(older_database):
     assert code == 1 and "Is there one (pg_dump)?" in said and platform.version() == platform.schema
     code, said = migrate_at_a_terminal(service, b"yes\n")
     assert code == 0, said
-    assert platform.version() == platform.schema + 1
-    assert service.ask("migrate") == {"before": platform.schema + 1, "after": platform.schema + 1, "backup": None,
+    assert platform.version() == NEWEST["postgresql"]
+    assert service.ask("migrate") == {"before": NEWEST["postgresql"], "after": NEWEST["postgresql"], "backup": None,
                                       "secrets_key_made": False}
 
 
 def test_the_flag_says_that_there_is_a_backup(older_database):
     told = older_database.ask("migrate", "--backed-up")
-    assert (told["before"], told["after"]) == (older_database.platform.schema, older_database.platform.schema + 1)
+    assert (told["before"], told["after"]) == (older_database.platform.schema, NEWEST["postgresql"])
 
 
 # ---- the unit ---------------------------------------------------------------------------------------

@@ -1273,6 +1273,14 @@ static bool see_transaction(void *context, const struct ledger_transaction *tran
     return seen->count < 4;
 }
 
+static bool see_decline(void *context, const struct ledger_transaction *decline,
+                        const struct ledger_account *account)
+{
+    assert_int_equal(account->declines, decline->decline);
+    assert_memory_equal(account->declines_head, decline->hash, sizeof decline->hash);
+    return see_transaction(context, decline);
+}
+
 static void transactions_are_read_in_order_of_decision_declines_included(void **state)
 {
     struct fixture *fixture = *state;
@@ -1295,8 +1303,16 @@ static void transactions_are_read_in_order_of_decision_declines_included(void **
     declined->amount_minor = 71;
     declined->sequence = 0;
     declined->movement_minor = declined->balance_minor = 0;
-    memset(declined->hash, 0, sizeof declined->hash);
+    ledger_chain_decline(&batch.places[0].account, declined);
+    batch.places[0].declined = true;
     OK(platform_ledger_commit(fixture->store, &batch, &unknown, &fixture->error));
+    OK(platform_ledger_declines(fixture->store, see_decline, &seen, &fixture->error));
+    assert_int_equal(seen.count, 1);
+    assert_memory_equal(&seen.transactions[0], declined, sizeof *declined);
+    seen.count = 0;
+    memset(declined->hash, 0,
+           sizeof declined->hash); /* which only that walk tells, and the position */
+    declined->decline = 0;
     OK(platform_ledger_transactions(fixture->store, see_transaction, &seen, &fixture->error));
     assert_int_equal(seen.count, 2);
     assert_memory_equal(&seen.transactions[0], &batch.kept[0], sizeof batch.kept[0]);

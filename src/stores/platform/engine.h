@@ -42,8 +42,11 @@ struct platform_engine {
                                   struct error *error);
     enum status (*ledger_clearings)(struct platform_store *store, ledger_clearing_visitor *visit,
                                     void *context, struct error *error);
-    enum status (*ledger_strays)(struct platform_store *store, uint64_t *count,
-                                 struct error *error);
+    enum status (*ledger_declines)(struct platform_store *store, ledger_entry_visitor *visit,
+                                   void *context, struct error *error);
+    enum status (*ledger_integrity)(struct platform_store *store, const char **how,
+                                    struct error *error);
+    enum status (*ledger_counterparts)(struct platform_store *store, struct error *error);
     enum status (*ledger_count)(struct platform_store *store, uint64_t *count, struct error *error);
     bool (*ledger_wants_upkeep)(
         struct platform_store *store); /* NULL, as the next: there is none */

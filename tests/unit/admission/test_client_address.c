@@ -101,6 +101,19 @@ static void anything_unreadable_on_the_walk_makes_the_client_unknown(void **stat
         assert_client("10.0.0.1", unreadable[i], "unknown");
 }
 
+static void what_no_client_has_is_no_address(void **state)
+{
+    (void)state;
+    const char *nobody[] = {"0.0.0.0", "0.0.0.0:80",     "::",
+                            "[::]:80", "::ffff:0.0.0.0", "198.51.100.1, 0.0.0.0, 10.0.0.2"};
+    for (size_t i = 0; i < sizeof nobody / sizeof nobody[0]; i++)
+        assert_client("10.0.0.1", nobody[i], "unknown");
+    assert_client("0.0.0.0", NULL, "unknown");
+    assert_client("::", "198.51.100.1", "unknown");
+    assert_client("10.0.0.1", "0.0.0.0, 198.51.100.1", "198.51.100.1");
+    assert_client("10.0.0.1", "0.0.0.1", "0.0.0.1");
+}
+
 static void an_empty_element_cannot_be_read(void **state)
 {
     (void)state;
@@ -133,6 +146,7 @@ int main(void)
         cmocka_unit_test(ports_and_brackets_are_accepted),
         cmocka_unit_test(mapped_v6_is_v4),
         cmocka_unit_test(anything_unreadable_on_the_walk_makes_the_client_unknown),
+        cmocka_unit_test(what_no_client_has_is_no_address),
         cmocka_unit_test(an_empty_element_cannot_be_read),
         cmocka_unit_test(without_a_header_a_trusted_peer_is_the_client),
         cmocka_unit_test(when_all_are_trusted_the_leftmost_is_the_client),

@@ -215,6 +215,39 @@ static void socket_addresses_are_read(void **state)
     assert_int_equal(address_from_sockaddr(&local, &address), STATUS_INVALID);
 }
 
+static void some_blocks_are_everyone(void **state)
+{
+    (void)state;
+    const char *everyone[] = {"0.0.0.0/0", "::/0", "::/64", "::ffff:0:0/96"};
+    const char *others[] = {"0.0.0.0/1", "128.0.0.0/1", "0.0.0.0", "::1",
+                            "2000::/3",  "10.0.0.0/8",  "8000::/1"};
+    struct cidr block;
+    for (size_t i = 0; i < sizeof everyone / sizeof everyone[0]; i++) {
+        assert_int_equal(cidr_parse(text_of(everyone[i]), &block, NULL), STATUS_OK);
+        assert_true(cidr_is_everyone(&block));
+    }
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        assert_int_equal(cidr_parse(text_of(others[i]), &block, NULL), STATUS_OK);
+        assert_false(cidr_is_everyone(&block));
+    }
+}
+
+static void nobody_has_the_unspecified_address(void **state)
+{
+    (void)state;
+    struct address address;
+    const char *unspecified[] = {"0.0.0.0", "::", "::ffff:0.0.0.0"};
+    const char *others[] = {"0.0.0.1", "::1", "255.255.255.255", "::fffe:0:0"};
+    for (size_t i = 0; i < sizeof unspecified / sizeof unspecified[0]; i++) {
+        assert_int_equal(address_parse(text_of(unspecified[i]), &address), STATUS_OK);
+        assert_true(address_is_unspecified(&address));
+    }
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        assert_int_equal(address_parse(text_of(others[i]), &address), STATUS_OK);
+        assert_false(address_is_unspecified(&address));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -227,6 +260,8 @@ int main(void)
         cmocka_unit_test(blocks_are_refused_with_what_was_meant),
         cmocka_unit_test(blocks_are_written_as_they_are_read),
         cmocka_unit_test(socket_addresses_are_read),
+        cmocka_unit_test(some_blocks_are_everyone),
+        cmocka_unit_test(nobody_has_the_unspecified_address),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -331,6 +331,10 @@ static void lists_are_refused_with_the_item(void **state)
     expect_refusal("[server]\ntrusted_proxies = 10.0.0.0/8, proxy.example\n",
                    ":2: [server] trusted_proxies: item 2: 'proxy.example' is not an address");
     expect_refusal("[server]\ntrusted_proxies = 10.0.0.1/8\n", "did you mean 10.0.0.0/8?");
+    expect_refusal("[server]\ntrusted_proxies = 10.0.0.0/8, 0.0.0.0/0\n",
+                   "item 2: '0.0.0.0/0' would let every client claim any address");
+    expect_refusal("[server]\ntrusted_proxies = ::/0\n", "every client");
+    expect_refusal("[server]\ntrusted_proxies = ::ffff:0.0.0.0/96\n", "every client");
     expect_refusal("[server]\ntrusted_proxies = 10.0.0.0/33\n",
                    "the prefix length must be 0 to 32");
 }

@@ -109,25 +109,8 @@ static void equal_event_ids_are_equal_bytes(void **state)
     assert_int_equal(event_id_parse(TEXT("42"), &b), STATUS_OK);
     assert_true(event_id_equals(&a, &b));
     assert_memory_equal(&a, &b, sizeof a);
-    assert_true(event_id_hash(&a) == event_id_hash(&b));
     assert_int_equal(event_id_parse(TEXT("420"), &b), STATUS_OK);
     assert_false(event_id_equals(&a, &b));
-}
-
-/* A table indexed by low bits must not clump when ids count up, as they do. */
-static void hashes_of_neighbours_spread(void **state)
-{
-    (void)state;
-    unsigned counts[256] = {0};
-    for (unsigned i = 0; i < 65536; i++) {
-        char text[32];
-        (void)snprintf(text, sizeof text, "%u", 34000000U + i);
-        struct event_id id;
-        assert_int_equal(event_id_parse(text_of(text), &id), STATUS_OK);
-        counts[event_id_hash(&id) & 255]++;
-    }
-    for (size_t i = 0; i < 256; i++)
-        assert_in_range(counts[i], 128, 512); /* 256 on average */
 }
 
 int main(void)
@@ -137,7 +120,6 @@ int main(void)
         cmocka_unit_test(sets_of_sports_are_read_and_written),
         cmocka_unit_test(event_ids_are_decimal_text_beyond_64_bits),
         cmocka_unit_test(equal_event_ids_are_equal_bytes),
-        cmocka_unit_test(hashes_of_neighbours_spread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,7 +82,7 @@ static const char lock_clearings[] =
     "  ORDER BY customer_number, currency FOR NO KEY UPDATE) AS locked";
 
 static const char find_places[] =
-    "SELECT asked.at, account.*, clearing.balance_minor"
+    "SELECT asked.at, account.*, declined.declines, declined.head, clearing.balance_minor"
     " FROM unnest($1::text[]) WITH ORDINALITY AS asked (id, at)"
     " CROSS JOIN LATERAL (SELECT player.number, customer.number AS customer_number, "
     /**/ LEDGER_ACCOUNT_COLUMNS " FROM player"
@@ -90,6 +90,8 @@ static const char find_places[] =
     "  JOIN currency ON currency.code = player.currency"
     "  LEFT JOIN ledger_account ON ledger_account.player_number = player.number"
     "  WHERE player.id = asked.id LIMIT 1) AS account"
+    " LEFT JOIN LATERAL (SELECT ledger_declined.declines, ledger_declined.head FROM ledger_declined"
+    "  WHERE ledger_declined.player_number = account.number LIMIT 1) AS declined ON true"
     " LEFT JOIN LATERAL (SELECT ledger_clearing.balance_minor FROM ledger_clearing"
     "  WHERE ledger_clearing.customer_number = account.customer_number"
     "  AND ledger_clearing.currency = account.currency LIMIT 1) AS clearing ON true";
@@ -126,11 +128,14 @@ static bool read_place(struct postgres_ledger *ledger, struct ledger_batch *batc
     if (ordinal < 1 || (uint64_t)ordinal > batch->place_count)
         return false;
     struct ledger_place *place = &batch->places[ordinal - 1];
-    if (!ledger_read_account(row, 3, &place->account))
+    const int declined = 3 + LEDGER_ACCOUNT_COLUMN_COUNT;
+    if (!ledger_read_account(row, 3, &place->account) ||
+        !ledger_read_declined(row, declined, &place->account))
         return false;
     place->found = true;
     ledger->player_numbers[ordinal - 1] = row_integer(row, 1);
-    set_clearing(ledger, batch, place, row_integer(row, 2), row, 3 + LEDGER_ACCOUNT_COLUMN_COUNT);
+    set_clearing(ledger, batch, place, row_integer(row, 2), row,
+                 declined + LEDGER_DECLINED_COLUMN_COUNT);
     return true;
 }
 
@@ -141,7 +146,7 @@ static enum status read_batch(struct postgres_store *store, struct ledger_batch 
     struct postgres_ledger *ledger = ledger_of(store);
     batch->clearing_count = 0;
     for (size_t i = 0; i < batch->place_count; i++)
-        batch->places[i].found = batch->places[i].changed = false;
+        batch->places[i].found = batch->places[i].changed = batch->places[i].declined = false;
     for (size_t i = 0; i < batch->fact_count; i++)
         batch->facts[i].id = (struct ledger_id){0};
     for (int i = 0; i < row_count(places); i++) {
@@ -264,6 +269,8 @@ enum {
     ROLLBACK_COLUMN_COUNT
 };
 enum { ACCOUNT_PLAYER, ACCOUNT_BALANCE, ACCOUNT_SEQUENCE, ACCOUNT_HEAD, ACCOUNT_COLUMN_COUNT };
+enum { DECLINE_PLAYER, DECLINE_POSITION, DECLINE_NUMBER, DECLINE_HASH, DECLINE_COLUMN_COUNT };
+enum { DECLINED_PLAYER, DECLINED_COUNT, DECLINED_HEAD, DECLINED_COLUMN_COUNT };
 enum { CLEARING_CUSTOMER, CLEARING_CURRENCY, CLEARING_MOVEMENT, CLEARING_COLUMN_COUNT };
 
 struct writing {
@@ -271,6 +278,8 @@ struct writing {
     size_t row_count;
     struct postgres_array kept[KEPT_COLUMN_COUNT];
     struct postgres_array rollbacks[ROLLBACK_COLUMN_COUNT];
+    struct postgres_array declines[DECLINE_COLUMN_COUNT];
+    struct postgres_array declined[DECLINED_COLUMN_COUNT];
     struct postgres_array accounts[ACCOUNT_COLUMN_COUNT];
     struct postgres_array clearings[CLEARING_COLUMN_COUNT];
     struct postgres_array new_clearings[CLEARING_COLUMN_COUNT];
@@ -290,6 +299,8 @@ static struct writing *make_writing(void)
     struct writing *writing = memory_alloc_zeroed(1, sizeof *writing);
     set_kinds(writing->kept, "iiititttttiiiiib");
     set_kinds(writing->rollbacks, "itii");
+    set_kinds(writing->declines, "iiib");
+    set_kinds(writing->declined, "iib");
     set_kinds(writing->accounts, "iiib");
     set_kinds(writing->clearings, "iti");
     set_kinds(writing->new_clearings, "iti");
@@ -306,6 +317,8 @@ static void free_writing(struct writing *writing)
 {
     free_arrays(writing->kept, KEPT_COLUMN_COUNT);
     free_arrays(writing->rollbacks, ROLLBACK_COLUMN_COUNT);
+    free_arrays(writing->declines, DECLINE_COLUMN_COUNT);
+    free_arrays(writing->declined, DECLINED_COLUMN_COUNT);
     free_arrays(writing->accounts, ACCOUNT_COLUMN_COUNT);
     free_arrays(writing->clearings, CLEARING_COLUMN_COUNT);
     free_arrays(writing->new_clearings, CLEARING_COLUMN_COUNT);
@@ -447,6 +460,30 @@ static void add_rows(const struct postgres_ledger *ledger, struct writing *writi
     }
 }
 
+static void add_declines(const struct postgres_ledger *ledger, const struct ledger_batch *batch,
+                         struct writing *writing)
+{
+    for (size_t i = 0; i < writing->row_count; i++) {
+        const struct kept_row *row = &writing->rows[i];
+        if (row->is_key || ledger_is_entry(row->kept))
+            continue;
+        array_add_integer(&writing->declines[DECLINE_PLAYER], row->player_number);
+        array_add_integer(&writing->declines[DECLINE_POSITION], (int64_t)row->kept->decline);
+        array_add_integer(&writing->declines[DECLINE_NUMBER],
+                          ledger->first_number + (int64_t)row->at);
+        array_add_bytes(&writing->declines[DECLINE_HASH], row->kept->hash, sizeof row->kept->hash);
+    }
+    for (size_t i = 0; i < batch->place_count; i++) {
+        const struct ledger_account *account = &batch->places[i].account;
+        if (!batch->places[i].declined)
+            continue;
+        array_add_integer(&writing->declined[DECLINED_PLAYER], ledger->player_numbers[i]);
+        array_add_integer(&writing->declined[DECLINED_COUNT], (int64_t)account->declines);
+        array_add_bytes(&writing->declined[DECLINED_HEAD], account->declines_head,
+                        sizeof account->declines_head);
+    }
+}
+
 static void add_accounts(const struct postgres_ledger *ledger, const struct ledger_batch *batch,
                          struct writing *writing)
 {
@@ -532,6 +569,16 @@ static const char insert_rollbacks[] =
     "INSERT INTO ledger_rollback (customer_number, target_id, player_number, transaction_number)"
     " SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[])";
 
+static const char insert_declines[] =
+    "INSERT INTO ledger_decline (player_number, position, transaction_number, hash)"
+    " SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bytea[])";
+
+static const char write_declined[] =
+    "INSERT INTO ledger_declined (player_number, declines, head)"
+    " SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bytea[])"
+    " ON CONFLICT (player_number) DO UPDATE SET declines = excluded.declines,"
+    " head = excluded.head";
+
 static const char write_accounts[] =
     "INSERT INTO ledger_account (player_number, balance_minor, sequence, head)"
     " SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bytea[])"
@@ -570,8 +617,8 @@ static enum status write_all(struct postgres_store *store, struct writing *writi
                              struct error *error)
 {
     struct postgres_ledger *ledger = ledger_of(store);
-    struct postgres_parameters parameters[6];
-    struct postgres_query queries[7];
+    struct postgres_parameters parameters[8];
+    struct postgres_query queries[9];
     size_t count = 0;
     set_arrays(&parameters[0], writing->kept, KEPT_COLUMN_COUNT);
     set_arrays(&parameters[1], writing->rollbacks, ROLLBACK_COLUMN_COUNT);
@@ -579,14 +626,18 @@ static enum status write_all(struct postgres_store *store, struct writing *writi
     set_arrays(&parameters[3], writing->new_clearings, 2);
     set_arrays(&parameters[4], writing->clearings, 3);
     set_arrays(&parameters[5], writing->clearings, 2);
+    set_arrays(&parameters[6], writing->declines, DECLINE_COLUMN_COUNT);
+    set_arrays(&parameters[7], writing->declined, DECLINED_COLUMN_COUNT);
     uint32_t sum_count = writing->clearings[0].count;
     const struct {
         const char *sql;
         const struct postgres_parameters *parameters;
         bool wanted;
     } steps[] = {
+        {insert_declines, &parameters[6], writing->declines[0].count > 0}, /* see the triggers */
         {insert_kept, &parameters[0], true},
         {insert_rollbacks, &parameters[1], writing->rollbacks[0].count > 0},
+        {write_declined, &parameters[7], writing->declined[0].count > 0},
         {write_accounts, &parameters[2], writing->accounts[0].count > 0},
         {insert_clearings, &parameters[3], writing->new_clearings[0].count > 0},
         {lock_sums, &parameters[5], sum_count > 1},
@@ -694,6 +745,7 @@ enum status postgres_ledger_commit(struct platform_store *base, const struct led
     list_transactions(ledger_of(store), batch, writing);
     list_keys(writing);
     add_rows(ledger_of(store), writing);
+    add_declines(ledger_of(store), batch, writing);
     add_accounts(ledger_of(store), batch, writing);
     add_clearings(ledger_of(store), batch, writing);
     status = write_all(store, writing, error);

@@ -19,6 +19,13 @@
 MUST_CHECK bool ledger_read_account(const struct postgres_row *row, int first,
                                     struct ledger_account *account);
 
+/* What the account says of its declines, after the columns above where it is asked for: of the
+ * table ledger_declined (LEFT JOIN). */
+#define LEDGER_DECLINED_COLUMNS ", ledger_declined.declines, ledger_declined.head AS declines_head"
+#define LEDGER_DECLINED_COLUMN_COUNT 2
+MUST_CHECK bool ledger_read_declined(const struct postgres_row *row, int first,
+                                     struct ledger_account *account);
+
 /* A transaction: of the tables ledger_transaction, player and currency. */
 #define LEDGER_TRANSACTION_COLUMNS                                      \
     "player.customer_id, player.id, ledger_transaction.transaction_id," \

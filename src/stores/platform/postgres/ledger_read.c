@@ -36,6 +36,15 @@ bool ledger_read_account(const struct postgres_row *row, int first, struct ledge
     return sound;
 }
 
+bool ledger_read_declined(const struct postgres_row *row, int first, struct ledger_account *account)
+{
+    if (row_is_null(row, first))
+        return true; /* there are none, and the account is zeroed */
+    account->declines = (uint64_t)row_integer(row, first);
+    return account->declines >= 1 &&
+           row_blob(row, first + 1, account->declines_head, sizeof account->declines_head);
+}
+
 bool ledger_read_transaction(const struct postgres_row *row, int first,
                              struct ledger_transaction *transaction)
 {
@@ -272,6 +281,25 @@ static bool on_entry(void *context, const struct postgres_row *row)
     return false;
 }
 
+static bool on_decline(void *context, const struct postgres_row *row)
+{
+    const int declined = LEDGER_TRANSACTION_COLUMN_COUNT + LEDGER_ACCOUNT_COLUMN_COUNT;
+    const int chained = declined + LEDGER_DECLINED_COLUMN_COUNT;
+    struct walk *walk = context;
+    struct ledger_transaction decline;
+    struct ledger_account account;
+    if (ledger_read_transaction(row, 0, &decline) && !ledger_is_entry(&decline) &&
+        ledger_read_account(row, LEDGER_TRANSACTION_COLUMN_COUNT, &account) &&
+        ledger_read_declined(row, declined, &account) &&
+        row_blob(row, chained + 1, decline.hash, sizeof decline.hash)) {
+        decline.decline = (uint64_t)row_integer(row, chained);
+        if (decline.decline > 0)
+            return walk->entry(walk->context, &decline, &account);
+    }
+    walk->status = postgres_damaged(walk->store, "a decline makes no sense", walk->error);
+    return false;
+}
+
 static bool on_transaction(void *context, const struct postgres_row *row)
 {
     struct walk *walk = context;
@@ -332,6 +360,27 @@ enum status postgres_ledger_entries(struct platform_store *base, const char *pla
     return run_walk(&walk, of_player, &parameters, on_entry);
 }
 
+enum status postgres_ledger_declines(struct platform_store *base, ledger_entry_visitor *visit,
+                                     void *context, struct error *error)
+{
+    static const char read_all[] =
+        "SELECT " LEDGER_TRANSACTION_COLUMNS ", " LEDGER_ACCOUNT_COLUMNS LEDGER_DECLINED_COLUMNS
+        ", ledger_decline.position, ledger_decline.hash FROM ledger_decline"
+        " JOIN ledger_transaction ON ledger_transaction.number = ledger_decline.transaction_number"
+        " AND ledger_transaction.operation IS NOT NULL"
+        " JOIN player ON player.number = ledger_decline.player_number"
+        " JOIN currency ON currency.code = player.currency"
+        " LEFT JOIN ledger_account ON ledger_account.player_number = player.number"
+        " LEFT JOIN ledger_declined ON ledger_declined.player_number = player.number"
+        " ORDER BY ledger_decline.player_number, ledger_decline.position";
+    struct walk walk = {.store = postgres_store_of(base),
+                        .entry = visit,
+                        .context = context,
+                        .status = STATUS_OK,
+                        .error = error};
+    return run_walk(&walk, read_all, NULL, on_decline);
+}
+
 enum status postgres_ledger_transactions(struct platform_store *base,
                                          ledger_transaction_visitor *visit, void *context,
                                          struct error *error)
@@ -386,7 +435,7 @@ enum status postgres_ledger_clearings(struct platform_store *base, ledger_cleari
         "  GROUP BY customer.number, player.currency) AS held"
         " ON held.number = ledger_clearing.customer_number"
         " AND held.currency = ledger_clearing.currency"
-        " JOIN customer"
+        " LEFT JOIN customer"
         " ON customer.number = coalesce(ledger_clearing.customer_number, held.number)"
         " WHERE ledger_clearing.currency IS NOT NULL OR held.balance_minor <> 0"
         " ORDER BY customer.number, 2";
@@ -415,34 +464,5 @@ enum status postgres_ledger_count(struct platform_store *base, uint64_t *count, 
 {
     static const char count_all[] =
         "SELECT count(*) FROM ledger_transaction WHERE sequence IS NOT NULL";
-    return query_count(base, count_all, count, error);
-}
-
-enum status postgres_ledger_strays(struct platform_store *base, uint64_t *count,
-                                   struct error *error)
-{
-    /* Entries without account; transactions that are no player's, or another customer's; rollbacks
-     * without mark, marks without rollback; keys of ids that nobody rolled back; accounts without
-     * entry. */
-    static const char count_all[] =
-        "SELECT (SELECT count(*) FROM ledger_transaction AS t WHERE t.sequence IS NOT NULL"
-        "  AND NOT EXISTS (SELECT FROM ledger_account AS a"
-        "  WHERE a.player_number = t.player_number))"
-        " + (SELECT count(*) FROM ledger_transaction AS t WHERE NOT EXISTS (SELECT FROM player"
-        "  JOIN customer ON customer.id = player.customer_id"
-        "  WHERE player.number = t.player_number AND customer.number = t.customer_number))"
-        " + (SELECT count(*) FROM ledger_transaction AS t WHERE t.operation = 'ROLLBACK'"
-        "  AND t.sequence IS NOT NULL AND NOT EXISTS (SELECT FROM ledger_rollback AS r"
-        "  WHERE r.customer_number = t.customer_number AND r.target_id = t.reference"
-        "  AND r.transaction_number = t.number))"
-        " + (SELECT count(*) FROM ledger_rollback AS r WHERE NOT EXISTS (SELECT"
-        "  FROM ledger_transaction AS t WHERE t.number = r.transaction_number"
-        "  AND t.operation = 'ROLLBACK' AND t.sequence IS NOT NULL AND t.reference = r.target_id))"
-        " + (SELECT count(*) FROM ledger_transaction AS t WHERE t.operation IS NULL"
-        "  AND NOT EXISTS (SELECT FROM ledger_rollback AS r"
-        "  WHERE r.customer_number = t.customer_number AND r.target_id = t.transaction_id))"
-        " + (SELECT count(*) FROM ledger_account AS a WHERE NOT EXISTS (SELECT"
-        "  FROM ledger_transaction AS t WHERE t.player_number = a.player_number"
-        "  AND t.sequence = a.sequence))";
     return query_count(base, count_all, count, error);
 }

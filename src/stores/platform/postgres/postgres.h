@@ -201,7 +201,12 @@ enum status postgres_ledger_transactions(struct platform_store *, ledger_transac
                                          void *, struct error *);
 enum status postgres_ledger_clearings(struct platform_store *, ledger_clearing_visitor *, void *,
                                       struct error *);
-enum status postgres_ledger_strays(struct platform_store *, uint64_t *, struct error *);
+enum status postgres_ledger_declines(struct platform_store *, ledger_entry_visitor *, void *,
+                                     struct error *);
+
+/* platform/postgres/audit.c */
+enum status postgres_ledger_integrity(struct platform_store *, const char **, struct error *);
+enum status postgres_ledger_counterparts(struct platform_store *, struct error *);
 enum status postgres_ledger_count(struct platform_store *, uint64_t *, struct error *);
 
 #endif

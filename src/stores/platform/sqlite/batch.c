@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "base/hash.h"
 #include "stores/platform/sqlite/columns.h"
 #include "stores/platform/sqlite/sqlite.h"
 
@@ -18,6 +19,7 @@ struct writing {
     struct sqlite_store *store;
     const struct ledger_batch *batch;
     int64_t first_number; /* of the first row of batch->kept */
+    uint64_t seed;        /* of the index: clients choose ids */
     uint16_t index[2048]; /* debits by id, one more than their place: in `kept`, then in `facts` */
     struct last_entry {   /* of the players, by number; 0: none */
         int64_t player, number;
@@ -25,16 +27,11 @@ struct writing {
     int64_t keys[LEDGER_BATCH_MAX]; /* of the ids in `kept` */
 };
 
-static uint32_t hash_id(const char *customer_id, const char *id)
-{
-    return sqlite_hash_text(sqlite_hash_text(2166136261U, customer_id), id);
-}
-
 /* The slot of an id, which is 0 when it is not there. */
 static uint16_t *slot_of(struct writing *writing, const char *customer_id, const char *id)
 {
     const struct ledger_batch *batch = writing->batch;
-    for (uint32_t at = hash_id(customer_id, id);; at++) {
+    for (size_t at = hash_string(hash_string(writing->seed, customer_id), id);; at++) {
         uint16_t *slot = &writing->index[at % (sizeof writing->index / sizeof writing->index[0])];
         if (*slot == 0)
             return slot;
@@ -177,6 +174,71 @@ static enum status insert_transactions(struct writing *writing,
     return status == STATUS_OK ? sqlite_run(writing->store, statement, error) : status;
 }
 
+#define DECLINE_INSERT \
+    "INSERT INTO ledger_decline (player_number, position, transaction_number, hash) VALUES "
+#define DECLINE_ROW "(?, ?, ?, ?)"
+#define DECLINE_ROW_SIZE 4
+
+static enum status insert_declines(struct writing *writing,
+                                   const struct ledger_transaction *const *declines, size_t count,
+                                   struct error *error)
+{
+    sqlite3_stmt *statement;
+    enum status status =
+        sqlite_statement(writing->store, SQLITE_WRITE_ROWS(count, DECLINE_INSERT, DECLINE_ROW, ""),
+                         &statement, error);
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        int64_t player = 0;
+        int at = 1 + DECLINE_ROW_SIZE * (int)i;
+        status = sqlite_player_number(writing->store, declines[i]->player_id, &player, error);
+        if (status != STATUS_OK)
+            break;
+        bind_integer(statement, at, player);
+        bind_integer(statement, at + 1, (int64_t)declines[i]->decline);
+        bind_integer(statement, at + 2,
+                     writing->first_number + (declines[i] - writing->batch->kept));
+        bind_blob(statement, at + 3, declines[i]->hash, LEDGER_HASH_SIZE);
+    }
+    return status == STATUS_OK ? sqlite_run(writing->store, statement, error) : status;
+}
+
+static enum status write_declines(struct writing *writing, struct error *error)
+{
+    const struct ledger_batch *batch = writing->batch;
+    const struct ledger_transaction *declines[LEDGER_BATCH_MAX];
+    size_t count = 0;
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < batch->kept_count; i++)
+        if (!ledger_is_entry(&batch->kept[i]))
+            declines[count++] = &batch->kept[i];
+    for (size_t i = 0, rows; i < count && status == STATUS_OK; i += rows) {
+        rows = sqlite_rows_next(count - i);
+        status = insert_declines(writing, &declines[i], rows, error);
+    }
+    return status;
+}
+
+static enum status put_declined(struct writing *writing, const struct ledger_account *account,
+                                struct error *error)
+{
+    sqlite3_stmt *statement;
+    int64_t player = 0;
+    enum status status = sqlite_player_number(writing->store, account->player.id, &player, error);
+    if (status == STATUS_OK)
+        status =
+            sqlite_statement(writing->store,
+                             "INSERT INTO ledger_declined (player_number, declines, head)"
+                             " VALUES (?1, ?2, ?3) ON CONFLICT (player_number)"
+                             " DO UPDATE SET declines = excluded.declines, head = excluded.head",
+                             &statement, error);
+    if (status != STATUS_OK)
+        return status;
+    bind_integer(statement, 1, player);
+    bind_integer(statement, 2, (int64_t)account->declines);
+    bind_blob(statement, 3, account->declines_head, LEDGER_HASH_SIZE);
+    return sqlite_run(writing->store, statement, error);
+}
+
 static enum status insert_rollback(struct writing *writing,
                                    const struct ledger_transaction *rollback, struct error *error)
 {
@@ -249,6 +311,9 @@ static enum status write_accounts(struct writing *writing, struct error *error)
         rows = sqlite_rows_next(count - i);
         status = put_accounts(writing, &changed[i], rows, error);
     }
+    for (size_t i = 0; i < batch->place_count && status == STATUS_OK; i++)
+        if (batch->places[i].declined)
+            status = put_declined(writing, &batch->places[i].account, error);
     return status;
 }
 
@@ -276,7 +341,7 @@ static enum status write_clearing(struct sqlite_store *store,
 static enum status write_kept(struct writing *writing, struct error *error)
 {
     const struct ledger_batch *batch = writing->batch;
-    enum status status = STATUS_OK;
+    enum status status = write_declines(writing, error); /* first: see the triggers */
     for (size_t i = 0, rows; i < batch->kept_count && status == STATUS_OK; i += rows) {
         rows = sqlite_rows_next(batch->kept_count - i);
         status = insert_transactions(writing, &batch->kept[i], rows, error);
@@ -308,7 +373,7 @@ static enum status next_number(struct sqlite_store *store, int64_t *number, stru
 static enum status write_batch(struct sqlite_store *store, const struct ledger_batch *batch,
                                struct error *error)
 {
-    struct writing writing = {.store = store, .batch = batch};
+    struct writing writing = {.store = store, .batch = batch, .seed = hash_random_seed()};
     enum status status = next_number(store, &writing.first_number, error);
     index_debits(&writing);
     if (status == STATUS_OK)

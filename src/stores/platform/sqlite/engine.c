@@ -411,6 +411,7 @@ static void configure(struct sqlite_store *store)
     CHECK(sqlite3_db_config(store->database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL) == SQLITE_OK);
     CHECK(sqlite3_db_config(store->database, SQLITE_DBCONFIG_ENABLE_FKEY, 1, NULL) == SQLITE_OK);
     sqlite_ids_register(store->database);
+    sqlite_audit_register(store->database);
 }
 
 static void disconnect(struct sqlite_store *store)
@@ -702,7 +703,9 @@ const struct platform_engine platform_sqlite_engine = {
     .ledger_transactions = sqlite_ledger_transactions,
     .ledger_entered = sqlite_ledger_entered,
     .ledger_clearings = sqlite_ledger_clearings,
-    .ledger_strays = sqlite_ledger_strays,
+    .ledger_declines = sqlite_ledger_declines,
+    .ledger_integrity = sqlite_ledger_integrity,
+    .ledger_counterparts = sqlite_ledger_counterparts,
     .ledger_count = sqlite_ledger_count,
     .ledger_wants_upkeep = sqlite_ledger_wants_upkeep,
     .ledger_upkeep = sqlite_ledger_upkeep,

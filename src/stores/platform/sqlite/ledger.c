@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "base/hash.h"
 #include "stores/platform/sqlite/columns.h"
 #include "stores/platform/sqlite/sqlite.h"
 
@@ -18,20 +19,13 @@ enum status sqlite_damaged(struct sqlite_store *store, const char *what, struct 
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-uint32_t sqlite_hash_text(uint32_t hash, const char *string)
-{
-    for (; *string != '\0'; string++)
-        hash = (hash ^ (uint8_t)*string) * 16777619U;
-    return hash;
-}
-
 /* The number of a customer or player, by `sql`; 0: there is none. */
 static enum status find_number(struct sqlite_store *store, const char *sql, const char *id,
                                int64_t *number, struct error *error)
 {
     sqlite3_stmt *statement;
     bool found = false;
-    size_t place = sqlite_hash_text(2166136261U, id) % SQLITE_NUMBERS;
+    size_t place = hash_string(0, id) % SQLITE_NUMBERS;
     if (strcmp(store->numbers[place].id, id) == 0) {
         *number = store->numbers[place].number;
         return STATUS_OK;
@@ -106,6 +100,19 @@ static bool read_account(sqlite3_stmt *row, int first, struct ledger_account *ac
     return sound;
 }
 
+/* What the account says of its declines: after the columns of the account, where it is asked
+ * for. */
+#define DECLINED_COLUMNS \
+    ", coalesce(ledger_declined.declines, 0), coalesce(ledger_declined.head, zeroblob(32))"
+#define DECLINED_JOIN " LEFT JOIN ledger_declined ON ledger_declined.player_number = player.number"
+
+static bool read_declined(sqlite3_stmt *row, int first, struct ledger_account *account)
+{
+    int64_t declines = sqlite3_column_int64(row, first);
+    account->declines = (uint64_t)declines;
+    return declines >= 0 && read_hash(row, first + 1, account->declines_head);
+}
+
 static enum status load_account(struct sqlite_store *store, const char *player_id,
                                 struct ledger_account *account, bool *found, struct error *error)
 {
@@ -113,17 +120,19 @@ static enum status load_account(struct sqlite_store *store, const char *player_i
     int64_t number = 0;
     enum status status = sqlite_player_number(store, player_id, &number, error);
     if (status == STATUS_OK)
-        status = sqlite_statement(store,
-                                  "SELECT " ACCOUNT_COLUMNS " FROM player" ACCOUNT_JOINS
-                                  " WHERE player.number = ?1",
-                                  &statement, error);
+        status =
+            sqlite_statement(store,
+                             "SELECT " ACCOUNT_COLUMNS DECLINED_COLUMNS
+                             " FROM player" ACCOUNT_JOINS DECLINED_JOIN " WHERE player.number = ?1",
+                             &statement, error);
     if (status != STATUS_OK)
         return status;
     bind_integer(statement, 1, number);
     status = sqlite_first(store, statement, found, error);
     if (status != STATUS_OK)
         return status;
-    if (*found && !read_account(statement, 0, account))
+    if (*found && (!read_account(statement, 0, account) ||
+                   !read_declined(statement, ACCOUNT_COLUMN_COUNT, account)))
         status = sqlite_damaged(store, "an account makes no sense", error);
     (void)sqlite3_reset(statement);
     return status;
@@ -340,7 +349,7 @@ static enum status load_batch(struct sqlite_store *store, struct ledger_batch *b
     batch->clearing_count = 0;
     for (size_t i = 0; i < batch->place_count && status == STATUS_OK; i++) {
         struct ledger_place *place = &batch->places[i];
-        place->changed = false;
+        place->changed = place->declined = false;
         status = load_account(store, place->player_id, &place->account, &place->found, error);
         if (status == STATUS_OK && place->found)
             status = find_clearing(store, batch, place, error);
@@ -541,6 +550,50 @@ enum status sqlite_ledger_entries(struct platform_store *base, const char *playe
     return status;
 }
 
+static bool read_decline(sqlite3_stmt *row, struct ledger_transaction *decline,
+                         struct ledger_account *account)
+{
+    int declined = TRANSACTION_COLUMN_COUNT + ACCOUNT_COLUMN_COUNT;
+    bool sound = read_transaction(row, decline) && !ledger_is_entry(decline) &&
+                 read_account(row, TRANSACTION_COLUMN_COUNT, account) &&
+                 read_declined(row, declined, account);
+    decline->decline = (uint64_t)sqlite3_column_int64(row, declined + 2);
+    return sound && decline->decline > 0 && read_hash(row, declined + 3, decline->hash);
+}
+
+enum status sqlite_ledger_declines(struct platform_store *base, ledger_entry_visitor *visit,
+                                   void *context, struct error *error)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    sqlite3_stmt *statement;
+    bool found = false;
+    enum status status = sqlite_ready(store, error);
+    if (status == STATUS_OK)
+        status = sqlite_statement(
+            store,
+            "SELECT " TRANSACTION_COLUMNS ", " ACCOUNT_COLUMNS DECLINED_COLUMNS
+            ", ledger_decline.position, ledger_decline.hash FROM ledger_decline"
+            " CROSS JOIN ledger_transaction"
+            "  ON ledger_transaction.number = ledger_decline.transaction_number"
+            " CROSS JOIN player ON player.number = ledger_decline.player_number" ACCOUNT_JOINS
+                DECLINED_JOIN " ORDER BY ledger_decline.player_number, ledger_decline.position",
+            &statement, error);
+    if (status != STATUS_OK)
+        return status;
+    while ((status = sqlite_first(store, statement, &found, error)) == STATUS_OK && found) {
+        struct ledger_transaction decline;
+        struct ledger_account account;
+        if (!read_decline(statement, &decline, &account)) {
+            status = sqlite_damaged(store, "a decline makes no sense", error);
+            break;
+        }
+        if (!visit(context, &decline, &account))
+            break;
+    }
+    (void)sqlite3_reset(statement);
+    return status;
+}
+
 #define TRANSACTION_ROWS                                                     \
     "SELECT " TRANSACTION_COLUMNS " FROM ledger_transaction"                 \
     " CROSS JOIN player ON player.number = ledger_transaction.player_number" \
@@ -612,13 +665,19 @@ enum status sqlite_ledger_clearings(struct platform_store *base, ledger_clearing
     if (status == STATUS_OK)
         status = sqlite_statement(
             store,
-            "SELECT customer.id, ledger_clearing.currency, ledger_clearing.balance_minor,"
-            " (SELECT coalesce(sum(ledger_account.balance_minor), 0) FROM player"
-            "  JOIN ledger_account ON ledger_account.player_number = player.number"
-            "  WHERE player.customer_id = customer.id"
-            "  AND player.currency = ledger_clearing.currency)"
-            " FROM ledger_clearing JOIN customer"
-            " ON customer.number = ledger_clearing.customer_number",
+            "SELECT customer.id, coalesce(ledger_clearing.currency, held.currency),"
+            " coalesce(ledger_clearing.balance_minor, 0), coalesce(held.balance_minor, 0)"
+            " FROM ledger_clearing FULL JOIN"
+            " (SELECT customer.number, player.currency,"
+            "  sum(ledger_account.balance_minor) AS balance_minor FROM ledger_account"
+            "  JOIN player ON player.number = ledger_account.player_number"
+            "  JOIN customer ON customer.id = player.customer_id"
+            "  GROUP BY customer.number, player.currency) AS held"
+            " ON held.number = ledger_clearing.customer_number"
+            " AND held.currency = ledger_clearing.currency"
+            " LEFT JOIN customer"
+            " ON customer.number = coalesce(ledger_clearing.customer_number, held.number)"
+            " WHERE ledger_clearing.currency IS NOT NULL OR held.balance_minor <> 0",
             &statement, error);
     if (status != STATUS_OK)
         return status;
@@ -660,77 +719,6 @@ enum status sqlite_ledger_count(struct platform_store *base, uint64_t *count, st
 {
     return query_count(base, "SELECT count(*) FROM ledger_transaction WHERE sequence IS NOT NULL",
                        count, error);
-}
-
-#define IS_IN_LEVEL(level)                               \
-    "EXISTS (SELECT 1 FROM ledger_id_" level " AS found" \
-    " WHERE found.key = its.key AND found.number = t.number)"
-
-/* The level first where most of them are. */
-#define WITHOUT_THEIR_ID                                                                           \
-    "SELECT count(*) FROM ledger_transaction AS t WHERE NOT EXISTS (SELECT 1 FROM"                 \
-    " (SELECT ledger_id_key(t.customer_number, t.transaction_id) AS key LIMIT 1) AS its"           \
-    " WHERE " IS_IN_LEVEL("3") " OR " IS_IN_LEVEL("4") " OR " IS_IN_LEVEL("2") " OR " IS_IN_LEVEL( \
-        "1") " OR " IS_IN_LEVEL("0") ")"
-
-#define IDS_TOO_MANY                                                             \
-    "SELECT abs((SELECT count(*) FROM ledger_transaction)"                       \
-    " - (SELECT count(*) FROM ledger_id_0) - (SELECT count(*) FROM ledger_id_1)" \
-    " - (SELECT count(*) FROM ledger_id_2) - (SELECT count(*) FROM ledger_id_3)" \
-    " - (SELECT count(*) FROM ledger_id_4))"
-
-/* Transactions of one id, in the same level or in two: `one` is walked through in the order of
- * `other`. */
-#define TWICE(one, other)                                                                   \
-    "SELECT count(*) FROM ledger_id_" one " AS one CROSS JOIN ledger_id_" other " AS other" \
-    " ON other.key = one.key AND other.number <> one.number"                                \
-    " CROSS JOIN ledger_transaction AS first ON first.number = one.number"                  \
-    " CROSS JOIN ledger_transaction AS second ON second.number = other.number"              \
-    " AND second.customer_number = first.customer_number"                                   \
-    " AND second.transaction_id = first.transaction_id"
-static const char *const twice[] = {
-    TWICE("0", "0"), TWICE("0", "1"), TWICE("0", "2"), TWICE("0", "3"), TWICE("0", "4"),
-    TWICE("1", "1"), TWICE("1", "2"), TWICE("1", "3"), TWICE("1", "4"), TWICE("2", "2"),
-    TWICE("2", "3"), TWICE("2", "4"), TWICE("3", "3"), TWICE("3", "4"), TWICE("4", "4"),
-};
-
-static enum status count_strays(struct platform_store *base, uint64_t *count, struct error *error)
-{
-    return query_count(
-        base,
-        "SELECT (SELECT coalesce(sum("
-        "  (NOT EXISTS (SELECT 1 FROM ledger_account AS a WHERE a.player_number = t.player_number))"
-        "  + (t.operation = 'ROLLBACK' AND NOT EXISTS (SELECT 1 FROM ledger_rollback AS r"
-        "   WHERE r.customer_number = t.customer_number AND r.target_id = t.reference"
-        "   AND r.transaction_number = t.number))"
-        "  + (t.settles IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ledger_transaction AS debit"
-        "   WHERE debit.number = t.settles AND debit.customer_number = t.customer_number"
-        "   AND debit.transaction_id = t.reference))"
-        "  + (CASE WHEN t.sequence = 1 THEN t.previous <> 0 ELSE NOT EXISTS (SELECT 1"
-        "   FROM ledger_transaction AS before WHERE before.number = t.previous"
-        "   AND before.player_number = t.player_number AND before.sequence = t.sequence - 1) END)"
-        "  + (t.settles IS NULL AND t.operation = 'CREDIT' AND t.reference IS NOT NULL)), 0)"
-        "  FROM ledger_transaction AS t WHERE t.sequence IS NOT NULL)"
-        " + (SELECT count(*) FROM ledger_rollback AS r WHERE NOT EXISTS (SELECT 1"
-        "  FROM ledger_transaction AS t WHERE t.number = r.transaction_number"
-        "  AND t.operation = 'ROLLBACK' AND t.sequence IS NOT NULL AND t.reference = r.target_id))"
-        " + (SELECT count(*) FROM ledger_account AS a WHERE NOT EXISTS (SELECT 1"
-        "  FROM ledger_transaction AS t WHERE t.number = a.last_number"
-        "  AND t.player_number = a.player_number AND t.sequence = a.sequence))"
-        " + (" WITHOUT_THEIR_ID ") + (" IDS_TOO_MANY ")"
-        " + (SELECT 4 - count(*) FROM ledger_id_level WHERE level BETWEEN 0 AND 3)",
-        count, error);
-}
-
-enum status sqlite_ledger_strays(struct platform_store *base, uint64_t *count, struct error *error)
-{
-    enum status status = count_strays(base, count, error);
-    for (size_t i = 0; i < sizeof twice / sizeof twice[0] && status == STATUS_OK; i++) {
-        uint64_t more = 0;
-        status = query_count(base, twice[i], &more, error);
-        *count += more;
-    }
-    return status;
 }
 
 enum status sqlite_snapshot_begin(struct platform_store *base, struct error *error)

@@ -96,7 +96,8 @@ enum status sqlite_ledger_entered(struct platform_store *, int64_t, int64_t,
                                   ledger_transaction_visitor *, void *, struct error *);
 enum status sqlite_ledger_clearings(struct platform_store *, ledger_clearing_visitor *, void *,
                                     struct error *);
-enum status sqlite_ledger_strays(struct platform_store *, uint64_t *, struct error *);
+enum status sqlite_ledger_declines(struct platform_store *, ledger_entry_visitor *, void *,
+                                   struct error *);
 enum status sqlite_ledger_count(struct platform_store *, uint64_t *, struct error *);
 enum status sqlite_snapshot_begin(struct platform_store *, struct error *);
 void sqlite_snapshot_end(struct platform_store *);
@@ -105,7 +106,6 @@ void sqlite_snapshot_end(struct platform_store *);
 enum status sqlite_damaged(struct sqlite_store *store, const char *what, struct error *error);
 
 /* What platform_sqlite_batch.c needs of it. Numbers are those of the rows; 0: there is none. */
-uint32_t sqlite_hash_text(uint32_t hash, const char *string);
 MUST_CHECK enum status sqlite_customer_number(struct sqlite_store *store, const char *id,
                                               int64_t *number, struct error *error);
 MUST_CHECK enum status sqlite_player_number(struct sqlite_store *store, const char *id,
@@ -125,6 +125,12 @@ MUST_CHECK enum status sqlite_ids_add(struct sqlite_store *store, const int64_t 
 /* and has ids move on where a level has too many. `last_number` is of the newest transaction. */
 MUST_CHECK enum status sqlite_ids_settle(struct sqlite_store *store, int64_t last_number,
                                          struct error *error);
+
+/* platform_sqlite_audit.c */
+enum status sqlite_ledger_integrity(struct platform_store *, const char **, struct error *);
+enum status sqlite_ledger_counterparts(struct platform_store *, struct error *);
+/* ledger_decline_hash in SQL, for the migration that chained those that were there. */
+void sqlite_audit_register(sqlite3 *database);
 
 /* platform_sqlite_batch.c */
 enum status sqlite_ledger_commit(struct platform_store *, const struct ledger_batch *, bool *,

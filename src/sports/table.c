@@ -1,0 +1,190 @@
+/*
+ * The tables that all serving threads share: which entry is current for each value, and which job
+ * is making the next one; see shared.h.
+ *
+ * One lock guards the tables. It is held for a few look-ups at a time, never while anything is read
+ * or made, and not at all for a request that a cache answers from what it holds. A job cannot be
+ * missed: it is found, joined and ended under the lock, and completions are posted under it too, so
+ * that a cache that has withdrawn its completions may take its mailbox away.
+ */
+#include "sports/shared.h"
+
+#include <uv.h>
+
+#include "base/memory.h"
+
+void sports_lock(struct sports *sports)
+{
+    uv_mutex_lock(&sports->lock);
+}
+
+void sports_unlock(struct sports *sports)
+{
+    uv_mutex_unlock(&sports->lock);
+}
+
+/* ---- entries --------------------------------------------------------------------------------- */
+
+struct entry *sports_hold_current(struct sports *sports, struct slot *slot)
+{
+    sports_lock(sports);
+    struct entry *entry = slot->current == NULL ? NULL : entry_hold(slot->current);
+    sports_unlock(sports);
+    return entry;
+}
+
+struct entry *sports_newest_catalog(struct sports *sports, enum sport sport)
+{
+    return sports_hold_current(sports, &sports->catalogs[sport]);
+}
+
+struct entry *sports_newest_event(struct sports *sports, enum sport sport,
+                                  const struct event_id *id, uint64_t now_ms)
+{
+    struct entry *entry = NULL;
+    sports_lock(sports);
+    struct slot *slot = (struct slot *)event_table_find(&sports->events, sport, id);
+    if (slot != NULL) {
+        event_table_touch(&sports->events, &slot->node, now_ms);
+        if (slot->current != NULL)
+            entry = entry_hold(slot->current);
+    }
+    sports_unlock(sports);
+    return entry;
+}
+
+void sports_publish(struct sports *sports, struct slot *slot, struct entry *entry)
+{
+    sports_lock(sports);
+    struct entry *replaced = slot->current;
+    slot->current = entry;
+    sports_unlock(sports);
+    entry_release(&replaced);
+}
+
+void sports_drop_event(struct sports *sports, struct slot *slot)
+{
+    CHECK(slot->job == NULL);
+    event_table_remove(&sports->events, &slot->node);
+    entry_release(&slot->current);
+    memory_free(slot);
+}
+
+bool sports_too_large(const struct sports *sports)
+{
+    return atomic_load_explicit(&sports->counts.bytes, memory_order_relaxed) > SPORTS_BYTES_MAX;
+}
+
+/* When it was last asked for: caches that answer from an entry say so in it, not in the slot. */
+static uint64_t slot_used_ms(const struct slot *slot)
+{
+    uint64_t asked_ms = slot->current == NULL
+                            ? 0
+                            : atomic_load_explicit(&slot->current->asked_ms, memory_order_relaxed);
+    return asked_ms > slot->node.used_ms ? asked_ms : slot->node.used_ms;
+}
+
+/* Releases what was not asked for lately, a few at a time, and of the oldest when there are
+ * too many or they are too large. Each new event comes by here, so the table cannot outgrow its
+ * bound by more than the jobs in flight. */
+void sports_drop_old_events(struct sports *sports, uint64_t now_ms)
+{
+    for (int i = 0; i < 4 && sports->events.oldest != NULL; i++) {
+        struct slot *slot = (struct slot *)sports->events.oldest;
+        bool too_many = sports->events.count >= SPORTS_EVENTS_MAX || sports_too_large(sports);
+        uint64_t used_ms = slot_used_ms(slot);
+        bool old = used_ms + SPORTS_KEEP_MS < now_ms;
+        if (!too_many && slot->node.used_ms + SPORTS_KEEP_MS >= now_ms)
+            return; /* nor are the others: they were used later */
+        if (slot->job == NULL && (too_many || old))
+            sports_drop_event(sports, slot);
+        else
+            event_table_touch(&sports->events, &slot->node, now_ms);
+    }
+}
+
+/* ---- jobs ------------------------------------------------------------------------------------ */
+
+/* The lock is held. */
+struct job *sports_start_job(const struct job *draft)
+{
+    struct job *job = memory_copy(draft, sizeof *draft);
+    job->sports->job_count++;
+    if (job->source != NULL)
+        job->source = entry_hold(job->source);
+    if (job->before != NULL)
+        job->before = entry_hold(job->before);
+    *job->place = job;
+    return job;
+}
+
+static void free_job(struct job *job)
+{
+    entry_release(&job->source);
+    entry_release(&job->before);
+    catalog_release(&job->read_catalog);
+    memory_free(job->read.value.bytes);
+    memory_free(job->read.catalog.bytes);
+    memory_free(job);
+}
+
+/* After the last that it does, since whoever waits for it takes everything down. The lock is
+ * held. */
+static void count_ended(struct sports *sports)
+{
+    CHECK(sports->job_count > 0);
+    if (--sports->job_count == 0)
+        uv_cond_broadcast(&sports->no_jobs);
+}
+
+void sports_cancel_job(struct job *job)
+{
+    struct sports *sports = job->sports;
+    *job->place = NULL;
+    free_job(job);
+    count_ended(sports);
+}
+
+struct job *sports_follow_up(struct sports *sports, const struct job *draft)
+{
+    sports_lock(sports);
+    struct job *job = *draft->place == NULL ? sports_start_job(draft) : NULL;
+    sports_unlock(sports);
+    return job;
+}
+
+void sports_finish(struct job *job, enum status result)
+{
+    struct sports *sports = job->sports;
+    sports_lock(sports);
+    *job->place = NULL;
+    struct completion *completion = job->completions;
+    while (completion != NULL) {
+        struct completion *next = completion->next;
+        completion->job = NULL;
+        completion->result = result;
+        mailbox_post(completion->mailbox, &completion->mail); /* from here on it is the cache's */
+        completion = next;
+    }
+    sports_unlock(sports);
+    free_job(job);
+    sports_lock(sports);
+    count_ended(sports);
+    sports_unlock(sports);
+}
+
+bool sports_forget(struct sports *sports, struct completion *completion)
+{
+    bool forgotten = false;
+    sports_lock(sports);
+    if (completion->job != NULL) {
+        struct completion **link = &completion->job->completions;
+        while (*link != completion)
+            link = &(*link)->next;
+        *link = completion->next;
+        completion->job = NULL;
+        forgotten = true;
+    }
+    sports_unlock(sports);
+    return forgotten;
+}

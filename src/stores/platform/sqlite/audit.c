@@ -1,0 +1,253 @@
+/*
+ * What an audit of the ledger asks SQLite itself: whether the file is what SQLite left, and whether
+ * the rows of the ledger and of its players have their counterparts. The chains are the caller's to
+ * follow (operator/wallet_audit.c); here each row is compared with the others that say the same.
+ *
+ * Each check is a statement that names the first row that does not fit, and finds none in a sound
+ * ledger.
+ */
+#include <string.h>
+
+#include "stores/platform/sqlite/columns.h"
+#include "stores/platform/sqlite/sqlite.h"
+
+/* ---- a hash in SQL --------------------------------------------------------------------------- */
+
+#define HASH_PARAMETERS 14
+
+static bool copy_value(sqlite3_value *value, char *out, size_t room)
+{
+    const char *at = (const char *)sqlite3_value_text(value);
+    size_t size = at == NULL ? room : (size_t)sqlite3_value_bytes(value);
+    if (size >= room)
+        return false;
+    memcpy(out, at, size + 1);
+    return true;
+}
+
+static struct text text_of_value(sqlite3_value *value)
+{
+    const char *at = (const char *)sqlite3_value_text(value);
+    return (struct text){at, at == NULL ? 0 : (size_t)sqlite3_value_bytes(value)};
+}
+
+/* ledger_decline_hash(previous, customer_id, player_id, position, transaction_id, operation,
+ * outcome, currency, exponent, amount_minor, reference, game_id, round_id, created_ms): NULL where
+ * a row makes no sense, which no table takes for a hash. */
+static void decline_hash(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    struct ledger_transaction decline = {
+        .decline = (uint64_t)sqlite3_value_int64(values[3]),
+        .currency_exponent = (uint8_t)sqlite3_value_int64(values[8]),
+        .amount_minor = sqlite3_value_int64(values[9]),
+        .created_ms = sqlite3_value_int64(values[13]),
+    };
+    uint8_t hash[LEDGER_HASH_SIZE];
+    const uint8_t *previous = sqlite3_value_blob(values[0]);
+    CHECK(count == HASH_PARAMETERS);
+    bool sound = previous != NULL && sqlite3_value_bytes(values[0]) == LEDGER_HASH_SIZE;
+    sound &= copy_value(values[1], decline.customer_id, sizeof decline.customer_id);
+    sound &= copy_value(values[2], decline.player_id, sizeof decline.player_id);
+    sound &= copy_value(values[4], decline.transaction_id, sizeof decline.transaction_id);
+    sound &= ledger_operation_parse(text_of_value(values[5]), &decline.operation);
+    sound &= ledger_outcome_parse(text_of_value(values[6]), &decline.outcome);
+    sound &= copy_value(values[7], decline.currency, sizeof decline.currency);
+    sound &= copy_value(values[10], decline.reference, sizeof decline.reference);
+    sound &= copy_value(values[11], decline.game_id, sizeof decline.game_id);
+    sound &= copy_value(values[12], decline.round_id, sizeof decline.round_id);
+    if (!sound || ledger_is_entry(&decline) || decline.decline == 0)
+        return;
+    ledger_decline_hash(&decline, previous, hash);
+    sqlite3_result_blob(context, hash, sizeof hash, SQLITE_TRANSIENT);
+}
+
+/* Innocuous: a trigger of the migration calls it, and it knows nothing but what it is given. */
+void sqlite_audit_register(sqlite3 *database)
+{
+    CHECK(sqlite3_create_function(database, "ledger_decline_hash", HASH_PARAMETERS,
+                                  SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, NULL,
+                                  decline_hash, NULL, NULL) == SQLITE_OK);
+}
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+enum status sqlite_ledger_integrity(struct platform_store *base, const char **how,
+                                    struct error *error)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    sqlite3_stmt *statement;
+    bool found = false;
+    *how = "SQLite's own integrity check";
+    enum status status = sqlite_ready(store, error);
+    if (status == STATUS_OK)
+        status = sqlite_statement(store, "PRAGMA integrity_check(1)", &statement, error);
+    if (status == STATUS_OK)
+        status = sqlite_first(store, statement, &found, error);
+    if (status != STATUS_OK)
+        return status;
+    const char *verdict = found ? (const char *)sqlite3_column_text(statement, 0) : NULL;
+    if (verdict == NULL || strcmp(verdict, "ok") != 0)
+        status = error_set(error, STATUS_MALFORMED, "%s: is damaged, says SQLite itself: %.200s",
+                           store->path, verdict != NULL ? verdict : "no verdict");
+    (void)sqlite3_reset(statement);
+    return status;
+}
+
+/* ---- counterparts ---------------------------------------------------------------------------- */
+
+#define IS_IN_LEVEL(level)                               \
+    "EXISTS (SELECT 1 FROM ledger_id_" level " AS found" \
+    " WHERE found.key = its.key AND found.number = t.number)"
+
+/* Transactions of one id, in the same level or in two: `one` is walked through in the order of
+ * `other`. */
+#define TWICE(one, other)                                                                 \
+    {                                                                                     \
+        "its id is used twice",                                                           \
+            "SELECT 'transaction ' || first.transaction_id FROM ledger_id_" one " AS one" \
+            " CROSS JOIN ledger_id_" other " AS other"                                    \
+            " ON other.key = one.key AND other.number <> one.number"                      \
+            " CROSS JOIN ledger_transaction AS first ON first.number = one.number"        \
+            " CROSS JOIN ledger_transaction AS second ON second.number = other.number"    \
+            " AND second.customer_number = first.customer_number"                         \
+            " AND second.transaction_id = first.transaction_id LIMIT 1"                   \
+    }
+
+#define LEVEL_COUNT(level) "(SELECT count(*) FROM ledger_id_" level ")"
+
+static const struct check {
+    const char *what; /* is wrong with the row that `sql` names */
+    const char *sql;
+} checks[] = {
+    {"it is not what was opened",
+     "SELECT 'player ' || player.id FROM player"
+     " LEFT JOIN player_opened AS opened ON opened.player_number = player.number"
+     " LEFT JOIN currency ON currency.code = player.currency"
+     " WHERE opened.id IS NOT player.id OR opened.customer_id IS NOT player.customer_id"
+     " OR opened.reference IS NOT player.reference OR opened.currency IS NOT player.currency"
+     " OR opened.exponent IS NOT currency.exponent OR opened.created_ms IS NOT player.created_ms"
+     " LIMIT 1"},
+    {"it was opened and is not there",
+     "SELECT 'player ' || opened.id FROM player_opened AS opened WHERE NOT EXISTS"
+     " (SELECT 1 FROM player WHERE player.number = opened.player_number) LIMIT 1"},
+    {"it is not of its customer's player",
+     "SELECT 'transaction ' || t.transaction_id FROM ledger_transaction AS t"
+     " LEFT JOIN player ON player.number = t.player_number"
+     " LEFT JOIN customer ON customer.id = player.customer_id"
+     " WHERE customer.number IS NOT t.customer_number LIMIT 1"},
+    {"its player has no account",
+     "SELECT 'transaction ' || t.transaction_id FROM ledger_transaction AS t"
+     " WHERE t.sequence IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ledger_account AS account"
+     "  WHERE account.player_number = t.player_number) LIMIT 1"},
+    {"it does not follow the entry before it",
+     "SELECT 'transaction ' || t.transaction_id FROM ledger_transaction AS t"
+     " WHERE t.sequence IS NOT NULL AND CASE WHEN t.sequence = 1 THEN t.previous <> 0"
+     "  ELSE NOT EXISTS (SELECT 1 FROM ledger_transaction AS before"
+     "   WHERE before.number = t.previous AND before.player_number = t.player_number"
+     "   AND before.sequence = t.sequence - 1) END LIMIT 1"},
+    {"its account is not of its last entry",
+     "SELECT 'player ' || coalesce(player.id, account.player_number)"
+     " FROM ledger_account AS account"
+     " LEFT JOIN player ON player.number = account.player_number"
+     " LEFT JOIN ledger_transaction AS last ON last.number = account.last_number"
+     " WHERE last.player_number IS NOT account.player_number"
+     " OR last.sequence IS NOT account.sequence LIMIT 1"},
+    {"it does not settle its debit",
+     "SELECT 'transaction ' || t.transaction_id FROM ledger_transaction AS t"
+     " LEFT JOIN ledger_transaction AS debit ON debit.number = t.settles"
+     " WHERE CASE WHEN t.operation = 'CREDIT' AND t.outcome = 'applied' AND t.reference IS NOT NULL"
+     "  THEN debit.customer_number IS NOT t.customer_number OR debit.player_number IS NOT"
+     "   t.player_number OR debit.transaction_id IS NOT t.reference OR debit.operation IS NOT "
+     "'DEBIT'"
+     "   OR debit.outcome IS NOT 'applied' ELSE t.settles IS NOT NULL END LIMIT 1"},
+    {"it is not marked as having rolled back its reference",
+     "SELECT 'transaction ' || t.transaction_id FROM ledger_transaction AS t"
+     " WHERE t.operation = 'ROLLBACK' AND t.sequence IS NOT NULL"
+     " AND NOT EXISTS (SELECT 1 FROM ledger_rollback AS mark"
+     "  WHERE mark.customer_number = t.customer_number AND mark.target_id = t.reference"
+     "  AND mark.transaction_number = t.number) LIMIT 1"},
+    {"it is marked as rolled back by what is not its ROLLBACK",
+     "SELECT 'transaction id ' || mark.target_id FROM ledger_rollback AS mark"
+     " LEFT JOIN ledger_transaction AS undo ON undo.number = mark.transaction_number"
+     " WHERE undo.operation IS NOT 'ROLLBACK' OR undo.sequence IS NULL"
+     " OR undo.customer_number IS NOT mark.customer_number"
+     " OR undo.player_number IS NOT mark.player_number OR undo.reference IS NOT mark.target_id"
+     " LIMIT 1"},
+    {"it is declined and not chained",
+     "SELECT 'transaction ' || t.transaction_id FROM ledger_transaction AS t"
+     " WHERE t.sequence IS NULL AND NOT EXISTS (SELECT 1 FROM ledger_decline AS chained"
+     "  WHERE chained.transaction_number = t.number AND chained.player_number = t.player_number)"
+     " LIMIT 1"},
+    {"it is chained as a decline and is none",
+     "SELECT 'transaction number ' || chained.transaction_number FROM ledger_decline AS chained"
+     " WHERE NOT EXISTS (SELECT 1 FROM ledger_transaction AS t"
+     "  WHERE t.number = chained.transaction_number AND t.player_number = chained.player_number"
+     "  AND t.sequence IS NULL) LIMIT 1"},
+    {"its declines have no chain",
+     "SELECT 'player number ' || declined.player_number FROM ledger_declined AS declined"
+     " WHERE NOT EXISTS (SELECT 1 FROM ledger_decline AS last"
+     "  WHERE last.player_number = declined.player_number AND last.position = declined.declines)"
+     " LIMIT 1"},
+    /* The level first where most of them are. */
+    {"its id is not to be found",
+     "SELECT 'transaction ' || t.transaction_id FROM ledger_transaction AS t WHERE NOT EXISTS"
+     " (SELECT 1 FROM (SELECT ledger_id_key(t.customer_number, t.transaction_id) AS key LIMIT 1)"
+     "  AS its WHERE " IS_IN_LEVEL("3") " OR " IS_IN_LEVEL("4") " OR " IS_IN_LEVEL(
+         "2") " OR " IS_IN_LEVEL("1") " OR " IS_IN_LEVEL("0") ") LIMIT 1"},
+    {"there are more or fewer of them than transactions",
+     "SELECT 'the ids' WHERE (SELECT count(*) FROM ledger_transaction) <> " LEVEL_COUNT(
+         "0") " + " LEVEL_COUNT("1") " + " LEVEL_COUNT("2") " + " LEVEL_COUNT("3") " +"
+                                                                                   " " LEVEL_COUNT(
+                                                                                       "4")},
+    {"they are not all there",
+     "SELECT 'the levels of ids' WHERE"
+     " (SELECT count(*) FROM ledger_id_level WHERE level BETWEEN 0 AND 3) <> 4"},
+    TWICE("0", "0"),
+    TWICE("0", "1"),
+    TWICE("0", "2"),
+    TWICE("0", "3"),
+    TWICE("0", "4"),
+    TWICE("1", "1"),
+    TWICE("1", "2"),
+    TWICE("1", "3"),
+    TWICE("1", "4"),
+    TWICE("2", "2"),
+    TWICE("2", "3"),
+    TWICE("2", "4"),
+    TWICE("3", "3"),
+    TWICE("3", "4"),
+    TWICE("4", "4"),
+    {"what it refers to is not there", "SELECT 'row ' || coalesce(rowid, '') || ' of ' || "
+                                       "\"table\" FROM pragma_foreign_key_check LIMIT 1"},
+};
+
+static enum status run_check(struct sqlite_store *store, const struct check *check,
+                             struct error *error)
+{
+    sqlite3_stmt *statement;
+    bool found = false;
+    enum status status = sqlite_statement(store, check->sql, &statement, error);
+    if (status == STATUS_OK)
+        status = sqlite_first(store, statement, &found, error);
+    if (status != STATUS_OK)
+        return status;
+    if (found) {
+        struct text row = read_text(statement, 0);
+        if (!text_is_plain(row))
+            row = TEXT("a row");
+        status = error_set(error, STATUS_MALFORMED,
+                           "the ledger is broken: rows are without their counterpart: %.*s: %s",
+                           (int)row.size, row.at, check->what);
+    }
+    (void)sqlite3_reset(statement);
+    return status;
+}
+
+enum status sqlite_ledger_counterparts(struct platform_store *base, struct error *error)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    enum status status = sqlite_ready(store, error);
+    for (size_t i = 0; i < sizeof checks / sizeof checks[0] && status == STATUS_OK; i++)
+        status = run_check(store, &checks[i], error);
+    return status;
+}

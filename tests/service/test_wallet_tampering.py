@@ -1,0 +1,283 @@
+"""croupier wallet verify against whoever edits the tables: every column of every row of the ledger and of its
+players, altered; every row removed; every row there twice. What is not found is listed here, with the reason.
+
+The columns are read from the schema, so that a new one is tried without a word here."""
+
+import os
+import random
+import re
+import sqlite3
+
+import pytest
+
+import engines
+from croupier import Service
+from wallet_model import add_games, add_player, credit, debit, rollback, send
+
+EVERY_ROW = engines.PLATFORM == "sqlite" or "TEST_TAMPER_EVERY_ROW" in os.environ
+ROWS = 10**9 if EVERY_ROW else 6  # of a table that are tried, with each column
+
+# Table: what names a row. The ledger's, and of the tables around it what it refers to.
+TABLES = {
+    "customer": ("number",), "currency": ("code",), "player": ("number",), "player_opened": ("player_number",),
+    "ledger_transaction": ("number",), "ledger_rollback": ("customer_number", "target_id"),
+    "ledger_decline": ("player_number", "position"), "ledger_declined": ("player_number",),
+    "ledger_account": ("player_number",), "ledger_clearing": ("customer_number", "currency"),
+}
+if engines.PLATFORM == "sqlite":
+    TABLES |= {f"ledger_id_{level}": ("key", "number") for level in range(5)} | {"ledger_id_level": ("level",)}
+
+POLICY = "is the policy's: it admits, and no answer of the ledger is made of it"
+NOT_FOUND = {  # (table, column): why no answer depends on it
+    **{("customer", column): POLICY for column in (
+        "name", "enabled", "casino", "sports", "rate_requests", "rate_window_seconds", "cidrs", "created_ms", "revision")},
+    ("currency", "created_ms"): "when it was first used; nobody asks",
+    ("ledger_id_level", "moved"): "when ids move on, and not where they are looked for: in every level",
+    ("ledger_id_level", "next_key"): "which ids move on next, and not where they are looked for: in every level",
+}
+REFUSED = {("ledger_id_level", "level")}  # by the table's own rules, whatever is put there
+if engines.PLATFORM == "postgresql":
+    NOT_FOUND["ledger_transaction", "number"] = "of an entry: in what order it is copied, and a copy refuses another"
+
+
+@pytest.fixture(scope="module")
+def ledger(tmp_path_factory):
+    service = Service(tmp_path_factory.mktemp("tampering"))
+    customers = [service.add_customer(name, options=["--casino"]) for name in ("One", "Two")]
+    add_games(service, "roulette")
+    service.start()
+    one, two = customers
+    alice, bob = (add_player(service, one.id, *player) for player in (("alice",), ("bob", "KWD", 3)))
+    carol = add_player(service, two.id, "carol")
+    add_player(service, two.id, "nobody")  # opened, and nothing else
+    for customer, document in [
+            (one, credit(alice, "in", 100000)), (one, debit(alice, "bet", 250, game_id="roulette", round_id="r-1")),
+            (one, credit(alice, "win", 500, "bet", game_id="roulette", round_id="r-1")), (one, rollback(alice, "undo", "win")),
+            (one, debit(alice, "bet-2", 10)), (one, credit(alice, "win-2", 20, "bet-2")), (one, rollback(alice, "void", "never")),
+            # declines: of the balance, of a settled bet, of what is no debit, of what is rolled back, and late
+            (one, debit(alice, "much", 200000, game_id="roulette", round_id="r-2")), (one, rollback(alice, "no-1", "bet-2")),
+            (one, credit(alice, "no-2", 5, "nothing")), (one, rollback(alice, "no-3", "win")),
+            (one, rollback(alice, "no-4", "void")), (one, debit(alice, "never", 5)), (one, rollback(alice, "undo-much", "much")),
+            (one, debit(alice, "bet-3", 1)), (one, rollback(alice, "undo-3", "bet-3")), (one, credit(alice, "no-5", 2, "bet-3")),
+            (one, credit(bob, "in-b", 7000, currency="KWD")), (one, debit(bob, "much-b", 7001, currency="KWD")),
+            (two, credit(carol, "in", 30)), (two, debit(carol, "bet", 30)), (two, credit(carol, "in-2", 3))]:
+        send(service, customer.key, document)
+    service.stop()
+    assert service.ask("wallet", "verify")["sound"]
+    return service
+
+
+class SqliteTables:
+    """A copy of the store's file; each change is made to a fresh one."""
+
+    def __init__(self, service, directory):
+        self.copy = Service(directory, stores=False)
+        self.copy.platform.copy_from(service.platform)
+        self.copy.platform.execute("SELECT 1", tampering=True)  # takes the triggers away
+        self.sound = self.copy.platform.path.read_bytes()
+
+    def columns(self, table):
+        return [(name, kind.lower()) for name, kind in self.rows(f"SELECT name, type FROM pragma_table_info('{table}')")]
+
+    def rows(self, query):
+        return self.copy.platform.execute(query)
+
+    def change(self, statement, table):
+        for path in self.copy.platform.path.parent.glob("platform.db-*"):
+            path.unlink()
+        self.copy.platform.path.write_bytes(self.sound)
+        self.copy.platform.execute("PRAGMA foreign_keys = OFF", statement)
+
+    def undo(self):
+        self.copy.platform.path.write_bytes(self.sound)
+
+
+class PostgresTables:
+    """A copy of the database, whose tables are filled again after each change."""
+
+    def __init__(self, service, directory):
+        self.copy = Service(directory, stores=False)
+        self.copy.platform.copy_from(service.platform)
+        self.changed = None
+        self.copy.platform.execute(*(f"ALTER TABLE {table} ALTER number SET GENERATED BY DEFAULT" for table in ("customer", "player")))
+        self.copy.platform.execute(*(f"CREATE TABLE sound_{table} AS SELECT * FROM {table}" for table in TABLES))
+
+    def columns(self, table):
+        return self.rows("SELECT column_name, data_type FROM information_schema.columns"
+                         f" WHERE table_schema = 'public' AND table_name = '{table}'")
+
+    def rows(self, query):
+        return self.copy.platform.execute(query)
+
+    def change(self, statement, table):
+        self.changed = table
+        self.copy.platform.execute("BEGIN", statement, "COMMIT", tampering=True)
+
+    def undo(self):
+        if self.changed is not None:
+            self.copy.platform.execute("BEGIN", f"DELETE FROM {self.changed}",
+                                       f"INSERT INTO {self.changed} OVERRIDING SYSTEM VALUE SELECT * FROM sound_{self.changed}",
+                                       "COMMIT", tampering=True)
+        self.changed = None
+
+
+@pytest.fixture(scope="module")
+def tables(ledger, tmp_path_factory):
+    made = (SqliteTables if engines.PLATFORM == "sqlite" else PostgresTables)(ledger, tmp_path_factory.mktemp("copy"))
+    yield made
+    made.undo()
+    assert made.copy.ask("wallet", "verify")["sound"]  # so it was the change that was found, each time
+    made.copy.platform.remove()
+
+
+def rows_of(tables, table):
+    """Conditions, each of which is one row's."""
+    keys = TABLES[table]
+    rows = [" AND ".join(f"{key} = '{value}'" for key, value in zip(keys, row, strict=True))
+            for row in tables.rows(f"SELECT {', '.join(keys)} FROM {table} ORDER BY {', '.join(keys)}")]
+    return rows
+
+
+def accepted(tables, statement, table):
+    """Changes; False when the table's own rules refuse it."""
+    try:
+        tables.change(statement, table)
+        return True
+    except ValueError:
+        tables.undo()
+        return False
+
+
+def is_found(tables):
+    done = tables.copy.run("wallet", "verify", status=None)
+    assert done.returncode in (0, 1), done.errors
+    if done.returncode == 1:
+        assert done.text == "" and len(done.errors.splitlines()) == 1
+        assert re.search(r"the ledger is broken: (player|customer|rows)|is damaged", done.errors), done.errors
+    tables.undo()
+    return done.returncode == 1
+
+
+OPERATIONS = ["'DEBIT'", "'CREDIT'", "'ROLLBACK'"]
+OUTCOMES = ["'applied'", "'voided'", "'insufficient_funds'", "'already_settled'"]
+
+
+def others(tables, column, kind):
+    """Expressions for another value of a column."""
+    if column in ("operation", "outcome"):
+        return OPERATIONS if column == "operation" else OUTCOMES
+    if kind in ("blob", "bytea"):
+        return [tables.copy.platform.blob(32)]
+    if kind == "boolean":
+        return [f"NOT {column}"]
+    if kind == "text":
+        return [f"substr({column}, 1, length({column}) - 1) || CASE WHEN {column} LIKE '%Z' THEN 'Y' ELSE 'Z' END", "'Zz'", "NULL"]
+    return [f"{column} + 1", f"{column} - 1", f"{column} + 1000", "7", "NULL"]
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_column_that_is_altered_is_found(tables, table):
+    rows = rows_of(tables, table)
+    random.Random(1).shuffle(rows)
+    for column, kind in tables.columns(table):
+        tried, missed = 0, []
+        for row in rows:
+            if tried >= ROWS:
+                break
+            for value in others(tables, column, kind):
+                [(before, after)] = tables.rows(f"SELECT {column}, {value} FROM {table} WHERE {row}")
+                if before == after:
+                    continue
+                if accepted(tables, f"UPDATE {table} SET {column} = {value} WHERE {row}", table):
+                    tried += 1
+                    if not is_found(tables):
+                        missed.append((row, value))
+                    if not EVERY_ROW:
+                        break
+        if (table, column) in NOT_FOUND:
+            assert missed or not tried, f"{table}.{column} is found: take it off the list"
+        else:
+            assert not missed, f"{table}.{column}: {missed}"
+            assert tried or (table, column) in REFUSED or not rows, f"{table}.{column} was never altered"
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_row_that_is_removed_is_found(tables, table):
+    missed = [row for row in rows_of(tables, table)
+              if accepted(tables, f"DELETE FROM {table} WHERE {row}", table) and not is_found(tables)]
+    assert not missed
+
+
+@pytest.mark.parametrize("table", [table for table in TABLES if table not in ("customer", "currency", "ledger_id_level")])
+def test_every_row_that_is_there_twice_is_found(tables, table):
+    """Once more under another key: what a table refuses for its keys' sake is tried with each part of them altered."""
+    columns = tables.columns(table)
+    missed = []
+    for row in rows_of(tables, table)[-ROWS:]:
+        for changed, kind in columns:
+            for value in others(tables, changed, kind)[:3 if EVERY_ROW else 1]:
+                names = ", ".join(name for name, _ in columns)
+                values = ", ".join(value if name == changed else name for name, _ in columns)
+                extra = " OVERRIDING SYSTEM VALUE" if engines.PLATFORM == "postgresql" else ""
+                if accepted(tables, f"INSERT INTO {table} ({names}){extra} SELECT {values} FROM {table} WHERE {row}", table) \
+                        and not is_found(tables):
+                    missed.append((row, changed, value))
+    assert not missed
+
+
+@pytest.mark.only("sqlite")
+def test_what_sqlite_calls_malformed_is_named(ledger, tmp_path):
+    """An index that has not what its table has: nothing of the tables themselves is altered."""
+    copy = Service(tmp_path, stores=False)
+    copy.platform.copy_from(ledger.platform)
+    with sqlite3.connect(copy.platform.path) as database:
+        definition, = database.execute("SELECT sql FROM sqlite_schema WHERE name = 'ledger_entered'").fetchone()
+        database.execute("PRAGMA writable_schema = ON")
+        database.execute("DELETE FROM sqlite_schema WHERE name = 'ledger_entered'")
+        root, = database.execute("SELECT max(rootpage) FROM sqlite_schema").fetchone()
+    database.close()
+    with sqlite3.connect(copy.platform.path) as database:  # without the index, in which this row then is missing
+        for name, in database.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'").fetchall():
+            database.execute(f"DROP TRIGGER {name}")
+    database.close()
+    assert definition and root
+    done = copy.run("wallet", "verify", status=1)
+    assert "says SQLite itself" in done.errors and done.text == ""
+
+
+@pytest.mark.only("postgresql")
+@pytest.mark.parametrize("amcheck", [True, False])
+def test_an_index_that_has_not_what_its_table_has_is_named(ledger, tmp_path, amcheck):
+    copy = Service(tmp_path, stores=False)
+    copy.platform.copy_from(ledger.platform)
+    if amcheck:
+        copy.platform.execute("CREATE EXTENSION amcheck")
+    assert ("amcheck." in copy.run("wallet", "verify").text) == amcheck
+    # While an index is called not ready, nobody writes into it.
+    ready = "UPDATE pg_index SET indisready = {} WHERE indexrelid = 'ledger_decline_transaction_number_key'::regclass"
+    copy.platform.execute(ready.format("false"))
+    copy.platform.execute("CREATE TEMP TABLE written AS SELECT * FROM ledger_decline WHERE position = 1",
+                          "DELETE FROM ledger_decline WHERE position = 1", "INSERT INTO ledger_decline SELECT * FROM written",
+                          tampering=True)
+    copy.platform.execute(ready.format("true"))
+    done = copy.run("wallet", "verify", status=1)
+    assert "ledger_decline_transaction_number_key" in done.errors and "damaged" in done.errors
+    copy.platform.remove()
+
+
+@pytest.mark.only("postgresql")  # SQLite's: test_wallet_commands.py, from an older one yet
+def test_the_declines_of_an_older_schema_are_chained(ledger, tmp_path):
+    copy = Service(tmp_path, stores=False)
+    copy.platform.copy_from(ledger.platform)
+    chain = "SELECT * FROM ledger_decline ORDER BY player_number, position"
+    opened = "SELECT * FROM player_opened ORDER BY player_number"
+    before = copy.platform.execute(chain), copy.platform.execute(opened)
+    assert len(before[0]) == 8 and len(before[1]) == 4
+    copy.platform.execute(
+        "DROP TABLE ledger_decline, ledger_declined, player_opened CASCADE",
+        "DROP FUNCTION players_are_recorded, ledger_declines_fit, ledger_transactions_are_chained, index_has_its_table CASCADE",
+        "DELETE FROM schema_migration WHERE number = 6")
+    copy.run("migrate")
+    assert (copy.platform.execute(chain), copy.platform.execute(opened)) == before
+    assert copy.ask("wallet", "verify")["sound"]
+    copy.platform.remove()

@@ -1,0 +1,79 @@
+/* base/hash: the hash of tables in memory. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/hash.h"
+
+static void equal_bytes_have_equal_hashes_wherever_they_lie(void **state)
+{
+    (void)state;
+    char bytes[64];
+    for (size_t at = 0; at < 8; at++) {
+        memset(bytes, (int)at, sizeof bytes);
+        memcpy(bytes + at, "a key of 20 bytes...", 20);
+        assert_true(hash_bytes(5, bytes + at, 20) == hash_string(5, "a key of 20 bytes..."));
+    }
+    assert_true(hash_text(1, (struct text){0}) == hash_string(1, ""));
+}
+
+static void size_bytes_and_seed_all_count(void **state)
+{
+    (void)state;
+    static const char zeros[17];
+    uint64_t seen[2 * 17 + 2 * 16];
+    size_t count = 0;
+    for (uint64_t seed = 0; seed < 2; seed++) {
+        for (size_t size = 0; size <= 16; size++)
+            seen[count++] = hash_bytes(seed, zeros, size);
+        for (size_t at = 0; at < 16; at++) {
+            char one[16] = {0};
+            one[at] = 1;
+            seen[count++] = hash_bytes(seed, one, sizeof one);
+        }
+    }
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < i; j++)
+            assert_true(seen[i] != seen[j]);
+}
+
+/* A table indexed by low bits must not clump when keys count up, as event ids do. */
+static void hashes_of_neighbours_spread(void **state)
+{
+    (void)state;
+    unsigned low[256] = {0};
+    unsigned high[256] = {0};
+    for (unsigned i = 0; i < 65536; i++) {
+        char text[32];
+        (void)snprintf(text, sizeof text, "%u", 34000000U + i);
+        uint64_t hash = hash_string(0, text);
+        low[hash & 255]++;
+        high[hash >> 56]++;
+    }
+    for (size_t i = 0; i < 256; i++) {
+        assert_in_range(low[i], 128, 512); /* 256 on average */
+        assert_in_range(high[i], 128, 512);
+    }
+}
+
+static void a_random_seed_is_another_each_time(void **state)
+{
+    (void)state;
+    assert_true(hash_random_seed() != hash_random_seed());
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equal_bytes_have_equal_hashes_wherever_they_lie),
+        cmocka_unit_test(size_bytes_and_seed_all_count),
+        cmocka_unit_test(hashes_of_neighbours_spread),
+        cmocka_unit_test(a_random_seed_is_another_each_time),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
