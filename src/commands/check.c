@@ -164,12 +164,12 @@ static struct platform_store *check_platform(struct report *report, const struct
     if (status != STATUS_OK)
         platform_store_close(&platform);
     tell_store(report, "platform store", config->platform_store, status, &error);
-    if (status == STATUS_OK && platform_store_unsafe(platform) != NULL) {
+    if (status == STATUS_OK && platform->unsafe != NULL) {
         struct buffer message = {0};
         buffer_append_format(&message,
                              "PostgreSQL may lose money that was acknowledged, when its machine "
                              "fails: %s",
-                             platform_store_unsafe(platform));
+                             platform->unsafe);
         tell(report, "platform durability", WARNING, buffer_string(&message));
         buffer_free(&message);
     }

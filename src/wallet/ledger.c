@@ -143,7 +143,7 @@ static enum status open_store(struct lane *lane, struct error *error)
         lane == &ledger->writer || !atomic_load_explicit(&ledger->recovered, memory_order_acquire);
     if (status != STATUS_OK || !recovers)
         return status;
-    status = platform_ledger_recover(lane->store, error);
+    status = lane->store->ledger->recover(lane->store, error);
     if (status == STATUS_OK)
         atomic_store_explicit(&ledger->recovered, true, memory_order_release);
     return status;
@@ -366,7 +366,7 @@ static void run_keeper(void *argument)
         if (store == NULL)
             status = platform_store_open(&store, &ledger->options.platform, &error);
         if (status == STATUS_OK)
-            status = platform_ledger_upkeep(store, &error);
+            status = store->ledger->upkeep(store, &error);
         if (status != STATUS_OK)
             platform_store_close(&store);
     }
@@ -378,7 +378,7 @@ static void look_after_store(struct lane *lane)
 {
     struct keeper *keeper = &lane->ledger->keeper;
     struct error error = {0};
-    bool wanted = platform_ledger_wants_upkeep(lane->store);
+    bool wanted = lane->store->ledger->wants_upkeep(lane->store);
     uv_mutex_lock(&keeper->lock);
     bool is_done = keeper->state == KEEPER_IS_DONE;
     if (is_done) {
@@ -388,7 +388,7 @@ static void look_after_store(struct lane *lane)
         uv_cond_signal(&keeper->more);
     }
     uv_mutex_unlock(&keeper->lock);
-    if (wanted && is_done && platform_ledger_upkeep(lane->store, &error) != STATUS_OK)
+    if (wanted && is_done && lane->store->ledger->upkeep(lane->store, &error) != STATUS_OK)
         cannot_be_used(lane, error.text);
 }
 
@@ -438,14 +438,14 @@ static enum status try_batch(struct lane *lane, struct ledger_job **jobs, size_t
 {
     struct ledger *ledger = lane->ledger;
     gather(ledger, jobs, count);
-    enum status status = platform_ledger_begin(lane->store, ledger->batch, error);
+    enum status status = lane->store->ledger->begin(lane->store, ledger->batch, error);
     if (status != STATUS_OK)
         return status;
     int64_t now_ms = clock_wall_ms();
     for (size_t i = 0; i < count; i++)
         decide(ledger, jobs[i], now_ms);
     uint64_t started_ns = clock_monotonic_ns();
-    status = platform_ledger_commit(lane->store, ledger->batch, unknown, error);
+    status = lane->store->ledger->commit(lane->store, ledger->batch, unknown, error);
     if (ledger->batch->kept_count > 0)
         count_commit(ledger, clock_monotonic_ns() - started_ns);
     return status;
@@ -512,7 +512,7 @@ static void read_balances(struct lane *lane, struct ledger_job **jobs, size_t co
         memcpy(places[i].player_id, jobs[i]->request.player_id, sizeof places[i].player_id);
     enum status status = STATUS_UNAVAILABLE;
     if (store_is_ready(lane)) {
-        status = platform_ledger_balances(lane->store, places, count, &error);
+        status = lane->store->ledger->balances(lane->store, places, count, &error);
         if (status != STATUS_OK)
             cannot_be_used(lane, error.text);
     }

@@ -596,6 +596,39 @@ static enum status postgres_migrate(struct platform_store *base, uint32_t *befor
     return STATUS_OK;
 }
 
+static bool wants_no_upkeep(struct platform_store *base)
+{
+    (void)base;
+    return false;
+}
+
+static enum status no_upkeep(struct platform_store *base, struct error *error)
+{
+    (void)base;
+    (void)error;
+    return STATUS_OK;
+}
+
+static const struct ledger_verbs postgres_ledger = {
+    .begin = postgres_ledger_begin,
+    .commit = postgres_ledger_commit,
+    .recover = postgres_ledger_recover,
+    .balances = postgres_ledger_balances,
+    .id = postgres_ledger_id,
+    .entries = postgres_ledger_entries,
+    .transactions = postgres_ledger_transactions,
+    .entered = postgres_ledger_entered,
+    .clearings = postgres_ledger_clearings,
+    .declines = postgres_ledger_declines,
+    .integrity = postgres_ledger_integrity,
+    .counterparts = postgres_ledger_counterparts,
+    .count = postgres_ledger_count,
+    .snapshot_begin = postgres_snapshot_begin,
+    .snapshot_end = postgres_snapshot_end,
+    .wants_upkeep = wants_no_upkeep,
+    .upkeep = no_upkeep,
+};
+
 const struct platform_engine platform_postgres_engine = {
     .scheme = "postgresql:",
     .alias = "postgres:",
@@ -604,19 +637,5 @@ const struct platform_engine platform_postgres_engine = {
     .schema = postgres_schema,
     .migrate = postgres_migrate,
     .sql = &postgres_sql,
-    .ledger_begin = postgres_ledger_begin,
-    .ledger_commit = postgres_ledger_commit,
-    .ledger_recover = postgres_ledger_recover,
-    .ledger_balances = postgres_ledger_balances,
-    .ledger_id = postgres_ledger_id,
-    .ledger_entries = postgres_ledger_entries,
-    .ledger_transactions = postgres_ledger_transactions,
-    .ledger_entered = postgres_ledger_entered,
-    .ledger_clearings = postgres_ledger_clearings,
-    .ledger_declines = postgres_ledger_declines,
-    .ledger_integrity = postgres_ledger_integrity,
-    .ledger_counterparts = postgres_ledger_counterparts,
-    .ledger_count = postgres_ledger_count,
-    .snapshot_begin = postgres_snapshot_begin,
-    .snapshot_end = postgres_snapshot_end,
+    .ledger = &postgres_ledger,
 };
