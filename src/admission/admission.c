@@ -18,9 +18,9 @@
 #include "base/memory.h"
 
 struct admission {
-    struct policies *policies;
-    struct policies_snapshot *snapshot; /* what this thread holds */
-    uint64_t generation;                /* of it; 0: none */
+    struct refresher *policies;
+    struct table_hold hold;           /* on the table */
+    const struct policy_table *table; /* of the last verdict */
     struct key_digester *digester;
     struct cidr *trusted_proxies;
     size_t trusted_proxy_count;
@@ -30,7 +30,7 @@ struct admission *admission_create(struct policies *policies, const struct cidr 
                                    size_t trusted_proxy_count)
 {
     struct admission *admission = memory_alloc_zeroed(1, sizeof *admission);
-    admission->policies = policies;
+    admission->policies = policies_refresher(policies);
     admission->digester = key_digester_create();
     admission_set_trusted_proxies(admission, trusted_proxies, trusted_proxy_count);
     return admission;
@@ -49,7 +49,7 @@ void admission_destroy(struct admission **admission)
 {
     if (*admission == NULL)
         return;
-    policies_let_go((*admission)->policies, &(*admission)->snapshot);
+    refresher_let_go((*admission)->policies, &(*admission)->hold);
     key_digester_destroy(&(*admission)->digester);
     memory_free((*admission)->trusted_proxies);
     memory_free(*admission);
@@ -128,7 +128,7 @@ static bool cidrs_contain(const struct policy *policy, const struct address *cli
 static struct admission_memory ask_table(const struct admission *admission, struct text key,
                                          const struct address *client, int64_t now_wall_ms)
 {
-    const struct policy_table *table = admission->snapshot->table;
+    const struct policy_table *table = admission->table;
     struct admission_memory answer = {.denial = DENIAL_UNUSABLE_KEY};
     if (key.size > 0 && !key_is_well_formed(key))
         return answer;
@@ -157,13 +157,8 @@ static struct admission_memory ask_table(const struct admission *admission, stru
 /* Takes hold of the current table if it is another one than ours. */
 static bool pick_up_table(struct admission *admission, uint64_t now_mono_ms)
 {
-    if (!policies_confirmed(admission->policies, now_mono_ms))
-        return false;
-    if (policies_generation(admission->policies) != admission->generation) {
-        policies_exchange(admission->policies, &admission->snapshot);
-        admission->generation = admission->snapshot->generation;
-    }
-    return true;
+    admission->table = refresher_confirmed(admission->policies, &admission->hold, now_mono_ms);
+    return admission->table != NULL;
 }
 
 const char *admission_denial_name(enum admission_denial denial)
@@ -204,10 +199,10 @@ enum admission_denial admission_judge(struct admission *admission, struct admiss
     if (memory == NULL)
         memory = &fresh;
     if (memory == &fresh ||
-        !is_remembered(memory, admission->generation, key, &address, question->now_wall_ms)) {
+        !is_remembered(memory, admission->hold.generation, key, &address, question->now_wall_ms)) {
         *memory = ask_table(admission, key, &address, question->now_wall_ms);
         if (memory != &fresh)
-            remember(memory, admission->generation, key, &address);
+            remember(memory, admission->hold.generation, key, &address);
     }
     *policy = memory->policy;
     if (memory->denial == DENIAL_NONE && memory->entry != NULL)
