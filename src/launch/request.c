@@ -8,6 +8,7 @@
 
 #include "base/base64url.h"
 #include "base/strict_json.h"
+#include "games/errors.h"
 #include "records/records.h"
 
 enum { MODE, PLAYER_REFERENCE, CURRENCY, LANGUAGE, DEVICE, MEMBER_COUNT };
@@ -48,11 +49,11 @@ static bool read_values(const struct text *values, struct launch_request *reques
 }
 
 bool launch_request_decode(struct text content_type, struct text body,
-                           struct launch_request *request, enum http_error *error)
+                           struct launch_request *request, const struct http_error **error)
 {
     struct text values[MEMBER_COUNT];
     struct launch_request made = {0};
-    *error = HTTP_ERROR_INVALID_REQUEST;
+    *error = &error_invalid_request;
     if (!content_type_is_json(content_type))
         return false;
     switch (strict_json_object(body, names, MEMBER_COUNT, values)) {
@@ -61,7 +62,7 @@ bool launch_request_decode(struct text content_type, struct text body,
     case STRICT_JSON_INVALID:
         return false;
     case STRICT_JSON_UNKNOWN_FIELD:
-        *error = HTTP_ERROR_UNKNOWN_FIELD;
+        *error = &error_unknown_field;
         return false;
     }
     if (!read_values(values, &made))

@@ -18,7 +18,8 @@ struct launch_request {
 
 /* True, and `request` is filled in; else `error` says what is wrong (400). */
 MUST_CHECK bool launch_request_decode(struct text content_type, struct text body,
-                                      struct launch_request *request, enum http_error *error);
+                                      struct launch_request *request,
+                                      const struct http_error **error);
 
 /* A signed token (JWT, RFC 7519; HS256): header.claims.signature. `claims` is a JSON object. */
 void launch_token_append(struct buffer *out, struct text claims, struct text secret);

@@ -14,6 +14,7 @@
 #include "base/json_text.h"
 #include "games/document.h"
 #include "games/query.h"
+#include "games/errors.h"
 #include "launch/document.h"
 #include "launch/request.h"
 #include "records/records.h"
@@ -66,9 +67,9 @@ static void fuzz_query(struct text text)
 static void fuzz_launch(struct text text)
 {
     struct launch_request launch;
-    enum http_error error;
+    const struct http_error *error;
     if (!launch_request_decode(TEXT("application/json"), text, &launch, &error)) {
-        CHECK(error == HTTP_ERROR_INVALID_REQUEST || error == HTTP_ERROR_UNKNOWN_FIELD);
+        CHECK(error == &error_invalid_request || error == &error_unknown_field);
         return;
     }
     CHECK(json_text_check(text, NULL, NULL) == STATUS_OK);

@@ -55,9 +55,9 @@ static void check_answer(struct text body)
 static void check_request(struct text body)
 {
     struct launch_request request;
-    enum http_error error = HTTP_ERROR_INTERNAL_ERROR;
+    const struct http_error *error = &error_internal_error;
     if (!launch_request_decode(TEXT("application/json"), body, &request, &error)) {
-        CHECK(error != HTTP_ERROR_INTERNAL_ERROR);
+        CHECK(error != &error_internal_error);
         return;
     }
     yyjson_doc *document = yyjson_read(body.at, body.size, 0);
