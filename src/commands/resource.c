@@ -109,7 +109,7 @@ void resource_tell_state(const struct resource *resource, const void *record, co
 {
     const struct field *id = &resource->fields[0];
     struct buffer name = {0};
-    (void)id->type->show(id, record, &name);
+    (void)id->type->write(id, record, &(struct field_output){.text = &name});
     (void)printf("%s is %s.\n", buffer_string(&name), state);
     buffer_free(&name);
 }
@@ -126,6 +126,7 @@ static void see(void *context, const void *record)
 {
     const struct listing *listing = context;
     struct buffer cell = {0};
+    const struct field_output brief = {.text = &cell, .brief = true};
     if (listing->json != NULL) {
         resource_write(listing->resource, record, listing->json);
         return;
@@ -134,10 +135,7 @@ static void see(void *context, const void *record)
         if (field->title == NULL)
             continue;
         buffer_clear(&cell);
-        if (field->type->cell != NULL)
-            field->type->cell(field, record, &cell);
-        else
-            (void)field->type->show(field, record, &cell);
+        (void)field->type->write(field, record, &brief);
         table_cell(listing->table, "%s", buffer_string(&cell));
     }
     buffer_free(&cell);
@@ -170,7 +168,8 @@ int resource_run_list(const struct command_line *line)
     } else {
         listing.table = begin_table(listing.resource);
     }
-    enum status status = listing.resource->list(store, command_argument(line, 0), &visit, &error);
+    enum status status =
+        resource_list(listing.resource, store, command_argument(line, 0), &visit, &error);
     platform_store_close(&store);
     if (status == STATUS_OK && listing.json != NULL) {
         json_end(listing.json);

@@ -90,24 +90,26 @@ static enum status set_expiry(const struct field *field, struct text text, void 
     return expiry_parse(text, view->now_ms, field_value_to_set(field, record), error);
 }
 
-static bool show_prefix(const struct field *field, const void *record, struct buffer *out)
+static bool write_prefix(const struct field *field, const void *record,
+                         const struct field_output *out)
 {
-    buffer_append_format(out, "%s…", (const char *)field_value(field, record));
+    buffer_append_format(out->text, "%s…", (const char *)field_value(field, record));
     return true;
 }
 
-static bool show_state(const struct field *field, const void *record, struct buffer *out)
+static bool write_state(const struct field *field, const void *record,
+                        const struct field_output *out)
 {
     const struct key_view *view = record;
     (void)field;
-    buffer_append_string(out, key_is_live(&view->record, view->now_ms) ? "live"
-                              : view->record.revoked_ms != 0           ? "revoked"
-                                                                       : "expired");
+    buffer_append_string(out->text, key_is_live(&view->record, view->now_ms) ? "live"
+                                    : view->record.revoked_ms != 0           ? "revoked"
+                                                                             : "expired");
     return true;
 }
 
-static const struct field_type prefix_type = {NULL, show_prefix, NULL, NULL};
-static const struct field_type state_type = {NULL, show_state, NULL, NULL};
+static const struct field_type prefix_type = {write_prefix, NULL};
+static const struct field_type state_type = {write_state, NULL};
 
 /* A view begins with the record. */
 #define OF_RECORD(member) FIELD_OF(key_record, member)
@@ -183,6 +185,7 @@ static enum status list(struct platform_store *store, const char *of, struct res
 }
 
 const struct resource key_resource = {
+    .kind = RECORD_KEY,
     .noun = "key",
     .fields = fields,
     .size = sizeof(struct key_view),

@@ -13,29 +13,19 @@ static bool is_endpoint(const struct field *field)
     return strcmp(field->name, "launch_endpoint") == 0;
 }
 
-static void write_launch(const struct field *field, const void *record, struct json_writer *json)
+static bool write_launch(const struct field *field, const void *record,
+                         const struct field_output *out)
 {
     const struct provider_record *provider = record;
-    if (provider->launch_call == is_endpoint(field))
-        json_string(json, field->name, provider->launch_url);
+    bool is_this = provider->launch_call == is_endpoint(field);
+    if (out->json != NULL && is_this)
+        json_string(out->json, field->name, provider->launch_url);
+    else if (out->json != NULL)
+        json_null(out->json, field->name);
     else
-        json_null(json, field->name);
-}
-
-static bool show_launch(const struct field *field, const void *record, struct buffer *out)
-{
-    const struct provider_record *provider = record;
-    buffer_append_string(out, provider->launch_url);
-    return provider->launch_call == is_endpoint(field);
-}
-
-static void append_launch_cell(const struct field *field, const void *record, struct buffer *out)
-{
-    const struct provider_record *provider = record;
-    (void)field;
-    buffer_append_string(out, provider->launch_url);
-    if (provider->launch_call)
-        buffer_append_string(out, " (called)");
+        buffer_append_format(out->text, "%s%s", provider->launch_url,
+                             out->brief && provider->launch_call ? " (called)" : "");
+    return is_this;
 }
 
 static enum status set_launch(const struct field *field, struct text text, void *record,
@@ -47,8 +37,7 @@ static enum status set_launch(const struct field *field, struct text text, void 
                           record, error);
 }
 
-static const struct field_type launch_type = {write_launch, show_launch, append_launch_cell,
-                                              set_launch};
+static const struct field_type launch_type = {write_launch, set_launch};
 
 /* ---- the fields ------------------------------------------------------------------------------ */
 
@@ -136,20 +125,6 @@ static enum status put(struct platform_store *store, void *record, struct error 
     return status;
 }
 
-static bool see(void *context, const struct provider_record *record)
-{
-    return resource_see(context, record);
-}
-
-static enum status list(struct platform_store *store, const char *of, struct resource_visit *visit,
-                        struct error *error)
-{
-    const struct record_visitor games = {.provider = see, .context = visit};
-    uint64_t revision;
-    (void)of;
-    return platform_games_read(store, &games, &revision, error);
-}
-
 static enum status check(const void *record, struct error *error)
 {
     return provider_record_check(record, error);
@@ -162,6 +137,7 @@ static const struct provider_record sound = {.id = "id",
                                              .secret_size = PROVIDER_SEALED_MAX};
 
 const struct resource provider_resource = {
+    .kind = RECORD_PROVIDER,
     .noun = "provider",
     .check = check,
     .sound = &sound,
@@ -171,5 +147,4 @@ const struct resource provider_resource = {
     .get = get,
     .add = add,
     .put = put,
-    .list = list,
 };
