@@ -163,8 +163,7 @@ int resource_run_list(const struct command_line *line)
     if (!command_open_platform(line, false, &store))
         return EXIT_REFUSED;
     if (command_json(line)) {
-        listing.json = document_begin(&document, JSON_INDENTED);
-        json_array(listing.json, NULL);
+        listing.json = document_array(&document, JSON_INDENTED);
     } else {
         listing.table = begin_table(listing.resource);
     }
@@ -172,7 +171,6 @@ int resource_run_list(const struct command_line *line)
         resource_list(listing.resource, store, command_argument(line, 0), &visit, &error);
     platform_store_close(&store);
     if (status == STATUS_OK && listing.json != NULL) {
-        json_end(listing.json);
         document_print(&document);
     } else if (status == STATUS_OK) {
         table_print(&listing.table, stdout);

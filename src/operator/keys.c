@@ -11,22 +11,13 @@
 
 /* ---- expiry ---------------------------------------------------------------------------------- */
 
+/* 0: there is no such unit. */
 static uint64_t seconds_in(char unit)
 {
-    switch (unit) {
-    case 's':
-        return 1;
-    case 'm':
-        return 60;
-    case 'h':
-        return 3600;
-    case 'd':
-        return 86400;
-    case 'w':
-        return 7 * 86400;
-    default:
-        return 0;
-    }
+    static const char units[] = "smhdw";
+    static const uint32_t seconds[] = {1, 60, 3600, 86400, 7 * 86400};
+    const char *at = unit == '\0' ? NULL : strchr(units, unit);
+    return at == NULL ? 0 : seconds[at - units];
 }
 
 /* "90d" into milliseconds from now. */
