@@ -47,9 +47,9 @@ static const struct field fields[] = {
     {"usable", "usable", NULL, &field_usable, FIELD_OF(legacy_record, usable),
      .words = "no: the stored record cannot be read, so it admits nobody"},
     {"sports", "sports", "SPORTS", &field_sports, FIELD_OF(legacy_record, sports),
-     .option = {"sports", "LIST", SPORTS_HELP, SPORTS_HELP}},
+     .option = {"sports", "LIST", .add_help = SPORTS_HELP, .set_help = SPORTS_HELP}},
     {"rate", "rate", "RATE", &field_rate, FIELD_OF(legacy_record, rate),
-     .option = {"rate", "N/SECONDS", RATE_HELP, RATE_HELP}},
+     .option = {"rate", "N/SECONDS", .add_help = RATE_HELP, .set_help = RATE_HELP}},
     {"created_at", "created", "CREATED (UTC)", &field_time, FIELD_OF(legacy_record, created_ms)},
     {0},
 };
