@@ -16,7 +16,8 @@ struct field;
 typedef enum status field_setter(const struct field *field, struct text text, void *record,
                                  struct error *error);
 
-/* Where a value goes: into a document, or into a text for people, who have little room in a table. */
+/* Where a value goes: into a document, or into a text for people, who have little room in a
+ * table. */
 struct field_output {
     struct json_writer *json; /* NULL: */
     struct buffer *text;
@@ -24,10 +25,10 @@ struct field_output {
 };
 
 /*
- * How values of one type are written and read; `record` is the struct that the field is in.
- * `write` returns false where there is nothing to tell people of it.
- * `set` reads what somebody wrote. A text whose `at` is NULL takes away what is there. STATUS_INVALID
- * names what is wrong, and the record is as it was. NULL: it cannot be set.
+ * How values of one type are written and read; `record` is the struct that the field is in. `write`
+ * returns false where there is nothing to tell people of it. `set` reads what somebody wrote. A
+ * text whose `at` is NULL takes away what is there. STATUS_INVALID names what is wrong, and the
+ * record is as it was. NULL: it cannot be set.
  */
 struct field_type {
     bool (*write)(const struct field *field, const void *record, const struct field_output *out);

@@ -53,7 +53,8 @@ struct resource {
                        struct error *error);
     enum status (*add)(struct platform_store *store, void *record, struct error *error);
     enum status (*put)(struct platform_store *store, void *record, struct error *error);
-    /* `of`: whose, where records belong to something; else NULL. NULL: as the store lists the kind. */
+    /* `of`: whose, where records belong to something; else NULL. NULL: as the store lists the
+     * kind. */
     enum status (*list)(struct platform_store *store, const char *of, struct resource_visit *visit,
                         struct error *error);
 };
