@@ -53,7 +53,7 @@ static void ask_admission(const struct service *service, const struct http_reque
     question->api_key = http_request_field(request, HTTP_FIELD_X_API_KEY);
     question->forwarded = forwarded;
     /* Not when the request began: a client may take its time with the rest of it. */
-    question->now_mono_ms = uv_now(mailbox_loop(service->mailbox));
+    question->now_mono_ms = clock_loop_ms(mailbox_loop(service->mailbox));
     question->now_wall_ms = clock_wall_coarse_ms();
     if (request->field_count[HTTP_FIELD_X_FORWARDED_FOR] == 0)
         return;
@@ -61,16 +61,6 @@ static void ask_admission(const struct service *service, const struct http_reque
         if (request->lines[i].field == HTTP_FIELD_X_FORWARDED_FOR)
             forwarded[question->forwarded_count++] = request->lines[i].value;
     }
-}
-
-/* What the client does not learn and the operator wants to know. */
-static void note_denial(const struct service *service, struct judged *judged, bool keyless)
-{
-    const char *customer_id = NULL;
-    judged->denial = admission_why_denied(service->admission, &customer_id);
-    if (keyless)
-        judged->denial = DENIAL_NO_KEY;
-    (void)snprintf(judged->customer_id, sizeof judged->customer_id, "%s", customer_id);
 }
 
 /* True: go on. False: replied, or set aside until its rate limit is decided. */
@@ -82,29 +72,25 @@ static bool admit(struct service *service, struct http_request *request, struct 
     const struct policy *policy = NULL;
     ask_admission(service, request, forwarded, &question);
     struct remembered *remembered = request->connection_user;
-    enum admission_verdict verdict = admission_judge(service->admission, &remembered->admission,
-                                                     &question, &policy, &judged->client);
-    /* An address without a key has no identity in the casino. */
-    bool keyless =
-        verdict == ADMISSION_ADMITTED && !policy->is_customer && route_is_casino(request->path);
-    if (keyless)
-        verdict = ADMISSION_DENIED;
-    switch (verdict) {
-    case ADMISSION_ADMITTED:
-        break;
-    case ADMISSION_DENIED:
-        note_denial(service, judged, keyless);
-        metrics_add(service->metrics, METRICS_NOT_ADMITTED, 1);
-        http_reply_error(request, HTTP_ERROR_IP_NOT_ALLOWED);
-        return false;
-    case ADMISSION_UNAVAILABLE:
+    judged->denial = admission_judge(service->admission, &remembered->admission, &question, &policy,
+                                     &judged->client);
+    if (judged->denial == DENIAL_UNAVAILABLE) {
         metrics_add(service->metrics, METRICS_POLICY_UNAVAILABLE, 1);
         http_reply_error(request, HTTP_ERROR_SECURITY_CONFIG_UNAVAILABLE);
         return false;
     }
+    /* An address without a key is nobody in the casino. */
+    if (judged->denial == DENIAL_NONE && !policy->is_customer && route_is_casino(request->path))
+        judged->denial = DENIAL_NO_KEY;
+    if (policy != NULL)
+        memcpy(judged->customer_id, policy->customer_id, sizeof judged->customer_id);
+    if (judged->denial != DENIAL_NONE) {
+        metrics_add(service->metrics, METRICS_NOT_ADMITTED, 1);
+        http_reply_error(request, HTTP_ERROR_IP_NOT_ALLOWED);
+        return false;
+    }
     judged->sports = policy->sports;
     judged->casino = policy->casino;
-    memcpy(judged->customer_id, policy->customer_id, sizeof judged->customer_id);
     if (judged->match.route == NULL || !judged->match.route->rate_limited)
         return true;
     return rate_limiter_take(service->rates, request, policy, &judged->client, question.now_wall_ms,
@@ -241,7 +227,9 @@ static void log_request(struct log_batch *log, const struct http_outcome *outcom
 {
     const struct http_request *request = outcome->request;
     const struct judged *judged = outcome->refused ? NULL : request->user;
-    enum admission_denial denied = judged == NULL ? DENIAL_NONE : judged->denial;
+    /* 503 says all there is to say. */
+    enum admission_denial denied =
+        judged == NULL || judged->denial == DENIAL_UNAVAILABLE ? DENIAL_NONE : judged->denial;
     const struct log_field fields[] = {
         LOG_WORD("id", text_of(request->id)),
         LOG_WORD("client", client_text(request, judged)),

@@ -43,9 +43,10 @@ size_t resource_set_options(const void *subject, struct command_option *out, siz
     return make_options(subject, false, out, room);
 }
 
-/* All values of an option, joined by commas. */
+/* All values of an option, joined by commas; of one option, since others would move the text. */
 static const char *join(const struct command_line *line, const char *option, struct buffer *joined)
 {
+    CHECK(joined->size == 0);
     for (size_t i = 0; i < command_option_count(line, option); i++)
         buffer_append_format(joined, "%s%s", i == 0 ? "" : ",", command_option_at(line, option, i));
     return buffer_string(joined);

@@ -191,7 +191,7 @@ static int run_statement(const struct command_line *line)
         return EXIT_REFUSED;
     enum status status = platform_ledger_balance(store, player_id, &account, &error);
     if (status == STATUS_OK)
-        status = platform_ledger_entries(store, player_id, state_entry, &statement, &error);
+        status = store->ledger->entries(store, player_id, state_entry, &statement, &error);
     platform_store_close(&store);
     if (status == STATUS_OK)
         end_statement(&statement);
@@ -258,7 +258,7 @@ static int run_transaction(const struct command_line *line)
     memcpy(fact.transaction_id, id, strlen(id) + 1);
     if (!command_open_platform(line, false, &store))
         return EXIT_REFUSED;
-    enum status status = platform_ledger_id(store, &fact, &error);
+    enum status status = store->ledger->id(store, &fact, &error);
     platform_store_close(&store);
     if (status != STATUS_OK)
         return command_refuse(line, "%s", error.text);
@@ -404,10 +404,10 @@ static int run_export(const struct command_line *line)
     CHECK(export.digest != NULL && EVP_DigestInit_ex(export.digest, EVP_sha256(), NULL) == 1);
     enum status status = STATUS_OK;
     if (day != NULL)
-        status = platform_ledger_entered(store, from_ms, from_ms + DAY_MS, export_entry, &export,
-                                         &error);
-    else if ((status = platform_ledger_count(store, &export.total, &error)) == STATUS_OK)
-        status = platform_ledger_entries(store, NULL, export_any, &export, &error);
+        status =
+            store->ledger->entered(store, from_ms, from_ms + DAY_MS, export_entry, &export, &error);
+    else if ((status = store->ledger->count(store, &export.total, &error)) == STATUS_OK)
+        status = store->ledger->entries(store, NULL, export_any, &export, &error);
     platform_store_close(&store);
     progress_end(&export.progress);
     if (status == STATUS_OK)

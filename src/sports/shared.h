@@ -1,9 +1,10 @@
 #ifndef CROUPIER_SPORTS_SHARED_H
 #define CROUPIER_SPORTS_SHARED_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include <uv.h>
 
 #include "base/mailbox.h"
 #include "sports/entry.h"
@@ -48,11 +49,11 @@ struct sports {
     struct answer_counts counts;
     struct answer *lists[1U << SPORT_COUNT]; /* GET /sports, by the set of allowed sports */
 
-    pthread_mutex_t lock; /* guards all below, and `job` of every slot, entry and completion */
+    uv_mutex_t lock; /* guards all below, and `job` of every slot, entry and completion */
     struct slot catalogs[SPORT_COUNT];
     struct event_table events; /* of struct slot; only events that were in their catalog */
     size_t job_count;
-    pthread_cond_t no_jobs;
+    uv_cond_t no_jobs;
 };
 
 /* How long an entry that is not asked for is kept, and how much all of them may take. */

@@ -4,6 +4,8 @@
  */
 #include "sports/shared.h"
 
+#include <uv.h>
+
 #include "base/json_writer.h"
 #include "base/memory.h"
 
@@ -36,8 +38,8 @@ struct sports *sports_create(struct odds_store *odds, uint32_t read_ms, struct w
                              struct log *log)
 {
     struct sports *sports = memory_alloc_zeroed(1, sizeof *sports);
-    CHECK(pthread_mutex_init(&sports->lock, NULL) == 0);
-    CHECK(pthread_cond_init(&sports->no_jobs, NULL) == 0);
+    CHECK(uv_mutex_init(&sports->lock) == 0);
+    CHECK(uv_cond_init(&sports->no_jobs) == 0);
     sports->odds = odds;
     sports->read_ms = read_ms;
     sports->pool = pool;
@@ -52,10 +54,10 @@ struct sports *sports_create(struct odds_store *odds, uint32_t read_ms, struct w
 
 void sports_drain(struct sports *sports)
 {
-    CHECK(pthread_mutex_lock(&sports->lock) == 0);
+    uv_mutex_lock(&sports->lock);
     while (sports->job_count > 0)
-        CHECK(pthread_cond_wait(&sports->no_jobs, &sports->lock) == 0);
-    CHECK(pthread_mutex_unlock(&sports->lock) == 0);
+        uv_cond_wait(&sports->no_jobs, &sports->lock);
+    uv_mutex_unlock(&sports->lock);
 }
 
 void sports_destroy(struct sports **sports)
@@ -75,8 +77,8 @@ void sports_destroy(struct sports **sports)
         answer_release(&mine->lists[set]);
     CHECK(atomic_load(&mine->counts.answers) == 0 && atomic_load(&mine->counts.bytes) == 0);
     CHECK(mine->job_count == 0);
-    CHECK(pthread_cond_destroy(&mine->no_jobs) == 0);
-    CHECK(pthread_mutex_destroy(&mine->lock) == 0);
+    uv_cond_destroy(&mine->no_jobs);
+    uv_mutex_destroy(&mine->lock);
     memory_free(mine);
 }
 

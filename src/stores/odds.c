@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include <uv.h>
+
 #include "stores/odds_engine.h"
 
 static const struct odds_engine *const engines[] = {
@@ -111,6 +113,31 @@ enum status odds_store_read(struct odds_store *store, struct odds_read *read)
 {
     check_subject(read->kind, read->sport, &read->event);
     return store->engine->read(store, read);
+}
+
+struct waiting_read {
+    struct odds_read read; /* first: `done` is given this */
+    uv_sem_t over;
+};
+
+static void on_read(struct odds_read *read)
+{
+    uv_sem_post(&((struct waiting_read *)read)->over);
+}
+
+enum status odds_store_read_and_wait(struct odds_store *store, struct odds_read *read)
+{
+    struct waiting_read waiting = {.read = *read};
+    waiting.read.done = on_read;
+    CHECK(uv_sem_init(&waiting.over, 0) == 0);
+    enum status status = odds_store_read(store, &waiting.read);
+    if (status == STATUS_PENDING) {
+        uv_sem_wait(&waiting.over);
+        status = waiting.read.result;
+    }
+    uv_sem_destroy(&waiting.over);
+    *read = waiting.read;
+    return status;
 }
 
 enum status odds_store_ping(struct odds_store *store, enum odds_need need, struct error *error)

@@ -130,6 +130,8 @@ struct odds_read {
     void *engine; /* the engine's while pending */
 };
 MUST_CHECK enum status odds_store_read(struct odds_store *store, struct odds_read *read);
+/* For commands, which have time: returns the result, never STATUS_PENDING. Sets `done` itself. */
+MUST_CHECK enum status odds_store_read_and_wait(struct odds_store *store, struct odds_read *read);
 
 /* Really asks the store whether what is needed can be done, which takes the rights to do it: to
  * read odds (health), or all that a server does (`croupier check`). Blocks up to the store's

@@ -478,9 +478,9 @@ def test_a_key_is_never_logged(make_service):
 
 def test_what_a_client_sends_cannot_forge_a_line(running):
     with running.connect() as connection:
-        connection.send(b'GET /a%0a%22}%0a{"level":"error" HTTP/1.1\r\nHost: a\r\n\r\n')
+        connection.send(b"GET /a%0a%22%7D%0a%7B%22level%22:'error' HTTP/1.1\r\nHost: a\r\n\r\n")
         connection.receive()
-        connection.send(b'GET /api/v1/sports?"\\,{} HTTP/1.1\r\nHost: a\r\nX-Api-Key: "\\x\r\n\r\n')
+        connection.send(b'GET /api/v1/sports?%22%5C,%7B%7D HTTP/1.1\r\nHost: a\r\nX-Api-Key: "\\x\r\n\r\n')
         connection.receive()
     running.stop()
     for line in running.log_lines():

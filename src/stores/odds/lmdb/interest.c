@@ -10,10 +10,11 @@
  *
  * env_lock guards the environment, used by the background thread and by list.
  */
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <uv.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -32,23 +33,13 @@ struct lmdb_interest {
     struct odds_notes *notes;
     uint64_t written_at_ms; /* the background thread's */
 
-    pthread_mutex_t env_lock;
+    uv_mutex_t env_lock;
     struct lmdb_env env;
     bool complained;
     uint64_t pruned_at_ms;
 
     atomic_uint_fast64_t written;
 };
-
-static void lock(pthread_mutex_t *mutex)
-{
-    CHECK(pthread_mutex_lock(mutex) == 0);
-}
-
-static void unlock(pthread_mutex_t *mutex)
-{
-    CHECK(pthread_mutex_unlock(mutex) == 0);
-}
 
 struct lmdb_interest *lmdb_interest_create(const char *root, uint32_t wait_ms, struct log *log)
 {
@@ -58,7 +49,7 @@ struct lmdb_interest *lmdb_interest_create(const char *root, uint32_t wait_ms, s
     interest->log = log;
     interest->notes = odds_notes_create();
     interest->env.folder = -1;
-    CHECK(pthread_mutex_init(&interest->env_lock, NULL) == 0);
+    CHECK(uv_mutex_init(&interest->env_lock) == 0);
     atomic_init(&interest->written, 0);
     return interest;
 }
@@ -243,9 +234,9 @@ static void flush(struct lmdb_interest *interest, uint64_t now_ms)
     if (count == 0)
         return;
     struct error error = {{0}};
-    lock(&interest->env_lock);
+    uv_mutex_lock(&interest->env_lock);
     enum status status = write_notes(interest, notes, count, now_ms, &error);
-    unlock(&interest->env_lock);
+    uv_mutex_unlock(&interest->env_lock);
     if (status == STATUS_OK) {
         (void)atomic_fetch_add(&interest->written, count);
         interest->complained = false;
@@ -275,7 +266,7 @@ void lmdb_interest_destroy(struct lmdb_interest **interest)
         return;
     flush(closing, clock_monotonic_ms());
     close_env(closing);
-    CHECK(pthread_mutex_destroy(&closing->env_lock) == 0);
+    uv_mutex_destroy(&closing->env_lock);
     odds_notes_destroy(&closing->notes);
     memory_free(closing->root);
     memory_free(closing);
@@ -332,7 +323,7 @@ enum status lmdb_interest_list(struct lmdb_interest *interest, enum sport sport,
                                struct odds_interest **list, size_t *count, struct error *error)
 {
     struct task task = {.interest = interest, .prefix = key_of(sport, NULL), .since_ms = since_ms};
-    lock(&interest->env_lock);
+    uv_mutex_lock(&interest->env_lock);
     enum status status = open_env(interest, error);
     if (status == STATUS_OK) {
         status = run(&task, list_body);
@@ -340,7 +331,7 @@ enum status lmdb_interest_list(struct lmdb_interest *interest, enum sport sport,
             (void)error_set(error, status, "interest in events cannot be read at %s: %s",
                             interest->root, mdb_strerror(task.result));
     }
-    unlock(&interest->env_lock);
+    uv_mutex_unlock(&interest->env_lock);
     if (status != STATUS_OK) {
         memory_free(task.list);
         return status == STATUS_MALFORMED ? STATUS_UNAVAILABLE : status;

@@ -20,9 +20,10 @@
  * Everything that touches the map runs under odds_guard_run. A body leaves what has to be cleaned
  * up in its context; a read transaction that was interrupted is reset, so that it pins no pages.
  */
-#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+
+#include <uv.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -51,7 +52,7 @@ struct lmdb_values {
     uint64_t identity;
     uint64_t damaged;           /* values, when it was opened */
     atomic_uint_fast64_t whole; /* the newest transaction whose root was read and found whole */
-    pthread_mutex_t lock;       /* guards the two lists */
+    uv_mutex_t lock;            /* guards the two lists */
     struct lmdb_slot *slots;
     struct lmdb_slot *idle;
 };
@@ -175,7 +176,7 @@ enum status lmdb_values_open(struct lmdb_values **values, const char *root, bool
         return status;
     }
     opened->epoch = epoch;
-    CHECK(pthread_mutex_init(&opened->lock, NULL) == 0);
+    CHECK(uv_mutex_init(&opened->lock) == 0);
     *values = opened;
     return STATUS_OK;
 }
@@ -193,7 +194,7 @@ void lmdb_values_close(struct lmdb_values **values)
         memory_free(slot);
     }
     lmdb_env_close(&closing->env);
-    CHECK(pthread_mutex_destroy(&closing->lock) == 0);
+    uv_mutex_destroy(&closing->lock);
     memory_free(closing);
     *values = NULL;
 }
@@ -241,7 +242,7 @@ void lmdb_values_clear_dead_readers(struct lmdb_values *values)
 
 struct lmdb_slot *lmdb_values_borrow_slot(struct lmdb_values *values)
 {
-    CHECK(pthread_mutex_lock(&values->lock) == 0);
+    uv_mutex_lock(&values->lock);
     struct lmdb_slot *slot = values->idle;
     if (slot != NULL) {
         values->idle = slot->next_idle;
@@ -250,16 +251,16 @@ struct lmdb_slot *lmdb_values_borrow_slot(struct lmdb_values *values)
         slot->next = values->slots;
         values->slots = slot;
     }
-    CHECK(pthread_mutex_unlock(&values->lock) == 0);
+    uv_mutex_unlock(&values->lock);
     return slot;
 }
 
 void lmdb_values_return_slot(struct lmdb_values *values, struct lmdb_slot *slot)
 {
-    CHECK(pthread_mutex_lock(&values->lock) == 0);
+    uv_mutex_lock(&values->lock);
     slot->next_idle = values->idle;
     values->idle = slot;
-    CHECK(pthread_mutex_unlock(&values->lock) == 0);
+    uv_mutex_unlock(&values->lock);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */

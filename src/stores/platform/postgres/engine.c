@@ -13,7 +13,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -120,7 +119,24 @@ static const char greet[] =
     " || ' ' || CASE WHEN pg_is_in_recovery() THEN '-'"
     "  ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END"
     " || ' ' || (SELECT oid::text FROM pg_catalog.pg_database WHERE datname = current_database()),"
-    " current_setting('fsync') = 'on' AND current_setting('full_page_writes') = 'on'";
+    " current_setting('fsync') = 'on', current_setting('full_page_writes') = 'on'";
+
+/* The server is used all the same: it may be a test's, or its disk another's to look after. Told
+ * once for all handles of a program, and again after it was right in between. */
+static void judge_durability(struct postgres_store *store, bool fsync, bool full_page_writes)
+{
+    const char *unsafe = !fsync && !full_page_writes ? "fsync = off, full_page_writes = off"
+                         : !fsync                    ? "fsync = off"
+                         : !full_page_writes         ? "full_page_writes = off"
+                                                     : NULL;
+    store->base.unsafe = unsafe;
+    if (store->facts == NULL || atomic_exchange(&store->facts->unsafe, unsafe != NULL) ||
+        unsafe == NULL)
+        return;
+    log_event(store->log, LOG_WARNING,
+              "PostgreSQL may lose money that was acknowledged, when its machine fails",
+              LOG_STRING("store", store->place), LOG_STRING("settings", unsafe));
+}
 
 static enum status judge_greeting(struct postgres_store *store, const struct postgres_row *row,
                                   char identity[POSTGRES_IDENTITY_SIZE], struct error *error)
@@ -142,10 +158,7 @@ static enum status judge_greeting(struct postgres_store *store, const struct pos
                          store->place);
     if (!row_string(row, 4, identity, POSTGRES_IDENTITY_SIZE))
         return postgres_damaged(store, "the server does not say who it is", error);
-    if (!row_flag(row, 5) && store->facts != NULL && !atomic_exchange(&store->facts->unsafe, true))
-        log_event(store->log, LOG_WARNING,
-                  "PostgreSQL runs without fsync or full_page_writes: a crash may lose money",
-                  LOG_STRING("store", store->place));
+    judge_durability(store, row_flag(row, 5), row_flag(row, 6));
     return STATUS_OK;
 }
 
@@ -291,13 +304,12 @@ static bool may_repeat(struct postgres_store *store, uint32_t attempt)
     uint64_t now_ns = clock_monotonic_ns();
     uint32_t ceiling_ms = 1U << attempt < PAUSE_MS_MAX ? 1U << attempt : PAUSE_MS_MAX;
     uint64_t pause_ns = now_ns % ((uint64_t)ceiling_ms * 1000000U); /* nobody else's nanosecond */
-    const struct timespec pause = {.tv_nsec = (long)pause_ns};
     if (!store->repeatable || attempt >= ATTEMPTS_MAX ||
         (now_ns + pause_ns) / 1000000U >= store->deadline_ms)
         return false;
     if (store->facts != NULL)
         atomic_fetch_add_explicit(&store->facts->repeats, 1, memory_order_relaxed);
-    (void)nanosleep(&pause, NULL);
+    clock_pause_ns(pause_ns);
     return true;
 }
 
@@ -534,21 +546,34 @@ static enum status migrate_step(struct postgres_store *store, bool *applied, str
     return postgres_end(store, status, error);
 }
 
-static enum status postgres_migrate(struct platform_store *base, uint32_t *before, uint32_t *after,
-                                    struct error *error)
+/* Connects, also to a database that has nothing of ours in it yet. */
+static enum status ready_to_migrate(struct postgres_store *store, struct error *error)
 {
-    struct postgres_store *store = postgres_store_of(base);
-    uint32_t first = 0;
-    uint32_t last = 0;
     CHECK(!store->snapshot);
     forget_outcome(store);
     store->patient = false;
     postgres_renew(store);
     if (store->connection != NULL && !postgres_is_alive(store))
         postgres_disconnect(store);
-    enum status status = STATUS_OK;
-    if (store->connection == NULL)
-        status = connect_again(store, true, error);
+    return store->connection == NULL ? connect_again(store, true, error) : STATUS_OK;
+}
+
+static enum status postgres_schema(struct platform_store *base, uint32_t *version, uint32_t *newest,
+                                   struct error *error)
+{
+    struct postgres_store *store = postgres_store_of(base);
+    *newest = (uint32_t)postgres_migration_count;
+    enum status status = ready_to_migrate(store, error);
+    return status == STATUS_OK ? read_version(store, version, error) : status;
+}
+
+static enum status postgres_migrate(struct platform_store *base, uint32_t *before, uint32_t *after,
+                                    struct error *error)
+{
+    struct postgres_store *store = postgres_store_of(base);
+    uint32_t first = 0;
+    uint32_t last = 0;
+    enum status status = ready_to_migrate(store, error);
     if (status == STATUS_OK)
         status = read_version(store, &first, error);
     bool due = first < postgres_migration_count; /* else no right to make tables is needed */
@@ -569,26 +594,46 @@ static enum status postgres_migrate(struct platform_store *base, uint32_t *befor
     return STATUS_OK;
 }
 
+static bool wants_no_upkeep(struct platform_store *base)
+{
+    (void)base;
+    return false;
+}
+
+static enum status no_upkeep(struct platform_store *base, struct error *error)
+{
+    (void)base;
+    (void)error;
+    return STATUS_OK;
+}
+
+static const struct ledger_verbs postgres_ledger = {
+    .begin = postgres_ledger_begin,
+    .commit = postgres_ledger_commit,
+    .recover = postgres_ledger_recover,
+    .balances = postgres_ledger_balances,
+    .id = postgres_ledger_id,
+    .entries = postgres_ledger_entries,
+    .transactions = postgres_ledger_transactions,
+    .entered = postgres_ledger_entered,
+    .clearings = postgres_ledger_clearings,
+    .declines = postgres_ledger_declines,
+    .integrity = postgres_ledger_integrity,
+    .counterparts = postgres_ledger_counterparts,
+    .count = postgres_ledger_count,
+    .snapshot_begin = postgres_snapshot_begin,
+    .snapshot_end = postgres_snapshot_end,
+    .wants_upkeep = wants_no_upkeep,
+    .upkeep = no_upkeep,
+};
+
 const struct platform_engine platform_postgres_engine = {
     .scheme = "postgresql:",
     .alias = "postgres:",
     .open = postgres_open,
     .close = postgres_close,
+    .schema = postgres_schema,
     .migrate = postgres_migrate,
     .sql = &postgres_sql,
-    .ledger_begin = postgres_ledger_begin,
-    .ledger_commit = postgres_ledger_commit,
-    .ledger_recover = postgres_ledger_recover,
-    .ledger_balances = postgres_ledger_balances,
-    .ledger_id = postgres_ledger_id,
-    .ledger_entries = postgres_ledger_entries,
-    .ledger_transactions = postgres_ledger_transactions,
-    .ledger_entered = postgres_ledger_entered,
-    .ledger_clearings = postgres_ledger_clearings,
-    .ledger_declines = postgres_ledger_declines,
-    .ledger_integrity = postgres_ledger_integrity,
-    .ledger_counterparts = postgres_ledger_counterparts,
-    .ledger_count = postgres_ledger_count,
-    .snapshot_begin = postgres_snapshot_begin,
-    .snapshot_end = postgres_snapshot_end,
+    .ledger = &postgres_ledger,
 };

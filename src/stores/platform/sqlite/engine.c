@@ -394,8 +394,7 @@ static enum status ensure_wal(struct sqlite_store *store, struct error *error)
         }
         if (status != STATUS_TIMEOUT || clock_monotonic_ms() >= deadline)
             return status;
-        const struct timespec pause = {.tv_nsec = 5 * 1000 * 1000};
-        (void)nanosleep(&pause, NULL);
+        clock_pause_ns(5 * 1000 * 1000);
     }
 }
 
@@ -624,6 +623,40 @@ static enum status check_soundness(struct sqlite_store *store, struct error *err
     return status;
 }
 
+/* The connection is there, also to a file that has nothing in it. */
+static enum status ready_to_migrate(struct sqlite_store *store, struct error *error)
+{
+    struct stat facts;
+    if (store->database != NULL && !store->failed && file_is_the_same(store, &facts))
+        return STATUS_OK;
+    disconnect(store);
+    return connect_file(store, true, error);
+}
+
+static enum status sqlite_schema(struct platform_store *base, uint32_t *version, uint32_t *newest,
+                                 struct error *error)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    *newest = (uint32_t)sqlite_migration_count;
+    enum status status = ready_to_migrate(store, error);
+    return status == STATUS_OK ? read_version_or_none(store, version, error) : status;
+}
+
+static enum status sqlite_back_up(struct platform_store *base, char **path, struct error *error)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    uint32_t version = 0;
+    enum status status = ready_to_migrate(store, error);
+    if (status == STATUS_OK)
+        status = read_version_or_none(store, &version, error);
+    if (status == STATUS_OK)
+        status = check_soundness(store, error);
+    if (status != STATUS_OK)
+        return status;
+    store->sound = true;
+    return sqlite_copy_beside(store, version, path, error);
+}
+
 static enum status sqlite_migrate(struct platform_store *base, uint32_t *before, uint32_t *after,
                                   struct error *error)
 {
@@ -631,15 +664,10 @@ static enum status sqlite_migrate(struct platform_store *base, uint32_t *before,
     uint32_t first = 0;
     uint32_t last = 0;
     bool applied = true;
-    struct stat facts;
-    if (store->database == NULL || store->failed || !file_is_the_same(store, &facts)) {
-        disconnect(store);
-        enum status opened = connect_file(store, true, error);
-        if (opened != STATUS_OK)
-            return opened;
-    }
-    enum status status = read_version_or_none(store, &first, error);
-    if (status == STATUS_OK && first > 0 && first < sqlite_migration_count)
+    enum status status = ready_to_migrate(store, error);
+    if (status == STATUS_OK)
+        status = read_version_or_none(store, &first, error);
+    if (status == STATUS_OK && first > 0 && first < sqlite_migration_count && !store->sound)
         status = check_soundness(store, error);
     /* What is sorted, and what a statement may have to take back, may be more than memory holds. */
     if (status == STATUS_OK)
@@ -657,27 +685,33 @@ static enum status sqlite_migrate(struct platform_store *base, uint32_t *before,
     return STATUS_OK;
 }
 
+static const struct ledger_verbs sqlite_ledger = {
+    .begin = sqlite_ledger_begin,
+    .commit = sqlite_ledger_commit,
+    .recover = sqlite_ledger_recover,
+    .balances = sqlite_ledger_balances,
+    .id = sqlite_ledger_id,
+    .entries = sqlite_ledger_entries,
+    .transactions = sqlite_ledger_transactions,
+    .entered = sqlite_ledger_entered,
+    .clearings = sqlite_ledger_clearings,
+    .declines = sqlite_ledger_declines,
+    .integrity = sqlite_ledger_integrity,
+    .counterparts = sqlite_ledger_counterparts,
+    .count = sqlite_ledger_count,
+    .wants_upkeep = sqlite_ledger_wants_upkeep,
+    .upkeep = sqlite_ledger_upkeep,
+    .snapshot_begin = sqlite_snapshot_begin,
+    .snapshot_end = sqlite_snapshot_end,
+};
+
 const struct platform_engine platform_sqlite_engine = {
     .scheme = "sqlite:",
     .open = sqlite_open,
     .close = sqlite_close,
+    .schema = sqlite_schema,
+    .back_up = sqlite_back_up,
     .migrate = sqlite_migrate,
     .sql = &sqlite_sql,
-    .ledger_begin = sqlite_ledger_begin,
-    .ledger_commit = sqlite_ledger_commit,
-    .ledger_recover = sqlite_ledger_recover,
-    .ledger_balances = sqlite_ledger_balances,
-    .ledger_id = sqlite_ledger_id,
-    .ledger_entries = sqlite_ledger_entries,
-    .ledger_transactions = sqlite_ledger_transactions,
-    .ledger_entered = sqlite_ledger_entered,
-    .ledger_clearings = sqlite_ledger_clearings,
-    .ledger_declines = sqlite_ledger_declines,
-    .ledger_integrity = sqlite_ledger_integrity,
-    .ledger_counterparts = sqlite_ledger_counterparts,
-    .ledger_count = sqlite_ledger_count,
-    .ledger_wants_upkeep = sqlite_ledger_wants_upkeep,
-    .ledger_upkeep = sqlite_ledger_upkeep,
-    .snapshot_begin = sqlite_snapshot_begin,
-    .snapshot_end = sqlite_snapshot_end,
+    .ledger = &sqlite_ledger,
 };
