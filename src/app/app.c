@@ -20,6 +20,7 @@
 #include "admission/admission.h"
 #include "admission/rate_lease.h"
 #include "api/health.h"
+#include "api/routes.h"
 #include "app/operator_listener.h"
 #include "app/reload_socket.h"
 #include "app/worker.h"
@@ -246,7 +247,7 @@ static void collect_launches(struct app *app, struct metrics_gauges *gauges)
 {
     struct launcher_facts facts;
     launcher_facts(app->launcher, &facts);
-    gauges->games_age_ms = games_age_ms(app->games);
+    gauges->games_age_ms = refresher_age_ms(games_refresher(app->games));
     gauges->launch_queue_depth = facts.queue_depth;
     gauges->launch_calls_in_flight = facts.calls.in_flight;
     gauges->launch_calls_waiting = facts.calls.waiting;
@@ -492,7 +493,8 @@ static void on_starting(uv_timer_t *timer)
     struct app *app = timer->data;
     uint64_t stamp;
     bool policies = policies_wait_ready(app->policies, 0);
-    bool games = games_wait_ready(app->games, 0); /* it says itself what is wrong, */
+    bool games =
+        refresher_wait_ready(games_refresher(app->games), 0); /* it says itself what is wrong, */
     bool odds = odds_store_stamp(app->odds, &stamp) == STATUS_OK; /* and so do the odds */
     bool waited = clock_monotonic_ms() - app->started_ms >= STORES_WAIT_MS;
     if (!(policies && games && odds) && !waited)
@@ -611,7 +613,7 @@ enum status app_run(const struct app_options *options, struct error *error)
     app.drain_deadline.data = &app;
     CHECK(uv_timer_init(&app.loop, &app.starting) == 0);
     app.starting.data = &app;
-    app.metrics = metrics_create(app.config->threads);
+    app.metrics = metrics_create(app.config->threads, route_label);
     watch_signals(&app);
 
     enum status status = start(&app, error);

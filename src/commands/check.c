@@ -26,14 +26,18 @@ struct report {
     unsigned failures;
 };
 
-static void tell(struct report *report, const char *check, bool ok, const char *message)
+enum result { FAILED = false, FINE = true, WARNING };
+
+static void tell(struct report *report, const char *check, enum result result, const char *message)
 {
-    table_cell(report->table, "%s", ok ? "ok" : "FAILED");
+    bool ok = result != FAILED;
+    table_cell(report->table, "%s", result == WARNING ? "WARNING" : ok ? "ok" : "FAILED");
     table_cell(report->table, "%s", check);
     table_cell(report->table, "%s", message);
     json_object(&report->document.json, NULL);
     json_string(&report->document.json, "check", check);
     json_bool(&report->document.json, "ok", ok);
+    json_bool(&report->document.json, "warning", result == WARNING);
     json_string(&report->document.json, "message", message);
     json_end(&report->document.json);
     report->checks++;
@@ -160,6 +164,15 @@ static struct platform_store *check_platform(struct report *report, const struct
     if (status != STATUS_OK)
         platform_store_close(&platform);
     tell_store(report, "platform store", config->platform_store, status, &error);
+    if (status == STATUS_OK && platform->unsafe != NULL) {
+        struct buffer message = {0};
+        buffer_append_format(&message,
+                             "PostgreSQL may lose money that was acknowledged, when its machine "
+                             "fails: %s",
+                             platform->unsafe);
+        tell(report, "platform durability", WARNING, buffer_string(&message));
+        buffer_free(&message);
+    }
     return platform;
 }
 
@@ -270,8 +283,9 @@ const struct command check_commands[] = {
      "are trusted by. Changes nothing, and may run beside a running service: an address\n"
      "that is in use is fine.\n"
      "\n"
-     "Prints one line a check, all of them; exits with 1 when one failed. With --json:\n"
-     "an array of {\"check\", \"ok\", \"message\"}.",
+     "Prints one line a check, all of them; exits with 1 when one failed. A warning is no\n"
+     "failure: PostgreSQL with fsync or full_page_writes off. With --json: an array of\n"
+     "{\"check\", \"ok\", \"warning\", \"message\"}.",
      "croupier check\n"
      "croupier check -c /etc/croupier/croupier.conf\n"
      "croupier check --json",

@@ -96,6 +96,7 @@ static enum status open_both(const struct places *places, struct platform_store 
                              struct platform_store **to, struct error *error)
 {
     struct platform_store_options options = {.uri = places->from, .timeout_ms = PATIENCE_MS};
+    struct platform_schema schema;
     uint32_t before;
     uint32_t after;
     enum status status = platform_store_open(from, &options, error);
@@ -106,6 +107,14 @@ static enum status open_both(const struct places *places, struct platform_store 
     options.uri = places->to;
     options.create = true;
     status = platform_store_open(to, &options, error);
+    if (status == STATUS_OK)
+        status = platform_store_schema(*to, &schema, error);
+    /* Made when it is empty, and never upgraded: that is for `croupier migrate`, after a backup. */
+    if (status == STATUS_OK && schema.version != 0 && schema.version < schema.newest)
+        status = error_set(error, STATUS_INVALID,
+                           "the target's schema %u is older than this program's %u; run: croupier "
+                           "migrate",
+                           schema.version, schema.newest);
     return status == STATUS_OK ? platform_store_migrate(*to, &before, &after, error) : status;
 }
 

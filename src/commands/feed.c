@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -401,9 +400,7 @@ static bool wait_for_signal(const sigset_t *signals, uint64_t deadline_ns)
 {
     for (;;) {
         uint64_t now_ns = clock_monotonic_ns();
-        uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
-        struct timespec left = {.tv_sec = (time_t)(left_ns / 1000000000U),
-                                .tv_nsec = (long)(left_ns % 1000000000U)};
+        struct timespec left = clock_timespec(deadline_ns > now_ns ? deadline_ns - now_ns : 0);
         if (sigtimedwait(signals, NULL, &left) > 0)
             return true;
         if (errno == EAGAIN)

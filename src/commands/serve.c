@@ -33,8 +33,9 @@ const struct command serve_commands[] = {
      "certificate; what needs a restart is named in the log, and a broken file changes\n"
      "nothing.\n"
      "\n"
-     "The platform store must be migrated (croupier migrate). A store that is away does\n"
-     "not stop the service: health says degraded and requests get 503 until it is back.\n"
+     "The platform store is made and upgraded by croupier migrate, never by the service.\n"
+     "With another schema than its own the service says so and ends. A store that is away\n"
+     "does not end it: health says degraded and requests get 503 until it is back.\n"
      "Logs go to standard error. Lines that nobody reads are dropped and counted: no\n"
      "request waits for the log.",
      "croupier serve\n"

@@ -6,7 +6,7 @@
  * gzipped form, in a slot that is chosen by hash; another one with that hash takes its place. When
  * a change left a page as it was, the kept answer stays.
  */
-#include "games/internal.h"
+#include "games/games.h"
 
 #include <string.h>
 
@@ -25,9 +25,9 @@ struct slot {
 };
 
 struct games_pages {
-    struct games *games;
+    struct refresher *games;
     struct metrics_shard *metrics;
-    struct games_snapshot *held;
+    struct table_hold hold;
     struct answer_counts counts;
     struct buffer body; /* scratch */
     struct slot slots[SLOTS];
@@ -36,7 +36,7 @@ struct games_pages {
 struct games_pages *games_pages_create(struct games *games, struct metrics_shard *metrics)
 {
     struct games_pages *pages = memory_alloc_zeroed(1, sizeof *pages);
-    pages->games = games;
+    pages->games = games_refresher(games);
     pages->metrics = metrics;
     return pages;
 }
@@ -49,18 +49,14 @@ void games_pages_destroy(struct games_pages **at)
         return;
     for (size_t i = 0; i < SLOTS; i++)
         answer_release(&pages->slots[i].answer);
-    games_exchange(pages->games, &pages->held, false);
+    refresher_let_go(pages->games, &pages->hold);
     buffer_free(&pages->body);
     memory_free(pages);
 }
 
 const struct games_table *games_pages_table(struct games_pages *pages, uint64_t now_mono_ms)
 {
-    if (!games_confirmed(pages->games, now_mono_ms))
-        return NULL;
-    if (pages->held == NULL || pages->held->generation != games_generation(pages->games))
-        games_exchange(pages->games, &pages->held, true);
-    return pages->held == NULL ? NULL : pages->held->table;
+    return refresher_confirmed(pages->games, &pages->hold, now_mono_ms);
 }
 
 /* ---- pages ----------------------------------------------------------------------------------- */
@@ -124,7 +120,7 @@ void games_route_list(struct games_pages *pages, struct http_request *request,
     const struct games_table *table = games_pages_table(pages, request->started_ns / 1000000U);
     struct slot *slot = slot_of(pages, customer_id, text);
     if (table != NULL && slot_is(slot, customer_id, text) &&
-        slot->generation == pages->held->generation) {
+        slot->generation == pages->hold.generation) {
         send_answer(pages, request, slot->answer);
         return;
     }
@@ -142,7 +138,7 @@ void games_route_list(struct games_pages *pages, struct http_request *request,
         return;
     }
     if (text.size <= KEY_MAX) {
-        slot_put(slot, customer_id, text, pages->held->generation, answer);
+        slot_put(slot, customer_id, text, pages->hold.generation, answer);
         send_answer(pages, request, slot->answer);
         return;
     }

@@ -37,6 +37,24 @@ void platform_store_close(struct platform_store **store)
     *store = NULL;
 }
 
+enum status platform_store_schema(struct platform_store *store, struct platform_schema *schema,
+                                  struct error *error)
+{
+    struct platform_schema found = {.can_back_up = store->engine->back_up != NULL};
+    enum status status = store->engine->schema(store, &found.version, &found.newest, error);
+    if (status == STATUS_OK)
+        *schema = found;
+    return status;
+}
+
+enum status platform_store_back_up(struct platform_store *store, char **path, struct error *error)
+{
+    if (store->engine->back_up == NULL)
+        return error_set(error, STATUS_INVALID, "%s: is a server, whose own tools make backups",
+                         store->place);
+    return store->engine->back_up(store, path, error);
+}
+
 enum status platform_store_migrate(struct platform_store *store, uint32_t *before, uint32_t *after,
                                    struct error *error)
 {

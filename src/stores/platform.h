@@ -35,7 +35,8 @@ struct ledger_verbs;
 struct platform_store {
     const struct platform_engine *engine; /* for files in stores/ alone */
     const struct ledger_verbs *ledger;    /* stores/platform_ledger.h */
-    const char *place; /* for texts: the file, or the server and database; never a secret */
+    const char *place;  /* for texts: the file, or the server and database; never a secret */
+    const char *unsafe; /* why it may lose what it acknowledged ("fsync = off"); NULL: it may not */
     struct statements *statements; /* what records have asked for (stores/platform/statements.c) */
 };
 
@@ -66,6 +67,22 @@ MUST_CHECK enum status platform_store_open(struct platform_store **store,
                                            const struct platform_store_options *options,
                                            struct error *error);
 void platform_store_close(struct platform_store **store);
+
+struct platform_schema {
+    uint32_t version; /* 0: there is nothing yet */
+    uint32_t newest;  /* which platform_store_migrate would bring it to */
+    bool can_back_up; /* platform_store_back_up can */
+};
+
+/* The schema as it is; of a store that was opened with `create`. */
+MUST_CHECK enum status platform_store_schema(struct platform_store *store,
+                                             struct platform_schema *schema, struct error *error);
+
+/* Finds out that the store is sound, and writes all of it, as of one moment, into a new file
+ * beside it, which is on disk when this returns. Its name is told; memory_free it. Of an engine
+ * that is a server: STATUS_INVALID. */
+MUST_CHECK enum status platform_store_back_up(struct platform_store *store, char **path,
+                                              struct error *error);
 
 /* Brings the schema up to this program's, one numbered migration after the other, each in its own
  * transaction; safe to repeat and to run twice at once. Versions before and after are told. */

@@ -15,6 +15,10 @@ struct platform_engine {
     enum status (*open)(struct platform_store **store, const struct platform_store_options *options,
                         struct error *error);
     void (*close)(struct platform_store *store);
+    enum status (*schema)(struct platform_store *store, uint32_t *version, uint32_t *newest,
+                          struct error *error);
+    enum status (*back_up)(struct platform_store *store, char **path,
+                           struct error *error); /* NULL: its own tools do */
     enum status (*migrate)(struct platform_store *store, uint32_t *before, uint32_t *after,
                            struct error *error);
     const struct sql_verbs *sql; /* for records */

@@ -121,21 +121,34 @@ static enum status migrate_step(struct postgres_store *store, bool *applied, str
     return postgres_end(store, status, error);
 }
 
-static enum status postgres_migrate(struct platform_store *base, uint32_t *before, uint32_t *after,
-                                    struct error *error)
+/* Connects, also to a database that has nothing of ours in it yet. */
+static enum status ready_to_migrate(struct postgres_store *store, struct error *error)
 {
-    struct postgres_store *store = postgres_store_of(base);
-    uint32_t first = 0;
-    uint32_t last = 0;
     CHECK(!store->snapshot);
     postgres_forget_outcome(store);
     store->patient = false;
     postgres_renew(store);
     if (store->connection != NULL && !postgres_is_alive(store))
         postgres_disconnect(store);
-    enum status status = STATUS_OK;
-    if (store->connection == NULL)
-        status = postgres_connect_any(store, true, error);
+    return store->connection == NULL ? postgres_connect_any(store, true, error) : STATUS_OK;
+}
+
+static enum status postgres_schema(struct platform_store *base, uint32_t *version, uint32_t *newest,
+                                   struct error *error)
+{
+    struct postgres_store *store = postgres_store_of(base);
+    *newest = (uint32_t)postgres_migration_count;
+    enum status status = ready_to_migrate(store, error);
+    return status == STATUS_OK ? read_version(store, version, error) : status;
+}
+
+static enum status postgres_migrate(struct platform_store *base, uint32_t *before, uint32_t *after,
+                                    struct error *error)
+{
+    struct postgres_store *store = postgres_store_of(base);
+    uint32_t first = 0;
+    uint32_t last = 0;
+    enum status status = ready_to_migrate(store, error);
     if (status == STATUS_OK)
         status = read_version(store, &first, error);
     bool due = first < postgres_migration_count; /* else no right to make tables is needed */
@@ -194,6 +207,7 @@ const struct platform_engine platform_postgres_engine = {
     .alias = "postgres:",
     .open = postgres_open,
     .close = postgres_close,
+    .schema = postgres_schema,
     .migrate = postgres_migrate,
     .sql = &postgres_sql,
     .ledger = &postgres_ledger,

@@ -13,7 +13,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -89,7 +88,24 @@ static const char greet[] =
     " || ' ' || CASE WHEN pg_is_in_recovery() THEN '-'"
     "  ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END"
     " || ' ' || (SELECT oid::text FROM pg_catalog.pg_database WHERE datname = current_database()),"
-    " current_setting('fsync') = 'on' AND current_setting('full_page_writes') = 'on'";
+    " current_setting('fsync') = 'on', current_setting('full_page_writes') = 'on'";
+
+/* The server is used all the same: it may be a test's, or its disk another's to look after. Told
+ * once for all handles of a program, and again after it was right in between. */
+static void judge_durability(struct postgres_store *store, bool fsync, bool full_page_writes)
+{
+    const char *unsafe = !fsync && !full_page_writes ? "fsync = off, full_page_writes = off"
+                         : !fsync                    ? "fsync = off"
+                         : !full_page_writes         ? "full_page_writes = off"
+                                                     : NULL;
+    store->base.unsafe = unsafe;
+    if (store->facts == NULL || atomic_exchange(&store->facts->unsafe, unsafe != NULL) ||
+        unsafe == NULL)
+        return;
+    log_event(store->log, LOG_WARNING,
+              "PostgreSQL may lose money that was acknowledged, when its machine fails",
+              LOG_STRING("store", store->place), LOG_STRING("settings", unsafe));
+}
 
 static enum status judge_greeting(struct postgres_store *store, const struct postgres_row *row,
                                   char identity[POSTGRES_IDENTITY_SIZE], struct error *error)
@@ -111,10 +127,7 @@ static enum status judge_greeting(struct postgres_store *store, const struct pos
                          store->place);
     if (!row_string(row, 4, identity, POSTGRES_IDENTITY_SIZE))
         return platform_damaged(&store->base, "the server does not say who it is", error);
-    if (!row_flag(row, 5) && store->facts != NULL && !atomic_exchange(&store->facts->unsafe, true))
-        log_event(store->log, LOG_WARNING,
-                  "PostgreSQL runs without fsync or full_page_writes: a crash may lose money",
-                  LOG_STRING("store", store->place));
+    judge_durability(store, row_flag(row, 5), row_flag(row, 6));
     return STATUS_OK;
 }
 
@@ -260,13 +273,12 @@ static bool may_repeat(struct postgres_store *store, uint32_t attempt)
     uint64_t now_ns = clock_monotonic_ns();
     uint32_t ceiling_ms = 1U << attempt < PAUSE_MS_MAX ? 1U << attempt : PAUSE_MS_MAX;
     uint64_t pause_ns = now_ns % ((uint64_t)ceiling_ms * 1000000U); /* nobody else's nanosecond */
-    const struct timespec pause = {.tv_nsec = (long)pause_ns};
     if (!store->repeatable || attempt >= ATTEMPTS_MAX ||
         (now_ns + pause_ns) / 1000000U >= store->deadline_ms)
         return false;
     if (store->facts != NULL)
         atomic_fetch_add_explicit(&store->facts->repeats, 1, memory_order_relaxed);
-    (void)nanosleep(&pause, NULL);
+    clock_pause_ns(pause_ns);
     return true;
 }
 
@@ -371,3 +383,4 @@ void postgres_snapshot_end(struct platform_store *base)
     enum status status = postgres_end(store, STATUS_UNAVAILABLE, NULL); /* nothing to commit */
     CHECK(status == STATUS_UNAVAILABLE);
 }
+.schema = postgres_schema,

@@ -143,6 +143,40 @@ static enum status check_soundness(struct sqlite_store *store, struct error *err
     return status;
 }
 
+/* The connection is there, also to a file that has nothing in it. */
+static enum status ready_to_migrate(struct sqlite_store *store, struct error *error)
+{
+    struct stat facts;
+    if (store->database != NULL && !store->failed && sqlite_file_is_the_same(store, &facts))
+        return STATUS_OK;
+    sqlite_disconnect(store);
+    return sqlite_connect(store, true, error);
+}
+
+static enum status sqlite_schema(struct platform_store *base, uint32_t *version, uint32_t *newest,
+                                 struct error *error)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    *newest = (uint32_t)sqlite_migration_count;
+    enum status status = ready_to_migrate(store, error);
+    return status == STATUS_OK ? read_version_or_none(store, version, error) : status;
+}
+
+static enum status sqlite_back_up(struct platform_store *base, char **path, struct error *error)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    uint32_t version = 0;
+    enum status status = ready_to_migrate(store, error);
+    if (status == STATUS_OK)
+        status = read_version_or_none(store, &version, error);
+    if (status == STATUS_OK)
+        status = check_soundness(store, error);
+    if (status != STATUS_OK)
+        return status;
+    store->sound = true;
+    return sqlite_copy_beside(store, version, path, error);
+}
+
 static enum status sqlite_migrate(struct platform_store *base, uint32_t *before, uint32_t *after,
                                   struct error *error)
 {
@@ -150,15 +184,10 @@ static enum status sqlite_migrate(struct platform_store *base, uint32_t *before,
     uint32_t first = 0;
     uint32_t last = 0;
     bool applied = true;
-    struct stat facts;
-    if (store->database == NULL || store->failed || !sqlite_file_is_the_same(store, &facts)) {
-        sqlite_disconnect(store);
-        enum status opened = sqlite_connect(store, true, error);
-        if (opened != STATUS_OK)
-            return opened;
-    }
-    enum status status = read_version_or_none(store, &first, error);
-    if (status == STATUS_OK && first > 0 && first < sqlite_migration_count)
+    enum status status = ready_to_migrate(store, error);
+    if (status == STATUS_OK)
+        status = read_version_or_none(store, &first, error);
+    if (status == STATUS_OK && first > 0 && first < sqlite_migration_count && !store->sound)
         status = check_soundness(store, error);
     /* What is sorted, and what a statement may have to take back, may be more than memory holds. */
     if (status == STATUS_OK)
@@ -200,6 +229,8 @@ const struct platform_engine platform_sqlite_engine = {
     .scheme = "sqlite:",
     .open = sqlite_open,
     .close = sqlite_close,
+    .schema = sqlite_schema,
+    .back_up = sqlite_back_up,
     .migrate = sqlite_migrate,
     .sql = &sqlite_sql,
     .ledger = &sqlite_ledger,

@@ -24,6 +24,7 @@ struct sqlite_store {
     char *path;
     uint32_t timeout_ms;
     bool create;
+    bool sound;  /* found so just now, for a backup before a migration */
     bool failed; /* an error after which the connection is not to be trusted */
     void (*add_functions)(struct sqlite_store *store); /* of SQL, to each connection */
     struct log *log;
@@ -52,6 +53,10 @@ static inline struct sqlite_store *sqlite_store_of(struct platform_store *store)
 
 /* Before anything else in a call: the connection is there and the file is the one it was. */
 MUST_CHECK enum status sqlite_ready(struct sqlite_store *store, struct error *error);
+
+/* Writes the whole database, as of one moment, into a new file beside it (backup.c). */
+MUST_CHECK enum status sqlite_copy_beside(struct sqlite_store *store, uint32_t version, char **path,
+                                          struct error *error);
 
 /* The prepared statement of a constant SQL text, reset, without bindings. */
 MUST_CHECK enum status sqlite_statement(struct sqlite_store *store, const char *sql,
