@@ -383,4 +383,3 @@ void postgres_snapshot_end(struct platform_store *base)
     enum status status = postgres_end(store, STATUS_UNAVAILABLE, NULL); /* nothing to commit */
     CHECK(status == STATUS_UNAVAILABLE);
 }
-.schema = postgres_schema,
