@@ -1,7 +1,7 @@
 /*
  * Counting must cost next to nothing, reading may cost something. So every serving thread counts in
- * cells of its own, on cache lines of their own. A scrape reads all shards without stopping anybody;
- * sums are exact, though not of one instant.
+ * cells of its own, on cache lines of their own. A scrape reads all shards without stopping
+ * anybody; sums are exact, though not of one instant.
  */
 #include "metrics/metrics.h"
 
