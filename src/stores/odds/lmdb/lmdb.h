@@ -55,8 +55,9 @@ void lmdb_make_root(const char *root);
 
 /*
  * Opens the environment after its file has been found fit (verify.c), and makes what is missing in
- * it: everything, when it is new, or what an older format did not have. STATUS_UNAVAILABLE, STATUS_MALFORMED (damaged), STATUS_FULL, STATUS_TIMEOUT (others are opening
- * it), with a text that names the path and the reason.
+ * it: everything, when it is new, or what an older format did not have. STATUS_UNAVAILABLE,
+ * STATUS_MALFORMED (damaged), STATUS_FULL, STATUS_TIMEOUT (others are opening it), with a text that
+ * names the path and the reason.
  */
 MUST_CHECK enum status lmdb_env_open(struct lmdb_env *env, const struct lmdb_place *place,
                                      struct error *error);
