@@ -17,10 +17,8 @@
 struct judged {
     struct route_match match;
     struct address client; /* as admission judged it, else the peer */
-    bool casino;
-    sport_set sports;
+    struct caller caller;
     enum admission_denial denial;
-    char customer_id[CUSTOMER_ID_SIZE]; /* also of one that was denied, when its key is known */
 };
 
 size_t service_request_size(void)
@@ -53,7 +51,7 @@ static void ask_admission(const struct service *service, const struct http_reque
     question->api_key = http_request_field(request, HTTP_FIELD_X_API_KEY);
     question->forwarded = forwarded;
     /* Not when the request began: a client may take its time with the rest of it. */
-    question->now_mono_ms = uv_now(mailbox_loop(service->mailbox));
+    question->now_mono_ms = clock_loop_ms(mailbox_loop(service->mailbox));
     question->now_wall_ms = clock_wall_coarse_ms();
     if (request->field_count[HTTP_FIELD_X_FORWARDED_FOR] == 0)
         return;
@@ -83,14 +81,14 @@ static bool admit(struct service *service, struct http_request *request, struct 
     if (judged->denial == DENIAL_NONE && !policy->is_customer && route_is_casino(request->path))
         judged->denial = DENIAL_NO_KEY;
     if (policy != NULL)
-        memcpy(judged->customer_id, policy->customer_id, sizeof judged->customer_id);
+        memcpy(judged->caller.customer_id, policy->customer_id, sizeof judged->caller.customer_id);
     if (judged->denial != DENIAL_NONE) {
         metrics_add(service->metrics, METRICS_NOT_ADMITTED, 1);
         http_reply_error(request, HTTP_ERROR_IP_NOT_ALLOWED);
         return false;
     }
-    judged->sports = policy->sports;
-    judged->casino = policy->casino;
+    judged->caller.sports = policy->sports;
+    judged->caller.casino = policy->casino;
     if (judged->match.route == NULL || !judged->match.route->rate_limited)
         return true;
     return rate_limiter_take(service->rates, request, policy, &judged->client, question.now_wall_ms,
@@ -123,17 +121,17 @@ static bool within_budget(struct service *service, struct http_request *request,
 static void dispatch(struct service *service, struct http_request *request,
                      const struct judged *judged)
 {
-    const struct route_match *match = &judged->match;
-    if (match->route == NULL) {
+    const struct route *route = judged->match.route;
+    if (route == NULL) {
         http_reply_error(request, HTTP_ERROR_NOT_FOUND);
         return;
     }
-    if (!route_allows(match->route, request->method)) {
-        http_request_add_field(request, TEXT("Allow"), text_of(match->route->allow));
+    if (!route_allows(route, request->method)) {
+        http_request_add_field(request, TEXT("Allow"), route_methods(route));
         http_reply_error(request, HTTP_ERROR_METHOD_NOT_ALLOWED);
         return;
     }
-    if (route_is_casino(request->path) && !judged->casino) {
+    if (route_is_casino(request->path) && !judged->caller.casino) {
         http_reply_error(request, HTTP_ERROR_CASINO_ACCESS_DISABLED);
         return;
     }
@@ -142,31 +140,7 @@ static void dispatch(struct service *service, struct http_request *request,
         http_reply_error(request, HTTP_ERROR_UNSUPPORTED_MEDIA_TYPE);
         return;
     }
-    switch (match->route->id) {
-    case ROUTE_LAUNCH:
-        launch_route(service->launcher, service->games, service->mailbox, request,
-                     judged->customer_id, match->values[0]);
-        return;
-    case ROUTE_WALLET:
-        wallet_route(service->wallet, service->games, request, judged->customer_id);
-        return;
-    case ROUTE_HEALTH:
-        health_ask(service->health, service->mailbox, request);
-        return;
-    case ROUTE_SPORTS:
-        sports_route_list(service->sports, request, judged->sports);
-        return;
-    case ROUTE_CATALOG:
-        sports_route_catalog(service->sports, request, judged->sports, match->values[0]);
-        return;
-    case ROUTE_EVENT:
-        sports_route_event(service->sports, request, judged->sports, match->values[0],
-                           match->values[1]);
-        return;
-    case ROUTE_GAMES:
-        games_route_list(service->games, request, judged->customer_id);
-        return;
-    }
+    route->handle(service, request, &judged->caller, judged->match.values);
 }
 
 void service_rate_decided(void *context, struct http_request *request,
@@ -192,14 +166,6 @@ void service_handle(void *context, struct http_request *request)
 
 /* ---- afterwards: metrics and the access log -------------------------------------------------- */
 
-static enum metrics_route counted_route(const struct http_outcome *outcome)
-{
-    if (outcome->refused)
-        return METRICS_ROUTE_REFUSED;
-    const struct judged *judged = outcome->request->user;
-    return judged->match.route == NULL ? METRICS_ROUTE_OTHER : judged->match.route->metrics;
-}
-
 /* Bounded, and cut off after the first characters of anything that looks like a key: clients do put
  * keys into paths by mistake. */
 static struct text loggable_path(struct text path)
@@ -223,19 +189,18 @@ static struct text client_text(const struct http_request *request, const struct 
 }
 
 static void log_request(struct log_batch *log, const struct http_outcome *outcome,
-                        enum metrics_route route)
+                        const struct judged *judged, size_t route)
 {
     const struct http_request *request = outcome->request;
-    const struct judged *judged = outcome->refused ? NULL : request->user;
     /* 503 says all there is to say. */
     enum admission_denial denied =
         judged == NULL || judged->denial == DENIAL_UNAVAILABLE ? DENIAL_NONE : judged->denial;
     const struct log_field fields[] = {
         LOG_WORD("id", text_of(request->id)),
         LOG_WORD("client", client_text(request, judged)),
-        LOG_WORD("customer", text_of(judged != NULL ? judged->customer_id : "")),
+        LOG_WORD("customer", text_of(judged != NULL ? judged->caller.customer_id : "")),
         LOG_WORD("method", text_of(outcome->refused ? "" : http_method_name(request->method))),
-        LOG_WORD("route", text_of(metrics_route_name(route))),
+        LOG_WORD("route", text_of(route_label(route))),
         LOG_TEXT("path", outcome->refused ? TEXT("") : loggable_path(request->path)),
         LOG_INTEGER("status", outcome->status),
         LOG_INTEGER("bytes", outcome->bytes),
@@ -251,11 +216,12 @@ static void log_request(struct log_batch *log, const struct http_outcome *outcom
 void service_finished(void *context, const struct http_outcome *outcome)
 {
     struct service *service = context;
-    enum metrics_route route = counted_route(outcome);
+    const struct judged *judged = outcome->refused ? NULL : outcome->request->user;
+    size_t route = judged == NULL ? ROUTE_REFUSED : route_number(judged->match.route);
     metrics_request(service->metrics, route, outcome->status, outcome->duration_ns);
     metrics_add(service->metrics, METRICS_BYTES_SENT, outcome->bytes);
     if (log_enabled(service->log, LOG_INFO))
-        log_request(service->access_log, outcome, route);
+        log_request(service->access_log, outcome, judged, route);
 }
 
 void service_event(void *context, enum http_event event)

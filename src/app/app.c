@@ -20,6 +20,7 @@
 #include "admission/admission.h"
 #include "admission/rate_lease.h"
 #include "api/health.h"
+#include "api/routes.h"
 #include "app/operator_listener.h"
 #include "app/reload_socket.h"
 #include "app/worker.h"
@@ -612,7 +613,7 @@ enum status app_run(const struct app_options *options, struct error *error)
     app.drain_deadline.data = &app;
     CHECK(uv_timer_init(&app.loop, &app.starting) == 0);
     app.starting.data = &app;
-    app.metrics = metrics_create(app.config->threads);
+    app.metrics = metrics_create(app.config->threads, route_label);
     watch_signals(&app);
 
     enum status status = start(&app, error);

@@ -22,7 +22,7 @@
 /* ---- cells ----------------------------------------------------------------------------------- */
 
 /* The statuses that this program answers with; anything else counts under "other". */
-static const uint16_t statuses[] = {200, 304, 400, 403, 404, 405, 408, 409, 413, 414,
+static const uint16_t statuses[] = {200, 304, 400, 403, 404, 405, 408, 409, 413, 414, 415,
                                     417, 422, 429, 431, 500, 501, 502, 503, 504, 505};
 #define STATUS_KINDS (sizeof statuses / sizeof statuses[0])
 #define STATUS_OTHER STATUS_KINDS
@@ -43,9 +43,9 @@ static const struct {
 typedef _Atomic uint64_t cell;
 
 struct metrics_shard {
-    _Alignas(CACHE_LINE) cell requests[METRICS_ROUTE_COUNT][STATUS_KINDS + 1];
-    cell durations[METRICS_ROUTE_COUNT][BUCKET_COUNT + 1]; /* not cumulative; the last is +Inf */
-    cell duration_ns[METRICS_ROUTE_COUNT];
+    _Alignas(CACHE_LINE) cell requests[METRICS_ROUTE_MAX][STATUS_KINDS + 1];
+    cell durations[METRICS_ROUTE_MAX][BUCKET_COUNT + 1]; /* not cumulative; the last is +Inf */
+    cell duration_ns[METRICS_ROUTE_MAX];
     cell counters[METRICS_COUNTER_COUNT];
     uint8_t status_kind[1024]; /* status & 1023 → its place in `statuses` */
 };
@@ -53,13 +53,19 @@ struct metrics_shard {
 struct metrics {
     size_t shard_count;
     struct metrics_shard *shards;
+    size_t route_count;
+    const char *routes[METRICS_ROUTE_MAX];
 };
 
-struct metrics *metrics_create(size_t shards)
+struct metrics *metrics_create(size_t shards, const char *(*route_label)(size_t route))
 {
     CHECK(shards > 0);
     struct metrics *metrics = memory_alloc_zeroed(1, sizeof *metrics);
     metrics->shard_count = shards;
+    for (const char *label; (label = route_label(metrics->route_count)) != NULL;) {
+        CHECK(metrics->route_count < METRICS_ROUTE_MAX);
+        metrics->routes[metrics->route_count++] = label;
+    }
     metrics->shards = aligned_alloc(CACHE_LINE, shards * sizeof metrics->shards[0]);
     CHECK(metrics->shards != NULL);
     memset(metrics->shards, 0, shards * sizeof metrics->shards[0]);
@@ -93,7 +99,7 @@ static void add_owned(cell *at, uint64_t amount)
                           memory_order_relaxed);
 }
 
-void metrics_request(struct metrics_shard *shard, enum metrics_route route, int http_status,
+void metrics_request(struct metrics_shard *shard, size_t route, int http_status,
                      uint64_t duration_ns)
 {
     bool known = http_status >= 0 && http_status < (int)sizeof shard->status_kind;
@@ -109,23 +115,6 @@ void metrics_request(struct metrics_shard *shard, enum metrics_route route, int 
 void metrics_add(struct metrics_shard *shard, enum metrics_counter counter, uint64_t amount)
 {
     atomic_fetch_add_explicit(&shard->counters[counter], amount, memory_order_relaxed);
-}
-
-const char *metrics_route_name(enum metrics_route route)
-{
-    static const char *const names[METRICS_ROUTE_COUNT] = {
-        [METRICS_ROUTE_HEALTH] = "/api/v1/health",
-        [METRICS_ROUTE_SPORTS] = "/api/v1/sports",
-        [METRICS_ROUTE_CATALOG] = "/api/v1/{sport}/events",
-        [METRICS_ROUTE_EVENT] = "/api/v1/{sport}/events/{eventId}",
-        [METRICS_ROUTE_GAMES] = "/api/v1/casino/games",
-        [METRICS_ROUTE_LAUNCH] = "/api/v1/casino/games/{gameId}/launch",
-        [METRICS_ROUTE_WALLET] = "/api/v1/casino/wallet",
-        [METRICS_ROUTE_OTHER] = "other",
-        [METRICS_ROUTE_REFUSED] = "refused",
-    };
-    CHECK((unsigned)route < METRICS_ROUTE_COUNT);
-    return names[route];
 }
 
 /* ---- adding up ------------------------------------------------------------------------------- */
@@ -197,7 +186,7 @@ static void write_requests(const struct row *row, const struct metrics *metrics,
                            const struct metrics_gauges *gauges, struct buffer *out)
 {
     (void)gauges;
-    for (size_t route = 0; route < METRICS_ROUTE_COUNT; route++) {
+    for (size_t route = 0; route < metrics->route_count; route++) {
         for (size_t kind = 0; kind <= STATUS_KINDS; kind++) {
             uint64_t count =
                 sum_at(metrics, offsetof(struct metrics_shard, requests) +
@@ -206,7 +195,7 @@ static void write_requests(const struct row *row, const struct metrics *metrics,
             if (count == 0 && kind != 0)
                 continue;
             buffer_append_format(out, "%s{route=\"%s\",status=\"", row->about.name,
-                                 metrics_route_name((enum metrics_route)route));
+                                 metrics->routes[route]);
             if (kind == STATUS_OTHER)
                 buffer_append_string(out, "other");
             else
@@ -226,8 +215,8 @@ static void write_durations(const struct row *row, const struct metrics *metrics
                             const struct metrics_gauges *gauges, struct buffer *out)
 {
     (void)gauges;
-    for (size_t route = 0; route < METRICS_ROUTE_COUNT; route++) {
-        const char *name = metrics_route_name((enum metrics_route)route);
+    for (size_t route = 0; route < metrics->route_count; route++) {
+        const char *name = metrics->routes[route];
         uint64_t count = 0;
         for (size_t bucket = 0; bucket <= BUCKET_COUNT; bucket++) {
             count += sum_at(metrics, offsetof(struct metrics_shard, durations) +

@@ -15,21 +15,6 @@
  * metrics.c; a test proves that docs/ names every row.
  */
 
-/* The routes that requests are counted under; "other" is everything that matched none. */
-enum metrics_route {
-    METRICS_ROUTE_HEALTH,
-    METRICS_ROUTE_SPORTS,
-    METRICS_ROUTE_CATALOG,
-    METRICS_ROUTE_EVENT,
-    METRICS_ROUTE_GAMES,
-    METRICS_ROUTE_LAUNCH,
-    METRICS_ROUTE_WALLET,
-    METRICS_ROUTE_OTHER,
-    METRICS_ROUTE_REFUSED, /* refused before it was a request: 400, 408, 413, … */
-};
-#define METRICS_ROUTE_COUNT (METRICS_ROUTE_REFUSED + 1)
-const char *metrics_route_name(enum metrics_route route); /* "/api/v1/{sport}/events" … */
-
 enum metrics_counter {
     METRICS_RATE_LIMITED,
     METRICS_RATE_WAITS, /* requests that waited for a lease */
@@ -55,13 +40,16 @@ enum metrics_counter {
 struct metrics_shard;
 struct metrics;
 
-struct metrics *metrics_create(size_t shards);
+#define METRICS_ROUTE_MAX 16
+/* `route_label` names what requests are counted under: 0, 1, … (METRICS_ROUTE_MAX at most), then
+ * NULL. */
+struct metrics *metrics_create(size_t shards, const char *(*route_label)(size_t route));
 void metrics_destroy(struct metrics **metrics);
 struct metrics_shard *metrics_shard(struct metrics *metrics, size_t index);
 
 /* One answered request: its route, HTTP status and time from first byte in to answer handed to the
  * kernel. Owner thread of the shard only. */
-void metrics_request(struct metrics_shard *shard, enum metrics_route route, int http_status,
+void metrics_request(struct metrics_shard *shard, size_t route, int http_status,
                      uint64_t duration_ns);
 /* Any thread for shared shards: relaxed atomic add. */
 void metrics_add(struct metrics_shard *shard, enum metrics_counter counter, uint64_t amount);

@@ -52,17 +52,4 @@ struct sports_cache *sports_cache_create(struct sports *sports, struct mailbox *
  * The mailbox may be destroyed after it; the loop must run once more to let go of a timer. */
 void sports_cache_destroy(struct sports_cache **cache);
 
-/*
- * The three sports routes (api/sports_routes.c). Admission, rate limit, method, and the path's
- * form are settled. They reply to the request, at once or later; they set request->abandoned and
- * request->aside when they set it aside. `request->user` is the caller's.
- */
-void sports_route_list(struct sports_cache *cache, struct http_request *request, sport_set allowed);
-/* sport and event id texts as they stand in the path: 400 invalid_sport, then 400 invalid_event_id,
- * then 403 sport_not_allowed, then the store. */
-void sports_route_catalog(struct sports_cache *cache, struct http_request *request,
-                          sport_set allowed, struct text sport);
-void sports_route_event(struct sports_cache *cache, struct http_request *request, sport_set allowed,
-                        struct text sport, struct text event);
-
 #endif

@@ -10,6 +10,7 @@
 
 #include "admission/rate_limit.h"
 #include "api/rate_limiter.h"
+#include "api/routes.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "stores/odds_engine.h"
@@ -95,7 +96,7 @@ static int set_up(void **state)
     CHECK(uv_timer_init(&scene->loop, &scene->alive) == 0);
     CHECK(uv_timer_start(&scene->alive, on_alive, 1, 1) == 0);
     scene->mailbox = mailbox_create(&scene->loop);
-    scene->metrics = metrics_create(1);
+    scene->metrics = metrics_create(1, route_label);
     scene->leases = rate_leases_create(&scene->fake.store, NULL);
     const struct rate_limiter_options options = {
         .leases = scene->leases,

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "api/routes.h"
 #include "app/operator_listener.h"
 
 static uv_loop_t loop;
@@ -39,7 +40,7 @@ static int begin(void **state)
     struct error error = {0};
     if (uv_loop_init(&loop) != 0)
         return -1;
-    metrics = metrics_create(1);
+    metrics = metrics_create(1, route_label);
     const struct operator_listener_options options = {
         .loop = &loop,
         .listen = {.text = "127.0.0.1:0", .host = "127.0.0.1", .port = 0},

@@ -12,6 +12,19 @@
 
 #include "metrics/metrics.h"
 
+enum { ROUTE_HEALTH, ROUTE_SPORTS, ROUTE_CATALOG, ROUTE_EVENT, ROUTE_OTHER, ROUTE_COUNT };
+
+static const char *route_label(size_t route)
+{
+    static const char *const labels[ROUTE_COUNT + 1] = {"/api/v1/health",
+                                                        "/api/v1/sports",
+                                                        "/api/v1/{sport}/events",
+                                                        "/api/v1/{sport}/events/{eventId}",
+                                                        "other",
+                                                        NULL};
+    return labels[route];
+}
+
 static struct buffer written(const struct metrics *metrics, const struct metrics_gauges *gauges)
 {
     static const struct metrics_gauges none;
@@ -38,10 +51,10 @@ static void expect_no_text(const struct buffer *out, const char *text)
 static void requests_of_all_shards_add_up_by_route_and_status(void **state)
 {
     (void)state;
-    struct metrics *metrics = metrics_create(2);
-    metrics_request(metrics_shard(metrics, 0), METRICS_ROUTE_EVENT, 200, 1000);
-    metrics_request(metrics_shard(metrics, 1), METRICS_ROUTE_EVENT, 200, 1000);
-    metrics_request(metrics_shard(metrics, 1), METRICS_ROUTE_CATALOG, 504, 1000);
+    struct metrics *metrics = metrics_create(2, route_label);
+    metrics_request(metrics_shard(metrics, 0), ROUTE_EVENT, 200, 1000);
+    metrics_request(metrics_shard(metrics, 1), ROUTE_EVENT, 200, 1000);
+    metrics_request(metrics_shard(metrics, 1), ROUTE_CATALOG, 504, 1000);
     struct buffer out = written(metrics, NULL);
     expect_line(&out, "croupier_requests_total{route=\"/api/v1/{sport}/events/{eventId}\","
                       "status=\"200\"} 2");
@@ -56,10 +69,10 @@ static void requests_of_all_shards_add_up_by_route_and_status(void **state)
 static void statuses_that_nobody_planned_count_as_other(void **state)
 {
     (void)state;
-    struct metrics *metrics = metrics_create(1);
+    struct metrics *metrics = metrics_create(1, route_label);
     const int odd[] = {299, 418, 0, -1, 100000, 1023, 1024};
     for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++)
-        metrics_request(metrics_shard(metrics, 0), METRICS_ROUTE_OTHER, odd[i], 1);
+        metrics_request(metrics_shard(metrics, 0), ROUTE_OTHER, odd[i], 1);
     struct buffer out = written(metrics, NULL);
     expect_line(&out, "croupier_requests_total{route=\"other\",status=\"other\"} 7");
     buffer_free(&out);
@@ -69,11 +82,11 @@ static void statuses_that_nobody_planned_count_as_other(void **state)
 static void the_histogram_is_cumulative_and_bounds_are_inclusive(void **state)
 {
     (void)state;
-    struct metrics *metrics = metrics_create(1);
+    struct metrics *metrics = metrics_create(1, route_label);
     struct metrics_shard *shard = metrics_shard(metrics, 0);
-    metrics_request(shard, METRICS_ROUTE_SPORTS, 200, 100000);        /* exactly 0.0001 s */
-    metrics_request(shard, METRICS_ROUTE_SPORTS, 200, 100001);        /* just above */
-    metrics_request(shard, METRICS_ROUTE_SPORTS, 200, 7000000000ULL); /* beyond the last bound */
+    metrics_request(shard, ROUTE_SPORTS, 200, 100000);        /* exactly 0.0001 s */
+    metrics_request(shard, ROUTE_SPORTS, 200, 100001);        /* just above */
+    metrics_request(shard, ROUTE_SPORTS, 200, 7000000000ULL); /* beyond the last bound */
     struct buffer out = written(metrics, NULL);
 #define SERIES "croupier_request_duration_seconds"
     expect_line(&out, SERIES "_bucket{route=\"/api/v1/sports\",le=\"0.00005\"} 0");
@@ -90,7 +103,7 @@ static void the_histogram_is_cumulative_and_bounds_are_inclusive(void **state)
 static void connections_are_the_opened_without_the_closed(void **state)
 {
     (void)state;
-    struct metrics *metrics = metrics_create(2);
+    struct metrics *metrics = metrics_create(2, route_label);
     metrics_add(metrics_shard(metrics, 0), METRICS_CONNECTIONS_OPENED, 5);
     metrics_add(metrics_shard(metrics, 1), METRICS_CONNECTIONS_OPENED, 2);
     metrics_add(metrics_shard(metrics, 1), METRICS_CONNECTIONS_CLOSED, 3);
@@ -104,7 +117,7 @@ static void connections_are_the_opened_without_the_closed(void **state)
 static void ages_are_seconds_and_what_never_was_is_infinitely_old_or_nan(void **state)
 {
     (void)state;
-    struct metrics *metrics = metrics_create(1);
+    struct metrics *metrics = metrics_create(1, route_label);
     struct metrics_gauges gauges = {.policy_age_ms = 1042, .games_age_ms = -1, .feed_count = 2};
     gauges.feed[0].sport = "cricket";
     gauges.feed[0].age_ms = -1;
@@ -122,7 +135,7 @@ static void ages_are_seconds_and_what_never_was_is_infinitely_old_or_nan(void **
 static void gauges_come_from_the_scraper(void **state)
 {
     (void)state;
-    struct metrics *metrics = metrics_create(1);
+    struct metrics *metrics = metrics_create(1, route_label);
     struct metrics_gauges gauges = {.policy_customers = UINT64_MAX,
                                     .platform_errors = 3,
                                     .platform_round_trips = 6,
@@ -147,7 +160,7 @@ static void gauges_come_from_the_scraper(void **state)
 static void every_row_is_written_in_the_text_format(void **state)
 {
     (void)state;
-    struct metrics *metrics = metrics_create(1);
+    struct metrics *metrics = metrics_create(1, route_label);
     struct buffer out = written(metrics, NULL);
     struct text rest = buffer_text(&out);
     const struct metric_description *row;
@@ -187,7 +200,7 @@ static void *add_many(void *argument)
 static void a_shared_shard_loses_nothing(void **state)
 {
     (void)state;
-    struct metrics *metrics = metrics_create(1);
+    struct metrics *metrics = metrics_create(1, route_label);
     pthread_t threads[3];
     for (int i = 0; i < 3; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, add_many, metrics_shard(metrics, 0)), 0);

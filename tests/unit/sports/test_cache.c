@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "api/sports_routes.h"
 #include "fakes.h"
 #include "sports/shared.h"
 

@@ -23,7 +23,6 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -258,7 +257,7 @@ static void close_retired(struct lmdb_store *store, struct lmdb_values *retired)
 {
     bool seen_empty[GATES] = {false};
     while (!gates_are_empty(store, seen_empty))
-        (void)nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+        clock_pause_ns(200000);
     uv_mutex_lock(&store->publish_lock); /* a publication that was under way has ended */
     uv_mutex_unlock(&store->publish_lock);
     store->identity = lmdb_values_identity(retired);

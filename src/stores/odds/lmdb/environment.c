@@ -20,7 +20,6 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -69,7 +68,7 @@ static enum status lock_file(int descriptor, uint32_t wait_ms)
             return STATUS_UNAVAILABLE;
         if (clock_monotonic_ms() >= deadline)
             return STATUS_TIMEOUT;
-        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        clock_pause_ns(1000000);
     }
     return STATUS_OK;
 }

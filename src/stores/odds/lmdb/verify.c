@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "stores/odds/lmdb/lmdb.h"
 
@@ -158,7 +159,7 @@ enum status lmdb_verify_start(int descriptor, struct error *error)
     /* A commit at this very moment may be seen half; not three times. */
     for (int attempt = 0; attempt < 3 && status == STATUS_MALFORMED; attempt++) {
         if (attempt > 0)
-            (void)usleep(1000);
+            clock_pause_ns(1000000);
         status = read_metas(descriptor, metas, error);
     }
     return status;
