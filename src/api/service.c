@@ -64,7 +64,7 @@ static void ask_admission(const struct service *service, const struct http_reque
     question->api_key = http_request_field(request, HTTP_FIELD_X_API_KEY);
     question->forwarded = forwarded;
     /* Not when the request began: a client may take its time with the rest of it. */
-    question->now_mono_ms = uv_now(mailbox_loop(service->mailbox));
+    question->now_mono_ms = clock_loop_ms(mailbox_loop(service->mailbox));
     question->now_wall_ms = clock_wall_coarse_ms();
     if (request->field_count[HTTP_FIELD_X_FORWARDED_FOR] == 0)
         return;

@@ -25,7 +25,7 @@
 
 static uint64_t now_ms(const struct http_connection *connection)
 {
-    return uv_now(connection->server->options.loop);
+    return clock_loop_ms(connection->server->options.loop);
 }
 
 static void settle(struct http_connection *connection);

@@ -104,7 +104,7 @@ void http_request_add_field(struct http_request *request, struct text name, stru
 /* Date has whole seconds, so it is formatted once a second. */
 static const char *date_head(struct http_server *server)
 {
-    uint64_t now = uv_now(server->options.loop);
+    uint64_t now = clock_loop_ms(server->options.loop);
     if (now - server->date_checked_ms < DATE_CHECK_MS && server->date_second != 0)
         return server->date_head;
     server->date_checked_ms = now;

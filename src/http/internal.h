@@ -93,7 +93,7 @@ struct http_connection {
     struct http_exchange *exchange;
     struct tls_session *tls;       /* NULL: plain */
     struct http_intake_memo *memo; /* of its last request; NULL: none */
-    uint64_t deadline_ms;          /* by uv_now; 0: none */
+    uint64_t deadline_ms;          /* by clock_loop_ms; 0: none */
     size_t unsent;                 /* what libuv had left to write at the last sweep */
     struct buffer pending;         /* read ahead of the request being answered */
     size_t pending_start;
@@ -141,7 +141,7 @@ struct http_server {
     bool draining;
     bool turning_away;        /* no new connection can begin */
     uint64_t drain_idle_ms;   /* how long a connection may be idle while draining */
-    uint64_t drain_accept_ms; /* by uv_now; until then connections are accepted while draining */
+    uint64_t drain_accept_ms; /* by clock_loop_ms; until then it goes on accepting */
     bool drained_told;
     void (*drained)(void *context);
     char *read_buffer;

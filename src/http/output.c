@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "http/internal.h"
 
@@ -60,7 +61,7 @@ static void on_written(uv_write_t *write, int status)
 static void wait_to_write(struct http_connection *connection)
 {
     connection->deadline_ms =
-        uv_now(connection->server->options.loop) + connection->server->write_ms;
+        clock_loop_ms(connection->server->options.loop) + connection->server->write_ms;
     connection->unsent = SIZE_MAX;
 }
 

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "http/internal.h"
 
@@ -30,7 +31,7 @@ static void start_sweeping(struct http_server *server)
     if (server->sweeping)
         return;
     server->sweeping = true;
-    server->swept_ms = uv_now(server->options.loop);
+    server->swept_ms = clock_loop_ms(server->options.loop);
     CHECK(uv_timer_start(&server->sweep, on_sweep, HTTP_SWEEP_MS, HTTP_SWEEP_MS) == 0);
 }
 
@@ -57,7 +58,7 @@ static void accept_again(struct http_server *server)
 static void on_sweep(uv_timer_t *timer)
 {
     struct http_server *server = timer->data;
-    uint64_t now = uv_now(server->options.loop);
+    uint64_t now = clock_loop_ms(server->options.loop);
     /* When the thread itself was held up, what has arrived meanwhile is looked at first: it may be
      * just what a deadline waits for. Not twice in a row, or an overloaded server had no
      * deadlines. */
@@ -188,7 +189,7 @@ void http_server_adopt(struct http_server *server, int descriptor)
 
 static void complain(struct http_server *server, int error)
 {
-    uint64_t now = uv_now(server->options.loop);
+    uint64_t now = clock_loop_ms(server->options.loop);
     if (server->accept_failed_ms != 0 && now - server->accept_failed_ms < ACCEPT_COMPLAINT_MS)
         return;
     server->accept_failed_ms = now;
@@ -365,7 +366,7 @@ void http_server_drain(struct http_server *server, uint32_t idle_ms, void (*drai
     server->drained = drained;
     server->draining = true;
     server->drain_idle_ms = idle_ms;
-    server->drain_accept_ms = uv_now(server->options.loop) + idle_ms;
+    server->drain_accept_ms = clock_loop_ms(server->options.loop) + idle_ms;
     for (struct http_connection *at = server->connections; at != NULL; at = at->next)
         http_connection_drain(at);
     if (server->descriptor >= 0 && idle_ms == 0)

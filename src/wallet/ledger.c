@@ -12,7 +12,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
@@ -456,11 +455,10 @@ static enum status try_batch(struct lane *lane, struct ledger_job **jobs, size_t
 static bool may_try_again(struct ledger *ledger, unsigned attempt, uint64_t started_ms)
 {
     uint64_t now_ns = clock_monotonic_ns();
-    const struct timespec pause = {.tv_nsec = (long)(now_ns % (1000000UL << attempt))};
     if (attempt >= ATTEMPTS_MAX || now_ns / 1000000U > started_ms + ATTEMPTS_MS)
         return false;
     add(&ledger->conflicts, 1);
-    (void)nanosleep(&pause, NULL);
+    clock_pause_ns(now_ns % (1000000U << attempt));
     return true;
 }
 

@@ -23,7 +23,6 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -258,7 +257,7 @@ static void close_retired(struct lmdb_store *store, struct lmdb_values *retired)
 {
     bool seen_empty[GATES] = {false};
     while (!gates_are_empty(store, seen_empty))
-        (void)nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+        clock_pause_ns(200000);
     uv_mutex_lock(&store->publish_lock); /* a publication that was under way has ended */
     uv_mutex_unlock(&store->publish_lock);
     store->identity = lmdb_values_identity(retired);
@@ -333,7 +332,7 @@ static struct lmdb_store *create(const struct odds_store_options *options, const
     store->timeout_ms = options->timeout_ms;
     store->create = options->create;
     store->log = options->log;
-    store->interest = lmdb_interest_create(store->root, options->timeout_ms, options->log);
+    store->interest = lmdb_interest_create(store->root, options->log);
     CHECK(uv_cond_init(&store->wake) == 0);
     CHECK(uv_mutex_init(&store->lock) == 0);
     CHECK(uv_mutex_init(&store->publish_lock) == 0);

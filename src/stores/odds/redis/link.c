@@ -33,7 +33,7 @@ struct link_sent {
 
 void link_start_timer(uv_timer_t *timer, uv_timer_cb callback, uint64_t delay_ms)
 {
-    uv_update_time(timer->loop);
+    clock_refresh_loop(timer->loop);
     CHECK(uv_timer_start(timer, callback, delay_ms, 0) == 0);
 }
 

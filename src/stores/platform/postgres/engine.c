@@ -13,7 +13,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -305,13 +304,12 @@ static bool may_repeat(struct postgres_store *store, uint32_t attempt)
     uint64_t now_ns = clock_monotonic_ns();
     uint32_t ceiling_ms = 1U << attempt < PAUSE_MS_MAX ? 1U << attempt : PAUSE_MS_MAX;
     uint64_t pause_ns = now_ns % ((uint64_t)ceiling_ms * 1000000U); /* nobody else's nanosecond */
-    const struct timespec pause = {.tv_nsec = (long)pause_ns};
     if (!store->repeatable || attempt >= ATTEMPTS_MAX ||
         (now_ns + pause_ns) / 1000000U >= store->deadline_ms)
         return false;
     if (store->facts != NULL)
         atomic_fetch_add_explicit(&store->facts->repeats, 1, memory_order_relaxed);
-    (void)nanosleep(&pause, NULL);
+    clock_pause_ns(pause_ns);
     return true;
 }
 

@@ -394,8 +394,7 @@ static enum status ensure_wal(struct sqlite_store *store, struct error *error)
         }
         if (status != STATUS_TIMEOUT || clock_monotonic_ms() >= deadline)
             return status;
-        const struct timespec pause = {.tv_nsec = 5 * 1000 * 1000};
-        (void)nanosleep(&pause, NULL);
+        clock_pause_ns(5 * 1000 * 1000);
     }
 }
 
