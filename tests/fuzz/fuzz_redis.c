@@ -1,9 +1,9 @@
 /*
  * Fuzzes what reads a Redis server's replies.
  *
- * Holds for every input: it is read alike as a whole, byte for byte, and in pieces of its own choice;
- * no reply holds more than its bounds allow; a text ends in NUL; a push is never inside of a reply;
- * lists are no deeper than they may be.
+ * Holds for every input: it is read alike as a whole, byte for byte, and in pieces of its own
+ * choice; no reply holds more than its bounds allow; a text ends in NUL; a push is never inside of
+ * a reply; lists are no deeper than they may be.
  */
 #include <string.h>
 

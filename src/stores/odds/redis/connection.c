@@ -1,27 +1,27 @@
 /*
  * How the link gets its connection, and how it knows that it still works. See redis.h.
  *
- * An attempt: ask a sentinel who the master is (by Sentinel); find the server's addresses; greet it,
- * at one address after the other until it is any good. It must turn out to be a master, and no
+ * An attempt: ask a sentinel who the master is (by Sentinel); find the server's addresses; greet
+ * it, at one address after the other until it is any good. It must turn out to be a master, and no
  * cluster. Then have it report changes; see the first heartbeat come back. Then the connection is
  * up.
  *
- * Heartbeats. What has changed comes on the same connection as the replies (RESP3), so that one that
- * is broken brings neither, and what was changed before a question was answered is heard of with
- * the answer. The server is asked again and again whether it still reports changes to us, whether
- * it is still the master, and whether databases were swapped, which is reported to nobody. What is
- * known is confirmed as long as the last answered question was ASKED less than half of timeout_ms
- * ago: an answer tells of the time when it was asked for, at the latest. A server that leaves one
- * unanswered for timeout_ms is left. A connection that does not track has no heartbeats: it leaves a
- * server that does not answer a call.
+ * Heartbeats. What has changed comes on the same connection as the replies (RESP3), so that one
+ * that is broken brings neither, and what was changed before a question was answered is heard of
+ * with the answer. The server is asked again and again whether it still reports changes to us,
+ * whether it is still the master, and whether databases were swapped, which is reported to nobody.
+ * What is known is confirmed as long as the last answered question was ASKED less than half of
+ * timeout_ms ago: an answer tells of the time when it was asked for, at the latest. A server that
+ * leaves one unanswered for timeout_ms is left. A connection that does not track has no heartbeats:
+ * it leaves a server that does not answer a call.
  *
  * Back-off. A connection that worked and was lost is made again at once, and those who ask
  * meanwhile are let wait for that one attempt. When it fails they are refused at once, and attempts
  * come at growing intervals, up to a second, with jitter; so they do when what works is lost again
  * and again.
  *
- * Who may touch what: the atomics any thread; `problem` and `first_over` under the lock; all else is
- * the I/O thread's.
+ * Who may touch what: the atomics any thread; `problem` and `first_over` under the lock; all else
+ * is the I/O thread's.
  */
 #include <stdatomic.h>
 #include <stdlib.h>

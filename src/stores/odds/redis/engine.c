@@ -8,8 +8,8 @@
  *
  * Freshness. A version may be given out of memory while the serving link confirms that changes
  * arrive (connection.c) and none of that value has. They come in order with the replies: a change
- * that was made before a value was read is heard of before the reply or right behind it, and one that
- * was made after it later. Odds are read together with a part of the catalog, so that an
+ * that was made before a value was read is heard of before the reply or right behind it, and one
+ * that was made after it later. Odds are read together with a part of the catalog, so that an
  * answer can be made of what was stored together: both keys are watched (WATCH) until an empty
  * transaction says that neither has changed in between. A value that expires is forgotten a moment
  * before it does, since the server may say so late.

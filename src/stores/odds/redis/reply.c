@@ -2,11 +2,13 @@
  * The protocol of Redis, read as it comes; see reply.h.
  *
  * A value begins with a line: a letter that names its type, and a number or a text. After the line
- * of a string come its bytes; after that of a list come its elements, which are values. So there are
- * two states, in a line and in a string's bytes, and a stack of the lists that are not complete.
+ * of a string come its bytes; after that of a list come its elements, which are values. So there
+ * are two states, in a line and in a string's bytes, and a stack of the lists that are not
+ * complete.
  *
  * Elements of a list stand in one block of memory, which moves when it grows. It grows when an
- * element is added, and then no element before it is incomplete: so the stack may point to elements.
+ * element is added, and then no element before it is incomplete: so the stack may point to
+ * elements.
  */
 #include "stores/odds/redis/reply.h"
 

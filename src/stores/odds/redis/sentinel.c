@@ -1,9 +1,10 @@
 /*
  * Which server is the master, and when that changes, as Redis Sentinel tells; see redis.h.
  *
- * One sentinel is asked after the other, at each of its addresses, until one knows the master. That one is
- * kept, and asked to report when another server is made the master (+switch-master). It is asked
- * every second whether it is still there; one that may not report is asked for the master instead.
+ * One sentinel is asked after the other, at each of its addresses, until one knows the master. That
+ * one is kept, and asked to report when another server is made the master (+switch-master). It is
+ * asked every second whether it is still there; one that may not report is asked for the master
+ * instead.
  */
 #include <string.h>
 #include <strings.h>
@@ -82,7 +83,8 @@ static void on_late(uv_timer_t *timer)
                      sentinel->sought ? "its address is not found in time" : "it does not answer");
 }
 
-/* What is awaited of it now is late after a moment, while the owner waits: others may be quicker. */
+/* What is awaited of it now is late after a moment, while the owner waits: others may be
+ * quicker. */
 static void expect(struct redis_sentinel *sentinel)
 {
     uint32_t ms = sentinel->options.timeout_ms;
