@@ -37,12 +37,17 @@ typedef size_t command_option_maker(const void *subject, struct command_option *
 
 struct command_line; /* what was given: options and arguments, checked against the table */
 
+/* Made of the texts in help/ (tools/embed_help.py). */
+struct command_help {
+    const char *summary;  /* one line, for the list */
+    const char *details;  /* paragraphs for --help: what it does, units, defaults; NULL: none */
+    const char *examples; /* for --help: lines that work as printed; NULL: none */
+};
+
 struct command {
     const char *name;      /* "add"; NULL ends a list */
     const char *arguments; /* "SPORT FILE|-"; "SPORT [EVENT]": one or two; "CUSTOMER GAME…": any */
-    const char *summary;   /* one line, for the list */
-    const char *details;   /* paragraphs for --help: what it does, units, defaults */
-    const char *examples;  /* for --help: lines that work as printed */
+    const struct command_help *help;
     const struct command_option *options;
     command_option_maker *make_options;          /* in place of them; NULL: they are a table */
     int (*run)(const struct command_line *line); /* returns the exit code */

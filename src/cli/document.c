@@ -10,9 +10,22 @@ struct json_writer *document_begin(struct document *document, enum json_layout l
     return &document->json;
 }
 
+struct json_writer *document_object(struct document *document, enum json_layout layout)
+{
+    json_object(document_begin(document, layout), NULL);
+    return &document->json;
+}
+
+struct json_writer *document_array(struct document *document, enum json_layout layout)
+{
+    json_array(document_begin(document, layout), NULL);
+    return &document->json;
+}
+
 void document_print(struct document *document)
 {
-    CHECK(document->json.depth == 0);
+    while (document->json.depth > 0)
+        json_end(&document->json);
     buffer_append_char(&document->text, '\n');
     (void)fwrite(document->text.data, 1, document->text.size, stdout);
     explicit_bzero(document->text.data, document->text.size); /* there may be a key in it */
@@ -22,11 +35,9 @@ void document_print(struct document *document)
 void document_print_counts(const struct document_count *counts, enum json_layout layout)
 {
     struct document document;
-    struct json_writer *json = document_begin(&document, layout);
-    json_object(json, NULL);
+    struct json_writer *json = document_object(&document, layout);
     for (; counts->name != NULL; counts++)
         json_unsigned(json, counts->name, counts->count);
-    json_end(json);
     document_print(&document);
 }
 

@@ -12,11 +12,14 @@ struct document {
     struct json_writer json;
 };
 
-/* The writer, which works as long as the document stays where it is. */
+/* Begins one, which is an object, an array, or whatever is written. The writer works as long as the
+ * document stays where it is. */
 struct json_writer *document_begin(struct document *document, enum json_layout layout);
-/* With a line end, on standard output; and frees it. */
+struct json_writer *document_object(struct document *document, enum json_layout layout);
+struct json_writer *document_array(struct document *document, enum json_layout layout);
+/* Ends what is open, and prints it with a line end on standard output; and frees it. */
 void document_print(struct document *document);
-/* Begins one, an object of numbers, and prints it. A row without a name ends them. */
+/* Prints one that is an object of numbers. A row without a name ends them. */
 struct document_count {
     const char *name;
     uint64_t count;

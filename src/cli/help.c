@@ -32,7 +32,7 @@ static void print_commands(const struct command_group *groups, const char *group
         if (strcmp(group->name, group_name) != 0)
             continue;
         for (const struct command *command = group->commands; command->name != NULL; command++)
-            (void)fprintf(out, "  %-*s  %s\n", column, command->name, command->summary);
+            (void)fprintf(out, "  %-*s  %s\n", column, command->name, command->help->summary);
     }
 }
 
@@ -85,10 +85,10 @@ static void print_group(const struct command_group *groups, const struct command
         if (strcmp(row->name, group->name) != 0)
             continue;
         for (const struct command *command = row->commands; command->name != NULL; command++) {
-            if (command->examples == NULL)
+            if (command->help->examples == NULL)
                 continue;
-            size_t first_line = strcspn(command->examples, "\n");
-            (void)fprintf(out, "  %.*s\n", (int)first_line, command->examples);
+            size_t first_line = strcspn(command->help->examples, "\n");
+            (void)fprintf(out, "  %.*s\n", (int)first_line, command->help->examples);
         }
     }
     (void)fprintf(out, "\n'croupier %s COMMAND --help' says more about one.\n", group->name);
@@ -130,19 +130,19 @@ static void print_command(const struct command_group *group, const struct comman
     const char *space = group->name[0] == '\0' ? "" : " ";
     bool has_arguments = command->arguments != NULL && command->arguments[0] != '\0';
     (void)fprintf(out, "croupier %s%s%s: %s\n\nUsage: croupier %s%s%s [OPTIONS]%s%s\n", group->name,
-                  space, command->name, command->summary, group->name, space, command->name,
+                  space, command->name, command->help->summary, group->name, space, command->name,
                   has_arguments ? " " : "", has_arguments ? command->arguments : "");
-    if (command->details != NULL && command->details[0] != '\0') {
+    if (command->help->details != NULL && command->help->details[0] != '\0') {
         (void)fputc('\n', out);
-        print_indented(command->details, out);
+        print_indented(command->help->details, out);
     }
     (void)fputs("\nOptions:\n", out);
     int column = column_of_options(own, column_of_options(command_common_options, 0));
     print_options(own, column, out);
     print_options(command_common_options, column, out);
-    if (command->examples != NULL && command->examples[0] != '\0') {
+    if (command->help->examples != NULL && command->help->examples[0] != '\0') {
         (void)fputs("\nExamples:\n", out);
-        print_indented(command->examples, out);
+        print_indented(command->help->examples, out);
     }
 }
 

@@ -12,6 +12,7 @@
 
 #include "cli/document.h"
 #include "commands/commands.h"
+#include "commands/help_texts.h"
 #include "http/tls.h"
 #include "launch/outgoing.h"
 #include "records/provider_secret.h"
@@ -261,9 +262,8 @@ static int run_check(const struct command_line *line)
 {
     static const char *const headers[] = {"RESULT", "CHECK", "MESSAGE", NULL};
     struct report report = {.table = table_create(headers)};
-    json_array(document_begin(&report.document, JSON_ROWS), NULL);
+    (void)document_array(&report.document, JSON_ROWS);
     check_all(&report, command_config_path(line));
-    json_end(&report.document.json);
     if (command_json(line))
         document_print(&report.document);
     else
@@ -276,19 +276,6 @@ static int run_check(const struct command_line *line)
 }
 
 const struct command check_commands[] = {
-    {"check", "", "is the configuration usable, do the stores answer?",
-     "Looks at everything that the service needs to start: the configuration, the TLS\n"
-     "files, the listen addresses, both stores, the rights of a Redis user, the platform\n"
-     "store's schema, the key of stored secrets and the certificates that launch endpoints\n"
-     "are trusted by. Changes nothing, and may run beside a running service: an address\n"
-     "that is in use is fine.\n"
-     "\n"
-     "Prints one line a check, all of them; exits with 1 when one failed. A warning is no\n"
-     "failure: PostgreSQL with fsync or full_page_writes off. With --json: an array of\n"
-     "{\"check\", \"ok\", \"warning\", \"message\"}.",
-     "croupier check\n"
-     "croupier check -c /etc/croupier/croupier.conf\n"
-     "croupier check --json",
-     .run = run_check},
+    {"check", "", &help_check, .run = run_check},
     {0},
 };

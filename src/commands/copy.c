@@ -5,6 +5,7 @@
 #include "cli/document.h"
 #include "cli/progress.h"
 #include "commands/commands.h"
+#include "commands/help_texts.h"
 #include "commands/platform.h"
 #include "operator/odds_copy.h"
 #include "operator/platform_copy.h"
@@ -167,25 +168,7 @@ static int run_platform_copy(const struct command_line *line)
 }
 
 const struct command platform_commands[] = {
-    {"copy", "FROM TO", "move everything in one platform store into another",
-     "Copies customers, keys, addresses, providers, games, players and the whole ledger from\n"
-     "one store to another of any engine: out of SQLite when one machine is no longer enough,\n"
-     "or back. FROM and TO are written as in [platform] store. TO is made, or must be empty.\n"
-     "\n"
-     "Stop every instance first: what is written meanwhile would be missing, and is told as a\n"
-     "difference at the end. Both stores are then read again and compared, and the copy's\n"
-     "ledger is proved like 'wallet verify' does. Exit 0 means: nothing is missing. A copy\n"
-     "that broke off admits nobody, and is to be thrown away. FROM is never changed.\n"
-     "\n"
-     "The word 'configured' stands for the store that the configuration names. A password in\n"
-     "a URI can be seen by other users of the machine while the command runs; one in the\n"
-     "configuration file or in CROUPIER_PLATFORM_STORE cannot. For PostgreSQL, PGPASSWORD and\n"
-     "~/.pgpass keep it out of sight as well.",
-     "croupier platform copy sqlite:/var/lib/croupier/platform.db "
-     "postgresql://croupier@db/croupier\n"
-     "croupier platform copy sqlite:/var/lib/croupier/platform.db configured\n"
-     "croupier platform copy postgresql:///croupier sqlite:./platform.db --json",
-     .run = run_platform_copy},
+    {"copy", "FROM TO", &help_platform_copy, .run = run_platform_copy},
     {0},
 };
 
@@ -242,21 +225,6 @@ static int run_odds_copy(const struct command_line *line)
 }
 
 const struct command odds_commands[] = {
-    {"copy", "FROM TO", "copy every catalog and all odds from one store into another",
-     "Copies what the feed has published from one odds store to another of any engine, byte\n"
-     "for byte, reads both again and compares. FROM and TO are written as in [odds] store;\n"
-     "keys in Redis get the prefix of [odds] prefix.\n"
-     "\n"
-     "It is for moving without a gap: point the feed at the new store afterwards. While a\n"
-     "feed writes into FROM, the comparison tells what changed; stop it for the moment, or\n"
-     "let it write to both. Interest is not copied: it is a minute's news.\n"
-     "\n"
-     "The word 'configured' stands for the store that the configuration names. A password in\n"
-     "a URI can be seen by other users of the machine while the command runs; one in the\n"
-     "configuration file or in CROUPIER_ODDS_STORE cannot.",
-     "croupier odds copy embedded:/var/lib/croupier/odds redis://127.0.0.1:6379/0\n"
-     "croupier odds copy embedded:/var/lib/croupier/odds configured\n"
-     "croupier odds copy redis://cache:6379/0 embedded:./odds --replace",
-     .options = odds_options, .run = run_odds_copy},
+    {"copy", "FROM TO", &help_odds_copy, .options = odds_options, .run = run_odds_copy},
     {0},
 };

@@ -7,6 +7,7 @@
 #include "cli/document.h"
 #include "cli/input.h"
 #include "commands/commands.h"
+#include "commands/help_texts.h"
 #include "commands/platform.h"
 #include "commands/resource.h"
 #include "games/document.h"
@@ -83,14 +84,12 @@ static void append_ids(const struct command_line *line, struct buffer *list)
 static void print_policy_json(const struct game_policy_record *record)
 {
     struct document document;
-    struct json_writer *json = document_begin(&document, JSON_INDENTED);
-    json_object(json, NULL);
+    struct json_writer *json = document_object(&document, JSON_INDENTED);
     json_string(json, "customer", record->customer_id);
     if (record->every_game)
         json_string(json, "games", "all");
     else
         json_lines(json, "games", record->games);
-    json_end(json);
     document_print(&document);
 }
 
@@ -182,63 +181,12 @@ static int run_allowed(const struct command_line *line)
 /* ---- the table ------------------------------------------------------------------------------- */
 
 const struct command game_commands[] = {
-    {"import", "FILE|-", "add or change games, from JSON",
-     "FILE is an array of games; '-' is standard input. A game with an id that is there "
-     "already\n"
-     "is replaced, others stay as they are. All or nothing: the first mistake is told with "
-     "its\n"
-     "line and column, and then nothing has changed.\n"
-     "\n"
-     "A game has these members, of which the first four are required:\n"
-     "  id             1 to 64 of a-z, 0-9 and '-'; permanent\n"
-     "  name           1 to 128 bytes; customers see it and search in it\n"
-     "  provider       the id of a provider ('croupier provider add')\n"
-     "  category       1 to 64 bytes: \"slots\"\n"
-     "  features       an array of texts of 1 to 64 bytes\n"
-     "  rtp_bps        0 to 10000: return to player in hundredths of a percent; or null\n"
-     "  volatility     \"low\", \"medium\", \"high\" or null\n"
-     "  thumbnail_url  http:// or https://, or null\n"
-     "  demo           may it be played without money? (false)\n"
-     "  currencies     an array of ISO 4217 codes; none: it cannot be played for money\n"
-     "  languages      an array of texts: \"en\", \"pt-BR\"\n"
-     "  devices        an array of texts: \"desktop\", \"mobile\"\n"
-     "  enabled        true or false; left out, a game that is there stays as it is, and a "
-     "new\n"
-     "                 one is enabled\n"
-     "What 'game list --json' prints can be imported again.",
-     "croupier game import games.json\n"
-     "croupier game list --json | sed 's/\"EUR\"/\"EUR\", \"SEK\"/' | croupier game "
-     "import -",
-     .run = run_import},
-    {"list", "", "all games",
-     "In the order of their ids. --json prints an array of the objects that 'game show\n"
-     "--json' prints.",
-     "croupier game list\n"
-     "croupier game list --json | jq -r '.[] | select(.enabled | not) | .id'",
-     .run = resource_run_list},
-    {"show", "ID", "one game", "Everything that is stored about it.",
-     "croupier game show book-of-sand\n"
-     "croupier game show book-of-sand --json",
-     .run = resource_run_show},
-    {"enable", "ID", "show a disabled game again",
-     "It is listed and can be launched within a second, if its provider is enabled.",
-     "croupier game enable book-of-sand", .run = resource_run_enable},
-    {"disable", "ID", "hide a game",
-     "Within a second nobody sees or launches it. The wallet goes on: rounds that are\n"
-     "under way can be settled and rolled back.",
-     "croupier game disable book-of-sand", .run = resource_run_disable},
-    {"allow", "CUSTOMER all|GAME…", "which games a customer may use",
-     "Replaces the customer's list: either all games, also those that are added later, or the\n"
-     "ones that are named. A customer that may use the casino ('customer add --casino') "
-     "begins\n"
-     "with all, and keeps its list while the casino is taken from it. A running server\n"
-     "follows within a second.",
-     "croupier game allow cus_7Qm2Zt0aXw9Lk3Rb book-of-sand dune-roulette\n"
-     "croupier game allow cus_7Qm2Zt0aXw9Lk3Rb all",
-     .run = run_allow},
-    {"allowed", "CUSTOMER", "the games that a customer may use",
-     "All games, or the ids that 'game allow' named, one a line; whether a game and its\n"
-     "provider are enabled is not considered. --json prints what 'game allow' prints.",
-     "croupier game allowed cus_7Qm2Zt0aXw9Lk3Rb", .run = run_allowed},
+    {"import", "FILE|-", &help_game_import, .run = run_import},
+    {"list", "", &help_game_list, .run = resource_run_list},
+    {"show", "ID", &help_game_show, .run = resource_run_show},
+    {"enable", "ID", &help_game_enable, .run = resource_run_enable},
+    {"disable", "ID", &help_game_disable, .run = resource_run_disable},
+    {"allow", "CUSTOMER all|GAME…", &help_game_allow, .run = run_allow},
+    {"allowed", "CUSTOMER", &help_game_allowed, .run = run_allowed},
     {0},
 };

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "cli/document.h"
 #include "commands/commands.h"
+#include "commands/help_texts.h"
 #include "commands/platform.h"
 #include "commands/resource.h"
 #include "operator/customers.h"
@@ -18,8 +19,7 @@ const struct resource_commands key_subject = {&key_resource, "customer", NULL};
 static void print_issued_json(const char *key, const struct key_record *record)
 {
     struct document document;
-    struct json_writer *json = document_begin(&document, JSON_INDENTED);
-    json_object(json, NULL);
+    struct json_writer *json = document_object(&document, JSON_INDENTED);
     json_string(json, "key", key);
     json_string(json, "id", record->id);
     json_string(json, "prefix", record->prefix);
@@ -27,7 +27,6 @@ static void print_issued_json(const char *key, const struct key_record *record)
     json_string(json, "label", record->label);
     json_time(json, "created_at", record->created_ms);
     json_time(json, "expires_at", record->expires_ms);
-    json_end(json);
     document_print(&document);
 }
 
@@ -136,32 +135,8 @@ static int run_revoke(const struct command_line *line)
 /* ---- the table ------------------------------------------------------------------------------- */
 
 const struct command key_commands[] = {
-    {"issue", "CUSTOMER", "make a key for a customer; prints it, once",
-     "The key is printed alone on standard output, this once: what is stored cannot be turned\n"
-     "back into it. CUSTOMER is the customer's id (cus_…). A customer may have several live\n"
-     "keys, so that a new one can be in use before the old one is revoked.\n"
-     "\n"
-     "TIME is RFC 3339, a date (midnight UTC), or a time from now in seconds, minutes, hours,\n"
-     "days or weeks: 3600s, 30m, 12h, 90d, 2w. Without --expires a key lasts until it is "
-     "revoked.\n"
-     "\n"
-     "--json prints key, id, prefix, customer, label, created_at and expires_at.",
-     "croupier key issue cus_7Qm2Zt0aXw9Lk3Rb\n"
-     "croupier key issue cus_7Qm2Zt0aXw9Lk3Rb --label production --expires 90d\n"
-     "KEY=$(croupier key issue cus_7Qm2Zt0aXw9Lk3Rb)",
-     .make_options = resource_add_options, .run = run_issue},
-    {"list", "CUSTOMER", "a customer's keys, revoked ones too",
-     "Keys are shown by their first 8 characters. LAST USED is about a minute behind.",
-     "croupier key list cus_7Qm2Zt0aXw9Lk3Rb\n"
-     "croupier key list cus_7Qm2Zt0aXw9Lk3Rb --json",
-     .run = resource_run_list},
-    {"revoke", "KEY", "end a key, for good",
-     "KEY is the key's id (key_…), its first 8 characters when they belong to one live key, "
-     "or\n"
-     "the whole key. A running server refuses it within a second. A revoked key cannot be\n"
-     "brought back; revoking it again changes nothing.",
-     "croupier key revoke key_b3Wc8Yh1Ns6Fd0Pq\n"
-     "croupier key revoke crk_4fT9",
-     .run = run_revoke},
+    {"issue", "CUSTOMER", &help_key_issue, .make_options = resource_add_options, .run = run_issue},
+    {"list", "CUSTOMER", &help_key_list, .run = resource_run_list},
+    {"revoke", "KEY", &help_key_revoke, .run = run_revoke},
     {0},
 };

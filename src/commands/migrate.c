@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "cli/document.h"
 #include "commands/commands.h"
+#include "commands/help_texts.h"
 #include "commands/platform.h"
 #include "records/secrets.h"
 #include "stores/platform.h"
@@ -115,13 +116,11 @@ static void print_migrated(const struct command_line *line, const struct migrate
 {
     if (command_json(line)) {
         struct document document;
-        struct json_writer *json = document_begin(&document, JSON_INDENTED);
-        json_object(json, NULL);
+        struct json_writer *json = document_object(&document, JSON_INDENTED);
         json_unsigned(json, "before", migrated->before);
         json_unsigned(json, "after", migrated->after);
         json_string_or_null(json, "backup", migrated->backup);
         json_bool(json, "secrets_key_made", migrated->key_made);
-        json_end(json);
         document_print(&document);
     } else if (migrated->before == 0) {
         (void)printf("The platform store is made, at schema %u.\n", migrated->after);
@@ -172,36 +171,6 @@ static const struct command_option migrate_options[] = {
 };
 
 const struct command migrate_commands[] = {
-    {"migrate", "", "create or upgrade the platform store",
-     "Makes the platform store that [platform] store names, or brings its schema up to this\n"
-     "program's, one step after the other, each in a transaction of its own. It is safe to\n"
-     "repeat, to run on several machines at once, and while a server runs.\n"
-     "\n"
-     "With sqlite:FILE, the directory must be there and writable for the user that croupier\n"
-     "runs as; run this as that user. The file is made with mode 0640 or tighter. With\n"
-     "postgresql://…, the database must be there, and tables are made in the first schema of\n"
-     "its search_path by a user who may do that (docs/operations.md has roles and rights).\n"
-     "\n"
-     "What is upgraded has no way back but a backup. So a SQLite file is first copied, as it\n"
-     "was at that moment, into FILE.schema-N.TIME.backup beside it (--no-backup: it is not).\n"
-     "Of a database in PostgreSQL you make the backup (pg_dump), and say so by --backed-up; at\n"
-     "a terminal it is asked for. Where nothing is to be upgraded, nothing is asked or copied.\n"
-     "The service never upgrades: with an older schema it names this command and ends.\n"
-     "\n"
-     "A store whose schema is newer than this program's is left alone. --json prints the\n"
-     "schema's number before and after, and the path of the backup that was made, or null.\n"
-     "\n"
-     "It also makes the file that [casino] secrets_key_file names, when there is none: the\n"
-     "key that providers' secrets are encrypted with and that players' ids at providers come\n"
-     "from, of mode 0600. Keep a backup of it apart from the store's, and give the same file\n"
-     "to every instance. When there is none but providers are stored, it was lost or has not\n"
-     "been copied yet: that is said, and nothing is made without --new-secrets-key.",
-     "croupier migrate\n"
-     "croupier migrate -c /etc/croupier/croupier.conf\n"
-     "sudo -u croupier croupier migrate\n"
-     "CROUPIER_PLATFORM_STORE=sqlite:./platform.db croupier migrate --json\n"
-     "CROUPIER_PLATFORM_STORE=postgresql://croupier-owner@db/croupier croupier migrate "
-     "--backed-up",
-     .options = migrate_options, .run = run_migrate},
+    {"migrate", "", &help_migrate, .options = migrate_options, .run = run_migrate},
     {0},
 };

@@ -5,6 +5,7 @@
 
 #include "cli/input.h"
 #include "commands/commands.h"
+#include "commands/help_texts.h"
 #include "commands/platform.h"
 #include "commands/resource.h"
 #include "operator/providers.h"
@@ -122,52 +123,11 @@ static int run_set(const struct command_line *line)
 /* ---- the table ------------------------------------------------------------------------------- */
 
 const struct command provider_commands[] = {
-    {"add", "ID", "add a provider",
-     "A provider hosts casino games. ID is 1 to 64 of a-z, 0-9 and '-', and stays. Its games\n"
-     "come with 'croupier game import'.\n"
-     "\n"
-     "A launch is a URL with a token: a JWT (HS256) that is signed with the provider's secret\n"
-     "and good for five minutes. The secret is read from standard input (one line end after "
-     "it\n"
-     "is not part of it), kept encrypted under the key of [casino] secrets_key_file, and "
-     "never\n"
-     "printed. The return URL stands in the token, as return_url.\n"
-     "\n"
-     "With --launch-endpoint the provider makes the URL: croupier POSTs it a JSON document,\n"
-     "signed with HMAC-SHA256 under the secret, and the answer is {\"launch_url\": "
-     "\"https://…\"}.\n"
-     "The endpoint must be https (http only to this machine). docs/providers.md says all of "
-     "it.",
-     "croupier provider add acme --name \"Acme Games\" --launch-url https://play.acme.example/ "
-     "--secret - < acme.secret\n"
-     "openssl rand -hex 32 | tee /dev/tty | croupier provider add sand --name Sand "
-     "--launch-url https://sand.example/launch --secret -\n"
-     "croupier provider add oasis --name Oasis --launch-endpoint "
-     "https://api.oasis.example/v1/launch --secret - < oasis.secret",
-     .make_options = resource_add_options, .run = run_add},
-    {"list", "", "all providers",
-     "In the order of their ids. --json prints an array of the objects that 'provider "
-     "show --json'\nprints. Secrets are never shown.",
-     "croupier provider list\n"
-     "croupier provider list --json",
-     .run = resource_run_list},
-    {"show", "ID", "one provider", "Everything but its secret.",
-     "croupier provider show acme\n"
-     "croupier provider show acme --json",
-     .run = resource_run_show},
-    {"set", "ID", "change a provider",
-     "Changes what is given and leaves the rest. A running server signs with a new\n"
-     "secret within a second; launches that were signed before keep their token.\n"
-     "--launch-url and --launch-endpoint replace each other.",
-     "croupier provider set acme --launch-url https://play2.acme.example/\n"
-     "croupier provider set acme --launch-endpoint https://api.acme.example/launch\n"
-     "croupier provider set acme --secret - < acme.secret",
-     .make_options = resource_set_options, .run = run_set},
-    {"enable", "ID", "show the games of a disabled provider again", "Its games are as they were.",
-     "croupier provider enable acme", .run = resource_run_enable},
-    {"disable", "ID", "hide all games of a provider",
-     "Within a second nobody sees or launches them. The wallet goes on: rounds that are\n"
-     "under way can be settled and rolled back.",
-     "croupier provider disable acme", .run = resource_run_disable},
+    {"add", "ID", &help_provider_add, .make_options = resource_add_options, .run = run_add},
+    {"list", "", &help_provider_list, .run = resource_run_list},
+    {"show", "ID", &help_provider_show, .run = resource_run_show},
+    {"set", "ID", &help_provider_set, .make_options = resource_set_options, .run = run_set},
+    {"enable", "ID", &help_provider_enable, .run = resource_run_enable},
+    {"disable", "ID", &help_provider_disable, .run = resource_run_disable},
     {0},
 };

@@ -43,9 +43,10 @@ size_t resource_set_options(const void *subject, struct command_option *out, siz
     return make_options(subject, false, out, room);
 }
 
-/* All values of an option, joined by commas. */
+/* All values of an option, joined by commas; of one option, since others would move the text. */
 static const char *join(const struct command_line *line, const char *option, struct buffer *joined)
 {
+    CHECK(joined->size == 0);
     for (size_t i = 0; i < command_option_count(line, option); i++)
         buffer_append_format(joined, "%s%s", i == 0 ? "" : ",", command_option_at(line, option, i));
     return buffer_string(joined);
@@ -109,7 +110,7 @@ void resource_tell_state(const struct resource *resource, const void *record, co
 {
     const struct field *id = &resource->fields[0];
     struct buffer name = {0};
-    (void)id->type->show(id, record, &name);
+    (void)id->type->write(id, record, &(struct field_output){.text = &name});
     (void)printf("%s is %s.\n", buffer_string(&name), state);
     buffer_free(&name);
 }
@@ -126,6 +127,7 @@ static void see(void *context, const void *record)
 {
     const struct listing *listing = context;
     struct buffer cell = {0};
+    const struct field_output brief = {.text = &cell, .brief = true};
     if (listing->json != NULL) {
         resource_write(listing->resource, record, listing->json);
         return;
@@ -134,10 +136,7 @@ static void see(void *context, const void *record)
         if (field->title == NULL)
             continue;
         buffer_clear(&cell);
-        if (field->type->cell != NULL)
-            field->type->cell(field, record, &cell);
-        else
-            (void)field->type->show(field, record, &cell);
+        (void)field->type->write(field, record, &brief);
         table_cell(listing->table, "%s", buffer_string(&cell));
     }
     buffer_free(&cell);
@@ -165,15 +164,14 @@ int resource_run_list(const struct command_line *line)
     if (!command_open_platform(line, false, &store))
         return EXIT_REFUSED;
     if (command_json(line)) {
-        listing.json = document_begin(&document, JSON_INDENTED);
-        json_array(listing.json, NULL);
+        listing.json = document_array(&document, JSON_INDENTED);
     } else {
         listing.table = begin_table(listing.resource);
     }
-    enum status status = listing.resource->list(store, command_argument(line, 0), &visit, &error);
+    enum status status =
+        resource_list(listing.resource, store, command_argument(line, 0), &visit, &error);
     platform_store_close(&store);
     if (status == STATUS_OK && listing.json != NULL) {
-        json_end(listing.json);
         document_print(&document);
     } else if (status == STATUS_OK) {
         table_print(&listing.table, stdout);

@@ -11,6 +11,7 @@
 #include "cli/document.h"
 #include "cli/progress.h"
 #include "commands/commands.h"
+#include "commands/help_texts.h"
 #include "commands/platform.h"
 #include "operator/wallet_audit.h"
 #include "records/currency.h"
@@ -89,7 +90,7 @@ struct statement {
 static void begin_statement(struct statement *statement)
 {
     const struct player_record *player = &statement->account->player;
-    struct json_writer *json = &statement->document.json;
+    struct json_writer *json = document_begin(&statement->document, JSON_COMPACT);
     char amount[CURRENCY_AMOUNT_SIZE];
     if (statement->is_json) {
         json_object(json, NULL);
@@ -166,7 +167,6 @@ static void end_statement(struct statement *statement)
     }
     json_end(json);
     json_integer(json, "closing_balance_minor", statement->closing_minor);
-    json_end(json);
     document_print(&statement->document);
 }
 
@@ -185,7 +185,6 @@ static int run_statement(const struct command_line *line)
     const char *player_id = command_argument(line, 0);
     struct statement statement = {
         .is_json = command_json(line), .from = 1, .to = INT64_MAX, .account = &account};
-    (void)document_begin(&statement.document, JSON_COMPACT);
     if (!read_sequence(line, "from", &statement.from) || !read_sequence(line, "to", &statement.to))
         return command_usage(line, "--from and --to are sequence numbers, from 1");
     if (!command_open_platform(line, false, &store))
@@ -205,8 +204,7 @@ static int run_statement(const struct command_line *line)
 static void show_fact_json(const struct ledger_fact *fact)
 {
     struct document document;
-    struct json_writer *json = document_begin(&document, JSON_COMPACT);
-    json_object(json, NULL);
+    struct json_writer *json = document_object(&document, JSON_COMPACT);
     if (fact->id.known) {
         write_transaction(json, &fact->id.transaction);
     } else {
@@ -215,7 +213,6 @@ static void show_fact_json(const struct ledger_fact *fact)
     }
     json_bool(json, "rolled_back", fact->id.rolled_back);
     json_integer(json, "standing_credits", fact->id.standing_credits);
-    json_end(json);
     document_print(&document);
 }
 
@@ -279,12 +276,10 @@ static int run_transaction(const struct command_line *line)
 static void print_sound_json(const struct audit_result *result)
 {
     struct document document;
-    struct json_writer *json = document_begin(&document, JSON_COMPACT);
-    json_object(json, NULL);
+    struct json_writer *json = document_object(&document, JSON_COMPACT);
     json_bool(json, "sound", true);
     json_unsigned(json, "entries", result->entries);
     json_unsigned(json, "players", result->players);
-    json_end(json);
     document_print(&document);
 }
 
@@ -375,8 +370,7 @@ static void write_totals(struct export *export, const char *day)
     struct document document;
     uint8_t head[LEDGER_HASH_SIZE];
     CHECK(EVP_DigestFinal_ex(export->digest, head, NULL) == 1);
-    struct json_writer *json = document_begin(&document, JSON_COMPACT);
-    json_object(json, NULL);
+    struct json_writer *json = document_object(&document, JSON_COMPACT);
     json_string_or_null(json, "day", day);
     json_unsigned(json, "entries", export->written);
     json_hex(json, "head", head, sizeof head);
@@ -390,7 +384,6 @@ static void write_totals(struct export *export, const char *day)
         json_integer(json, "movement_minor", total->movement_minor);
         json_end(json);
     }
-    json_end(json);
     json_end(json);
     document_print(&document);
 }
@@ -439,28 +432,10 @@ static const struct command_option export_options[] = {
 };
 
 const struct command wallet_commands[] = {
-    {"statement", "PLAYER", "a player's entries, with opening and closing balance",
-     "Entries by sequence, as they were made. Amounts are shown in the currency; with "
-     "--json they are in its minor unit.",
-     "  croupier wallet statement ply_9tHpZcX2kQvL0aBd\n"
-     "  croupier wallet statement ply_9tHpZcX2kQvL0aBd --from 100 --to 199 --json\n",
-     .options = statement_options, .run = run_statement},
-    {"transaction", "CUSTOMER ID", "what became of a customer's transaction id",
-     "Applied, voided or declined; whether it was rolled back since; whether a "
-     "credit stands on it.",
-     "  croupier wallet transaction cus_6Jc0vQ2mT4xZ8rYb bet-1001\n", .run = run_transaction},
-    {"verify", "", "prove that the ledger is whole",
-     "The store is sound in itself, sequences have no gap, balances follow and are never "
-     "negative, entries and kept declines are chained, accounts equal their entries, every "
-     "row has its counterparts, and no money comes from nowhere. Names the first break and "
-     "exits with 1. Reads one snapshot, beside a running server.",
-     "  croupier wallet verify && echo sound\n", .run = run_verify},
-    {"export", "", "entries as JSON, one a line, with totals at the end",
-     "By player and sequence; of a day, as they were made. The last line has the "
-     "totals by customer and currency, and `head`, the SHA-256 of all entries' hashes "
-     "in this order.",
-     "  croupier wallet export --day 2026-11-21 >2026-11-21.ndjson\n"
-     "  croupier wallet export | gzip >ledger.ndjson.gz\n",
-     .options = export_options, .run = run_export},
+    {"statement", "PLAYER", &help_wallet_statement, .options = statement_options,
+     .run = run_statement},
+    {"transaction", "CUSTOMER ID", &help_wallet_transaction, .run = run_transaction},
+    {"verify", "", &help_wallet_verify, .run = run_verify},
+    {"export", "", &help_wallet_export, .options = export_options, .run = run_export},
     {0},
 };

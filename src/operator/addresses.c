@@ -12,19 +12,16 @@ static enum status parse_exact(struct text text, struct address *address, struct
 
 /* ---- the fields ------------------------------------------------------------------------------ */
 
-static bool show_address(const struct field *field, const void *record, struct buffer *out)
+static bool write_address(const struct field *field, const void *record,
+                          const struct field_output *out)
 {
     char text[ADDRESS_TEXT_SIZE];
     address_format(field_value(field, record), text);
-    buffer_append_string(out, text);
+    if (out->json != NULL)
+        json_string(out->json, field->name, text);
+    else
+        buffer_append_string(out->text, text);
     return true;
-}
-
-static void write_address(const struct field *field, const void *record, struct json_writer *json)
-{
-    char text[ADDRESS_TEXT_SIZE];
-    address_format(field_value(field, record), text);
-    json_string(json, field->name, text);
 }
 
 static enum status set_address(const struct field *field, struct text text, void *record,
@@ -38,7 +35,7 @@ static enum status set_address(const struct field *field, struct text text, void
                : status;
 }
 
-static const struct field_type address_type = {write_address, show_address, NULL, set_address};
+static const struct field_type address_type = {write_address, set_address};
 
 #define SPORTS_HELP "all (the default of 'add'), none, or names: cricket,tennis"
 #define RATE_HELP "at most N sports requests in SECONDS; off (the default of 'add')"
@@ -50,9 +47,9 @@ static const struct field fields[] = {
     {"usable", "usable", NULL, &field_usable, FIELD_OF(legacy_record, usable),
      .words = "no: the stored record cannot be read, so it admits nobody"},
     {"sports", "sports", "SPORTS", &field_sports, FIELD_OF(legacy_record, sports),
-     .option = {"sports", "LIST", SPORTS_HELP, SPORTS_HELP}},
+     .option = {"sports", "LIST", .add_help = SPORTS_HELP, .set_help = SPORTS_HELP}},
     {"rate", "rate", "RATE", &field_rate, FIELD_OF(legacy_record, rate),
-     .option = {"rate", "N/SECONDS", RATE_HELP, RATE_HELP}},
+     .option = {"rate", "N/SECONDS", .add_help = RATE_HELP, .set_help = RATE_HELP}},
     {"created_at", "created", "CREATED (UTC)", &field_time, FIELD_OF(legacy_record, created_ms)},
     {0},
 };
@@ -136,19 +133,8 @@ void address_remove(const void *context, void *record)
     address->revision = 0; /* whatever it has become meanwhile, it goes */
 }
 
-static bool see(void *context, const struct legacy_record *record)
-{
-    return resource_see(context, record);
-}
-
-static enum status list(struct platform_store *store, const char *of, struct resource_visit *visit,
-                        struct error *error)
-{
-    (void)of;
-    return platform_legacy_list(store, see, visit, error);
-}
-
 const struct resource address_resource = {
+    .kind = RECORD_ADDRESS,
     .fields = fields,
     .size = sizeof(struct legacy_record),
     .begin = begin,
@@ -157,5 +143,4 @@ const struct resource address_resource = {
     .get = get,
     .add = add,
     .put = put,
-    .list = list,
 };

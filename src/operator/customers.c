@@ -24,37 +24,30 @@ static enum status set_name(const struct field *field, struct text text, void *r
 
 /* ---- address blocks -------------------------------------------------------------------------- */
 
-static void write_cidrs(const struct field *field, const void *record, struct json_writer *json)
+static bool write_cidrs(const struct field *field, const void *record,
+                        const struct field_output *out)
 {
     const struct customer_record *customer = record;
-    json_array(json, field->name);
-    for (size_t i = 0; i < customer->cidr_count; i++) {
-        char text[CIDR_TEXT_SIZE];
+    size_t count = customer->cidr_count;
+    char text[CIDR_TEXT_SIZE] = "none";
+    if (out->json != NULL)
+        json_array(out->json, field->name);
+    for (size_t i = 0; i < count && (out->json != NULL || i == 0); i++) {
         cidr_format(&customer->cidrs[i], text);
-        json_string(json, NULL, text);
+        if (out->json != NULL)
+            json_string(out->json, NULL, text);
     }
-    json_end(json);
-}
-
-static bool show_cidrs(const struct field *field, const void *record, struct buffer *out)
-{
-    const struct customer_record *customer = record;
-    cidr_list_append(out, customer->cidrs, customer->cidr_count);
-    if (customer->cidr_count == 0)
-        buffer_append_string(out, field->words);
+    if (out->json != NULL)
+        json_end(out->json);
+    else if (!out->brief && count > 0)
+        cidr_list_append(out->text, customer->cidrs, count);
+    else if (!out->brief)
+        buffer_append_string(out->text, field->words);
+    else if (count > 1)
+        buffer_append_format(out->text, "%s and %zu more", text, count - 1);
+    else
+        buffer_append_string(out->text, text);
     return true;
-}
-
-static void append_cidrs_cell(const struct field *field, const void *record, struct buffer *out)
-{
-    const struct customer_record *customer = record;
-    char first[CIDR_TEXT_SIZE] = "none";
-    (void)field;
-    if (customer->cidr_count > 0)
-        cidr_format(&customer->cidrs[0], first);
-    buffer_append_string(out, first);
-    if (customer->cidr_count > 1)
-        buffer_append_format(out, " and %zu more", customer->cidr_count - 1);
 }
 
 static bool holds(const struct cidr *cidrs, size_t count, const struct cidr *wanted)
@@ -98,7 +91,7 @@ static enum status set_cidrs(const struct field *field, struct text text, void *
 #define OF_RECORD(member) FIELD_OF(customer_record, member)
 _Static_assert(offsetof(struct customer_view, record) == 0, "a view is read as its record");
 
-static const struct field_type cidrs_type = {write_cidrs, show_cidrs, append_cidrs_cell, set_cidrs};
+static const struct field_type cidrs_type = {write_cidrs, set_cidrs};
 
 static const struct field fields[] = {
     {"id", "id", "ID", &field_text, OF_RECORD(id)},
@@ -109,18 +102,21 @@ static const struct field fields[] = {
     {"usable", "usable", NULL, &field_usable, OF_RECORD(usable),
      .words = "no: the stored record cannot be read, so it admits nobody"},
     {"cidrs", "cidrs", "CIDRS", &cidrs_type, .words = "none: denied everywhere",
-     .option = {"cidr", "CIDR", "an address block that it may call from",
-                "the address blocks that it may call from, instead of those it has", "no-cidrs",
-                "no address block: denied everywhere", .repeatable = true}},
+     .option = {"cidr", "CIDR", .add_help = "an address block that it may call from",
+                .set_help = "the address blocks that it may call from, instead of those it has",
+                .no_name = "no-cidrs", .no_help = "no address block: denied everywhere",
+                .repeatable = true}},
     {"sports", "sports", "SPORTS", &field_sports, OF_RECORD(sports),
-     .option = {"sports", "LIST", "all (the default), none, or names: cricket,tennis",
-                "all, none, or names: cricket,tennis"}},
+     .option = {"sports", "LIST", .add_help = "all (the default), none, or names: cricket,tennis",
+                .set_help = "all, none, or names: cricket,tennis"}},
     {"rate", "rate", "RATE", &field_rate, OF_RECORD(rate),
-     .option = {"rate", "N/SECONDS", "at most N sports requests in SECONDS; off (the default)",
-                "at most N sports requests in SECONDS; or off"}},
+     .option = {"rate", "N/SECONDS",
+                .add_help = "at most N sports requests in SECONDS; off (the default)",
+                .set_help = "at most N sports requests in SECONDS; or off"}},
     {"casino", "casino", "CASINO", &field_yes_no, OF_RECORD(casino),
-     .option = {"casino", NULL, "it may use the casino, every game of it", "it may use the casino",
-                "no-casino", "it may not use the casino"}},
+     .option = {"casino", NULL, .add_help = "it may use the casino, every game of it",
+                .set_help = "it may use the casino", .no_name = "no-casino",
+                .no_help = "it may not use the casino"}},
     {"keys", "keys", "KEYS", &field_count, FIELD_OF(customer_view, live_keys)},
     {"created_at", "created", "CREATED (UTC)", &field_time, OF_RECORD(created_ms)},
     {0},
@@ -128,9 +124,11 @@ static const struct field fields[] = {
 
 /* ---- counting keys --------------------------------------------------------------------------- */
 
-/* The owners of live keys, sorted: a customer's count is the width of its range. */
+/* The owners of live keys, sorted: a customer is there as often as it has keys. */
 struct key_counts {
-    char (*owners)[CUSTOMER_ID_SIZE];
+    struct owner {
+        char id[CUSTOMER_ID_SIZE];
+    } * owners;
     size_t count;
     size_t room;
     int64_t now_ms;
@@ -145,13 +143,13 @@ static bool count_key(void *context, const struct key_record *record)
         counts->room = counts->room == 0 ? 64 : counts->room * 2;
         counts->owners = memory_resize(counts->owners, counts->room * sizeof counts->owners[0]);
     }
-    memcpy(counts->owners[counts->count++], record->customer_id, CUSTOMER_ID_SIZE);
+    memcpy(counts->owners[counts->count++].id, record->customer_id, CUSTOMER_ID_SIZE);
     return true;
 }
 
 static int compare_owners(const void *a, const void *b)
 {
-    return strcmp(a, b);
+    return strcmp(((const struct owner *)a)->id, ((const struct owner *)b)->id);
 }
 
 /* `customer_id` NULL: of all customers. `counts->owners` is the caller's to free in either case. */
@@ -165,25 +163,19 @@ static enum status count_keys(struct key_counts *counts, struct platform_store *
     return status;
 }
 
-/* The number of owners that sort before `id`, or (with `also_equal`) not behind it. */
-static size_t rank(const struct key_counts *counts, const char *id, bool also_equal)
-{
-    size_t low = 0;
-    size_t high = counts->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = strcmp(counts->owners[middle], id);
-        if (order < 0 || (also_equal && order == 0))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static size_t count_of(const struct key_counts *counts, const char *customer_id)
 {
-    return rank(counts, customer_id, true) - rank(counts, customer_id, false);
+    struct owner *owners = counts->owners;
+    struct owner *found = counts->count == 0 ? NULL
+                                             : bsearch(customer_id, owners, counts->count,
+                                                       sizeof owners[0], compare_owners);
+    size_t first = found == NULL ? 0 : (size_t)(found - owners);
+    size_t end = first;
+    while (first > 0 && strcmp(owners[first - 1].id, customer_id) == 0)
+        first--;
+    while (end < counts->count && strcmp(owners[end].id, customer_id) == 0)
+        end++;
+    return end - first;
 }
 
 /* ---- the store ------------------------------------------------------------------------------- */
@@ -264,12 +256,8 @@ static enum status list(struct platform_store *store, const char *of, struct res
     return status;
 }
 
-static void release(void *record)
-{
-    customer_record_free(record);
-}
-
 const struct resource customer_resource = {
+    .kind = RECORD_CUSTOMER,
     .noun = "customer",
     .fields = fields,
     .size = sizeof(struct customer_view),
@@ -279,5 +267,4 @@ const struct resource customer_resource = {
     .add = add,
     .put = put,
     .list = list,
-    .release = release,
 };

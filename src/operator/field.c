@@ -10,21 +10,46 @@
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-static void write_text(const struct field *field, const void *record, struct json_writer *json)
-{
-    json_string(json, field->name, field_value(field, record));
-}
-
-static void write_text_or_null(const struct field *field, const void *record,
-                               struct json_writer *json)
-{
-    json_string_or_null(json, field->name, field_value(field, record));
-}
-
-static bool show_text(const struct field *field, const void *record, struct buffer *out)
+static bool write_text(const struct field *field, const void *record,
+                       const struct field_output *out)
 {
     const char *text = field_value(field, record);
-    buffer_append_string(out, text[0] == '\0' && field->words != NULL ? field->words : text);
+    if (out->json != NULL)
+        json_string(out->json, field->name, text);
+    else
+        buffer_append_string(out->text,
+                             text[0] == '\0' && field->words != NULL ? field->words : text);
+    return true;
+}
+
+static bool write_text_or_null(const struct field *field, const void *record,
+                               const struct field_output *out)
+{
+    if (out->json == NULL)
+        return write_text(field, record, out);
+    json_string_or_null(out->json, field->name, field_value(field, record));
+    return true;
+}
+
+static bool write_list(const struct field *field, const void *record,
+                       const struct field_output *out)
+{
+    struct text rest = text_of(field_value(field, record));
+    if (rest.size == 0)
+        buffer_append_string(out->text, "none");
+    while (rest.size > 0) {
+        buffer_append_text(out->text, text_cut(&rest, '\n'));
+        if (rest.size > 0)
+            buffer_append_string(out->text, ", ");
+    }
+    return true;
+}
+
+static bool write_words(const struct field *field, const void *record,
+                        const struct field_output *out)
+{
+    (void)record;
+    buffer_append_string(out->text, field->words);
     return true;
 }
 
@@ -47,54 +72,40 @@ static enum status set_text(const struct field *field, struct text text, void *r
     return field_set_text(field, field->label, text, record, error);
 }
 
-const struct field_type field_text = {write_text, show_text, NULL, set_text};
-const struct field_type field_text_or_null = {write_text_or_null, show_text, NULL, set_text};
-
-static void write_list(const struct field *field, const void *record, struct json_writer *json)
-{
-    json_lines(json, field->name, text_of(field_value(field, record)));
-}
-
-static bool show_list(const struct field *field, const void *record, struct buffer *out)
-{
-    struct text rest = text_of(field_value(field, record));
-    if (rest.size == 0)
-        buffer_append_string(out, "none");
-    while (rest.size > 0) {
-        buffer_append_text(out, text_cut(&rest, '\n'));
-        if (rest.size > 0)
-            buffer_append_string(out, ", ");
-    }
-    return true;
-}
-
-const struct field_type field_list = {write_list, show_list, NULL, NULL};
-
-static bool show_words(const struct field *field, const void *record, struct buffer *out)
-{
-    (void)record;
-    buffer_append_string(out, field->words);
-    return true;
-}
-
-const struct field_type field_words = {NULL, show_words, NULL, NULL};
+const struct field_type field_text = {write_text, set_text};
+const struct field_type field_text_or_null = {write_text_or_null, set_text};
+const struct field_type field_list = {write_list, NULL};
+const struct field_type field_words = {write_words, NULL};
 
 /* ---- yes or no ------------------------------------------------------------------------------- */
 
-static bool is_true(const struct field *field, const void *record)
+static bool write_yes_no(const struct field *field, const void *record,
+                         const struct field_output *out)
 {
-    return *(const bool *)field_value(field, record);
-}
-
-static void write_bool(const struct field *field, const void *record, struct json_writer *json)
-{
-    json_bool(json, field->name, is_true(field, record));
-}
-
-static bool show_yes_no(const struct field *field, const void *record, struct buffer *out)
-{
-    buffer_append_string(out, is_true(field, record) ? "yes" : "no");
+    bool yes = *(const bool *)field_value(field, record);
+    if (out->json != NULL)
+        json_bool(out->json, field->name, yes);
+    else
+        buffer_append_string(out->text, yes ? "yes" : "no");
     return true;
+}
+
+static bool write_enabled(const struct field *field, const void *record,
+                          const struct field_output *out)
+{
+    bool usable = *(const bool *)((const char *)record + field->beside);
+    if (usable || !out->brief)
+        return write_yes_no(field, record, out);
+    buffer_append_string(out->text, "unusable");
+    return true;
+}
+
+static bool write_usable(const struct field *field, const void *record,
+                         const struct field_output *out)
+{
+    if (*(const bool *)field_value(field, record))
+        return false;
+    return out->json != NULL ? write_yes_no(field, record, out) : write_words(field, record, out);
 }
 
 static enum status set_yes_no(const struct field *field, struct text text, void *record,
@@ -107,90 +118,61 @@ static enum status set_yes_no(const struct field *field, struct text text, void 
     return STATUS_OK;
 }
 
-static void append_enabled_cell(const struct field *field, const void *record, struct buffer *out)
-{
-    if (*(const bool *)((const char *)record + field->beside))
-        (void)show_yes_no(field, record, out);
-    else
-        buffer_append_string(out, "unusable");
-}
-
-static void write_usable(const struct field *field, const void *record, struct json_writer *json)
-{
-    if (!is_true(field, record))
-        json_bool(json, field->name, false);
-}
-
-static bool show_usable(const struct field *field, const void *record, struct buffer *out)
-{
-    return !is_true(field, record) && show_words(field, record, out);
-}
-
-const struct field_type field_yes_no = {write_bool, show_yes_no, NULL, set_yes_no};
-const struct field_type field_enabled = {write_bool, show_yes_no, append_enabled_cell, set_yes_no};
-const struct field_type field_usable = {write_usable, show_usable, NULL, NULL};
+const struct field_type field_yes_no = {write_yes_no, set_yes_no};
+const struct field_type field_enabled = {write_enabled, set_yes_no};
+const struct field_type field_usable = {write_usable, NULL};
 
 /* ---- numbers and times ----------------------------------------------------------------------- */
 
-static void write_count(const struct field *field, const void *record, struct json_writer *json)
+static bool write_count(const struct field *field, const void *record,
+                        const struct field_output *out)
 {
-    json_unsigned(json, field->name, *(const size_t *)field_value(field, record));
-}
-
-static bool show_count(const struct field *field, const void *record, struct buffer *out)
-{
-    buffer_append_u64(out, *(const size_t *)field_value(field, record));
+    size_t count = *(const size_t *)field_value(field, record);
+    if (out->json != NULL)
+        json_unsigned(out->json, field->name, count);
+    else
+        buffer_append_u64(out->text, count);
     return true;
 }
 
-const struct field_type field_count = {write_count, show_count, NULL, NULL};
-
-static void write_time(const struct field *field, const void *record, struct json_writer *json)
-{
-    json_time(json, field->name, *(const int64_t *)field_value(field, record));
-}
-
-static bool show_time(const struct field *field, const void *record, struct buffer *out)
-{
-    char text[CLOCK_TEXT_SIZE];
-    clock_format_rfc3339(*(const int64_t *)field_value(field, record), text);
-    buffer_append_string(out, text);
-    return true;
-}
-
-/* To the minute: "2026-11-21 04:53". */
-static void append_time_cell(const struct field *field, const void *record, struct buffer *out)
+/* In a table to the minute: "2026-11-21 04:53", or "-" for never. */
+static bool write_time(const struct field *field, const void *record,
+                       const struct field_output *out)
 {
     char text[CLOCK_TEXT_SIZE];
     int64_t time_ms = *(const int64_t *)field_value(field, record);
     clock_format_rfc3339(time_ms, text);
-    if (time_ms == 0)
-        buffer_append_char(out, '-');
+    if (out->json != NULL)
+        json_time(out->json, field->name, time_ms);
+    else if (!out->brief)
+        buffer_append_string(out->text, text);
+    else if (time_ms == 0)
+        buffer_append_char(out->text, '-');
     else
-        buffer_append_format(out, "%.10s %.5s", text, text + 11);
+        buffer_append_format(out->text, "%.10s %.5s", text, text + 11);
+    return true;
 }
 
-const struct field_type field_time = {write_time, show_time, append_time_cell, NULL};
+const struct field_type field_count = {write_count, NULL};
+const struct field_type field_time = {write_time, NULL};
 
 /* ---- sports and rates ------------------------------------------------------------------------ */
 
-static void write_sports(const struct field *field, const void *record, struct json_writer *json)
+static bool write_sports(const struct field *field, const void *record,
+                         const struct field_output *out)
 {
     sport_set sports = *(const sport_set *)field_value(field, record);
-    if ((sports & SPORT_SET_ALL) == SPORT_SET_ALL) {
-        json_string(json, field->name, "all");
-        return;
+    if (out->json == NULL) {
+        sport_set_append(out->text, sports);
+    } else if ((sports & SPORT_SET_ALL) == SPORT_SET_ALL) {
+        json_string(out->json, field->name, "all");
+    } else {
+        json_array(out->json, field->name);
+        for (int i = 0; i < SPORT_COUNT; i++)
+            if ((sports & SPORT_BIT(i)) != 0)
+                json_string(out->json, NULL, sport_key((enum sport)i));
+        json_end(out->json);
     }
-    json_array(json, field->name);
-    for (int i = 0; i < SPORT_COUNT; i++)
-        if ((sports & SPORT_BIT(i)) != 0)
-            json_string(json, NULL, sport_key((enum sport)i));
-    json_end(json);
-}
-
-static bool show_sports(const struct field *field, const void *record, struct buffer *out)
-{
-    sport_set_append(out, *(const sport_set *)field_value(field, record));
     return true;
 }
 
@@ -200,28 +182,24 @@ static enum status set_sports(const struct field *field, struct text text, void 
     return sport_set_parse(text, field_value_to_set(field, record), error);
 }
 
-const struct field_type field_sports = {write_sports, show_sports, NULL, set_sports};
+const struct field_type field_sports = {write_sports, set_sports};
 
-static void write_rate(const struct field *field, const void *record, struct json_writer *json)
+static bool write_rate(const struct field *field, const void *record,
+                       const struct field_output *out)
 {
     const struct rate_limit *rate = field_value(field, record);
-    if (!rate->enabled) {
-        json_null(json, field->name);
-        return;
+    if (out->json != NULL && rate->enabled) {
+        json_object(out->json, field->name);
+        json_unsigned(out->json, "requests", rate->requests);
+        json_unsigned(out->json, "window_seconds", rate->window_seconds);
+        json_end(out->json);
+    } else if (out->json != NULL) {
+        json_null(out->json, field->name);
+    } else if (rate->enabled) {
+        buffer_append_format(out->text, "%u/%u", rate->requests, rate->window_seconds);
+    } else {
+        buffer_append_string(out->text, "off");
     }
-    json_object(json, field->name);
-    json_unsigned(json, "requests", rate->requests);
-    json_unsigned(json, "window_seconds", rate->window_seconds);
-    json_end(json);
-}
-
-static bool show_rate(const struct field *field, const void *record, struct buffer *out)
-{
-    const struct rate_limit *rate = field_value(field, record);
-    if (rate->enabled)
-        buffer_append_format(out, "%u/%u", rate->requests, rate->window_seconds);
-    else
-        buffer_append_string(out, "off");
     return true;
 }
 
@@ -248,7 +226,7 @@ static enum status set_rate(const struct field *field, struct text text, void *r
     return STATUS_OK;
 }
 
-const struct field_type field_rate = {write_rate, show_rate, NULL, set_rate};
+const struct field_type field_rate = {write_rate, set_rate};
 
 const struct field *field_find(const struct field *fields, const char *name)
 {

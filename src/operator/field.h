@@ -16,17 +16,22 @@ struct field;
 typedef enum status field_setter(const struct field *field, struct text text, void *record,
                                  struct error *error);
 
+/* Where a value goes: into a document, or into a text for people, who have little room in a
+ * table. */
+struct field_output {
+    struct json_writer *json; /* NULL: */
+    struct buffer *text;
+    bool brief;
+};
+
 /*
- * How values of one type are written and read; `record` is the struct that the field is in. `show`
- * is for people: it appends the value, or returns false where there is nothing to say of it. `cell`
- * is the same where there is little room, in a table; NULL: as `show`. `set` reads what somebody
- * wrote. A text whose `at` is NULL takes away what is there. STATUS_INVALID names what is wrong,
- * and the record is as it was. NULL: it cannot be set.
+ * How values of one type are written and read; `record` is the struct that the field is in. `write`
+ * returns false where there is nothing to tell people of it. `set` reads what somebody wrote. A
+ * text whose `at` is NULL takes away what is there. STATUS_INVALID names what is wrong, and the
+ * record is as it was. NULL: it cannot be set.
  */
 struct field_type {
-    void (*json)(const struct field *field, const void *record, struct json_writer *json);
-    bool (*show)(const struct field *field, const void *record, struct buffer *out);
-    void (*cell)(const struct field *field, const void *record, struct buffer *out);
+    bool (*write)(const struct field *field, const void *record, const struct field_output *out);
     field_setter *set;
 };
 

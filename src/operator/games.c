@@ -11,23 +11,24 @@
 
 /* ---- the fields ------------------------------------------------------------------------------ */
 
-static bool show_rtp(const struct field *field, const void *record, struct buffer *out)
+static bool write_rtp(const struct field *field, const void *record, const struct field_output *out)
 {
     int32_t rtp_bps = *(const int32_t *)field_value(field, record);
-    buffer_append_format(out, "%d.%02d %%", (int)rtp_bps / 100, (int)rtp_bps % 100);
+    buffer_append_format(out->text, "%d.%02d %%", (int)rtp_bps / 100, (int)rtp_bps % 100);
     return rtp_bps >= 0;
 }
 
-static bool show_volatility(const struct field *field, const void *record, struct buffer *out)
+static bool write_volatility(const struct field *field, const void *record,
+                             const struct field_output *out)
 {
     const char *name =
         game_volatility_name(*(const enum game_volatility *)field_value(field, record));
-    buffer_append_string(out, name != NULL ? name : "not told");
+    buffer_append_string(out->text, name != NULL ? name : "not told");
     return true;
 }
 
-static const struct field_type rtp_type = {NULL, show_rtp, NULL, NULL};
-static const struct field_type volatility_type = {NULL, show_volatility, NULL, NULL};
+static const struct field_type rtp_type = {write_rtp, NULL};
+static const struct field_type volatility_type = {write_volatility, NULL};
 
 static const struct field fields[] = {
     {NULL, "id", "ID", &field_text, FIELD_OF(game_record, id)},
@@ -74,28 +75,14 @@ static enum status put(struct platform_store *store, void *record, struct error 
     return status == STATUS_OK ? platform_game_get(store, id, record, error) : status;
 }
 
-static bool see(void *context, const struct game_record *record)
-{
-    return resource_see(context, record);
-}
-
-static enum status list(struct platform_store *store, const char *of, struct resource_visit *visit,
-                        struct error *error)
-{
-    const struct record_visitor games = {.game = see, .context = visit};
-    uint64_t revision;
-    (void)of;
-    return platform_games_read(store, &games, &revision, error);
-}
-
 const struct resource game_resource = {
+    .kind = RECORD_GAME,
     .noun = "game",
     .fields = fields,
     .size = sizeof(struct game_record),
     .write = write_game,
     .get = get,
     .put = put,
-    .list = list,
 };
 
 /* ---- import ---------------------------------------------------------------------------------- */

@@ -11,22 +11,13 @@
 
 /* ---- expiry ---------------------------------------------------------------------------------- */
 
+/* 0: there is no such unit. */
 static uint64_t seconds_in(char unit)
 {
-    switch (unit) {
-    case 's':
-        return 1;
-    case 'm':
-        return 60;
-    case 'h':
-        return 3600;
-    case 'd':
-        return 86400;
-    case 'w':
-        return 7 * 86400;
-    default:
-        return 0;
-    }
+    static const char units[] = "smhdw";
+    static const uint32_t seconds[] = {1, 60, 3600, 86400, 7 * 86400};
+    const char *at = unit == '\0' ? NULL : strchr(units, unit);
+    return at == NULL ? 0 : seconds[at - units];
 }
 
 /* "90d" into milliseconds from now. */
@@ -90,24 +81,26 @@ static enum status set_expiry(const struct field *field, struct text text, void 
     return expiry_parse(text, view->now_ms, field_value_to_set(field, record), error);
 }
 
-static bool show_prefix(const struct field *field, const void *record, struct buffer *out)
+static bool write_prefix(const struct field *field, const void *record,
+                         const struct field_output *out)
 {
-    buffer_append_format(out, "%s…", (const char *)field_value(field, record));
+    buffer_append_format(out->text, "%s…", (const char *)field_value(field, record));
     return true;
 }
 
-static bool show_state(const struct field *field, const void *record, struct buffer *out)
+static bool write_state(const struct field *field, const void *record,
+                        const struct field_output *out)
 {
     const struct key_view *view = record;
     (void)field;
-    buffer_append_string(out, key_is_live(&view->record, view->now_ms) ? "live"
-                              : view->record.revoked_ms != 0           ? "revoked"
-                                                                       : "expired");
+    buffer_append_string(out->text, key_is_live(&view->record, view->now_ms) ? "live"
+                                    : view->record.revoked_ms != 0           ? "revoked"
+                                                                             : "expired");
     return true;
 }
 
-static const struct field_type prefix_type = {NULL, show_prefix, NULL, NULL};
-static const struct field_type state_type = {NULL, show_state, NULL, NULL};
+static const struct field_type prefix_type = {write_prefix, NULL};
+static const struct field_type state_type = {write_state, NULL};
 
 /* A view begins with the record. */
 #define OF_RECORD(member) FIELD_OF(key_record, member)
@@ -119,12 +112,12 @@ static const struct field fields[] = {
     {"prefix", NULL, NULL, &field_text, OF_RECORD(prefix)},
     {NULL, NULL, "KEY", &prefix_type, OF_RECORD(prefix)},
     {"label", NULL, "LABEL", &field_text, OF_RECORD(label), .words = "-", .set = set_label,
-     .option = {"label", "LABEL", "what it is for, up to 64 bytes"}},
+     .option = {"label", "LABEL", .add_help = "what it is for, up to 64 bytes"}},
     {.title = "STATE", .type = &state_type},
     {"created_at", NULL, "CREATED (UTC)", &field_time, OF_RECORD(created_ms)},
     {"expires_at", NULL, "EXPIRES", &field_time, OF_RECORD(expires_ms), .set = set_expiry,
      .option = {"expires", "TIME",
-                "when it ends: 2027-01-31, 2027-01-31T18:00:00Z, or 90d from now"}},
+                .add_help = "when it ends: 2027-01-31, 2027-01-31T18:00:00Z, or 90d from now"}},
     {"last_used_at", NULL, "LAST USED", &field_time, OF_RECORD(last_used_ms)},
     {"revoked_at", NULL, "REVOKED", &field_time, OF_RECORD(revoked_ms)},
     {0},
@@ -183,6 +176,7 @@ static enum status list(struct platform_store *store, const char *of, struct res
 }
 
 const struct resource key_resource = {
+    .kind = RECORD_KEY,
     .noun = "key",
     .fields = fields,
     .size = sizeof(struct key_view),

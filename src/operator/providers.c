@@ -13,29 +13,19 @@ static bool is_endpoint(const struct field *field)
     return strcmp(field->name, "launch_endpoint") == 0;
 }
 
-static void write_launch(const struct field *field, const void *record, struct json_writer *json)
+static bool write_launch(const struct field *field, const void *record,
+                         const struct field_output *out)
 {
     const struct provider_record *provider = record;
-    if (provider->launch_call == is_endpoint(field))
-        json_string(json, field->name, provider->launch_url);
+    bool is_this = provider->launch_call == is_endpoint(field);
+    if (out->json != NULL && is_this)
+        json_string(out->json, field->name, provider->launch_url);
+    else if (out->json != NULL)
+        json_null(out->json, field->name);
     else
-        json_null(json, field->name);
-}
-
-static bool show_launch(const struct field *field, const void *record, struct buffer *out)
-{
-    const struct provider_record *provider = record;
-    buffer_append_string(out, provider->launch_url);
-    return provider->launch_call == is_endpoint(field);
-}
-
-static void append_launch_cell(const struct field *field, const void *record, struct buffer *out)
-{
-    const struct provider_record *provider = record;
-    (void)field;
-    buffer_append_string(out, provider->launch_url);
-    if (provider->launch_call)
-        buffer_append_string(out, " (called)");
+        buffer_append_format(out->text, "%s%s", provider->launch_url,
+                             out->brief && provider->launch_call ? " (called)" : "");
+    return is_this;
 }
 
 static enum status set_launch(const struct field *field, struct text text, void *record,
@@ -47,8 +37,7 @@ static enum status set_launch(const struct field *field, struct text text, void 
                           record, error);
 }
 
-static const struct field_type launch_type = {write_launch, show_launch, append_launch_cell,
-                                              set_launch};
+static const struct field_type launch_type = {write_launch, set_launch};
 
 /* ---- the fields ------------------------------------------------------------------------------ */
 
@@ -71,27 +60,32 @@ static enum status set_return_url(const struct field *field, struct text text, v
 static const struct field fields[] = {
     {"id", "id", "ID", &field_text, FIELD_OF(provider_record, id), .set = set_id},
     {"name", "name", "NAME", &field_text, FIELD_OF(provider_record, name),
-     .option = {"name", "NAME", "what to call it; customers see it",
-                "what to call it; customers see it"}},
+     .option = {"name", "NAME", .add_help = "what to call it; customers see it",
+                .set_help = "what to call it; customers see it"}},
     {NULL, "enabled", "ENABLED", &field_enabled, FIELD_OF(provider_record, enabled),
      .beside = offsetof(struct provider_record, usable)},
     {NULL, "usable", NULL, &field_usable, FIELD_OF(provider_record, usable),
      .words = "no: the stored record cannot be read, so its games are hidden"},
     {"launch_url", "launch url", "LAUNCH URL", &launch_type, FIELD_OF(provider_record, launch_url),
-     .option = {"launch-url", "URL", "where its games are opened; the token is added as ?token=…",
-                "where its games are opened, with a token"}},
+     .option = {"launch-url", "URL",
+                .add_help = "where its games are opened; the token is added as ?token=…",
+                .set_help = "where its games are opened, with a token"}},
     {"launch_endpoint", "endpoint", NULL, &launch_type, FIELD_OF(provider_record, launch_url),
-     .option = {"launch-endpoint", "URL", "in its place: what is called for the URL of each launch",
-                "in its place: what is called for the URL of each launch"}},
+     .option = {"launch-endpoint", "URL",
+                .add_help = "in its place: what is called for the URL of each launch",
+                .set_help = "in its place: what is called for the URL of each launch"}},
     {NULL, NULL, NULL, &field_words, /* set by provider_seal */
-     .option = {"secret", "-", "the secret that launches are signed with, from standard input",
-                "another secret, from standard input"}},
+     .option = {"secret", "-",
+                .add_help = "the secret that launches are signed with, from standard input",
+                .set_help = "another secret, from standard input"}},
     {"return_url", "return url", NULL, &field_text_or_null, FIELD_OF(provider_record, return_url),
      .words = "none", .set = set_return_url,
-     .option = {"return-url", "URL", "where the provider sends players back to (none)",
-                "where the provider sends players back to", "no-return-url", "no return URL"}},
+     .option = {"return-url", "URL", .add_help = "where the provider sends players back to (none)",
+                .set_help = "where the provider sends players back to", .no_name = "no-return-url",
+                .no_help = "no return URL"}},
     {"audience", "audience", NULL, &field_text, FIELD_OF(provider_record, audience),
-     .option = {"audience", "TEXT", "'aud' of its tokens (the id)", "'aud' of its tokens"}},
+     .option = {"audience", "TEXT", .add_help = "'aud' of its tokens (the id)",
+                .set_help = "'aud' of its tokens"}},
     {NULL, "secret", NULL, &field_words, .words = "set"},
     {"enabled", NULL, NULL, &field_yes_no, FIELD_OF(provider_record, enabled)},
     {"usable", NULL, NULL, &field_usable, FIELD_OF(provider_record, usable)},
@@ -136,20 +130,6 @@ static enum status put(struct platform_store *store, void *record, struct error 
     return status;
 }
 
-static bool see(void *context, const struct provider_record *record)
-{
-    return resource_see(context, record);
-}
-
-static enum status list(struct platform_store *store, const char *of, struct resource_visit *visit,
-                        struct error *error)
-{
-    const struct record_visitor games = {.provider = see, .context = visit};
-    uint64_t revision;
-    (void)of;
-    return platform_games_read(store, &games, &revision, error);
-}
-
 static enum status check(const void *record, struct error *error)
 {
     return provider_record_check(record, error);
@@ -162,6 +142,7 @@ static const struct provider_record sound = {.id = "id",
                                              .secret_size = PROVIDER_SEALED_MAX};
 
 const struct resource provider_resource = {
+    .kind = RECORD_PROVIDER,
     .noun = "provider",
     .check = check,
     .sound = &sound,
@@ -171,5 +152,4 @@ const struct resource provider_resource = {
     .get = get,
     .add = add,
     .put = put,
-    .list = list,
 };

@@ -24,8 +24,8 @@ static enum status apply(const struct resource *resource, const struct setting *
 
 void resource_release(const struct resource *resource, void *record)
 {
-    if (resource->release != NULL)
-        resource->release(record);
+    if (record_tables[resource->kind]->release != NULL)
+        record_tables[resource->kind]->release(record);
 }
 
 /* The settings, and what no text says. */
@@ -82,6 +82,21 @@ enum status resource_get(const struct resource *resource, struct platform_store 
                : status;
 }
 
+static bool see_any(void *context, const struct record_table *table, const void *record)
+{
+    (void)table;
+    return resource_see(context, record);
+}
+
+enum status resource_list(const struct resource *resource, struct platform_store *store,
+                          const char *of, struct resource_visit *visit, struct error *error)
+{
+    const struct record_visitor visitor = {
+        .any = see_any, .kinds = 1U << resource->kind, .context = visit};
+    return resource->list != NULL ? resource->list(store, of, visit, error)
+                                  : platform_list(store, &visitor, error);
+}
+
 enum status resource_check(const struct resource *resource, const char *id,
                            const struct setting *settings, struct error *error)
 {
@@ -131,23 +146,25 @@ void resource_write(const struct resource *resource, const void *record, struct 
         resource->write(json, record);
         return;
     }
+    const struct field_output out = {.json = json};
     json_object(json, NULL);
     for (const struct field *field = resource->fields; field->type != NULL; field++)
         if (field->name != NULL)
-            field->type->json(field, record, json);
+            (void)field->type->write(field, record, &out);
     json_end(json);
 }
 
 void resource_show(const struct resource *resource, const void *record, struct buffer *out)
 {
     struct buffer value = {0};
+    const struct field_output to_value = {.text = &value};
     size_t width = 0;
     for (const struct field *field = resource->fields; field->type != NULL; field++)
         if (field->label != NULL && strlen(field->label) > width)
             width = strlen(field->label);
     for (const struct field *field = resource->fields; field->type != NULL; field++) {
         buffer_clear(&value);
-        if (field->label != NULL && field->type->show(field, record, &value))
+        if (field->label != NULL && field->type->write(field, record, &to_value))
             buffer_append_format(out, "%-*s  %s\n", (int)width, field->label,
                                  buffer_string(&value));
     }

@@ -28,6 +28,7 @@ struct resource_visit {
 };
 
 struct resource {
+    enum record_kind kind;      /* of what the store has; a record begins with it */
     const char *noun;           /* "customer"; NULL: `get` says what is not there */
     const struct field *fields; /* the first is the id */
     size_t size;                /* of a record */
@@ -52,10 +53,10 @@ struct resource {
                        struct error *error);
     enum status (*add)(struct platform_store *store, void *record, struct error *error);
     enum status (*put)(struct platform_store *store, void *record, struct error *error);
-    /* `of`: whose, where records belong to something; else NULL. */
+    /* `of`: whose, where records belong to something; else NULL. NULL: as the store lists the
+     * kind. */
     enum status (*list)(struct platform_store *store, const char *of, struct resource_visit *visit,
                         struct error *error);
-    void (*release)(void *record); /* what the record owns; NULL: nothing */
 };
 
 /* ---- verbs ----------------------------------------------------------------------------------- */
@@ -84,6 +85,11 @@ MUST_CHECK enum status resource_add(const struct resource *resource, struct plat
 
 MUST_CHECK enum status resource_get(const struct resource *resource, struct platform_store *store,
                                     const char *id, void *record, struct error *error);
+
+/* All, in the store's order; `of`: whose, where records belong to something. */
+MUST_CHECK enum status resource_list(const struct resource *resource, struct platform_store *store,
+                                     const char *of, struct resource_visit *visit,
+                                     struct error *error);
 
 /* Are these settings what they must be, and the id? Needs no store. */
 MUST_CHECK enum status resource_check(const struct resource *resource, const char *id,

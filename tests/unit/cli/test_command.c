@@ -72,22 +72,27 @@ static size_t make_options(const void *subject, struct command_option *made, siz
     return count;
 }
 
+static const struct command_help add_help = {"add a customer", "It gets an id.",
+                                             "croupier customer add 'Acme'\nnext"};
+static const struct command_help refuse_help = {"always refuse", "", "croupier customer refuse"};
+static const struct command_help misuse_help = {"always misuse", "", NULL};
+static const struct command_help list_help = {"list customers", NULL, "croupier customer list"};
+static const struct command_help serve_help = {"the service", NULL, "croupier serve"};
+static const struct command_help check_help = {"check", NULL, "croupier check"};
+
 static const struct command customer_commands[] = {
-    {"add", "NAME [NICK]", "add a customer", "It gets an id.", "croupier customer add 'Acme'\nnext",
-     .options = add_options, .run = show},
-    {"refuse", "", "always refuse", "", "croupier customer refuse", .options = add_options,
-     .run = refuse},
-    {"misuse", "", "always misuse", "", .run = misuse},
+    {"add", "NAME [NICK]", &add_help, .options = add_options, .run = show},
+    {"refuse", "", &refuse_help, .options = add_options, .run = refuse},
+    {"misuse", "", &misuse_help, .run = misuse},
     {0},
 };
 static const struct command more_customer_commands[] = {
-    {"list", "[WHICH…]", "list customers", NULL, "croupier customer list",
-     .make_options = make_options, .run = show},
+    {"list", "[WHICH…]", &list_help, .make_options = make_options, .run = show},
     {0},
 };
 static const struct command top_commands[] = {
-    {"serve", "", "the service", NULL, "croupier serve", .options = add_options, .run = show},
-    {"check", "", "check", NULL, "croupier check", .run = configure},
+    {"serve", "", &serve_help, .options = add_options, .run = show},
+    {"check", "", &check_help, .run = configure},
     {0},
 };
 static const struct command_group table[] = {

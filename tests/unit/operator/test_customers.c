@@ -187,7 +187,7 @@ static void rates_are_shown_as_they_are_set(void **state)
         struct customer_view view = {.record.rate = {true, 9, 9}};
         struct buffer text = {0};
         assert_int_equal(field_setter_of(field)(field, text_of(texts[i]), &view, NULL), STATUS_OK);
-        assert_true(field->type->show(field, &view, &text));
+        assert_true(field->type->write(field, &view, &(struct field_output){.text = &text}));
         assert_string_equal(buffer_string(&text), texts[i]);
         buffer_free(&text);
     }

@@ -250,7 +250,7 @@ static void live_keys_are_counted_for_each_customer(void **state)
     add_key(fixture, first, "key_expired", NOW_MS);
     add_key(fixture, second, "key_revoked", 0);
     OK(keys_revoke(fixture->store, "key_revoked", NOW_MS, &record, &before, &fixture->error));
-    OK(customer_resource.list(fixture->store, NULL, &visit, &fixture->error));
+    OK(resource_list(&customer_resource, fixture->store, NULL, &visit, &fixture->error));
     assert_int_equal(seen.count, 2);
     assert_string_equal(seen.ids[0], first);
     assert_int_equal(seen.live_keys[0], 2);

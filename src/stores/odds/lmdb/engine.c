@@ -332,7 +332,7 @@ static struct lmdb_store *create(const struct odds_store_options *options, const
     store->timeout_ms = options->timeout_ms;
     store->create = options->create;
     store->log = options->log;
-    store->interest = lmdb_interest_create(store->root, options->timeout_ms, options->log);
+    store->interest = lmdb_interest_create(store->root, options->log);
     CHECK(uv_cond_init(&store->wake) == 0);
     CHECK(uv_mutex_init(&store->lock) == 0);
     CHECK(uv_mutex_init(&store->publish_lock) == 0);

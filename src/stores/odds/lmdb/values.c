@@ -30,9 +30,6 @@
 #include "stores/odds/lmdb/guard.h"
 #include "stores/odds/lmdb/lmdb.h"
 
-/* Address space, not memory and not disk: the file grows as it is filled. LMDB cannot grow a map
- * under its readers, so it is chosen far above need; works under the sanitizers too. */
-#define VALUES_MAP_SIZE ((size_t)16 << 30)
 /* How long a publisher waits for another process's turn. Longer than a call of the server may take:
  * a slow disk with several feeds must not make a publication fail. */
 #define WRITER_WAIT_MS 10000
@@ -150,21 +147,11 @@ static enum status survey(struct lmdb_values *values, struct error *error)
 enum status lmdb_values_open(struct lmdb_values **values, const char *root, bool create,
                              uint64_t epoch, uint32_t wait_ms, struct error *error)
 {
-    struct lmdb_edit edit = {0};
-    struct lmdb_place place = {.root = root,
-                               .folder = "values",
-                               .format = "croupier odds 2",
-                               .older = "croupier odds 1",
-                               .map_size = VALUES_MAP_SIZE,
-                               .create = create,
-                               .wait_ms = wait_ms,
-                               .make = lmdb_edit_make,
-                               .context = &edit};
+    struct lmdb_place place = {.root = root, .create = create, .wait_ms = wait_ms};
     if (create)
         lmdb_make_root(root);
     struct lmdb_values *opened = memory_alloc_zeroed(1, sizeof *opened);
     enum status status = lmdb_env_open(&opened->env, &place, error);
-    lmdb_edit_free(&edit);
     if (status == STATUS_OK) {
         atomic_init(&opened->whole, 0);
         status = survey(opened, error);
