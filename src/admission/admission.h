@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "metrics/metrics.h"
 #include "records/sport.h"
 #include "stores/platform.h"
 
@@ -70,6 +71,7 @@ struct policies_facts {
     size_t bytes;    /* memory held by the current table, about */
 };
 void policies_facts(struct policies *policies, struct policies_facts *facts);
+extern const struct metric policies_metrics[];
 
 /* ---- one serving thread ---------------------------------------------------------------------- */
 

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "metrics/metrics.h"
 
 #define USES_PERIOD_MS 60000U
 #define USES_BATCH 256U
@@ -220,3 +221,27 @@ void policies_facts(struct policies *policies, struct policies_facts *facts)
         .bytes = table.bytes,
     };
 }
+
+/* ---- metrics --------------------------------------------------------------------------------- */
+
+static void write_age(const struct metric *metric, const void *facts, struct buffer *out)
+{
+    metric_age(out, metric->name, NULL, ((const struct policies_facts *)facts)->age_ms, "+Inf");
+}
+
+const struct metric policies_metrics[] = {
+    METRIC_WRITTEN("croupier_policy_age_seconds", "gauge", write_age,
+                   "Time since the policy table was last confirmed; +Inf: never"),
+    METRIC_FACT("croupier_policy_customers", "gauge", struct policies_facts, customers,
+                "Customers in the policy table"),
+    METRIC_FACT("croupier_policy_keys", "gauge", struct policies_facts, keys,
+                "Keys in the policy table"),
+    METRIC_FACT("croupier_policy_addresses", "gauge", struct policies_facts, addresses,
+                "Legacy addresses in the policy table"),
+    {.name = "croupier_store_failures_total",
+     .type = "counter",
+     .help = "Calls to a store that failed",
+     .labels = "{store=\"platform\"}",
+     .offset = offsetof(struct policies_facts, errors)},
+    {0},
+};

@@ -24,6 +24,7 @@
 #include "admission/rate_limit.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "metrics/metrics.h"
 
 #define NO_OFFSET INT64_MIN
 
@@ -489,3 +490,13 @@ void rate_leases_facts(const struct rate_leases *leases, struct rate_leases_fact
         .granted = atomic_load_explicit(&leases->granted, memory_order_relaxed),
     };
 }
+
+const struct metric rate_leases_metrics[] = {
+    METRIC_FACT("croupier_rate_leases_total", "counter", struct rate_leases_facts, asked,
+                "Leases of shared rate budgets asked of the odds store"),
+    METRIC_FACT("croupier_rate_leased_requests_total", "counter", struct rate_leases_facts, granted,
+                "Requests granted in those leases"),
+    METRIC_FACT("croupier_rate_lease_failures_total", "counter", struct rate_leases_facts, failed,
+                "Leases that the odds store did not answer for"),
+    {0},
+};

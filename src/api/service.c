@@ -11,6 +11,19 @@
 #include "api/routes.h"
 #include "base/clock.h"
 
+/* Opened stands before closed: see metrics_write. */
+enum {
+    COUNTED_NOT_ADMITTED,
+    COUNTED_RATE_LIMITED,
+    COUNTED_POLICY_UNAVAILABLE,
+    COUNTED_NOT_MODIFIED,
+    COUNTED_OPENED,
+    COUNTED_CLOSED,
+    COUNTED_REFUSED,
+    COUNTED_TLS_FAILURES,
+    COUNTED_BYTES_SENT,
+};
+
 #define LOGGED_PATH_MAX 128
 
 /* What is known of a request so far; lives at request->user. */
@@ -73,7 +86,7 @@ static bool admit(struct service *service, struct http_request *request, struct 
     judged->denial = admission_judge(service->admission, &remembered->admission, &question, &policy,
                                      &judged->client);
     if (judged->denial == DENIAL_UNAVAILABLE) {
-        metrics_add(service->metrics, METRICS_POLICY_UNAVAILABLE, 1);
+        metrics_add(service->counters, COUNTED_POLICY_UNAVAILABLE, 1);
         http_reply_error(request, HTTP_ERROR_SECURITY_CONFIG_UNAVAILABLE);
         return false;
     }
@@ -83,7 +96,7 @@ static bool admit(struct service *service, struct http_request *request, struct 
     if (policy != NULL)
         memcpy(judged->caller.customer_id, policy->customer_id, sizeof judged->caller.customer_id);
     if (judged->denial != DENIAL_NONE) {
-        metrics_add(service->metrics, METRICS_NOT_ADMITTED, 1);
+        metrics_add(service->counters, COUNTED_NOT_ADMITTED, 1);
         http_reply_error(request, HTTP_ERROR_IP_NOT_ALLOWED);
         return false;
     }
@@ -113,7 +126,7 @@ static bool within_budget(struct service *service, struct http_request *request,
     if (rate->allowed)
         return true;
     add_number(request, TEXT("Retry-After"), rate->reset_seconds);
-    metrics_add(service->metrics, METRICS_RATE_LIMITED, 1);
+    metrics_add(service->counters, COUNTED_RATE_LIMITED, 1);
     http_reply_error(request, HTTP_ERROR_RATE_LIMITED);
     return false;
 }
@@ -219,19 +232,51 @@ void service_finished(void *context, const struct http_outcome *outcome)
     const struct judged *judged = outcome->refused ? NULL : outcome->request->user;
     size_t route = judged == NULL ? ROUTE_REFUSED : route_number(judged->match.route);
     metrics_request(service->metrics, route, outcome->status, outcome->duration_ns);
-    metrics_add(service->metrics, METRICS_BYTES_SENT, outcome->bytes);
+    metrics_add(service->counters, COUNTED_BYTES_SENT, outcome->bytes);
+    if (outcome->status == 304)
+        metrics_add(service->counters, COUNTED_NOT_MODIFIED, 1);
     if (log_enabled(service->log, LOG_INFO))
         log_request(service->access_log, outcome, judged, route);
 }
 
 void service_event(void *context, enum http_event event)
 {
-    static const enum metrics_counter counters[] = {
-        [HTTP_EVENT_OPENED] = METRICS_CONNECTIONS_OPENED,
-        [HTTP_EVENT_CLOSED] = METRICS_CONNECTIONS_CLOSED,
-        [HTTP_EVENT_REFUSED] = METRICS_CONNECTIONS_REFUSED,
-        [HTTP_EVENT_TLS_FAILED] = METRICS_TLS_FAILURES,
+    static const size_t counters[] = {
+        [HTTP_EVENT_OPENED] = COUNTED_OPENED,
+        [HTTP_EVENT_CLOSED] = COUNTED_CLOSED,
+        [HTTP_EVENT_REFUSED] = COUNTED_REFUSED,
+        [HTTP_EVENT_TLS_FAILED] = COUNTED_TLS_FAILURES,
     };
     struct service *service = context;
-    metrics_add(service->metrics, counters[event], 1);
+    metrics_add(service->counters, counters[event], 1);
 }
+
+static void write_connections(const struct metric *metric, const void *facts, struct buffer *out)
+{
+    const uint64_t *counters = facts;
+    metric_number(out, metric->name, NULL, counters[COUNTED_OPENED] - counters[COUNTED_CLOSED]);
+}
+
+const struct metric service_metrics[] = {
+    METRIC_COUNTED("croupier_not_admitted_total", COUNTED_NOT_ADMITTED,
+                   "Answers 403 ip_not_allowed"),
+    METRIC_COUNTED("croupier_rate_limited_total", COUNTED_RATE_LIMITED, "Answers 429 rate_limited"),
+    {.name = "croupier_store_errors_total",
+     .type = "counter",
+     .help = "Answers 502, 503 and 504 because of a store, by store and kind",
+     .labels = "{store=\"platform\",kind=\"unavailable\"}",
+     .offset = COUNTED_POLICY_UNAVAILABLE * sizeof(uint64_t)},
+    METRIC_COUNTED("croupier_not_modified_total", COUNTED_NOT_MODIFIED, "Answers 304"),
+    METRIC_WRITTEN("croupier_connections", "gauge", write_connections,
+                   "Client connections open now"),
+    METRIC_COUNTED("croupier_connections_opened_total", COUNTED_OPENED,
+                   "Client connections accepted"),
+    METRIC_COUNTED("croupier_connections_closed_total", COUNTED_CLOSED,
+                   "Client connections closed"),
+    METRIC_COUNTED("croupier_connections_refused_total", COUNTED_REFUSED,
+                   "Client connections over max_connections, closed at once"),
+    METRIC_COUNTED("croupier_tls_failures_total", COUNTED_TLS_FAILURES,
+                   "TLS handshakes that failed"),
+    METRIC_COUNTED("croupier_sent_bytes_total", COUNTED_BYTES_SENT, "Bytes of answers sent"),
+    {0},
+};

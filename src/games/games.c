@@ -117,3 +117,14 @@ struct refresher *games_refresher(struct games *games)
 {
     return games->refresher;
 }
+
+static void write_age(const struct metric *metric, const void *facts, struct buffer *out)
+{
+    metric_age(out, metric->name, NULL, *(const int64_t *)facts, "+Inf");
+}
+
+const struct metric games_metrics[] = {
+    METRIC_WRITTEN("croupier_games_age_seconds", "gauge", write_age,
+                   "Time since the games table was last confirmed; +Inf: never"),
+    {0},
+};

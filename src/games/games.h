@@ -32,9 +32,10 @@ void games_destroy(struct games **games);
 
 /* Of its struct games_table: how old it is, whether it is there. */
 struct refresher *games_refresher(struct games *games);
+extern const struct metric games_metrics[]; /* the fact is refresher_age_ms, an int64_t */
 
 /* One a serving thread. */
-struct games_pages *games_pages_create(struct games *games, struct metrics_shard *metrics);
+struct games_pages *games_pages_create(struct games *games);
 void games_pages_destroy(struct games_pages **pages);
 
 /* The confirmed table, until the next call on this pages; NULL: there is none (answer 503). */

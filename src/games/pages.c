@@ -26,18 +26,16 @@ struct slot {
 
 struct games_pages {
     struct refresher *games;
-    struct metrics_shard *metrics;
     struct table_hold hold;
     struct answer_counts counts;
     struct buffer body; /* scratch */
     struct slot slots[SLOTS];
 };
 
-struct games_pages *games_pages_create(struct games *games, struct metrics_shard *metrics)
+struct games_pages *games_pages_create(struct games *games)
 {
     struct games_pages *pages = memory_alloc_zeroed(1, sizeof *pages);
     pages->games = games_refresher(games);
-    pages->metrics = metrics;
     return pages;
 }
 
@@ -89,16 +87,13 @@ static void slot_put(struct slot *slot, const char *customer_id, struct text que
     slot->query_size = query.size;
 }
 
-static void send_answer(struct games_pages *pages, struct http_request *request,
-                        struct answer *answer)
+static void send_answer(struct http_request *request, struct answer *answer)
 {
     struct http_message *message = answer_pick(answer, request);
     if (message == NULL) { /* gzip, which is not made yet; a page is small */
         answer_compress(answer);
         message = answer_pick(answer, request);
     }
-    if (message->status == 304)
-        metrics_add(pages->metrics, METRICS_NOT_MODIFIED, 1);
     http_reply_message(request, message);
 }
 
@@ -121,7 +116,7 @@ void games_route_list(struct games_pages *pages, struct http_request *request,
     struct slot *slot = slot_of(pages, customer_id, text);
     if (table != NULL && slot_is(slot, customer_id, text) &&
         slot->generation == pages->hold.generation) {
-        send_answer(pages, request, slot->answer);
+        send_answer(request, slot->answer);
         return;
     }
     if (!games_query_parse(text, &query)) {
@@ -139,9 +134,9 @@ void games_route_list(struct games_pages *pages, struct http_request *request,
     }
     if (text.size <= KEY_MAX) {
         slot_put(slot, customer_id, text, pages->hold.generation, answer);
-        send_answer(pages, request, slot->answer);
+        send_answer(request, slot->answer);
         return;
     }
-    send_answer(pages, request, answer);
+    send_answer(request, answer);
     answer_release(&answer);
 }

@@ -21,6 +21,17 @@
  * leaves entries behind, and the cache looks again (cache.c says when an entry is fresh enough).
  */
 
+/* What a serving thread counts, in sports_counted_metrics. */
+enum {
+    SPORTS_ODDS_UNAVAILABLE, /* answers 503 cache_unavailable */
+    SPORTS_ODDS_TIMEOUT,     /* answers 504 */
+    SPORTS_ODDS_MALFORMED,   /* answers 502 */
+    SPORTS_READY_HITS,
+    SPORTS_READY_MISSES,
+    SPORTS_READY_REBUILDS,
+    SPORTS_GZIP_REBUILDS,
+};
+
 /* One waiting party. Its owner sets mailbox and mail.deliver; it must not be asked for anything
  * else until its mail has come. */
 struct completion {
@@ -74,7 +85,7 @@ struct entry *sports_newest_event(struct sports *sports, enum sport sport,
  */
 struct completion_for {
     struct completion *completion;
-    struct metrics_shard *metrics; /* where the work is counted */
+    metrics_cell *counters; /* where the work is counted */
     /* The newest entry that its owner has seen, and when that had been checked then. Without them a
      * job that ends between the owner's look and its completion would be done twice. */
     const struct entry *seen; /* may be NULL */
@@ -102,7 +113,7 @@ enum job_kind { JOB_CATALOG, JOB_EVENT, JOB_ANSWER };
 struct job {
     struct work work; /* first */
     struct sports *sports;
-    struct metrics_shard *metrics;
+    metrics_cell *counters;
     enum job_kind kind;
     enum sport sport;
     struct job **place;            /* where others find this job: the slot's or the entry's */

@@ -44,10 +44,12 @@ struct sports_facts {
     uint64_t bytes;
 };
 void sports_facts(struct sports *sports, struct sports_facts *facts);
+extern const struct metric sports_metrics[];         /* of those */
+extern const struct metric sports_counted_metrics[]; /* of a serving thread */
 
 /* `mailbox` is the serving thread's; all three are borrowed. */
 struct sports_cache *sports_cache_create(struct sports *sports, struct mailbox *mailbox,
-                                         struct metrics_shard *metrics);
+                                         metrics_cell *counters);
 /* On the cache's thread, when no request is set aside any more (all were answered or abandoned).
  * The mailbox may be destroyed after it; the loop must run once more to let go of a timer. */
 void sports_cache_destroy(struct sports_cache **cache);

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "metrics/metrics.h"
 #include "records/event_id.h"
 #include "records/sport.h"
 
@@ -206,6 +207,7 @@ struct odds_facts {
     uint64_t round_trip_ns; /* to a server and back, of late; 0: not known */
 };
 void odds_store_facts(struct odds_store *store, struct odds_facts *facts);
+extern const struct metric odds_metrics[];
 
 /* ---- feeding --------------------------------------------------------------------------------- */
 

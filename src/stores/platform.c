@@ -88,3 +88,43 @@ enum status platform_ledger_balance(struct platform_store *store, const char *pl
         *account = place.account;
     return status;
 }
+
+/* ---- metrics --------------------------------------------------------------------------------- */
+
+static uint64_t fact_of(const struct metric *metric, const void *facts)
+{
+    const char *at = (const char *)facts + metric->offset;
+    return atomic_load_explicit((const atomic_uint_least64_t *)(const void *)at,
+                                memory_order_relaxed);
+}
+
+static void write_fact(const struct metric *metric, const void *facts, struct buffer *out)
+{
+    metric_number(out, metric->name, NULL, fact_of(metric, facts));
+}
+
+static void write_time(const struct metric *metric, const void *facts, struct buffer *out)
+{
+    metric_seconds(out, metric->name, NULL, fact_of(metric, facts));
+}
+
+#define ROW(name_, type_, member_, write_, help_)                                   \
+    {                                                                               \
+        name_, type_, help_, NULL, offsetof(struct platform_facts, member_), write_ \
+    }
+
+const struct metric platform_metrics[] = {
+    ROW("croupier_platform_round_trips_total", "counter", round_trips, write_fact,
+        "Queries, or flights of them, that went to PostgreSQL and back"),
+    ROW("croupier_platform_wait_seconds_total", "counter", round_trip_ns, write_time,
+        "Time spent in round trips to PostgreSQL"),
+    ROW("croupier_platform_connections", "gauge", connections, write_fact,
+        "Connections to PostgreSQL open now"),
+    ROW("croupier_platform_connects_total", "counter", connects, write_fact,
+        "Connections to PostgreSQL made"),
+    ROW("croupier_platform_repeats_total", "counter", repeats, write_fact,
+        "Calls done again after a conflict or a lost connection"),
+    ROW("croupier_platform_timeouts_total", "counter", timeouts, write_fact,
+        "Connections given up because PostgreSQL was silent for too long"),
+    {0},
+};

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 
 #include "base/log.h"
+#include "metrics/metrics.h"
 #include "records/records.h"
 
 /*
@@ -50,6 +51,8 @@ struct platform_facts {
     atomic_uint_least64_t timeouts;      /* the server was silent for too long */
     atomic_bool unsafe; /* a server that may lose what it acknowledged was seen, and told of */
 };
+
+extern const struct metric platform_metrics[];
 
 struct platform_store_options {
     const char *uri;              /* sqlite:FILE, postgresql://USER:PASSWORD@HOST:PORT/DATABASE */

@@ -25,8 +25,8 @@
 #define ATTEMPTS_MS 2000 /* after which there is no further one */
 #define INDEX_SLOTS 1024 /* twice what a batch can look up; a power of two */
 
-const uint32_t ledger_batch_bounds[LEDGER_BATCH_BUCKETS - 1] = {1, 4, 16, 64, 256};
-const uint32_t ledger_commit_bounds_ms[LEDGER_COMMIT_BUCKETS - 1] = {1, 2, 5, 10, 50, 250, 1000};
+static const uint32_t batch_bounds[LEDGER_BATCH_BUCKETS - 1] = {1, 4, 16, 64, 256};
+static const uint32_t commit_bounds_ms[LEDGER_COMMIT_BUCKETS - 1] = {1, 2, 5, 10, 50, 250, 1000};
 
 struct lane {
     struct ledger *ledger;
@@ -415,7 +415,7 @@ static void stop_keeper(struct keeper *keeper)
 static void count_batch(struct ledger *ledger, size_t count)
 {
     size_t bucket = 0;
-    while (bucket < LEDGER_BATCH_BUCKETS - 1 && count > ledger_batch_bounds[bucket])
+    while (bucket < LEDGER_BATCH_BUCKETS - 1 && count > batch_bounds[bucket])
         bucket++;
     add(&ledger->batches[bucket], 1);
     add(&ledger->batched, count);
@@ -425,7 +425,7 @@ static void count_commit(struct ledger *ledger, uint64_t took_ns)
 {
     size_t bucket = 0;
     while (bucket < LEDGER_COMMIT_BUCKETS - 1 &&
-           took_ns > (uint64_t)ledger_commit_bounds_ms[bucket] * 1000000U)
+           took_ns > (uint64_t)commit_bounds_ms[bucket] * 1000000U)
         bucket++;
     add(&ledger->commits[bucket], 1);
     add(&ledger->commit_ns, took_ns);
@@ -668,7 +668,7 @@ bool ledger_withdraw(struct ledger *ledger, struct ledger_job *job)
 
 /* ---- for the metrics ------------------------------------------------------------------------- */
 
-const char *ledger_counted_name(size_t at)
+static const char *counted_name(size_t at)
 {
     switch (at) {
     case LEDGER_COUNTED_REPLAYED:
@@ -710,3 +710,49 @@ void ledger_facts(struct ledger *ledger, struct ledger_facts *facts)
     load_all(&ledger->conflicts, &facts->conflicts, 1);
     facts->depth = depth_of(&ledger->writer) + depth_of(&ledger->reader);
 }
+
+static void write_operations(const struct metric *metric, const void *facts, struct buffer *out)
+{
+    const struct ledger_facts *ledger = facts;
+    for (size_t i = 0; i < WALLET_OPERATION_COUNT; i++) {
+        for (size_t j = 0; j < LEDGER_COUNTED_COUNT; j++) {
+            if (ledger->operations[i][j] == 0)
+                continue;
+            buffer_append_format(out, "%s{operation=\"%s\",outcome=\"%s", metric->name,
+                                 wallet_operation_name((enum wallet_operation)i), counted_name(j));
+            metric_number(out, "\"}", NULL, ledger->operations[i][j]);
+        }
+    }
+}
+
+static void write_batches(const struct metric *metric, const void *facts, struct buffer *out)
+{
+    const struct ledger_facts *ledger = facts;
+    metric_histogram(out, metric->name,
+                     &(struct metric_histogram){batch_bounds, ledger->batches, LEDGER_BATCH_BUCKETS,
+                                                ledger->batched});
+}
+
+static void write_commits(const struct metric *metric, const void *facts, struct buffer *out)
+{
+    const struct ledger_facts *ledger = facts;
+    metric_histogram_of_times(out, metric->name,
+                              &(struct metric_histogram){commit_bounds_ms, ledger->commits,
+                                                         LEDGER_COMMIT_BUCKETS, ledger->commit_ns});
+}
+
+const struct metric ledger_metrics[] = {
+    METRIC_WRITTEN("croupier_wallet_operations_total", "counter", write_operations,
+                   "Wallet requests that reached the ledger, by operation and outcome"),
+    METRIC_WRITTEN("croupier_ledger_batch_operations", "histogram", write_batches,
+                   "Operations in one transaction"),
+    METRIC_WRITTEN("croupier_ledger_commit_seconds", "histogram", write_commits,
+                   "Time to write and commit a batch of the ledger"),
+    METRIC_FACT("croupier_ledger_queue_depth", "gauge", struct ledger_facts, depth,
+                "Wallet requests waiting for the ledger"),
+    METRIC_FACT("croupier_ledger_reopened_total", "counter", struct ledger_facts, reopened,
+                "Times the ledger was opened and checked again"),
+    METRIC_FACT("croupier_ledger_conflicts_total", "counter", struct ledger_facts, conflicts,
+                "Batches that were begun again because another instance came between"),
+    {0},
+};
