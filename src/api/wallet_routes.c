@@ -187,12 +187,12 @@ static bool decode(struct http_request *request, struct wallet_request *decoded)
                            ? http_request_field(request, HTTP_FIELD_CONTENT_TYPE)
                            : TEXT("");
     switch (wallet_request_decode(type, request->body, decoded)) {
-    case WALLET_DECODED:
+    case STRICT_JSON_OK:
         return true;
-    case WALLET_INVALID:
+    case STRICT_JSON_INVALID:
         http_reply_error(request, &error_invalid_request);
         return false;
-    case WALLET_UNKNOWN_FIELD:
+    case STRICT_JSON_UNKNOWN_FIELD:
         http_reply_error(request, &error_unknown_field);
         return false;
     }
