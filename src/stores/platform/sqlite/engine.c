@@ -9,6 +9,7 @@
  * table schema_migration says so, with a checksum of each step, so that a store made by a differing
  * build is not taken for ours.
  */
+#include "stores/platform/sqlite/ids.h"
 #include "stores/platform/sqlite/sqlite.h"
 
 #include <errno.h>
@@ -410,7 +411,7 @@ static void configure(struct sqlite_store *store)
     CHECK(sqlite3_db_config(store->database, SQLITE_DBCONFIG_DQS_DDL, 0, NULL) == SQLITE_OK);
     CHECK(sqlite3_db_config(store->database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL) == SQLITE_OK);
     CHECK(sqlite3_db_config(store->database, SQLITE_DBCONFIG_ENABLE_FKEY, 1, NULL) == SQLITE_OK);
-    sqlite_ids_register(store->database);
+    sqlite_ids_register(store);
     sqlite_audit_register(store->database);
 }
 

@@ -108,19 +108,6 @@ MUST_CHECK enum status sqlite_player_number(struct sqlite_store *store, const ch
 MUST_CHECK enum status sqlite_load_id(struct sqlite_store *store, struct ledger_fact *fact,
                                       struct error *error);
 
-/* platform_sqlite_ids.c */
-/* Where the number of a customer's transaction is found under its id, which may have others'. */
-int64_t sqlite_id_key(int64_t customer_number, struct text id);
-/* The same in SQL, for migrations and audits: ledger_id_key(customer_number, transaction_id). */
-void sqlite_ids_register(sqlite3 *database);
-/* In a batch: adds the keys of transactions that were just written, numbered from
- * `first_number`; */
-MUST_CHECK enum status sqlite_ids_add(struct sqlite_store *store, const int64_t *keys, size_t count,
-                                      int64_t first_number, struct error *error);
-/* and has ids move on where a level has too many. `last_number` is of the newest transaction. */
-MUST_CHECK enum status sqlite_ids_settle(struct sqlite_store *store, int64_t last_number,
-                                         struct error *error);
-
 /* platform_sqlite_audit.c */
 enum status sqlite_ledger_integrity(struct platform_store *, const char **, struct error *);
 enum status sqlite_ledger_counterparts(struct platform_store *, struct error *);
