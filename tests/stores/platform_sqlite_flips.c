@@ -1,8 +1,8 @@
 /*
- * One flipped bit in the SQLite file, at rest: whoever asks again gets the first answer or none, and
- * nothing is ever decided otherwise than before. Each bit that is tried is flipped in a small ledger's
- * file, the store is opened, every request is decided again as wallet/ledger.c does, and the bit is
- * flipped back.
+ * One flipped bit in the SQLite file, at rest: whoever asks again gets the first answer or none,
+ * and nothing is ever decided otherwise than before. Each bit that is tried is flipped in a small
+ * ledger's file, the store is opened, every request is decided again as wallet/ledger.c does, and
+ * the bit is flipped back.
  *
  * A sample of the bits, spread over all pages and denser in their heads; every Nth with
  * TEST_FLIPS_EVERY=N, so all of them with 1 (which takes some hours).
@@ -51,7 +51,7 @@ struct fixture {
     struct error error;
 };
 
-/* ---- the story --------------------------------------------------------------------------------- */
+/* ---- the story ------------------------------------------------------------------------------- */
 
 static struct platform_store *open_store(struct fixture *fixture, bool create)
 {
@@ -159,7 +159,7 @@ static void add_new_requests(struct fixture *fixture)
     }
 }
 
-/* ---- deciding ---------------------------------------------------------------------------------- */
+/* ---- deciding -------------------------------------------------------------------------------- */
 
 static size_t place_of(struct ledger_batch *batch, const char *player_id)
 {
@@ -274,7 +274,7 @@ static void ask_again(struct fixture *fixture, size_t bit)
     }
 }
 
-/* ---- flipping ---------------------------------------------------------------------------------- */
+/* ---- flipping -------------------------------------------------------------------------------- */
 
 static int set_up(void **state)
 {

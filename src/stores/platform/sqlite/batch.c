@@ -346,8 +346,8 @@ static enum status write_clearing(struct sqlite_store *store,
     return sqlite_run(store, statement, error);
 }
 
-/* A customer uses an id once. Begin has proved that of the ids that it was asked for; what it was not
- * asked for is looked up before anything is written, as long as the tables agree. */
+/* A customer uses an id once. Begin has proved that of the ids that it was asked for; what it was
+ * not asked for is looked up before anything is written, as long as the tables agree. */
 static enum status check_unused(struct writing *writing, struct error *error)
 {
     const struct ledger_batch *batch = writing->batch;

@@ -12,10 +12,11 @@
  * id is in exactly one level; who looks for it asks all.
  *
  * An id that is there and not found would be applied again, and one flipped bit in an index is
- * enough for that. So ids stand in blocks. A block says from where to where it goes, holds every id of
- * its level in between, and has a checksum over that; the blocks of a level leave no key out. Whoever
- * looks for an id has to get hold of the block that its key belongs to. That block proves that the id
- * is there, or that it is not, and any other answer is STATUS_MALFORMED: nothing is decided.
+ * enough for that. So ids stand in blocks. A block says from where to where it goes, holds every id
+ * of its level in between, and has a checksum over that; the blocks of a level leave no key out.
+ * Whoever looks for an id has to get hold of the block that its key belongs to. That block proves
+ * that the id is there, or that it is not, and any other answer is STATUS_MALFORMED: nothing is
+ * decided.
  *
  * Two ids may have the same key; it is the transaction that tells them apart.
  */
@@ -43,7 +44,7 @@ int64_t sqlite_id_key(int64_t customer_number, struct text id)
     return (int64_t)(key & IDS_KEY_MASK);
 }
 
-/* ---- blocks ------------------------------------------------------------------------------------ */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
 /* What frames the ids in a block's bytes: where it ends, and behind them the checksum. */
 #define FRAME_SIZE (2 * sizeof(uint64_t))
@@ -195,7 +196,7 @@ static enum status add_to_level(struct sqlite_store *store, int level, const str
     return status;
 }
 
-/* ---- finding ----------------------------------------------------------------------------------- */
+/* ---- finding --------------------------------------------------------------------------------- */
 
 enum status sqlite_ids_find(struct sqlite_store *store, int64_t key, int64_t numbers[IDS_FOUND_MAX],
                             size_t *count, struct error *error)
@@ -218,7 +219,7 @@ enum status sqlite_ids_find(struct sqlite_store *store, int64_t key, int64_t num
     return STATUS_OK;
 }
 
-/* ---- levels ------------------------------------------------------------------------------------ */
+/* ---- levels ---------------------------------------------------------------------------------- */
 
 /* Blocks of a level that one batch moves at most: as many as come, also when they are not full. */
 #define BLOCKS_A_BATCH (8 * LEDGER_BATCH_MAX / IDS_BLOCK_MAX)
@@ -336,7 +337,7 @@ enum status sqlite_ids_last_number(struct sqlite_store *store, int64_t *number, 
     return status;
 }
 
-/* ---- in SQL ------------------------------------------------------------------------------------ */
+/* ---- in SQL ---------------------------------------------------------------------------------- */
 
 /* ledger_id_key(customer_number, transaction_id) */
 static void key_function(sqlite3_context *context, int count, sqlite3_value **values)
@@ -350,7 +351,8 @@ static void key_function(sqlite3_context *context, int count, sqlite3_value **va
         sqlite3_result_int64(context, sqlite_id_key(sqlite3_value_int64(values[0]), id));
 }
 
-/* Each of these is in order, so that SQLite merges them and sorts only what has been rolled back. */
+/* Each of these is in order, so that SQLite merges them and sorts only what has been rolled
+ * back. */
 static const char read_former[] =
     "SELECT key, number FROM ledger_id_0 UNION ALL SELECT key, number FROM ledger_id_1"
     " UNION ALL SELECT key, number FROM ledger_id_2 UNION ALL SELECT key, number FROM ledger_id_3"
@@ -384,8 +386,8 @@ static enum status take_over(struct sqlite_store *store, struct level levels[IDS
     return status == STATUS_OK ? add_to_level(store, last, ids, count, error) : status;
 }
 
-/* ledger_ids_take_over(last_number), for the migration that made the blocks: fills them with the ids
- * of the tables before. Runs statements of its own inside the one that calls it. */
+/* ledger_ids_take_over(last_number), for the migration that made the blocks: fills them with the
+ * ids of the tables before. Runs statements of its own inside the one that calls it. */
 static void take_over_function(sqlite3_context *context, int count, sqlite3_value **values)
 {
     struct sqlite_store *store = sqlite3_user_data(context);

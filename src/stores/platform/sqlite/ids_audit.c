@@ -1,8 +1,8 @@
 /*
  * Whether the index of transaction ids is what the transactions make it, in one pass over each, in
- * constant memory: the levels are read side by side, in order of keys, so that two transactions of one
- * id come one after the other. The index and the transactions lead to the same keys and numbers when
- * they are as many and their sums are the same; only when they are not is each looked up.
+ * constant memory: the levels are read side by side, in order of keys, so that two transactions of
+ * one id come one after the other. The index and the transactions lead to the same keys and numbers
+ * when they are as many and their sums are the same; only when they are not is each looked up.
  */
 #include <string.h>
 
@@ -200,7 +200,7 @@ static enum status check_levels(struct index_walk *walk, struct error *error)
     return status;
 }
 
-/* ---- the transactions ------------------------------------------------------------------------- */
+/* ---- the transactions ------------------------------------------------------------------------ */
 
 static enum status look_up(struct sqlite_store *store, const struct sqlite_id *id,
                            struct text transaction_id, struct error *error)

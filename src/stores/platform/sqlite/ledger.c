@@ -118,7 +118,8 @@ static bool read_declined(sqlite3_stmt *row, int first, struct ledger_account *a
     return declines >= 0 && read_hash(row, first + 1, account->declines_head);
 }
 
-/* Whether an account is what its last entry says; and, where there is none, that there is no entry. */
+/* Whether an account is what its last entry says; and, where there is none, that there is no
+ * entry. */
 #define ACCOUNT_FITS                                                                          \
     ", CASE WHEN ledger_account.player_number IS NULL"                                        \
     " THEN NOT EXISTS (SELECT 1 FROM ledger_transaction AS entry"                             \
@@ -129,7 +130,8 @@ static bool read_declined(sqlite3_stmt *row, int first, struct ledger_account *a
     "  AND last.sequence = ledger_account.sequence AND last.hash = ledger_account.head"       \
     "  AND last.balance_minor = ledger_account.balance_minor) END"
 
-/* Balances are answered and decided from it, so nothing of it is taken that nothing else confirms. */
+/* Balances are answered and decided from it, so nothing of it is taken that nothing else
+ * confirms. */
 static bool read_sound_account(sqlite3_stmt *row, const char *player_id,
                                struct ledger_account *account)
 {
