@@ -18,21 +18,19 @@
 #include "base/memory.h"
 
 struct admission {
-    struct policies *policies;
-    struct policies_snapshot *snapshot; /* what this thread holds */
-    uint64_t generation;                /* of it; 0: none */
+    struct refresher *policies;
+    struct table_hold hold;           /* on the table */
+    const struct policy_table *table; /* of the last verdict */
     struct key_digester *digester;
     struct cidr *trusted_proxies;
     size_t trusted_proxy_count;
-    enum admission_denial denial;       /* of the last verdict */
-    const struct policy *denied_policy; /* whose it was, or NULL */
 };
 
 struct admission *admission_create(struct policies *policies, const struct cidr *trusted_proxies,
                                    size_t trusted_proxy_count)
 {
     struct admission *admission = memory_alloc_zeroed(1, sizeof *admission);
-    admission->policies = policies;
+    admission->policies = policies_refresher(policies);
     admission->digester = key_digester_create();
     admission_set_trusted_proxies(admission, trusted_proxies, trusted_proxy_count);
     return admission;
@@ -51,7 +49,7 @@ void admission_destroy(struct admission **admission)
 {
     if (*admission == NULL)
         return;
-    policies_let_go((*admission)->policies, &(*admission)->snapshot);
+    refresher_let_go((*admission)->policies, &(*admission)->hold);
     key_digester_destroy(&(*admission)->digester);
     memory_free((*admission)->trusted_proxies);
     memory_free(*admission);
@@ -130,8 +128,8 @@ static bool cidrs_contain(const struct policy *policy, const struct address *cli
 static struct admission_memory ask_table(const struct admission *admission, struct text key,
                                          const struct address *client, int64_t now_wall_ms)
 {
-    const struct policy_table *table = admission->snapshot->table;
-    struct admission_memory answer = {.verdict = ADMISSION_DENIED, .denial = DENIAL_UNUSABLE_KEY};
+    const struct policy_table *table = admission->table;
+    struct admission_memory answer = {.denial = DENIAL_UNUSABLE_KEY};
     if (key.size > 0 && !key_is_well_formed(key))
         return answer;
     if (key.size > 0) {
@@ -153,28 +151,14 @@ static struct admission_memory ask_table(const struct admission *admission, stru
         bool admitted = answer.policy->admits && !answer.policy->is_customer;
         answer.denial = admitted ? DENIAL_NONE : DENIAL_NO_POLICY;
     }
-    answer.verdict = answer.denial == DENIAL_NONE ? ADMISSION_ADMITTED : ADMISSION_DENIED;
     return answer;
 }
 
 /* Takes hold of the current table if it is another one than ours. */
 static bool pick_up_table(struct admission *admission, uint64_t now_mono_ms)
 {
-    if (!policies_confirmed(admission->policies, now_mono_ms))
-        return false;
-    if (policies_generation(admission->policies) != admission->generation) {
-        policies_exchange(admission->policies, &admission->snapshot);
-        admission->generation = admission->snapshot->generation;
-    }
-    return true;
-}
-
-static enum admission_verdict deny(struct admission *admission, enum admission_denial denial,
-                                   const struct policy *policy)
-{
-    admission->denial = denial;
-    admission->denied_policy = policy;
-    return ADMISSION_DENIED;
+    admission->table = refresher_confirmed(admission->policies, &admission->hold, now_mono_ms);
+    return admission->table != NULL;
 }
 
 const char *admission_denial_name(enum admission_denial denial)
@@ -188,21 +172,15 @@ const char *admission_denial_name(enum admission_denial denial)
         [DENIAL_CUSTOMER_DISABLED] = "customer_disabled",
         [DENIAL_ADDRESS_NOT_LISTED] = "address_not_listed",
         [DENIAL_UNKNOWN_ADDRESS] = "unknown_address",
+        [DENIAL_UNAVAILABLE] = "unavailable",
         [DENIAL_NO_KEY] = "no_key",
     };
     return names[denial];
 }
 
-enum admission_denial admission_why_denied(const struct admission *admission,
-                                           const char **customer_id)
-{
-    *customer_id = admission->denied_policy == NULL ? "" : admission->denied_policy->customer_id;
-    return admission->denial;
-}
-
-enum admission_verdict admission_judge(struct admission *admission, struct admission_memory *memory,
-                                       const struct admission_question *question,
-                                       const struct policy **policy, struct address *client)
+enum admission_denial admission_judge(struct admission *admission, struct admission_memory *memory,
+                                      const struct admission_question *question,
+                                      const struct policy **policy, struct address *client)
 {
     const struct forwarding forwarding = {admission->trusted_proxies,
                                           admission->trusted_proxy_count, question->forwarded,
@@ -210,27 +188,24 @@ enum admission_verdict admission_judge(struct admission *admission, struct admis
     struct address address;
     struct text key = {NULL, 0};
     struct admission_memory fresh;
-    admission->denial = DENIAL_NONE;
-    admission->denied_policy = NULL;
+    *policy = NULL;
     if (!pick_up_table(admission, question->now_mono_ms))
-        return ADMISSION_UNAVAILABLE;
+        return DENIAL_UNAVAILABLE;
     if (!client_address(&question->peer, &forwarding, &address))
-        return deny(admission, DENIAL_UNKNOWN_ADDRESS, NULL);
+        return DENIAL_UNKNOWN_ADDRESS;
     *client = address;
     if (!supplied_key(question, &key))
-        return deny(admission, DENIAL_UNUSABLE_KEY, NULL);
+        return DENIAL_UNUSABLE_KEY;
     if (memory == NULL)
         memory = &fresh;
     if (memory == &fresh ||
-        !is_remembered(memory, admission->generation, key, &address, question->now_wall_ms)) {
+        !is_remembered(memory, admission->hold.generation, key, &address, question->now_wall_ms)) {
         *memory = ask_table(admission, key, &address, question->now_wall_ms);
         if (memory != &fresh)
-            remember(memory, admission->generation, key, &address);
+            remember(memory, admission->hold.generation, key, &address);
     }
-    if (memory->verdict != ADMISSION_ADMITTED)
-        return deny(admission, (enum admission_denial)memory->denial, memory->policy);
-    if (memory->entry != NULL)
-        policy_entry_note_use(memory->entry, question->now_wall_ms);
     *policy = memory->policy;
-    return ADMISSION_ADMITTED;
+    if (memory->denial == DENIAL_NONE && memory->entry != NULL)
+        policy_entry_note_use(memory->entry, question->now_wall_ms);
+    return (enum admission_denial)memory->denial;
 }

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "metrics/metrics.h"
 #include "records/sport.h"
 #include "stores/platform.h"
 
@@ -70,6 +71,7 @@ struct policies_facts {
     size_t bytes;    /* memory held by the current table, about */
 };
 void policies_facts(struct policies *policies, struct policies_facts *facts);
+extern const struct metric policies_metrics[];
 
 /* ---- one serving thread ---------------------------------------------------------------------- */
 
@@ -88,7 +90,6 @@ struct admission_memory {
     uint64_t generation; /* of the table the verdict came from; 0: nothing remembered */
     uint16_t key_size;   /* of the remembered key */
     uint8_t address_known;
-    uint8_t verdict;
     uint8_t denial; /* enum admission_denial */
     char key[48];   /* a longer supplied key is never valid, so never remembered */
     struct address address;
@@ -118,28 +119,9 @@ struct admission_question {
     int64_t now_wall_ms;
 };
 
-enum admission_verdict {
-    ADMISSION_ADMITTED,
-    ADMISSION_DENIED,      /* 403 ip_not_allowed */
-    ADMISSION_UNAVAILABLE, /* 503 security_config_unavailable: the table is not confirmed */
-};
-
-/*
- * The verdict. `policy` is set when admitted and stays valid until the next call of admission_judge
- * on this thread. `client` is set to the address that was judged, also when it is denied; it stays
- * as it is when there is none (an unreadable X-Forwarded-For) or nobody was judged. `memory` may be
- * NULL. Never blocks; the work done does not depend on whether a key is known.
- */
-enum admission_verdict admission_judge(struct admission *admission, struct admission_memory *memory,
-                                       const struct admission_question *question,
-                                       const struct policy **policy, struct address *client);
-
-/*
- * Why the last call of admission_judge on this thread denied: for the operator's log alone, never
- * for the client. When the key was a customer's, `customer_id` is its id, else "".
- */
+/* Why not: for the operator's log. A client is never told which, only 403 ip_not_allowed or 503. */
 enum admission_denial {
-    DENIAL_NONE,         /* it did not */
+    DENIAL_NONE,         /* admitted */
     DENIAL_NO_POLICY,    /* no key, and no policy for the address, or a disabled one */
     DENIAL_UNUSABLE_KEY, /* empty, malformed, or more than one */
     DENIAL_UNKNOWN_KEY,  /* or a revoked one */
@@ -147,12 +129,22 @@ enum admission_denial {
     DENIAL_CUSTOMER_DISABLED,  /* or its stored policy makes no sense */
     DENIAL_ADDRESS_NOT_LISTED, /* outside the customer's CIDR list */
     DENIAL_UNKNOWN_ADDRESS,    /* X-Forwarded-For of a trusted proxy cannot be read */
+    DENIAL_UNAVAILABLE,        /* 503 security_config_unavailable: the table is not confirmed */
     /* an address's own policy, where only customers are served: the service says so */
     DENIAL_NO_KEY,
 };
 const char *admission_denial_name(enum admission_denial denial); /* "unknown_key" */
-enum admission_denial admission_why_denied(const struct admission *admission,
-                                           const char **customer_id);
+
+/*
+ * The verdict. `policy` is what the key or the address stands for, also when it is denied; NULL
+ * when that was not looked up. It stays valid until the next call of admission_judge on this
+ * thread. `client` is set to the address that was judged, also when it is denied; it stays as it is
+ * when there is none (an unreadable X-Forwarded-For) or nobody was judged. `memory` may be NULL.
+ * Never blocks; the work done does not depend on whether a key is known.
+ */
+enum admission_denial admission_judge(struct admission *admission, struct admission_memory *memory,
+                                      const struct admission_question *question,
+                                      const struct policy **policy, struct address *client);
 
 /* ---- rate limit ------------------------------------------------------------------------------ */
 

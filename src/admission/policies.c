@@ -1,156 +1,31 @@
 /*
- * The current policy table, the thread that keeps it fresh, and the thread that writes back when
- * keys were used; see admission.h and policies.h.
+ * The current policy table, which a refresher keeps fresh, and the thread that writes back when
+ * keys were used; see admission.h.
  *
- * The refresher owns the editor and frees tables; it asks the store for its revision every
- * `refresh_ms`, and for what changed when it has moved. A look confirms the table as of the moment
- * it began, so a verdict never rests on a table older than it claims. After trouble with the store
- * it opens it again and reads everything: what comes back may be another database.
- *
- * `lock` guards the current snapshot, the counts of snapshots, the retired ones, `stopping` and
- * `ready`. Nothing slow happens under it.
+ * The editor is the refresher thread's. Its tables share what did not change, so that one that is
+ * kept for long costs at most what changed since, once a thread; they are destroyed on that thread.
  */
 #include "admission/policies.h"
 
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <string.h>
-#include <time.h>
-
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/threads.h"
+#include "metrics/metrics.h"
 
-#define BACK_OFF_MAX_MS 1000U
 #define USES_PERIOD_MS 60000U
 #define USES_BATCH 256U
 
 struct policies {
     struct policies_options options;
-    pthread_mutex_t lock;
-    pthread_cond_t stop;   /* `stopping` was set */
-    pthread_cond_t loaded; /* `ready` was set */
-    struct policies_snapshot *current;
-    struct policies_snapshot *retired; /* not held any more */
-    bool stopping;
-    bool ready;
-    atomic_uint_least64_t generation;
-    atomic_uint_least64_t confirmed_ms; /* monotonic; 0: never */
-    atomic_uint_least64_t errors;
-    pthread_t refresher;
-    pthread_t use_writer;
-
-    /* the refresher's own */
     struct policy_editor *editor;
-    struct platform_store *store;
-    uint64_t revision;
-    bool read_all;     /* start from nothing: at first, and after the store was opened again */
-    uint32_t failures; /* in a row */
-    struct error told; /* the reason that was logged, while there are failures */
+    struct refresher *refresher;
+    uv_thread_t use_writer;
+    uv_mutex_t lock; /* guards `stopping` */
+    uv_cond_t stop;
+    bool stopping; /* the writer of uses */
 };
 
-static void lock(struct policies *policies)
-{
-    CHECK(pthread_mutex_lock(&policies->lock) == 0);
-}
-
-static void unlock(struct policies *policies)
-{
-    CHECK(pthread_mutex_unlock(&policies->lock) == 0);
-}
-
-/* Waits under the lock until `*flag`, or for `timeout_ms`. Returns the flag. */
-static bool wait_for(struct policies *policies, pthread_cond_t *condition, const bool *flag,
-                     uint32_t timeout_ms)
-{
-    struct timespec until;
-    CHECK(clock_gettime(CLOCK_MONOTONIC, &until) == 0);
-    until.tv_sec += timeout_ms / 1000;
-    until.tv_nsec += (long)(timeout_ms % 1000) * 1000000L;
-    if (until.tv_nsec >= 1000000000L) {
-        until.tv_nsec -= 1000000000L;
-        until.tv_sec++;
-    }
-    int result = 0;
-    lock(policies);
-    while (!*flag && result == 0)
-        result = pthread_cond_timedwait(condition, &policies->lock, &until);
-    bool set = *flag;
-    unlock(policies);
-    return set;
-}
-
-/* ---- snapshots ------------------------------------------------------------------------------- */
-
-static void release_locked(struct policies *policies, struct policies_snapshot **held)
-{
-    struct policies_snapshot *snapshot = *held;
-    *held = NULL;
-    if (snapshot == NULL)
-        return;
-    CHECK(snapshot->references > 0);
-    if (--snapshot->references > 0)
-        return;
-    snapshot->next = policies->retired;
-    policies->retired = snapshot;
-}
-
-void policies_exchange(struct policies *policies, struct policies_snapshot **held)
-{
-    lock(policies);
-    release_locked(policies, held);
-    *held = policies->current;
-    if (*held != NULL)
-        (*held)->references++;
-    unlock(policies);
-}
-
-void policies_let_go(struct policies *policies, struct policies_snapshot **held)
-{
-    lock(policies);
-    release_locked(policies, held);
-    unlock(policies);
-}
-
-uint64_t policies_generation(struct policies *policies)
-{
-    return atomic_load_explicit(&policies->generation, memory_order_acquire);
-}
-
-bool policies_confirmed(struct policies *policies, uint64_t now_mono_ms)
-{
-    uint64_t at = atomic_load_explicit(&policies->confirmed_ms, memory_order_acquire);
-    return at != 0 && now_mono_ms <= at + POLICIES_AGE_MAX_MS;
-}
-
-static void publish(struct policies *policies)
-{
-    struct policies_snapshot *snapshot = memory_alloc_zeroed(1, sizeof *snapshot);
-    snapshot->table = policy_editor_publish(policies->editor, policies->revision);
-    snapshot->references = 1;
-    lock(policies);
-    snapshot->generation = policies->current == NULL ? 1 : policies->current->generation + 1;
-    release_locked(policies, &policies->current);
-    policies->current = snapshot;
-    atomic_store_explicit(&policies->generation, snapshot->generation, memory_order_release);
-    unlock(policies);
-}
-
-static void free_retired(struct policies *policies)
-{
-    lock(policies);
-    struct policies_snapshot *snapshot = policies->retired;
-    policies->retired = NULL;
-    unlock(policies);
-    while (snapshot != NULL) {
-        struct policies_snapshot *next = snapshot->next;
-        policy_table_destroy(policies->editor, &snapshot->table);
-        memory_free(snapshot);
-        snapshot = next;
-    }
-}
-
-/* ---- the refresher --------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static bool on_customer(void *context, const struct customer_record *record)
 {
@@ -170,118 +45,39 @@ static bool on_legacy(void *context, const struct legacy_record *record)
     return true;
 }
 
-/* Brings the editor up to the store's revision and publishes. Rows of a reading that failed
- * half-way stay in the editor, unpublished; they come again next time. */
-static enum status read_changes(struct policies *policies, struct error *error)
+/* Rows of a reading that failed half-way stay in the editor, unpublished; they come again next
+ * time. */
+static enum status read_changes(void *context, struct platform_store *store, bool all,
+                                uint64_t *revision, void **table, struct error *error)
 {
+    struct policies *policies = context;
     const struct record_visitor visit = {
         .customer = on_customer, .key = on_key, .legacy = on_legacy, .context = policies->editor};
-    if (policies->read_all)
+    if (all)
         policy_editor_restart(policies->editor);
     enum status status =
-        platform_changes_since(policies->store, policies->read_all ? 0 : policies->revision, &visit,
-                               &policies->revision, error);
-    if (status != STATUS_OK)
-        return status;
-    policies->read_all = false;
-    publish(policies);
-    return STATUS_OK;
+        platform_changes_since(store, all ? 0 : *revision, &visit, revision, error);
+    if (status == STATUS_OK)
+        *table = policy_editor_publish(policies->editor, *revision);
+    return status;
 }
 
-/* One look at the store. `changed` tells whether there was anything to read. */
-static enum status look(struct policies *policies, bool *changed, struct error *error)
+static void recovered(void *context, const void *table, bool first, uint64_t took_ms)
 {
-    uint64_t began_ms = clock_monotonic_ms();
-    if (policies->store == NULL) {
-        enum status opened = platform_store_open(&policies->store, &policies->options.store, error);
-        if (opened != STATUS_OK)
-            return opened;
-        policies->read_all = true;
-    }
-    uint64_t revision;
-    enum status status = platform_revision(policies->store, &revision, error);
-    if (status != STATUS_OK)
-        return status;
-    if (revision < policies->revision)
-        policies->read_all = true; /* an older copy was put in place */
-    *changed = policies->read_all || revision != policies->revision;
-    if (*changed) {
-        status = read_changes(policies, error);
-        if (status != STATUS_OK)
-            return status;
-    }
-    atomic_store_explicit(&policies->confirmed_ms, began_ms, memory_order_release);
-    return STATUS_OK;
-}
-
-/* Says so when things go wrong, once for each reason, and once when they are right again. */
-static void note_failure(struct policies *policies, enum status status, const struct error *error)
-{
-    atomic_fetch_add_explicit(&policies->errors, 1, memory_order_relaxed);
-    /* Who mends the first trouble must see the second. */
-    if (policies->failures++ == 0 || strcmp(error->text, policies->told.text) != 0) {
-        log_event(policies->options.log, LOG_ERROR, "policies cannot be refreshed",
-                  LOG_STRING("reason", error->text), LOG_STRING("status", status_name(status)));
-        policies->told = *error;
-    }
-    if (status != STATUS_TIMEOUT) /* a busy store need not be opened again */
-        platform_store_close(&policies->store);
-}
-
-static void note_success(struct policies *policies, bool first, uint64_t took_ms)
-{
-    struct policies_facts facts;
-    if (policies->failures == 0 && !first)
-        return;
-    policies_facts(policies, &facts);
+    struct policies *policies = context;
+    struct policy_table_facts facts;
+    policy_table_facts(table, &facts);
     log_event(policies->options.log, LOG_INFO,
               first ? "policies loaded" : "policies refreshed again",
               LOG_INTEGER("customers", facts.customers), LOG_INTEGER("keys", facts.keys),
               LOG_INTEGER("addresses", facts.addresses), LOG_INTEGER("revision", facts.revision),
               LOG_INTEGER("took_ms", took_ms));
-    policies->failures = 0;
 }
 
-static uint32_t pause_ms(const struct policies *policies)
+static void destroy_table(void *context, void *table)
 {
-    uint32_t pause = policies->options.refresh_ms;
-    for (uint32_t i = 1; i < policies->failures && pause < BACK_OFF_MAX_MS; i++)
-        pause *= 2;
-    return policies->failures > 0 && pause > BACK_OFF_MAX_MS ? BACK_OFF_MAX_MS : pause;
-}
-
-/* Looks once; returns how long to wait until the next time. */
-static uint32_t refresh(struct policies *policies)
-{
-    struct error error = {.text = ""};
-    bool first = policies_generation(policies) == 0;
-    bool changed = false;
-    uint64_t began_ms = clock_monotonic_ms();
-    enum status status = look(policies, &changed, &error);
-    free_retired(policies);
-    if (status != STATUS_OK) {
-        note_failure(policies, status, &error);
-        return pause_ms(policies);
-    }
-    uint64_t took_ms = clock_monotonic_ms() - began_ms;
-    note_success(policies, first, took_ms);
-    if (changed && took_ms > policies->options.refresh_ms)
-        return 0; /* a long reading is confirmed at once, or it would be out of date on arrival */
-    lock(policies);
-    policies->ready = true;
-    CHECK(pthread_cond_broadcast(&policies->loaded) == 0);
-    unlock(policies);
-    return pause_ms(policies);
-}
-
-static void *run_refresher(void *argument)
-{
-    struct policies *policies = argument;
-    (void)pthread_setname_np(pthread_self(), "policies");
-    while (!wait_for(policies, &policies->stop, &policies->stopping, refresh(policies)))
-        continue;
-    platform_store_close(&policies->store);
-    return NULL;
+    struct policy_table *gone = table;
+    policy_table_destroy(((struct policies *)context)->editor, &gone);
 }
 
 /* ---- writing uses ---------------------------------------------------------------------------- */
@@ -314,12 +110,12 @@ static void write_uses(struct policies *policies, struct use_batch *batch)
     struct error error = {.text = ""};
     enum status status = STATUS_OK;
     struct platform_store *store = NULL;
-    struct policies_snapshot *snapshot = NULL;
-    policies_exchange(policies, &snapshot);
-    uint32_t cursor = snapshot == NULL ? POLICY_USES_END : 0;
+    struct table_hold hold = {0};
+    const struct policy_table *table = refresher_newest(policies->refresher, &hold);
+    uint32_t cursor = table == NULL ? POLICY_USES_END : 0;
     while (cursor != POLICY_USES_END && status == STATUS_OK) {
-        size_t count = policy_table_collect_uses(snapshot->table, &cursor, batch->uses,
-                                                 batch->entries, USES_BATCH);
+        size_t count =
+            policy_table_collect_uses(table, &cursor, batch->uses, batch->entries, USES_BATCH);
         if (count > 0)
             status = write_batch(policies, &store, batch, count, &error);
     }
@@ -327,49 +123,55 @@ static void write_uses(struct policies *policies, struct use_batch *batch)
         log_event(policies->options.log, LOG_WARNING, "last use of keys cannot be written",
                   LOG_STRING("reason", error.text), LOG_STRING("status", status_name(status)));
     platform_store_close(&store);
-    policies_let_go(policies, &snapshot);
+    refresher_let_go(policies->refresher, &hold);
 }
 
-static void *run_use_writer(void *argument)
+/* Waits for the next time to write; true when that is the last. */
+static bool waits_for_stop(struct policies *policies)
+{
+    uint64_t until_ns = clock_monotonic_ns() + USES_PERIOD_MS * UINT64_C(1000000);
+    uv_mutex_lock(&policies->lock);
+    while (!policies->stopping &&
+           condition_wait_until(&policies->stop, &policies->lock, until_ns)) {
+    }
+    bool stopping = policies->stopping;
+    uv_mutex_unlock(&policies->lock);
+    return stopping;
+}
+
+static void run_use_writer(void *argument)
 {
     struct policies *policies = argument;
     struct use_batch *batch = memory_alloc_zeroed(1, sizeof *batch);
-    (void)pthread_setname_np(pthread_self(), "key-uses");
-    while (!wait_for(policies, &policies->stop, &policies->stopping, USES_PERIOD_MS))
+    while (!waits_for_stop(policies))
         write_uses(policies, batch);
     write_uses(policies, batch);
     memory_free(batch);
-    return NULL;
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static void condition_init(pthread_cond_t *condition)
-{
-    pthread_condattr_t attributes;
-    CHECK(pthread_condattr_init(&attributes) == 0);
-    CHECK(pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) == 0);
-    CHECK(pthread_cond_init(condition, &attributes) == 0);
-    CHECK(pthread_condattr_destroy(&attributes) == 0);
-}
-
 struct policies *policies_create(const struct policies_options *options)
 {
     struct policies *policies = memory_alloc_zeroed(1, sizeof *policies);
-    CHECK(options->refresh_ms > 0);
     policies->options = *options;
     policies->editor = policy_editor_create();
-    CHECK(pthread_mutex_init(&policies->lock, NULL) == 0);
-    condition_init(&policies->stop);
-    condition_init(&policies->loaded);
-    /* Signals are for the main thread. */
-    sigset_t all;
-    sigset_t before;
-    CHECK(sigfillset(&all) == 0);
-    CHECK(pthread_sigmask(SIG_SETMASK, &all, &before) == 0);
-    CHECK(pthread_create(&policies->refresher, NULL, run_refresher, policies) == 0);
-    CHECK(pthread_create(&policies->use_writer, NULL, run_use_writer, policies) == 0);
-    CHECK(pthread_sigmask(SIG_SETMASK, &before, NULL) == 0);
+    CHECK(uv_mutex_init(&policies->lock) == 0);
+    CHECK(uv_cond_init(&policies->stop) == 0);
+    const struct refresher_options refresher = {
+        .name = "policies",
+        .failing = "policies cannot be refreshed",
+        .store = options->store,
+        .refresh_ms = options->refresh_ms,
+        .revision = platform_revision,
+        .read = read_changes,
+        .recovered = recovered,
+        .destroy = destroy_table,
+        .context = policies,
+        .log = options->log,
+    };
+    policies->refresher = refresher_create(&refresher);
+    thread_start(&policies->use_writer, "key-uses", run_use_writer, policies);
     return policies;
 }
 
@@ -379,42 +181,67 @@ void policies_destroy(struct policies **at)
     if (policies == NULL)
         return;
     *at = NULL;
-    lock(policies);
+    uv_mutex_lock(&policies->lock);
     policies->stopping = true;
-    CHECK(pthread_cond_broadcast(&policies->stop) == 0);
-    unlock(policies);
-    CHECK(pthread_join(policies->use_writer, NULL) == 0);
-    CHECK(pthread_join(policies->refresher, NULL) == 0);
-    policies_let_go(policies, &policies->current);
-    free_retired(policies);
+    uv_cond_signal(&policies->stop);
+    uv_mutex_unlock(&policies->lock);
+    CHECK(uv_thread_join(&policies->use_writer) == 0);
+    refresher_destroy(&policies->refresher);
     policy_editor_destroy(&policies->editor); /* checks that no table is left */
-    CHECK(pthread_cond_destroy(&policies->stop) == 0);
-    CHECK(pthread_cond_destroy(&policies->loaded) == 0);
-    CHECK(pthread_mutex_destroy(&policies->lock) == 0);
+    uv_cond_destroy(&policies->stop);
+    uv_mutex_destroy(&policies->lock);
     memory_free(policies);
+}
+
+struct refresher *policies_refresher(struct policies *policies)
+{
+    return policies->refresher;
 }
 
 bool policies_wait_ready(struct policies *policies, uint32_t timeout_ms)
 {
-    return wait_for(policies, &policies->loaded, &policies->ready, timeout_ms);
+    return refresher_wait_ready(policies->refresher, timeout_ms);
 }
 
 void policies_facts(struct policies *policies, struct policies_facts *facts)
 {
     struct policy_table_facts table = {0};
-    uint64_t at = atomic_load_explicit(&policies->confirmed_ms, memory_order_acquire);
-    lock(policies);
-    if (policies->current != NULL)
-        policy_table_facts(policies->current->table, &table);
-    unlock(policies);
-    uint64_t now_ms = clock_monotonic_ms();
+    struct table_hold hold = {0};
+    const struct policy_table *newest = refresher_newest(policies->refresher, &hold);
+    if (newest != NULL)
+        policy_table_facts(newest, &table);
+    refresher_let_go(policies->refresher, &hold);
     *facts = (struct policies_facts){
-        .age_ms = at == 0 ? -1 : (int64_t)(now_ms - at),
+        .age_ms = refresher_age_ms(policies->refresher),
         .customers = table.customers,
         .keys = table.keys,
         .addresses = table.addresses,
         .revision = table.revision,
-        .errors = atomic_load_explicit(&policies->errors, memory_order_relaxed),
+        .errors = refresher_errors(policies->refresher),
         .bytes = table.bytes,
     };
 }
+
+/* ---- metrics --------------------------------------------------------------------------------- */
+
+static void write_age(const struct metric *metric, const void *facts, struct buffer *out)
+{
+    metric_age(out, metric->name, NULL, ((const struct policies_facts *)facts)->age_ms, "+Inf");
+}
+
+const struct metric policies_metrics[] = {
+    METRIC_WRITTEN("croupier_policy_age_seconds", "gauge", write_age,
+                   "Time since the policy table was last confirmed; +Inf: never"),
+    METRIC_FACT("croupier_policy_customers", "gauge", struct policies_facts, customers,
+                "Customers in the policy table"),
+    METRIC_FACT("croupier_policy_keys", "gauge", struct policies_facts, keys,
+                "Keys in the policy table"),
+    METRIC_FACT("croupier_policy_addresses", "gauge", struct policies_facts, addresses,
+                "Legacy addresses in the policy table"),
+    {.name = "croupier_store_failures_total",
+     .type = "counter",
+     .help = "Calls to a store that failed",
+     .labels = "{store=\"platform\"}",
+     .offset = offsetof(struct policies_facts, errors)},
+    {0},
+};

@@ -16,22 +16,24 @@
 #include "admission/rate_lease.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+
+#include <uv.h>
 
 #include "admission/rate_limit.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "metrics/metrics.h"
 
 #define NO_OFFSET INT64_MIN
 
 struct rate_leases {
     struct odds_store *store;
     struct log *log;
-    pthread_mutex_t lock;
-    pthread_cond_t idle; /* `calls` is 0 */
-    uint32_t calls;      /* under way; under the lock */
+    uv_mutex_t lock;
+    uv_cond_t idle; /* `calls` is 0 */
+    uint32_t calls; /* under way; under the lock */
     _Atomic int64_t
         offset_ms;    /* from our monotonic clock to the store's wall clock, as last seen */
     atomic_bool away; /* logged */
@@ -62,16 +64,6 @@ static struct rate_lease *lease_of(const struct rate_claim *claim)
     struct rate_lease *lease = atomic_load_explicit(&claim->budget->lease, memory_order_acquire);
     CHECK(lease != NULL);
     return lease;
-}
-
-static void lock(struct rate_leases *leases)
-{
-    CHECK(pthread_mutex_lock(&leases->lock) == 0);
-}
-
-static void unlock(struct rate_leases *leases)
-{
-    CHECK(pthread_mutex_unlock(&leases->lock) == 0);
 }
 
 static uint64_t get(const _Atomic uint64_t *field)
@@ -306,22 +298,22 @@ static void end_ask(struct rate_lease *lease)
 {
     struct rate_leases *leases = lease->leases;
     struct rate_budget *budget = lease->budget;
-    lock(leases);
+    uv_mutex_lock(&leases->lock);
     struct rate_pending *pending = lease->first;
     lease->first = lease->last = NULL;
     lease->waiting = 0;
     atomic_store_explicit(&lease->asking, false, memory_order_release);
-    unlock(leases);
+    uv_mutex_unlock(&leases->lock);
     while (pending != NULL) {
         struct rate_pending *next = pending->next; /* it is gone when it has its mail */
         mailbox_post(pending->mailbox, &pending->mail);
         pending = next;
     }
     rate_budget_release(&budget);
-    lock(leases);
+    uv_mutex_lock(&leases->lock);
     if (--leases->calls == 0)
-        CHECK(pthread_cond_signal(&leases->idle) == 0);
-    unlock(leases);
+        uv_cond_signal(&leases->idle);
+    uv_mutex_unlock(&leases->lock);
 }
 
 static void on_answer(struct odds_lease *ask)
@@ -381,9 +373,9 @@ static void fetch(struct rate_lease *lease, const struct rate_limit *rate, uint6
     if (atomic_load_explicit(&lease->asking, memory_order_acquire) ||
         now_ns < get(&lease->retry_ns))
         return;
-    lock(lease->leases);
+    uv_mutex_lock(&lease->leases->lock);
     bool mine = begin_ask(lease);
-    unlock(lease->leases);
+    uv_mutex_unlock(&lease->leases->lock);
     if (mine)
         send_ask(lease, rate, 1, now_ns);
 }
@@ -411,7 +403,7 @@ enum status rate_lease_wait(const struct rate_claim *claim, uint64_t now_ns,
     struct rate_lease *lease = lease_of(claim);
     struct rate_leases *leases = lease->leases;
     bool low = false;
-    lock(leases); /* a lease that comes from now on finds the pending request */
+    uv_mutex_lock(&leases->lock); /* a lease that comes from now on finds the pending request */
     bool decided = try_lease(lease, &claim->rate, now_ns, verdict, &low) != ATTEMPT_UNKNOWN;
     bool away = !decided && get(&lease->retry_ns) != 0;
     bool mine = false;
@@ -426,7 +418,7 @@ enum status rate_lease_wait(const struct rate_claim *claim, uint64_t now_ns,
         demand = ++lease->waiting;
         mine = begin_ask(lease);
     }
-    unlock(leases);
+    uv_mutex_unlock(&leases->lock);
     if (decided && low)
         fetch(lease, &claim->rate, now_ns);
     else if (mine)
@@ -470,8 +462,8 @@ struct rate_leases *rate_leases_create(struct odds_store *store, struct log *log
     leases->store = store;
     leases->log = log;
     atomic_init(&leases->offset_ms, NO_OFFSET);
-    CHECK(pthread_mutex_init(&leases->lock, NULL) == 0);
-    CHECK(pthread_cond_init(&leases->idle, NULL) == 0);
+    CHECK(uv_mutex_init(&leases->lock) == 0);
+    CHECK(uv_cond_init(&leases->idle) == 0);
     return leases;
 }
 
@@ -481,12 +473,12 @@ void rate_leases_destroy(struct rate_leases **at)
     if (leases == NULL)
         return;
     *at = NULL;
-    lock(leases);
+    uv_mutex_lock(&leases->lock);
     while (leases->calls > 0)
-        CHECK(pthread_cond_wait(&leases->idle, &leases->lock) == 0);
-    unlock(leases);
-    CHECK(pthread_cond_destroy(&leases->idle) == 0);
-    CHECK(pthread_mutex_destroy(&leases->lock) == 0);
+        uv_cond_wait(&leases->idle, &leases->lock);
+    uv_mutex_unlock(&leases->lock);
+    uv_cond_destroy(&leases->idle);
+    uv_mutex_destroy(&leases->lock);
     memory_free(leases);
 }
 
@@ -498,3 +490,13 @@ void rate_leases_facts(const struct rate_leases *leases, struct rate_leases_fact
         .granted = atomic_load_explicit(&leases->granted, memory_order_relaxed),
     };
 }
+
+const struct metric rate_leases_metrics[] = {
+    METRIC_FACT("croupier_rate_leases_total", "counter", struct rate_leases_facts, asked,
+                "Leases of shared rate budgets asked of the odds store"),
+    METRIC_FACT("croupier_rate_leased_requests_total", "counter", struct rate_leases_facts, granted,
+                "Requests granted in those leases"),
+    METRIC_FACT("croupier_rate_lease_failures_total", "counter", struct rate_leases_facts, failed,
+                "Leases that the odds store did not answer for"),
+    {0},
+};

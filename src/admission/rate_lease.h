@@ -3,6 +3,7 @@
 
 #include "admission/admission.h"
 #include "base/mailbox.h"
+#include "metrics/metrics.h"
 #include "stores/odds.h"
 
 /*
@@ -54,6 +55,7 @@ struct rate_leases_facts {
     uint64_t granted; /* requests leased */
 };
 void rate_leases_facts(const struct rate_leases *leases, struct rate_leases_facts *facts);
+extern const struct metric rate_leases_metrics[];
 
 /* What a request asks for a unit of. The policy may change while it waits. */
 struct rate_claim {

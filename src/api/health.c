@@ -8,16 +8,13 @@
  */
 #include "api/health.h"
 
-#include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/threads.h"
 #include "http/aside.h"
 
 #define GRACE_MS 250
@@ -39,12 +36,12 @@ struct pending_request {
 struct health {
     struct health_options options;
     uint64_t deadline_ns;
-    pthread_t prober;
-    pthread_t watch;
+    uv_thread_t prober;
+    uv_thread_t watch;
 
-    pthread_mutex_t lock; /* guards everything below */
-    pthread_cond_t asked; /* somebody waits and no probe runs; or the end */
-    pthread_cond_t begun; /* a probe runs; or it ended; or the end */
+    uv_mutex_t lock; /* guards everything below */
+    uv_cond_t asked; /* somebody waits and no probe runs; or the end */
+    uv_cond_t begun; /* a probe runs; or it ended; or the end */
     struct pending_request *first;
     size_t pending_count;
     enum probe_state probe;
@@ -117,18 +114,18 @@ static void on_gone(struct http_aside *aside)
     struct pending_request *pending =
         (struct pending_request *)(void *)((char *)aside - offsetof(struct pending_request, aside));
     struct health *health = pending->health;
-    CHECK(pthread_mutex_lock(&health->lock) == 0);
+    uv_mutex_lock(&health->lock);
     bool listed = pending->listed;
     if (listed)
         list_remove(health, pending);
-    CHECK(pthread_mutex_unlock(&health->lock) == 0);
+    uv_mutex_unlock(&health->lock);
     if (listed)
         memory_free(pending); /* else it is in the mailbox: its delivery frees it */
 }
 
 void health_ask(struct health *health, struct mailbox *mailbox, struct http_request *request)
 {
-    CHECK(pthread_mutex_lock(&health->lock) == 0);
+    uv_mutex_lock(&health->lock);
     CHECK(!health->ending);
     bool refused = health->probe == PROBE_LATE || health->pending_count >= PENDING_MAX;
     if (!refused) {
@@ -139,9 +136,9 @@ void health_ask(struct health *health, struct mailbox *mailbox, struct http_requ
         pending->aside.gone = on_gone;
         http_aside_put(&pending->aside, request);
         list_add(health, pending);
-        CHECK(pthread_cond_signal(&health->asked) == 0);
+        uv_cond_signal(&health->asked);
     }
-    CHECK(pthread_mutex_unlock(&health->lock) == 0);
+    uv_mutex_unlock(&health->lock);
     if (refused)
         reply(request, false);
 }
@@ -189,71 +186,53 @@ static void conclude(struct health *health, bool ok, const char *reason)
     answer_all(health, ok);
 }
 
-static void *probe_when_asked(void *argument)
+static void probe_when_asked(void *argument)
 {
     struct health *health = argument;
-    (void)pthread_setname_np(pthread_self(), "health-prober");
-    CHECK(pthread_mutex_lock(&health->lock) == 0);
+    uv_mutex_lock(&health->lock);
     for (;;) {
         while (health->first == NULL && !health->ending)
-            CHECK(pthread_cond_wait(&health->asked, &health->lock) == 0);
+            uv_cond_wait(&health->asked, &health->lock);
         if (health->ending)
             break;
         health->probe = PROBE_RUNNING;
         health->probe_started_ns = clock_monotonic_ns();
-        CHECK(pthread_cond_signal(&health->begun) == 0);
-        CHECK(pthread_mutex_unlock(&health->lock) == 0);
+        uv_cond_signal(&health->begun);
+        uv_mutex_unlock(&health->lock);
         struct error reason = {0};
         bool ok = ask_both(health, &reason);
-        CHECK(pthread_mutex_lock(&health->lock) == 0);
+        uv_mutex_lock(&health->lock);
         /* A late result answers no request; the next one gets a probe of its own. */
         if (health->probe == PROBE_RUNNING)
             conclude(health, ok, reason.text);
         health->probe = PROBE_IDLE;
-        CHECK(pthread_cond_signal(&health->begun) == 0);
+        uv_cond_signal(&health->begun);
     }
-    CHECK(pthread_mutex_unlock(&health->lock) == 0);
+    uv_mutex_unlock(&health->lock);
     platform_store_close(&health->platform);
-    return NULL;
 }
 
 /* ---- the watch ------------------------------------------------------------------------------- */
 
-static void *watch_the_prober(void *argument)
+static void watch_the_prober(void *argument)
 {
     struct health *health = argument;
-    (void)pthread_setname_np(pthread_self(), "health-watch");
-    CHECK(pthread_mutex_lock(&health->lock) == 0);
+    uv_mutex_lock(&health->lock);
     while (!health->ending) {
         if (health->probe != PROBE_RUNNING) {
-            CHECK(pthread_cond_wait(&health->begun, &health->lock) == 0);
+            uv_cond_wait(&health->begun, &health->lock);
             continue;
         }
         uint64_t until_ns = health->probe_started_ns + health->deadline_ns;
-        if (clock_monotonic_ns() < until_ns) {
-            struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000U),
-                                     .tv_nsec = (long)(until_ns % 1000000000U)};
-            int result = pthread_cond_timedwait(&health->begun, &health->lock, &until);
-            CHECK(result == 0 || result == ETIMEDOUT);
+        if (condition_wait_until(&health->begun, &health->lock, until_ns))
             continue;
-        }
         health->probe = PROBE_LATE;
         conclude(health, false, "the stores did not answer in time");
     }
-    CHECK(pthread_mutex_unlock(&health->lock) == 0);
-    return NULL;
+    uv_mutex_unlock(&health->lock);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
-
-static void make_condition(pthread_cond_t *condition)
-{
-    pthread_condattr_t monotonic;
-    CHECK(pthread_condattr_init(&monotonic) == 0);
-    CHECK(pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC) == 0);
-    CHECK(pthread_cond_init(condition, &monotonic) == 0);
-    CHECK(pthread_condattr_destroy(&monotonic) == 0);
-}
 
 struct health *health_create(const struct health_options *options)
 {
@@ -264,17 +243,11 @@ struct health *health_create(const struct health_options *options)
                              ? options->odds_timeout_ms
                              : options->platform.timeout_ms;
     health->deadline_ns = (slower_ms + GRACE_MS) * 1000000U;
-    CHECK(pthread_mutex_init(&health->lock, NULL) == 0);
-    make_condition(&health->asked);
-    make_condition(&health->begun);
-    /* Signals are for the main thread. */
-    sigset_t all;
-    sigset_t before;
-    CHECK(sigfillset(&all) == 0);
-    CHECK(pthread_sigmask(SIG_SETMASK, &all, &before) == 0);
-    CHECK(pthread_create(&health->prober, NULL, probe_when_asked, health) == 0);
-    CHECK(pthread_create(&health->watch, NULL, watch_the_prober, health) == 0);
-    CHECK(pthread_sigmask(SIG_SETMASK, &before, NULL) == 0);
+    CHECK(uv_mutex_init(&health->lock) == 0);
+    CHECK(uv_cond_init(&health->asked) == 0);
+    CHECK(uv_cond_init(&health->begun) == 0);
+    thread_start(&health->prober, "health-prober", probe_when_asked, health);
+    thread_start(&health->watch, "health-watch", watch_the_prober, health);
     return health;
 }
 
@@ -283,17 +256,17 @@ void health_destroy(struct health **health_at)
     struct health *health = *health_at;
     if (health == NULL)
         return;
-    CHECK(pthread_mutex_lock(&health->lock) == 0);
+    uv_mutex_lock(&health->lock);
     health->ending = true;
     answer_all(health, false);
-    CHECK(pthread_cond_broadcast(&health->asked) == 0);
-    CHECK(pthread_cond_broadcast(&health->begun) == 0);
-    CHECK(pthread_mutex_unlock(&health->lock) == 0);
-    CHECK(pthread_join(health->prober, NULL) == 0);
-    CHECK(pthread_join(health->watch, NULL) == 0);
-    CHECK(pthread_cond_destroy(&health->asked) == 0);
-    CHECK(pthread_cond_destroy(&health->begun) == 0);
-    CHECK(pthread_mutex_destroy(&health->lock) == 0);
+    uv_cond_broadcast(&health->asked);
+    uv_cond_broadcast(&health->begun);
+    uv_mutex_unlock(&health->lock);
+    CHECK(uv_thread_join(&health->prober) == 0);
+    CHECK(uv_thread_join(&health->watch) == 0);
+    uv_cond_destroy(&health->asked);
+    uv_cond_destroy(&health->begun);
+    uv_mutex_destroy(&health->lock);
     memory_free(health);
     *health_at = NULL;
 }

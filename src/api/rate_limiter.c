@@ -13,6 +13,8 @@
 
 #define PENDING_MAX 8192U
 
+enum { COUNTED_WAITS, COUNTED_ALONE };
+
 struct pending_request {
     struct rate_pending lease; /* first */
     struct rate_limiter *limiter;
@@ -35,7 +37,7 @@ static void drop_pending(struct pending_request *pending)
 static void count(struct rate_limiter *limiter, const struct rate_verdict *verdict)
 {
     if (verdict->alone)
-        metrics_add(limiter->options.metrics, METRICS_RATE_ALONE, 1);
+        metrics_add(limiter->options.counters, COUNTED_ALONE, 1);
 }
 
 /* Takes the request from the pending request and goes on with it. */
@@ -100,7 +102,7 @@ static bool wait_for_lease(struct rate_limiter *limiter, struct http_request *re
         return true;
     }
     http_aside_put(&pending->aside, request); /* its mail comes on this thread, after we return */
-    metrics_add(limiter->options.metrics, METRICS_RATE_WAITS, 1);
+    metrics_add(limiter->options.counters, COUNTED_WAITS, 1);
     return false;
 }
 
@@ -145,3 +147,10 @@ void rate_limiter_destroy(struct rate_limiter **limiter)
         return;
     http_aside_queue_close(&mine->pending, free_desk, mine);
 }
+
+const struct metric rate_limiter_metrics[] = {
+    METRIC_COUNTED("croupier_rate_waits_total", COUNTED_WAITS, "Requests that waited for a lease"),
+    METRIC_COUNTED("croupier_rate_alone_total", COUNTED_ALONE,
+                   "Requests limited by this server alone because the odds store was away"),
+    {0},
+};

@@ -16,7 +16,7 @@ struct rate_limiter;
 struct rate_limiter_options {
     struct rate_leases *leases; /* borrowed; NULL: this server limits alone */
     struct mailbox *mailbox;
-    struct metrics_shard *metrics;
+    metrics_cell *counters; /* of rate_limiter_metrics */
     uint32_t timeout_ms;
     /* For a request that was set aside: it has been decided. */
     void (*decided)(void *context, struct http_request *request,
@@ -35,5 +35,7 @@ void rate_limiter_destroy(struct rate_limiter **limiter);
 bool rate_limiter_take(struct rate_limiter *limiter, struct http_request *request,
                        const struct policy *policy, const struct address *client,
                        int64_t now_wall_ms, struct rate_verdict *verdict);
+
+extern const struct metric rate_limiter_metrics[];
 
 #endif

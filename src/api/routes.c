@@ -1,16 +1,68 @@
 /* The route table and how a path finds its row; see routes.h. */
 #include "api/routes.h"
 
+#include "api/service.h"
+#include "api/sports_routes.h"
+
+static void answer_health(struct service *service, struct http_request *request,
+                          const struct caller *caller, const struct text *values)
+{
+    (void)caller;
+    (void)values;
+    health_ask(service->health, service->mailbox, request);
+}
+
+static void answer_sports(struct service *service, struct http_request *request,
+                          const struct caller *caller, const struct text *values)
+{
+    (void)values;
+    sports_route_list(service->sports, request, caller->sports);
+}
+
+static void answer_catalog(struct service *service, struct http_request *request,
+                           const struct caller *caller, const struct text *values)
+{
+    sports_route_catalog(service->sports, request, caller->sports, values[0]);
+}
+
+static void answer_event(struct service *service, struct http_request *request,
+                         const struct caller *caller, const struct text *values)
+{
+    sports_route_event(service->sports, request, caller->sports, values[0], values[1]);
+}
+
+static void answer_games(struct service *service, struct http_request *request,
+                         const struct caller *caller, const struct text *values)
+{
+    (void)values;
+    games_route_list(service->games, request, caller->customer_id);
+}
+
+static void answer_launch(struct service *service, struct http_request *request,
+                          const struct caller *caller, const struct text *values)
+{
+    launch_route(service->launcher, service->games, service->mailbox, request, caller->customer_id,
+                 values[0]);
+}
+
+static void answer_wallet(struct service *service, struct http_request *request,
+                          const struct caller *caller, const struct text *values)
+{
+    (void)values;
+    wallet_route(service->wallet, service->games, request, caller->customer_id);
+}
+
+/* Those that are asked for most stand first. */
 static const struct route routes[] = {
-    {ROUTE_EVENT, "/api/v1/{sport}/events/{eventId}", true, true, "GET, HEAD", METRICS_ROUTE_EVENT},
-    {ROUTE_CATALOG, "/api/v1/{sport}/events", true, true, "GET, HEAD", METRICS_ROUTE_CATALOG},
-    {ROUTE_SPORTS, "/api/v1/sports", true, true, "GET, HEAD", METRICS_ROUTE_SPORTS},
-    {ROUTE_GAMES, "/api/v1/casino/games", true, false, "GET, HEAD", METRICS_ROUTE_GAMES},
-    {ROUTE_LAUNCH, "/api/v1/casino/games/{gameId}/launch", true, false, "POST",
-     METRICS_ROUTE_LAUNCH},
-    {ROUTE_WALLET, "/api/v1/casino/wallet", true, false, "POST", METRICS_ROUTE_WALLET},
-    {ROUTE_HEALTH, "/api/v1/health", false, false, "GET, HEAD", METRICS_ROUTE_HEALTH},
+    {HTTP_GET, "/api/v1/{sport}/events/{eventId}", true, true, answer_event},
+    {HTTP_GET, "/api/v1/{sport}/events", true, true, answer_catalog},
+    {HTTP_GET, "/api/v1/sports", true, true, answer_sports},
+    {HTTP_GET, "/api/v1/casino/games", true, false, answer_games},
+    {HTTP_POST, "/api/v1/casino/games/{gameId}/launch", true, false, answer_launch},
+    {HTTP_POST, "/api/v1/casino/wallet", true, false, answer_wallet},
+    {HTTP_GET, "/api/v1/health", false, false, answer_health},
 };
+#define ROUTE_COUNT (sizeof routes / sizeof routes[0])
 
 /* Does `value` fit the pattern's segment? Placeholders take any segment but an empty one. */
 static bool segment_fits(struct text segment, struct text value)
@@ -45,8 +97,8 @@ struct route_match route_find(struct text path)
     struct route_match match = {0};
     if (!text_starts_with(path, TEXT("/api/v1/")))
         return match;
-    for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
-        if (pattern_fits(routes[i].pattern, path, match.values)) {
+    for (size_t i = 0; i < ROUTE_COUNT; i++) {
+        if (pattern_fits(routes[i].path, path, match.values)) {
             match.route = &routes[i];
             return match;
         }
@@ -61,15 +113,28 @@ bool route_is_casino(struct text path)
 
 bool route_allows(const struct route *route, enum http_method method)
 {
-    struct text rest = text_of(route->allow);
-    while (rest.at != NULL)
-        if (text_equals(text_trim(text_cut(&rest, ',')), text_of(http_method_name(method))))
-            return true;
-    return false;
+    return method == route->method || (method == HTTP_HEAD && route->method == HTTP_GET);
+}
+
+struct text route_methods(const struct route *route)
+{
+    return route->method == HTTP_GET ? TEXT("GET, HEAD") : text_of(http_method_name(route->method));
+}
+
+size_t route_number(const struct route *route)
+{
+    return route == NULL ? ROUTE_OTHER : ROUTE_FIRST + (size_t)(route - routes);
+}
+
+const char *route_label(size_t number)
+{
+    if (number < ROUTE_FIRST)
+        return number == ROUTE_OTHER ? "other" : "refused";
+    return number - ROUTE_FIRST < ROUTE_COUNT ? routes[number - ROUTE_FIRST].path : NULL;
 }
 
 size_t route_table(const struct route **rows)
 {
     *rows = routes;
-    return sizeof routes / sizeof routes[0];
+    return ROUTE_COUNT;
 }

@@ -6,36 +6,37 @@
 
 #include "base/text.h"
 #include "http/http.h"
-#include "metrics/metrics.h"
+#include "records/sport.h"
+#include "stores/platform.h"
 
 /*
- * The route table: every path that exists, as data (docs/interface.md). Matching is pure.
+ * The route table: every path that exists, with all that is decided about it before its handler is
+ * called (docs/interface.md). Matching is pure.
  *
  * Paths are exact: no trailing slash, no empty segment, case-sensitive. `{name}` stands for one
  * segment of any value. The word `casino` in the place of a sport is not a sports path, whatever
  * follows it (docs/interface.md, "Limits").
  */
+struct service;
 
-enum route_id {
-    ROUTE_HEALTH,
-    ROUTE_SPORTS,
-    ROUTE_CATALOG,
-    ROUTE_EVENT,
-    ROUTE_GAMES,
-    ROUTE_LAUNCH,
-    ROUTE_WALLET,
-};
-
-struct route {
-    enum route_id id;
-    const char *pattern; /* "/api/v1/{sport}/events/{eventId}" */
-    bool admission;      /* judged before anything else is answered */
-    bool rate_limited;   /* counts against the caller's budget, whatever comes of it */
-    const char *allow;   /* for 405: "GET, HEAD" or "POST" */
-    enum metrics_route metrics;
+/* Who asks, as admission has judged. */
+struct caller {
+    bool casino;
+    sport_set sports;
+    char customer_id[CUSTOMER_ID_SIZE]; /* also of one that was denied, when its key is known */
 };
 
 #define ROUTE_VALUES_MAX 2
+
+struct route {
+    enum http_method method; /* GET: HEAD too */
+    const char *path;        /* "/api/v1/{sport}/events/{eventId}"; also its label in metrics */
+    bool admission;          /* judged before anything else is told */
+    bool rate_limited;       /* counts against the caller's budget, whatever comes of it */
+    /* Replies to the request, at once or later. `values` are what stood for {…}. */
+    void (*handle)(struct service *service, struct http_request *request,
+                   const struct caller *caller, const struct text *values);
+};
 
 struct route_match {
     const struct route *route;            /* NULL: no such path */
@@ -47,8 +48,19 @@ struct route_match route_find(struct text path);
 /* Is it under /api/v1/casino/, known or not? */
 bool route_is_casino(struct text path);
 
-/* Is the method one that the route answers, by its `allow`? HEAD is GET without the body. */
+/* Does the route answer this method? HEAD is GET without the body. */
 bool route_allows(const struct route *route, enum http_method method);
+/* All that it answers, for the field Allow: "GET, HEAD". */
+struct text route_methods(const struct route *route);
+
+/* What requests are counted and logged under: a number and a label for each row, and two more. */
+enum {
+    ROUTE_OTHER,   /* no such path */
+    ROUTE_REFUSED, /* refused before it was a request: 400, 408, 413, … */
+    ROUTE_FIRST,   /* of the table */
+};
+size_t route_number(const struct route *route); /* NULL: ROUTE_OTHER */
+const char *route_label(size_t number);         /* NULL beyond the last */
 
 /* All rows, for the test that holds docs/openapi.yaml against them. */
 size_t route_table(const struct route **routes);

@@ -11,16 +11,27 @@
 #include "api/routes.h"
 #include "base/clock.h"
 
+/* Opened stands before closed: see metrics_write. */
+enum {
+    COUNTED_NOT_ADMITTED,
+    COUNTED_RATE_LIMITED,
+    COUNTED_POLICY_UNAVAILABLE,
+    COUNTED_NOT_MODIFIED,
+    COUNTED_OPENED,
+    COUNTED_CLOSED,
+    COUNTED_REFUSED,
+    COUNTED_TLS_FAILURES,
+    COUNTED_BYTES_SENT,
+};
+
 #define LOGGED_PATH_MAX 128
 
 /* What is known of a request so far; lives at request->user. */
 struct judged {
     struct route_match match;
     struct address client; /* as admission judged it, else the peer */
-    bool casino;
-    sport_set sports;
+    struct caller caller;
     enum admission_denial denial;
-    char customer_id[CUSTOMER_ID_SIZE]; /* also of one that was denied, when its key is known */
 };
 
 size_t service_request_size(void)
@@ -53,7 +64,7 @@ static void ask_admission(const struct service *service, const struct http_reque
     question->api_key = http_request_field(request, HTTP_FIELD_X_API_KEY);
     question->forwarded = forwarded;
     /* Not when the request began: a client may take its time with the rest of it. */
-    question->now_mono_ms = uv_now(mailbox_loop(service->mailbox));
+    question->now_mono_ms = clock_loop_ms(mailbox_loop(service->mailbox));
     question->now_wall_ms = clock_wall_coarse_ms();
     if (request->field_count[HTTP_FIELD_X_FORWARDED_FOR] == 0)
         return;
@@ -61,16 +72,6 @@ static void ask_admission(const struct service *service, const struct http_reque
         if (request->lines[i].field == HTTP_FIELD_X_FORWARDED_FOR)
             forwarded[question->forwarded_count++] = request->lines[i].value;
     }
-}
-
-/* What the client does not learn and the operator wants to know. */
-static void note_denial(const struct service *service, struct judged *judged, bool keyless)
-{
-    const char *customer_id = NULL;
-    judged->denial = admission_why_denied(service->admission, &customer_id);
-    if (keyless)
-        judged->denial = DENIAL_NO_KEY;
-    (void)snprintf(judged->customer_id, sizeof judged->customer_id, "%s", customer_id);
 }
 
 /* True: go on. False: replied, or set aside until its rate limit is decided. */
@@ -82,29 +83,25 @@ static bool admit(struct service *service, struct http_request *request, struct 
     const struct policy *policy = NULL;
     ask_admission(service, request, forwarded, &question);
     struct remembered *remembered = request->connection_user;
-    enum admission_verdict verdict = admission_judge(service->admission, &remembered->admission,
-                                                     &question, &policy, &judged->client);
-    /* An address without a key has no identity in the casino. */
-    bool keyless =
-        verdict == ADMISSION_ADMITTED && !policy->is_customer && route_is_casino(request->path);
-    if (keyless)
-        verdict = ADMISSION_DENIED;
-    switch (verdict) {
-    case ADMISSION_ADMITTED:
-        break;
-    case ADMISSION_DENIED:
-        note_denial(service, judged, keyless);
-        metrics_add(service->metrics, METRICS_NOT_ADMITTED, 1);
-        http_reply_error(request, HTTP_ERROR_IP_NOT_ALLOWED);
-        return false;
-    case ADMISSION_UNAVAILABLE:
-        metrics_add(service->metrics, METRICS_POLICY_UNAVAILABLE, 1);
+    judged->denial = admission_judge(service->admission, &remembered->admission, &question, &policy,
+                                     &judged->client);
+    if (judged->denial == DENIAL_UNAVAILABLE) {
+        metrics_add(service->counters, COUNTED_POLICY_UNAVAILABLE, 1);
         http_reply_error(request, HTTP_ERROR_SECURITY_CONFIG_UNAVAILABLE);
         return false;
     }
-    judged->sports = policy->sports;
-    judged->casino = policy->casino;
-    memcpy(judged->customer_id, policy->customer_id, sizeof judged->customer_id);
+    /* An address without a key is nobody in the casino. */
+    if (judged->denial == DENIAL_NONE && !policy->is_customer && route_is_casino(request->path))
+        judged->denial = DENIAL_NO_KEY;
+    if (policy != NULL)
+        memcpy(judged->caller.customer_id, policy->customer_id, sizeof judged->caller.customer_id);
+    if (judged->denial != DENIAL_NONE) {
+        metrics_add(service->counters, COUNTED_NOT_ADMITTED, 1);
+        http_reply_error(request, HTTP_ERROR_IP_NOT_ALLOWED);
+        return false;
+    }
+    judged->caller.sports = policy->sports;
+    judged->caller.casino = policy->casino;
     if (judged->match.route == NULL || !judged->match.route->rate_limited)
         return true;
     return rate_limiter_take(service->rates, request, policy, &judged->client, question.now_wall_ms,
@@ -129,7 +126,7 @@ static bool within_budget(struct service *service, struct http_request *request,
     if (rate->allowed)
         return true;
     add_number(request, TEXT("Retry-After"), rate->reset_seconds);
-    metrics_add(service->metrics, METRICS_RATE_LIMITED, 1);
+    metrics_add(service->counters, COUNTED_RATE_LIMITED, 1);
     http_reply_error(request, HTTP_ERROR_RATE_LIMITED);
     return false;
 }
@@ -137,17 +134,17 @@ static bool within_budget(struct service *service, struct http_request *request,
 static void dispatch(struct service *service, struct http_request *request,
                      const struct judged *judged)
 {
-    const struct route_match *match = &judged->match;
-    if (match->route == NULL) {
+    const struct route *route = judged->match.route;
+    if (route == NULL) {
         http_reply_error(request, HTTP_ERROR_NOT_FOUND);
         return;
     }
-    if (!route_allows(match->route, request->method)) {
-        http_request_add_field(request, TEXT("Allow"), text_of(match->route->allow));
+    if (!route_allows(route, request->method)) {
+        http_request_add_field(request, TEXT("Allow"), route_methods(route));
         http_reply_error(request, HTTP_ERROR_METHOD_NOT_ALLOWED);
         return;
     }
-    if (route_is_casino(request->path) && !judged->casino) {
+    if (route_is_casino(request->path) && !judged->caller.casino) {
         http_reply_error(request, HTTP_ERROR_CASINO_ACCESS_DISABLED);
         return;
     }
@@ -156,31 +153,7 @@ static void dispatch(struct service *service, struct http_request *request,
         http_reply_error(request, HTTP_ERROR_UNSUPPORTED_MEDIA_TYPE);
         return;
     }
-    switch (match->route->id) {
-    case ROUTE_LAUNCH:
-        launch_route(service->launcher, service->games, service->mailbox, request,
-                     judged->customer_id, match->values[0]);
-        return;
-    case ROUTE_WALLET:
-        wallet_route(service->wallet, service->games, request, judged->customer_id);
-        return;
-    case ROUTE_HEALTH:
-        health_ask(service->health, service->mailbox, request);
-        return;
-    case ROUTE_SPORTS:
-        sports_route_list(service->sports, request, judged->sports);
-        return;
-    case ROUTE_CATALOG:
-        sports_route_catalog(service->sports, request, judged->sports, match->values[0]);
-        return;
-    case ROUTE_EVENT:
-        sports_route_event(service->sports, request, judged->sports, match->values[0],
-                           match->values[1]);
-        return;
-    case ROUTE_GAMES:
-        games_route_list(service->games, request, judged->customer_id);
-        return;
-    }
+    route->handle(service, request, &judged->caller, judged->match.values);
 }
 
 void service_rate_decided(void *context, struct http_request *request,
@@ -206,14 +179,6 @@ void service_handle(void *context, struct http_request *request)
 
 /* ---- afterwards: metrics and the access log -------------------------------------------------- */
 
-static enum metrics_route counted_route(const struct http_outcome *outcome)
-{
-    if (outcome->refused)
-        return METRICS_ROUTE_REFUSED;
-    const struct judged *judged = outcome->request->user;
-    return judged->match.route == NULL ? METRICS_ROUTE_OTHER : judged->match.route->metrics;
-}
-
 /* Bounded, and cut off after the first characters of anything that looks like a key: clients do put
  * keys into paths by mistake. */
 static struct text loggable_path(struct text path)
@@ -237,17 +202,18 @@ static struct text client_text(const struct http_request *request, const struct 
 }
 
 static void log_request(struct log_batch *log, const struct http_outcome *outcome,
-                        enum metrics_route route)
+                        const struct judged *judged, size_t route)
 {
     const struct http_request *request = outcome->request;
-    const struct judged *judged = outcome->refused ? NULL : request->user;
-    enum admission_denial denied = judged == NULL ? DENIAL_NONE : judged->denial;
+    /* 503 says all there is to say. */
+    enum admission_denial denied =
+        judged == NULL || judged->denial == DENIAL_UNAVAILABLE ? DENIAL_NONE : judged->denial;
     const struct log_field fields[] = {
         LOG_WORD("id", text_of(request->id)),
         LOG_WORD("client", client_text(request, judged)),
-        LOG_WORD("customer", text_of(judged != NULL ? judged->customer_id : "")),
+        LOG_WORD("customer", text_of(judged != NULL ? judged->caller.customer_id : "")),
         LOG_WORD("method", text_of(outcome->refused ? "" : http_method_name(request->method))),
-        LOG_WORD("route", text_of(metrics_route_name(route))),
+        LOG_WORD("route", text_of(route_label(route))),
         LOG_TEXT("path", outcome->refused ? TEXT("") : loggable_path(request->path)),
         LOG_INTEGER("status", outcome->status),
         LOG_INTEGER("bytes", outcome->bytes),
@@ -263,21 +229,54 @@ static void log_request(struct log_batch *log, const struct http_outcome *outcom
 void service_finished(void *context, const struct http_outcome *outcome)
 {
     struct service *service = context;
-    enum metrics_route route = counted_route(outcome);
+    const struct judged *judged = outcome->refused ? NULL : outcome->request->user;
+    size_t route = judged == NULL ? ROUTE_REFUSED : route_number(judged->match.route);
     metrics_request(service->metrics, route, outcome->status, outcome->duration_ns);
-    metrics_add(service->metrics, METRICS_BYTES_SENT, outcome->bytes);
+    metrics_add(service->counters, COUNTED_BYTES_SENT, outcome->bytes);
+    if (outcome->status == 304)
+        metrics_add(service->counters, COUNTED_NOT_MODIFIED, 1);
     if (log_enabled(service->log, LOG_INFO))
-        log_request(service->access_log, outcome, route);
+        log_request(service->access_log, outcome, judged, route);
 }
 
 void service_event(void *context, enum http_event event)
 {
-    static const enum metrics_counter counters[] = {
-        [HTTP_EVENT_OPENED] = METRICS_CONNECTIONS_OPENED,
-        [HTTP_EVENT_CLOSED] = METRICS_CONNECTIONS_CLOSED,
-        [HTTP_EVENT_REFUSED] = METRICS_CONNECTIONS_REFUSED,
-        [HTTP_EVENT_TLS_FAILED] = METRICS_TLS_FAILURES,
+    static const size_t counters[] = {
+        [HTTP_EVENT_OPENED] = COUNTED_OPENED,
+        [HTTP_EVENT_CLOSED] = COUNTED_CLOSED,
+        [HTTP_EVENT_REFUSED] = COUNTED_REFUSED,
+        [HTTP_EVENT_TLS_FAILED] = COUNTED_TLS_FAILURES,
     };
     struct service *service = context;
-    metrics_add(service->metrics, counters[event], 1);
+    metrics_add(service->counters, counters[event], 1);
 }
+
+static void write_connections(const struct metric *metric, const void *facts, struct buffer *out)
+{
+    const uint64_t *counters = facts;
+    metric_number(out, metric->name, NULL, counters[COUNTED_OPENED] - counters[COUNTED_CLOSED]);
+}
+
+const struct metric service_metrics[] = {
+    METRIC_COUNTED("croupier_not_admitted_total", COUNTED_NOT_ADMITTED,
+                   "Answers 403 ip_not_allowed"),
+    METRIC_COUNTED("croupier_rate_limited_total", COUNTED_RATE_LIMITED, "Answers 429 rate_limited"),
+    {.name = "croupier_store_errors_total",
+     .type = "counter",
+     .help = "Answers 502, 503 and 504 because of a store, by store and kind",
+     .labels = "{store=\"platform\",kind=\"unavailable\"}",
+     .offset = COUNTED_POLICY_UNAVAILABLE * sizeof(uint64_t)},
+    METRIC_COUNTED("croupier_not_modified_total", COUNTED_NOT_MODIFIED, "Answers 304"),
+    METRIC_WRITTEN("croupier_connections", "gauge", write_connections,
+                   "Client connections open now"),
+    METRIC_COUNTED("croupier_connections_opened_total", COUNTED_OPENED,
+                   "Client connections accepted"),
+    METRIC_COUNTED("croupier_connections_closed_total", COUNTED_CLOSED,
+                   "Client connections closed"),
+    METRIC_COUNTED("croupier_connections_refused_total", COUNTED_REFUSED,
+                   "Client connections over max_connections, closed at once"),
+    METRIC_COUNTED("croupier_tls_failures_total", COUNTED_TLS_FAILURES,
+                   "TLS handshakes that failed"),
+    METRIC_COUNTED("croupier_sent_bytes_total", COUNTED_BYTES_SENT, "Bytes of answers sent"),
+    {0},
+};

@@ -36,6 +36,7 @@ struct service {
     struct health *health;
     struct mailbox *mailbox;
     struct metrics_shard *metrics;
+    metrics_cell *counters; /* of service_metrics, in that shard */
     struct log_batch *access_log;
     struct log *log;
 };
@@ -50,5 +51,7 @@ void service_rate_decided(void *context, struct http_request *request,
                           const struct rate_verdict *rate);
 void service_finished(void *context, const struct http_outcome *outcome);
 void service_event(void *context, enum http_event event);
+
+extern const struct metric service_metrics[];
 
 #endif

@@ -1,5 +1,7 @@
 /* The sports routes: from the texts of a path to what a cache is asked, in the order of judgement:
  * path parameters, sport permission, store (docs/interface.md). */
+#include "api/sports_routes.h"
+
 #include "sports/cache.h"
 
 /* False: replied. */

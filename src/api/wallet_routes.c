@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
 #include "http/aside.h"
@@ -204,7 +205,7 @@ static enum wallet_game game_of(struct wallet_handler *handler, struct games_pag
         return WALLET_GAME_VISIBLE;
     /* As of now: a client may take its time between the first byte of a request and the last. */
     const struct games_table *table =
-        games_pages_table(games, uv_now(mailbox_loop(handler->mailbox)));
+        games_pages_table(games, clock_loop_ms(mailbox_loop(handler->mailbox)));
     if (table == NULL)
         return WALLET_GAME_UNKNOWN;
     return games_table_find(table, customer_id, text_of(decoded->game_id)) != NULL

@@ -20,6 +20,9 @@
 #include "admission/admission.h"
 #include "admission/rate_lease.h"
 #include "api/health.h"
+#include "api/rate_limiter.h"
+#include "api/routes.h"
+#include "api/service.h"
 #include "app/operator_listener.h"
 #include "app/reload_socket.h"
 #include "app/worker.h"
@@ -213,111 +216,51 @@ static void on_signal(uv_signal_t *handle, int signal)
 
 /* ---- what the operator sees ------------------------------------------------------------------ */
 
-static void collect_histogram(struct metrics_histogram *to, const uint32_t *bounds,
-                              const uint64_t *counts, size_t count, uint64_t sum)
-{
-    *to = (struct metrics_histogram){.bounds = bounds, .bucket_count = count, .sum = sum};
-    memcpy(to->counts, counts, count * sizeof counts[0]);
-}
+static const struct metric *const counted[] = {service_metrics, rate_limiter_metrics,
+                                               sports_counted_metrics, NULL};
 
-static void collect_ledger(struct app *app, struct metrics_gauges *gauges)
-{
-    struct ledger_facts facts;
-    ledger_facts(app->ledger, &facts);
-    gauges->ledger_queue_depth = facts.depth;
-    gauges->ledger_reopened = facts.reopened;
-    gauges->ledger_conflicts = facts.conflicts;
-    collect_histogram(&gauges->wallet_batch, ledger_batch_bounds, facts.batches,
-                      LEDGER_BATCH_BUCKETS, facts.batched);
-    collect_histogram(&gauges->wallet_commit, ledger_commit_bounds_ms, facts.commits,
-                      LEDGER_COMMIT_BUCKETS, facts.commit_ns);
-    for (size_t i = 0; i < WALLET_OPERATION_COUNT; i++) {
-        for (size_t j = 0; j < LEDGER_COUNTED_COUNT; j++) {
-            CHECK(gauges->wallet_count < METRICS_WALLET_MAX);
-            gauges->wallet[gauges->wallet_count].operation =
-                wallet_operation_name((enum wallet_operation)i);
-            gauges->wallet[gauges->wallet_count].outcome = ledger_counted_name(j);
-            gauges->wallet[gauges->wallet_count++].count = facts.operations[i][j];
-        }
-    }
-}
+/* What is left. */
+struct app_facts {
+    uint64_t work_queue_depth;
+    uint64_t log_lines_dropped;
+};
 
-static void collect_launches(struct app *app, struct metrics_gauges *gauges)
-{
-    struct launcher_facts facts;
-    launcher_facts(app->launcher, &facts);
-    gauges->games_age_ms = games_age_ms(app->games);
-    gauges->launch_queue_depth = facts.queue_depth;
-    gauges->launch_calls_in_flight = facts.calls.in_flight;
-    gauges->launch_calls_waiting = facts.calls.waiting;
-    collect_histogram(&gauges->launch_call, provider_call_bounds_ms, facts.calls.durations,
-                      PROVIDER_CALL_BUCKETS, facts.calls.duration_ns);
-    for (size_t i = 0; i < PROVIDER_OUTCOME_COUNT; i++) {
-        CHECK(gauges->launch_call_count < METRICS_LAUNCH_CALL_MAX);
-        gauges->launch_calls[gauges->launch_call_count].outcome = provider_outcome_name(i);
-        gauges->launch_calls[gauges->launch_call_count++].count = facts.calls.outcomes[i];
-    }
-}
+static const struct metric app_metrics[] = {
+    METRIC_FACT("croupier_work_queue_depth", "gauge", struct app_facts, work_queue_depth,
+                "Jobs waiting for a background thread"),
+    METRIC_FACT("croupier_log_lines_dropped_total", "counter", struct app_facts, log_lines_dropped,
+                "Log lines dropped because standard error was not read or could not be written"),
+    {0},
+};
 
-static uint64_t look(atomic_uint_least64_t *count)
-{
-    return atomic_load_explicit(count, memory_order_relaxed);
-}
-
-static void collect_platform(struct app *app, struct metrics_gauges *gauges)
-{
-    gauges->platform_round_trips = look(&app->platform.round_trips);
-    gauges->platform_round_trip_ns = look(&app->platform.round_trip_ns);
-    gauges->platform_connections = look(&app->platform.connections);
-    gauges->platform_connects = look(&app->platform.connects);
-    gauges->platform_repeats = look(&app->platform.repeats);
-    gauges->platform_timeouts = look(&app->platform.timeouts);
-}
-
-static void collect(void *context, struct metrics_gauges *gauges)
+static void write_metrics(void *context, struct buffer *out)
 {
     struct app *app = context;
+    struct rate_leases_facts leases = {0};
+    struct sports_facts sports;
     struct policies_facts policies;
     struct odds_facts odds;
-    struct sports_facts sports;
-    struct rate_leases_facts leases = {0};
-    policies_facts(app->policies, &policies);
-    odds_store_facts(app->odds, &odds);
-    sports_facts(app->sports, &sports);
+    struct ledger_facts ledger;
+    struct launcher_facts launcher;
     if (app->leases != NULL)
         rate_leases_facts(app->leases, &leases);
-    *gauges = (struct metrics_gauges){
-        .policy_age_ms = policies.age_ms,
-        .policy_customers = policies.customers,
-        .policy_keys = policies.keys,
-        .policy_addresses = policies.addresses,
-        .platform_errors = policies.errors,
-        .feed_count = SPORT_COUNT,
-        .odds_reads = odds.reads,
-        .odds_errors = odds.errors,
-        .odds_reopened = odds.reopened,
-        .odds_connected = odds.connected ? 1 : 0,
-        .odds_invalidations = odds.invalidations,
-        .odds_round_trip_ns = odds.round_trip_ns,
-        .interest_written = odds.interest_written,
-        .interest_dropped = odds.interest_dropped,
-        .rate_leases = leases.asked,
-        .rate_lease_failures = leases.failed,
-        .rate_leased_requests = leases.granted,
-        .ready_answers = sports.answers,
-        .ready_bytes = sports.bytes,
-        .work_queue_depth = work_pool_depth(app->pool),
-        .log_lines_dropped = log_dropped(app->log),
+    sports_facts(app->sports, &sports);
+    policies_facts(app->policies, &policies);
+    odds_store_facts(app->odds, &odds);
+    ledger_facts(app->ledger, &ledger);
+    launcher_facts(app->launcher, &launcher);
+    int64_t games_age_ms = refresher_age_ms(games_refresher(app->games));
+    const struct app_facts own = {work_pool_depth(app->pool), log_dropped(app->log)};
+    const struct metrics_source sources[] = {
+        {metrics_table, app->metrics},      {service_metrics, NULL},
+        {rate_leases_metrics, &leases},     {rate_limiter_metrics, NULL},
+        {sports_counted_metrics, NULL},     {sports_metrics, &sports},
+        {policies_metrics, &policies},      {odds_metrics, &odds},
+        {platform_metrics, &app->platform}, {app_metrics, &own},
+        {ledger_metrics, &ledger},          {games_metrics, &games_age_ms},
+        {launcher_metrics, &launcher},      {0},
     };
-    collect_platform(app, gauges);
-    collect_ledger(app, gauges);
-    collect_launches(app, gauges);
-    int64_t now = clock_wall_ms();
-    for (int i = 0; i < SPORT_COUNT; i++) {
-        gauges->feed[i].sport = sport_key((enum sport)i);
-        int64_t age = now - odds.published_ms[i];
-        gauges->feed[i].age_ms = odds.published_ms[i] == 0 ? -1 : age < 0 ? 0 : age;
-    }
+    metrics_write(app->metrics, sources, out);
 }
 
 /* ---- the beginning --------------------------------------------------------------------------- */
@@ -492,7 +435,8 @@ static void on_starting(uv_timer_t *timer)
     struct app *app = timer->data;
     uint64_t stamp;
     bool policies = policies_wait_ready(app->policies, 0);
-    bool games = games_wait_ready(app->games, 0); /* it says itself what is wrong, */
+    bool games =
+        refresher_wait_ready(games_refresher(app->games), 0); /* it says itself what is wrong, */
     bool odds = odds_store_stamp(app->odds, &stamp) == STATUS_OK; /* and so do the odds */
     bool waited = clock_monotonic_ms() - app->started_ms >= STORES_WAIT_MS;
     if (!(policies && games && odds) && !waited)
@@ -529,8 +473,7 @@ static enum status start(struct app *app, struct error *error)
     const struct operator_listener_options listener = {
         .loop = &app->loop,
         .listen = config->operator_listen,
-        .metrics = app->metrics,
-        .collect = collect,
+        .write_metrics = write_metrics,
         .context = app,
         .page = app->options->page,
         .page_context = app->options->page_context,
@@ -611,7 +554,8 @@ enum status app_run(const struct app_options *options, struct error *error)
     app.drain_deadline.data = &app;
     CHECK(uv_timer_init(&app.loop, &app.starting) == 0);
     app.starting.data = &app;
-    app.metrics = metrics_create(app.config->threads);
+    app.metrics = metrics_create(&(struct metrics_options){
+        .threads = app.config->threads, .route_label = route_label, .counted = counted});
     watch_signals(&app);
 
     enum status status = start(&app, error);

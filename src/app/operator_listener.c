@@ -25,10 +25,8 @@ struct operator_listener {
 
 static void reply_metrics(struct operator_listener *listener, struct http_request *request)
 {
-    struct metrics_gauges gauges = {0};
-    listener->options.collect(listener->options.context, &gauges);
     struct buffer body = {0};
-    metrics_write(listener->options.metrics, &gauges, &body);
+    listener->options.write_metrics(listener->options.context, &body);
     http_reply_text(request, 200, "text/plain; version=0.0.4; charset=utf-8", buffer_text(&body));
     buffer_free(&body);
 }

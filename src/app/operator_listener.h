@@ -7,7 +7,6 @@
 #include "base/status.h"
 #include "config/config.h"
 #include "http/http.h"
-#include "metrics/metrics.h"
 
 /*
  * The operator's listener: GET /metrics, in Prometheus' text format, and nothing else (but a page
@@ -20,10 +19,8 @@ struct operator_listener;
 
 struct operator_listener_options {
     uv_loop_t *loop;
-    struct listen_address listen;  /* port 0: any free one */
-    const struct metrics *metrics; /* borrowed */
-    /* Fills in the gauges of one scrape; they are zeros at first. */
-    void (*collect)(void *context, struct metrics_gauges *gauges);
+    struct listen_address listen;                             /* port 0: any free one */
+    void (*write_metrics)(void *context, struct buffer *out); /* a scrape */
     void *context;
     /* May be NULL: answers a GET or HEAD for another path than /metrics and returns true, or
      * false. */

@@ -4,18 +4,17 @@
  */
 #include "app/worker.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 
 #include "api/service.h"
 #include "base/memory.h"
+#include "base/threads.h"
 
 #define LOG_FLUSH_MS 100
 
 struct worker {
     struct worker_options options;
-    pthread_t thread;
+    uv_thread_t thread;
     uv_loop_t loop;
     struct mailbox *mailbox;
     struct http_server *server;
@@ -49,7 +48,7 @@ static void start_serving(struct worker *worker)
     const struct rate_limiter_options rates = {
         .leases = options->leases,
         .mailbox = worker->mailbox,
-        .metrics = options->metrics,
+        .counters = metrics_cells(options->metrics, rate_limiter_metrics),
         .timeout_ms = config->odds_timeout_ms,
         .decided = service_rate_decided,
         .context = &worker->service,
@@ -58,13 +57,15 @@ static void start_serving(struct worker *worker)
         .admission = admission_create(options->policies, config->trusted_proxies,
                                       config->trusted_proxy_count),
         .rates = rate_limiter_create(&rates),
-        .sports = sports_cache_create(options->sports, worker->mailbox, options->metrics),
-        .games = games_pages_create(options->games, options->metrics),
+        .sports = sports_cache_create(options->sports, worker->mailbox,
+                                      metrics_cells(options->metrics, sports_counted_metrics)),
+        .games = games_pages_create(options->games),
         .launcher = options->launcher,
         .wallet = wallet_handler_create(options->ledger, worker->mailbox),
         .health = options->health,
         .mailbox = worker->mailbox,
         .metrics = options->metrics,
+        .counters = metrics_cells(options->metrics, service_metrics),
         .access_log = log_batch_create(options->log),
         .log = options->log,
     };
@@ -91,15 +92,11 @@ static void start_serving(struct worker *worker)
     CHECK(uv_timer_start(&worker->log_flush, on_log_flush, LOG_FLUSH_MS, LOG_FLUSH_MS) == 0);
 }
 
-static void *run(void *argument)
+static void run(void *argument)
 {
     struct worker *worker = argument;
-    char name[16];
-    (void)snprintf(name, sizeof name, "worker-%zu", worker->options.index % 1000);
-    (void)pthread_setname_np(pthread_self(), name);
     start_serving(worker);
     (void)uv_run(&worker->loop, UV_RUN_DEFAULT);
-    return NULL;
 }
 
 /* ---- orders ---------------------------------------------------------------------------------- */
@@ -196,13 +193,9 @@ struct worker *worker_start(const struct worker_options *options)
         worker->options.tls = http_tls_hold(options->tls);
     CHECK(uv_loop_init(&worker->loop) == 0);
     worker->mailbox = mailbox_create(&worker->loop);
-    /* Signals are for the main thread. */
-    sigset_t all;
-    sigset_t before;
-    CHECK(sigfillset(&all) == 0);
-    CHECK(pthread_sigmask(SIG_SETMASK, &all, &before) == 0);
-    CHECK(pthread_create(&worker->thread, NULL, run, worker) == 0);
-    CHECK(pthread_sigmask(SIG_SETMASK, &before, NULL) == 0);
+    char name[16];
+    (void)snprintf(name, sizeof name, "worker-%zu", options->index % 1000);
+    thread_start(&worker->thread, name, run, worker);
     return worker;
 }
 
@@ -240,7 +233,7 @@ void worker_stop(struct worker **worker)
 {
     struct worker *stopping = *worker;
     send_order(stopping, stop_here, (struct order){0});
-    CHECK(pthread_join(stopping->thread, NULL) == 0);
+    CHECK(uv_thread_join(&stopping->thread) == 0);
     CHECK(uv_loop_close(&stopping->loop) == 0);
     http_tls_release(&stopping->options.tls);
     config_release(&stopping->options.config);

@@ -22,6 +22,28 @@ uint64_t clock_monotonic_ms(void)
     return clock_monotonic_ns() / 1000000U;
 }
 
+uint64_t clock_loop_ms(const uv_loop_t *loop)
+{
+    return uv_now(loop);
+}
+
+void clock_refresh_loop(uv_loop_t *loop)
+{
+    uv_update_time(loop);
+}
+
+struct timespec clock_timespec(uint64_t ns)
+{
+    return (struct timespec){.tv_sec = (time_t)(ns / 1000000000U),
+                             .tv_nsec = (long)(ns % 1000000000U)};
+}
+
+void clock_pause_ns(uint64_t ns)
+{
+    struct timespec pause = clock_timespec(ns);
+    (void)nanosleep(&pause, NULL);
+}
+
 int64_t clock_wall_ms(void)
 {
     return (int64_t)(read_clock_ns(CLOCK_REALTIME) / 1000000U);

@@ -3,16 +3,31 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
+
+#include <uv.h>
 
 #include "base/text.h"
 
 /*
  * Time. Deadlines and durations are monotonic; anything that is stored, shown or that decides a
  * rate-limit window is wall-clock time in milliseconds since the Unix epoch. Threads: any.
+ *
+ * No other file asks the machine for the time or sleeps (tools/check_clock.py), and what is asked
+ * here and in libraries goes through libc. So a test that takes the place of libc's clock rules all
+ * time there is.
  */
 
 uint64_t clock_monotonic_ns(void);
 uint64_t clock_monotonic_ms(void);
+/* clock_monotonic_ms() as of when the loop last woke, which costs nothing: for what it runs. */
+uint64_t clock_loop_ms(const uv_loop_t *loop);
+/* A timer that is started next counts from now, rather than from when the loop woke. */
+void clock_refresh_loop(uv_loop_t *loop);
+/* A span, for a call that takes a timespec. */
+struct timespec clock_timespec(uint64_t ns);
+/* The calling thread does nothing for so long, or a little less when a signal comes. */
+void clock_pause_ns(uint64_t ns);
 int64_t clock_wall_ms(void);
 /* The same as of the kernel's last tick, up to 10 ms behind, for a third of the price. */
 int64_t clock_wall_coarse_ms(void);

@@ -34,6 +34,8 @@ void json_begin_raw(struct json_writer *json, const char *name)
         start_line(json);
     else if (json->layout == JSON_SPACED && is_filled(json))
         buffer_append_char(json->out, ' ');
+    else if (json->layout == JSON_ROWS && json->depth == 1 && is_filled(json))
+        buffer_append(json->out, "\n ", 2);
     json->space = NULL;
     if (json->depth > 0)
         json->filled |= 1U << (json->depth - 1);
@@ -43,7 +45,7 @@ void json_begin_raw(struct json_writer *json, const char *name)
     buffer_append_string(json->out, name);
     buffer_append_char(json->out, '"');
     buffer_append_char(json->out, ':');
-    if (json->layout != JSON_COMPACT)
+    if (json->layout == JSON_SPACED || json->layout == JSON_INDENTED)
         buffer_append_char(json->out, ' ');
 }
 

@@ -28,6 +28,7 @@
 enum json_layout {
     JSON_COMPACT,  /* {"a":1,"b":2} */
     JSON_SPACED,   /* {"a": 1, "b": 2} */
+    JSON_ROWS,     /* compact, but each value of the outermost level on a line of its own */
     JSON_INDENTED, /* a line a value, four spaces a level */
 };
 

@@ -16,7 +16,6 @@
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,6 +24,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/threads.h"
 
 #define BATCH_SIZE ((size_t)32 * 1024)
 #define QUEUE_SIZE ((size_t)4 * 1024 * 1024)
@@ -298,7 +298,6 @@ static void run_writer(void *argument)
 {
     struct log *log = argument;
     struct buffer block = {0};
-    (void)pthread_setname_np(pthread_self(), "log");
     uv_mutex_lock(&log->lock);
     for (;;) {
         while (log->queue.size == 0 && !log->ending)
@@ -335,13 +334,8 @@ struct log *log_create(int descriptor, enum log_level level, enum log_format for
     CHECK(uv_mutex_init(&log->lock) == 0);
     CHECK(uv_cond_init(&log->more) == 0);
     CHECK(uv_cond_init(&log->quiet) == 0);
-    /* Signals are for the main thread; SIGPIPE, blocked, is no more than an error of write. */
-    sigset_t all;
-    sigset_t before;
-    CHECK(sigfillset(&all) == 0);
-    CHECK(pthread_sigmask(SIG_SETMASK, &all, &before) == 0);
-    CHECK(uv_thread_create(&log->writer, run_writer, log) == 0);
-    CHECK(pthread_sigmask(SIG_SETMASK, &before, NULL) == 0);
+    /* No signal reaches it: SIGPIPE is no more than an error of write. */
+    thread_start(&log->writer, "log", run_writer, log);
     return log;
 }
 
@@ -349,14 +343,11 @@ struct log *log_create(int descriptor, enum log_level level, enum log_format for
 static bool wait_until_written(struct log *log)
 {
     uint64_t deadline = clock_monotonic_ns() + FLUSH_NS;
-    for (;;) {
+    do {
         if (log->ending ? log->ended : log->queue.size == 0 && !log->writing)
             return true;
-        uint64_t now = clock_monotonic_ns();
-        if (now >= deadline)
-            return false;
-        (void)uv_cond_timedwait(&log->quiet, &log->lock, deadline - now);
-    }
+    } while (condition_wait_until(&log->quiet, &log->lock, deadline));
+    return false;
 }
 
 bool log_flush(struct log *log)

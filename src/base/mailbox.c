@@ -4,14 +4,15 @@
  */
 #include "base/mailbox.h"
 
-#include <pthread.h>
 #include <stdbool.h>
+
+#include <uv.h>
 
 #include "base/memory.h"
 
 struct mailbox {
     uv_async_t wake;
-    pthread_mutex_t lock; /* guards first and last */
+    uv_mutex_t lock; /* guards first and last */
     struct mail *first;
     struct mail *last;
 };
@@ -19,11 +20,11 @@ struct mailbox {
 /* Returns whether there was any. */
 static bool deliver_all(struct mailbox *mailbox)
 {
-    CHECK(pthread_mutex_lock(&mailbox->lock) == 0);
+    uv_mutex_lock(&mailbox->lock);
     struct mail *mail = mailbox->first;
     mailbox->first = NULL;
     mailbox->last = NULL;
-    CHECK(pthread_mutex_unlock(&mailbox->lock) == 0);
+    uv_mutex_unlock(&mailbox->lock);
     bool any = mail != NULL;
     while (mail != NULL) {
         struct mail *next = mail->next;
@@ -41,7 +42,7 @@ static void on_wake(uv_async_t *wake)
 struct mailbox *mailbox_create(uv_loop_t *loop)
 {
     struct mailbox *mailbox = memory_alloc_zeroed(1, sizeof *mailbox);
-    CHECK(pthread_mutex_init(&mailbox->lock, NULL) == 0);
+    CHECK(uv_mutex_init(&mailbox->lock) == 0);
     CHECK(uv_async_init(loop, &mailbox->wake, on_wake) == 0);
     mailbox->wake.data = mailbox;
     uv_unref((uv_handle_t *)&mailbox->wake);
@@ -56,7 +57,7 @@ uv_loop_t *mailbox_loop(struct mailbox *mailbox)
 void mailbox_post(struct mailbox *mailbox, struct mail *mail)
 {
     mail->next = NULL;
-    CHECK(pthread_mutex_lock(&mailbox->lock) == 0);
+    uv_mutex_lock(&mailbox->lock);
     if (mailbox->last == NULL)
         mailbox->first = mail;
     else
@@ -65,13 +66,13 @@ void mailbox_post(struct mailbox *mailbox, struct mail *mail)
     /* Under the lock: the mail can be taken, and what it brings may be the reason to destroy this
      * mailbox, only when the sender has let go of the handle. */
     CHECK(uv_async_send(&mailbox->wake) == 0);
-    CHECK(pthread_mutex_unlock(&mailbox->lock) == 0);
+    uv_mutex_unlock(&mailbox->lock);
 }
 
 static void on_closed(uv_handle_t *handle)
 {
     struct mailbox *mailbox = handle->data;
-    CHECK(pthread_mutex_destroy(&mailbox->lock) == 0);
+    uv_mutex_destroy(&mailbox->lock);
     memory_free(mailbox);
 }
 

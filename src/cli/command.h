@@ -31,16 +31,25 @@ struct command_option {
     bool repeatable;
 };
 
+/* Writes the options that a group's subject gives a command; returns how many, at most `room`. */
+#define COMMAND_OPTIONS_MAX 16
+typedef size_t command_option_maker(const void *subject, struct command_option *out, size_t room);
+
 struct command_line; /* what was given: options and arguments, checked against the table */
+
+/* Made of the texts in help/ (tools/embed_help.py). */
+struct command_help {
+    const char *summary;  /* one line, for the list */
+    const char *details;  /* paragraphs for --help: what it does, units, defaults; NULL: none */
+    const char *examples; /* for --help: lines that work as printed; NULL: none */
+};
 
 struct command {
     const char *name;      /* "add"; NULL ends a list */
-    const char *arguments; /* for usage: "NAME", "SPORT FILE|-", "" */
-    unsigned least, most;  /* how many arguments; most = UINT_MAX: any number */
-    const char *summary;   /* one line, for the list */
-    const char *details;   /* paragraphs for --help: what it does, units, defaults */
-    const char *examples;  /* for --help: lines that work as printed */
+    const char *arguments; /* "SPORT FILE|-"; "SPORT [EVENT]": one or two; "CUSTOMER GAME…": any */
+    const struct command_help *help;
     const struct command_option *options;
+    command_option_maker *make_options;          /* in place of them; NULL: they are a table */
     int (*run)(const struct command_line *line); /* returns the exit code */
 };
 
@@ -48,6 +57,7 @@ struct command_group {
     const char *name; /* "customer"; "" for commands without a group; NULL ends the table */
     const char *summary;
     const struct command *commands;
+    const void *subject; /* what they are about, for them */
 };
 
 int command_main(const struct command_group *groups, int argc, char **argv);
@@ -56,6 +66,7 @@ int command_main(const struct command_group *groups, int argc, char **argv);
 const char *command_argument(const struct command_line *line,
                              size_t index); /* NULL beyond the end */
 size_t command_argument_count(const struct command_line *line);
+const void *command_subject(const struct command_line *line); /* of the group */
 /* The last value given, or NULL. Flags give "". */
 const char *command_option(const struct command_line *line, const char *name);
 size_t command_option_count(const struct command_line *line, const char *name);
@@ -78,6 +89,7 @@ void command_note(const struct command_line *line, const char *format, ...) PRIN
  * A plain table for people: columns sized to their content, two spaces between, a header line,
  * numbers as given. Control characters are shown as '?'.
  */
+#define TABLE_COLUMNS_MAX 16
 struct table;
 struct table *table_create(const char *const *headers); /* NULL-terminated */
 void table_cell(struct table *table, const char *format, ...) PRINTF_LIKE(2, 3); /* left to right */

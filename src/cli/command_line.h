@@ -4,25 +4,10 @@
 #include "cli/command.h"
 
 /*
- * What the parser (command.c) and the help texts (command_help.c) share. Private to this folder.
+ * What the parser, the help texts and the runner share. Only files of cli/ include this.
  */
 
-struct given_option {
-    const struct command_option *option; /* a row of the command's table or of the common one */
-    const char *value;                   /* "" for a flag */
-};
-
-struct command_line {
-    const struct command_group *groups; /* the whole table */
-    const struct command_group *group;  /* NULL until it is known */
-    const struct command *command;      /* NULL until it is known */
-    bool help;                          /* `croupier help …`: the arguments are the topic */
-    const char **arguments;
-    size_t argument_count;
-    struct given_option *options;
-    size_t option_count;
-    char problem[ERROR_TEXT_SIZE]; /* the first thing that is wrong with the line, or "" */
-};
+/* ---- the tables (command_table.c) ------------------------------------------------------------ */
 
 extern const struct command_option command_common_options[]; /* -c FILE, --json, --help … */
 
@@ -33,12 +18,53 @@ const struct command_group *command_find_group(const struct command_group *group
 /* The command of this name in the group of that name ("" for none), or NULL. With its group row. */
 const struct command *command_find(const struct command_group *groups, const char *group,
                                    const char *name, const struct command_group **found);
+/* The option of this name, or NULL. `options` may be NULL. */
+const struct command_option *command_find_option(const struct command_option *options,
+                                                 struct text name);
+/* A command's own options, or NULL; put into `made` where they are no table. */
+const struct command_option *command_options(const struct command_group *group,
+                                             const struct command *command,
+                                             struct command_option made[COMMAND_OPTIONS_MAX + 1]);
+/* How many arguments a text such as "SPORT [EVENT]" means. */
+void command_count_arguments(const char *arguments, size_t *least, size_t *most);
+
+/* ---- the line (command_line.c) --------------------------------------------------------------- */
+
+struct given_option {
+    const struct command_option *option; /* a row of the command's table or of the common one */
+    const char *value;                   /* "" for a flag */
+};
+
+struct command_line {
+    const struct command_group *groups; /* the whole table */
+    const struct command_group *group;  /* NULL until it is known */
+    const struct command *command;      /* NULL until it is known, as */
+    const struct command_option *known; /* its options, and where some were made for it: */
+    struct command_option made[COMMAND_OPTIONS_MAX + 1];
+    bool help; /* `croupier help …`: the arguments are the topic */
+    const char **arguments;
+    size_t argument_count;
+    struct given_option *options;
+    size_t option_count;
+    char problem[ERROR_TEXT_SIZE]; /* the first thing that is wrong with the line, or "" */
+};
+
+/* Takes the words apart. `arguments` and `options` have room for all of them. */
+void command_line_read(struct command_line *line, int argc, char **argv);
+/* `croupier help …`: what the arguments name becomes what the line names. */
+void command_line_read_topic(struct command_line *line);
+/* Is the number of arguments what the command takes? Else it is the problem. */
+void command_line_check_arguments(struct command_line *line);
+
+/* ---- help (help.c) --------------------------------------------------------------------------- */
 
 /* Does the help for what the line names (a command, a group, or everything). */
 void command_print_help(const struct command_line *line, FILE *out);
 
 /* `croupier help settings`: every setting with its default; an array with --json. */
 void command_print_settings(bool json, FILE *out);
+
+/* ---- nearest.c ------------------------------------------------------------------------------- */
 
 /*
  * The nearest of some names to what was written, for "did you mean". Offer the names one by one;

@@ -2,9 +2,9 @@
  * Help, made from the tables: of everything, of a group, of a command. Always the same parts in the
  * same order, so that people find them: what it is, usage, details, options, examples.
  */
-#include <limits.h>
 #include <string.h>
 
+#include "base/json_writer.h"
 #include "cli/command_line.h"
 
 #define HELP_COLUMN_MAX 28
@@ -32,7 +32,7 @@ static void print_commands(const struct command_group *groups, const char *group
         if (strcmp(group->name, group_name) != 0)
             continue;
         for (const struct command *command = group->commands; command->name != NULL; command++)
-            (void)fprintf(out, "  %-*s  %s\n", column, command->name, command->summary);
+            (void)fprintf(out, "  %-*s  %s\n", column, command->name, command->help->summary);
     }
 }
 
@@ -85,10 +85,10 @@ static void print_group(const struct command_group *groups, const struct command
         if (strcmp(row->name, group->name) != 0)
             continue;
         for (const struct command *command = row->commands; command->name != NULL; command++) {
-            if (command->examples == NULL)
+            if (command->help->examples == NULL)
                 continue;
-            size_t first_line = strcspn(command->examples, "\n");
-            (void)fprintf(out, "  %.*s\n", (int)first_line, command->examples);
+            size_t first_line = strcspn(command->help->examples, "\n");
+            (void)fprintf(out, "  %.*s\n", (int)first_line, command->help->examples);
         }
     }
     (void)fprintf(out, "\n'croupier %s COMMAND --help' says more about one.\n", group->name);
@@ -125,50 +125,50 @@ static int column_of_options(const struct command_option *options, int column)
 }
 
 static void print_command(const struct command_group *group, const struct command *command,
-                          FILE *out)
+                          const struct command_option *own, FILE *out)
 {
     const char *space = group->name[0] == '\0' ? "" : " ";
     bool has_arguments = command->arguments != NULL && command->arguments[0] != '\0';
     (void)fprintf(out, "croupier %s%s%s: %s\n\nUsage: croupier %s%s%s [OPTIONS]%s%s\n", group->name,
-                  space, command->name, command->summary, group->name, space, command->name,
+                  space, command->name, command->help->summary, group->name, space, command->name,
                   has_arguments ? " " : "", has_arguments ? command->arguments : "");
-    if (command->details != NULL && command->details[0] != '\0') {
+    if (command->help->details != NULL && command->help->details[0] != '\0') {
         (void)fputc('\n', out);
-        print_indented(command->details, out);
+        print_indented(command->help->details, out);
     }
     (void)fputs("\nOptions:\n", out);
-    int column = column_of_options(command->options, column_of_options(command_common_options, 0));
-    print_options(command->options, column, out);
+    int column = column_of_options(own, column_of_options(command_common_options, 0));
+    print_options(own, column, out);
     print_options(command_common_options, column, out);
-    if (command->examples != NULL && command->examples[0] != '\0') {
+    if (command->help->examples != NULL && command->help->examples[0] != '\0') {
         (void)fputs("\nExamples:\n", out);
-        print_indented(command->examples, out);
+        print_indented(command->help->examples, out);
     }
 }
 
 void command_print_help(const struct command_line *line, FILE *out)
 {
     if (line->command != NULL)
-        print_command(line->group, line->command, out);
+        print_command(line->group, line->command, line->known, out);
     else if (line->group != NULL && line->group->name[0] != '\0')
         print_group(line->groups, line->group, out);
     else
         print_overview(line->groups, out);
 }
 
-static void append_setting_json(struct buffer *out, const struct setting_description *setting)
+static void write_setting(struct json_writer *json, const struct setting_description *setting)
 {
-    buffer_append_string(out, "{\"section\":");
-    buffer_append_json_string(out, text_of(setting->section));
-    buffer_append_string(out, ",\"key\":");
-    buffer_append_json_string(out, text_of(setting->key));
-    buffer_append_string(out, ",\"variable\":\"");
-    config_append_variable(setting, out);
-    buffer_append_string(out, "\",\"default\":");
-    buffer_append_json_string(out, text_of(setting->default_text));
-    buffer_append_string(out, ",\"what\":");
-    buffer_append_json_string(out, text_of(setting->what));
-    buffer_append_format(out, ",\"reloadable\":%s}", setting->reloadable ? "true" : "false");
+    struct buffer variable = {0};
+    config_append_variable(setting, &variable);
+    json_object(json, NULL);
+    json_string(json, "section", setting->section);
+    json_string(json, "key", setting->key);
+    json_text(json, "variable", buffer_text(&variable));
+    json_string(json, "default", setting->default_text);
+    json_string(json, "what", setting->what);
+    json_bool(json, "reloadable", setting->reloadable);
+    json_end(json);
+    buffer_free(&variable);
 }
 
 static void append_setting_plain(struct buffer *out, const struct setting_description *setting)
@@ -183,12 +183,14 @@ static void append_setting_plain(struct buffer *out, const struct setting_descri
 void command_print_settings(bool json, FILE *out)
 {
     struct buffer text = {0};
+    struct json_writer rows = {.out = &text, .layout = JSON_ROWS};
     const char *section = "";
     const struct setting_description *setting;
+    if (json)
+        json_array(&rows, NULL);
     for (size_t i = 0; (setting = config_setting(i)) != NULL; i++) {
         if (json) {
-            buffer_append_string(&text, i == 0 ? "[" : ",\n ");
-            append_setting_json(&text, setting);
+            write_setting(&rows, setting);
             continue;
         }
         if (strcmp(section, setting->section) != 0)
@@ -196,8 +198,10 @@ void command_print_settings(bool json, FILE *out)
         section = setting->section;
         append_setting_plain(&text, setting);
     }
-    if (json)
-        buffer_append_string(&text, "]\n");
+    if (json) {
+        json_end(&rows);
+        buffer_append_char(&text, '\n');
+    }
     (void)fwrite(text.data, 1, text.size, out);
     buffer_free(&text);
 }

@@ -10,7 +10,9 @@
 
 #include <uv.h>
 
+#include "cli/document.h"
 #include "commands/commands.h"
+#include "commands/help_texts.h"
 #include "http/tls.h"
 #include "launch/outgoing.h"
 #include "records/provider_secret.h"
@@ -20,22 +22,25 @@
 
 struct report {
     struct table *table; /* for people */
-    struct buffer json;
+    struct document document;
     unsigned checks;
     unsigned failures;
 };
 
-static void tell(struct report *report, const char *check, bool ok, const char *message)
+enum result { FAILED = false, FINE = true, WARNING };
+
+static void tell(struct report *report, const char *check, enum result result, const char *message)
 {
-    table_cell(report->table, "%s", ok ? "ok" : "FAILED");
+    bool ok = result != FAILED;
+    table_cell(report->table, "%s", result == WARNING ? "WARNING" : ok ? "ok" : "FAILED");
     table_cell(report->table, "%s", check);
     table_cell(report->table, "%s", message);
-    buffer_append_string(&report->json, report->checks == 0 ? "[" : ",\n ");
-    buffer_append_string(&report->json, "{\"check\":");
-    buffer_append_json_string(&report->json, text_of(check));
-    buffer_append_format(&report->json, ",\"ok\":%s,\"message\":", ok ? "true" : "false");
-    buffer_append_json_string(&report->json, text_of(message));
-    buffer_append_char(&report->json, '}');
+    json_object(&report->document.json, NULL);
+    json_string(&report->document.json, "check", check);
+    json_bool(&report->document.json, "ok", ok);
+    json_bool(&report->document.json, "warning", result == WARNING);
+    json_string(&report->document.json, "message", message);
+    json_end(&report->document.json);
     report->checks++;
     report->failures += ok ? 0 : 1;
 }
@@ -160,6 +165,15 @@ static struct platform_store *check_platform(struct report *report, const struct
     if (status != STATUS_OK)
         platform_store_close(&platform);
     tell_store(report, "platform store", config->platform_store, status, &error);
+    if (status == STATUS_OK && platform->unsafe != NULL) {
+        struct buffer message = {0};
+        buffer_append_format(&message,
+                             "PostgreSQL may lose money that was acknowledged, when its machine "
+                             "fails: %s",
+                             platform->unsafe);
+        tell(report, "platform durability", WARNING, buffer_string(&message));
+        buffer_free(&message);
+    }
     return platform;
 }
 
@@ -248,34 +262,20 @@ static int run_check(const struct command_line *line)
 {
     static const char *const headers[] = {"RESULT", "CHECK", "MESSAGE", NULL};
     struct report report = {.table = table_create(headers)};
+    (void)document_array(&report.document, JSON_ROWS);
     check_all(&report, command_config_path(line));
     if (command_json(line))
-        (void)printf("%s]\n", buffer_string(&report.json));
+        document_print(&report.document);
     else
         table_print(&report.table, stdout);
     table_destroy(&report.table);
-    buffer_free(&report.json);
+    document_free(&report.document);
     if (report.failures == 0)
         return EXIT_DONE;
     return command_refuse(line, "%u of %u checks failed", report.failures, report.checks);
 }
 
 const struct command check_commands[] = {
-    {.name = "check",
-     .arguments = "",
-     .summary = "is the configuration usable, do the stores answer?",
-     .details =
-         "Looks at everything that the service needs to start: the configuration, the TLS\n"
-         "files, the listen addresses, both stores, the rights of a Redis user, the platform\n"
-         "store's schema, the key of stored secrets and the certificates that launch endpoints\n"
-         "are trusted by. Changes nothing, and may run beside a running service: an address\n"
-         "that is in use is fine.\n"
-         "\n"
-         "Prints one line a check, all of them; exits with 1 when one failed. With --json:\n"
-         "an array of {\"check\", \"ok\", \"message\"}.",
-     .examples = "croupier check\n"
-                 "croupier check -c /etc/croupier/croupier.conf\n"
-                 "croupier check --json",
-     .run = run_check},
+    {"check", "", &help_check, .run = run_check},
     {0},
 };

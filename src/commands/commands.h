@@ -23,4 +23,8 @@ extern const struct command reload_commands[];   /* reload.c; in the group "" */
 extern const struct command serve_commands[];    /* commands_serve.c; in the group "" */
 extern const struct command wallet_commands[];   /* commands_wallet.c */
 
+struct resource_commands;
+extern const struct resource_commands customer_subject, key_subject, address_subject,
+    provider_subject, game_subject; /* beside their commands */
+
 #endif

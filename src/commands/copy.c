@@ -2,8 +2,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "cli/document.h"
 #include "cli/progress.h"
 #include "commands/commands.h"
+#include "commands/help_texts.h"
 #include "commands/platform.h"
 #include "operator/odds_copy.h"
 #include "operator/platform_copy.h"
@@ -95,6 +97,7 @@ static enum status open_both(const struct places *places, struct platform_store 
                              struct platform_store **to, struct error *error)
 {
     struct platform_store_options options = {.uri = places->from, .timeout_ms = PATIENCE_MS};
+    struct platform_schema schema;
     uint32_t before;
     uint32_t after;
     enum status status = platform_store_open(from, &options, error);
@@ -105,39 +108,36 @@ static enum status open_both(const struct places *places, struct platform_store 
     options.uri = places->to;
     options.create = true;
     status = platform_store_open(to, &options, error);
+    if (status == STATUS_OK)
+        status = platform_store_schema(*to, &schema, error);
+    /* Made when it is empty, and never upgraded: that is for `croupier migrate`, after a backup. */
+    if (status == STATUS_OK && schema.version != 0 && schema.version < schema.newest)
+        status = error_set(error, STATUS_INVALID,
+                           "the target's schema %u is older than this program's %u; run: croupier "
+                           "migrate",
+                           schema.version, schema.newest);
     return status == STATUS_OK ? platform_store_migrate(*to, &before, &after, error) : status;
 }
 
 static void print_platform(const struct command_line *line, const struct platform_counts *counts)
 {
-    const struct {
-        const char *name;
-        const char *shown;
-        uint64_t count;
-    } rows[] = {
-        {"customers", "customers", counts->customers},
-        {"keys", "keys", counts->keys},
-        {"addresses", "addresses", counts->addresses},
-        {"providers", "providers", counts->providers},
-        {"games", "games", counts->games},
-        {"game_lists", "lists of games", counts->game_lists},
-        {"players", "players", counts->players},
-        {"transactions", "wallet transactions", counts->transactions},
-        {"entries", "ledger entries", counts->entries},
+    const struct document_count rows[] = {
+        {"customers", counts->customers}, {"keys", counts->keys},
+        {"addresses", counts->addresses}, {"providers", counts->providers},
+        {"games", counts->games},         {"game_lists", counts->game_lists},
+        {"players", counts->players},     {"transactions", counts->transactions},
+        {"entries", counts->entries},     {0},
     };
-    yyjson_mut_doc *doc = command_json(line) ? yyjson_mut_doc_new(NULL) : NULL;
-    yyjson_mut_val *object = yyjson_mut_obj(doc);
-    yyjson_mut_doc_set_root(doc, object);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (doc != NULL)
-            (void)yyjson_mut_obj_add_uint(doc, object, rows[i].name, rows[i].count);
-        else
-            (void)printf("%10" PRIu64 "  %s\n", rows[i].count, rows[i].shown);
+    static const char *const shown[] = {
+        "customers",      "keys",    "addresses",           "providers",     "games",
+        "lists of games", "players", "wallet transactions", "ledger entries"};
+    if (command_json(line)) {
+        document_print_counts(rows, JSON_INDENTED);
+        return;
     }
-    if (doc != NULL)
-        command_print_json(&doc);
-    else
-        (void)puts("Copied, read again and compared; the ledger is whole.");
+    for (size_t i = 0; rows[i].name != NULL; i++)
+        (void)printf("%10" PRIu64 "  %s\n", rows[i].count, shown[i]);
+    (void)puts("Copied, read again and compared; the ledger is whole.");
 }
 
 static int run_platform_copy(const struct command_line *line)
@@ -168,30 +168,7 @@ static int run_platform_copy(const struct command_line *line)
 }
 
 const struct command platform_commands[] = {
-    {.name = "copy",
-     .arguments = "FROM TO",
-     .least = 2,
-     .most = 2,
-     .summary = "move everything in one platform store into another",
-     .details =
-         "Copies customers, keys, addresses, providers, games, players and the whole ledger from\n"
-         "one store to another of any engine: out of SQLite when one machine is no longer enough,\n"
-         "or back. FROM and TO are written as in [platform] store. TO is made, or must be empty.\n"
-         "\n"
-         "Stop every instance first: what is written meanwhile would be missing, and is told as a\n"
-         "difference at the end. Both stores are then read again and compared, and the copy's\n"
-         "ledger is proved like 'wallet verify' does. Exit 0 means: nothing is missing. A copy\n"
-         "that broke off admits nobody, and is to be thrown away. FROM is never changed.\n"
-         "\n"
-         "The word 'configured' stands for the store that the configuration names. A password in\n"
-         "a URI can be seen by other users of the machine while the command runs; one in the\n"
-         "configuration file or in CROUPIER_PLATFORM_STORE cannot. For PostgreSQL, PGPASSWORD and\n"
-         "~/.pgpass keep it out of sight as well.",
-     .examples = "croupier platform copy sqlite:/var/lib/croupier/platform.db "
-                 "postgresql://croupier@db/croupier\n"
-                 "croupier platform copy sqlite:/var/lib/croupier/platform.db configured\n"
-                 "croupier platform copy postgresql:///croupier sqlite:./platform.db --json",
-     .run = run_platform_copy},
+    {"copy", "FROM TO", &help_platform_copy, .run = run_platform_copy},
     {0},
 };
 
@@ -236,9 +213,10 @@ static int run_odds_copy(const struct command_line *line)
     config_release(&places.config);
     if (status != STATUS_OK)
         return command_refuse(line, "%s", error.text);
+    const struct document_count rows[] = {
+        {"catalogs", counts.catalogs}, {"events", counts.events}, {"bytes", counts.bytes}, {0}};
     if (command_json(line))
-        (void)printf("{\"catalogs\":%" PRIu64 ",\"events\":%" PRIu64 ",\"bytes\":%" PRIu64 "}\n",
-                     counts.catalogs, counts.events, counts.bytes);
+        document_print_counts(rows, JSON_COMPACT);
     else
         (void)printf("%" PRIu64 " catalogs and the odds of %" PRIu64 " events (%" PRIu64
                      " bytes) are copied, read again and compared.\n",
@@ -247,27 +225,6 @@ static int run_odds_copy(const struct command_line *line)
 }
 
 const struct command odds_commands[] = {
-    {.name = "copy",
-     .arguments = "FROM TO",
-     .least = 2,
-     .most = 2,
-     .summary = "copy every catalog and all odds from one store into another",
-     .details =
-         "Copies what the feed has published from one odds store to another of any engine, byte\n"
-         "for byte, reads both again and compares. FROM and TO are written as in [odds] store;\n"
-         "keys in Redis get the prefix of [odds] prefix.\n"
-         "\n"
-         "It is for moving without a gap: point the feed at the new store afterwards. While a\n"
-         "feed writes into FROM, the comparison tells what changed; stop it for the moment, or\n"
-         "let it write to both. Interest is not copied: it is a minute's news.\n"
-         "\n"
-         "The word 'configured' stands for the store that the configuration names. A password in\n"
-         "a URI can be seen by other users of the machine while the command runs; one in the\n"
-         "configuration file or in CROUPIER_ODDS_STORE cannot.",
-     .examples = "croupier odds copy embedded:/var/lib/croupier/odds redis://127.0.0.1:6379/0\n"
-                 "croupier odds copy embedded:/var/lib/croupier/odds configured\n"
-                 "croupier odds copy redis://cache:6379/0 embedded:./odds --replace",
-     .options = odds_options,
-     .run = run_odds_copy},
+    {"copy", "FROM TO", &help_odds_copy, .options = odds_options, .run = run_odds_copy},
     {0},
 };

@@ -17,7 +17,9 @@
 #include "app/app.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "cli/document.h"
 #include "commands/commands.h"
+#include "commands/help_texts.h"
 #include "demo/demo.h"
 #include "demo/simulate.h"
 #include "http/http.h"
@@ -235,22 +237,19 @@ static void print_operation(const struct screen *screen)
 
 static void print_json(const struct demo *demo, const struct screen *screen)
 {
-    struct buffer out = {0};
-    buffer_append_string(&out, "{\"api\":");
-    buffer_append_json_string(&out, buffer_text(&screen->api));
-    buffer_append_string(&out, ",\"operator\":");
-    buffer_append_json_string(&out, buffer_text(&screen->operator));
-    buffer_append_string(&out, ",\"directory\":");
-    buffer_append_json_string(&out, text_of(demo->directory));
-    buffer_append_string(&out, ",\"config\":");
-    buffer_append_json_string(&out, text_of(demo->config_file));
-    buffer_append_format(&out,
-                         ",\"key\":\"%s\",\"limited_key\":\"%s\",\"events\":{\"cricket\":\"%s\","
-                         "\"football\":\"%s\"}}",
-                         screen->key, screen->limited, screen->cricket, screen->football);
-    (void)puts(buffer_string(&out));
-    OPENSSL_cleanse(out.data, out.size);
-    buffer_free(&out);
+    struct document document;
+    struct json_writer *json = document_object(&document, JSON_COMPACT);
+    json_text(json, "api", buffer_text(&screen->api));
+    json_text(json, "operator", buffer_text(&screen->operator));
+    json_string(json, "directory", demo->directory);
+    json_string(json, "config", demo->config_file);
+    json_string(json, "key", screen->key);
+    json_string(json, "limited_key", screen->limited);
+    json_object(json, "events");
+    json_string(json, "cricket", screen->cricket);
+    json_string(json, "football", screen->football);
+    json_end(json);
+    document_print(&document);
 }
 
 /* Only now is it known where the operator listener is. */
@@ -480,24 +479,6 @@ static const struct command_option demo_options[] = {
 };
 
 const struct command demo_commands[] = {
-    {
-        .name = "demo",
-        .arguments = "",
-        .summary = "try it: everything in one process, with sample data",
-        .details =
-            "Makes embedded stores with sample customers in DIR, moves five sports of invented\n"
-            "events as a real feed does, prints a key and commands to try, and serves until "
-            "Ctrl-C.\n"
-            "Events that somebody polls move every second, the others about once a minute.\n"
-            "\n"
-            "A second start goes on with what is in DIR; keys are stored only as digests, so each\n"
-            "start prints fresh ones and revokes those of the start before. Other customers and\n"
-            "keys that you added stay. DIR/croupier.conf is for other commands (-c), and for\n"
-            "settings of yours. With --json, what the screen says is one JSON document.",
-        .examples = "croupier demo\n"
-                    "croupier demo --dir /tmp/try --listen 127.0.0.1:8181",
-        .options = demo_options,
-        .run = run_demo,
-    },
+    {"demo", "", &help_demo, .options = demo_options, .run = run_demo},
     {0},
 };

@@ -8,13 +8,14 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "cli/document.h"
 #include "cli/input.h"
 #include "commands/commands.h"
+#include "commands/help_texts.h"
 #include "demo/chance.h"
 #include "demo/simulate.h"
 #include "feed/publish.h"
@@ -25,31 +26,22 @@
 
 /* ---- what the commands share ----------------------------------------------------------------- */
 
-/* Opens the odds store of the configuration, making it when it is not there. The exit code when
- * that fails, else EXIT_DONE; `config` is the caller's to release in either case when it is set. */
-/* `create`: make the store when it is not there. Who only reads must not: an empty store in the
- * place of one that is not mounted would be served. */
-static int open_store(const struct command_line *line, bool create, const struct config **config,
-                      struct odds_store **store)
+/* Opens the odds store of the configuration; EXIT_DONE, or the exit code when that fails. `create`:
+ * make the store when it is not there. Who only reads must not: an empty store in the place of one
+ * that is not mounted would be served. */
+static int open_store(const struct command_line *line, bool create, struct odds_store **store)
 {
-    if (!command_config(line, config))
-        return EXIT_REFUSED;
-    struct odds_store_options options = {.uri = (*config)->odds_store,
-                                         .timeout_ms = (*config)->odds_timeout_ms,
-                                         .prefix = (*config)->odds_prefix,
-                                         .create = create};
+    const struct config *config = NULL;
     struct error error;
-    if (odds_store_open(store, &options, &error) != STATUS_OK)
-        return command_refuse(line, "%s", error.text);
-    return EXIT_DONE;
-}
-
-static void close_store(const struct config **config, struct odds_store **store)
-{
-    if (*store != NULL)
-        odds_store_close(store);
-    if (*config != NULL)
-        config_release(config);
+    if (!command_config(line, &config))
+        return EXIT_REFUSED;
+    const struct odds_store_options options = {.uri = config->odds_store,
+                                               .timeout_ms = config->odds_timeout_ms,
+                                               .prefix = config->odds_prefix,
+                                               .create = create};
+    enum status status = odds_store_open(store, &options, &error);
+    config_release(&config);
+    return status == STATUS_OK ? EXIT_DONE : command_refuse(line, "%s", error.text);
 }
 
 static int parse_sport(const struct command_line *line, enum sport *sport)
@@ -109,28 +101,46 @@ static void note_unaddressable(const struct command_line *line, const char *name
                      report->repeated_id.digits);
 }
 
+/* {"sport", "event", "bytes", "rows", …}: the caller goes on, and prints it. */
+static struct json_writer *begin_published(struct document *document, enum sport sport,
+                                           const struct event_id *event,
+                                           const struct feed_report *report)
+{
+    struct json_writer *json = document_object(document, JSON_COMPACT);
+    json_string(json, "sport", sport_key(sport));
+    json_string_or_null(json, "event", event == NULL ? NULL : event->digits);
+    json_unsigned(json, "bytes", report->bytes);
+    json_unsigned(json, "rows", report->rows);
+    return json;
+}
+
 static void print_catalog(const struct command_line *line, enum sport sport,
                           const struct feed_report *report)
 {
-    if (command_json(line))
-        printf("{\"sport\":\"%s\",\"event\":null,\"bytes\":%zu,\"rows\":%zu,"
-               "\"rows_without_id\":%zu,\"rows_repeated\":%zu}\n",
-               sport_key(sport), report->bytes, report->rows, report->without_id, report->repeated);
-    else
+    struct document document;
+    if (!command_json(line)) {
         printf("published the %s catalog: %zu row%s, %zu bytes\n", sport_key(sport), report->rows,
                plural(report->rows), report->bytes);
+        return;
+    }
+    struct json_writer *json = begin_published(&document, sport, NULL, report);
+    json_unsigned(json, "rows_without_id", report->without_id);
+    json_unsigned(json, "rows_repeated", report->repeated);
+    document_print(&document);
 }
 
 static void print_odds(const struct command_line *line, enum sport sport,
                        const struct event_id *event, const struct feed_report *report, bool listed)
 {
-    if (command_json(line))
-        printf("{\"sport\":\"%s\",\"event\":\"%s\",\"bytes\":%zu,\"rows\":%zu,\"in_catalog\":%s}\n",
-               sport_key(sport), event->digits, report->bytes, report->rows,
-               listed ? "true" : "false");
-    else
+    struct document document;
+    if (!command_json(line)) {
         printf("published the odds of %s event %s: %zu market%s, %zu bytes\n", sport_key(sport),
                event->digits, report->rows, plural(report->rows), report->bytes);
+        return;
+    }
+    struct json_writer *json = begin_published(&document, sport, event, report);
+    json_bool(json, "in_catalog", listed);
+    document_print(&document);
 }
 
 /* `event` NULL: a catalog. */
@@ -177,7 +187,6 @@ static int run_publish(const struct command_line *line, enum odds_kind kind)
     struct feed_report report;
     struct error error;
     const char *name;
-    const struct config *config = NULL;
     struct odds_store *store = NULL;
     enum status status = command_read_document(command_argument(line, kind == ODDS_MARKETS ? 2 : 1),
                                                ODDS_VALUE_MAX, &name, &document, &error);
@@ -186,11 +195,11 @@ static int run_publish(const struct command_line *line, enum odds_kind kind)
     if (status != STATUS_OK)
         code = command_refuse(line, "%s", error.text);
     else
-        code = open_store(line, true, &config, &store);
+        code = open_store(line, true, &store);
     if (code == EXIT_DONE)
         code = publish_document(line, store, sport, kind == ODDS_MARKETS ? &event : NULL, name,
                                 buffer_text(&document));
-    close_store(&config, &store);
+    odds_store_close(&store);
     buffer_free(&document);
     return code;
 }
@@ -207,6 +216,22 @@ static int run_odds(const struct command_line *line)
 
 /* ---- feed withdraw --------------------------------------------------------------------------- */
 
+static void print_withdrawn(const struct command_line *line, enum sport sport,
+                            const struct event_id *event)
+{
+    struct document document;
+    if (command_json(line)) {
+        struct json_writer *json = document_object(&document, JSON_COMPACT);
+        json_string(json, "sport", sport_key(sport));
+        json_string_or_null(json, "event", event == NULL ? NULL : event->digits);
+        document_print(&document);
+    } else if (event != NULL) {
+        printf("withdrew the odds of %s event %s\n", sport_key(sport), event->digits);
+    } else {
+        printf("withdrew the %s catalog and all its odds\n", sport_key(sport));
+    }
+}
+
 static int run_withdraw(const struct command_line *line)
 {
     enum sport sport;
@@ -218,9 +243,8 @@ static int run_withdraw(const struct command_line *line)
     if (code != EXIT_DONE)
         return code;
 
-    const struct config *config = NULL;
     struct odds_store *store = NULL;
-    code = open_store(line, true, &config, &store);
+    code = open_store(line, true, &store);
     if (code == EXIT_DONE) {
         struct error error;
         struct odds_change change = {.kind = ODDS_MARKETS, .sport = sport, .event = event};
@@ -228,16 +252,10 @@ static int run_withdraw(const struct command_line *line)
                                  : odds_store_withdraw_sport(store, sport, &error);
         if (status != STATUS_OK)
             code = command_refuse(line, "%s", error.text);
-        else if (command_json(line))
-            printf(one ? "{\"sport\":\"%s\",\"event\":\"%s\"}\n"
-                       : "{\"sport\":\"%s\",\"event\":null}\n",
-                   sport_key(sport), event.digits);
-        else if (one)
-            printf("withdrew the odds of %s event %s\n", sport_key(sport), event.digits);
         else
-            printf("withdrew the %s catalog and all its odds\n", sport_key(sport));
+            print_withdrawn(line, sport, one ? &event : NULL);
     }
-    close_store(&config, &store);
+    odds_store_close(&store);
     return code;
 }
 
@@ -246,15 +264,17 @@ static int run_withdraw(const struct command_line *line)
 static void print_interest(const struct command_line *line, const struct odds_interest *list,
                            size_t count, int64_t now_ms)
 {
+    struct document document;
     char when[CLOCK_TEXT_SIZE];
     if (command_json(line)) {
-        (void)putchar('[');
+        struct json_writer *json = document_array(&document, JSON_COMPACT);
         for (size_t i = 0; i < count; i++) {
-            clock_format_rfc3339(list[i].requested_ms, when);
-            printf("%s{\"event_id\":\"%s\",\"requested_at\":\"%s\"}", i == 0 ? "" : ",",
-                   list[i].event.digits, when);
+            json_object(json, NULL);
+            json_string(json, "event_id", list[i].event.digits);
+            json_time(json, "requested_at", list[i].requested_ms);
+            json_end(json);
         }
-        (void)puts("]");
+        document_print(&document);
         return;
     }
     if (count == 0) {
@@ -283,9 +303,8 @@ static int run_interest(const struct command_line *line)
     if (code != EXIT_DONE)
         return code;
 
-    const struct config *config = NULL;
     struct odds_store *store = NULL;
-    code = open_store(line, false, &config, &store);
+    code = open_store(line, false, &store);
     if (code == EXIT_DONE) {
         struct odds_interest *list = NULL;
         size_t count = 0;
@@ -298,7 +317,7 @@ static int run_interest(const struct command_line *line)
             print_interest(line, list, count, now_ms);
         memory_free(list);
     }
-    close_store(&config, &store);
+    odds_store_close(&store);
     return code;
 }
 
@@ -345,10 +364,13 @@ static void print_simulated(const struct command_line *line, const struct simula
 {
     struct simulator_facts facts;
     simulator_facts(simulator, &facts);
+    const struct document_count counts[] = {{"catalogs", facts.catalogs},
+                                            {"odds", facts.markets},
+                                            {"bytes", facts.bytes},
+                                            {"events_retired", facts.retired},
+                                            {0}};
     if (command_json(line))
-        printf("{\"catalogs\":%" PRIu64 ",\"odds\":%" PRIu64 ",\"bytes\":%" PRIu64
-               ",\"events_retired\":%" PRIu64 "}\n",
-               facts.catalogs, facts.markets, facts.bytes, facts.retired);
+        document_print_counts(counts, JSON_COMPACT);
     else
         printf("stopped; published %" PRIu64 " catalogs and %" PRIu64 " odds documents, %" PRIu64
                " bytes\n",
@@ -360,9 +382,7 @@ static bool wait_for_signal(const sigset_t *signals, uint64_t deadline_ns)
 {
     for (;;) {
         uint64_t now_ns = clock_monotonic_ns();
-        uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
-        struct timespec left = {.tv_sec = (time_t)(left_ns / 1000000000U),
-                                .tv_nsec = (long)(left_ns % 1000000000U)};
+        struct timespec left = clock_timespec(deadline_ns > now_ns ? deadline_ns - now_ns : 0);
         if (sigtimedwait(signals, NULL, &left) > 0)
             return true;
         if (errno == EAGAIN)
@@ -419,15 +439,14 @@ static int run_simulate(const struct command_line *line)
     int code = parse_simulate(line, &options);
     if (code != EXIT_DONE)
         return code;
-    const struct config *config = NULL;
     struct odds_store *store = NULL;
-    code = open_store(line, true, &config, &store);
+    code = open_store(line, true, &store);
     if (code == EXIT_DONE) {
         struct simulator *simulator = simulator_create(&options, clock_wall_ms());
         code = simulate_until_signal(line, simulator, store, options.interval_ms);
         simulator_destroy(&simulator);
     }
-    close_store(&config, &store);
+    odds_store_close(&store);
     return code;
 }
 
@@ -446,57 +465,10 @@ static const struct command_option simulate_options[] = {
 };
 
 const struct command feed_commands[] = {
-    {"catalog", "SPORT FILE|-", 2, 2, "publish a sport's event list",
-     "Publishes exactly the bytes of FILE (or of standard input) as the catalog of SPORT, "
-     "replacing\n"
-     "the one before. It must be a JSON array of objects, in UTF-8, at most 32 MiB, nested at "
-     "most\n"
-     "256 deep; otherwise it is refused with line and column of the first error, and nothing is\n"
-     "published. Each row should have a `gmid` of its own: an integer, or digits in a string, of "
-     "at\n"
-     "most 20 digits. Rows without one are listed, but nobody can ask for them.\n"
-     "\n"
-     "SPORT is cricket, football, tennis, horse-racing or greyhound-racing. The odds store is "
-     "made\n"
-     "when it is not there.",
-     "croupier feed catalog cricket events.json\n"
-     "echo '[{\"gmid\":34000001,\"ename\":\"A v B\"}]' | croupier feed catalog cricket -",
-     NULL, run_catalog},
-    {"odds", "SPORT EVENT FILE|-", 3, 3, "publish an event's markets",
-     "Publishes exactly the bytes of FILE (or of standard input) as the odds of EVENT, replacing "
-     "those\n"
-     "before: a JSON array of market objects, under the rules of `croupier feed catalog`. `[]` "
-     "says\n"
-     "that the event has no markets now.",
-     "croupier feed odds cricket 34000001 markets.json\n"
-     "echo '[]' | croupier feed odds cricket 34000001 -",
-     NULL, run_odds},
-    {"withdraw", "SPORT [EVENT]", 1, 2, "take back a sport, or an event's odds",
-     "With EVENT: its odds are no longer there (clients get 404 odds_not_found). Without: the "
-     "sport's\n"
-     "catalog and all its odds are no longer there (503 catalog_unavailable). Withdrawing what is "
-     "not\n"
-     "there is fine.",
-     "croupier feed withdraw cricket 34000001\n"
-     "croupier feed withdraw cricket",
-     NULL, run_withdraw},
-    {"interest", "SPORT", 1, 1, "which events clients poll",
-     "Events of SPORT that were asked for lately, the latest first: those are worth refreshing. "
-     "With\n"
-     "--json: [{\"event_id\": \"34000001\", \"requested_at\": \"2026-11-21T04:53:17.042Z\"}].",
-     "croupier feed interest cricket\n"
-     "croupier feed interest cricket --within 10 --json",
-     interest_options, run_interest},
-    {"simulate", "", 0, 0, "publish invented events that move",
-     "Replaces what the store holds of the sports with invented events that begin, are played, "
-     "are\n"
-     "settled and make way for new ones. Runs until Ctrl-C or SIGTERM. Events that clients poll "
-     "are\n"
-     "published every interval, the others about once a minute. What was published last stays in "
-     "the\n"
-     "store; `croupier feed withdraw` takes it back.",
-     "croupier feed simulate\n"
-     "croupier feed simulate --sports cricket,football --events 10 --interval 500",
-     simulate_options, run_simulate},
+    {"catalog", "SPORT FILE|-", &help_feed_catalog, .run = run_catalog},
+    {"odds", "SPORT EVENT FILE|-", &help_feed_odds, .run = run_odds},
+    {"withdraw", "SPORT [EVENT]", &help_feed_withdraw, .run = run_withdraw},
+    {"interest", "SPORT", &help_feed_interest, .options = interest_options, .run = run_interest},
+    {"simulate", "", &help_feed_simulate, .options = simulate_options, .run = run_simulate},
     {0},
 };

@@ -1,8 +1,12 @@
 /* croupier migrate. */
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "base/memory.h"
+#include "cli/document.h"
 #include "commands/commands.h"
+#include "commands/help_texts.h"
 #include "commands/platform.h"
 #include "records/secrets.h"
 #include "stores/platform.h"
@@ -51,76 +55,122 @@ static bool make_secrets_key(const struct command_line *line, size_t providers, 
     return status == STATUS_OK;
 }
 
+/* ---- what leads back ------------------------------------------------------------------------- */
+
+/* Asks a person; false: there is none, or the answer is another. */
+static bool ask_for_backup(const struct platform_schema *schema)
+{
+    char answer[16] = "";
+    if (isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1)
+        return false;
+    (void)fprintf(stderr,
+                  "The schema is to be upgraded from %u to %u, and only a backup leads back.\n"
+                  "Is there one (pg_dump)? yes or no: ",
+                  schema->version, schema->newest);
+    return fgets(answer, sizeof answer, stdin) != NULL && strcmp(answer, "yes\n") == 0;
+}
+
+/* Sees to a backup of a store that is to be changed. `path` is that of the one that was made; NULL:
+ * none was. */
+static bool see_to_backup(const struct command_line *line, struct platform_store *store,
+                          char **path)
+{
+    struct platform_schema schema;
+    struct error error = {0};
+    if (platform_store_schema(store, &schema, &error) != STATUS_OK) {
+        (void)command_refuse(line, "%s", error.text);
+        return false;
+    }
+    if (schema.version == 0 || schema.version >= schema.newest ||
+        command_option(line, "backed-up") != NULL || command_option(line, "no-backup") != NULL)
+        return true;
+    if (!schema.can_back_up) {
+        if (ask_for_backup(&schema))
+            return true;
+        (void)command_refuse(line,
+                             "the schema is to be upgraded from %u to %u, and only a backup leads "
+                             "back; make one (pg_dump), then run: croupier migrate --backed-up",
+                             schema.version, schema.newest);
+        return false;
+    }
+    if (platform_store_back_up(store, path, &error) != STATUS_OK) {
+        (void)command_refuse(line,
+                             "%s; nothing was changed; with a backup of your own, run: croupier "
+                             "migrate --backed-up",
+                             error.text);
+        return false;
+    }
+    command_note(line, "the store as it was, at schema %u, is in %s", schema.version, *path);
+    return true;
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+struct migrated {
+    uint32_t before, after; /* the schema */
+    char *backup;           /* its path; NULL: none was made */
+    bool key_made;
+};
+
+static void print_migrated(const struct command_line *line, const struct migrated *migrated)
+{
+    if (command_json(line)) {
+        struct document document;
+        struct json_writer *json = document_object(&document, JSON_INDENTED);
+        json_unsigned(json, "before", migrated->before);
+        json_unsigned(json, "after", migrated->after);
+        json_string_or_null(json, "backup", migrated->backup);
+        json_bool(json, "secrets_key_made", migrated->key_made);
+        document_print(&document);
+    } else if (migrated->before == 0) {
+        (void)printf("The platform store is made, at schema %u.\n", migrated->after);
+    } else if (migrated->before == migrated->after) {
+        (void)printf("The platform store is at schema %u; there was nothing to do.\n",
+                     migrated->after);
+    } else {
+        (void)printf("The platform store is upgraded from schema %u to %u.\n", migrated->before,
+                     migrated->after);
+    }
+}
+
+static int migrate(const struct command_line *line, struct platform_store *store,
+                   struct migrated *migrated)
+{
+    struct error error = {0};
+    size_t providers = 0;
+    if (!see_to_backup(line, store, &migrated->backup))
+        return EXIT_REFUSED;
+    enum status status = platform_store_migrate(store, &migrated->before, &migrated->after, &error);
+    if (status == STATUS_OK)
+        status = count_providers(store, &providers, &error);
+    if (status != STATUS_OK)
+        return command_refuse(line, "%s", error.text);
+    return make_secrets_key(line, providers, &migrated->key_made) ? EXIT_DONE : EXIT_REFUSED;
+}
+
 static int run_migrate(const struct command_line *line)
 {
     struct platform_store *store = NULL;
-    struct error error = {0};
-    uint32_t before = 0;
-    uint32_t after = 0;
-    size_t providers = 0;
-    bool key_made = false;
+    struct migrated migrated = {0};
     if (!command_open_platform(line, true, &store))
         return EXIT_REFUSED;
-    enum status status = platform_store_migrate(store, &before, &after, &error);
-    if (status == STATUS_OK)
-        status = count_providers(store, &providers, &error);
+    int code = migrate(line, store, &migrated);
     platform_store_close(&store);
-    if (status != STATUS_OK)
-        return command_refuse(line, "%s", error.text);
-    if (!make_secrets_key(line, providers, &key_made))
-        return EXIT_REFUSED;
-    if (command_json(line)) {
-        yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
-        yyjson_mut_val *object = yyjson_mut_obj(doc);
-        yyjson_mut_doc_set_root(doc, object);
-        (void)yyjson_mut_obj_add_uint(doc, object, "before", before);
-        (void)yyjson_mut_obj_add_uint(doc, object, "after", after);
-        (void)yyjson_mut_obj_add_bool(doc, object, "secrets_key_made", key_made);
-        command_print_json(&doc);
-    } else if (before == 0) {
-        (void)printf("The platform store is made, at schema %u.\n", after);
-    } else if (before == after) {
-        (void)printf("The platform store is at schema %u; there was nothing to do.\n", after);
-    } else {
-        (void)printf("The platform store is upgraded from schema %u to %u.\n", before, after);
-    }
-    return EXIT_DONE;
+    if (code == EXIT_DONE)
+        print_migrated(line, &migrated);
+    memory_free(migrated.backup);
+    return code;
 }
 
 static const struct command_option migrate_options[] = {
+    {.name = "no-backup", .help = "upgrade a SQLite file without copying it first"},
+    {.name = "backed-up", .help = "there is a backup: make none, ask for none"},
     {.name = "new-secrets-key",
      .help = "make a key although secrets are stored under one that is lost"},
     {0},
 };
 
 const struct command migrate_commands[] = {
-    {.name = "migrate",
-     .arguments = "",
-     .summary = "create or upgrade the platform store",
-     .details =
-         "Makes the platform store that [platform] store names, or brings its schema up to this\n"
-         "program's, one step after the other, each in a transaction of its own. It is safe to\n"
-         "repeat, to run on several machines at once, and while a server runs.\n"
-         "\n"
-         "With sqlite:FILE, the directory must be there and writable for the user that croupier\n"
-         "runs as; run this as that user. The file is made with mode 0640 or tighter. With\n"
-         "postgresql://…, the database must be there, and tables are made in the first schema of\n"
-         "its search_path by a user who may do that (docs/operations.md has roles and rights).\n"
-         "\n"
-         "A store whose schema is newer than this program's is left alone. --json prints the\n"
-         "schema's number before and after.\n"
-         "\n"
-         "It also makes the file that [casino] secrets_key_file names, when there is none: the\n"
-         "key that providers' secrets are encrypted with and that players' ids at providers come\n"
-         "from, of mode 0600. Keep a backup of it apart from the store's, and give the same file\n"
-         "to every instance. When there is none but providers are stored, it was lost or has not\n"
-         "been copied yet: that is said, and nothing is made without --new-secrets-key.",
-     .examples = "croupier migrate\n"
-                 "croupier migrate -c /etc/croupier/croupier.conf\n"
-                 "sudo -u croupier croupier migrate\n"
-                 "CROUPIER_PLATFORM_STORE=sqlite:./platform.db croupier migrate --json\n"
-                 "CROUPIER_PLATFORM_STORE=postgresql://croupier-owner@db/croupier croupier migrate",
-     .options = migrate_options,
-     .run = run_migrate},
+    {"migrate", "", &help_migrate, .options = migrate_options, .run = run_migrate},
     {0},
 };

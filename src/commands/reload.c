@@ -3,22 +3,18 @@
 #include <stdio.h>
 
 #include "app/reload_socket.h"
-#include "base/json_writer.h"
-#include "cli/command.h"
+#include "cli/document.h"
 #include "commands/commands.h"
+#include "commands/help_texts.h"
 
 static void print_document(struct text restart_needed)
 {
-    struct buffer out = {0};
-    struct json_writer json = {.out = &out};
-    json_object(&json, NULL);
-    json_array(&json, "restart_needed");
+    struct document document;
+    struct json_writer *json = document_object(&document, JSON_COMPACT);
+    json_array(json, "restart_needed");
     while (restart_needed.size > 0)
-        json_text(&json, NULL, text_trim(text_cut(&restart_needed, ',')));
-    json_end(&json);
-    json_end(&json);
-    (void)printf("%s\n", buffer_string(&out));
-    buffer_free(&out);
+        json_text(json, NULL, text_trim(text_cut(&restart_needed, ',')));
+    document_print(&document);
 }
 
 static int run_reload(const struct command_line *line)
@@ -43,23 +39,6 @@ static int run_reload(const struct command_line *line)
 }
 
 const struct command reload_commands[] = {
-    {
-        .name = "reload",
-        .arguments = "PID",
-        .least = 1,
-        .most = 1,
-        .summary = "have a running server read its configuration again",
-        .details =
-            "Asks the server with process id PID, on this machine, to read its configuration\n"
-            "and TLS files again, as SIGHUP does, and waits until the new settings are in\n"
-            "force. When they cannot be, nothing has changed: prints the server's reason and\n"
-            "exits with 1. What needs a restart is named.\n"
-            "\n"
-            "The server reads the file that it was started with; -c is of no use here. It obeys\n"
-            "its own user and root.",
-        .examples = "croupier reload 1234\n"
-                    "croupier reload \"$(systemctl show -P MainPID croupier)\"",
-        .run = run_reload,
-    },
+    {"reload", "PID", &help_reload, .run = run_reload},
     {0},
 };

@@ -4,6 +4,7 @@
 #include "app/app.h"
 #include "cli/command.h"
 #include "commands/commands.h"
+#include "commands/help_texts.h"
 
 static int run_serve(const struct command_line *line)
 {
@@ -25,28 +26,6 @@ static int run_serve(const struct command_line *line)
 }
 
 const struct command serve_commands[] = {
-    {
-        .name = "serve",
-        .arguments = "",
-        .summary = "run the service",
-        .details =
-            "Answers customers on [server] listen and the operator's metrics on [operator]\n"
-            "listen until SIGTERM or SIGINT. Then each connection closes after its next answer, "
-            "an\n"
-            "idle one after [server] drain_idle_ms, what is in flight is finished (at most "
-            "[server]\n"
-            "drain_seconds), and it exits 0. SIGHUP re-reads the configuration and the TLS\n"
-            "certificate; what needs a restart is named in the log, and a broken file changes\n"
-            "nothing.\n"
-            "\n"
-            "The platform store must be migrated (croupier migrate). A store that is away does\n"
-            "not stop the service: health says degraded and requests get 503 until it is back.\n"
-            "Logs go to standard error. Lines that nobody reads are dropped and counted: no\n"
-            "request waits for the log.",
-        .examples = "croupier serve\n"
-                    "croupier serve -c /etc/croupier/croupier.conf\n"
-                    "CROUPIER_SERVER_LISTEN=0.0.0.0:8080 croupier serve",
-        .run = run_serve,
-    },
+    {"serve", "", &help_serve, .run = run_serve},
     {0},
 };

@@ -6,9 +6,12 @@
 
 #include <openssl/evp.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
+#include "cli/document.h"
 #include "cli/progress.h"
 #include "commands/commands.h"
+#include "commands/help_texts.h"
 #include "commands/platform.h"
 #include "operator/wallet_audit.h"
 #include "records/currency.h"
@@ -42,120 +45,94 @@ static int finish(const struct command_line *line)
                           errno != 0 ? strerror(errno) : "output error");
 }
 
-/* `out` holds at least the brace of its object. */
-static void append_name(struct buffer *out, const char *name)
+static void write_transaction(struct json_writer *json,
+                              const struct ledger_transaction *transaction)
 {
-    if (out->data[out->size - 1] != '{')
-        buffer_append_char(out, ',');
-    buffer_append_format(out, "\"%s\":", name);
-}
-
-static void append_string(struct buffer *out, const char *name, const char *value)
-{
-    append_name(out, name);
-    if (value[0] == '\0')
-        buffer_append_string(out, "null");
-    else
-        buffer_append_json_string(out, text_of(value));
-}
-
-static void append_number(struct buffer *out, const char *name, int64_t value)
-{
-    append_name(out, name);
-    buffer_append_format(out, "%" PRId64, value);
-}
-
-static void append_hash(struct buffer *out, const char *name, const uint8_t *hash)
-{
-    append_name(out, name);
-    buffer_append_char(out, '"');
-    for (size_t i = 0; i < LEDGER_HASH_SIZE; i++)
-        buffer_append_format(out, "%02x", hash[i]);
-    buffer_append_char(out, '"');
-}
-
-static void append_transaction(struct buffer *out, const struct ledger_transaction *transaction)
-{
-    char created_at[CLOCK_TEXT_SIZE];
-    clock_format_rfc3339(transaction->created_ms, created_at);
-    append_string(out, "customer", transaction->customer_id);
-    append_string(out, "player_id", transaction->player_id);
-    append_string(out, "transaction_id", transaction->transaction_id);
-    append_string(out, "operation", ledger_operation_name(transaction->operation));
-    append_string(out, "outcome", ledger_outcome_name(transaction->outcome));
-    append_number(out, "amount_minor", transaction->amount_minor);
-    append_string(out, "currency", transaction->currency);
-    append_number(out, "currency_exponent", transaction->currency_exponent);
-    append_string(out, "reference_transaction_id", transaction->reference);
-    append_string(out, "game_id", transaction->game_id);
-    append_string(out, "round_id", transaction->round_id);
-    append_string(out, "created_at", created_at);
+    json_string(json, "customer", transaction->customer_id);
+    json_string(json, "player_id", transaction->player_id);
+    json_string(json, "transaction_id", transaction->transaction_id);
+    json_string(json, "operation", ledger_operation_name(transaction->operation));
+    json_string(json, "outcome", ledger_outcome_name(transaction->outcome));
+    json_integer(json, "amount_minor", transaction->amount_minor);
+    json_string_or_null(json, "currency", transaction->currency);
+    json_integer(json, "currency_exponent", transaction->currency_exponent);
+    json_string_or_null(json, "reference_transaction_id", transaction->reference);
+    json_string_or_null(json, "game_id", transaction->game_id);
+    json_string_or_null(json, "round_id", transaction->round_id);
+    json_time(json, "created_at", transaction->created_ms);
     if (!ledger_is_entry(transaction))
         return;
-    append_number(out, "sequence", (int64_t)transaction->sequence);
-    append_number(out, "movement_minor", transaction->movement_minor);
-    append_number(out, "balance_minor", transaction->balance_minor);
-    append_hash(out, "hash", transaction->hash);
+    json_unsigned(json, "sequence", transaction->sequence);
+    json_integer(json, "movement_minor", transaction->movement_minor);
+    json_integer(json, "balance_minor", transaction->balance_minor);
+    json_hex(json, "hash", transaction->hash, LEDGER_HASH_SIZE);
+}
+
+/* Prints what is written so far, of a document that may be long. */
+static void flush(struct buffer *text)
+{
+    (void)fwrite(text->data, 1, text->size, stdout);
+    buffer_clear(text);
 }
 
 /* ---- statement ------------------------------------------------------------------------------- */
 
 struct statement {
-    bool json;
+    bool is_json;
     uint64_t from, to;
     uint64_t shown;
     int64_t opening_minor, closing_minor;
     const struct ledger_account *account;
-    struct buffer line;
+    struct document document; /* its text is printed as it grows, also where it is no JSON */
 };
 
+/* "{"opening_balance_minor": …, "entries": [", or the lines above the entries. */
 static void begin_statement(struct statement *statement)
 {
     const struct player_record *player = &statement->account->player;
-    struct buffer *out = &statement->line;
+    struct json_writer *json = document_begin(&statement->document, JSON_COMPACT);
     char amount[CURRENCY_AMOUNT_SIZE];
-    buffer_clear(out);
-    if (statement->json) {
-        buffer_append_char(out, '{');
-        append_string(out, "player_id", player->id);
-        append_string(out, "customer", player->customer_id);
-        append_string(out, "player_reference", player->reference);
-        append_string(out, "currency", player->currency);
-        append_number(out, "currency_exponent", player->currency_exponent);
-        append_number(out, "opening_balance_minor", statement->opening_minor);
-        buffer_append_string(out, ",\"entries\":[");
+    if (statement->is_json) {
+        json_object(json, NULL);
+        json_string(json, "player_id", player->id);
+        json_string(json, "customer", player->customer_id);
+        json_string(json, "player_reference", player->reference);
+        json_string(json, "currency", player->currency);
+        json_integer(json, "currency_exponent", player->currency_exponent);
+        json_integer(json, "opening_balance_minor", statement->opening_minor);
+        json_array(json, "entries");
     } else {
         currency_format(statement->opening_minor, player->currency_exponent, amount);
         buffer_append_format(
-            out,
+            json->out,
             "%s (%s of %s), %s\n\n%8s  %-24s  %-8s  %16s  %16s  %s\n%8s  %-24s  %-8s  %16s  %16s\n",
             player->id, player->reference, player->customer_id, player->currency, "SEQUENCE",
             "TIME", "WHAT", "MOVEMENT", "BALANCE", "TRANSACTION", "", "", "opening", "", amount);
     }
-    (void)fwrite(out->data, 1, out->size, stdout);
+    flush(json->out);
 }
 
 static void show_entry(struct statement *statement, const struct ledger_transaction *entry)
 {
-    struct buffer *out = &statement->line;
+    struct json_writer *json = &statement->document.json;
     char created_at[CLOCK_TEXT_SIZE];
     char movement[CURRENCY_AMOUNT_SIZE];
     char balance[CURRENCY_AMOUNT_SIZE];
-    buffer_clear(out);
-    if (statement->json) {
-        buffer_append_string(out, statement->shown == 0 ? "\n{" : ",\n{");
-        append_transaction(out, entry);
-        buffer_append_char(out, '}');
+    if (statement->is_json) {
+        json_space(json, "\n");
+        json_object(json, NULL);
+        write_transaction(json, entry);
+        json_end(json);
     } else {
         clock_format_rfc3339(entry->created_ms, created_at);
         currency_format(entry->movement_minor, entry->currency_exponent, movement);
         currency_format(entry->balance_minor, entry->currency_exponent, balance);
-        buffer_append_format(out, "%8" PRIu64 "  %-24s  %-8s  %16s  %16s  %s%s%s\n",
+        buffer_append_format(json->out, "%8" PRIu64 "  %-24s  %-8s  %16s  %16s  %s%s%s\n",
                              entry->sequence, created_at, ledger_operation_name(entry->operation),
                              movement, balance, entry->transaction_id,
                              entry->reference[0] != '\0' ? " of " : "", entry->reference);
     }
-    (void)fwrite(out->data, 1, out->size, stdout);
+    flush(json->out);
 }
 
 static bool state_entry(void *context, const struct ledger_transaction *entry,
@@ -179,14 +156,18 @@ static bool state_entry(void *context, const struct ledger_transaction *entry,
 
 static void end_statement(struct statement *statement)
 {
+    struct json_writer *json = &statement->document.json;
     char amount[CURRENCY_AMOUNT_SIZE];
     if (statement->shown == 0)
         begin_statement(statement);
     currency_format(statement->closing_minor, statement->account->player.currency_exponent, amount);
-    if (statement->json)
-        (void)printf("],\"closing_balance_minor\":%" PRId64 "}\n", statement->closing_minor);
-    else
+    if (!statement->is_json) {
         (void)printf("%8s  %-24s  %-8s  %16s  %16s\n", "", "", "closing", "", amount);
+        return;
+    }
+    json_end(json);
+    json_integer(json, "closing_balance_minor", statement->closing_minor);
+    document_print(&statement->document);
 }
 
 static bool read_sequence(const struct command_line *line, const char *option, uint64_t *sequence)
@@ -203,18 +184,18 @@ static int run_statement(const struct command_line *line)
     struct error error = {0};
     const char *player_id = command_argument(line, 0);
     struct statement statement = {
-        .json = command_json(line), .from = 1, .to = INT64_MAX, .account = &account};
+        .is_json = command_json(line), .from = 1, .to = INT64_MAX, .account = &account};
     if (!read_sequence(line, "from", &statement.from) || !read_sequence(line, "to", &statement.to))
         return command_usage(line, "--from and --to are sequence numbers, from 1");
     if (!command_open_platform(line, false, &store))
         return EXIT_REFUSED;
     enum status status = platform_ledger_balance(store, player_id, &account, &error);
     if (status == STATUS_OK)
-        status = platform_ledger_entries(store, player_id, state_entry, &statement, &error);
+        status = store->ledger->entries(store, player_id, state_entry, &statement, &error);
     platform_store_close(&store);
     if (status == STATUS_OK)
         end_statement(&statement);
-    buffer_free(&statement.line);
+    document_free(&statement.document);
     return status == STATUS_OK ? finish(line) : command_refuse(line, "%s", error.text);
 }
 
@@ -222,20 +203,17 @@ static int run_statement(const struct command_line *line)
 
 static void show_fact_json(const struct ledger_fact *fact)
 {
-    struct buffer out = {0};
-    buffer_append_char(&out, '{');
+    struct document document;
+    struct json_writer *json = document_object(&document, JSON_COMPACT);
     if (fact->id.known) {
-        append_transaction(&out, &fact->id.transaction);
+        write_transaction(json, &fact->id.transaction);
     } else {
-        append_string(&out, "customer", fact->customer_id);
-        append_string(&out, "transaction_id", fact->transaction_id);
+        json_string(json, "customer", fact->customer_id);
+        json_string(json, "transaction_id", fact->transaction_id);
     }
-    append_name(&out, "rolled_back");
-    buffer_append_string(&out, fact->id.rolled_back ? "true" : "false");
-    append_number(&out, "standing_credits", fact->id.standing_credits);
-    buffer_append_string(&out, "}\n");
-    (void)fwrite(out.data, 1, out.size, stdout);
-    buffer_free(&out);
+    json_bool(json, "rolled_back", fact->id.rolled_back);
+    json_integer(json, "standing_credits", fact->id.standing_credits);
+    document_print(&document);
 }
 
 static void show_fact(const struct ledger_fact *fact)
@@ -280,7 +258,7 @@ static int run_transaction(const struct command_line *line)
     memcpy(fact.transaction_id, id, strlen(id) + 1);
     if (!command_open_platform(line, false, &store))
         return EXIT_REFUSED;
-    enum status status = platform_ledger_id(store, &fact, &error);
+    enum status status = store->ledger->id(store, &fact, &error);
     platform_store_close(&store);
     if (status != STATUS_OK)
         return command_refuse(line, "%s", error.text);
@@ -294,6 +272,16 @@ static int run_transaction(const struct command_line *line)
 }
 
 /* ---- verify ---------------------------------------------------------------------------------- */
+
+static void print_sound_json(const struct audit_result *result)
+{
+    struct document document;
+    struct json_writer *json = document_object(&document, JSON_COMPACT);
+    json_bool(json, "sound", true);
+    json_unsigned(json, "entries", result->entries);
+    json_unsigned(json, "players", result->players);
+    document_print(&document);
+}
 
 static int run_verify(const struct command_line *line)
 {
@@ -309,8 +297,7 @@ static int run_verify(const struct command_line *line)
     if (status != STATUS_OK)
         return command_refuse(line, "%s", error.text);
     if (command_json(line))
-        (void)printf("{\"sound\":true,\"entries\":%" PRIu64 ",\"players\":%" PRIu64 "}\n",
-                     result.entries, result.players);
+        print_sound_json(&result);
     else
         (void)printf("The ledger is sound: %" PRIu64 " entries of %" PRIu64
                      " players. The store itself was checked by %s.\n",
@@ -355,12 +342,12 @@ static struct export_total *total_of(struct export *export, const struct ledger_
 static bool export_entry(void *context, const struct ledger_transaction *entry)
 {
     struct export *export = context;
-    struct buffer *out = &export->line;
-    buffer_clear(out);
-    buffer_append_char(out, '{');
-    append_transaction(out, entry);
-    buffer_append_string(out, "}\n");
-    (void)fwrite(out->data, 1, out->size, stdout);
+    struct json_writer json = {.out = &export->line};
+    json_object(&json, NULL);
+    write_transaction(&json, entry);
+    json_end(&json);
+    buffer_append_char(json.out, '\n');
+    flush(json.out);
     CHECK(EVP_DigestUpdate(export->digest, entry->hash, sizeof entry->hash) == 1);
     struct export_total *total = total_of(export, entry);
     total->entries++;
@@ -380,27 +367,25 @@ static bool export_any(void *context, const struct ledger_transaction *entry,
 /* The last line: what the lines before it come to. */
 static void write_totals(struct export *export, const char *day)
 {
-    struct buffer *out = &export->line;
+    struct document document;
     uint8_t head[LEDGER_HASH_SIZE];
     CHECK(EVP_DigestFinal_ex(export->digest, head, NULL) == 1);
-    buffer_clear(out);
-    buffer_append_char(out, '{');
-    append_string(out, "day", day);
-    append_number(out, "entries", (int64_t) export->written);
-    append_hash(out, "head", head);
-    append_name(out, "totals");
-    buffer_append_char(out, '[');
+    struct json_writer *json = document_object(&document, JSON_COMPACT);
+    json_string_or_null(json, "day", day);
+    json_unsigned(json, "entries", export->written);
+    json_hex(json, "head", head, sizeof head);
+    json_array(json, "totals");
     for (size_t i = 0; i < export->total_count; i++) {
         const struct export_total *total = &export->totals[i];
-        buffer_append_string(out, i == 0 ? "{" : ",{");
-        append_string(out, "customer", total->customer_id);
-        append_string(out, "currency", total->currency);
-        append_number(out, "entries", (int64_t)total->entries);
-        append_number(out, "movement_minor", total->movement_minor);
-        buffer_append_char(out, '}');
+        json_object(json, NULL);
+        json_string(json, "customer", total->customer_id);
+        json_string(json, "currency", total->currency);
+        json_unsigned(json, "entries", total->entries);
+        json_integer(json, "movement_minor", total->movement_minor);
+        json_end(json);
     }
-    buffer_append_string(out, "]}\n");
-    (void)fwrite(out->data, 1, out->size, stdout);
+    json_end(json);
+    document_print(&document);
 }
 
 static int run_export(const struct command_line *line)
@@ -419,14 +404,14 @@ static int run_export(const struct command_line *line)
     CHECK(export.digest != NULL && EVP_DigestInit_ex(export.digest, EVP_sha256(), NULL) == 1);
     enum status status = STATUS_OK;
     if (day != NULL)
-        status = platform_ledger_entered(store, from_ms, from_ms + DAY_MS, export_entry, &export,
-                                         &error);
-    else if ((status = platform_ledger_count(store, &export.total, &error)) == STATUS_OK)
-        status = platform_ledger_entries(store, NULL, export_any, &export, &error);
+        status =
+            store->ledger->entered(store, from_ms, from_ms + DAY_MS, export_entry, &export, &error);
+    else if ((status = store->ledger->count(store, &export.total, &error)) == STATUS_OK)
+        status = store->ledger->entries(store, NULL, export_any, &export, &error);
     platform_store_close(&store);
     progress_end(&export.progress);
     if (status == STATUS_OK)
-        write_totals(&export, day == NULL ? "" : day);
+        write_totals(&export, day);
     EVP_MD_CTX_free(export.digest);
     memory_free(export.totals);
     buffer_free(&export.line);
@@ -447,55 +432,10 @@ static const struct command_option export_options[] = {
 };
 
 const struct command wallet_commands[] = {
-    {
-        .name = "statement",
-        .arguments = "PLAYER",
-        .least = 1,
-        .most = 1,
-        .summary = "a player's entries, with opening and closing balance",
-        .details =
-            "Entries by sequence, as they were made. Amounts are shown in the currency; with "
-            "--json they are in its minor unit.",
-        .examples = "  croupier wallet statement ply_9tHpZcX2kQvL0aBd\n"
-                    "  croupier wallet statement ply_9tHpZcX2kQvL0aBd --from 100 --to 199 --json\n",
-        .options = statement_options,
-        .run = run_statement,
-    },
-    {
-        .name = "transaction",
-        .arguments = "CUSTOMER ID",
-        .least = 2,
-        .most = 2,
-        .summary = "what became of a customer's transaction id",
-        .details = "Applied, voided or declined; whether it was rolled back since; whether a "
-                   "credit stands on it.",
-        .examples = "  croupier wallet transaction cus_6Jc0vQ2mT4xZ8rYb bet-1001\n",
-        .run = run_transaction,
-    },
-    {
-        .name = "verify",
-        .arguments = "",
-        .summary = "prove that the ledger is whole",
-        .details =
-            "The store is sound in itself, sequences have no gap, balances follow and are never "
-            "negative, entries and kept declines are chained, accounts equal their entries, every "
-            "row has its counterparts, and no money comes from nowhere. Names the first break and "
-            "exits with 1. Reads one snapshot, beside a running server.",
-        .examples = "  croupier wallet verify && echo sound\n",
-        .run = run_verify,
-    },
-    {
-        .name = "export",
-        .arguments = "",
-        .summary = "entries as JSON, one a line, with totals at the end",
-        .details =
-            "By player and sequence; of a day, as they were made. The last line has the "
-            "totals by customer and currency, and `head`, the SHA-256 of all entries' hashes "
-            "in this order.",
-        .examples = "  croupier wallet export --day 2026-11-21 >2026-11-21.ndjson\n"
-                    "  croupier wallet export | gzip >ledger.ndjson.gz\n",
-        .options = export_options,
-        .run = run_export,
-    },
+    {"statement", "PLAYER", &help_wallet_statement, .options = statement_options,
+     .run = run_statement},
+    {"transaction", "CUSTOMER ID", &help_wallet_transaction, .run = run_transaction},
+    {"verify", "", &help_wallet_verify, .run = run_verify},
+    {"export", "", &help_wallet_export, .options = export_options, .run = run_export},
     {0},
 };

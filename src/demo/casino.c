@@ -108,13 +108,15 @@ static enum status add_provider(struct platform_store *store, const struct secre
 {
     char secret[SECRET_SIZE];
     CHECK(RAND_bytes((unsigned char *)secret, sizeof secret) == 1);
-    const struct provider_settings settings = {
-        .name = "Dune Studio",
-        .launch_url = "http://127.0.0.1:9090" DEMO_PAGE_PATH, /* until the demo knows its port */
-        .secret = {secret, sizeof secret},
+    const struct setting settings[] = {
+        {"id", DEMO_PROVIDER},
+        {"name", "Dune Studio"},
+        {"launch_url", "http://127.0.0.1:9090" DEMO_PAGE_PATH}, /* until the demo knows its port */
+        {0},
     };
-    enum status status =
-        providers_add(store, secrets, DEMO_PROVIDER, &settings, now_ms, record, error);
+    const struct provider_sealing sealing = {secrets, {secret, sizeof secret}};
+    const struct resource_edit edit = {settings, provider_seal, &sealing};
+    enum status status = resource_add(&provider_resource, store, &edit, now_ms, record, error);
     OPENSSL_cleanse(secret, sizeof secret);
     return status;
 }
@@ -148,10 +150,10 @@ enum status demo_casino_set_url(struct demo_casino *casino, const char *platform
     struct platform_store *store = NULL;
     struct provider_record record;
     const struct platform_store_options options = {.uri = platform_uri, .timeout_ms = timeout_ms};
-    const struct provider_settings settings = {.launch_url = url};
     enum status status = platform_store_open(&store, &options, error);
     if (status == STATUS_OK)
-        status = providers_change(store, NULL, DEMO_PROVIDER, &settings, &record, error);
+        status = resource_change(&provider_resource, store, DEMO_PROVIDER,
+                                 EDIT({"launch_url", url}), &record, error);
     platform_store_close(&store);
     memory_free(casino->platform_uri);
     casino->platform_uri = memory_copy_string(platform_uri);

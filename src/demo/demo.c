@@ -115,25 +115,23 @@ static bool match_name(void *context, const struct customer_record *record)
     return false;
 }
 
-static const char *const everywhere_local[] = {"127.0.0.0/8", "::1/128"};
-
 /* Finds the customer by name, or adds it. One that is there stays as somebody may have changed
  * it. */
-static enum status ensure_customer(struct platform_store *store,
-                                   const struct customer_settings *settings, int64_t now_ms,
-                                   char id[CUSTOMER_ID_SIZE], struct error *error)
+static enum status ensure_customer(struct platform_store *store, const struct setting *settings,
+                                   int64_t now_ms, char id[CUSTOMER_ID_SIZE], struct error *error)
 {
-    struct name_search search = {.name = settings->name};
+    struct name_search search = {.name = settings[0].text};
     enum status status = platform_customer_list(store, match_name, &search, error);
     if (status != STATUS_OK)
         return status;
     if (search.id[0] == '\0') {
-        struct customer_record record;
-        status = customers_add(store, settings, now_ms, &record, error);
+        struct customer_view customer;
+        const struct resource_edit edit = {.settings = settings};
+        status = resource_add(&customer_resource, store, &edit, now_ms, &customer, error);
         if (status != STATUS_OK)
             return status;
-        memcpy(search.id, record.id, sizeof search.id);
-        customer_record_free(&record);
+        memcpy(search.id, customer.record.id, sizeof search.id);
+        resource_release(&customer_resource, &customer);
     }
     memcpy(id, search.id, sizeof search.id);
     return STATUS_OK;
@@ -168,9 +166,11 @@ static enum status renew_key(struct platform_store *store, const char *customer_
         if (status != STATUS_OK)
             return status;
     } while (old.count == OLD_KEYS_MAX);
-    struct key_settings settings = {.customer_id = customer_id, .label = DEMO_KEY_LABEL};
-    struct key_record record;
-    return keys_issue(store, &settings, now_ms, key, &record, error);
+    struct key_view view;
+    enum status status =
+        resource_make(&key_resource, EDIT({"customer", customer_id}, {"label", DEMO_KEY_LABEL}),
+                      now_ms, &view, error);
+    return status == STATUS_OK ? keys_issue(store, &view.record, key, error) : status;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -192,10 +192,10 @@ static enum status prepare_casino(struct platform_store *store, const char *secr
     if (status == STATUS_OK && added)
         status = platform_customer_list(store, match_name, &search, error);
     if (status == STATUS_OK && search.id[0] != '\0') {
-        const struct customer_settings settings = {.casino = SETTING_ON};
-        struct customer_record record = {0};
-        status = customers_change(store, search.id, &settings, &record, error);
-        customer_record_free(&record);
+        struct customer_view customer = {0};
+        status = resource_change(&customer_resource, store, search.id, EDIT({"casino", "yes"}),
+                                 &customer, error);
+        resource_release(&customer_resource, &customer);
     }
     return status;
 }
@@ -205,29 +205,28 @@ static enum status prepare(struct platform_store *store, int64_t now_ms, struct 
 {
     char rate[32];
     (void)snprintf(rate, sizeof rate, "%u/%u", DEMO_LIMITED_REQUESTS, DEMO_LIMITED_SECONDS);
-    const struct customer_settings samples[] = {
-        {.name = DEMO_CUSTOMER, .sports = "all", .rate = "6000/60", .casino = SETTING_ON},
-        {.name = DEMO_LIMITED_CUSTOMER, .sports = "cricket,football", .rate = rate},
-        {.name = DEMO_DISABLED_CUSTOMER, .sports = "all", .enabled = SETTING_OFF},
+    const struct setting local = {"cidrs", "127.0.0.0/8,::1/128"};
+    const struct setting samples[][6] = {
+        {{"name", DEMO_CUSTOMER}, local, {"rate", "6000/60"}, {"casino", "yes"}},
+        {{"name", DEMO_LIMITED_CUSTOMER}, local, {"rate", rate}, {"sports", "cricket,football"}},
+        {{"name", DEMO_DISABLED_CUSTOMER}, local, {"enabled", "no"}},
     };
     char *const key_of[] = {keys->all_sports, keys->limited, NULL};
     uint32_t before, after;
     enum status status = platform_store_migrate(store, &before, &after, error);
     for (size_t i = 0; status == STATUS_OK && i < sizeof samples / sizeof samples[0]; i++) {
-        struct customer_settings settings = samples[i];
         char id[CUSTOMER_ID_SIZE];
-        settings.cidr_values = everywhere_local;
-        settings.cidr_count = sizeof everywhere_local / sizeof everywhere_local[0];
-        settings.replace_cidrs = true;
-        status = ensure_customer(store, &settings, now_ms, id, error);
+        status = ensure_customer(store, samples[i], now_ms, id, error);
         if (status == STATUS_OK && key_of[i] != NULL)
             status = renew_key(store, id, now_ms, key_of[i], error);
     }
     if (status != STATUS_OK)
         return status;
-    const struct address_settings legacy = {.sports = "tennis", .rate = "60/60"};
     struct legacy_record record;
-    status = addresses_add(store, DEMO_LEGACY_ADDRESS, &legacy, now_ms, &record, error);
+    status = resource_add(
+        &address_resource, store,
+        EDIT({"address", DEMO_LEGACY_ADDRESS}, {"sports", "tennis"}, {"rate", "60/60"}), now_ms,
+        &record, error);
     return status == STATUS_EXISTS ? STATUS_OK : status;
 }
 

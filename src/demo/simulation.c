@@ -2,12 +2,11 @@
  * The thread that keeps a simulated feed moving beside a server in the same process. One mutex
  * guards everything that two threads see; the simulator itself is the thread's alone once it runs.
  */
-#include <pthread.h>
 #include <stdbool.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/threads.h"
 #include "demo/simulate.h"
 
 struct simulation {
@@ -15,9 +14,9 @@ struct simulation {
     struct odds_store *store;
     struct log *log;
     uint32_t interval_ms;
-    pthread_t thread;
-    pthread_mutex_t lock; /* guards what follows */
-    pthread_cond_t wake;
+    uv_thread_t thread;
+    uv_mutex_t lock; /* guards what follows */
+    uv_cond_t wake;
     bool stopping;
     struct simulator_facts facts;
 };
@@ -25,25 +24,23 @@ struct simulation {
 /* Waits until `deadline_ns` or until it is to stop; true when it is. */
 static bool wait_for_stop(struct simulation *simulation, uint64_t deadline_ns)
 {
-    struct timespec until = {.tv_sec = (time_t)(deadline_ns / 1000000000U),
-                             .tv_nsec = (long)(deadline_ns % 1000000000U)};
-    (void)pthread_mutex_lock(&simulation->lock);
-    int result = 0;
-    while (!simulation->stopping && result == 0)
-        result = pthread_cond_timedwait(&simulation->wake, &simulation->lock, &until);
+    uv_mutex_lock(&simulation->lock);
+    while (!simulation->stopping &&
+           condition_wait_until(&simulation->wake, &simulation->lock, deadline_ns)) {
+    }
     bool stopping = simulation->stopping;
-    (void)pthread_mutex_unlock(&simulation->lock);
+    uv_mutex_unlock(&simulation->lock);
     return stopping;
 }
 
 static void keep_facts(struct simulation *simulation)
 {
-    (void)pthread_mutex_lock(&simulation->lock);
+    uv_mutex_lock(&simulation->lock);
     simulator_facts(simulation->simulator, &simulation->facts);
-    (void)pthread_mutex_unlock(&simulation->lock);
+    uv_mutex_unlock(&simulation->lock);
 }
 
-static void *run(void *argument)
+static void run(void *argument)
 {
     struct simulation *simulation = argument;
     uint64_t interval_ns = (uint64_t)simulation->interval_ms * 1000000U;
@@ -66,14 +63,13 @@ static void *run(void *argument)
         if (next_ns < now_ns)
             next_ns = now_ns + interval_ns;
     }
-    return NULL;
 }
 
 static void free_simulation(struct simulation *simulation)
 {
     simulator_destroy(&simulation->simulator);
-    (void)pthread_cond_destroy(&simulation->wake);
-    (void)pthread_mutex_destroy(&simulation->lock);
+    uv_cond_destroy(&simulation->wake);
+    uv_mutex_destroy(&simulation->lock);
     memory_free(simulation);
 }
 
@@ -87,44 +83,36 @@ enum status simulation_start(struct simulation **simulation,
     made->log = log;
     made->interval_ms = options->interval_ms;
     made->simulator = simulator_create(options, now_ms);
-    pthread_condattr_t attributes;
-    CHECK(pthread_condattr_init(&attributes) == 0);
-    CHECK(pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) == 0);
-    CHECK(pthread_cond_init(&made->wake, &attributes) == 0);
-    CHECK(pthread_condattr_destroy(&attributes) == 0);
-    CHECK(pthread_mutex_init(&made->lock, NULL) == 0);
+    CHECK(uv_cond_init(&made->wake) == 0);
+    CHECK(uv_mutex_init(&made->lock) == 0);
 
     enum status status = simulator_tick(made->simulator, now_ms, store, error);
-    if (status == STATUS_OK) {
-        keep_facts(made);
-        if (pthread_create(&made->thread, NULL, run, made) != 0)
-            status = error_set(error, STATUS_INTERNAL, "cannot start the simulated feed's thread");
-    }
     if (status != STATUS_OK) {
         free_simulation(made);
         return status;
     }
-    (void)pthread_setname_np(made->thread, "feed");
+    keep_facts(made);
+    thread_start(&made->thread, "feed", run, made);
     *simulation = made;
     return STATUS_OK;
 }
 
 void simulation_facts(struct simulation *simulation, struct simulator_facts *facts)
 {
-    (void)pthread_mutex_lock(&simulation->lock);
+    uv_mutex_lock(&simulation->lock);
     *facts = simulation->facts;
-    (void)pthread_mutex_unlock(&simulation->lock);
+    uv_mutex_unlock(&simulation->lock);
 }
 
 void simulation_stop(struct simulation **simulation)
 {
     if (*simulation == NULL)
         return;
-    (void)pthread_mutex_lock(&(*simulation)->lock);
+    uv_mutex_lock(&(*simulation)->lock);
     (*simulation)->stopping = true;
-    (void)pthread_cond_signal(&(*simulation)->wake);
-    (void)pthread_mutex_unlock(&(*simulation)->lock);
-    (void)pthread_join((*simulation)->thread, NULL);
+    uv_cond_signal(&(*simulation)->wake);
+    uv_mutex_unlock(&(*simulation)->lock);
+    CHECK(uv_thread_join(&(*simulation)->thread) == 0);
     free_simulation(*simulation);
     *simulation = NULL;
 }

@@ -4,7 +4,6 @@
  */
 #include "feed/publish.h"
 
-#include <pthread.h>
 #include <string.h>
 
 #include "base/hash.h"
@@ -59,18 +58,7 @@ static bool read_row_id(struct text row, struct event_id *id)
     while (json_text_next_member(&cursor, &name, &value))
         if (json_text_string_equals(name, TEXT("gmid")))
             gmid = value;
-    if (gmid.size == 0)
-        return false;
-    if (json_text_kind(gmid) == JSON_TEXT_NUMBER)
-        return event_id_parse(gmid, id) == STATUS_OK;
-    /* Even twenty escapes of six bytes are short; anything longer is no id. */
-    if (json_text_kind(gmid) != JSON_TEXT_STRING || gmid.size > 2 + 6 * EVENT_ID_DIGITS)
-        return false;
-    struct buffer digits = {0};
-    json_text_unescape(gmid, &digits);
-    bool usable = event_id_parse(buffer_text(&digits), id) == STATUS_OK;
-    buffer_free(&digits);
-    return usable;
+    return event_id_read(gmid, id) == STATUS_OK;
 }
 
 struct id_set {
@@ -202,36 +190,6 @@ enum status feed_publish_odds(struct odds_store *store, enum sport sport,
 
 /* ---- what is published ----------------------------------------------------------------------- */
 
-/* A read that is waited for: an engine that must ask answers on a thread of its own. */
-struct waiting_read {
-    struct odds_read read; /* first: `done` is given this */
-    pthread_mutex_t lock;
-    pthread_cond_t finished;
-    bool done;
-};
-
-static void read_done(struct odds_read *read)
-{
-    struct waiting_read *waiting = (struct waiting_read *)read;
-    (void)pthread_mutex_lock(&waiting->lock);
-    waiting->done = true;
-    (void)pthread_cond_signal(&waiting->finished);
-    (void)pthread_mutex_unlock(&waiting->lock);
-}
-
-static enum status read_and_wait(struct odds_store *store, struct waiting_read *waiting)
-{
-    waiting->read.done = read_done;
-    enum status status = odds_store_read(store, &waiting->read);
-    if (status != STATUS_PENDING)
-        return status;
-    (void)pthread_mutex_lock(&waiting->lock);
-    while (!waiting->done)
-        (void)pthread_cond_wait(&waiting->finished, &waiting->lock);
-    (void)pthread_mutex_unlock(&waiting->lock);
-    return waiting->read.result;
-}
-
 static bool lists(struct text catalog, const struct event_id *event)
 {
     if (json_text_check(catalog, NULL, NULL) != STATUS_OK)
@@ -252,10 +210,8 @@ static bool lists(struct text catalog, const struct event_id *event)
 enum status feed_catalog_lists(struct odds_store *store, enum sport sport,
                                const struct event_id *event, bool *listed, struct error *error)
 {
-    struct waiting_read waiting = {.read = {.kind = ODDS_CATALOG, .sport = sport},
-                                   .lock = PTHREAD_MUTEX_INITIALIZER,
-                                   .finished = PTHREAD_COND_INITIALIZER};
-    enum status status = read_and_wait(store, &waiting);
+    struct odds_read read = {.kind = ODDS_CATALOG, .sport = sport};
+    enum status status = odds_store_read_and_wait(store, &read);
     if (status == STATUS_MALFORMED) {
         *listed = false;
         return STATUS_OK;
@@ -263,8 +219,8 @@ enum status feed_catalog_lists(struct odds_store *store, enum sport sport,
     if (status != STATUS_OK)
         return error_set(error, status, "cannot read the catalog of %s: %s", sport_key(sport),
                          status_name(status));
-    *listed = waiting.read.value.version != 0 &&
-              lists((struct text){waiting.read.value.bytes, waiting.read.value.size}, event);
-    memory_free(waiting.read.value.bytes);
+    *listed =
+        read.value.version != 0 && lists((struct text){read.value.bytes, read.value.size}, event);
+    memory_free(read.value.bytes);
     return STATUS_OK;
 }

@@ -1,116 +1,19 @@
 /*
- * The current games table and the thread that keeps it fresh; see games.h.
- *
- * A table is a snapshot: counted under `lock`, freed by whoever lets go of it last. A pages
- * compares a generation number (one atomic load) and only takes the lock when it has moved. After
- * a failure of the store the refresher opens it again and reads everything.
+ * The current games table, which a refresher keeps fresh; see games.h. Whatever changed, everything
+ * is read: it is little.
  */
-#include "games/internal.h"
+#include "games/games.h"
 
-#include <pthread.h>
-#include <signal.h>
-#include <string.h>
-#include <time.h>
-
-#include "base/clock.h"
 #include "base/memory.h"
 
-#define CONFIRMED_MAX_MS 1000U
-#define BACK_OFF_MS 1000U
-
 struct games {
-    struct games_options options;
+    struct log *log;
     char *secrets_key_file;
-    pthread_mutex_t lock; /* guards current, its references, stopping */
-    pthread_cond_t changed;
-    struct games_snapshot *current;
-    bool stopping;
-    atomic_uint_least64_t generation;
-    atomic_uint_least64_t confirmed_ms; /* monotonic; 0: never */
-    pthread_t refresher;
-
-    /* the refresher's own */
-    struct platform_store *store;
-    struct secrets *secrets;
-    uint64_t revision;
-    bool read_all;
-    bool failing;
+    struct refresher *refresher;
+    struct secrets *secrets; /* the refresher thread's; NULL: not read yet */
 };
 
-static void lock(struct games *games)
-{
-    CHECK(pthread_mutex_lock(&games->lock) == 0);
-}
-
-static void unlock(struct games *games)
-{
-    CHECK(pthread_mutex_unlock(&games->lock) == 0);
-}
-
-/* ---- snapshots ------------------------------------------------------------------------------- */
-
-/* Lets go of one reference; returns the snapshot when it was the last, to be freed outside the
- * lock. */
-static struct games_snapshot *let_go_locked(struct games_snapshot *snapshot)
-{
-    if (snapshot == NULL)
-        return NULL;
-    CHECK(snapshot->references > 0);
-    return --snapshot->references == 0 ? snapshot : NULL;
-}
-
-static void free_snapshot(struct games_snapshot *snapshot)
-{
-    if (snapshot == NULL)
-        return;
-    games_table_destroy(&snapshot->table);
-    memory_free(snapshot);
-}
-
-void games_exchange(struct games *games, struct games_snapshot **held, bool take)
-{
-    lock(games);
-    struct games_snapshot *last = let_go_locked(*held);
-    *held = take ? games->current : NULL;
-    if (*held != NULL)
-        (*held)->references++;
-    unlock(games);
-    free_snapshot(last);
-}
-
-uint64_t games_generation(struct games *games)
-{
-    return atomic_load_explicit(&games->generation, memory_order_acquire);
-}
-
-bool games_confirmed(struct games *games, uint64_t now_mono_ms)
-{
-    uint64_t at = atomic_load_explicit(&games->confirmed_ms, memory_order_acquire);
-    return at != 0 && now_mono_ms <= at + CONFIRMED_MAX_MS;
-}
-
-int64_t games_age_ms(struct games *games)
-{
-    uint64_t at = atomic_load_explicit(&games->confirmed_ms, memory_order_acquire);
-    uint64_t now = clock_monotonic_ms();
-    return at == 0 ? -1 : now > at ? (int64_t)(now - at) : 0;
-}
-
-static void publish(struct games *games, struct games_table *table)
-{
-    struct games_snapshot *snapshot = memory_alloc_zeroed(1, sizeof *snapshot);
-    snapshot->table = table;
-    snapshot->references = 1;
-    lock(games);
-    snapshot->generation = games->current == NULL ? 1 : games->current->generation + 1;
-    struct games_snapshot *last = let_go_locked(games->current);
-    games->current = snapshot;
-    atomic_store_explicit(&games->generation, snapshot->generation, memory_order_release);
-    unlock(games);
-    free_snapshot(last);
-}
-
-/* ---- the refresher --------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 struct reading {
     struct games *games;
@@ -121,7 +24,7 @@ static bool on_provider(void *context, const struct provider_record *record)
 {
     struct reading *reading = context;
     if (!games_table_add_provider(reading->table, reading->games->secrets, record))
-        log_event(reading->games->options.log, LOG_ERROR,
+        log_event(reading->games->log, LOG_ERROR,
                   "a provider's secret was stored under another key; set it again",
                   LOG_STRING("provider", record->id));
     return true;
@@ -139,92 +42,40 @@ static bool on_policy(void *context, const struct game_policy_record *record)
     return true;
 }
 
-static enum status read_all(struct games *games, struct error *error)
+static enum status read_all(void *context, struct platform_store *store, bool all,
+                            uint64_t *revision, void **table, struct error *error)
 {
+    struct games *games = context;
+    enum status status = STATUS_OK;
+    (void)all;
+    if (games->secrets == NULL)
+        status = secrets_open_key(&games->secrets, games->secrets_key_file, error);
+    if (status != STATUS_OK)
+        return status;
     struct reading reading = {games, games_table_create(games->secrets)};
     const struct record_visitor visit = {
         .provider = on_provider, .game = on_game, .policy = on_policy, .context = &reading};
-    enum status status = platform_games_read(games->store, &visit, &games->revision, error);
-    if (status != STATUS_OK) {
-        games_table_destroy(&reading.table);
-        return status;
-    }
-    games->read_all = false;
-    publish(games, reading.table);
-    return STATUS_OK;
-}
-
-/* One look at the store: confirms the table as of the moment when it began. */
-static enum status look(struct games *games, struct error *error)
-{
-    uint64_t began_ms = clock_monotonic_ms();
-    uint64_t revision;
-    enum status status = STATUS_OK;
-    if (games->secrets == NULL)
-        status = secrets_open_key(&games->secrets, games->secrets_key_file, error);
-    if (status == STATUS_OK && games->store == NULL) {
-        status = platform_store_open(&games->store, &games->options.store, error);
-        games->read_all = true;
-    }
+    status = platform_games_read(store, &visit, revision, error);
     if (status == STATUS_OK)
-        status = platform_games_revision(games->store, &revision, error);
-    if (status == STATUS_OK && (games->read_all || revision != games->revision))
-        status = read_all(games, error);
-    if (status != STATUS_OK)
-        return status;
-    atomic_store_explicit(&games->confirmed_ms, began_ms, memory_order_release);
-    return STATUS_OK;
+        *table = reading.table;
+    else
+        games_table_destroy(&reading.table);
+    return status;
 }
 
-/* Looks, says so once when things go wrong and once when they are right again; returns how long to
- * wait. */
-static uint32_t refresh(struct games *games)
+static void recovered(void *context, const void *table, bool first, uint64_t took_ms)
 {
-    struct error error = {.text = ""};
-    enum status status = look(games, &error);
-    if (status == STATUS_OK && games->failing)
-        log_event(games->options.log, LOG_INFO, "games refreshed again",
-                  LOG_INTEGER("revision", games->revision));
-    if (status != STATUS_OK && !games->failing)
-        log_event(games->options.log, LOG_ERROR, "games cannot be refreshed",
-                  LOG_STRING("reason", error.text), LOG_STRING("status", status_name(status)));
-    games->failing = status != STATUS_OK;
-    if (status == STATUS_OK) {
-        CHECK(pthread_cond_broadcast(&games->changed) == 0);
-        return games->options.refresh_ms;
-    }
-    if (status != STATUS_TIMEOUT) /* a busy store need not be opened again */
-        platform_store_close(&games->store);
-    return games->secrets == NULL ? BACK_OFF_MS : games->options.refresh_ms;
+    (void)table;
+    if (!first)
+        log_event(((struct games *)context)->log, LOG_INFO, "games refreshed again",
+                  LOG_INTEGER("took_ms", took_ms));
 }
 
-/* Waits until `timeout_ms` have passed, somebody stops, or with `ready`, there is a table. True
- * when what was waited for is so. */
-static bool wait_for(struct games *games, bool ready, uint32_t timeout_ms)
+static void destroy_table(void *context, void *table)
 {
-    struct timespec until;
-    int result = 0;
-    bool done = false;
-    CHECK(clock_gettime(CLOCK_MONOTONIC, &until) == 0);
-    until.tv_sec += timeout_ms / 1000;
-    until.tv_nsec += (long)(timeout_ms % 1000) * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000L;
-    until.tv_nsec %= 1000000000L;
-    lock(games);
-    while (!(done = ready ? games->current != NULL : games->stopping) && result == 0)
-        result = pthread_cond_timedwait(&games->changed, &games->lock, &until);
-    unlock(games);
-    return done;
-}
-
-static void *run(void *argument)
-{
-    struct games *games = argument;
-    (void)pthread_setname_np(pthread_self(), "games");
-    while (!wait_for(games, false, refresh(games)))
-        continue;
-    platform_store_close(&games->store);
-    return NULL;
+    struct games_table *gone = table;
+    (void)context;
+    games_table_destroy(&gone);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -232,28 +83,22 @@ static void *run(void *argument)
 struct games *games_create(const struct games_options *options)
 {
     struct games *games = memory_alloc_zeroed(1, sizeof *games);
-    pthread_condattr_t attributes;
-    sigset_t all;
-    sigset_t before;
-    CHECK(options->refresh_ms > 0);
-    games->options = *options;
+    games->log = options->log;
     games->secrets_key_file = memory_copy_string(options->secrets_key_file);
-    CHECK(pthread_mutex_init(&games->lock, NULL) == 0);
-    CHECK(pthread_condattr_init(&attributes) == 0);
-    CHECK(pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) == 0);
-    CHECK(pthread_cond_init(&games->changed, &attributes) == 0);
-    CHECK(pthread_condattr_destroy(&attributes) == 0);
-    /* Signals are for the main thread. */
-    CHECK(sigfillset(&all) == 0);
-    CHECK(pthread_sigmask(SIG_SETMASK, &all, &before) == 0);
-    CHECK(pthread_create(&games->refresher, NULL, run, games) == 0);
-    CHECK(pthread_sigmask(SIG_SETMASK, &before, NULL) == 0);
+    const struct refresher_options refresher = {
+        .name = "games",
+        .failing = "games cannot be refreshed",
+        .store = options->store,
+        .refresh_ms = options->refresh_ms,
+        .revision = platform_games_revision,
+        .read = read_all,
+        .recovered = recovered,
+        .destroy = destroy_table,
+        .context = games,
+        .log = options->log,
+    };
+    games->refresher = refresher_create(&refresher);
     return games;
-}
-
-bool games_wait_ready(struct games *games, uint32_t timeout_ms)
-{
-    return wait_for(games, true, timeout_ms);
 }
 
 void games_destroy(struct games **at)
@@ -262,17 +107,24 @@ void games_destroy(struct games **at)
     *at = NULL;
     if (games == NULL)
         return;
-    lock(games);
-    games->stopping = true;
-    CHECK(pthread_cond_broadcast(&games->changed) == 0);
-    unlock(games);
-    CHECK(pthread_join(games->refresher, NULL) == 0);
-    if (games->current != NULL)
-        CHECK(games->current->references == 1);
-    free_snapshot(games->current);
+    refresher_destroy(&games->refresher);
     secrets_destroy(&games->secrets);
-    CHECK(pthread_cond_destroy(&games->changed) == 0);
-    CHECK(pthread_mutex_destroy(&games->lock) == 0);
     memory_free(games->secrets_key_file);
     memory_free(games);
 }
+
+struct refresher *games_refresher(struct games *games)
+{
+    return games->refresher;
+}
+
+static void write_age(const struct metric *metric, const void *facts, struct buffer *out)
+{
+    metric_age(out, metric->name, NULL, *(const int64_t *)facts, "+Inf");
+}
+
+const struct metric games_metrics[] = {
+    METRIC_WRITTEN("croupier_games_age_seconds", "gauge", write_age,
+                   "Time since the games table was last confirmed; +Inf: never"),
+    {0},
+};

@@ -7,14 +7,14 @@
 #include "http/http.h"
 #include "metrics/metrics.h"
 #include "stores/platform.h"
+#include "stores/refresher.h"
 
 /*
  * Games, as serving threads see them: a refresher keeps the current table, each serving thread has
  * a pages that answers from it. A request never waits for the platform store.
  *
- * Freshness is as with policies (admission/policies.h): the refresher asks for the revision several
- * times a second and reads everything when it has moved; a table that could not be confirmed for
- * more than a second decides nothing.
+ * Freshness is stores/refresher.h's: a table that could not be confirmed for more than a second
+ * decides nothing.
  */
 struct games;
 struct games_pages;
@@ -27,16 +27,15 @@ struct games_options {
 };
 
 struct games *games_create(const struct games_options *options);
-/* Waits until there is a table, or `timeout_ms`. */
-bool games_wait_ready(struct games *games, uint32_t timeout_ms);
 /* No pages is left. */
 void games_destroy(struct games **games);
 
-/* How long ago the table was confirmed; -1: never. Any thread. */
-int64_t games_age_ms(struct games *games);
+/* Of its struct games_table: how old it is, whether it is there. */
+struct refresher *games_refresher(struct games *games);
+extern const struct metric games_metrics[]; /* the fact is refresher_age_ms, an int64_t */
 
 /* One a serving thread. */
-struct games_pages *games_pages_create(struct games *games, struct metrics_shard *metrics);
+struct games_pages *games_pages_create(struct games *games);
 void games_pages_destroy(struct games_pages **pages);
 
 /* The confirmed table, until the next call on this pages; NULL: there is none (answer 503). */

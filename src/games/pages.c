@@ -6,7 +6,7 @@
  * gzipped form, in a slot that is chosen by hash; another one with that hash takes its place. When
  * a change left a page as it was, the kept answer stays.
  */
-#include "games/internal.h"
+#include "games/games.h"
 
 #include <string.h>
 
@@ -25,19 +25,17 @@ struct slot {
 };
 
 struct games_pages {
-    struct games *games;
-    struct metrics_shard *metrics;
-    struct games_snapshot *held;
+    struct refresher *games;
+    struct table_hold hold;
     struct answer_counts counts;
     struct buffer body; /* scratch */
     struct slot slots[SLOTS];
 };
 
-struct games_pages *games_pages_create(struct games *games, struct metrics_shard *metrics)
+struct games_pages *games_pages_create(struct games *games)
 {
     struct games_pages *pages = memory_alloc_zeroed(1, sizeof *pages);
-    pages->games = games;
-    pages->metrics = metrics;
+    pages->games = games_refresher(games);
     return pages;
 }
 
@@ -49,18 +47,14 @@ void games_pages_destroy(struct games_pages **at)
         return;
     for (size_t i = 0; i < SLOTS; i++)
         answer_release(&pages->slots[i].answer);
-    games_exchange(pages->games, &pages->held, false);
+    refresher_let_go(pages->games, &pages->hold);
     buffer_free(&pages->body);
     memory_free(pages);
 }
 
 const struct games_table *games_pages_table(struct games_pages *pages, uint64_t now_mono_ms)
 {
-    if (!games_confirmed(pages->games, now_mono_ms))
-        return NULL;
-    if (pages->held == NULL || pages->held->generation != games_generation(pages->games))
-        games_exchange(pages->games, &pages->held, true);
-    return pages->held == NULL ? NULL : pages->held->table;
+    return refresher_confirmed(pages->games, &pages->hold, now_mono_ms);
 }
 
 /* ---- pages ----------------------------------------------------------------------------------- */
@@ -93,16 +87,13 @@ static void slot_put(struct slot *slot, const char *customer_id, struct text que
     slot->query_size = query.size;
 }
 
-static void send_answer(struct games_pages *pages, struct http_request *request,
-                        struct answer *answer)
+static void send_answer(struct http_request *request, struct answer *answer)
 {
     struct http_message *message = answer_pick(answer, request);
     if (message == NULL) { /* gzip, which is not made yet; a page is small */
         answer_compress(answer);
         message = answer_pick(answer, request);
     }
-    if (message->status == 304)
-        metrics_add(pages->metrics, METRICS_NOT_MODIFIED, 1);
     http_reply_message(request, message);
 }
 
@@ -124,8 +115,8 @@ void games_route_list(struct games_pages *pages, struct http_request *request,
     const struct games_table *table = games_pages_table(pages, request->started_ns / 1000000U);
     struct slot *slot = slot_of(pages, customer_id, text);
     if (table != NULL && slot_is(slot, customer_id, text) &&
-        slot->generation == pages->held->generation) {
-        send_answer(pages, request, slot->answer);
+        slot->generation == pages->hold.generation) {
+        send_answer(request, slot->answer);
         return;
     }
     if (!games_query_parse(text, &query)) {
@@ -142,10 +133,10 @@ void games_route_list(struct games_pages *pages, struct http_request *request,
         return;
     }
     if (text.size <= KEY_MAX) {
-        slot_put(slot, customer_id, text, pages->held->generation, answer);
-        send_answer(pages, request, slot->answer);
+        slot_put(slot, customer_id, text, pages->hold.generation, answer);
+        send_answer(request, slot->answer);
         return;
     }
-    send_answer(pages, request, answer);
+    send_answer(request, answer);
     answer_release(&answer);
 }

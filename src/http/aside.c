@@ -1,6 +1,7 @@
 /* The requests that are set aside, and the one timer for all of a queue: see aside.h. */
 #include "http/aside.h"
 
+#include "base/clock.h"
 #include "base/status.h"
 
 /* ---- one ------------------------------------------------------------------------------------- */
@@ -39,7 +40,7 @@ static void on_timer(uv_timer_t *timer);
 
 static void arm(struct http_aside_queue *queue, uint64_t deadline_ms)
 {
-    uint64_t now_ms = uv_now(queue->timer.loop);
+    uint64_t now_ms = clock_loop_ms(queue->timer.loop);
     uint64_t left_ms = deadline_ms > now_ms ? deadline_ms - now_ms : 0;
     CHECK(uv_timer_start(&queue->timer, on_timer, left_ms, 0) == 0);
 }
@@ -47,7 +48,7 @@ static void arm(struct http_aside_queue *queue, uint64_t deadline_ms)
 static void on_timer(uv_timer_t *timer)
 {
     struct http_aside_queue *queue = timer->data;
-    uint64_t now_ms = uv_now(timer->loop);
+    uint64_t now_ms = clock_loop_ms(timer->loop);
     while (queue->next != NULL && queue->next->deadline_ms <= now_ms) {
         struct http_aside *aside = queue->next;
         queue->next = aside->newer;
@@ -70,7 +71,7 @@ void http_aside_append(struct http_aside_queue *queue, struct http_aside *aside)
 {
     CHECK(aside->queue == NULL && !queue->closed);
     aside->queue = queue;
-    aside->deadline_ms = uv_now(queue->timer.loop) + queue->limit_ms;
+    aside->deadline_ms = clock_loop_ms(queue->timer.loop) + queue->limit_ms;
     aside->newer = NULL;
     aside->older = queue->newest;
     if (queue->newest != NULL)

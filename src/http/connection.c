@@ -7,7 +7,7 @@
  * is noticed.
  *
  * A reply may come from inside `handle`, which process called: then the loop there goes on with the
- * next request. Otherwise http_connection_replied starts it again. So the stack never grows with
+ * next request. Otherwise the end of the reply starts it again. So the stack never grows with
  * the number of pipelined requests.
  *
  * Memory is freed in on_closed alone, when libuv has let go of the handle; until then a closed
@@ -25,10 +25,11 @@
 
 static uint64_t now_ms(const struct http_connection *connection)
 {
-    return uv_now(connection->server->options.loop);
+    return clock_loop_ms(connection->server->options.loop);
 }
 
 static void settle(struct http_connection *connection);
+static void start_reading(struct http_connection *connection);
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
@@ -64,7 +65,7 @@ static void on_closed(uv_handle_t *handle)
     tls_session_destroy(&connection->tls);
     buffer_free(&connection->pending);
     http_intake_forget(&connection->memo);
-    http_server_forget(connection);
+    connection->closed(connection);
 }
 
 void http_connection_close(struct http_connection *connection)
@@ -87,15 +88,14 @@ void http_connection_close(struct http_connection *connection)
 static void linger(struct http_connection *connection)
 {
     connection->state = CONNECTION_LINGERING;
-    if (connection->tls != NULL || !connection->input_ended)
-        http_output_shutdown(connection);
-    if (connection->input_ended)
+    bool whole = connection->tls == NULL && connection->input_ended; /* closing says as much */
+    if ((!whole && http_output_shutdown(connection) == OUTPUT_BROKEN) || connection->input_ended) {
         http_connection_close(connection);
-    if (connection->state == CONNECTION_CLOSED)
         return;
+    }
     connection->deadline_ms = now_ms(connection) + HTTP_LINGER_MS;
     connection->linger_left = HTTP_LINGER_BYTES;
-    http_connection_read(connection);
+    start_reading(connection);
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */
@@ -137,7 +137,7 @@ void http_connection_refuse(struct http_connection *connection, enum http_error 
     connection->exchange->refused = true;
     connection->close_after = true;
     connection->state = CONNECTION_HANDLING;
-    http_reply_error(&connection->exchange->request, error);
+    http_reply_message(&connection->exchange->request, connection->server->errors[error]);
 }
 
 static void hand_over(struct http_connection *connection)
@@ -172,8 +172,9 @@ static void receive(struct http_connection *connection, struct text *input)
         break;
     case INTAKE_HEAD:
         connection->deadline_ms = now_ms(connection) + connection->server->body_ms;
-        if (intake->expect_continue && input->size == 0)
-            http_output_interim(connection, TEXT("HTTP/1.1 100 Continue\r\n\r\n"));
+        if (intake->expect_continue && input->size == 0 &&
+            http_output_interim(connection, TEXT("HTTP/1.1 100 Continue\r\n\r\n")) == OUTPUT_BROKEN)
+            http_connection_close(connection);
         break;
     case INTAKE_COMPLETE:
         raw.size -= input->size;
@@ -274,7 +275,7 @@ static void resume(struct http_connection *connection)
     }
     if (connection->read_stopped && !connection->input_ended &&
         pending->size - connection->pending_start <= HTTP_PIPELINE_MAX)
-        http_connection_read(connection);
+        start_reading(connection);
     settle(connection);
 }
 
@@ -289,8 +290,15 @@ static void settle(struct http_connection *connection)
         http_connection_drain(connection);
 }
 
-void http_connection_replied(struct http_connection *connection)
+/* The kernel has all of the reply, or never will. */
+static void on_sent(struct http_connection *connection, enum http_output result)
 {
+    if (result == OUTPUT_WAITING)
+        return; /* it comes again */
+    if (result == OUTPUT_BROKEN) {
+        http_connection_close(connection);
+        return;
+    }
     CHECK(connection->state == CONNECTION_WRITING);
     exchange_end(connection, true);
     if (connection->close_after) {
@@ -303,15 +311,28 @@ void http_connection_replied(struct http_connection *connection)
         resume(connection);
 }
 
+void http_reply_message(struct http_request *request, struct http_message *message)
+{
+    struct http_connection *connection = request->connection;
+    CHECK(connection->magic == CONNECTION_MAGIC && connection->state == CONNECTION_HANDLING &&
+          &connection->exchange->request == request);
+    /* What the client has sent already, ahead of this answer, is answered as well. */
+    if (connection->server->draining && !connection->more_input)
+        connection->close_after = true;
+    http_exchange_reply(connection->server, connection->exchange, message, connection->close_after);
+    connection->state = CONNECTION_WRITING;
+    on_sent(connection, http_output_reply(connection, message));
+}
+
 /* ---- TLS ------------------------------------------------------------------------------------- */
 
 static void tls_failed(struct http_connection *connection)
 {
     bool opening = connection->state == CONNECTION_OPENING;
     if (opening)
-        http_server_tell(connection->server, HTTP_EVENT_TLS_FAILED);
-    http_output_cipher(connection); /* the alert */
-    if (opening && connection->state != CONNECTION_CLOSED)
+        http_tell(connection->server, HTTP_EVENT_TLS_FAILED);
+    enum http_output alert = http_output_cipher(connection);
+    if (opening && alert != OUTPUT_BROKEN)
         linger(connection);
     else
         http_connection_close(connection);
@@ -338,8 +359,8 @@ static void take_cipher(struct http_connection *connection, struct text cipher)
         buffer_clear(&server->cipher);
     else if (result == TLS_FAILED)
         tls_failed(connection);
-    else
-        http_output_cipher(connection); /* of the handshake, tickets */
+    else if (http_output_cipher(connection) == OUTPUT_BROKEN) /* of the handshake, tickets */
+        http_connection_close(connection);
     if (result == TLS_ENDED && connection->state != CONNECTION_CLOSED)
         input_ended(connection);
 }
@@ -353,7 +374,7 @@ static bool begins_plain_http(const struct http_connection *connection, char fir
 
 static void go_on_without_tls(struct http_connection *connection)
 {
-    http_server_tell(connection->server, HTTP_EVENT_TLS_FAILED);
+    http_tell(connection->server, HTTP_EVENT_TLS_FAILED);
     tls_session_destroy(&connection->tls);
     connection->tls_missing = true;
     connection->state = CONNECTION_IDLE; /* the handshake's deadline stands */
@@ -394,7 +415,7 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer)
         take_cipher(connection, input);
 }
 
-void http_connection_read(struct http_connection *connection)
+static void start_reading(struct http_connection *connection)
 {
     connection->read_stopped = false;
     if (uv_read_start((uv_stream_t *)&connection->tcp, on_alloc, on_read) != 0)
@@ -406,6 +427,7 @@ void http_connection_read(struct http_connection *connection)
 void http_connection_start(struct http_connection *connection)
 {
     struct http_server *server = connection->server;
+    connection->sent = on_sent;
     connection->state = CONNECTION_IDLE;
     connection->deadline_ms = now_ms(connection) + server->idle_ms;
     if (server->tls != NULL) {
@@ -415,7 +437,7 @@ void http_connection_start(struct http_connection *connection)
     }
     if (server->draining)
         http_connection_drain(connection);
-    http_connection_read(connection);
+    start_reading(connection);
 }
 
 /* What the client has not yet taken: here, and in the kernel's buffer, which holds megabytes and
@@ -458,7 +480,7 @@ void http_connection_sweep(struct http_connection *connection, uint64_t now)
         has_unread_input(connection))
         return;
     if (connection->state == CONNECTION_OPENING)
-        http_server_tell(connection->server, HTTP_EVENT_TLS_FAILED);
+        http_tell(connection->server, HTTP_EVENT_TLS_FAILED);
     if (connection->state == CONNECTION_RECEIVING)
         http_connection_refuse(connection, HTTP_ERROR_REQUEST_TIMEOUT);
     else

@@ -12,8 +12,13 @@
  *   server.c      listening, accepting, limits, the sweep of deadlines, draining
  *   connection.c  a connection's life: what it is doing, what arrives, when it ends
  *   output.c      bytes to the kernel, plain or through TLS
- *   reply.c       http_reply_*: from a message or an error to those bytes
- *   intake.c      bytes to a request; tls_session.c: ciphertext to bytes and back
+ *   exchange.c    a request with its reply: from a message to those bytes
+ *   reply.c       from a document or an error to a message
+ *   intake.c      bytes to a request
+ *   tls.c         ciphertext to bytes and back
+ *
+ * Calls go down this list and never up: what a file has to say to one above it, it returns, or it
+ * calls back (`closed`, `sent`).
  *
  * A connection is in one state at a time:
  *
@@ -69,16 +74,26 @@ struct http_exchange {
     /* request->user follows */
 };
 
+/* What became of bytes that were to be sent. */
+enum http_output {
+    OUTPUT_SENT,    /* the kernel has them all */
+    OUTPUT_WAITING, /* the rest goes when the client has taken some */
+    OUTPUT_BROKEN,  /* nothing more can be sent: close the connection */
+};
+
 struct http_connection {
     uv_tcp_t tcp; /* data: the connection */
     uint32_t magic;
     enum connection_state state;
     struct http_server *server;
-    struct http_connection *next, *previous; /* all connections of the server */
+    struct http_connection *next, *previous;            /* all connections of the server */
+    void (*closed)(struct http_connection *connection); /* libuv has let go of it */
+    /* What became of output that was WAITING: SENT is the whole reply's. */
+    void (*sent)(struct http_connection *connection, enum http_output result);
     struct http_exchange *exchange;
     struct tls_session *tls;       /* NULL: plain */
     struct http_intake_memo *memo; /* of its last request; NULL: none */
-    uint64_t deadline_ms;          /* by uv_now; 0: none */
+    uint64_t deadline_ms;          /* by clock_loop_ms; 0: none */
     size_t unsent;                 /* what libuv had left to write at the last sweep */
     struct buffer pending;         /* read ahead of the request being answered */
     size_t pending_start;
@@ -126,7 +141,7 @@ struct http_server {
     bool draining;
     bool turning_away;        /* no new connection can begin */
     uint64_t drain_idle_ms;   /* how long a connection may be idle while draining */
-    uint64_t drain_accept_ms; /* by uv_now; until then connections are accepted while draining */
+    uint64_t drain_accept_ms; /* by clock_loop_ms; until then it goes on accepting */
     bool drained_told;
     void (*drained)(void *context);
     char *read_buffer;
@@ -134,12 +149,13 @@ struct http_server {
     struct buffer cipher; /* with TLS: what is to be sent next */
 };
 
+static inline void http_tell(struct http_server *server, enum http_event event)
+{
+    if (server->options.event != NULL)
+        server->options.event(server->options.context, event);
+}
+
 /* ---- server.c -------------------------------------------------------------------------------- */
-struct http_exchange *http_exchange_take(struct http_server *server);
-void http_exchange_give_back(struct http_server *server, struct http_exchange *exchange);
-void http_server_tell(struct http_server *server, enum http_event event);
-/* libuv has let go of a closed connection. */
-void http_server_forget(struct http_connection *connection);
 /* A connected stream socket becomes a connection; for accepting, and for tests and the fuzzer. */
 void http_server_adopt(struct http_server *server, int descriptor);
 
@@ -148,23 +164,28 @@ void http_server_adopt(struct http_server *server, int descriptor);
 void http_connection_start(struct http_connection *connection);
 /* Answers with the error and ends the connection; in any state before HANDLING. */
 void http_connection_refuse(struct http_connection *connection, enum http_error error);
-/* The kernel has all of the reply: go on with the next request or end. */
-void http_connection_replied(struct http_connection *connection);
 void http_connection_close(struct http_connection *connection);
-void http_connection_read(struct http_connection *connection); /* starts or goes on reading */
 void http_connection_sweep(struct http_connection *connection, uint64_t now_ms);
 /* The server drains: an idle connection closes soon, or now. */
 void http_connection_drain(struct http_connection *connection);
 
 /* ---- output.c -------------------------------------------------------------------------------- */
-/* Sends exchange->rest; http_connection_replied follows, perhaps before this returns. */
-void http_output_reply(struct http_connection *connection, struct http_message *message);
-/* Sends a few bytes outside any reply ("100 Continue"), as good as that is possible. */
-void http_output_interim(struct http_connection *connection, struct text bytes);
-/* Sends the ciphertext that a TLS session has left in server->cipher. */
-void http_output_cipher(struct http_connection *connection);
-/* Ends our side of the stream. */
-void http_output_shutdown(struct http_connection *connection);
+/* Sends exchange->rest, parts of `message`. */
+enum http_output http_output_reply(struct http_connection *connection,
+                                   struct http_message *message);
+/* The others send now what the kernel takes and a copy of the rest later, of which only a failure
+ * is told: a few bytes outside any reply ("100 Continue"); the ciphertext that a TLS session has
+ * left in server->cipher; the end of our side of the stream. */
+enum http_output http_output_interim(struct http_connection *connection, struct text bytes);
+enum http_output http_output_cipher(struct http_connection *connection);
+enum http_output http_output_shutdown(struct http_connection *connection);
+
+/* ---- exchange.c ------------------------------------------------------------------------------ */
+struct http_exchange *http_exchange_take(struct http_server *server);
+void http_exchange_give_back(struct http_server *server, struct http_exchange *exchange);
+/* Makes the message the reply: what has to be sent stands in `rest`. */
+void http_exchange_reply(struct http_server *server, struct http_exchange *exchange,
+                         struct http_message *message, bool close_after);
 
 /* ---- reply.c --------------------------------------------------------------------------------- */
 struct http_message *http_error_message_create(enum http_error error);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "http/internal.h"
 
@@ -52,44 +53,37 @@ static void on_written(uv_write_t *write, int status)
     if (connection->state == CONNECTION_CLOSED)
         return; /* the exchange ends with the connection */
     CHECK(connection->state == CONNECTION_WRITING);
-    if (status != 0) {
-        http_connection_close(connection);
-        return;
-    }
-    advance(connection->exchange->rest, SIZE_MAX);
-    http_connection_replied(connection);
+    if (status == 0)
+        advance(connection->exchange->rest, SIZE_MAX);
+    connection->sent(connection, status == 0 ? OUTPUT_SENT : OUTPUT_BROKEN);
 }
 
 static void wait_to_write(struct http_connection *connection)
 {
     connection->deadline_ms =
-        uv_now(connection->server->options.loop) + connection->server->write_ms;
+        clock_loop_ms(connection->server->options.loop) + connection->server->write_ms;
     connection->unsent = SIZE_MAX;
 }
 
-static void send_plain(struct http_connection *connection, struct http_message *message)
+static enum http_output send_plain(struct http_connection *connection, struct http_message *message)
 {
     struct http_exchange *exchange = connection->exchange;
     uv_buf_t buffers[3];
     unsigned count = gather(exchange->rest, buffers);
-    size_t total = exchange->bytes;
     int written = uv_try_write(stream_of(connection), buffers, count);
-    if (written == (ssize_t)total) {
-        http_connection_replied(connection);
-        return;
-    }
-    if (written < 0 && written != UV_EAGAIN) {
-        http_connection_close(connection);
-        return;
-    }
+    if (written == (ssize_t)exchange->bytes)
+        return OUTPUT_SENT;
+    if (written < 0 && written != UV_EAGAIN)
+        return OUTPUT_BROKEN;
     if (written > 0)
         advance(exchange->rest, (size_t)written);
     exchange->held = http_message_hold(message);
     exchange->write.data = connection;
     count = gather(exchange->rest, buffers);
     wait_to_write(connection);
-    if (uv_write(&exchange->write, stream_of(connection), buffers, count, on_written) != 0)
-        http_connection_close(connection);
+    return uv_write(&exchange->write, stream_of(connection), buffers, count, on_written) == 0
+               ? OUTPUT_WAITING
+               : OUTPUT_BROKEN;
 }
 
 /* ---- copies: for what has no owner that could wait ------------------------------------------- */
@@ -100,7 +94,7 @@ struct copied_write {
     char bytes[];
 };
 
-static void pump_tls(struct http_connection *connection);
+static enum http_output pump_tls(struct http_connection *connection);
 
 static void on_copy_written(uv_write_t *write, int status)
 {
@@ -112,25 +106,23 @@ static void on_copy_written(uv_write_t *write, int status)
     if (connection->state == CONNECTION_CLOSED)
         return;
     if (status != 0)
-        http_connection_close(connection);
+        connection->sent(connection, OUTPUT_BROKEN);
     else if (connection->state == CONNECTION_WRITING && connection->tls != NULL)
-        pump_tls(connection);
+        connection->sent(connection, pump_tls(connection));
 }
 
 /* Sends now what the kernel takes and a copy of the rest later. */
-static void send_copy(struct http_connection *connection, struct text bytes)
+static enum http_output send_copy(struct http_connection *connection, struct text bytes)
 {
-    if (connection->state == CONNECTION_CLOSED || bytes.size == 0)
-        return;
+    if (bytes.size == 0)
+        return OUTPUT_SENT;
     uv_buf_t buffer = {(char *)(uintptr_t)bytes.at, bytes.size};
     int written = uv_try_write(stream_of(connection), &buffer, 1);
     if (written == (ssize_t)bytes.size)
-        return;
+        return OUTPUT_SENT;
     if ((written < 0 && written != UV_EAGAIN) ||
-        uv_stream_get_write_queue_size(stream_of(connection)) > HTTP_UNSENT_MAX) {
-        http_connection_close(connection);
-        return;
-    }
+        uv_stream_get_write_queue_size(stream_of(connection)) > HTTP_UNSENT_MAX)
+        return OUTPUT_BROKEN;
     size_t sent = written > 0 ? (size_t)written : 0;
     struct copied_write *copied = memory_alloc(sizeof *copied + bytes.size - sent);
     copied->connection = connection;
@@ -139,28 +131,26 @@ static void send_copy(struct http_connection *connection, struct text bytes)
     buffer = (uv_buf_t){copied->bytes, bytes.size - sent};
     if (uv_write(&copied->write, stream_of(connection), &buffer, 1, on_copy_written) != 0) {
         memory_free(copied);
-        http_connection_close(connection);
-        return;
+        return OUTPUT_BROKEN;
     }
     connection->copies_in_flight++;
+    return OUTPUT_WAITING;
 }
 
-void http_output_cipher(struct http_connection *connection)
+enum http_output http_output_cipher(struct http_connection *connection)
 {
     struct buffer *cipher = &connection->server->cipher;
-    send_copy(connection, buffer_text(cipher));
-    buffer_clear(cipher);
+    enum http_output result = send_copy(connection, buffer_text(cipher));
+    buffer_clear(cipher); /* the thread's connections share it: nothing of one's may stay */
+    return result;
 }
 
-void http_output_interim(struct http_connection *connection, struct text bytes)
+enum http_output http_output_interim(struct http_connection *connection, struct text bytes)
 {
-    if (connection->tls == NULL) {
-        send_copy(connection, bytes);
-    } else if (tls_session_encrypt(connection->tls, bytes) == STATUS_OK) {
-        http_output_cipher(connection);
-    } else {
-        http_connection_close(connection);
-    }
+    if (connection->tls == NULL)
+        return send_copy(connection, bytes);
+    return tls_session_encrypt(connection->tls, bytes) == STATUS_OK ? http_output_cipher(connection)
+                                                                    : OUTPUT_BROKEN;
 }
 
 /* ---- TLS ------------------------------------------------------------------------------------- */
@@ -187,10 +177,10 @@ static struct text next_record(struct http_connection *connection, struct text r
 }
 
 /* Encrypts and sends until the kernel takes no more or the reply is out. */
-static void pump_tls(struct http_connection *connection)
+static enum http_output pump_tls(struct http_connection *connection)
 {
     struct http_exchange *exchange = connection->exchange;
-    while (connection->state == CONNECTION_WRITING && connection->copies_in_flight == 0) {
+    while (connection->copies_in_flight == 0) {
         size_t piece = 0;
         while (piece < TLS_PIECE) {
             struct text record = next_record(connection, exchange->rest);
@@ -199,50 +189,38 @@ static void pump_tls(struct http_connection *connection)
             piece += record.size;
             if (tls_session_encrypt(connection->tls, record) != STATUS_OK) {
                 buffer_clear(&connection->server->cipher);
-                http_connection_close(connection);
-                return;
+                return OUTPUT_BROKEN;
             }
         }
-        if (piece == 0) {
-            http_connection_replied(connection);
-            return;
-        }
-        http_output_cipher(connection);
+        if (piece == 0)
+            return OUTPUT_SENT;
+        if (http_output_cipher(connection) == OUTPUT_BROKEN)
+            return OUTPUT_BROKEN;
     }
-    if (connection->state == CONNECTION_WRITING)
-        wait_to_write(connection);
-}
-
-static void send_tls(struct http_connection *connection, struct http_message *message)
-{
-    connection->exchange->held = http_message_hold(message);
-    pump_tls(connection);
+    wait_to_write(connection);
+    return OUTPUT_WAITING;
 }
 
 /* ---- both ------------------------------------------------------------------------------------ */
 
-void http_output_reply(struct http_connection *connection, struct http_message *message)
+enum http_output http_output_reply(struct http_connection *connection, struct http_message *message)
 {
-    struct http_exchange *exchange = connection->exchange;
-    exchange->bytes = exchange->rest[0].size + exchange->rest[1].size + exchange->rest[2].size;
-    connection->state = CONNECTION_WRITING;
     if (connection->tls == NULL)
-        send_plain(connection, message);
-    else
-        send_tls(connection, message);
+        return send_plain(connection, message);
+    connection->exchange->held = http_message_hold(message);
+    return pump_tls(connection);
 }
 
-void http_output_shutdown(struct http_connection *connection)
+enum http_output http_output_shutdown(struct http_connection *connection)
 {
     int descriptor;
     if (connection->tls != NULL) {
         tls_session_finish(connection->tls);
-        http_output_cipher(connection);
+        if (http_output_cipher(connection) == OUTPUT_BROKEN)
+            return OUTPUT_BROKEN;
     }
-    if (connection->state == CONNECTION_CLOSED)
-        return;
-    if (connection->copies_in_flight > 0 ||
-        uv_fileno((uv_handle_t *)&connection->tcp, &descriptor) != 0 ||
-        shutdown(descriptor, SHUT_WR) != 0)
-        http_connection_close(connection);
+    bool shut = connection->copies_in_flight == 0 &&
+                uv_fileno((uv_handle_t *)&connection->tcp, &descriptor) == 0 &&
+                shutdown(descriptor, SHUT_WR) == 0;
+    return shut ? OUTPUT_SENT : OUTPUT_BROKEN;
 }

@@ -18,72 +18,6 @@
 #define ACCEPTS_AT_ONCE 64         /* then the connections that are there get their turn */
 #define ACCEPTS_AT_THE_END 8192    /* more than a queue holds, and not for ever */
 #define ACCEPT_COMPLAINT_MS 10000U /* between two log lines about failing accepts */
-#define USER_ALIGNMENT 16U
-
-void http_server_tell(struct http_server *server, enum http_event event)
-{
-    if (server->options.event != NULL)
-        server->options.event(server->options.context, event);
-}
-
-/* ---- exchanges ------------------------------------------------------------------------------- */
-
-static size_t exchange_size(void)
-{
-    return (sizeof(struct http_exchange) + USER_ALIGNMENT - 1) / USER_ALIGNMENT * USER_ALIGNMENT;
-}
-
-/* Unique for as long as it matters, not secret: ten random characters a server, and a counter. */
-static void write_id(struct http_server *server, char *id)
-{
-    static const char digits[] = "0123456789abcdefghjkmnpqrstvwxyz";
-    memcpy(id, server->id_start, 11);
-    uint64_t number = server->id_counter++;
-    for (int i = (int)HTTP_ID_SIZE - 1; i >= 11; i--, number >>= 5)
-        id[i] = digits[number & 31];
-    id[HTTP_ID_SIZE] = '\0';
-}
-
-struct http_exchange *http_exchange_take(struct http_server *server)
-{
-    struct http_exchange *exchange = server->spare_exchanges;
-    if (exchange != NULL) {
-        server->spare_exchanges = exchange->next_spare;
-        server->spare_exchange_count--;
-    } else {
-        exchange = memory_alloc(exchange_size() + server->options.request_user_size);
-        http_intake_init(&exchange->intake);
-        exchange->held = NULL;
-    }
-    memset(&exchange->request, 0, sizeof exchange->request);
-    if (server->options.request_user_size > 0) {
-        exchange->request.user = (char *)exchange + exchange_size();
-        memset(exchange->request.user, 0, server->options.request_user_size);
-    }
-    exchange->magic = EXCHANGE_MAGIC;
-    exchange->added_size = 0;
-    exchange->replied = false;
-    exchange->refused = false;
-    exchange->bytes = 0;
-    memset(exchange->rest, 0, sizeof exchange->rest);
-    write_id(server, exchange->request.id);
-    http_intake_start(&exchange->intake);
-    return exchange;
-}
-
-void http_exchange_give_back(struct http_server *server, struct http_exchange *exchange)
-{
-    CHECK(exchange->magic == EXCHANGE_MAGIC);
-    exchange->magic = 0;
-    http_intake_reset(&exchange->intake);
-    if (server->spare_exchange_count == HTTP_SPARE_EXCHANGES) {
-        memory_free(exchange);
-        return;
-    }
-    exchange->next_spare = server->spare_exchanges;
-    server->spare_exchanges = exchange;
-    server->spare_exchange_count++;
-}
 
 /* ---- connections ----------------------------------------------------------------------------- */
 
@@ -97,7 +31,7 @@ static void start_sweeping(struct http_server *server)
     if (server->sweeping)
         return;
     server->sweeping = true;
-    server->swept_ms = uv_now(server->options.loop);
+    server->swept_ms = clock_loop_ms(server->options.loop);
     CHECK(uv_timer_start(&server->sweep, on_sweep, HTTP_SWEEP_MS, HTTP_SWEEP_MS) == 0);
 }
 
@@ -124,7 +58,7 @@ static void accept_again(struct http_server *server)
 static void on_sweep(uv_timer_t *timer)
 {
     struct http_server *server = timer->data;
-    uint64_t now = uv_now(server->options.loop);
+    uint64_t now = clock_loop_ms(server->options.loop);
     /* When the thread itself was held up, what has arrived meanwhile is looked at first: it may be
      * just what a deadline waits for. Not twice in a row, or an overloaded server had no
      * deadlines. */
@@ -166,29 +100,8 @@ static size_t connection_size(const struct http_server *server)
     return sizeof(struct http_connection) + server->options.connection_user_size;
 }
 
-static struct http_connection *connection_take(struct http_server *server)
-{
-    struct http_connection *connection = server->spare_connections;
-    if (connection != NULL) {
-        server->spare_connections = connection->next;
-        server->spare_connection_count--;
-        memset(connection, 0, connection_size(server));
-    } else {
-        connection = memory_alloc_zeroed(1, connection_size(server));
-    }
-    connection->magic = CONNECTION_MAGIC;
-    connection->server = server;
-    connection->next = server->connections;
-    if (connection->next != NULL)
-        connection->next->previous = connection;
-    server->connections = connection;
-    server->connection_count++;
-    start_sweeping(server);
-    http_server_tell(server, HTTP_EVENT_OPENED);
-    return connection;
-}
-
-void http_server_forget(struct http_connection *connection)
+/* libuv has let go of a closed connection. */
+static void on_connection_closed(struct http_connection *connection)
 {
     struct http_server *server = connection->server;
     if (connection->previous != NULL)
@@ -208,8 +121,31 @@ void http_server_forget(struct http_connection *connection)
     }
     server->connection_count--;
     stop_sweeping(server);
-    http_server_tell(server, HTTP_EVENT_CLOSED);
+    http_tell(server, HTTP_EVENT_CLOSED);
     finish_drain_when_empty(server);
+}
+
+static struct http_connection *connection_take(struct http_server *server)
+{
+    struct http_connection *connection = server->spare_connections;
+    if (connection != NULL) {
+        server->spare_connections = connection->next;
+        server->spare_connection_count--;
+        memset(connection, 0, connection_size(server));
+    } else {
+        connection = memory_alloc_zeroed(1, connection_size(server));
+    }
+    connection->magic = CONNECTION_MAGIC;
+    connection->server = server;
+    connection->closed = on_connection_closed;
+    connection->next = server->connections;
+    if (connection->next != NULL)
+        connection->next->previous = connection;
+    server->connections = connection;
+    server->connection_count++;
+    start_sweeping(server);
+    http_tell(server, HTTP_EVENT_OPENED);
+    return connection;
 }
 
 static void find_peer(struct http_connection *connection)
@@ -227,7 +163,7 @@ void http_server_adopt(struct http_server *server, int descriptor)
 {
     bool over = server->connection_count >= server->options.connection_limit;
     if (over)
-        http_server_tell(server, HTTP_EVENT_REFUSED);
+        http_tell(server, HTTP_EVENT_REFUSED);
     if (over &&
         (server->tls != NULL ||
          server->connection_count >= server->options.connection_limit + HTTP_REFUSAL_RESERVE)) {
@@ -253,7 +189,7 @@ void http_server_adopt(struct http_server *server, int descriptor)
 
 static void complain(struct http_server *server, int error)
 {
-    uint64_t now = uv_now(server->options.loop);
+    uint64_t now = clock_loop_ms(server->options.loop);
     if (server->accept_failed_ms != 0 && now - server->accept_failed_ms < ACCEPT_COMPLAINT_MS)
         return;
     server->accept_failed_ms = now;
@@ -271,7 +207,7 @@ static bool turn_one_away(struct http_server *server)
     int descriptor = accept4(server->descriptor, NULL, NULL, SOCK_CLOEXEC);
     if (descriptor >= 0) {
         (void)close(descriptor);
-        http_server_tell(server, HTTP_EVENT_REFUSED);
+        http_tell(server, HTTP_EVENT_REFUSED);
     }
     server->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
     return descriptor >= 0; /* the kernel looks for a descriptor before it looks at the queue */
@@ -430,7 +366,7 @@ void http_server_drain(struct http_server *server, uint32_t idle_ms, void (*drai
     server->drained = drained;
     server->draining = true;
     server->drain_idle_ms = idle_ms;
-    server->drain_accept_ms = uv_now(server->options.loop) + idle_ms;
+    server->drain_accept_ms = clock_loop_ms(server->options.loop) + idle_ms;
     for (struct http_connection *at = server->connections; at != NULL; at = at->next)
         http_connection_drain(at);
     if (server->descriptor >= 0 && idle_ms == 0)

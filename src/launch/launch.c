@@ -393,3 +393,37 @@ void launcher_destroy(struct launcher **at)
     platform_store_close(&launcher->store);
     memory_free(launcher);
 }
+
+/* ---- metrics --------------------------------------------------------------------------------- */
+
+static void write_calls(const struct metric *metric, const void *facts, struct buffer *out)
+{
+    const struct launcher_facts *launcher = facts;
+    for (size_t i = 0; i < PROVIDER_OUTCOME_COUNT; i++) {
+        buffer_append_format(out, "%s{outcome=\"%s", metric->name, provider_outcome_name(i));
+        metric_number(out, "\"}", NULL, launcher->calls.outcomes[i]);
+    }
+}
+
+static void write_call_times(const struct metric *metric, const void *facts, struct buffer *out)
+{
+    const struct launcher_facts *launcher = facts;
+    metric_histogram_of_times(
+        out, metric->name,
+        &(struct metric_histogram){provider_call_bounds_ms, launcher->calls.durations,
+                                   PROVIDER_CALL_BUCKETS, launcher->calls.duration_ns});
+}
+
+const struct metric launcher_metrics[] = {
+    METRIC_FACT("croupier_launch_queue_depth", "gauge", struct launcher_facts, queue_depth,
+                "Launches waiting for their player to be looked up"),
+    METRIC_WRITTEN("croupier_launch_calls_total", "counter", write_calls,
+                   "Calls of providers' launch endpoints, by outcome"),
+    METRIC_FACT("croupier_launch_calls_in_flight", "gauge", struct launcher_facts, calls.in_flight,
+                "Calls of launch endpoints under way"),
+    METRIC_FACT("croupier_launch_calls_waiting", "gauge", struct launcher_facts, calls.waiting,
+                "Calls of launch endpoints waiting for others to end"),
+    METRIC_WRITTEN("croupier_launch_call_seconds", "histogram", write_call_times,
+                   "Time of calls of launch endpoints, waiting included"),
+    {0},
+};

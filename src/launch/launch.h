@@ -4,6 +4,7 @@
 #include "base/mailbox.h"
 #include "games/games.h"
 #include "launch/provider_calls.h"
+#include "metrics/metrics.h"
 
 /*
  * POST /api/v1/casino/games/{gameId}/launch.
@@ -34,6 +35,7 @@ struct launcher_facts {
     struct provider_calls_facts calls;
 };
 void launcher_facts(struct launcher *launcher, struct launcher_facts *facts);
+extern const struct metric launcher_metrics[];
 
 /* Replies at once, or sets the request aside and replies through `mailbox`, which must be this
  * thread's (as `pages` is). */

@@ -13,6 +13,7 @@
 #include <openssl/err.h>
 #include <openssl/x509.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 
 struct outgoing {
@@ -184,7 +185,7 @@ static int on_timer(CURLM *multi, long timeout_ms, void *context)
         CHECK(uv_timer_stop(&outgoing->timer) == 0);
         return 0;
     }
-    uv_update_time(outgoing->loop); /* else it would count from when the loop woke */
+    clock_refresh_loop(outgoing->loop);
     CHECK(uv_timer_start(&outgoing->timer, on_timeout, (uint64_t)timeout_ms, 0) == 0);
     return 0;
 }

@@ -9,13 +9,12 @@
  */
 #include "launch/provider_calls.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/threads.h"
 
 #define SWEEP_MS 20U
 #define KEPT_CONNECTIONS 64U
@@ -34,7 +33,7 @@ struct provider_lane {
 struct provider_calls {
     struct provider_calls_options options;
     char *ca_file;
-    pthread_t thread;
+    uv_thread_t thread;
     uv_loop_t loop;
     struct mailbox *mailbox;
     struct mail stop;
@@ -321,12 +320,10 @@ static void stop_here(struct mail *mail)
     mailbox_destroy(&calls->mailbox);
 }
 
-static void *run(void *argument)
+static void run(void *argument)
 {
     struct provider_calls *calls = argument;
-    (void)pthread_setname_np(pthread_self(), "provider");
     (void)uv_run(&calls->loop, UV_RUN_DEFAULT);
-    return NULL;
 }
 
 /* ---- any thread ------------------------------------------------------------------------------ */
@@ -369,8 +366,6 @@ void provider_calls_facts(struct provider_calls *calls, struct provider_calls_fa
 struct provider_calls *provider_calls_create(const struct provider_calls_options *options)
 {
     struct provider_calls *calls = memory_alloc_zeroed(1, sizeof *calls);
-    sigset_t all;
-    sigset_t before;
     CHECK(options->timeout_ms > 0);
     CHECK(curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK);
     calls->options = *options;
@@ -383,11 +378,7 @@ struct provider_calls *provider_calls_create(const struct provider_calls_options
     CHECK(uv_timer_init(&calls->loop, &calls->sweep) == 0);
     calls->sweep.data = calls;
     CHECK(uv_async_init(&calls->loop, &calls->alive, NULL) == 0);
-    /* Signals are for the main thread. */
-    CHECK(sigfillset(&all) == 0);
-    CHECK(pthread_sigmask(SIG_SETMASK, &all, &before) == 0);
-    CHECK(pthread_create(&calls->thread, NULL, run, calls) == 0);
-    CHECK(pthread_sigmask(SIG_SETMASK, &before, NULL) == 0);
+    thread_start(&calls->thread, "provider", run, calls);
     return calls;
 }
 
@@ -399,7 +390,7 @@ void provider_calls_destroy(struct provider_calls **at)
         return;
     calls->stop.deliver = stop_here;
     mailbox_post(calls->mailbox, &calls->stop);
-    CHECK(pthread_join(calls->thread, NULL) == 0);
+    CHECK(uv_thread_join(&calls->thread) == 0);
     CHECK(uv_loop_close(&calls->loop) == 0);
     while (calls->lanes != NULL) {
         struct provider_lane *lane = calls->lanes;

@@ -1,152 +1,118 @@
 #ifndef CROUPIER_METRICS_METRICS_H
 #define CROUPIER_METRICS_METRICS_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/text.h"
 
 /*
- * Counters of the service, in Prometheus' text format 0.0.4.
+ * What is counted, in Prometheus' text format 0.0.4.
  *
- * Each serving thread has a `struct metrics_shard` of its own and only adds to that one (plain
- * relaxed atomics, no sharing of cache lines); a scrape adds the shards up. Gauges are asked for at
- * scrape time by the caller (feed age, table age, connections). All names are rows of one table in
- * metrics.c; a test proves that docs/ names every row.
+ * A module describes what it counts in a table of rows, ended by one without a name, and this one
+ * writes them: it knows nothing of any module. There are two kinds of numbers. Facts are asked for
+ * at scrape time: the module's struct of facts, with a row for each member. Counters belong to a
+ * serving thread: each has a `struct metrics_shard` of its own, in which a module has a block of
+ * cells that its rows are about, and only adds to those (plain relaxed atomics, no sharing of cache
+ * lines); a scrape adds the shards up.
+ *
+ * Rows of one name may stand in several tables, with different labels. A test proves that docs/
+ * names every row.
  */
-
-/* The routes that requests are counted under; "other" is everything that matched none. */
-enum metrics_route {
-    METRICS_ROUTE_HEALTH,
-    METRICS_ROUTE_SPORTS,
-    METRICS_ROUTE_CATALOG,
-    METRICS_ROUTE_EVENT,
-    METRICS_ROUTE_GAMES,
-    METRICS_ROUTE_LAUNCH,
-    METRICS_ROUTE_WALLET,
-    METRICS_ROUTE_OTHER,
-    METRICS_ROUTE_REFUSED, /* refused before it was a request: 400, 408, 413, … */
+struct metric {
+    const char *name;
+    const char *type;   /* counter, gauge, histogram */
+    const char *help;   /* of the first row of that name */
+    const char *labels; /* "{store=\"odds\"}"; NULL: none */
+    size_t offset;      /* of its uint64_t in the facts */
+    /* Writes what is more than that one number, with the calls below; NULL: the number. */
+    void (*write)(const struct metric *metric, const void *facts, struct buffer *out);
 };
-#define METRICS_ROUTE_COUNT (METRICS_ROUTE_REFUSED + 1)
-const char *metrics_route_name(enum metrics_route route); /* "/api/v1/{sport}/events" … */
 
-enum metrics_counter {
-    METRICS_RATE_LIMITED,
-    METRICS_RATE_WAITS, /* requests that waited for a lease */
-    METRICS_RATE_ALONE, /* limited without the store that shares the budget */
-    METRICS_NOT_ADMITTED,
-    METRICS_POLICY_UNAVAILABLE,
-    METRICS_ODDS_UNAVAILABLE, /* answers 503 cache_unavailable */
-    METRICS_ODDS_TIMEOUT,     /* answers 504 */
-    METRICS_ODDS_MALFORMED,   /* answers 502 */
-    METRICS_READY_HITS,       /* answered from memory */
-    METRICS_READY_MISSES,     /* had to wait for a value to be read or made ready */
-    METRICS_READY_REBUILDS,   /* catalogs and events made ready */
-    METRICS_GZIP_REBUILDS,    /* bodies compressed */
-    METRICS_NOT_MODIFIED,     /* answers 304 */
-    METRICS_CONNECTIONS_OPENED,
-    METRICS_CONNECTIONS_CLOSED,
-    METRICS_CONNECTIONS_REFUSED, /* over max_connections */
-    METRICS_TLS_FAILURES,
-    METRICS_BYTES_SENT,
-};
-#define METRICS_COUNTER_COUNT (METRICS_BYTES_SENT + 1)
+/* The row of a counter: `counter` is its place in the block. */
+#define METRIC_COUNTED(name_, counter_, help_)               \
+    {                                                        \
+        .name = (name_), .type = "counter", .help = (help_), \
+        .offset = (size_t)(counter_) * sizeof(uint64_t)      \
+    }
+/* The row of a uint64_t in the facts. */
+#define METRIC_FACT(name_, type_, facts_, member_, help_)                                      \
+    {                                                                                          \
+        .name = (name_), .type = (type_), .help = (help_), .offset = offsetof(facts_, member_) \
+    }
+/* The row that writes itself. */
+#define METRIC_WRITTEN(name_, type_, write_, help_)                          \
+    {                                                                        \
+        .name = (name_), .type = (type_), .help = (help_), .write = (write_) \
+    }
 
-struct metrics_shard;
+/* ---- serving threads ------------------------------------------------------------------------- */
+
 struct metrics;
+struct metrics_shard;
+typedef atomic_uint_least64_t metrics_cell;
 
-struct metrics *metrics_create(size_t shards);
+#define METRICS_ROUTE_MAX 16
+struct metrics_options {
+    size_t threads;
+    /* Names what requests are counted under: 0, 1, … (METRICS_ROUTE_MAX at most), then NULL. */
+    const char *(*route_label)(size_t route);
+    const struct metric *const *counted; /* the tables about counters; ended by NULL; borrowed */
+};
+struct metrics *metrics_create(const struct metrics_options *options);
 void metrics_destroy(struct metrics **metrics);
 struct metrics_shard *metrics_shard(struct metrics *metrics, size_t index);
 
 /* One answered request: its route, HTTP status and time from first byte in to answer handed to the
  * kernel. Owner thread of the shard only. */
-void metrics_request(struct metrics_shard *shard, enum metrics_route route, int http_status,
+void metrics_request(struct metrics_shard *shard, size_t route, int http_status,
                      uint64_t duration_ns);
-/* Any thread for shared shards: relaxed atomic add. */
-void metrics_add(struct metrics_shard *shard, enum metrics_counter counter, uint64_t amount);
 
-#define METRICS_WALLET_MAX 64
-#define METRICS_LAUNCH_CALL_MAX 16
-#define METRICS_HISTOGRAM_MAX 8
+/* The thread's block for one of the tables, a cell a row. */
+metrics_cell *metrics_cells(struct metrics_shard *shard, const struct metric *table);
 
-/* What somebody else has counted: `counts[i]` of what is above bounds[i - 1] and at most bounds[i];
- * the last of them has no bound. */
-struct metrics_histogram {
-    const uint32_t *bounds; /* bucket_count - 1 */
-    size_t bucket_count;
-    uint64_t counts[METRICS_HISTOGRAM_MAX];
-    uint64_t sum; /* of what was counted; for milliseconds, in nanoseconds */
+/* Any thread. */
+static inline void metrics_add(metrics_cell *cells, size_t counter, uint64_t amount)
+{
+    atomic_fetch_add_explicit(&cells[counter], amount, memory_order_relaxed);
+}
+
+/* ---- a scrape -------------------------------------------------------------------------------- */
+
+struct metrics_source {
+    const struct metric *table;
+    const void *facts; /* NULL: the sums of the threads' counters */
 };
 
-/* What only the scraper can know. Times in ms; negative ages are those of what never was: +Inf of a
- * table, NaN of a feed. */
-struct metrics_gauges {
-    int64_t policy_age_ms;
-    uint64_t policy_customers;
-    uint64_t policy_keys;
-    uint64_t policy_addresses;
-    struct {
-        const char *sport;
-        int64_t age_ms;
-    } feed[8];
-    size_t feed_count;
-    uint64_t odds_reads;
-    uint64_t odds_errors;
-    uint64_t odds_reopened;
-    uint64_t odds_connected; /* 1 or 0 */
-    uint64_t odds_invalidations;
-    uint64_t odds_round_trip_ns; /* 0: not known */
-    uint64_t interest_written;
-    uint64_t interest_dropped;
-    uint64_t rate_leases; /* calls */
-    uint64_t rate_lease_failures;
-    uint64_t rate_leased_requests;
-    uint64_t ready_answers; /* held in memory */
-    uint64_t ready_bytes;
-    uint64_t work_queue_depth;
-    uint64_t log_lines_dropped;
-    uint64_t platform_errors;
-    uint64_t platform_round_trips; /* of a platform store that is a server */
-    uint64_t platform_round_trip_ns;
-    uint64_t platform_connections;
-    uint64_t platform_connects;
-    uint64_t platform_repeats;
-    uint64_t platform_timeouts;
-    struct {
-        const char *operation;
-        const char *outcome;
-        uint64_t count;
-    } wallet
-        /* requests by operation and outcome; those that never occurred are 0 */
-        [METRICS_WALLET_MAX];
-    size_t wallet_count;
-    struct metrics_histogram wallet_batch;  /* operations in a batch */
-    struct metrics_histogram wallet_commit; /* milliseconds */
-    uint64_t ledger_queue_depth;
-    uint64_t ledger_reopened;
-    uint64_t ledger_conflicts;
-    int64_t games_age_ms;
-    uint64_t launch_queue_depth;
-    struct {
-        const char *outcome;
-        uint64_t count;
-    } launch_calls[METRICS_LAUNCH_CALL_MAX];
-    size_t launch_call_count;
-    uint64_t launch_calls_in_flight;
-    uint64_t launch_calls_waiting;
-    struct metrics_histogram launch_call; /* milliseconds */
-};
-void metrics_write(const struct metrics *metrics, const struct metrics_gauges *gauges,
+/* `sources` ends with one without a table. */
+void metrics_write(const struct metrics *metrics, const struct metrics_source *sources,
                    struct buffer *out);
 
-/* The table of names, for the docs test. */
-struct metric_description {
-    const char *name;
-    const char *type; /* counter, gauge, histogram */
-    const char *help;
+/* Requests and their durations, of which the facts are the struct metrics; and the build. */
+extern const struct metric metrics_table[];
+
+/* ---- for rows that write themselves ---------------------------------------------------------- */
+
+/* "name{labels} value"; `labels` as in the row, or NULL. */
+void metric_number(struct buffer *out, const char *name, const char *labels, uint64_t value);
+void metric_seconds(struct buffer *out, const char *name, const char *labels, uint64_t ns);
+/* In seconds; `never` is written when it is negative: "NaN", for which no alert's comparison is
+ * true, or "+Inf". */
+void metric_age(struct buffer *out, const char *name, const char *labels, int64_t age_ms,
+                const char *never);
+
+/* `counts[i]` of what is above bounds[i - 1] and at most bounds[i]; the last has no bound. */
+struct metric_histogram {
+    const uint32_t *bounds; /* bucket_count - 1 */
+    const uint64_t *counts;
+    size_t bucket_count;
+    uint64_t sum; /* of what was counted; for milliseconds, in nanoseconds */
 };
-/* NULL beyond the last row. */
-const struct metric_description *metrics_description(size_t index);
+void metric_histogram(struct buffer *out, const char *name,
+                      const struct metric_histogram *histogram);
+/* The same, of bounds in milliseconds, in seconds. */
+void metric_histogram_of_times(struct buffer *out, const char *name,
+                               const struct metric_histogram *histogram);
 
 #endif

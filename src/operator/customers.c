@@ -1,28 +1,53 @@
-/*
- * Customers as an operator handles them; see customers.h. A change is read, edited and written back
- * under the revision that was read, and done again when somebody was quicker.
- */
+/* Customers as an operator handles them; see customers.h. */
 #include "operator/customers.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "admission/key.h"
+#include "base/clock.h"
 #include "base/memory.h"
+#include "operator/keys.h"
+#include "records/customer.h"
 
-#define CHANGE_TRIES 16
+/* ---- the name -------------------------------------------------------------------------------- */
 
-/* ---- editing --------------------------------------------------------------------------------- */
-
-static enum status edit_name(struct customer_record *record, const char *name, struct error *error)
+static enum status set_name(const struct field *field, struct text text, void *record,
+                            struct error *error)
 {
-    struct text text = text_of(name);
-    if (text.size == 0 || text.size >= sizeof record->name || !text_is_plain(text))
+    if (text.size == 0 || text.size >= field->room || !text_is_plain(text))
         return error_set(error, STATUS_INVALID,
                          "a name is 1 to %d bytes of UTF-8 without control characters",
                          CUSTOMER_NAME_SIZE - 1);
-    memcpy(record->name, name, text.size + 1);
-    return STATUS_OK;
+    return field_set_text(field, "a name", text, record, error);
+}
+
+/* ---- address blocks -------------------------------------------------------------------------- */
+
+static bool write_cidrs(const struct field *field, const void *record,
+                        const struct field_output *out)
+{
+    const struct customer_record *customer = record;
+    size_t count = customer->cidr_count;
+    char text[CIDR_TEXT_SIZE] = "none";
+    if (out->json != NULL)
+        json_array(out->json, field->name);
+    for (size_t i = 0; i < count && (out->json != NULL || i == 0); i++) {
+        cidr_format(&customer->cidrs[i], text);
+        if (out->json != NULL)
+            json_string(out->json, NULL, text);
+    }
+    if (out->json != NULL)
+        json_end(out->json);
+    else if (!out->brief && count > 0)
+        cidr_list_append(out->text, customer->cidrs, count);
+    else if (!out->brief)
+        buffer_append_string(out->text, field->words);
+    else if (count > 1)
+        buffer_append_format(out->text, "%s and %zu more", text, count - 1);
+    else
+        buffer_append_string(out->text, text);
+    return true;
 }
 
 static bool holds(const struct cidr *cidrs, size_t count, const struct cidr *wanted)
@@ -34,150 +59,76 @@ static bool holds(const struct cidr *cidrs, size_t count, const struct cidr *wan
     return false;
 }
 
-/* Each value is a block, or several separated by commas. One that is given twice is kept once. */
-static enum status edit_cidrs(struct customer_record *record,
-                              const struct customer_settings *settings, struct error *error)
+/* Blocks separated by commas. One that is given twice is kept once. */
+static enum status set_cidrs(const struct field *field, struct text text, void *record,
+                             struct error *error)
 {
+    struct customer_record *customer = record;
     struct cidr found[CIDRS_MAX];
     size_t count = 0;
-    for (size_t i = 0; i < settings->cidr_count; i++) {
-        struct text rest = text_of(settings->cidr_values[i]);
-        do {
-            struct cidr one;
-            enum status status = cidr_parse(text_trim(text_cut(&rest, ',')), &one, error);
-            if (status != STATUS_OK)
-                return status;
-            if (holds(found, count, &one))
-                continue;
-            if (count == CIDRS_MAX)
-                return error_set(error, STATUS_INVALID, "a customer has at most %d CIDR blocks",
-                                 CIDRS_MAX);
-            found[count++] = one;
-        } while (rest.at != NULL);
+    (void)field;
+    while (text.at != NULL) {
+        struct cidr one;
+        enum status status = cidr_parse(text_trim(text_cut(&text, ',')), &one, error);
+        if (status != STATUS_OK)
+            return status;
+        if (holds(found, count, &one))
+            continue;
+        if (count == CIDRS_MAX)
+            return error_set(error, STATUS_INVALID, "a customer has at most %d CIDR blocks",
+                             CIDRS_MAX);
+        found[count++] = one;
     }
-    customer_record_free(record);
-    record->cidrs = memory_copy(found, count * sizeof found[0]);
-    record->cidr_count = count;
+    customer_record_free(customer);
+    customer->cidrs = memory_copy(found, count * sizeof found[0]);
+    customer->cidr_count = count;
     return STATUS_OK;
 }
 
-static enum status edit(struct customer_record *record, const struct customer_settings *settings,
-                        struct error *error)
-{
-    enum status status = STATUS_OK;
-    if (settings->name != NULL)
-        status = edit_name(record, settings->name, error);
-    if (status == STATUS_OK && settings->sports != NULL)
-        status = sport_set_parse(text_of(settings->sports), &record->sports, error);
-    if (status == STATUS_OK && settings->rate != NULL)
-        status = rate_parse(text_of(settings->rate), &record->rate, error);
-    if (status == STATUS_OK && settings->replace_cidrs)
-        status = edit_cidrs(record, settings, error);
-    switch_apply(settings->casino, &record->casino);
-    switch_apply(settings->enabled, &record->enabled);
-    return status;
-}
+/* ---- the fields ------------------------------------------------------------------------------ */
 
-/* ---- the verbs ------------------------------------------------------------------------------- */
+/* A view begins with the record. */
+#define OF_RECORD(member) FIELD_OF(customer_record, member)
+_Static_assert(offsetof(struct customer_view, record) == 0, "a view is read as its record");
 
-static enum status no_such_customer(const char *id, struct error *error)
-{
-    return error_set(error, STATUS_NOT_FOUND, "there is no customer '%.*s'", 64, id);
-}
+static const struct field_type cidrs_type = {write_cidrs, set_cidrs};
 
-enum status customers_add(struct platform_store *store, const struct customer_settings *settings,
-                          int64_t now_ms, struct customer_record *record, struct error *error)
-{
-    CHECK(settings->name != NULL);
-    struct customer_record made = {
-        .enabled = true, .usable = true, .sports = SPORT_SET_ALL, .created_ms = now_ms};
-    identity_generate("cus_", made.id, sizeof made.id);
-    enum status status = edit(&made, settings, error);
-    if (status == STATUS_OK)
-        status = platform_customer_add(store, &made, error);
-    if (status != STATUS_OK) {
-        customer_record_free(&made);
-        return status;
-    }
-    *record = made;
-    return STATUS_OK;
-}
-
-enum status customers_get(struct platform_store *store, const char *id,
-                          struct customer_record *record, struct error *error)
-{
-    enum status status = platform_customer_get(store, id, record, error);
-    return status == STATUS_NOT_FOUND ? no_such_customer(id, error) : status;
-}
-
-static enum status change_once(struct platform_store *store, const char *id,
-                               const struct customer_settings *settings,
-                               struct customer_record *record, struct error *error)
-{
-    struct customer_record changed;
-    enum status status = customers_get(store, id, &changed, error);
-    if (status != STATUS_OK)
-        return status;
-    bool whole = settings->name != NULL && settings->sports != NULL && settings->rate != NULL &&
-                 settings->replace_cidrs;
-    if (!changed.usable && !whole)
-        status =
-            error_set(error, STATUS_MALFORMED,
-                      "the stored record of %s cannot be read, so it admits nobody; mend it by "
-                      "giving all of it: customer set %s --name … --sports … --rate … --cidr …",
-                      changed.id, changed.id);
-    if (status == STATUS_OK)
-        status = edit(&changed, settings, error);
-    if (status == STATUS_OK)
-        status = platform_customer_update(store, &changed, error);
-    if (status != STATUS_OK) {
-        customer_record_free(&changed);
-        return status;
-    }
-    changed.usable = true;
-    *record = changed;
-    return STATUS_OK;
-}
-
-enum status customers_change(struct platform_store *store, const char *id,
-                             const struct customer_settings *settings,
-                             struct customer_record *record, struct error *error)
-{
-    enum status status = STATUS_EXISTS; /* somebody was quicker */
-    for (int i = 0; i < CHANGE_TRIES && status == STATUS_EXISTS; i++)
-        status = change_once(store, id, settings, record, error);
-    return status;
-}
-
-yyjson_mut_val *customer_json(yyjson_mut_doc *doc, const struct customer_record *record,
-                              size_t live_keys)
-{
-    yyjson_mut_val *object = yyjson_mut_obj(doc);
-    yyjson_mut_val *cidrs = yyjson_mut_arr(doc);
-    for (size_t i = 0; i < record->cidr_count; i++) {
-        char text[CIDR_TEXT_SIZE];
-        cidr_format(&record->cidrs[i], text);
-        (void)yyjson_mut_arr_add_strcpy(doc, cidrs, text);
-    }
-    (void)yyjson_mut_obj_add_strcpy(doc, object, "id", record->id);
-    (void)yyjson_mut_obj_add_strcpy(doc, object, "name", record->name);
-    (void)yyjson_mut_obj_add_bool(doc, object, "enabled", record->enabled);
-    if (!record->usable)
-        (void)yyjson_mut_obj_add_bool(doc, object, "usable", false);
-    (void)yyjson_mut_obj_add_val(doc, object, "cidrs", cidrs);
-    (void)yyjson_mut_obj_add_val(doc, object, "sports", sports_json(doc, record->sports));
-    (void)yyjson_mut_obj_add_val(doc, object, "rate", rate_json(doc, &record->rate));
-    (void)yyjson_mut_obj_add_bool(doc, object, "casino", record->casino);
-    (void)yyjson_mut_obj_add_uint(doc, object, "keys", live_keys);
-    (void)yyjson_mut_obj_add_val(doc, object, "created_at", time_json(doc, record->created_ms));
-    return object;
-}
+static const struct field fields[] = {
+    {"id", "id", "ID", &field_text, OF_RECORD(id)},
+    {"name", "name", "NAME", &field_text, OF_RECORD(name), .set = set_name,
+     .option = {"name", "NAME", .set_help = "what to call it"}},
+    {"enabled", "enabled", "ENABLED", &field_enabled, OF_RECORD(enabled),
+     .beside = offsetof(struct customer_record, usable)},
+    {"usable", "usable", NULL, &field_usable, OF_RECORD(usable),
+     .words = "no: the stored record cannot be read, so it admits nobody"},
+    {"cidrs", "cidrs", "CIDRS", &cidrs_type, .words = "none: denied everywhere",
+     .option = {"cidr", "CIDR", .add_help = "an address block that it may call from",
+                .set_help = "the address blocks that it may call from, instead of those it has",
+                .no_name = "no-cidrs", .no_help = "no address block: denied everywhere",
+                .repeatable = true}},
+    {"sports", "sports", "SPORTS", &field_sports, OF_RECORD(sports),
+     .option = {"sports", "LIST", .add_help = "all (the default), none, or names: cricket,tennis",
+                .set_help = "all, none, or names: cricket,tennis"}},
+    {"rate", "rate", "RATE", &field_rate, OF_RECORD(rate),
+     .option = {"rate", "N/SECONDS",
+                .add_help = "at most N sports requests in SECONDS; off (the default)",
+                .set_help = "at most N sports requests in SECONDS; or off"}},
+    {"casino", "casino", "CASINO", &field_yes_no, OF_RECORD(casino),
+     .option = {"casino", NULL, .add_help = "it may use the casino, every game of it",
+                .set_help = "it may use the casino", .no_name = "no-casino",
+                .no_help = "it may not use the casino"}},
+    {"keys", "keys", "KEYS", &field_count, FIELD_OF(customer_view, live_keys)},
+    {"created_at", "created", "CREATED (UTC)", &field_time, OF_RECORD(created_ms)},
+    {0},
+};
 
 /* ---- counting keys --------------------------------------------------------------------------- */
 
-/* The owners of all live keys, sorted: a customer's count is the width of its range. */
+/* The owners of live keys, sorted: a customer is there as often as it has keys. */
 struct key_counts {
-    char (*owners)[CUSTOMER_ID_SIZE];
+    struct owner {
+        char id[CUSTOMER_ID_SIZE];
+    } * owners;
     size_t count;
     size_t room;
     int64_t now_ms;
@@ -186,63 +137,134 @@ struct key_counts {
 static bool count_key(void *context, const struct key_record *record)
 {
     struct key_counts *counts = context;
-    if (record->revoked_ms != 0 ||
-        (record->expires_ms != 0 && record->expires_ms <= counts->now_ms))
+    if (!key_is_live(record, counts->now_ms))
         return true;
     if (counts->count == counts->room) {
         counts->room = counts->room == 0 ? 64 : counts->room * 2;
         counts->owners = memory_resize(counts->owners, counts->room * sizeof counts->owners[0]);
     }
-    memcpy(counts->owners[counts->count++], record->customer_id, CUSTOMER_ID_SIZE);
+    memcpy(counts->owners[counts->count++].id, record->customer_id, CUSTOMER_ID_SIZE);
     return true;
 }
 
 static int compare_owners(const void *a, const void *b)
 {
-    return strcmp(a, b);
+    return strcmp(((const struct owner *)a)->id, ((const struct owner *)b)->id);
 }
 
-enum status key_counts_create(struct key_counts **counts, struct platform_store *store,
-                              const char *customer_id, int64_t now_ms, struct error *error)
+/* `customer_id` NULL: of all customers. `counts->owners` is the caller's to free in either case. */
+static enum status count_keys(struct key_counts *counts, struct platform_store *store,
+                              const char *customer_id, struct error *error)
 {
-    struct key_counts *made = memory_alloc_zeroed(1, sizeof *made);
-    made->now_ms = now_ms;
-    enum status status = platform_key_list(store, customer_id, count_key, made, error);
-    if (status != STATUS_OK) {
-        key_counts_destroy(&made);
+    *counts = (struct key_counts){.now_ms = clock_wall_ms()};
+    enum status status = platform_key_list(store, customer_id, count_key, counts, error);
+    if (counts->count > 0)
+        qsort(counts->owners, counts->count, sizeof counts->owners[0], compare_owners);
+    return status;
+}
+
+static size_t count_of(const struct key_counts *counts, const char *customer_id)
+{
+    struct owner *owners = counts->owners;
+    struct owner *found = counts->count == 0 ? NULL
+                                             : bsearch(customer_id, owners, counts->count,
+                                                       sizeof owners[0], compare_owners);
+    size_t first = found == NULL ? 0 : (size_t)(found - owners);
+    size_t end = first;
+    while (first > 0 && strcmp(owners[first - 1].id, customer_id) == 0)
+        first--;
+    while (end < counts->count && strcmp(owners[end].id, customer_id) == 0)
+        end++;
+    return end - first;
+}
+
+/* ---- the store ------------------------------------------------------------------------------- */
+
+static void begin(void *record, int64_t now_ms)
+{
+    struct customer_record *customer = record;
+    *customer = (struct customer_record){
+        .enabled = true, .usable = true, .sports = SPORT_SET_ALL, .created_ms = now_ms};
+    identity_generate("cus_", customer->id, sizeof customer->id);
+}
+
+static enum status check_mending(const void *record, const struct setting *settings,
+                                 struct error *error)
+{
+    static const char *const whole[] = {"name", "sports", "rate", "cidrs", NULL};
+    const struct customer_record *customer = record;
+    if (customer->usable || settings_have(settings, whole))
+        return STATUS_OK;
+    return error_set(error, STATUS_MALFORMED,
+                     "the stored record of %s cannot be read, so it admits nobody; mend it by "
+                     "giving all of it: customer set %s --name … --sports … --rate … --cidr …",
+                     customer->id, customer->id);
+}
+
+static enum status get(struct platform_store *store, const char *id, void *record,
+                       struct error *error)
+{
+    struct customer_view *view = record;
+    struct customer_record found;
+    struct key_counts counts;
+    enum status status = platform_customer_get(store, id, &found, error);
+    if (status != STATUS_OK)
         return status;
-    }
-    if (made->count > 0)
-        qsort(made->owners, made->count, sizeof made->owners[0], compare_owners);
-    *counts = made;
-    return STATUS_OK;
+    status = count_keys(&counts, store, found.id, error);
+    if (status == STATUS_OK)
+        *view = (struct customer_view){found, counts.count};
+    else
+        customer_record_free(&found);
+    memory_free(counts.owners);
+    return status;
 }
 
-/* The number of owners that sort before `id`, or (with `also_equal`) not behind it. */
-static size_t rank(const struct key_counts *counts, const char *id, bool also_equal)
+static enum status add(struct platform_store *store, void *record, struct error *error)
 {
-    size_t low = 0;
-    size_t high = counts->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = strcmp(counts->owners[middle], id);
-        if (order < 0 || (also_equal && order == 0))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return platform_customer_add(store, record, error);
 }
 
-size_t key_counts_of(const struct key_counts *counts, const char *customer_id)
+static enum status put(struct platform_store *store, void *record, struct error *error)
 {
-    return rank(counts, customer_id, true) - rank(counts, customer_id, false);
+    struct customer_record *customer = record;
+    enum status status = platform_customer_update(store, customer, error);
+    customer->usable |= status == STATUS_OK;
+    return status;
 }
 
-void key_counts_destroy(struct key_counts **counts)
+struct listing {
+    struct key_counts counts;
+    struct resource_visit *visit;
+};
+
+static bool list_customer(void *context, const struct customer_record *record)
 {
-    if (*counts != NULL)
-        memory_free((*counts)->owners);
-    memory_free(*counts);
-    *counts = NULL;
+    const struct listing *listing = context;
+    const struct customer_view view = {*record, count_of(&listing->counts, record->id)};
+    return resource_see(listing->visit, &view);
 }
+
+static enum status list(struct platform_store *store, const char *of, struct resource_visit *visit,
+                        struct error *error)
+{
+    struct listing listing = {.visit = visit};
+    (void)of;
+    enum status status = count_keys(&listing.counts, store, NULL, error);
+    if (status == STATUS_OK)
+        status = platform_customer_list(store, list_customer, &listing, error);
+    memory_free(listing.counts.owners);
+    return status;
+}
+
+const struct resource customer_resource = {
+    .kind = RECORD_CUSTOMER,
+    .noun = "customer",
+    .fields = fields,
+    .size = sizeof(struct customer_view),
+    .begin = begin,
+    .check_mending = check_mending,
+    .get = get,
+    .add = add,
+    .put = put,
+    .list = list,
+};

@@ -11,22 +11,13 @@
 
 /* ---- expiry ---------------------------------------------------------------------------------- */
 
+/* 0: there is no such unit. */
 static uint64_t seconds_in(char unit)
 {
-    switch (unit) {
-    case 's':
-        return 1;
-    case 'm':
-        return 60;
-    case 'h':
-        return 3600;
-    case 'd':
-        return 86400;
-    case 'w':
-        return 7 * 86400;
-    default:
-        return 0;
-    }
+    static const char units[] = "smhdw";
+    static const uint32_t seconds[] = {1, 60, 3600, 86400, 7 * 86400};
+    const char *at = unit == '\0' ? NULL : strchr(units, unit);
+    return at == NULL ? 0 : seconds[at - units];
 }
 
 /* "90d" into milliseconds from now. */
@@ -59,45 +50,99 @@ enum status expiry_parse(struct text text, int64_t now_ms, int64_t *expires_ms, 
     return STATUS_OK;
 }
 
-/* ---- issuing --------------------------------------------------------------------------------- */
+/* ---- the fields ------------------------------------------------------------------------------ */
 
-enum status keys_issue(struct platform_store *store, const struct key_settings *settings,
-                       int64_t now_ms, char key[KEY_SIZE], struct key_record *record,
-                       struct error *error)
+static enum status no_customer(const char *id, struct error *error)
 {
-    struct key_record made = {.created_ms = now_ms};
-    struct text label = text_of(settings->label);
-    size_t id_size = strlen(settings->customer_id);
-    if (label.size >= sizeof made.label || !text_is_plain(label))
+    return error_set(error, STATUS_NOT_FOUND, "there is no customer '%.*s'", 64, id);
+}
+
+static enum status set_customer(const struct field *field, struct text text, void *record,
+                                struct error *error)
+{
+    enum status status = field_set_text(field, "customer", text, record, error);
+    return status == STATUS_OK ? status : no_customer(text.at, error);
+}
+
+static enum status set_label(const struct field *field, struct text text, void *record,
+                             struct error *error)
+{
+    if (text.size >= field->room || !text_is_plain(text))
         return error_set(error, STATUS_INVALID,
                          "a label is at most %d bytes of UTF-8 without control characters",
                          KEY_LABEL_SIZE - 1);
-    if (settings->expires != NULL) {
-        enum status status =
-            expiry_parse(text_of(settings->expires), now_ms, &made.expires_ms, error);
-        if (status != STATUS_OK)
-            return status;
-    }
-    struct customer_record owner;
-    enum status status = id_size < sizeof made.customer_id
-                             ? platform_customer_get(store, settings->customer_id, &owner, error)
-                             : STATUS_NOT_FOUND;
-    if (status == STATUS_NOT_FOUND)
-        return error_set(error, STATUS_NOT_FOUND, "there is no customer '%.*s'", 64,
-                         settings->customer_id);
-    if (status != STATUS_OK)
-        return status;
-    customer_record_free(&owner);
+    return field_set_text(field, "a label", text, record, error);
+}
 
+static enum status set_expiry(const struct field *field, struct text text, void *record,
+                              struct error *error)
+{
+    const struct key_view *view = record;
+    return expiry_parse(text, view->now_ms, field_value_to_set(field, record), error);
+}
+
+static bool write_prefix(const struct field *field, const void *record,
+                         const struct field_output *out)
+{
+    buffer_append_format(out->text, "%s…", (const char *)field_value(field, record));
+    return true;
+}
+
+static bool write_state(const struct field *field, const void *record,
+                        const struct field_output *out)
+{
+    const struct key_view *view = record;
+    (void)field;
+    buffer_append_string(out->text, key_is_live(&view->record, view->now_ms) ? "live"
+                                    : view->record.revoked_ms != 0           ? "revoked"
+                                                                             : "expired");
+    return true;
+}
+
+static const struct field_type prefix_type = {write_prefix, NULL};
+static const struct field_type state_type = {write_state, NULL};
+
+/* A view begins with the record. */
+#define OF_RECORD(member) FIELD_OF(key_record, member)
+_Static_assert(offsetof(struct key_view, record) == 0, "a view is read as its record");
+
+static const struct field fields[] = {
+    {"id", NULL, "ID", &field_text, OF_RECORD(id)},
+    {"customer", NULL, NULL, &field_text, OF_RECORD(customer_id), .set = set_customer},
+    {"prefix", NULL, NULL, &field_text, OF_RECORD(prefix)},
+    {NULL, NULL, "KEY", &prefix_type, OF_RECORD(prefix)},
+    {"label", NULL, "LABEL", &field_text, OF_RECORD(label), .words = "-", .set = set_label,
+     .option = {"label", "LABEL", .add_help = "what it is for, up to 64 bytes"}},
+    {.title = "STATE", .type = &state_type},
+    {"created_at", NULL, "CREATED (UTC)", &field_time, OF_RECORD(created_ms)},
+    {"expires_at", NULL, "EXPIRES", &field_time, OF_RECORD(expires_ms), .set = set_expiry,
+     .option = {"expires", "TIME",
+                .add_help = "when it ends: 2027-01-31, 2027-01-31T18:00:00Z, or 90d from now"}},
+    {"last_used_at", NULL, "LAST USED", &field_time, OF_RECORD(last_used_ms)},
+    {"revoked_at", NULL, "REVOKED", &field_time, OF_RECORD(revoked_ms)},
+    {0},
+};
+
+/* ---- issuing, listing ------------------------------------------------------------------------ */
+
+static void begin(void *record, int64_t now_ms)
+{
+    struct key_view *view = record;
+    *view = (struct key_view){.record.created_ms = now_ms, .now_ms = now_ms};
+    identity_generate("key_", view->record.id, sizeof view->record.id);
+}
+
+enum status keys_issue(struct platform_store *store, struct key_record *record, char key[KEY_SIZE],
+                       struct error *error)
+{
+    struct key_record made = *record;
     char fresh[KEY_SIZE];
     key_generate(fresh);
-    identity_generate("key_", made.id, sizeof made.id);
-    memcpy(made.customer_id, settings->customer_id, id_size + 1);
-    if (label.size > 0)
-        memcpy(made.label, label.at, label.size);
     key_digest(text_of(fresh), made.digest);
     key_prefix(text_of(fresh), made.prefix);
-    status = platform_key_add(store, &made, error);
+    enum status status = platform_key_add(store, &made, error);
+    if (status == STATUS_NOT_FOUND)
+        status = no_customer(made.customer_id, error);
     if (status == STATUS_OK) {
         memcpy(key, fresh, sizeof fresh);
         *record = made;
@@ -105,6 +150,39 @@ enum status keys_issue(struct platform_store *store, const struct key_settings *
     OPENSSL_cleanse(fresh, sizeof fresh);
     return status;
 }
+
+struct listing {
+    struct resource_visit *visit;
+    int64_t now_ms;
+};
+
+static bool list_key(void *context, const struct key_record *record)
+{
+    const struct listing *listing = context;
+    const struct key_view view = {*record, listing->now_ms};
+    return resource_see(listing->visit, &view);
+}
+
+static enum status list(struct platform_store *store, const char *of, struct resource_visit *visit,
+                        struct error *error)
+{
+    struct listing listing = {visit, clock_wall_ms()};
+    struct customer_record owner;
+    enum status status = platform_customer_get(store, of, &owner, error);
+    if (status != STATUS_OK)
+        return status == STATUS_NOT_FOUND ? no_customer(of, error) : status;
+    customer_record_free(&owner);
+    return platform_key_list(store, of, list_key, &listing, error);
+}
+
+const struct resource key_resource = {
+    .kind = RECORD_KEY,
+    .noun = "key",
+    .fields = fields,
+    .size = sizeof(struct key_view),
+    .begin = begin,
+    .list = list,
+};
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
@@ -124,6 +202,16 @@ static enum key_form form_of(struct text text)
     if (text_starts_with(text, TEXT("crk_")) && text.size == KEY_PREFIX_SIZE - 1)
         return KEY_FORM_PREFIX;
     return KEY_FORM_NONE;
+}
+
+/* What is not understood is not repeated: it may be a key with a typo. */
+enum status keys_check(const char *wanted, struct error *error)
+{
+    if (form_of(text_of(wanted)) != KEY_FORM_NONE)
+        return STATUS_OK;
+    return error_set(error, STATUS_INVALID,
+                     "that is no key: give its id (key_…), its first 8 characters (crk_…), or all "
+                     "of it");
 }
 
 #define IDS_SHOWN 8
@@ -188,14 +276,12 @@ enum status keys_find(struct platform_store *store, const char *wanted, int64_t 
 {
     struct key_search search = {.wanted = text_of(wanted), .now_ms = now_ms};
     search.form = form_of(search.wanted);
-    /* What is not understood is not repeated: it may be a key with a typo. */
-    if (search.form == KEY_FORM_NONE)
-        return error_set(error, STATUS_INVALID,
-                         "that is no key: give its id (key_…), its first 8 characters (crk_…), or "
-                         "all of it");
+    enum status status = keys_check(wanted, error);
+    if (status != STATUS_OK)
+        return status;
     if (search.form == KEY_FORM_WHOLE)
         key_digest(search.wanted, search.digest);
-    enum status status = platform_key_list(store, NULL, search_key, &search, error);
+    status = platform_key_list(store, NULL, search_key, &search, error);
     if (status != STATUS_OK)
         return status;
     if (search.live > 1)
@@ -229,18 +315,4 @@ enum status keys_revoke(struct platform_store *store, const char *wanted, int64_
     *before = was;
     *record = found;
     return STATUS_OK;
-}
-
-yyjson_mut_val *key_json(yyjson_mut_doc *doc, const struct key_record *record)
-{
-    yyjson_mut_val *object = yyjson_mut_obj(doc);
-    (void)yyjson_mut_obj_add_strcpy(doc, object, "id", record->id);
-    (void)yyjson_mut_obj_add_strcpy(doc, object, "customer", record->customer_id);
-    (void)yyjson_mut_obj_add_strcpy(doc, object, "prefix", record->prefix);
-    (void)yyjson_mut_obj_add_strcpy(doc, object, "label", record->label);
-    (void)yyjson_mut_obj_add_val(doc, object, "created_at", time_json(doc, record->created_ms));
-    (void)yyjson_mut_obj_add_val(doc, object, "expires_at", time_json(doc, record->expires_ms));
-    (void)yyjson_mut_obj_add_val(doc, object, "last_used_at", time_json(doc, record->last_used_ms));
-    (void)yyjson_mut_obj_add_val(doc, object, "revoked_at", time_json(doc, record->revoked_ms));
-    return object;
 }

@@ -4,7 +4,6 @@
  */
 #include "operator/odds_copy.h"
 
-#include <pthread.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -35,49 +34,21 @@ static void tell(struct copy *copy, const char *what)
 
 /* ---- one value, waited for ------------------------------------------------------------------- */
 
-struct wait {
-    struct odds_read read; /* first */
-    pthread_mutex_t lock;
-    pthread_cond_t over;
-    bool is_over;
-};
-
-static void on_done(struct odds_read *read)
-{
-    struct wait *wait = (struct wait *)read;
-    CHECK(pthread_mutex_lock(&wait->lock) == 0);
-    wait->is_over = true;
-    CHECK(pthread_cond_signal(&wait->over) == 0);
-    CHECK(pthread_mutex_unlock(&wait->lock) == 0);
-}
-
 /* The value; its bytes are NULL when nothing is stored, else the caller's to free. `event` NULL:
  * the sport's catalog. */
 static enum status read_value(struct odds_store *store, enum sport sport,
                               const struct event_id *event, struct odds_value *value,
                               struct error *error)
 {
-    struct wait wait = {.lock = PTHREAD_MUTEX_INITIALIZER, .over = PTHREAD_COND_INITIALIZER};
-    wait.read.kind = event == NULL ? ODDS_CATALOG : ODDS_MARKETS;
-    wait.read.sport = sport;
+    struct odds_read read = {.kind = event == NULL ? ODDS_CATALOG : ODDS_MARKETS, .sport = sport};
     if (event != NULL)
-        wait.read.event = *event;
-    wait.read.done = on_done;
-    enum status status = odds_store_read(store, &wait.read);
-    if (status == STATUS_PENDING) {
-        CHECK(pthread_mutex_lock(&wait.lock) == 0);
-        while (!wait.is_over)
-            CHECK(pthread_cond_wait(&wait.over, &wait.lock) == 0);
-        CHECK(pthread_mutex_unlock(&wait.lock) == 0);
-        status = wait.read.result;
-    }
-    CHECK(pthread_cond_destroy(&wait.over) == 0);
-    CHECK(pthread_mutex_destroy(&wait.lock) == 0);
+        read.event = *event;
+    enum status status = odds_store_read_and_wait(store, &read);
     if (status != STATUS_OK)
         return error_set(error, status, "%s %s%s cannot be read: %s", sport_key(sport),
                          event == NULL ? "catalog" : "event ", event == NULL ? "" : event->digits,
                          status_name(status));
-    *value = wait.read.value;
+    *value = read.value;
     return STATUS_OK;
 }
 
@@ -102,7 +73,7 @@ static enum status publish_waiting(struct copy *copy, struct error *error)
 static enum status copy_value(struct copy *copy, enum sport sport, const struct event_id *event,
                               struct error *error)
 {
-    struct odds_value value;
+    struct odds_value value = {0};
     enum status status = read_value(copy->from, sport, event, &value, error);
     if (status != STATUS_OK || value.bytes == NULL) /* withdrawn since it was listed */
         return status;

@@ -277,7 +277,7 @@ static enum status write_waiting(struct copy *copy)
             memcpy(place->player_id, player_id, sizeof copy->waiting[i].player_id);
         }
     }
-    enum status status = platform_ledger_begin(copy->to, batch, copy->error);
+    enum status status = copy->to->ledger->begin(copy->to, batch, copy->error);
     if (status != STATUS_OK)
         return status;
     struct error of_ending = {0};
@@ -286,8 +286,8 @@ static enum status write_waiting(struct copy *copy)
         batch->kept_count =
             0; /* so it ends without a commit; the first failure is the one to tell */
     copy->waiting_count = 0;
-    enum status ended = platform_ledger_commit(copy->to, batch, &unknown,
-                                               status == STATUS_OK ? copy->error : &of_ending);
+    enum status ended = copy->to->ledger->commit(copy->to, batch, &unknown,
+                                                 status == STATUS_OK ? copy->error : &of_ending);
     return status == STATUS_OK ? ended : status;
 }
 
@@ -304,7 +304,7 @@ static enum status copy_ledger(struct copy *copy, struct platform_store *from)
 {
     copy->batch = memory_alloc_zeroed(1, sizeof *copy->batch);
     copy->waiting = memory_alloc_zeroed(LEDGER_BATCH_MAX, sizeof *copy->waiting);
-    enum status status = platform_ledger_transactions(from, copy_transaction, copy, copy->error);
+    enum status status = from->ledger->transactions(from, copy_transaction, copy, copy->error);
     if (status == STATUS_OK)
         status = copy->status;
     if (status == STATUS_OK)
@@ -396,9 +396,8 @@ static bool mix_decline(void *context, const struct ledger_transaction *decline,
 static enum status walk_ledger(struct platform_store *store, struct fingerprint *print,
                                struct error *error)
 {
-    enum status status = platform_ledger_transactions(store, mix_transaction, print, error);
-    return status == STATUS_OK ? platform_ledger_declines(store, mix_decline, print, error)
-                               : status;
+    enum status status = store->ledger->transactions(store, mix_transaction, print, error);
+    return status == STATUS_OK ? store->ledger->declines(store, mix_decline, print, error) : status;
 }
 
 static enum status walk(struct platform_store *store, enum part part, struct fingerprint *print,
@@ -497,7 +496,7 @@ static enum status read_state(struct platform_store *store, struct source_state 
     if (status == STATUS_OK)
         status = platform_player_list(store, count_player, &read.players, error);
     if (status == STATUS_OK)
-        status = platform_ledger_count(store, &read.entries, error);
+        status = store->ledger->count(store, &read.entries, error);
     if (status == STATUS_OK)
         *state = read;
     return status;

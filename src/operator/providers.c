@@ -1,140 +1,155 @@
-/* Providers as an operator handles them; see providers.h. A change is read, edited and written back
- * under the revision that was read, and done again when somebody was quicker. */
+/* Providers as an operator handles them; see providers.h. */
 #include "operator/providers.h"
 
 #include <string.h>
 
 #include "records/provider_secret.h"
 
-#define CHANGE_TRIES 16
+/* ---- the launch URL, or the endpoint that is called for it ----------------------------------- */
 
-static enum status edit_text(const char *what, const char *value, char *out, size_t room,
-                             struct error *error)
+/* One member of the record holds either, and a flag says which it is. */
+static bool is_endpoint(const struct field *field)
 {
-    size_t size = strlen(value);
-    if (size >= room)
-        return error_set(error, STATUS_INVALID, "%s: is longer than %zu bytes", what, room - 1);
-    memcpy(out, value, size + 1);
-    return STATUS_OK;
+    return strcmp(field->name, "launch_endpoint") == 0;
 }
 
-/* One field holds both: the flag says which it is. */
-static enum status edit_launch(struct provider_record *record,
-                               const struct provider_settings *settings, struct error *error)
+static bool write_launch(const struct field *field, const void *record,
+                         const struct field_output *out)
 {
-    bool call = settings->launch_endpoint != NULL;
-    const char *url = call ? settings->launch_endpoint : settings->launch_url;
-    CHECK(settings->launch_url == NULL || !call);
-    if (url == NULL)
-        return STATUS_OK;
-    record->launch_call = call;
-    return edit_text(call ? "launch endpoint" : "launch URL", url, record->launch_url,
-                     sizeof record->launch_url, error);
+    const struct provider_record *provider = record;
+    bool is_this = provider->launch_call == is_endpoint(field);
+    if (out->json != NULL && is_this)
+        json_string(out->json, field->name, provider->launch_url);
+    else if (out->json != NULL)
+        json_null(out->json, field->name);
+    else
+        buffer_append_format(out->text, "%s%s", provider->launch_url,
+                             out->brief && provider->launch_call ? " (called)" : "");
+    return is_this;
 }
 
-static enum status edit(struct provider_record *record, const struct secrets *secrets,
-                        const struct provider_settings *settings, struct error *error)
+static enum status set_launch(const struct field *field, struct text text, void *record,
+                              struct error *error)
 {
-    enum status status = STATUS_OK;
-    if (settings->name != NULL)
-        status = edit_text("name", settings->name, record->name, sizeof record->name, error);
-    if (status == STATUS_OK)
-        status = edit_launch(record, settings, error);
-    if (status == STATUS_OK && settings->return_url != NULL)
-        status = edit_text("return URL", settings->return_url, record->return_url,
-                           sizeof record->return_url, error);
-    if (status == STATUS_OK && settings->audience != NULL)
-        status = edit_text("audience", settings->audience, record->audience,
-                           sizeof record->audience, error);
-    if (status == STATUS_OK && settings->secret.size > 0) {
-        CHECK(secrets != NULL);
-        provider_secret_seal(secrets, record, settings->secret);
-    }
-    switch_apply(settings->enabled, &record->enabled);
-    return status == STATUS_OK ? provider_record_check(record, error) : status;
+    struct provider_record *provider = record;
+    provider->launch_call = is_endpoint(field);
+    return field_set_text(field, provider->launch_call ? "launch endpoint" : "launch URL", text,
+                          record, error);
 }
 
-static enum status no_such_provider(const char *id, struct error *error)
+static const struct field_type launch_type = {write_launch, set_launch};
+
+/* ---- the fields ------------------------------------------------------------------------------ */
+
+/* A new provider's audience is its id until another is set. */
+static enum status set_id(const struct field *field, struct text text, void *record,
+                          struct error *error)
 {
-    return error_set(error, STATUS_NOT_FOUND, "there is no provider '%.*s'", 64, id);
+    static const struct field audience = {FIELD_OF(provider_record, audience)};
+    enum status status = field_set_text(field, "id", text, record, error);
+    return status == STATUS_OK ? field_set_text(&audience, "id", text, record, error) : status;
 }
 
-enum status providers_add(struct platform_store *store, const struct secrets *secrets,
-                          const char *id, const struct provider_settings *settings, int64_t now_ms,
-                          struct provider_record *record, struct error *error)
+static enum status set_return_url(const struct field *field, struct text text, void *record,
+                                  struct error *error)
 {
-    struct provider_record made = {.enabled = true, .usable = true, .created_ms = now_ms};
-    CHECK(settings->name != NULL && settings->secret.size > 0);
-    CHECK(settings->launch_url != NULL || settings->launch_endpoint != NULL);
-    enum status status = edit_text("id", id, made.id, sizeof made.id, error);
-    if (status == STATUS_OK)
-        status = edit_text("id", id, made.audience, sizeof made.audience, error);
-    if (status == STATUS_OK)
-        status = edit(&made, secrets, settings, error);
-    if (status == STATUS_OK)
-        status = platform_provider_add(store, &made, error);
-    if (status == STATUS_EXISTS)
-        return error_set(error, STATUS_EXISTS, "there is a provider '%s' already", made.id);
-    if (status == STATUS_OK)
-        *record = made;
+    return field_set_text(field, "return URL", text, record, error);
+}
+
+/* In documents the state comes last but one; people see it first. */
+static const struct field fields[] = {
+    {"id", "id", "ID", &field_text, FIELD_OF(provider_record, id), .set = set_id},
+    {"name", "name", "NAME", &field_text, FIELD_OF(provider_record, name),
+     .option = {"name", "NAME", .add_help = "what to call it; customers see it",
+                .set_help = "what to call it; customers see it"}},
+    {NULL, "enabled", "ENABLED", &field_enabled, FIELD_OF(provider_record, enabled),
+     .beside = offsetof(struct provider_record, usable)},
+    {NULL, "usable", NULL, &field_usable, FIELD_OF(provider_record, usable),
+     .words = "no: the stored record cannot be read, so its games are hidden"},
+    {"launch_url", "launch url", "LAUNCH URL", &launch_type, FIELD_OF(provider_record, launch_url),
+     .option = {"launch-url", "URL",
+                .add_help = "where its games are opened; the token is added as ?token=…",
+                .set_help = "where its games are opened, with a token"}},
+    {"launch_endpoint", "endpoint", NULL, &launch_type, FIELD_OF(provider_record, launch_url),
+     .option = {"launch-endpoint", "URL",
+                .add_help = "in its place: what is called for the URL of each launch",
+                .set_help = "in its place: what is called for the URL of each launch"}},
+    {NULL, NULL, NULL, &field_words, /* set by provider_seal */
+     .option = {"secret", "-",
+                .add_help = "the secret that launches are signed with, from standard input",
+                .set_help = "another secret, from standard input"}},
+    {"return_url", "return url", NULL, &field_text_or_null, FIELD_OF(provider_record, return_url),
+     .words = "none", .set = set_return_url,
+     .option = {"return-url", "URL", .add_help = "where the provider sends players back to (none)",
+                .set_help = "where the provider sends players back to", .no_name = "no-return-url",
+                .no_help = "no return URL"}},
+    {"audience", "audience", NULL, &field_text, FIELD_OF(provider_record, audience),
+     .option = {"audience", "TEXT", .add_help = "'aud' of its tokens (the id)",
+                .set_help = "'aud' of its tokens"}},
+    {NULL, "secret", NULL, &field_words, .words = "set"},
+    {"enabled", NULL, NULL, &field_yes_no, FIELD_OF(provider_record, enabled)},
+    {"usable", NULL, NULL, &field_usable, FIELD_OF(provider_record, usable)},
+    {"created_at", "created", "CREATED (UTC)", &field_time, FIELD_OF(provider_record, created_ms)},
+    {0},
+};
+
+void provider_seal(const void *context, void *record)
+{
+    const struct provider_sealing *sealing = context;
+    provider_secret_seal(sealing->secrets, record, sealing->secret);
+}
+
+/* ---- the store ------------------------------------------------------------------------------- */
+
+static void begin(void *record, int64_t now_ms)
+{
+    *(struct provider_record *)record =
+        (struct provider_record){.enabled = true, .usable = true, .created_ms = now_ms};
+}
+
+static enum status get(struct platform_store *store, const char *id, void *record,
+                       struct error *error)
+{
+    return platform_provider_get(store, id, record, error);
+}
+
+static enum status add(struct platform_store *store, void *record, struct error *error)
+{
+    const struct provider_record *provider = record;
+    enum status status = platform_provider_add(store, provider, error);
+    return status == STATUS_EXISTS
+               ? error_set(error, status, "there is a provider '%s' already", provider->id)
+               : status;
+}
+
+static enum status put(struct platform_store *store, void *record, struct error *error)
+{
+    struct provider_record *provider = record;
+    enum status status = platform_provider_update(store, provider, error);
+    provider->usable |= status == STATUS_OK;
     return status;
 }
 
-enum status providers_get(struct platform_store *store, const char *id,
-                          struct provider_record *record, struct error *error)
+static enum status check(const void *record, struct error *error)
 {
-    enum status status = platform_provider_get(store, id, record, error);
-    return status == STATUS_NOT_FOUND ? no_such_provider(id, error) : status;
+    return provider_record_check(record, error);
 }
 
-static enum status change_once(struct platform_store *store, const struct secrets *secrets,
-                               const char *id, const struct provider_settings *settings,
-                               struct provider_record *record, struct error *error)
-{
-    struct provider_record changed;
-    enum status status = providers_get(store, id, &changed, error);
-    if (status == STATUS_OK)
-        status = edit(&changed, secrets, settings, error);
-    if (status == STATUS_OK)
-        status = platform_provider_update(store, &changed, error);
-    if (status != STATUS_OK)
-        return status;
-    changed.usable = true;
-    *record = changed;
-    return STATUS_OK;
-}
+static const struct provider_record sound = {.id = "id",
+                                             .name = "name",
+                                             .launch_url = "https://launch/",
+                                             .audience = "audience",
+                                             .secret_size = PROVIDER_SEALED_MAX};
 
-enum status providers_change(struct platform_store *store, const struct secrets *secrets,
-                             const char *id, const struct provider_settings *settings,
-                             struct provider_record *record, struct error *error)
-{
-    enum status status = STATUS_EXISTS; /* somebody was quicker */
-    for (int i = 0; i < CHANGE_TRIES && status == STATUS_EXISTS; i++)
-        status = change_once(store, secrets, id, settings, record, error);
-    return status;
-}
-
-static yyjson_mut_val *text_or_null(yyjson_mut_doc *doc, const char *text, bool there)
-{
-    return there ? yyjson_mut_strcpy(doc, text) : yyjson_mut_null(doc);
-}
-
-yyjson_mut_val *provider_json(yyjson_mut_doc *doc, const struct provider_record *record)
-{
-    yyjson_mut_val *object = yyjson_mut_obj(doc);
-    (void)yyjson_mut_obj_add_strcpy(doc, object, "id", record->id);
-    (void)yyjson_mut_obj_add_strcpy(doc, object, "name", record->name);
-    (void)yyjson_mut_obj_add_val(doc, object, "launch_url",
-                                 text_or_null(doc, record->launch_url, !record->launch_call));
-    (void)yyjson_mut_obj_add_val(doc, object, "launch_endpoint",
-                                 text_or_null(doc, record->launch_url, record->launch_call));
-    (void)yyjson_mut_obj_add_val(
-        doc, object, "return_url",
-        text_or_null(doc, record->return_url, record->return_url[0] != '\0'));
-    (void)yyjson_mut_obj_add_strcpy(doc, object, "audience", record->audience);
-    (void)yyjson_mut_obj_add_bool(doc, object, "enabled", record->enabled);
-    if (!record->usable)
-        (void)yyjson_mut_obj_add_bool(doc, object, "usable", false);
-    (void)yyjson_mut_obj_add_val(doc, object, "created_at", time_json(doc, record->created_ms));
-    return object;
-}
+const struct resource provider_resource = {
+    .kind = RECORD_PROVIDER,
+    .noun = "provider",
+    .check = check,
+    .sound = &sound,
+    .fields = fields,
+    .size = sizeof(struct provider_record),
+    .begin = begin,
+    .get = get,
+    .add = add,
+    .put = put,
+};

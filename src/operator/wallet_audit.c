@@ -184,7 +184,7 @@ static bool audit_clearing(void *context, const struct ledger_clearing *clearing
 
 static enum status audit_entries(struct platform_store *store, struct audit *audit)
 {
-    enum status status = platform_ledger_entries(store, NULL, audit_entry, audit, audit->error);
+    enum status status = store->ledger->entries(store, NULL, audit_entry, audit, audit->error);
     if (status == STATUS_OK && audit->status == STATUS_OK)
         (void)account_fits(audit);
     return status == STATUS_OK ? audit->status : status;
@@ -193,7 +193,7 @@ static enum status audit_entries(struct platform_store *store, struct audit *aud
 static enum status audit_declines(struct platform_store *store, struct audit *audit)
 {
     forget_player(audit);
-    enum status status = platform_ledger_declines(store, audit_decline, audit, audit->error);
+    enum status status = store->ledger->declines(store, audit_decline, audit, audit->error);
     if (status == STATUS_OK && audit->status == STATUS_OK)
         (void)declines_fit(audit);
     return status == STATUS_OK ? audit->status : status;
@@ -201,15 +201,15 @@ static enum status audit_declines(struct platform_store *store, struct audit *au
 
 static enum status audit_clearings(struct platform_store *store, struct audit *audit)
 {
-    enum status status = platform_ledger_clearings(store, audit_clearing, audit, audit->error);
+    enum status status = store->ledger->clearings(store, audit_clearing, audit, audit->error);
     return status == STATUS_OK ? audit->status : status;
 }
 
 static enum status audit_all(struct platform_store *store, struct audit *audit)
 {
-    enum status status = platform_ledger_integrity(store, &audit->result.how, audit->error);
+    enum status status = store->ledger->integrity(store, &audit->result.how, audit->error);
     if (status == STATUS_OK)
-        status = platform_ledger_count(store, &audit->total, audit->error);
+        status = store->ledger->count(store, &audit->total, audit->error);
     if (status == STATUS_OK)
         status = audit_entries(store, audit);
     if (status == STATUS_OK)
@@ -219,7 +219,7 @@ static enum status audit_all(struct platform_store *store, struct audit *audit)
     if (audit->progress != NULL)
         audit->progress(audit->context, audit->total, audit->total);
     if (status == STATUS_OK)
-        status = platform_ledger_counterparts(store, audit->error);
+        status = store->ledger->counterparts(store, audit->error);
     /* Those of a player that is not there are not walked through. */
     if (status == STATUS_OK && audit->result.entries != audit->total)
         status = error_set(audit->error, STATUS_MALFORMED,
@@ -233,11 +233,11 @@ enum status wallet_audit(struct platform_store *store, audit_progress *progress,
                          struct audit_result *result, struct error *error)
 {
     struct audit audit = {.progress = progress, .context = context, .error = error};
-    enum status status = platform_snapshot_begin(store, error);
+    enum status status = store->ledger->snapshot_begin(store, error);
     if (status != STATUS_OK)
         return status;
     status = audit_all(store, &audit);
-    platform_snapshot_end(store);
+    store->ledger->snapshot_end(store);
     if (status == STATUS_OK)
         *result = audit.result;
     return status;

@@ -78,7 +78,7 @@ struct pending_request {
 struct sports_cache {
     struct sports *sports;
     struct mailbox *mailbox;
-    struct metrics_shard *metrics;
+    metrics_cell *counters;
     struct odds_reader *reader;
     struct ready catalogs[SPORT_COUNT];
     struct event_table events;       /* of struct cached_event */
@@ -116,31 +116,22 @@ static void reply_error(struct sports_cache *cache, struct http_request *request
                         enum http_error error)
 {
     if (error == HTTP_ERROR_CACHE_UNAVAILABLE)
-        metrics_add(cache->metrics, METRICS_ODDS_UNAVAILABLE, 1);
+        metrics_add(cache->counters, SPORTS_ODDS_UNAVAILABLE, 1);
     else if (error == HTTP_ERROR_CACHE_TIMEOUT)
-        metrics_add(cache->metrics, METRICS_ODDS_TIMEOUT, 1);
+        metrics_add(cache->counters, SPORTS_ODDS_TIMEOUT, 1);
     else if (error == HTTP_ERROR_MALFORMED_UPSTREAM_DATA)
-        metrics_add(cache->metrics, METRICS_ODDS_MALFORMED, 1);
+        metrics_add(cache->counters, SPORTS_ODDS_MALFORMED, 1);
     http_reply_error(request, error);
 }
 
-static void reply_message(struct sports_cache *cache, struct http_request *request,
-                          struct http_message *message)
-{
-    if (message->status == 304)
-        metrics_add(cache->metrics, METRICS_NOT_MODIFIED, 1);
-    http_reply_message(request, message);
-}
-
 /* False: the form that the client wants has not been made yet. */
-static bool reply_entry(struct sports_cache *cache, struct http_request *request,
-                        const struct entry *entry)
+static bool reply_entry(struct http_request *request, const struct entry *entry)
 {
     struct answer *answer = entry_answer(entry);
     struct http_message *message = answer == NULL ? NULL : answer_pick(answer, request);
     if (message == NULL)
         return false;
-    reply_message(cache, request, message);
+    http_reply_message(request, message);
     return true;
 }
 
@@ -246,14 +237,14 @@ static void await_completion(struct pending_request *pending)
     struct sports_cache *cache = pending->cache;
     if (is_queued(pending))
         return;
-    metrics_add(cache->metrics, METRICS_READY_MISSES, 1);
+    metrics_add(cache->counters, SPORTS_READY_MISSES, 1);
     http_aside_append(&cache->pending, &pending->aside);
 }
 
 static void count_hit(const struct pending_request *pending)
 {
     if (!is_queued(pending))
-        metrics_add(pending->cache->metrics, METRICS_READY_HITS, 1);
+        metrics_add(pending->cache->counters, SPORTS_READY_HITS, 1);
 }
 
 static void fail(struct pending_request *pending, enum http_error error)
@@ -287,7 +278,7 @@ static void wait_or_fail(struct pending_request *pending, enum status sent)
 static struct completion_for completion_of(struct pending_request *pending,
                                            const struct entry *seen, uint64_t checked_ns)
 {
-    return (struct completion_for){&pending->completion, pending->cache->metrics, seen, checked_ns,
+    return (struct completion_for){&pending->completion, pending->cache->counters, seen, checked_ns,
                                    pending->conflicts >= CONFLICTS_TO_READ_BOTH};
 }
 
@@ -326,7 +317,7 @@ static void send_chosen(struct pending_request *pending)
         return;
     }
     count_hit(pending);
-    reply_message(cache, http_aside_take(&pending->aside), message);
+    http_reply_message(http_aside_take(&pending->aside), message);
     drop_pending(pending);
 }
 
@@ -524,9 +515,9 @@ static bool answer_ready(struct sports_cache *cache, struct http_request *reques
 {
     if (ready->status != STATUS_OK)
         reply_error(cache, request, error_of(ready->status, not_found));
-    else if (!reply_entry(cache, request, ready->entry))
+    else if (!reply_entry(request, ready->entry))
         return false;
-    metrics_add(cache->metrics, METRICS_READY_HITS, 1);
+    metrics_add(cache->counters, SPORTS_READY_HITS, 1);
     return true;
 }
 
@@ -560,7 +551,7 @@ void sports_cache_answer_event(struct sports_cache *cache, struct http_request *
             return;
         chosen = event->ready.entry;
     } else if (event == NULL && is_known_missing(&cache->catalogs[sport], stamp, id)) {
-        metrics_add(cache->metrics, METRICS_READY_HITS, 1);
+        metrics_add(cache->counters, SPORTS_READY_HITS, 1);
         reply_error(cache, request, HTTP_ERROR_EVENT_NOT_FOUND);
         return;
     }
@@ -596,7 +587,7 @@ void sports_cache_answer_sports(struct sports_cache *cache, struct http_request 
                                 sport_set allowed)
 {
     struct answer *answer = cache->sports->lists[allowed & SPORT_SET_ALL];
-    reply_message(cache, request, answer_pick(answer, request));
+    http_reply_message(request, answer_pick(answer, request));
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -608,12 +599,12 @@ static uint64_t wait_ms(const struct sports *sports)
 }
 
 struct sports_cache *sports_cache_create(struct sports *sports, struct mailbox *mailbox,
-                                         struct metrics_shard *metrics)
+                                         metrics_cell *counters)
 {
     struct sports_cache *cache = memory_alloc_zeroed(1, sizeof *cache);
     cache->sports = sports;
     cache->mailbox = mailbox;
-    cache->metrics = metrics;
+    cache->counters = counters;
     cache->reader = odds_reader_create(sports->odds);
     event_table_init(&cache->events);
     http_aside_queue_init(&cache->pending, mailbox_loop(mailbox), wait_ms(sports), on_late);

@@ -90,7 +90,7 @@ static struct entry *make_catalog(struct job *job)
     }
     struct entry *entry = make_empty(job, STATUS_OK, version);
     entry_set_catalog(entry, catalog);
-    metrics_add(job->metrics, METRICS_READY_REBUILDS, 1);
+    metrics_add(job->counters, SPORTS_READY_REBUILDS, 1);
     return entry;
 }
 
@@ -99,7 +99,7 @@ static struct answer *make_answer(const struct job *job, struct text body, struc
 {
     if (before != NULL && text_equals(answer_body(before), body))
         return answer_hold(before);
-    metrics_add(job->metrics, METRICS_READY_REBUILDS, 1);
+    metrics_add(job->counters, SPORTS_READY_REBUILDS, 1);
     return answer_create(body, &job->sports->counts);
 }
 
@@ -108,7 +108,7 @@ static void compress(const struct job *job, struct answer *answer)
     if (answer_compressed(answer))
         return;
     answer_compress(answer);
-    metrics_add(job->metrics, METRICS_GZIP_REBUILDS, 1);
+    metrics_add(job->counters, SPORTS_GZIP_REBUILDS, 1);
 }
 
 static struct entry *make_event(struct job *job, const struct entry *before)
@@ -179,7 +179,7 @@ static struct job *list_follow_up(const struct job *job, struct entry *entry, st
     if (asked_ms + SPORTS_KEEP_MS < clock_monotonic_ms())
         return NULL;
     return sports_follow_up(job->sports, &(struct job){.sports = job->sports,
-                                                       .metrics = job->metrics,
+                                                       .counters = job->counters,
                                                        .kind = JOB_ANSWER,
                                                        .place = &entry->job,
                                                        .source = entry,
@@ -236,7 +236,7 @@ static struct job *run_answer(struct job *job)
         compress(job, entry_answer(entry));
     bool gzip_next = !job->gzip && before != NULL && answer_gzip_wanted(before);
     struct job gzip = {.sports = sports,
-                       .metrics = job->metrics,
+                       .counters = job->counters,
                        .kind = JOB_ANSWER,
                        .place = &entry->job,
                        .source = entry,

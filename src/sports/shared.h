@@ -1,9 +1,10 @@
 #ifndef CROUPIER_SPORTS_SHARED_H
 #define CROUPIER_SPORTS_SHARED_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include <uv.h>
 
 #include "base/mailbox.h"
 #include "sports/entry.h"
@@ -19,6 +20,17 @@
  * each completion comes home as mail. A job never decides what a request is answered: it only
  * leaves entries behind, and the cache looks again (cache.c says when an entry is fresh enough).
  */
+
+/* What a serving thread counts, in sports_counted_metrics. */
+enum {
+    SPORTS_ODDS_UNAVAILABLE, /* answers 503 cache_unavailable */
+    SPORTS_ODDS_TIMEOUT,     /* answers 504 */
+    SPORTS_ODDS_MALFORMED,   /* answers 502 */
+    SPORTS_READY_HITS,
+    SPORTS_READY_MISSES,
+    SPORTS_READY_REBUILDS,
+    SPORTS_GZIP_REBUILDS,
+};
 
 /* One waiting party. Its owner sets mailbox and mail.deliver; it must not be asked for anything
  * else until its mail has come. */
@@ -48,11 +60,11 @@ struct sports {
     struct answer_counts counts;
     struct answer *lists[1U << SPORT_COUNT]; /* GET /sports, by the set of allowed sports */
 
-    pthread_mutex_t lock; /* guards all below, and `job` of every slot, entry and completion */
+    uv_mutex_t lock; /* guards all below, and `job` of every slot, entry and completion */
     struct slot catalogs[SPORT_COUNT];
     struct event_table events; /* of struct slot; only events that were in their catalog */
     size_t job_count;
-    pthread_cond_t no_jobs;
+    uv_cond_t no_jobs;
 };
 
 /* How long an entry that is not asked for is kept, and how much all of them may take. */
@@ -73,7 +85,7 @@ struct entry *sports_newest_event(struct sports *sports, enum sport sport,
  */
 struct completion_for {
     struct completion *completion;
-    struct metrics_shard *metrics; /* where the work is counted */
+    metrics_cell *counters; /* where the work is counted */
     /* The newest entry that its owner has seen, and when that had been checked then. Without them a
      * job that ends between the owner's look and its completion would be done twice. */
     const struct entry *seen; /* may be NULL */
@@ -101,7 +113,7 @@ enum job_kind { JOB_CATALOG, JOB_EVENT, JOB_ANSWER };
 struct job {
     struct work work; /* first */
     struct sports *sports;
-    struct metrics_shard *metrics;
+    metrics_cell *counters;
     enum job_kind kind;
     enum sport sport;
     struct job **place;            /* where others find this job: the slot's or the entry's */

@@ -4,6 +4,8 @@
  */
 #include "sports/shared.h"
 
+#include <uv.h>
+
 #include "base/json_writer.h"
 #include "base/memory.h"
 
@@ -36,8 +38,8 @@ struct sports *sports_create(struct odds_store *odds, uint32_t read_ms, struct w
                              struct log *log)
 {
     struct sports *sports = memory_alloc_zeroed(1, sizeof *sports);
-    CHECK(pthread_mutex_init(&sports->lock, NULL) == 0);
-    CHECK(pthread_cond_init(&sports->no_jobs, NULL) == 0);
+    CHECK(uv_mutex_init(&sports->lock) == 0);
+    CHECK(uv_cond_init(&sports->no_jobs) == 0);
     sports->odds = odds;
     sports->read_ms = read_ms;
     sports->pool = pool;
@@ -52,10 +54,10 @@ struct sports *sports_create(struct odds_store *odds, uint32_t read_ms, struct w
 
 void sports_drain(struct sports *sports)
 {
-    CHECK(pthread_mutex_lock(&sports->lock) == 0);
+    uv_mutex_lock(&sports->lock);
     while (sports->job_count > 0)
-        CHECK(pthread_cond_wait(&sports->no_jobs, &sports->lock) == 0);
-    CHECK(pthread_mutex_unlock(&sports->lock) == 0);
+        uv_cond_wait(&sports->no_jobs, &sports->lock);
+    uv_mutex_unlock(&sports->lock);
 }
 
 void sports_destroy(struct sports **sports)
@@ -75,8 +77,8 @@ void sports_destroy(struct sports **sports)
         answer_release(&mine->lists[set]);
     CHECK(atomic_load(&mine->counts.answers) == 0 && atomic_load(&mine->counts.bytes) == 0);
     CHECK(mine->job_count == 0);
-    CHECK(pthread_cond_destroy(&mine->no_jobs) == 0);
-    CHECK(pthread_mutex_destroy(&mine->lock) == 0);
+    uv_cond_destroy(&mine->no_jobs);
+    uv_mutex_destroy(&mine->lock);
     memory_free(mine);
 }
 
@@ -129,7 +131,7 @@ enum status sports_want_catalog(struct sports *sports, enum sport sport, uint64_
     if (!has_news(slot, &whom))
         status = join(sports,
                       &(struct job){.sports = sports,
-                                    .metrics = whom.metrics,
+                                    .counters = whom.counters,
                                     .kind = JOB_CATALOG,
                                     .sport = sport,
                                     .place = &slot->job,
@@ -155,7 +157,7 @@ enum status sports_want_event(struct sports *sports, enum sport sport, struct en
     if (!has_news(slot, &whom))
         status = join(sports,
                       &(struct job){.sports = sports,
-                                    .metrics = whom.metrics,
+                                    .counters = whom.counters,
                                     .kind = JOB_EVENT,
                                     .sport = sport,
                                     .place = &slot->job,
@@ -175,7 +177,7 @@ enum status sports_want_answer(struct sports *sports, struct entry *entry, bool 
     sports_lock(sports);
     enum status status = join(sports,
                               &(struct job){.sports = sports,
-                                            .metrics = whom.metrics,
+                                            .counters = whom.counters,
                                             .kind = JOB_ANSWER,
                                             .place = &entry->job,
                                             .source = entry,
@@ -184,3 +186,34 @@ enum status sports_want_answer(struct sports *sports, struct entry *entry, bool 
     sports_unlock(sports);
     return status;
 }
+
+/* ---- metrics --------------------------------------------------------------------------------- */
+
+const struct metric sports_metrics[] = {
+    METRIC_FACT("croupier_ready_answers", "gauge", struct sports_facts, answers,
+                "Answers held ready in memory"),
+    METRIC_FACT("croupier_ready_bytes", "gauge", struct sports_facts, bytes,
+                "Bytes of the answers held ready"),
+    {0},
+};
+
+#define STORE_ERROR(counter_, kind_)                                                             \
+    {                                                                                            \
+        .name = "croupier_store_errors_total", .type = "counter",                                \
+        .help = "Answers 502, 503 and 504 because of a store, by store and kind",                \
+        .labels = "{store=\"odds\",kind=\"" kind_ "\"}", .offset = (counter_) * sizeof(uint64_t) \
+    }
+
+const struct metric sports_counted_metrics[] = {
+    STORE_ERROR(SPORTS_ODDS_UNAVAILABLE, "unavailable"),
+    STORE_ERROR(SPORTS_ODDS_TIMEOUT, "timeout"),
+    STORE_ERROR(SPORTS_ODDS_MALFORMED, "malformed"),
+    METRIC_COUNTED("croupier_ready_hits_total", SPORTS_READY_HITS,
+                   "Answers sent from memory at once"),
+    METRIC_COUNTED("croupier_ready_misses_total", SPORTS_READY_MISSES,
+                   "Requests that waited for a value to be read or made ready"),
+    METRIC_COUNTED("croupier_ready_rebuilds_total", SPORTS_READY_REBUILDS,
+                   "Catalogs and events made ready"),
+    METRIC_COUNTED("croupier_gzip_rebuilds_total", SPORTS_GZIP_REBUILDS, "Bodies compressed"),
+    {0},
+};

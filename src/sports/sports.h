@@ -44,25 +44,14 @@ struct sports_facts {
     uint64_t bytes;
 };
 void sports_facts(struct sports *sports, struct sports_facts *facts);
+extern const struct metric sports_metrics[];         /* of those */
+extern const struct metric sports_counted_metrics[]; /* of a serving thread */
 
 /* `mailbox` is the serving thread's; all three are borrowed. */
 struct sports_cache *sports_cache_create(struct sports *sports, struct mailbox *mailbox,
-                                         struct metrics_shard *metrics);
+                                         metrics_cell *counters);
 /* On the cache's thread, when no request is set aside any more (all were answered or abandoned).
  * The mailbox may be destroyed after it; the loop must run once more to let go of a timer. */
 void sports_cache_destroy(struct sports_cache **cache);
-
-/*
- * The three sports routes (api/sports_routes.c). Admission, rate limit, method, and the path's
- * form are settled. They reply to the request, at once or later; they set request->abandoned and
- * request->aside when they set it aside. `request->user` is the caller's.
- */
-void sports_route_list(struct sports_cache *cache, struct http_request *request, sport_set allowed);
-/* sport and event id texts as they stand in the path: 400 invalid_sport, then 400 invalid_event_id,
- * then 403 sport_not_allowed, then the store. */
-void sports_route_catalog(struct sports_cache *cache, struct http_request *request,
-                          sport_set allowed, struct text sport);
-void sports_route_event(struct sports_cache *cache, struct http_request *request, sport_set allowed,
-                        struct text sport, struct text event);
 
 #endif

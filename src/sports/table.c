@@ -9,16 +9,18 @@
  */
 #include "sports/shared.h"
 
+#include <uv.h>
+
 #include "base/memory.h"
 
 void sports_lock(struct sports *sports)
 {
-    CHECK(pthread_mutex_lock(&sports->lock) == 0);
+    uv_mutex_lock(&sports->lock);
 }
 
 void sports_unlock(struct sports *sports)
 {
-    CHECK(pthread_mutex_unlock(&sports->lock) == 0);
+    uv_mutex_unlock(&sports->lock);
 }
 
 /* ---- entries --------------------------------------------------------------------------------- */
@@ -132,7 +134,7 @@ static void count_ended(struct sports *sports)
 {
     CHECK(sports->job_count > 0);
     if (--sports->job_count == 0)
-        CHECK(pthread_cond_broadcast(&sports->no_jobs) == 0);
+        uv_cond_broadcast(&sports->no_jobs);
 }
 
 void sports_cancel_job(struct job *job)

@@ -6,6 +6,9 @@
 
 #include <string.h>
 
+#include <uv.h>
+
+#include "base/clock.h"
 #include "stores/odds_engine.h"
 
 static const struct odds_engine *const engines[] = {
@@ -113,6 +116,31 @@ enum status odds_store_read(struct odds_store *store, struct odds_read *read)
     return store->engine->read(store, read);
 }
 
+struct waiting_read {
+    struct odds_read read; /* first: `done` is given this */
+    uv_sem_t over;
+};
+
+static void on_read(struct odds_read *read)
+{
+    uv_sem_post(&((struct waiting_read *)read)->over);
+}
+
+enum status odds_store_read_and_wait(struct odds_store *store, struct odds_read *read)
+{
+    struct waiting_read waiting = {.read = *read};
+    waiting.read.done = on_read;
+    CHECK(uv_sem_init(&waiting.over, 0) == 0);
+    enum status status = odds_store_read(store, &waiting.read);
+    if (status == STATUS_PENDING) {
+        uv_sem_wait(&waiting.over);
+        status = waiting.read.result;
+    }
+    uv_sem_destroy(&waiting.over);
+    *read = waiting.read;
+    return status;
+}
+
 enum status odds_store_ping(struct odds_store *store, enum odds_need need, struct error *error)
 {
     return store->engine->ping(store, need, error);
@@ -180,3 +208,60 @@ enum status odds_store_list_events(struct odds_store *store, enum sport sport,
     CHECK(sport_is_real(sport));
     return store->engine->list_events(store, sport, list, count, error);
 }
+
+/* ---- metrics --------------------------------------------------------------------------------- */
+
+static void write_feed_age(const struct metric *metric, const void *facts, struct buffer *out)
+{
+    const struct odds_facts *odds = facts;
+    int64_t now_ms = clock_wall_ms();
+    for (int i = 0; i < SPORT_COUNT; i++) {
+        char labels[64];
+        int64_t age_ms = now_ms - odds->published_ms[i];
+        (void)snprintf(labels, sizeof labels, "{sport=\"%s\"}", sport_key((enum sport)i));
+        metric_age(out, metric->name, labels,
+                   odds->published_ms[i] == 0 ? -1
+                   : age_ms < 0               ? 0
+                                              : age_ms,
+                   "NaN");
+    }
+}
+
+static void write_connected(const struct metric *metric, const void *facts, struct buffer *out)
+{
+    metric_number(out, metric->name, NULL, ((const struct odds_facts *)facts)->connected ? 1 : 0);
+}
+
+static void write_round_trip(const struct metric *metric, const void *facts, struct buffer *out)
+{
+    uint64_t ns = ((const struct odds_facts *)facts)->round_trip_ns;
+    if (ns == 0)
+        metric_age(out, metric->name, NULL, -1, "NaN");
+    else
+        metric_seconds(out, metric->name, NULL, ns);
+}
+
+const struct metric odds_metrics[] = {
+    {.name = "croupier_store_failures_total",
+     .type = "counter",
+     .help = "Calls to a store that failed",
+     .labels = "{store=\"odds\"}",
+     .offset = offsetof(struct odds_facts, errors)},
+    METRIC_WRITTEN("croupier_feed_age_seconds", "gauge", write_feed_age,
+                   "Time since anything of the sport was published; NaN: never"),
+    METRIC_FACT("croupier_odds_reads_total", "counter", struct odds_facts, reads,
+                "Values read from the odds store"),
+    METRIC_FACT("croupier_odds_reopened_total", "counter", struct odds_facts, reopened,
+                "Times the odds store was opened or connected again"),
+    METRIC_WRITTEN("croupier_odds_connected", "gauge", write_connected,
+                   "1 while the odds store is open or connected, else 0"),
+    METRIC_FACT("croupier_odds_invalidations_total", "counter", struct odds_facts, invalidations,
+                "Changes of stored values that a Redis server has reported"),
+    METRIC_WRITTEN("croupier_odds_round_trip_seconds", "gauge", write_round_trip,
+                   "Time to the Redis server and back, of late; NaN: not known"),
+    METRIC_FACT("croupier_interest_written_total", "counter", struct odds_facts, interest_written,
+                "Requests of events recorded for the feed"),
+    METRIC_FACT("croupier_interest_dropped_total", "counter", struct odds_facts, interest_dropped,
+                "Requests of events not recorded because the queue was full"),
+    {0},
+};

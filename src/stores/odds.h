@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "metrics/metrics.h"
 #include "records/event_id.h"
 #include "records/sport.h"
 
@@ -130,6 +131,8 @@ struct odds_read {
     void *engine; /* the engine's while pending */
 };
 MUST_CHECK enum status odds_store_read(struct odds_store *store, struct odds_read *read);
+/* For commands, which have time: returns the result, never STATUS_PENDING. Sets `done` itself. */
+MUST_CHECK enum status odds_store_read_and_wait(struct odds_store *store, struct odds_read *read);
 
 /* Really asks the store whether what is needed can be done, which takes the rights to do it: to
  * read odds (health), or all that a server does (`croupier check`). Blocks up to the store's
@@ -204,6 +207,7 @@ struct odds_facts {
     uint64_t round_trip_ns; /* to a server and back, of late; 0: not known */
 };
 void odds_store_facts(struct odds_store *store, struct odds_facts *facts);
+extern const struct metric odds_metrics[];
 
 /* ---- feeding --------------------------------------------------------------------------------- */
 

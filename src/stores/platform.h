@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 
 #include "base/log.h"
+#include "metrics/metrics.h"
 #include "records/records.h"
 
 /*
@@ -28,7 +29,17 @@
  * Threads: one thread at a time may use a `struct platform_store`; open one for each thread.
  */
 
-struct platform_store;
+struct platform_engine;
+struct ledger_verbs;
+
+/* The head of every engine's own struct. */
+struct platform_store {
+    const struct platform_engine *engine; /* for files in stores/ alone */
+    const struct ledger_verbs *ledger;    /* stores/platform_ledger.h */
+    const char *place;  /* for texts: the file, or the server and database; never a secret */
+    const char *unsafe; /* why it may lose what it acknowledged ("fsync = off"); NULL: it may not */
+    struct statements *statements; /* what records have asked for (stores/platform/statements.c) */
+};
 
 /* What the handles of one program do together, as an engine that is a server counts it. */
 struct platform_facts {
@@ -40,6 +51,8 @@ struct platform_facts {
     atomic_uint_least64_t timeouts;      /* the server was silent for too long */
     atomic_bool unsafe; /* a server that may lose what it acknowledged was seen, and told of */
 };
+
+extern const struct metric platform_metrics[];
 
 struct platform_store_options {
     const char *uri;              /* sqlite:FILE, postgresql://USER:PASSWORD@HOST:PORT/DATABASE */
@@ -57,6 +70,22 @@ MUST_CHECK enum status platform_store_open(struct platform_store **store,
                                            const struct platform_store_options *options,
                                            struct error *error);
 void platform_store_close(struct platform_store **store);
+
+struct platform_schema {
+    uint32_t version; /* 0: there is nothing yet */
+    uint32_t newest;  /* which platform_store_migrate would bring it to */
+    bool can_back_up; /* platform_store_back_up can */
+};
+
+/* The schema as it is; of a store that was opened with `create`. */
+MUST_CHECK enum status platform_store_schema(struct platform_store *store,
+                                             struct platform_schema *schema, struct error *error);
+
+/* Finds out that the store is sound, and writes all of it, as of one moment, into a new file
+ * beside it, which is on disk when this returns. Its name is told; memory_free it. Of an engine
+ * that is a server: STATUS_INVALID. */
+MUST_CHECK enum status platform_store_back_up(struct platform_store *store, char **path,
+                                              struct error *error);
 
 /* Brings the schema up to this program's, one numbered migration after the other, each in its own
  * transaction; safe to repeat and to run twice at once. Versions before and after are told. */

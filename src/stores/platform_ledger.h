@@ -56,122 +56,126 @@ struct ledger_batch {
     size_t kept_count;
 };
 
-/* On failure nothing is left open and nothing has happened; STATUS_CONFLICT as above.
- * `standing_credits` is exact up to LEDGER_BATCH_MAX, beyond which a batch cannot bring it to 0. */
-MUST_CHECK enum status platform_ledger_begin(struct platform_store *store,
-                                             struct ledger_batch *batch, struct error *error);
-
-/*
- * Writes what is kept and what is changed, and commits: when this returns STATUS_OK all of it is
- * durable. Otherwise nothing was applied, unless `unknown` is set: then the commit itself failed,
- * and nobody can say before the handle has been closed, opened again and platform_ledger_recover
- * has succeeded. (A server whose connection breaks is asked first, for a bounded time.)
- * STATUS_CONFLICT as above. A batch that keeps nothing writes nothing; STATUS_OK says that what
- * begin loaded is durable, and `unknown` that nobody can say, so that what was to be repeated from
- * it must not be.
- */
-MUST_CHECK enum status platform_ledger_commit(struct platform_store *store,
-                                              const struct ledger_batch *batch, bool *unknown,
-                                              struct error *error);
-
-/*
- * Before the first batch of a handle: what a crash may have left visible but not yet durable is
- * made durable, also after a sync that failed, because it may be answered from; and the newest
- * entries are checked against their chain and their accounts. STATUS_MALFORMED: they do not fit; do
- * not go on.
- */
-MUST_CHECK enum status platform_ledger_recover(struct platform_store *store, struct error *error);
-
-/*
- * What an engine has to do now and then that is no batch: SQLite brings its log into the file.
- * After a batch its handle says whether that is wanted. Another handle on another thread then does
- * most of it, beside the batches; and then the handle of the batches, between two of them, does the
- * rest, which is short. Nothing is lost when nobody does it, but batches will take longer.
- */
-MUST_CHECK bool platform_ledger_wants_upkeep(struct platform_store *store);
-MUST_CHECK enum status platform_ledger_upkeep(struct platform_store *store, struct error *error);
-
-/* The players that `places` name, found or not, with their accounts as of the last commit, in one
- * look-up where that is cheaper; waits for no batch. At most LEDGER_BATCH_MAX. */
-MUST_CHECK enum status platform_ledger_balances(struct platform_store *store,
-                                                struct ledger_place *places, size_t count,
-                                                struct error *error);
-
-/* The same of one. STATUS_NOT_FOUND. */
-MUST_CHECK enum status platform_ledger_balance(struct platform_store *store, const char *player_id,
-                                               struct ledger_account *account, struct error *error);
-
-/* All that is known of one id. An id that nobody has used is STATUS_OK and nothing known of it. */
-MUST_CHECK enum status platform_ledger_id(struct platform_store *store, struct ledger_fact *fact,
-                                          struct error *error);
-
-/*
- * Entries in order of player (as created) and sequence, from one snapshot, in constant memory; of
- * one player, or of all (NULL). `account` is what the store has as the sum of the entry's player.
- * The visitor returns false to stop early.
- */
 typedef bool ledger_entry_visitor(void *context, const struct ledger_transaction *entry,
                                   const struct ledger_account *account);
-MUST_CHECK enum status platform_ledger_entries(struct platform_store *store, const char *player_id,
-                                               ledger_entry_visitor *visit, void *context,
-                                               struct error *error);
-
-/*
- * Every transaction that is kept, declines included, in order of decision (as far as one player's
- * go; several instances decide for different players at once), from one snapshot, in constant
- * memory. For copying a ledger: what is visited may be put into the `kept` of another store's batch
- * as it is.
- */
 typedef bool ledger_transaction_visitor(void *context,
                                         const struct ledger_transaction *transaction);
-MUST_CHECK enum status platform_ledger_transactions(struct platform_store *store,
-                                                    ledger_transaction_visitor *visit,
-                                                    void *context, struct error *error);
-
-/* The entries of a time, from `from_ms` until before `to_ms`, in order of time and decision;
- * otherwise as above. What it costs depends on how many they are, not on how long the ledger is. */
-MUST_CHECK enum status platform_ledger_entered(struct platform_store *store, int64_t from_ms,
-                                               int64_t to_ms, ledger_transaction_visitor *visit,
-                                               void *context, struct error *error);
-
-/* The clearing accounts, and what the accounts of their players add up to; also where players hold
- * money and no clearing account is there, which then counts as 0. */
 typedef bool ledger_clearing_visitor(void *context, const struct ledger_clearing *clearing,
                                      int64_t players_minor);
-MUST_CHECK enum status platform_ledger_clearings(struct platform_store *store,
-                                                 ledger_clearing_visitor *visit, void *context,
-                                                 struct error *error);
 
-/*
- * The declines that are kept, in order of player (as created) and position, from one snapshot, in
- * constant memory. `account` is the player's.
- */
-MUST_CHECK enum status platform_ledger_declines(struct platform_store *store,
-                                                ledger_entry_visitor *visit, void *context,
-                                                struct error *error);
+/* What an engine does for the ledger: `store->ledger->begin(store, batch, error)`. */
+struct ledger_verbs {
+    /* On failure nothing is left open and nothing has happened; STATUS_CONFLICT as above.
+     * `standing_credits` is exact up to LEDGER_BATCH_MAX, beyond which a batch cannot bring it
+     * to 0. */
+    MUST_CHECK enum status (*begin)(struct platform_store *store, struct ledger_batch *batch,
+                                    struct error *error);
 
-/*
- * Whether the store is in itself what its engine left: its pages, and its indexes against its
- * tables. STATUS_MALFORMED: `error` says what is not. `how` says in a few words how that was found
- * out.
- */
-MUST_CHECK enum status platform_ledger_integrity(struct platform_store *store, const char **how,
-                                                 struct error *error);
+    /*
+     * Writes what is kept and what is changed, and commits: when this returns STATUS_OK all of it
+     * is durable. Otherwise nothing was applied, unless `unknown` is set: then the commit itself
+     * failed, and nobody can say before the handle has been closed, opened again and `recover` has
+     * succeeded. (A server whose connection breaks is asked first, for a bounded time.)
+     * STATUS_CONFLICT as above. A batch that keeps nothing writes nothing; STATUS_OK says that what
+     * begin loaded is durable, and `unknown` that nobody can say, so that what was to be repeated
+     * from it must not be.
+     */
+    MUST_CHECK enum status (*commit)(struct platform_store *store, const struct ledger_batch *batch,
+                                     bool *unknown, struct error *error);
 
-/*
- * Whether every row of the ledger and of its players has its counterparts, and they are of one
- * mind: entries, declines, ids, rollbacks, accounts and players, in both directions.
- * STATUS_MALFORMED: `error` names the first row that has not.
- */
-MUST_CHECK enum status platform_ledger_counterparts(struct platform_store *store,
-                                                    struct error *error);
+    /*
+     * Before the first batch of a handle: what a crash may have left visible but not yet durable is
+     * made durable, also after a sync that failed, because it may be answered from; and the newest
+     * entries are checked against their chain and their accounts. STATUS_MALFORMED: they do not
+     * fit; do not go on.
+     */
+    MUST_CHECK enum status (*recover)(struct platform_store *store, struct error *error);
 
-/* How many entries there are: for a progress line. */
-MUST_CHECK enum status platform_ledger_count(struct platform_store *store, uint64_t *count,
-                                             struct error *error);
+    /*
+     * What an engine has to do now and then that is no batch: SQLite brings its log into the file.
+     * After a batch its handle says whether that is wanted. Another handle on another thread then
+     * does most of it, beside the batches; and then the handle of the batches, between two of them,
+     * does the rest, which is short. Nothing is lost when nobody does it, but batches will take
+     * longer.
+     */
+    MUST_CHECK bool (*wants_upkeep)(struct platform_store *store);
+    MUST_CHECK enum status (*upkeep)(struct platform_store *store, struct error *error);
 
-/* Everything read between these two comes from one snapshot. */
-MUST_CHECK enum status platform_snapshot_begin(struct platform_store *store, struct error *error);
-void platform_snapshot_end(struct platform_store *store);
+    /* The players that `places` name, found or not, with their accounts as of the last commit,
+     * in one look-up where that is cheaper; waits for no batch. At most LEDGER_BATCH_MAX. */
+    MUST_CHECK enum status (*balances)(struct platform_store *store, struct ledger_place *places,
+                                       size_t count, struct error *error);
+
+    /* All that is known of one id. An id that nobody has used is STATUS_OK and nothing known of
+     * it. */
+    MUST_CHECK enum status (*id)(struct platform_store *store, struct ledger_fact *fact,
+                                 struct error *error);
+
+    /*
+     * Entries in order of player (as created) and sequence, from one snapshot, in constant memory;
+     * of one player, or of all (NULL). `account` is what the store has as the sum of the entry's
+     * player. The visitor returns false to stop early.
+     */
+    MUST_CHECK enum status (*entries)(struct platform_store *store, const char *player_id,
+                                      ledger_entry_visitor *visit, void *context,
+                                      struct error *error);
+
+    /*
+     * Every transaction that is kept, declines included, in order of decision (as far as one
+     * player's go; several instances decide for different players at once), from one snapshot, in
+     * constant memory. For copying a ledger: what is visited may be put into the `kept` of another
+     * store's batch as it is.
+     */
+    MUST_CHECK enum status (*transactions)(struct platform_store *store,
+                                           ledger_transaction_visitor *visit, void *context,
+                                           struct error *error);
+
+    /* The entries of a time, from `from_ms` until before `to_ms`, in order of time and decision;
+     * otherwise as above. What it costs depends on how many they are, not on how long the ledger
+     * is. */
+    MUST_CHECK enum status (*entered)(struct platform_store *store, int64_t from_ms, int64_t to_ms,
+                                      ledger_transaction_visitor *visit, void *context,
+                                      struct error *error);
+
+    /* The clearing accounts, and what the accounts of their players add up to; also where
+     * players hold money and no clearing account is there, which then counts as 0. */
+    MUST_CHECK enum status (*clearings)(struct platform_store *store,
+                                        ledger_clearing_visitor *visit, void *context,
+                                        struct error *error);
+
+    /*
+     * The declines that are kept, in order of player (as created) and position, from one snapshot,
+     * in constant memory. `account` is the player's.
+     */
+    MUST_CHECK enum status (*declines)(struct platform_store *store, ledger_entry_visitor *visit,
+                                       void *context, struct error *error);
+
+    /*
+     * Whether the store is in itself what its engine left: its pages, and its indexes against its
+     * tables. STATUS_MALFORMED: `error` says what is not. `how` says in a few words how that was
+     * found out.
+     */
+    MUST_CHECK enum status (*integrity)(struct platform_store *store, const char **how,
+                                        struct error *error);
+
+    /*
+     * Whether every row of the ledger and of its players has its counterparts, and they are of one
+     * mind: entries, declines, ids, rollbacks, accounts and players, in both directions.
+     * STATUS_MALFORMED: `error` names the first row that has not.
+     */
+    MUST_CHECK enum status (*counterparts)(struct platform_store *store, struct error *error);
+
+    /* How many entries there are: for a progress line. */
+    MUST_CHECK enum status (*count)(struct platform_store *store, uint64_t *count,
+                                    struct error *error);
+
+    /* Everything read between these two comes from one snapshot. */
+    MUST_CHECK enum status (*snapshot_begin)(struct platform_store *store, struct error *error);
+    void (*snapshot_end)(struct platform_store *store);
+};
+
+/* The account of one player, as `balances` reads it. STATUS_NOT_FOUND. */
+MUST_CHECK enum status platform_ledger_balance(struct platform_store *store, const char *player_id,
+                                               struct ledger_account *account, struct error *error);
 
 #endif

@@ -9,17 +9,14 @@
  */
 #include "wallet/ledger.h"
 
-#include <pthread.h>
-#include <semaphore.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/threads.h"
 
 /* Between two attempts to open a store that cannot be used. What comes meanwhile is refused at
  * once, so it is also how long one failure of the disk may be felt. */
@@ -28,19 +25,19 @@
 #define ATTEMPTS_MS 2000 /* after which there is no further one */
 #define INDEX_SLOTS 1024 /* twice what a batch can look up; a power of two */
 
-const uint32_t ledger_batch_bounds[LEDGER_BATCH_BUCKETS - 1] = {1, 4, 16, 64, 256};
-const uint32_t ledger_commit_bounds_ms[LEDGER_COMMIT_BUCKETS - 1] = {1, 2, 5, 10, 50, 250, 1000};
+static const uint32_t batch_bounds[LEDGER_BATCH_BUCKETS - 1] = {1, 4, 16, 64, 256};
+static const uint32_t commit_bounds_ms[LEDGER_COMMIT_BUCKETS - 1] = {1, 2, 5, 10, 50, 250, 1000};
 
 struct lane {
     struct ledger *ledger;
-    pthread_t thread;
+    uv_thread_t thread;
     void (*run)(struct lane *lane, struct ledger_job **jobs, size_t count);
     struct platform_store *store; /* the thread's; NULL: not open */
     uint64_t failed_ms;           /* when opening failed last; 0: never, or it is well again */
     bool told;                    /* the log knows that it cannot be used */
 
-    pthread_mutex_t lock; /* guards everything below */
-    pthread_cond_t more;
+    uv_mutex_t lock; /* guards everything below */
+    uv_cond_t more;
     struct ledger_job *first, *last;
     size_t depth;
     bool ending;
@@ -48,9 +45,9 @@ struct lane {
 
 /* Does the store's upkeep beside the batches (platform_ledger.h). */
 struct keeper {
-    pthread_t thread;
-    pthread_mutex_t lock; /* guards everything below */
-    pthread_cond_t more;
+    uv_thread_t thread;
+    uv_mutex_t lock; /* guards everything below */
+    uv_cond_t more;
     enum { KEEPER_RESTS, KEEPER_WORKS, KEEPER_IS_DONE } state;
     bool ending;
 };
@@ -58,7 +55,7 @@ struct keeper {
 struct ledger {
     struct ledger_options options;
     struct lane writer, reader;
-    sem_t begun;           /* the writer has tried to open the store; the reader waits for that */
+    uv_sem_t begun;        /* the writer has tried to open the store; the reader waits for that */
     atomic_bool recovered; /* the store, since this process began */
     struct keeper keeper;
     struct ledger_batch *batch; /* the writer's */
@@ -145,7 +142,7 @@ static enum status open_store(struct lane *lane, struct error *error)
         lane == &ledger->writer || !atomic_load_explicit(&ledger->recovered, memory_order_acquire);
     if (status != STATUS_OK || !recovers)
         return status;
-    status = platform_ledger_recover(lane->store, error);
+    status = lane->store->ledger->recover(lane->store, error);
     if (status == STATUS_OK)
         atomic_store_explicit(&ledger->recovered, true, memory_order_release);
     return status;
@@ -347,34 +344,32 @@ static void decide(struct ledger *ledger, struct ledger_job *job, int64_t now_ms
 /* Waits until there is something to do; false: the end. */
 static bool keeper_waits(struct keeper *keeper)
 {
-    CHECK(pthread_mutex_lock(&keeper->lock) == 0);
+    uv_mutex_lock(&keeper->lock);
     if (keeper->state == KEEPER_WORKS)
         keeper->state = KEEPER_IS_DONE;
     while (keeper->state != KEEPER_WORKS && !keeper->ending)
-        CHECK(pthread_cond_wait(&keeper->more, &keeper->lock) == 0);
+        uv_cond_wait(&keeper->more, &keeper->lock);
     bool goes_on = !keeper->ending;
-    CHECK(pthread_mutex_unlock(&keeper->lock) == 0);
+    uv_mutex_unlock(&keeper->lock);
     return goes_on;
 }
 
 /* What fails here is found and logged by the batches. */
-static void *run_keeper(void *argument)
+static void run_keeper(void *argument)
 {
     struct ledger *ledger = argument;
     struct platform_store *store = NULL;
-    (void)pthread_setname_np(pthread_self(), "ledger-upkeep");
     while (keeper_waits(&ledger->keeper)) {
         struct error error = {0};
         enum status status = STATUS_OK;
         if (store == NULL)
             status = platform_store_open(&store, &ledger->options.platform, &error);
         if (status == STATUS_OK)
-            status = platform_ledger_upkeep(store, &error);
+            status = store->ledger->upkeep(store, &error);
         if (status != STATUS_OK)
             platform_store_close(&store);
     }
     platform_store_close(&store);
-    return NULL;
 }
 
 /* The writer's, after a batch: has the keeper begin, or does the rest when it is done. */
@@ -382,37 +377,37 @@ static void look_after_store(struct lane *lane)
 {
     struct keeper *keeper = &lane->ledger->keeper;
     struct error error = {0};
-    bool wanted = platform_ledger_wants_upkeep(lane->store);
-    CHECK(pthread_mutex_lock(&keeper->lock) == 0);
+    bool wanted = lane->store->ledger->wants_upkeep(lane->store);
+    uv_mutex_lock(&keeper->lock);
     bool is_done = keeper->state == KEEPER_IS_DONE;
     if (is_done) {
         keeper->state = KEEPER_RESTS;
     } else if (wanted && keeper->state == KEEPER_RESTS) {
         keeper->state = KEEPER_WORKS;
-        CHECK(pthread_cond_signal(&keeper->more) == 0);
+        uv_cond_signal(&keeper->more);
     }
-    CHECK(pthread_mutex_unlock(&keeper->lock) == 0);
-    if (wanted && is_done && platform_ledger_upkeep(lane->store, &error) != STATUS_OK)
+    uv_mutex_unlock(&keeper->lock);
+    if (wanted && is_done && lane->store->ledger->upkeep(lane->store, &error) != STATUS_OK)
         cannot_be_used(lane, error.text);
 }
 
 static void start_keeper(struct ledger *ledger)
 {
     struct keeper *keeper = &ledger->keeper;
-    CHECK(pthread_mutex_init(&keeper->lock, NULL) == 0);
-    CHECK(pthread_cond_init(&keeper->more, NULL) == 0);
-    CHECK(pthread_create(&keeper->thread, NULL, run_keeper, ledger) == 0);
+    CHECK(uv_mutex_init(&keeper->lock) == 0);
+    CHECK(uv_cond_init(&keeper->more) == 0);
+    thread_start(&keeper->thread, "ledger-upkeep", run_keeper, ledger);
 }
 
 static void stop_keeper(struct keeper *keeper)
 {
-    CHECK(pthread_mutex_lock(&keeper->lock) == 0);
+    uv_mutex_lock(&keeper->lock);
     keeper->ending = true;
-    CHECK(pthread_cond_signal(&keeper->more) == 0);
-    CHECK(pthread_mutex_unlock(&keeper->lock) == 0);
-    CHECK(pthread_join(keeper->thread, NULL) == 0);
-    CHECK(pthread_cond_destroy(&keeper->more) == 0);
-    CHECK(pthread_mutex_destroy(&keeper->lock) == 0);
+    uv_cond_signal(&keeper->more);
+    uv_mutex_unlock(&keeper->lock);
+    CHECK(uv_thread_join(&keeper->thread) == 0);
+    uv_cond_destroy(&keeper->more);
+    uv_mutex_destroy(&keeper->lock);
 }
 
 /* ---- a batch --------------------------------------------------------------------------------- */
@@ -420,7 +415,7 @@ static void stop_keeper(struct keeper *keeper)
 static void count_batch(struct ledger *ledger, size_t count)
 {
     size_t bucket = 0;
-    while (bucket < LEDGER_BATCH_BUCKETS - 1 && count > ledger_batch_bounds[bucket])
+    while (bucket < LEDGER_BATCH_BUCKETS - 1 && count > batch_bounds[bucket])
         bucket++;
     add(&ledger->batches[bucket], 1);
     add(&ledger->batched, count);
@@ -430,7 +425,7 @@ static void count_commit(struct ledger *ledger, uint64_t took_ns)
 {
     size_t bucket = 0;
     while (bucket < LEDGER_COMMIT_BUCKETS - 1 &&
-           took_ns > (uint64_t)ledger_commit_bounds_ms[bucket] * 1000000U)
+           took_ns > (uint64_t)commit_bounds_ms[bucket] * 1000000U)
         bucket++;
     add(&ledger->commits[bucket], 1);
     add(&ledger->commit_ns, took_ns);
@@ -442,14 +437,14 @@ static enum status try_batch(struct lane *lane, struct ledger_job **jobs, size_t
 {
     struct ledger *ledger = lane->ledger;
     gather(ledger, jobs, count);
-    enum status status = platform_ledger_begin(lane->store, ledger->batch, error);
+    enum status status = lane->store->ledger->begin(lane->store, ledger->batch, error);
     if (status != STATUS_OK)
         return status;
     int64_t now_ms = clock_wall_ms();
     for (size_t i = 0; i < count; i++)
         decide(ledger, jobs[i], now_ms);
     uint64_t started_ns = clock_monotonic_ns();
-    status = platform_ledger_commit(lane->store, ledger->batch, unknown, error);
+    status = lane->store->ledger->commit(lane->store, ledger->batch, unknown, error);
     if (ledger->batch->kept_count > 0)
         count_commit(ledger, clock_monotonic_ns() - started_ns);
     return status;
@@ -460,11 +455,10 @@ static enum status try_batch(struct lane *lane, struct ledger_job **jobs, size_t
 static bool may_try_again(struct ledger *ledger, unsigned attempt, uint64_t started_ms)
 {
     uint64_t now_ns = clock_monotonic_ns();
-    const struct timespec pause = {.tv_nsec = (long)(now_ns % (1000000UL << attempt))};
     if (attempt >= ATTEMPTS_MAX || now_ns / 1000000U > started_ms + ATTEMPTS_MS)
         return false;
     add(&ledger->conflicts, 1);
-    (void)nanosleep(&pause, NULL);
+    clock_pause_ns(now_ns % (1000000U << attempt));
     return true;
 }
 
@@ -516,7 +510,7 @@ static void read_balances(struct lane *lane, struct ledger_job **jobs, size_t co
         memcpy(places[i].player_id, jobs[i]->request.player_id, sizeof places[i].player_id);
     enum status status = STATUS_UNAVAILABLE;
     if (store_is_ready(lane)) {
-        status = platform_ledger_balances(lane->store, places, count, &error);
+        status = lane->store->ledger->balances(lane->store, places, count, &error);
         if (status != STATUS_OK)
             cannot_be_used(lane, error.text);
     }
@@ -549,54 +543,52 @@ static size_t take(struct lane *lane, struct ledger_job **jobs)
 {
     size_t most = lane->ledger->options.batch_max;
     size_t count = 0;
-    CHECK(pthread_mutex_lock(&lane->lock) == 0);
+    uv_mutex_lock(&lane->lock);
     while (lane->first == NULL && !lane->ending)
-        CHECK(pthread_cond_wait(&lane->more, &lane->lock) == 0);
+        uv_cond_wait(&lane->more, &lane->lock);
     while (lane->first != NULL && count < most) {
         jobs[count] = lane->first;
         unlink_job(lane, jobs[count]);
         count++;
     }
-    CHECK(pthread_mutex_unlock(&lane->lock) == 0);
+    uv_mutex_unlock(&lane->lock);
     return count;
 }
 
-static void *run_lane(void *argument)
+static void run_lane(void *argument)
 {
     struct lane *lane = argument;
     struct ledger_job *jobs[LEDGER_BATCH_MAX];
     bool writes = lane == &lane->ledger->writer;
-    (void)pthread_setname_np(pthread_self(), writes ? "ledger" : "ledger-balance");
     if (!writes)
-        CHECK(sem_wait(&lane->ledger->begun) == 0);
+        uv_sem_wait(&lane->ledger->begun);
     (void)store_is_ready(lane); /* so that what is wrong is in the log before anybody asks */
     if (writes)
-        CHECK(sem_post(&lane->ledger->begun) == 0);
+        uv_sem_post(&lane->ledger->begun);
     for (size_t count = take(lane, jobs); count > 0; count = take(lane, jobs))
         lane->run(lane, jobs, count);
     platform_store_close(&lane->store);
-    return NULL;
 }
 
-static void start_lane(struct ledger *ledger, struct lane *lane,
+static void start_lane(struct ledger *ledger, struct lane *lane, const char *name,
                        void (*run)(struct lane *lane, struct ledger_job **jobs, size_t count))
 {
     lane->ledger = ledger;
     lane->run = run;
-    CHECK(pthread_mutex_init(&lane->lock, NULL) == 0);
-    CHECK(pthread_cond_init(&lane->more, NULL) == 0);
-    CHECK(pthread_create(&lane->thread, NULL, run_lane, lane) == 0);
+    CHECK(uv_mutex_init(&lane->lock) == 0);
+    CHECK(uv_cond_init(&lane->more) == 0);
+    thread_start(&lane->thread, name, run_lane, lane);
 }
 
 static void stop_lane(struct lane *lane)
 {
-    CHECK(pthread_mutex_lock(&lane->lock) == 0);
+    uv_mutex_lock(&lane->lock);
     lane->ending = true;
-    CHECK(pthread_cond_signal(&lane->more) == 0);
-    CHECK(pthread_mutex_unlock(&lane->lock) == 0);
-    CHECK(pthread_join(lane->thread, NULL) == 0);
-    CHECK(pthread_cond_destroy(&lane->more) == 0);
-    CHECK(pthread_mutex_destroy(&lane->lock) == 0);
+    uv_cond_signal(&lane->more);
+    uv_mutex_unlock(&lane->lock);
+    CHECK(uv_thread_join(&lane->thread) == 0);
+    uv_cond_destroy(&lane->more);
+    uv_mutex_destroy(&lane->lock);
 }
 
 struct ledger *ledger_create(const struct ledger_options *options)
@@ -610,16 +602,10 @@ struct ledger *ledger_create(const struct ledger_options *options)
     ledger->seed = hash_random_seed();
     ledger->batch = memory_alloc_zeroed(1, sizeof *ledger->batch);
     ledger->asked = memory_alloc_zeroed(LEDGER_BATCH_MAX, sizeof *ledger->asked);
-    /* Signals are for the main thread. */
-    sigset_t all;
-    sigset_t before;
-    CHECK(sigfillset(&all) == 0);
-    CHECK(pthread_sigmask(SIG_SETMASK, &all, &before) == 0);
     start_keeper(ledger); /* before whoever calls on it */
-    CHECK(sem_init(&ledger->begun, 0, 0) == 0);
-    start_lane(ledger, &ledger->writer, write_batch);
-    start_lane(ledger, &ledger->reader, read_balances);
-    CHECK(pthread_sigmask(SIG_SETMASK, &before, NULL) == 0);
+    CHECK(uv_sem_init(&ledger->begun, 0) == 0);
+    start_lane(ledger, &ledger->writer, "ledger", write_batch);
+    start_lane(ledger, &ledger->reader, "ledger-balance", read_balances);
     return ledger;
 }
 
@@ -630,7 +616,7 @@ void ledger_destroy(struct ledger **ledger)
     stop_lane(&(*ledger)->writer);
     stop_lane(&(*ledger)->reader);
     stop_keeper(&(*ledger)->keeper);
-    CHECK(sem_destroy(&(*ledger)->begun) == 0);
+    uv_sem_destroy(&(*ledger)->begun);
     memory_free((*ledger)->batch);
     memory_free((*ledger)->asked);
     memory_free(*ledger);
@@ -646,7 +632,7 @@ enum status ledger_submit(struct ledger *ledger, struct ledger_job *job)
 {
     struct lane *lane = lane_of(ledger, job);
     enum status status = STATUS_FULL;
-    CHECK(pthread_mutex_lock(&lane->lock) == 0);
+    uv_mutex_lock(&lane->lock);
     CHECK(!lane->ending);
     if (lane->depth < ledger->options.queue_limit) {
         job->next = NULL;
@@ -658,10 +644,10 @@ enum status ledger_submit(struct ledger *ledger, struct ledger_job *job)
         lane->last = job;
         job->queued = true;
         lane->depth++;
-        CHECK(pthread_cond_signal(&lane->more) == 0);
+        uv_cond_signal(&lane->more);
         status = STATUS_OK;
     }
-    CHECK(pthread_mutex_unlock(&lane->lock) == 0);
+    uv_mutex_unlock(&lane->lock);
     if (status != STATUS_OK)
         add(&ledger->operations[job->request.operation][LEDGER_COUNTED_UNAVAILABLE], 1);
     return status;
@@ -670,11 +656,11 @@ enum status ledger_submit(struct ledger *ledger, struct ledger_job *job)
 bool ledger_withdraw(struct ledger *ledger, struct ledger_job *job)
 {
     struct lane *lane = lane_of(ledger, job);
-    CHECK(pthread_mutex_lock(&lane->lock) == 0);
+    uv_mutex_lock(&lane->lock);
     bool queued = job->queued;
     if (queued)
         unlink_job(lane, job);
-    CHECK(pthread_mutex_unlock(&lane->lock) == 0);
+    uv_mutex_unlock(&lane->lock);
     if (queued)
         add(&ledger->operations[job->request.operation][LEDGER_COUNTED_UNAVAILABLE], 1);
     return queued;
@@ -682,7 +668,7 @@ bool ledger_withdraw(struct ledger *ledger, struct ledger_job *job)
 
 /* ---- for the metrics ------------------------------------------------------------------------- */
 
-const char *ledger_counted_name(size_t at)
+static const char *counted_name(size_t at)
 {
     switch (at) {
     case LEDGER_COUNTED_REPLAYED:
@@ -700,9 +686,9 @@ const char *ledger_counted_name(size_t at)
 
 static size_t depth_of(struct lane *lane)
 {
-    CHECK(pthread_mutex_lock(&lane->lock) == 0);
+    uv_mutex_lock(&lane->lock);
     size_t depth = lane->depth;
-    CHECK(pthread_mutex_unlock(&lane->lock) == 0);
+    uv_mutex_unlock(&lane->lock);
     return depth;
 }
 
@@ -724,3 +710,49 @@ void ledger_facts(struct ledger *ledger, struct ledger_facts *facts)
     load_all(&ledger->conflicts, &facts->conflicts, 1);
     facts->depth = depth_of(&ledger->writer) + depth_of(&ledger->reader);
 }
+
+static void write_operations(const struct metric *metric, const void *facts, struct buffer *out)
+{
+    const struct ledger_facts *ledger = facts;
+    for (size_t i = 0; i < WALLET_OPERATION_COUNT; i++) {
+        for (size_t j = 0; j < LEDGER_COUNTED_COUNT; j++) {
+            if (ledger->operations[i][j] == 0)
+                continue;
+            buffer_append_format(out, "%s{operation=\"%s\",outcome=\"%s", metric->name,
+                                 wallet_operation_name((enum wallet_operation)i), counted_name(j));
+            metric_number(out, "\"}", NULL, ledger->operations[i][j]);
+        }
+    }
+}
+
+static void write_batches(const struct metric *metric, const void *facts, struct buffer *out)
+{
+    const struct ledger_facts *ledger = facts;
+    metric_histogram(out, metric->name,
+                     &(struct metric_histogram){batch_bounds, ledger->batches, LEDGER_BATCH_BUCKETS,
+                                                ledger->batched});
+}
+
+static void write_commits(const struct metric *metric, const void *facts, struct buffer *out)
+{
+    const struct ledger_facts *ledger = facts;
+    metric_histogram_of_times(out, metric->name,
+                              &(struct metric_histogram){commit_bounds_ms, ledger->commits,
+                                                         LEDGER_COMMIT_BUCKETS, ledger->commit_ns});
+}
+
+const struct metric ledger_metrics[] = {
+    METRIC_WRITTEN("croupier_wallet_operations_total", "counter", write_operations,
+                   "Wallet requests that reached the ledger, by operation and outcome"),
+    METRIC_WRITTEN("croupier_ledger_batch_operations", "histogram", write_batches,
+                   "Operations in one transaction"),
+    METRIC_WRITTEN("croupier_ledger_commit_seconds", "histogram", write_commits,
+                   "Time to write and commit a batch of the ledger"),
+    METRIC_FACT("croupier_ledger_queue_depth", "gauge", struct ledger_facts, depth,
+                "Wallet requests waiting for the ledger"),
+    METRIC_FACT("croupier_ledger_reopened_total", "counter", struct ledger_facts, reopened,
+                "Times the ledger was opened and checked again"),
+    METRIC_FACT("croupier_ledger_conflicts_total", "counter", struct ledger_facts, conflicts,
+                "Batches that were begun again because another instance came between"),
+    {0},
+};

@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "base/mailbox.h"
+#include "metrics/metrics.h"
 #include "stores/platform_ledger.h"
 #include "wallet/decision.h"
 
@@ -87,9 +88,6 @@ enum ledger_counted {           /* beyond the outcomes of ledger_record.h */
                       LEDGER_COUNTED_UNKNOWN,
 };
 #define LEDGER_COUNTED_COUNT (LEDGER_COUNTED_UNKNOWN + 1)
-const char *ledger_counted_name(size_t counted);
-extern const uint32_t ledger_batch_bounds[LEDGER_BATCH_BUCKETS - 1];
-extern const uint32_t ledger_commit_bounds_ms[LEDGER_COMMIT_BUCKETS - 1];
 
 struct ledger_facts {
     uint64_t operations[WALLET_OPERATION_COUNT][LEDGER_COUNTED_COUNT];
@@ -102,5 +100,6 @@ struct ledger_facts {
     uint64_t depth;     /* waiting now, BALANCEs too */
 };
 void ledger_facts(struct ledger *ledger, struct ledger_facts *facts);
+extern const struct metric ledger_metrics[];
 
 #endif

@@ -155,13 +155,12 @@ def test_a_log_that_may_not_be_on_the_disk_is_written_again_before_anything_is_a
     acknowledged, _ = answers(injected(uri, "fdatasync:signal=SIGKILL:when=6").stdout)
     size = log.stat().st_size
     assert acknowledged and size > 4096
-    # A disk that cannot be written: nothing is answered, not even what was acknowledged. (The file too: else
-    # SQLite brings the log into it when the last handle is closed, and all is durable.)
-    broken = tmp_path / "broken"
-    shutil.copytree(tmp_path / "store", broken)
-    done = injected(f"sqlite:{broken}/platform.db", "pwrite64:error=EIO:when=1+",
-                    path=("-P", broken / "platform.db-wal", "-P", broken / "platform.db"))
-    assert set(answers(done.stdout)[1].values()) == {"unavailable"} and not answers(done.stdout)[0]
+    # A disk that cannot be written: nothing is answered, not even what was acknowledged.
+    shutil.copytree(tmp_path / "store", tmp_path / "broken")
+    # (Later batches find a store whose log was brought into its file when it was closed, which is as good.)
+    done = injected(f"sqlite:{tmp_path}/broken/platform.db", "pwrite64:error=EIO:when=1+", BURST,
+                    path=("-P", tmp_path / "broken" / "platform.db-wal"))
+    assert answers(done.stdout) == ({}, dict.fromkeys(range(BURST), "unavailable"))
     trace = tmp_path / "trace"
     done = traced(uri, COUNT, BURST, "-y", "-s", 1, "-o", trace, "-e", "trace=pwrite64,fdatasync,fsync,write")
     assert all(answers(done.stdout)[0][number][3] for number in acknowledged)

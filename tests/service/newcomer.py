@@ -158,7 +158,6 @@ class Machine:
     def remove(self):
         self.end_demo()
         self.systemd.close()
-        shutil.rmtree(self.directory)
 
     def run(self, script, directory=None):
         """Runs it as somebody types it, up to the first command that fails; what it wrote to standard output."""

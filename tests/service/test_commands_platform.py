@@ -10,6 +10,8 @@ import pytest
 import engines
 from croupier import BINARY, PATIENCE, REPORT, sanitizer_environment
 
+pytestmark = pytest.mark.depends_on("platform")
+
 CUSTOMER_ID = re.compile(r"cus_[0-9A-Za-z]{16}")
 KEY_ID = re.compile(r"key_[0-9A-Za-z]{16}")
 KEY = re.compile(r"crk_[0-9A-Za-z]{36}")
@@ -61,6 +63,28 @@ def unmade(tmp_path):
 def shell(unmade):
     unmade.run("migrate")
     return unmade
+
+
+# ---- usage --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arguments, words", [
+    (("customer", "add", "Acme", "--rate", "often"), "not a rate"),
+    (("customer", "set", "cus_1", "--sports", "chess"), "not a sport"),
+    (("customer", "set", "cus_1", "--cidr", "192.0.2.1/24"), "did you mean 192.0.2.0/24"),
+    (("ip", "add", "localhost"), "not one exact IP address"),
+    (("ip", "set", "192.0.2.1", "--rate", "often"), "not a rate"),
+    (("key", "issue", "cus_1", "--expires", "tomorrow"), "not a time"),
+    (("key", "revoke", "nonsense"), "that is no key"),
+    (("provider", "set", "acme", "--launch-url", "nowhere"), "launch URL: must be http:// or https://"),
+    (("feed", "interest", "chess"), "not a sport"),
+])
+def test_a_value_that_is_malformed_is_usage_whatever_the_stores_hold(tmp_path, arguments, words):
+    shell = Shell(tmp_path)
+    shell.environment["CROUPIER_PLATFORM_STORE"] = f"sqlite:{tmp_path}/nowhere.db"
+    shell.environment["CROUPIER_ODDS_STORE"] = f"embedded:{tmp_path}/nowhere"
+    assert words in shell.refused(*arguments, status=2)
+    assert not os.listdir(tmp_path)
 
 
 # ---- migrate ------------------------------------------------------------------------------------------

@@ -15,6 +15,8 @@ import pytest
 from servers import free_port
 from croupier import BINARY, PATIENCE, Connection, Service, certificate, eventually, match_odds, row, trusting
 
+pytestmark = pytest.mark.depends_on("platform")
+
 HEALTH = b"GET /api/v1/health HTTP/1.1\r\nHost: a\r\n\r\n"
 
 
@@ -437,11 +439,17 @@ def test_the_operators_listener_has_nothing_of_the_public_interface(running):
     assert running.request("POST", "/metrics", body=b"", address=running.operator_address).status == 405
 
 
-def test_the_docs_name_every_metric(running):
-    text = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text()
+def test_the_docs_name_every_metric_with_its_type_and_no_other(running):
+    docs = "\n".join(path.read_text() for path in sorted((Path(__file__).parents[2] / "docs").glob("*.md")))
+    rows = [line for line in docs.splitlines() if line.startswith("| `croupier_")]
     body = running.request("GET", "/metrics", address=running.operator_address).body.decode()
-    missing = [name for name in re.findall(r"^# TYPE (\S+)", body, re.MULTILINE) if f"`{name}`" not in text]
-    assert not missing
+    described = re.findall(r"^# HELP (\S+) (.+)\n# TYPE \1 (\S+)$", body, re.MULTILINE)
+    assert len(described) == body.count("# HELP") == body.count("# TYPE") == len({name for name, _, _ in described})
+    for name, what, kind in described:
+        assert name.startswith("croupier_") and name.endswith("_total") == (kind == "counter")
+        assert any(f"`{name}`" in row and f"| {kind} |" in row and what in row for row in rows), name
+    known = {name + suffix for name, _, _ in described for suffix in ("", "_bucket", "_sum", "_count")}
+    assert set(re.findall(r"(?<=[`({ ,])croupier_[a-z0-9_]+", docs)) <= known
 
 
 # ---- logs ---------------------------------------------------------------------------------------------
@@ -478,9 +486,9 @@ def test_a_key_is_never_logged(make_service):
 
 def test_what_a_client_sends_cannot_forge_a_line(running):
     with running.connect() as connection:
-        connection.send(b'GET /a%0a%22}%0a{"level":"error" HTTP/1.1\r\nHost: a\r\n\r\n')
+        connection.send(b"GET /a%0a%22%7D%0a%7B%22level%22:'error' HTTP/1.1\r\nHost: a\r\n\r\n")
         connection.receive()
-        connection.send(b'GET /api/v1/sports?"\\,{} HTTP/1.1\r\nHost: a\r\nX-Api-Key: "\\x\r\n\r\n')
+        connection.send(b'GET /api/v1/sports?%22%5C,%7B%7D HTTP/1.1\r\nHost: a\r\nX-Api-Key: "\\x\r\n\r\n')
         connection.receive()
     running.stop()
     for line in running.log_lines():
@@ -555,6 +563,7 @@ def test_check_tells_whether_the_stores_answer(make_service):
     service.run("check")
 
 
+@pytest.mark.depends_on("odds")
 @pytest.mark.only("redis")  # an embedded store that is not there yet is no fault
 def test_check_tells_whether_the_odds_store_answers(fragile):
     fragile.odds.take_away()

@@ -13,7 +13,7 @@ import pytest
 
 from croupier import PATIENCE, eventually, row
 
-pytestmark = pytest.mark.only("redis")
+pytestmark = [pytest.mark.only("redis"), pytest.mark.depends_on("odds")]
 
 EVENTS = "/api/v1/cricket/events"
 

@@ -17,6 +17,8 @@ from croupier import PATIENCE, ROOT, eventually
 from servers import Postgres
 from wallet_model import add_games, add_player, balance, credit, send
 
+pytestmark = pytest.mark.depends_on()
+
 PASSWORD = "p@ss/w:rd?50%"
 ESCAPED = "p%40ss%2Fw%3Ard%3F50%25"
 CONNECTIONS_MAX = 7  # docs/operations.md: one a thread that uses the store
@@ -310,3 +312,28 @@ def test_a_synchronous_standby_that_is_away_does_not_use_up_the_servers_sessions
         service.run("wallet", "verify")
     finally:
         standby.remove()
+
+
+# ---- durability -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("off", [["fsync"], ["full_page_writes"], ["fsync", "full_page_writes"]], ids=["fsync", "pages", "both"])
+def test_a_server_that_may_lose_money_is_told_of(make_service, tmp_path, off):
+    service = make_service(platform=Guarded(tmp_path, durable=True, settings={setting: "off" for setting in off}))
+    told = ", ".join(f"{setting} = off" for setting in off)
+    warning = {check["check"]: check for check in json.loads(service.run("check", "--json").text)}["platform durability"]
+    assert warning["ok"] and warning["warning"] and warning["message"].endswith(told)
+    assert "WARNING" in service.run("check").text
+    service.start()
+    service.await_admission(service.add_customer().key)
+    lines = [line for line in service.log_lines() if "may lose money" in line["message"]]
+    assert [(line["level"], line["settings"]) for line in lines] == [("warning", told)]
+
+
+def test_a_durable_server_is_not_warned_of(make_service, tmp_path):
+    service = make_service(platform=Guarded(tmp_path, durable=True))
+    checks = json.loads(service.run("check", "--json").text)
+    assert not [check for check in checks if check["warning"]]
+    service.start()
+    service.await_admission(service.add_customer().key)
+    assert "may lose money" not in service.log_text()

@@ -10,7 +10,7 @@ import pytest
 
 from croupier import BINARY, PATIENCE, Connection, eventually
 
-pytestmark = pytest.mark.only("redis")
+pytestmark = [pytest.mark.only("redis"), pytest.mark.depends_on("odds")]
 
 WINDOW = 3600
 SPORTS = "/api/v1/sports"

@@ -341,8 +341,8 @@ static struct model *prove(struct fixture *fixture)
     size_t acknowledged = 0;
     model->fixture = fixture;
     OK(wallet_audit(fixture->store, NULL, NULL, &result, &fixture->error));
-    OK(platform_ledger_recover(fixture->store, &fixture->error));
-    OK(platform_ledger_transactions(fixture->store, replay, model, &fixture->error));
+    OK(fixture->store->ledger->recover(fixture->store, &fixture->error));
+    OK(fixture->store->ledger->transactions(fixture->store, replay, model, &fixture->error));
     assert_int_equal(result.entries, model->applied);
     for (unsigned i = 0; i < WRITERS; i++) {
         const struct writer *writer = &fixture->writers[i];

@@ -1187,7 +1187,7 @@ static void a_batch_of_the_ledger_is_there_when_it_was_committed(void **state)
     batch.fact_count = 1;
     memcpy(batch.facts[0].customer_id, "cus_One", 8);
     memcpy(batch.facts[0].transaction_id, "t-1", 4);
-    OK(platform_ledger_begin(fixture->store, &batch, &fixture->error));
+    OK(fixture->store->ledger->begin(fixture->store, &batch, &fixture->error));
     assert_true(batch.places[0].found);
     assert_false(batch.places[1].found);
     assert_false(batch.facts[0].id.known || batch.facts[0].id.rolled_back);
@@ -1196,14 +1196,14 @@ static void a_batch_of_the_ledger_is_there_when_it_was_committed(void **state)
     struct platform_store *other = open_store(fixture, false);
     OK(platform_ledger_balance(other, player.id, &account, &fixture->error));
     assert_int_equal(account.balance_minor, 0); /* not before the commit, and without waiting */
-    OK(platform_ledger_commit(fixture->store, &batch, &unknown, &fixture->error));
+    OK(fixture->store->ledger->commit(fixture->store, &batch, &unknown, &fixture->error));
     assert_false(unknown);
     OK(platform_ledger_balance(other, player.id, &account, &fixture->error));
     assert_int_equal(account.balance_minor, 70);
-    OK(platform_ledger_id(other, &batch.facts[0], &fixture->error));
+    OK(other->ledger->id(other, &batch.facts[0], &fixture->error));
     assert_true(batch.facts[0].id.known);
     assert_memory_equal(&batch.facts[0].id.transaction, &batch.kept[0], sizeof batch.kept[0]);
-    OK(platform_ledger_recover(other, &fixture->error));
+    OK(other->ledger->recover(other, &fixture->error));
     platform_store_close(&other);
 }
 
@@ -1292,7 +1292,7 @@ static void transactions_are_read_in_order_of_decision_declines_included(void **
     memset(&batch, 0, sizeof batch);
     batch.place_count = 1;
     memcpy(batch.places[0].player_id, player.id, sizeof player.id);
-    OK(platform_ledger_begin(fixture->store, &batch, &fixture->error));
+    OK(fixture->store->ledger->begin(fixture->store, &batch, &fixture->error));
     enter_first(&batch, "t-9", 70);
     struct ledger_transaction *declined = &batch.kept[batch.kept_count++];
     *declined = batch.kept[0];
@@ -1305,28 +1305,33 @@ static void transactions_are_read_in_order_of_decision_declines_included(void **
     declined->movement_minor = declined->balance_minor = 0;
     ledger_chain_decline(&batch.places[0].account, declined);
     batch.places[0].declined = true;
-    OK(platform_ledger_commit(fixture->store, &batch, &unknown, &fixture->error));
-    OK(platform_ledger_declines(fixture->store, see_decline, &seen, &fixture->error));
+    OK(fixture->store->ledger->commit(fixture->store, &batch, &unknown, &fixture->error));
+    OK(fixture->store->ledger->declines(fixture->store, see_decline, &seen, &fixture->error));
     assert_int_equal(seen.count, 1);
     assert_memory_equal(&seen.transactions[0], declined, sizeof *declined);
     seen.count = 0;
     memset(declined->hash, 0,
            sizeof declined->hash); /* which only that walk tells, and the position */
     declined->decline = 0;
-    OK(platform_ledger_transactions(fixture->store, see_transaction, &seen, &fixture->error));
+    OK(fixture->store->ledger->transactions(fixture->store, see_transaction, &seen,
+                                            &fixture->error));
     assert_int_equal(seen.count, 2);
     assert_memory_equal(&seen.transactions[0], &batch.kept[0], sizeof batch.kept[0]);
     assert_memory_equal(&seen.transactions[1], &batch.kept[1], sizeof batch.kept[1]);
 
     seen.count = 0; /* and what was entered at a time: from and until before */
-    OK(platform_ledger_entered(fixture->store, 0, 5, see_transaction, &seen, &fixture->error));
-    OK(platform_ledger_entered(fixture->store, 6, 9, see_transaction, &seen, &fixture->error));
+    OK(fixture->store->ledger->entered(fixture->store, 0, 5, see_transaction, &seen,
+                                       &fixture->error));
+    OK(fixture->store->ledger->entered(fixture->store, 6, 9, see_transaction, &seen,
+                                       &fixture->error));
     assert_int_equal(seen.count, 0);
-    OK(platform_ledger_entered(fixture->store, 5, 6, see_transaction, &seen, &fixture->error));
+    OK(fixture->store->ledger->entered(fixture->store, 5, 6, see_transaction, &seen,
+                                       &fixture->error));
     assert_int_equal(seen.count, 1);
     assert_memory_equal(&seen.transactions[0], &batch.kept[0], sizeof batch.kept[0]);
-    OK(platform_ledger_upkeep(fixture->store, &fixture->error)); /* changes nothing of it */
-    OK(platform_ledger_entered(fixture->store, 5, 6, see_transaction, &seen, &fixture->error));
+    OK(fixture->store->ledger->upkeep(fixture->store, &fixture->error)); /* changes nothing of it */
+    OK(fixture->store->ledger->entered(fixture->store, 5, 6, see_transaction, &seen,
+                                       &fixture->error));
     assert_int_equal(seen.count, 2);
 }
 
@@ -1341,11 +1346,12 @@ static void a_batch_that_does_not_follow_is_refused_whole(void **state)
     memset(&batch, 0, sizeof batch);
     batch.place_count = 1;
     memcpy(batch.places[0].player_id, player.id, sizeof player.id);
-    OK(platform_ledger_begin(fixture->store, &batch, &fixture->error));
+    OK(fixture->store->ledger->begin(fixture->store, &batch, &fixture->error));
     enter_first(&batch, "t-1", 70);
     enter_first(&batch, "t-2", 70); /* sequence 1 once more */
-    assert_int_not_equal(platform_ledger_commit(fixture->store, &batch, &unknown, &fixture->error),
-                         STATUS_OK);
+    assert_int_not_equal(
+        fixture->store->ledger->commit(fixture->store, &batch, &unknown, &fixture->error),
+        STATUS_OK);
     assert_false(unknown);
     OK(platform_ledger_balance(fixture->store, player.id, &account, &fixture->error));
     assert_int_equal(account.sequence, 0);

@@ -449,7 +449,7 @@ static void a_snapshot_that_lost_its_connection_brings_no_mixture(void **state)
     struct fixture *fixture = *state;
     unsigned seen = 0;
     OK(add(fixture, "cus_1"));
-    OK(platform_snapshot_begin(fixture->store, &fixture->error));
+    OK(fixture->store->ledger->snapshot_begin(fixture->store, &fixture->error));
     run(fixture, "INSERT INTO customer (id, name, enabled, casino, sports, cidrs, created_ms,"
                  " revision) VALUES ('cus_2', 'n', true, true, 'all', '', 1, 2)");
     OK(platform_customer_list(fixture->store, see, &seen, &fixture->error));
@@ -460,7 +460,7 @@ static void a_snapshot_that_lost_its_connection_brings_no_mixture(void **state)
                      STATUS_UNAVAILABLE);
     assert_int_equal(platform_customer_list(fixture->store, see, &seen, &fixture->error),
                      STATUS_UNAVAILABLE);
-    platform_snapshot_end(fixture->store);
+    fixture->store->ledger->snapshot_end(fixture->store);
     OK(platform_customer_list(fixture->store, see, &seen, &fixture->error));
     assert_int_equal(seen, 3);
 }

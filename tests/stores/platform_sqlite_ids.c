@@ -87,10 +87,11 @@ static enum status write_ids(struct fixture *fixture, unsigned first, unsigned c
     for (; batch.place_count < 2; batch.place_count++)
         memcpy(batch.places[batch.place_count].player_id, fixture->players[batch.place_count].id,
                sizeof fixture->players[0].id);
-    OK(platform_ledger_begin(fixture->store, &batch, &fixture->error));
+    OK(fixture->store->ledger->begin(fixture->store, &batch, &fixture->error));
     for (unsigned i = 0; i < count; i++)
         keep(fixture, &batch, first + i);
-    enum status status = platform_ledger_commit(fixture->store, &batch, &unknown, &fixture->error);
+    enum status status =
+        fixture->store->ledger->commit(fixture->store, &batch, &unknown, &fixture->error);
     assert_false(unknown);
     return status;
 }
@@ -106,7 +107,7 @@ static bool is_found(struct fixture *fixture, unsigned customer, unsigned id)
     struct ledger_fact fact = {0};
     (void)snprintf(fact.customer_id, sizeof fact.customer_id, "cus_%u", customer);
     (void)snprintf(fact.transaction_id, sizeof fact.transaction_id, "id-%u", id);
-    OK(platform_ledger_id(fixture->store, &fact, &fixture->error));
+    OK(fixture->store->ledger->id(fixture->store, &fact, &fixture->error));
     if (fact.id.known) {
         assert_int_equal(fact.id.transaction.amount_minor, 1 + id);
         assert_string_equal(fact.id.transaction.transaction_id, fact.transaction_id);
@@ -148,7 +149,7 @@ static void assert_sound(struct fixture *fixture)
         share *= IDS_GROWTH;
     }
     assert_int_equal(sum, fixture->written);
-    OK(platform_ledger_counterparts(fixture->store, &fixture->error));
+    OK(fixture->store->ledger->counterparts(fixture->store, &fixture->error));
 }
 
 static void an_id_is_found_in_whatever_level_it_has_come_to(void **state)
@@ -291,7 +292,7 @@ static void entries_are_followed_one_by_one_whatever_the_statistics_say(void **s
                       " ('ledger_transaction', NULL, '20000');"
                       "ANALYZE sqlite_schema",
                       &fixture->error));
-    OK(platform_ledger_entries(fixture->store, NULL, see_entry, NULL, &fixture->error));
+    OK(fixture->store->ledger->entries(fixture->store, NULL, see_entry, NULL, &fixture->error));
     plan_of(store->database, "WITH RECURSIVE followed", plan, sizeof plan);
     assert_non_null(strstr(plan, "USING COVERING INDEX ledger_follows (previous=?)"));
     assert_null(strstr(plan, "BLOOM"));

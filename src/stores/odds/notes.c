@@ -1,9 +1,10 @@
 /* Two small tables under a mutex: one is filled while the other is written. See odds_notes.h. */
 #include "stores/odds/notes.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+
+#include <uv.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
@@ -18,7 +19,7 @@ struct table {
 };
 
 struct odds_notes {
-    pthread_mutex_t lock; /* guards `filling` and what it points to */
+    uv_mutex_t lock; /* guards `filling` and what it points to */
     struct table *filling;
     struct table *taken;
     atomic_uint_fast64_t dropped;
@@ -29,7 +30,7 @@ struct odds_notes *odds_notes_create(void)
     struct odds_notes *notes = memory_alloc_zeroed(1, sizeof *notes);
     notes->filling = memory_alloc_zeroed(1, sizeof *notes->filling);
     notes->taken = memory_alloc_zeroed(1, sizeof *notes->taken);
-    CHECK(pthread_mutex_init(&notes->lock, NULL) == 0);
+    CHECK(uv_mutex_init(&notes->lock) == 0);
     atomic_init(&notes->dropped, 0);
     return notes;
 }
@@ -38,7 +39,7 @@ void odds_notes_destroy(struct odds_notes **notes)
 {
     if (*notes == NULL)
         return;
-    CHECK(pthread_mutex_destroy(&(*notes)->lock) == 0);
+    uv_mutex_destroy(&(*notes)->lock);
     memory_free((*notes)->filling);
     memory_free((*notes)->taken);
     memory_free(*notes);
@@ -49,7 +50,7 @@ void odds_notes_add(struct odds_notes *notes, enum sport sport, const struct eve
 {
     int64_t now_ms = clock_wall_ms();
     size_t at = hash_text(sport, event_id_text(event));
-    CHECK(pthread_mutex_lock(&notes->lock) == 0);
+    uv_mutex_lock(&notes->lock);
     struct table *table = notes->filling;
     for (at &= SLOTS - 1; table->slots[at] != 0; at = (at + 1) & (SLOTS - 1)) {
         struct odds_note *note = &table->notes[table->slots[at] - 1];
@@ -66,7 +67,7 @@ void odds_notes_add(struct odds_notes *notes, enum sport sport, const struct eve
         (struct odds_note){.sport = sport, .event = *event, .requested_ms = now_ms};
     table->slots[at] = (uint16_t)table->count;
 out:
-    CHECK(pthread_mutex_unlock(&notes->lock) == 0);
+    uv_mutex_unlock(&notes->lock);
 }
 
 uint64_t odds_notes_dropped(const struct odds_notes *notes)
@@ -81,10 +82,10 @@ size_t odds_notes_take(struct odds_notes *notes, const struct odds_note **list)
         empty->count = 0;
         memset(empty->slots, 0, sizeof empty->slots);
     }
-    CHECK(pthread_mutex_lock(&notes->lock) == 0);
+    uv_mutex_lock(&notes->lock);
     notes->taken = notes->filling;
     notes->filling = empty;
-    CHECK(pthread_mutex_unlock(&notes->lock) == 0);
+    uv_mutex_unlock(&notes->lock);
     *list = notes->taken->notes;
     return notes->taken->count;
 }

@@ -15,47 +15,14 @@ struct platform_engine {
     enum status (*open)(struct platform_store **store, const struct platform_store_options *options,
                         struct error *error);
     void (*close)(struct platform_store *store);
+    enum status (*schema)(struct platform_store *store, uint32_t *version, uint32_t *newest,
+                          struct error *error);
+    enum status (*back_up)(struct platform_store *store, char **path,
+                           struct error *error); /* NULL: its own tools do */
     enum status (*migrate)(struct platform_store *store, uint32_t *before, uint32_t *after,
                            struct error *error);
     const struct sql_verbs *sql; /* for records */
-
-    enum status (*ledger_begin)(struct platform_store *store, struct ledger_batch *batch,
-                                struct error *error);
-    enum status (*ledger_commit)(struct platform_store *store, const struct ledger_batch *batch,
-                                 bool *unknown, struct error *error);
-    enum status (*ledger_recover)(struct platform_store *store, struct error *error);
-    enum status (*ledger_balances)(struct platform_store *store, struct ledger_place *places,
-                                   size_t count, struct error *error);
-    enum status (*ledger_id)(struct platform_store *store, struct ledger_fact *fact,
-                             struct error *error);
-    enum status (*ledger_entries)(struct platform_store *store, const char *player_id,
-                                  ledger_entry_visitor *visit, void *context, struct error *error);
-    enum status (*ledger_transactions)(struct platform_store *store,
-                                       ledger_transaction_visitor *visit, void *context,
-                                       struct error *error);
-    enum status (*ledger_entered)(struct platform_store *store, int64_t from_ms, int64_t to_ms,
-                                  ledger_transaction_visitor *visit, void *context,
-                                  struct error *error);
-    enum status (*ledger_clearings)(struct platform_store *store, ledger_clearing_visitor *visit,
-                                    void *context, struct error *error);
-    enum status (*ledger_declines)(struct platform_store *store, ledger_entry_visitor *visit,
-                                   void *context, struct error *error);
-    enum status (*ledger_integrity)(struct platform_store *store, const char **how,
-                                    struct error *error);
-    enum status (*ledger_counterparts)(struct platform_store *store, struct error *error);
-    enum status (*ledger_count)(struct platform_store *store, uint64_t *count, struct error *error);
-    bool (*ledger_wants_upkeep)(
-        struct platform_store *store); /* NULL, as the next: there is none */
-    enum status (*ledger_upkeep)(struct platform_store *store, struct error *error);
-    enum status (*snapshot_begin)(struct platform_store *store, struct error *error);
-    void (*snapshot_end)(struct platform_store *store);
-};
-
-/* The head of every engine's own struct. */
-struct platform_store {
-    const struct platform_engine *engine;
-    const char *place; /* for texts: the file, or the server and database; never a secret */
-    char *statements[RECORD_KIND_COUNT][STATEMENT_FORM_COUNT]; /* NULL: not asked for yet */
+    const struct ledger_verbs *ledger;
 };
 
 /* STATUS_MALFORMED, with what is wrong and what to do. */
@@ -64,17 +31,5 @@ enum status platform_damaged(const struct platform_store *store, const char *wha
 
 extern const struct platform_engine platform_sqlite_engine;
 extern const struct platform_engine platform_postgres_engine;
-
-/* A step of the schema, from sql/ENGINE/NNNN_name.sql (tools/embed_migrations.py). */
-struct migration {
-    uint32_t number;
-    const char *name;
-    const char *checksum; /* SHA-256 of the file, 64 hexadecimal digits */
-    const char *sql;
-};
-extern const struct migration sqlite_migrations[];
-extern const size_t sqlite_migration_count;
-extern const struct migration postgres_migrations[];
-extern const size_t postgres_migration_count;
 
 #endif

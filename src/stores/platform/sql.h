@@ -94,6 +94,7 @@ void statement_bind(const struct record_table *table, enum statement_form form, 
  * closed. */
 const char *statement_of(struct platform_store *store, const struct record_table *table,
                          enum statement_form form);
+void statements_destroy(struct statements **statements);
 
 /* The number that a change has taken, in the SQL of that change. */
 #define STORE_REVISION "(SELECT revision FROM store_revision)"

@@ -221,17 +221,32 @@ static void append_statement(struct buffer *sql, const struct record_table *tabl
     }
 }
 
+struct statements {
+    char *texts[RECORD_KIND_COUNT][STATEMENT_FORM_COUNT]; /* NULL: not asked for yet */
+};
+
 const char *statement_of(struct platform_store *store, const struct record_table *table,
                          enum statement_form form)
 {
-    char **place = &store->statements[table->kind][form];
-    if (*place == NULL) {
+    if (store->statements == NULL)
+        store->statements = memory_alloc_zeroed(1, sizeof *store->statements);
+    char **text = &store->statements->texts[table->kind][form];
+    if (*text == NULL) {
         struct buffer sql = {0};
         append_statement(&sql, table, form);
-        *place = memory_copy_string(buffer_string(&sql));
+        *text = memory_copy_string(buffer_string(&sql));
         buffer_free(&sql);
     }
-    return *place;
+    return *text;
+}
+
+void statements_destroy(struct statements **statements)
+{
+    for (size_t i = 0; *statements != NULL && i < RECORD_KIND_COUNT; i++)
+        for (size_t j = 0; j < STATEMENT_FORM_COUNT; j++)
+            memory_free((*statements)->texts[i][j]);
+    memory_free(*statements);
+    *statements = NULL;
 }
 
 /* ---- many queries ---------------------------------------------------------------------------- */

@@ -21,10 +21,6 @@
 #define FAKE_ROWS_MAX 64
 #define FAKE_CIDRS_MAX 4
 
-struct platform_store {
-    int unused;
-};
-
 static pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER; /* guards everything */
 static struct {
     uint64_t revision;

@@ -53,7 +53,7 @@ static void wait_for_error(struct policies *policies)
     }
 }
 
-static enum admission_verdict ask(struct admission *admission, const char *peer, const char *key)
+static enum admission_denial ask(struct admission *admission, const char *peer, const char *key)
 {
     const struct policy *policy;
     struct address client;
@@ -185,10 +185,10 @@ static void a_reading_that_breaks_off_is_not_published(void **state)
     struct policies_facts facts;
     policies_facts(policies, &facts);
     assert_int_equal(facts.revision, 2);
-    assert_int_equal(ask(admission, "192.0.2.1", key), ADMISSION_ADMITTED);
+    assert_int_equal(ask(admission, "192.0.2.1", key), DENIAL_NONE);
     fake_set(&fake.changes_status, STATUS_OK);
     settle(policies);
-    assert_int_equal(ask(admission, "192.0.2.1", key), ADMISSION_DENIED);
+    assert_int_equal(ask(admission, "192.0.2.1", key), DENIAL_CUSTOMER_DISABLED);
     admission_destroy(&admission);
     policies_destroy(&policies);
 }
@@ -206,8 +206,9 @@ static void uses_are_written_at_the_end_once_a_key(void **state)
     assert_true(policies_wait_ready(policies, PATIENCE_MS));
     int64_t began_ms = clock_wall_ms();
     for (int i = 0; i < 10; i++)
-        assert_int_equal(ask(admission, "192.0.2.1", used), ADMISSION_ADMITTED);
-    assert_int_equal(ask(admission, "198.51.100.1", unused), ADMISSION_DENIED); /* is no use */
+        assert_int_equal(ask(admission, "192.0.2.1", used), DENIAL_NONE);
+    assert_int_equal(ask(admission, "198.51.100.1", unused),
+                     DENIAL_ADDRESS_NOT_LISTED); /* is no use */
     admission_destroy(&admission);
     policies_destroy(&policies);
     assert_int_equal(fake.touched, 1);
@@ -232,7 +233,7 @@ static void uses_that_cannot_be_written_do_not_stop_the_end(void **state)
     struct policies *policies = start();
     struct admission *admission = admission_create(policies, NULL, 0);
     assert_true(policies_wait_ready(policies, PATIENCE_MS));
-    assert_int_equal(ask(admission, "192.0.2.1", key), ADMISSION_ADMITTED);
+    assert_int_equal(ask(admission, "192.0.2.1", key), DENIAL_NONE);
     admission_destroy(&admission);
     fake_set(&fake.query_status, STATUS_UNAVAILABLE);
     policies_destroy(&policies);
@@ -253,7 +254,7 @@ static void *call(void *argument)
     struct admission *admission = admission_create(caller->policies, NULL, 0);
     uint64_t began_ms = clock_monotonic_ms();
     while (!caller->saw_denied && clock_monotonic_ms() - began_ms < PATIENCE_MS)
-        caller->saw_denied = ask(admission, "192.0.2.1", caller->key) == ADMISSION_DENIED;
+        caller->saw_denied = ask(admission, "192.0.2.1", caller->key) == DENIAL_CUSTOMER_DISABLED;
     admission_destroy(&admission);
     return NULL;
 }

@@ -94,7 +94,7 @@ static struct key_record add_key(struct scene *scene, const char *customer_id, c
     return record;
 }
 
-static enum admission_verdict ask(struct scene *scene, const char *key)
+static enum admission_denial ask(struct scene *scene, const char *key)
 {
     const struct policy *policy;
     struct address client;
@@ -106,7 +106,7 @@ static enum admission_verdict ask(struct scene *scene, const char *key)
     return admission_judge(scene->admission, NULL, &question, &policy, &client);
 }
 
-static bool becomes(struct scene *scene, const char *key, enum admission_verdict expected)
+static bool becomes(struct scene *scene, const char *key, enum admission_denial expected)
 {
     uint64_t began_ms = clock_monotonic_ms();
     while (ask(scene, key) != expected) {
@@ -126,16 +126,16 @@ static void what_the_operator_does_decides_the_next_verdicts(void **state)
     char key[KEY_SIZE];
     struct customer_record customer = add_customer(scene, &block);
     struct key_record record = add_key(scene, customer.id, key);
-    assert_true(becomes(scene, key, ADMISSION_ADMITTED));
+    assert_true(becomes(scene, key, DENIAL_NONE));
     customer.enabled = false;
     assert_int_equal(platform_customer_update(scene->store, &customer, &error), STATUS_OK);
-    assert_true(becomes(scene, key, ADMISSION_DENIED));
+    assert_true(becomes(scene, key, DENIAL_CUSTOMER_DISABLED));
     customer.enabled = true;
     assert_int_equal(platform_customer_update(scene->store, &customer, &error), STATUS_OK);
-    assert_true(becomes(scene, key, ADMISSION_ADMITTED));
+    assert_true(becomes(scene, key, DENIAL_NONE));
     assert_int_equal(platform_key_revoke(scene->store, record.id, clock_wall_ms(), &error),
                      STATUS_OK);
-    assert_true(becomes(scene, key, ADMISSION_DENIED));
+    assert_true(becomes(scene, key, DENIAL_UNKNOWN_KEY));
 }
 
 static bool keep_last_use(void *context, const struct key_record *record)
@@ -155,7 +155,7 @@ static void the_last_use_arrives_in_the_store(void **state)
     struct customer_record customer = add_customer(scene, &block);
     (void)add_key(scene, customer.id, key);
     int64_t began_ms = clock_wall_ms();
-    assert_true(becomes(scene, key, ADMISSION_ADMITTED));
+    assert_true(becomes(scene, key, DENIAL_NONE));
     admission_destroy(&scene->admission);
     policies_destroy(&scene->policies);
     assert_int_equal(

@@ -61,7 +61,7 @@ struct scene {
     uv_loop_t loop;
     uv_timer_t alive; /* a mailbox alone does not keep the loop going */
     struct mailbox *mailbox;
-    struct metrics *metrics;
+    metrics_cell counters[8];
     struct rate_leases *leases;
     struct rate_limiter *limiter;
     struct rate_budget *budget;
@@ -95,12 +95,11 @@ static int set_up(void **state)
     CHECK(uv_timer_init(&scene->loop, &scene->alive) == 0);
     CHECK(uv_timer_start(&scene->alive, on_alive, 1, 1) == 0);
     scene->mailbox = mailbox_create(&scene->loop);
-    scene->metrics = metrics_create(1);
     scene->leases = rate_leases_create(&scene->fake.store, NULL);
     const struct rate_limiter_options options = {
         .leases = scene->leases,
         .mailbox = scene->mailbox,
-        .metrics = metrics_shard(scene->metrics, 0),
+        .counters = scene->counters,
         .timeout_ms = TIMEOUT_MS,
         .decided = on_decided,
         .context = scene,
@@ -127,7 +126,6 @@ static int tear_down(void **state)
     mailbox_destroy(&scene->mailbox);
     (void)uv_run(&scene->loop, UV_RUN_DEFAULT);
     CHECK(uv_loop_close(&scene->loop) == 0);
-    metrics_destroy(&scene->metrics);
     memory_free(scene);
     return 0;
 }

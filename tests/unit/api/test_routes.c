@@ -3,41 +3,48 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
 #include "api/routes.h"
 
-static void assert_route(const char *path, enum route_id id)
+#define CATALOG "/api/v1/{sport}/events"
+#define EVENT "/api/v1/{sport}/events/{eventId}"
+#define LAUNCH "/api/v1/casino/games/{gameId}/launch"
+#define WALLET "/api/v1/casino/wallet"
+#define HEALTH "/api/v1/health"
+
+static void assert_route(const char *path, const char *wanted)
 {
     struct route_match match = route_find(text_of(path));
     assert_non_null(match.route);
-    assert_int_equal(match.route->id, id);
+    assert_string_equal(match.route->path, wanted);
 }
 
 static void assert_no_route(const char *path)
 {
     struct route_match match = route_find(text_of(path));
     if (match.route != NULL)
-        fail_msg("'%s' matched %s", path, match.route->pattern);
+        fail_msg("'%s' matched %s", path, match.route->path);
     assert_null(match.values[0].at);
 }
 
 static void every_path_of_the_interface_has_its_route(void **state)
 {
     (void)state;
-    assert_route("/api/v1/health", ROUTE_HEALTH);
-    assert_route("/api/v1/sports", ROUTE_SPORTS);
-    assert_route("/api/v1/cricket/events", ROUTE_CATALOG);
-    assert_route("/api/v1/cricket/events/34000001", ROUTE_EVENT);
-    assert_route("/api/v1/casino/wallet", ROUTE_WALLET);
+    assert_route("/api/v1/health", HEALTH);
+    assert_route("/api/v1/sports", "/api/v1/sports");
+    assert_route("/api/v1/cricket/events", CATALOG);
+    assert_route("/api/v1/cricket/events/34000001", EVENT);
+    assert_route("/api/v1/casino/wallet", WALLET);
 }
 
 static void values_are_what_stands_in_the_path(void **state)
 {
     (void)state;
     struct route_match match = route_find(TEXT("/api/v1/Chess/events/abc"));
-    assert_int_equal(match.route->id, ROUTE_EVENT);
+    assert_string_equal(match.route->path, EVENT);
     assert_true(text_equals(match.values[0], TEXT("Chess")));
     assert_true(text_equals(match.values[1], TEXT("abc")));
 }
@@ -45,9 +52,9 @@ static void values_are_what_stands_in_the_path(void **state)
 static void any_words_make_a_sports_path(void **state)
 {
     (void)state;
-    assert_route("/api/v1/health/events", ROUTE_CATALOG);
-    assert_route("/api/v1/sports/events/1", ROUTE_EVENT);
-    assert_route("/api/v1/x/events/events", ROUTE_EVENT);
+    assert_route("/api/v1/health/events", CATALOG);
+    assert_route("/api/v1/sports/events/1", EVENT);
+    assert_route("/api/v1/x/events/events", EVENT);
 }
 
 static void casino_is_never_a_sport(void **state)
@@ -55,7 +62,7 @@ static void casino_is_never_a_sport(void **state)
     (void)state;
     assert_no_route("/api/v1/casino/events");
     assert_no_route("/api/v1/casino/events/1");
-    assert_route("/api/v1/Casino/events", ROUTE_CATALOG);
+    assert_route("/api/v1/Casino/events", CATALOG);
     assert_true(route_is_casino(TEXT("/api/v1/casino/events")));
     assert_false(route_is_casino(TEXT("/api/v1/casino")));
     assert_false(route_is_casino(TEXT("/api/v1/Casino/events")));
@@ -96,10 +103,11 @@ static void routes_are_read_only_but_for_launch_and_wallet(void **state)
     size_t count = route_table(&routes);
     assert_true(count >= 4);
     for (size_t i = 0; i < count; i++) {
-        if (routes[i].id == ROUTE_WALLET || routes[i].id == ROUTE_LAUNCH)
+        if (strcmp(routes[i].path, WALLET) == 0 || strcmp(routes[i].path, LAUNCH) == 0)
             continue;
         assert_true(route_allows(&routes[i], HTTP_GET));
         assert_true(route_allows(&routes[i], HTTP_HEAD));
+        assert_true(text_equals(route_methods(&routes[i]), TEXT("GET, HEAD")));
         for (int method = HTTP_POST; method <= HTTP_CONNECT; method++)
             assert_false(route_allows(&routes[i], (enum http_method)method));
     }
@@ -112,7 +120,8 @@ static void launch_and_wallet_take_posts_alone(void **state)
     for (int method = HTTP_GET; method <= HTTP_CONNECT; method++)
         assert_int_equal(route_allows(wallet, (enum http_method)method), method == HTTP_POST);
     const struct route *launch = route_find(TEXT("/api/v1/casino/games/a-1/launch")).route;
-    assert_int_equal(launch->id, ROUTE_LAUNCH);
+    assert_string_equal(launch->path, LAUNCH);
+    assert_true(text_equals(route_methods(launch), TEXT("POST")));
     for (int method = HTTP_GET; method <= HTTP_CONNECT; method++)
         assert_int_equal(route_allows(launch, (enum http_method)method), method == HTTP_POST);
 }
@@ -123,10 +132,24 @@ static void only_health_is_free_of_admission_and_casino_of_limits(void **state)
     const struct route *routes = NULL;
     size_t count = route_table(&routes);
     for (size_t i = 0; i < count; i++) {
-        assert_int_equal(routes[i].admission, routes[i].id != ROUTE_HEALTH);
-        assert_int_equal(routes[i].rate_limited, routes[i].id != ROUTE_HEALTH &&
-                                                     !route_is_casino(text_of(routes[i].pattern)));
+        bool health = strcmp(routes[i].path, HEALTH) == 0;
+        assert_int_equal(routes[i].admission, !health);
+        assert_int_equal(routes[i].rate_limited,
+                         !health && !route_is_casino(text_of(routes[i].path)));
     }
+}
+
+static void every_number_has_a_label_of_its_own(void **state)
+{
+    (void)state;
+    const struct route *routes = NULL;
+    size_t count = route_table(&routes);
+    assert_string_equal(route_label(ROUTE_OTHER), "other");
+    assert_string_equal(route_label(ROUTE_REFUSED), "refused");
+    assert_int_equal(route_number(NULL), ROUTE_OTHER);
+    for (size_t i = 0; i < count; i++)
+        assert_ptr_equal(route_label(route_number(&routes[i])), routes[i].path);
+    assert_null(route_label(ROUTE_FIRST + count));
 }
 
 int main(void)
@@ -140,6 +163,7 @@ int main(void)
         cmocka_unit_test(routes_are_read_only_but_for_launch_and_wallet),
         cmocka_unit_test(launch_and_wallet_take_posts_alone),
         cmocka_unit_test(only_health_is_free_of_admission_and_casino_of_limits),
+        cmocka_unit_test(every_number_has_a_label_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

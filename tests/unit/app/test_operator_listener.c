@@ -16,7 +16,6 @@
 #include "app/operator_listener.h"
 
 static uv_loop_t loop;
-static struct metrics *metrics;
 static struct operator_listener *listener;
 
 struct client {
@@ -26,11 +25,10 @@ struct client {
     uv_async_t finished;
 };
 
-static void collect(void *context, struct metrics_gauges *gauges)
+static void write_metrics(void *context, struct buffer *out)
 {
     assert_ptr_equal(context, &loop);
-    assert_int_equal(gauges->policy_keys, 0);
-    gauges->policy_keys = 42;
+    buffer_append_string(out, "\ncroupier_policy_keys 42\n");
 }
 
 static int begin(void **state)
@@ -39,12 +37,10 @@ static int begin(void **state)
     struct error error = {0};
     if (uv_loop_init(&loop) != 0)
         return -1;
-    metrics = metrics_create(1);
     const struct operator_listener_options options = {
         .loop = &loop,
         .listen = {.text = "127.0.0.1:0", .host = "127.0.0.1", .port = 0},
-        .metrics = metrics,
-        .collect = collect,
+        .write_metrics = write_metrics,
         .context = &loop,
     };
     return operator_listener_create(&listener, &options, &error) == STATUS_OK ? 0 : -1;
@@ -65,7 +61,6 @@ static int end(void **state)
         return -1;
     operator_listener_destroy(&listener);
     (void)uv_run(&loop, UV_RUN_DEFAULT);
-    metrics_destroy(&metrics);
     return uv_loop_close(&loop);
 }
 
@@ -143,8 +138,7 @@ static void an_address_that_is_taken_is_an_error(void **state)
     const struct operator_listener_options options = {
         .loop = &loop,
         .listen = {.host = "127.0.0.1", .port = operator_listener_port(listener)},
-        .metrics = metrics,
-        .collect = collect,
+        .write_metrics = write_metrics,
     };
     assert_int_not_equal(operator_listener_create(&second, &options, &error), STATUS_OK);
     assert_null(second);

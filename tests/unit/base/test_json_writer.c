@@ -41,6 +41,10 @@ static void the_layouts_differ_in_white_space_alone(void **state)
                         "-9223372036854775808, \"most\": 18446744073709551615, \"list\": [true, "
                         "{}, null], \"none\": [], \"lines\": [\"x\", \"y\"], \"hex\": \"009fff\", "
                         "\"raw\": 1.80}",
+        [JSON_ROWS] = "{\"text\":\"a\\\"b\\n\",\n \"missing\":null,\n "
+                      "\"least\":-9223372036854775808,\n \"most\":18446744073709551615,\n "
+                      "\"list\":[true,{},null],\n \"none\":[],\n \"lines\":[\"x\",\"y\"],\n "
+                      "\"hex\":\"009fff\",\n \"raw\":1.80}",
         [JSON_INDENTED] = "{\n"
                           "    \"text\": \"a\\\"b\\n\",\n"
                           "    \"missing\": null,\n"

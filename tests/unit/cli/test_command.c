@@ -62,26 +62,43 @@ static const struct command_option add_options[] = {
     {0},
 };
 
+/* The subject's own. */
+static size_t make_options(const void *subject, struct command_option *made, size_t room)
+{
+    const struct command_option *options = subject;
+    size_t count = 0;
+    for (; options[count].name != NULL && count < room; count++)
+        made[count] = options[count];
+    return count;
+}
+
+static const struct command_help add_help = {"add a customer", "It gets an id.",
+                                             "croupier customer add 'Acme'\nnext"};
+static const struct command_help refuse_help = {"always refuse", "", "croupier customer refuse"};
+static const struct command_help misuse_help = {"always misuse", "", NULL};
+static const struct command_help list_help = {"list customers", NULL, "croupier customer list"};
+static const struct command_help serve_help = {"the service", NULL, "croupier serve"};
+static const struct command_help check_help = {"check", NULL, "croupier check"};
+
 static const struct command customer_commands[] = {
-    {"add", "NAME", 1, 2, "add a customer", "It gets an id.", "croupier customer add 'Acme'\nnext",
-     add_options, show},
-    {"refuse", "", 0, 0, "always refuse", "", "croupier customer refuse", add_options, refuse},
-    {"misuse", "", 0, 0, "always misuse", "", NULL, NULL, misuse},
+    {"add", "NAME [NICK]", &add_help, .options = add_options, .run = show},
+    {"refuse", "", &refuse_help, .options = add_options, .run = refuse},
+    {"misuse", "", &misuse_help, .run = misuse},
     {0},
 };
 static const struct command more_customer_commands[] = {
-    {"list", "", 0, UINT_MAX, "list customers", NULL, "croupier customer list", add_options, show},
+    {"list", "[WHICH…]", &list_help, .make_options = make_options, .run = show},
     {0},
 };
 static const struct command top_commands[] = {
-    {"serve", "", 0, 0, "the service", NULL, "croupier serve", add_options, show},
-    {"check", "", 0, 0, "check", NULL, "croupier check", NULL, configure},
+    {"serve", "", &serve_help, .options = add_options, .run = show},
+    {"check", "", &check_help, .run = configure},
     {0},
 };
 static const struct command_group table[] = {
-    {"", "", top_commands},
-    {"customer", "who may call", customer_commands},
-    {"customer", "who may call", more_customer_commands},
+    {"", "", top_commands, NULL},
+    {"customer", "who may call", customer_commands, NULL},
+    {"customer", "who may call", more_customer_commands, add_options},
     {0},
 };
 
@@ -224,8 +241,9 @@ static void what_is_unknown_is_refused_with_the_nearest_name(void **state)
 static void wrong_use_is_refused(void **state)
 {
     (void)state;
-    expect_usage("customer add", "croupier customer add: too few arguments: customer add NAME "
-                                 "(see: croupier customer add --help)\n");
+    expect_usage("customer add",
+                 "croupier customer add: too few arguments: customer add NAME [NICK] "
+                 "(see: croupier customer add --help)\n");
     expect_usage("customer add A B C", "croupier customer add: 'C' is one argument too many (see: "
                                        "croupier customer add --help)\n");
     expect_usage("customer add A --label", "croupier customer add: --label needs a value: --label "
@@ -271,9 +289,9 @@ static void help_is_on_every_level_and_on_stdout(void **state)
         {"-h", "Groups of commands:"},
         {"customer --help", "Usage: croupier customer COMMAND"},
         {"help customer", "Usage: croupier customer COMMAND"},
-        {"customer add --help", "Usage: croupier customer add [OPTIONS] NAME\n"},
-        {"help customer add", "Usage: croupier customer add [OPTIONS] NAME\n"},
-        {"customer add --label --help", "Usage: croupier customer add [OPTIONS] NAME\n"},
+        {"customer add --help", "Usage: croupier customer add [OPTIONS] NAME [NICK]\n"},
+        {"help customer add", "Usage: croupier customer add [OPTIONS] NAME [NICK]\n"},
+        {"customer add --label --help", "Usage: croupier customer add [OPTIONS] NAME [NICK]\n"},
         {"customer add --nonsense A B C D --help", "Usage: croupier customer add"},
         {"serve --help", "Usage: croupier serve [OPTIONS]\n"},
         {"help serve", "Usage: croupier serve [OPTIONS]\n"},

@@ -21,7 +21,7 @@
 static char directory[] = "/tmp/croupier-test-check-XXXXXX";
 static char config_path[128];
 
-static const struct command_group groups[] = {{"", "", check_commands}, {0}};
+static const struct command_group groups[] = {{"", "", check_commands, NULL}, {0}};
 
 static int make_directory(void **state)
 {

@@ -1,5 +1,5 @@
-/* The tables and the documents say the same: every setting, metric and error is in docs/, with what
- * can be looked up about it, and no metric that does not exist. */
+/* The tables and the documents say the same: every setting and error is in docs/, with what can be
+ * looked up about it. (Metrics: the service's own test.) */
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,6 @@
 #include "base/memory.h"
 #include "config/config.h"
 #include "http/http.h"
-#include "metrics/metrics.h"
 
 static struct buffer docs; /* all of docs/, one file after the other */
 
@@ -95,17 +94,6 @@ static void every_setting_is_there_with_variable_and_default(void **state)
     }
 }
 
-static void every_metric_is_there_with_its_type(void **state)
-{
-    (void)state;
-    const struct metric_description *metric;
-    for (size_t i = 0; (metric = metrics_description(i)) != NULL; i++) {
-        char name[128];
-        (void)snprintf(name, sizeof name, "`%s`", metric->name);
-        expect_row(name, metric->type, NULL);
-    }
-}
-
 static void every_error_is_there_with_status_and_message(void **state)
 {
     (void)state;
@@ -119,46 +107,11 @@ static void every_error_is_there_with_status_and_message(void **state)
     }
 }
 
-static bool metric_exists(struct text name)
-{
-    static const char *const suffixes[] = {"", "_bucket", "_sum", "_count"};
-    const struct metric_description *metric;
-    for (size_t i = 0; (metric = metrics_description(i)) != NULL; i++) {
-        for (size_t suffix = 0; suffix < 4; suffix++) {
-            char full[128];
-            (void)snprintf(full, sizeof full, "%s%s", metric->name, suffixes[suffix]);
-            if (text_equals(name, text_of(full)))
-                return true;
-        }
-    }
-    return false;
-}
-
-static void no_metric_is_made_up(void **state)
-{
-    (void)state;
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
-    size_t found = 0;
-    for (const char *at = strstr(docs.data, "croupier_"); at != NULL;
-         at = strstr(at + 1, "croupier_")) {
-        struct text name = {at, strspn(at, letters)};
-        /* croupier_x as part of another word is not a metric's name. */
-        if (at > docs.data && strchr("`({ ,", at[-1]) == NULL)
-            continue;
-        if (!metric_exists(name))
-            fail_msg("docs/*.md name %.*s, which does not exist", (int)name.size, name.at);
-        found++;
-    }
-    assert_true(found > 0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_setting_is_there_with_variable_and_default),
-        cmocka_unit_test(every_metric_is_there_with_its_type),
         cmocka_unit_test(every_error_is_there_with_status_and_message),
-        cmocka_unit_test(no_metric_is_made_up),
     };
     return cmocka_run_group_tests(tests, read_docs, free_docs);
 }

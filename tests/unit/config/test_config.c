@@ -126,6 +126,22 @@ static void the_file_sets_what_it_names(void **state)
     config_release(&config);
 }
 
+static void a_comment_after_a_value_takes_a_space_before_it(void **state)
+{
+    (void)state;
+    const struct config *config = load_text("[odds]\n"
+                                            "store = embedded:/a;b ; c\t;d\n"
+                                            "prefix = ;p\n"
+                                            "[log] ; = of no account\n"
+                                            "level = error\t; = :\n");
+    assert_string_equal(config->odds_store, "embedded:/a;b");
+    assert_string_equal(config->odds_prefix, ";p");
+    assert_int_equal(config->log_level, LOG_ERROR);
+    config_release(&config);
+    expect_refusal("[log]\nlevel ; = info\n", ":2: this is neither");
+    expect_refusal("[log ; ]\n", ":1: there is no section [log ; ]");
+}
+
 static void lists_hold_addresses_and_blocks(void **state)
 {
     (void)state;
@@ -496,6 +512,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_a_file_everything_has_its_default),
         cmocka_unit_test(the_file_sets_what_it_names),
+        cmocka_unit_test(a_comment_after_a_value_takes_a_space_before_it),
         cmocka_unit_test(lists_hold_addresses_and_blocks),
         cmocka_unit_test(the_environment_wins_over_the_file_and_overrides_over_both),
         cmocka_unit_test(a_variable_that_means_no_setting_is_refused_by_name),

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "stores/platform.h"
+#include "operator/resource.h"
 
 #define NOW_MS 1763700000000 /* 2025-11-21T04:40:00Z */
 
@@ -68,8 +68,14 @@ static int tear_down(void **state)
 
 #define WITH_STORE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
-/* What a JSON value is, without spaces. Freed by the caller. */
-#define JSON_OF(doc, value) \
-    (yyjson_mut_doc_set_root((doc), (value)), yyjson_mut_write((doc), 0, NULL))
+/* A record as a document, without spaces. Freed by the caller. */
+static inline struct buffer document_of(const struct resource *resource, const void *record)
+{
+    struct buffer text = {0};
+    struct json_writer json = {.out = &text};
+    resource_write(resource, record, &json);
+    (void)buffer_string(&text);
+    return text;
+}
 
 #endif

@@ -1,38 +1,44 @@
-/* operator/customers and policy_text: what an operator can do to customers. */
+/* operator/customers, resource and field: what an operator can do to customers. */
 #include "platform_fixture.h"
 
 #include "operator/customers.h"
 
-static struct customer_record add(struct fixture *fixture, const struct customer_settings *settings)
+static struct customer_record add(struct fixture *fixture, const struct resource_edit *edit)
 {
-    struct customer_record record = {0};
-    OK(customers_add(fixture->store, settings, NOW_MS, &record, &fixture->error));
-    return record;
+    struct customer_view view = {0};
+    OK(resource_add(&customer_resource, fixture->store, edit, NOW_MS, &view, &fixture->error));
+    return view.record;
+}
+
+static struct customer_view get(struct fixture *fixture, const char *id)
+{
+    struct customer_view view = {0};
+    OK(resource_get(&customer_resource, fixture->store, id, &view, &fixture->error));
+    return view;
 }
 
 static void a_new_customer_has_all_sports_no_limit_and_no_casino(void **state)
 {
     struct fixture *fixture = *state;
-    struct customer_record record = add(fixture, &(struct customer_settings){.name = "Acme"});
+    struct customer_record record = add(fixture, EDIT({"name", "Acme"}));
     assert_memory_equal(record.id, "cus_", 4);
     assert_int_equal(strlen(record.id), 20);
     assert_true(record.enabled && record.usable && !record.casino && !record.rate.enabled);
     assert_int_equal(record.sports, SPORT_SET_ALL);
     assert_int_equal(record.cidr_count, 0);
     assert_true(record.created_ms == NOW_MS);
-    struct customer_record found;
-    OK(customers_get(fixture->store, record.id, &found, &fixture->error));
-    assert_string_equal(found.name, "Acme");
-    customer_record_free(&found);
+    struct customer_view found = get(fixture, record.id);
+    assert_string_equal(found.record.name, "Acme");
+    assert_int_equal(found.live_keys, 0);
+    resource_release(&customer_resource, &found);
+    customer_record_free(&record);
 }
 
 static void blocks_may_be_listed_and_are_kept_once(void **state)
 {
     struct fixture *fixture = *state;
-    const char *cidrs[] = {"192.0.2.0/24, 198.51.100.7", "192.0.2.0/24"};
-    struct customer_record record = add(
-        fixture, &(struct customer_settings){
-                     .name = "n", .cidr_values = cidrs, .cidr_count = 2, .replace_cidrs = true});
+    struct customer_record record =
+        add(fixture, EDIT({"name", "n"}, {"cidrs", "192.0.2.0/24, 198.51.100.7,192.0.2.0/24"}));
     assert_int_equal(record.cidr_count, 2);
     customer_record_free(&record);
 }
@@ -40,34 +46,38 @@ static void blocks_may_be_listed_and_are_kept_once(void **state)
 static void what_is_not_acceptable_is_refused_and_nothing_is_added(void **state)
 {
     struct fixture *fixture = *state;
-    struct customer_record record = {0};
+    struct customer_view view = {0};
     char long_name[CUSTOMER_NAME_SIZE + 1];
     memset(long_name, 'n', sizeof long_name);
     long_name[CUSTOMER_NAME_SIZE] = '\0';
-    const char *wrong_block[] = {"192.0.2.1/24"};
     const struct {
-        struct customer_settings settings;
-        const char *words;
+        const char *field, *text, *words;
     } wrong[] = {
-        {{.name = ""}, "a name is 1 to 128 bytes"},
-        {{.name = long_name}, "a name is 1 to 128 bytes"},
-        {{.name = "two\nlines"}, "control characters"},
-        {{.name = "\xC3"}, "UTF-8"},
-        {{.name = "n", .sports = "chess"}, "'chess' is not a sport"},
-        {{.name = "n", .sports = "cricket,"}, "not a sport"},
-        {{.name = "n", .rate = "0/1"}, "not a rate"},
-        {{.name = "n", .rate = "1/0"}, "not a rate"},
-        {{.name = "n", .rate = "1000000001/1"}, "not a rate"},
-        {{.name = "n", .rate = "1/86401"}, "not a rate"},
-        {{.name = "n", .rate = "10"}, "not a rate"},
-        {{.name = "n", .rate = "10/5/2"}, "not a rate"},
-        {{.name = "n", .rate = ""}, "not a rate"},
-        {{.name = "n", .cidr_values = wrong_block, .cidr_count = 1, .replace_cidrs = true},
-         "did you mean 192.0.2.0/24"},
+        {"name", "", "a name is 1 to 128 bytes"},
+        {"name", long_name, "a name is 1 to 128 bytes"},
+        {"name", "two\nlines", "control characters"},
+        {"name", "\xC3", "UTF-8"},
+        {"sports", "chess", "'chess' is not a sport"},
+        {"sports", "cricket,", "not a sport"},
+        {"rate", "0/1", "not a rate"},
+        {"rate", "1/0", "not a rate"},
+        {"rate", "1000000001/1", "not a rate"},
+        {"rate", "1/86401", "not a rate"},
+        {"rate", "10", "not a rate"},
+        {"rate", "10/5/2", "not a rate"},
+        {"rate", "", "not a rate"},
+        {"cidrs", "192.0.2.1/24", "did you mean 192.0.2.0/24"},
+        {"cidrs", "", "CIDR"},
+        {"casino", "perhaps", "casino: must be yes or no"},
     };
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        REFUSED(customers_add(fixture->store, &wrong[i].settings, NOW_MS, &record, &fixture->error),
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        const struct resource_edit *edit = EDIT({"name", "n"}, {wrong[i].field, wrong[i].text});
+        REFUSED(
+            resource_add(&customer_resource, fixture->store, edit, NOW_MS, &view, &fixture->error),
+            STATUS_INVALID, wrong[i].words);
+        REFUSED(resource_check(&customer_resource, "cus_any", edit->settings, &fixture->error),
                 STATUS_INVALID, wrong[i].words);
+    }
     uint64_t revision = 9;
     OK(platform_revision(fixture->store, &revision, &fixture->error));
     assert_int_equal(revision, 0);
@@ -77,16 +87,14 @@ static void more_blocks_than_a_customer_may_have_are_refused(void **state)
 {
     struct fixture *fixture = *state;
     struct buffer list = {0};
-    struct customer_record record = {0};
+    struct customer_view view = {0};
     for (int i = 0; i <= CIDRS_MAX; i++)
         buffer_append_format(&list, "%s10.0.%d.%d", i == 0 ? "" : ",", i / 256, i % 256);
-    const char *cidrs[] = {buffer_string(&list)};
-    struct customer_settings settings = {
-        .name = "n", .cidr_values = cidrs, .cidr_count = 1, .replace_cidrs = true};
-    REFUSED(customers_add(fixture->store, &settings, NOW_MS, &record, &fixture->error),
+    const struct resource_edit *edit = EDIT({"name", "n"}, {"cidrs", buffer_string(&list)});
+    REFUSED(resource_add(&customer_resource, fixture->store, edit, NOW_MS, &view, &fixture->error),
             STATUS_INVALID, "at most 256");
     *strrchr(list.data, ',') = '\0';
-    record = add(fixture, &settings);
+    struct customer_record record = add(fixture, edit);
     assert_int_equal(record.cidr_count, CIDRS_MAX);
     customer_record_free(&record);
     buffer_free(&list);
@@ -95,104 +103,91 @@ static void more_blocks_than_a_customer_may_have_are_refused(void **state)
 static void a_change_leaves_what_is_not_mentioned(void **state)
 {
     struct fixture *fixture = *state;
-    const char *cidrs[] = {"192.0.2.0/24"};
-    struct customer_record record = add(fixture, &(struct customer_settings){.name = "Acme",
-                                                                             .sports = "tennis",
-                                                                             .rate = "5/60",
-                                                                             .cidr_values = cidrs,
-                                                                             .cidr_count = 1,
-                                                                             .replace_cidrs = true,
-                                                                             .casino = SETTING_ON});
-    struct customer_record changed = {0};
-    OK(customers_change(fixture->store, record.id,
-                        &(struct customer_settings){.enabled = SETTING_OFF}, &changed,
-                        &fixture->error));
-    assert_false(changed.enabled);
-    assert_string_equal(changed.name, "Acme");
-    assert_int_equal(changed.sports, SPORT_BIT(SPORT_TENNIS));
-    assert_int_equal(changed.rate.requests, 5);
-    assert_int_equal(changed.cidr_count, 1);
-    assert_true(changed.casino);
-    customer_record_free(&changed);
+    struct customer_record record =
+        add(fixture, EDIT({"name", "Acme"}, {"sports", "tennis"}, {"rate", "5/60"},
+                          {"cidrs", "192.0.2.0/24"}, {"casino", "yes"}));
+    struct customer_view view = {0};
+    struct customer_record *changed = &view.record;
+    OK(resource_change(&customer_resource, fixture->store, record.id, EDIT({"enabled", "no"}),
+                       &view, &fixture->error));
+    assert_false(changed->enabled);
+    assert_string_equal(changed->name, "Acme");
+    assert_int_equal(changed->sports, SPORT_BIT(SPORT_TENNIS));
+    assert_int_equal(changed->rate.requests, 5);
+    assert_int_equal(changed->cidr_count, 1);
+    assert_true(changed->casino);
+    resource_release(&customer_resource, &view);
 
-    OK(customers_change(
-        fixture->store, record.id,
-        &(struct customer_settings){
-            .name = "Zenith", .rate = "off", .replace_cidrs = true, .casino = SETTING_OFF},
-        &changed, &fixture->error));
-    customer_record_free(&changed);
-    OK(customers_get(fixture->store, record.id, &changed, &fixture->error));
-    assert_string_equal(changed.name, "Zenith");
-    assert_false(changed.enabled);
-    assert_false(changed.rate.enabled);
-    assert_false(changed.casino);
-    assert_int_equal(changed.cidr_count, 0);
-    assert_int_equal(changed.sports, SPORT_BIT(SPORT_TENNIS));
-    customer_record_free(&changed);
+    OK(resource_change(&customer_resource, fixture->store, record.id,
+                       EDIT({"name", "Zenith"}, {"rate", "off"}, {"cidrs", NULL}, {"casino", NULL}),
+                       &view, &fixture->error));
+    resource_release(&customer_resource, &view);
+    view = get(fixture, record.id);
+    assert_string_equal(changed->name, "Zenith");
+    assert_false(changed->enabled);
+    assert_false(changed->rate.enabled);
+    assert_false(changed->casino);
+    assert_int_equal(changed->cidr_count, 0);
+    assert_int_equal(changed->sports, SPORT_BIT(SPORT_TENNIS));
+    resource_release(&customer_resource, &view);
     customer_record_free(&record);
 }
 
 static void a_change_that_is_refused_changes_nothing(void **state)
 {
     struct fixture *fixture = *state;
-    struct customer_record record = add(fixture, &(struct customer_settings){.name = "Acme"});
-    struct customer_record changed = {0};
-    REFUSED(customers_change(fixture->store, record.id,
-                             &(struct customer_settings){.name = "Other", .rate = "much"}, &changed,
-                             &fixture->error),
+    struct customer_record record = add(fixture, EDIT({"name", "Acme"}));
+    struct customer_view view = {0};
+    REFUSED(resource_change(&customer_resource, fixture->store, record.id,
+                            EDIT({"name", "Other"}, {"rate", "much"}), &view, &fixture->error),
             STATUS_INVALID, "'much' is not a rate");
-    OK(customers_get(fixture->store, record.id, &changed, &fixture->error));
-    assert_string_equal(changed.name, "Acme");
-    customer_record_free(&changed);
-    REFUSED(customers_change(fixture->store, "cus_nobody",
-                             &(struct customer_settings){.enabled = SETTING_ON}, &changed,
-                             &fixture->error),
+    view = get(fixture, record.id);
+    assert_string_equal(view.record.name, "Acme");
+    resource_release(&customer_resource, &view);
+    REFUSED(resource_change(&customer_resource, fixture->store, "cus_nobody",
+                            EDIT({"enabled", "yes"}), &view, &fixture->error),
             STATUS_NOT_FOUND, "there is no customer 'cus_nobody'");
+    customer_record_free(&record);
 }
 
-static void json_has_every_field(void **state)
+static void a_document_has_every_field(void **state)
 {
     struct fixture *fixture = *state;
-    const char *cidrs[] = {"192.0.2.0/24", "2001:db8::1"};
-    struct customer_record record =
-        add(fixture, &(struct customer_settings){.name = "A \"b\" \xC3\xA9",
-                                                 .sports = "tennis,cricket",
-                                                 .rate = "5/60",
-                                                 .cidr_values = cidrs,
-                                                 .cidr_count = 2,
-                                                 .replace_cidrs = true});
-    strcpy(record.id, "cus_1");
-    yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
-    char *text = JSON_OF(doc, customer_json(doc, &record, 3));
-    assert_string_equal(text,
+    struct customer_view view = {
+        add(fixture, EDIT({"name", "A \"b\" \xC3\xA9"}, {"sports", "tennis,cricket"},
+                          {"rate", "5/60"}, {"cidrs", "192.0.2.0/24,2001:db8::1"})),
+        3};
+    strcpy(view.record.id, "cus_1");
+    struct buffer text = document_of(&customer_resource, &view);
+    assert_string_equal(text.data,
                         "{\"id\":\"cus_1\",\"name\":\"A \\\"b\\\" \xC3\xA9\",\"enabled\":true,"
                         "\"cidrs\":[\"192.0.2.0/24\",\"2001:db8::1/128\"],"
                         "\"sports\":[\"cricket\",\"tennis\"],"
                         "\"rate\":{\"requests\":5,\"window_seconds\":60},\"casino\":false,"
                         "\"keys\":3,\"created_at\":\"2025-11-21T04:40:00.000Z\"}");
-    free(text);
-    customer_record_free(&record);
-    record.sports = SPORT_SET_ALL;
-    record.rate.enabled = false;
-    record.usable = false;
-    text = JSON_OF(doc, customer_json(doc, &record, 0));
-    assert_non_null(strstr(text, "\"sports\":\"all\""));
-    assert_non_null(strstr(text, "\"rate\":null"));
-    assert_non_null(strstr(text, "\"cidrs\":[]"));
-    assert_non_null(strstr(text, "\"usable\":false"));
-    free(text);
-    yyjson_mut_doc_free(doc);
+    buffer_free(&text);
+    resource_release(&customer_resource, &view);
+    view.record.sports = SPORT_SET_ALL;
+    view.record.rate.enabled = false;
+    view.record.usable = false;
+    text = document_of(&customer_resource, &view);
+    assert_non_null(strstr(text.data, "\"sports\":\"all\""));
+    assert_non_null(strstr(text.data, "\"rate\":null"));
+    assert_non_null(strstr(text.data, "\"cidrs\":[]"));
+    assert_non_null(strstr(text.data, "\"usable\":false"));
+    buffer_free(&text);
 }
 
-static void rates_are_written_as_they_are_read(void **state)
+static void rates_are_shown_as_they_are_set(void **state)
 {
-    (void)state;
     static const char *const texts[] = {"off", "1/1", "1000000000/86400"};
+    const struct field *field = field_find(customer_resource.fields, "rate");
+    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        struct rate_limit rate = {true, 9, 9};
+        struct customer_view view = {.record.rate = {true, 9, 9}};
         struct buffer text = {0};
-        assert_int_equal(rate_parse(text_of(texts[i]), &rate, NULL), STATUS_OK);
-        rate_append(&text, &rate);
+        assert_int_equal(field_setter_of(field)(field, text_of(texts[i]), &view, NULL), STATUS_OK);
+        assert_true(field->type->write(field, &view, &(struct field_output){.text = &text}));
         assert_string_equal(buffer_string(&text), texts[i]);
         buffer_free(&text);
     }
@@ -207,8 +202,8 @@ int main(void)
         WITH_STORE(more_blocks_than_a_customer_may_have_are_refused),
         WITH_STORE(a_change_leaves_what_is_not_mentioned),
         WITH_STORE(a_change_that_is_refused_changes_nothing),
-        WITH_STORE(json_has_every_field),
-        cmocka_unit_test(rates_are_written_as_they_are_read),
+        WITH_STORE(a_document_has_every_field),
+        cmocka_unit_test(rates_are_shown_as_they_are_set),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

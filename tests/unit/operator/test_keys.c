@@ -1,6 +1,7 @@
 /* operator/keys: issuing, finding and revoking keys. */
 #include "platform_fixture.h"
 
+#include "base/clock.h"
 #include "operator/customers.h"
 #include "operator/keys.h"
 
@@ -57,11 +58,22 @@ static void an_expiry_that_is_past_or_no_time_is_refused(void **state)
 
 static void add_customer(struct fixture *fixture, char id[CUSTOMER_ID_SIZE])
 {
-    struct customer_record record = {0};
-    OK(customers_add(fixture->store, &(struct customer_settings){.name = "Acme"}, NOW_MS, &record,
-                     &fixture->error));
-    strcpy(id, record.id);
-    customer_record_free(&record);
+    struct customer_view view = {0};
+    OK(resource_add(&customer_resource, fixture->store, EDIT({"name", "Acme"}), NOW_MS, &view,
+                    &fixture->error));
+    strcpy(id, view.record.id);
+    resource_release(&customer_resource, &view);
+}
+
+static enum status issue(struct fixture *fixture, const struct resource_edit *edit,
+                         char key[KEY_SIZE], struct key_record *record)
+{
+    struct key_view view = {0};
+    enum status status = resource_make(&key_resource, edit, NOW_MS, &view, &fixture->error);
+    if (status == STATUS_OK)
+        status = keys_issue(fixture->store, &view.record, key, &fixture->error);
+    *record = view.record;
+    return status;
 }
 
 static bool keep_key(void *context, const struct key_record *record)
@@ -79,10 +91,8 @@ static void what_is_stored_of_a_key_is_its_digest_and_prefix(void **state)
     struct key_record record = {0};
     struct key_record stored = {0};
     add_customer(fixture, customer_id);
-    OK(keys_issue(
-        fixture->store,
-        &(struct key_settings){.customer_id = customer_id, .label = "prod", .expires = "1d"},
-        NOW_MS, key, &record, &fixture->error));
+    OK(issue(fixture, EDIT({"customer", customer_id}, {"label", "prod"}, {"expires_at", "1d"}), key,
+             &record));
     assert_true(key_is_well_formed(text_of(key)));
     OK(platform_key_list(fixture->store, customer_id, keep_key, &stored, &fixture->error));
     key_digest(text_of(key), digest);
@@ -105,22 +115,20 @@ static void issuing_is_refused_without_a_customer_or_with_bad_texts(void **state
     long_label[KEY_LABEL_SIZE] = '\0';
     add_customer(fixture, customer_id);
     const struct {
-        struct key_settings settings;
+        const struct resource_edit *edit;
         enum status status;
         const char *words;
     } wrong[] = {
-        {{.customer_id = "cus_nobody"}, STATUS_NOT_FOUND, "no customer 'cus_nobody'"},
-        {{.customer_id = "cus_0123456789abcdef0123456789"}, STATUS_NOT_FOUND, "no customer"},
-        {{.customer_id = customer_id, .label = long_label}, STATUS_INVALID, "at most 64 bytes"},
-        {{.customer_id = customer_id, .label = "a\tb"}, STATUS_INVALID, "control characters"},
-        {{.customer_id = customer_id, .expires = "2001-01-01"},
-         STATUS_INVALID,
+        {EDIT({"customer", "cus_nobody"}), STATUS_NOT_FOUND, "no customer 'cus_nobody'"},
+        {EDIT({"customer", "cus_0123456789abcdef0123456789"}), STATUS_NOT_FOUND, "no customer"},
+        {EDIT({"customer", customer_id}, {"label", long_label}), STATUS_INVALID,
+         "at most 64 bytes"},
+        {EDIT({"customer", customer_id}, {"label", "a\tb"}), STATUS_INVALID, "control characters"},
+        {EDIT({"customer", customer_id}, {"expires_at", "2001-01-01"}), STATUS_INVALID,
          "not in the future"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        REFUSED(
-            keys_issue(fixture->store, &wrong[i].settings, NOW_MS, key, &record, &fixture->error),
-            wrong[i].status, wrong[i].words);
+        REFUSED(issue(fixture, wrong[i].edit, key, &record), wrong[i].status, wrong[i].words);
     assert_string_equal(key, "");
 }
 
@@ -133,8 +141,7 @@ static void a_key_is_found_by_id_by_all_of_it_and_by_its_prefix(void **state)
     struct key_record issued;
     struct key_record found;
     add_customer(fixture, customer_id);
-    OK(keys_issue(fixture->store, &(struct key_settings){.customer_id = customer_id}, NOW_MS, key,
-                  &issued, &fixture->error));
+    OK(issue(fixture, EDIT({"customer", customer_id}), key, &issued));
     key_prefix(text_of(key), prefix);
     const char *const names[] = {issued.id, key, prefix};
     for (size_t i = 0; i < 3; i++) {
@@ -209,45 +216,66 @@ static void revoking_twice_is_fine_and_says_so(void **state)
     assert_true(record.revoked_ms == NOW_MS);
 }
 
+struct seen {
+    char ids[2][CUSTOMER_ID_SIZE];
+    size_t live_keys[2];
+    size_t count;
+};
+
+static void see(void *context, const void *record)
+{
+    struct seen *seen = context;
+    const struct customer_view *view = record;
+    assert_true(seen->count < 2);
+    strcpy(seen->ids[seen->count], view->record.id);
+    seen->live_keys[seen->count++] = view->live_keys;
+}
+
 static void live_keys_are_counted_for_each_customer(void **state)
 {
     struct fixture *fixture = *state;
     char first[CUSTOMER_ID_SIZE];
     char second[CUSTOMER_ID_SIZE];
+    int64_t day_hence_ms = clock_wall_ms() + DAY_MS;
     struct key_record record;
-    struct key_counts *counts = NULL;
+    struct customer_view view;
+    struct seen seen = {0};
+    struct resource_visit visit = {see, &seen};
     bool before;
     add_customer(fixture, first);
     add_customer(fixture, second);
     add_key(fixture, first, "key_a", 0);
-    add_key(fixture, second, "key_b", NOW_MS + 1);
+    add_key(fixture, second, "key_b", day_hence_ms);
     add_key(fixture, first, "key_c", 0);
     add_key(fixture, first, "key_expired", NOW_MS);
     add_key(fixture, second, "key_revoked", 0);
     OK(keys_revoke(fixture->store, "key_revoked", NOW_MS, &record, &before, &fixture->error));
-    OK(key_counts_create(&counts, fixture->store, NULL, NOW_MS, &fixture->error));
-    assert_int_equal(key_counts_of(counts, first), 2);
-    assert_int_equal(key_counts_of(counts, second), 1);
-    assert_int_equal(key_counts_of(counts, "cus_nobody"), 0);
-    key_counts_destroy(&counts);
+    OK(resource_list(&customer_resource, fixture->store, NULL, &visit, &fixture->error));
+    assert_int_equal(seen.count, 2);
+    assert_string_equal(seen.ids[0], first);
+    assert_int_equal(seen.live_keys[0], 2);
+    assert_int_equal(seen.live_keys[1], 1);
+    OK(resource_get(&customer_resource, fixture->store, first, &view, &fixture->error));
+    assert_int_equal(view.live_keys, 2);
+    resource_release(&customer_resource, &view);
 }
 
-static void json_has_every_field_and_no_digest(void **state)
+static void a_document_has_every_field_and_no_digest(void **state)
 {
     (void)state;
-    struct key_record record = {.id = "key_1",
-                                .customer_id = "cus_1",
-                                .prefix = "crk_abcd",
-                                .created_ms = NOW_MS,
-                                .revoked_ms = NOW_MS + 1};
-    yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
-    char *text = JSON_OF(doc, key_json(doc, &record));
-    assert_string_equal(text, "{\"id\":\"key_1\",\"customer\":\"cus_1\",\"prefix\":\"crk_abcd\","
-                              "\"label\":\"\",\"created_at\":\"2025-11-21T04:40:00.000Z\","
-                              "\"expires_at\":null,\"last_used_at\":null,"
-                              "\"revoked_at\":\"2025-11-21T04:40:00.001Z\"}");
-    free(text);
-    yyjson_mut_doc_free(doc);
+    const struct key_view view = {{.id = "key_1",
+                                   .customer_id = "cus_1",
+                                   .prefix = "crk_abcd",
+                                   .created_ms = NOW_MS,
+                                   .revoked_ms = NOW_MS + 1},
+                                  NOW_MS};
+    struct buffer text = document_of(&key_resource, &view);
+    assert_string_equal(text.data,
+                        "{\"id\":\"key_1\",\"customer\":\"cus_1\",\"prefix\":\"crk_abcd\","
+                        "\"label\":\"\",\"created_at\":\"2025-11-21T04:40:00.000Z\","
+                        "\"expires_at\":null,\"last_used_at\":null,"
+                        "\"revoked_at\":\"2025-11-21T04:40:00.001Z\"}");
+    buffer_free(&text);
 }
 
 int main(void)
@@ -262,7 +290,7 @@ int main(void)
         WITH_STORE(a_prefix_of_several_live_keys_is_refused_with_their_ids),
         WITH_STORE(revoking_twice_is_fine_and_says_so),
         WITH_STORE(live_keys_are_counted_for_each_customer),
-        cmocka_unit_test(json_has_every_field_and_no_digest),
+        cmocka_unit_test(a_document_has_every_field_and_no_digest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

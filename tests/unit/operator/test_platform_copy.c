@@ -64,7 +64,7 @@ static enum status credit(struct house *house, const char *id)
     assert_non_null(batch);
     batch->place_count = 1;
     memcpy(batch->places[0].player_id, house->player_id, sizeof house->player_id);
-    enum status status = platform_ledger_begin(house->late, batch, &house->error);
+    enum status status = house->late->ledger->begin(house->late, batch, &house->error);
     if (status == STATUS_OK) {
         struct ledger_account *account = &batch->places[0].account;
         struct ledger_transaction *kept = &batch->kept[batch->kept_count++];
@@ -85,7 +85,7 @@ static enum status credit(struct house *house, const char *id)
         batch->places[0].changed = true;
         batch->clearings[0].balance_minor -= 5;
         batch->clearings[0].changed = true;
-        status = platform_ledger_commit(house->late, batch, &unknown, &house->error);
+        status = house->late->ledger->commit(house->late, batch, &unknown, &house->error);
     }
     free(batch);
     return status;

@@ -266,17 +266,6 @@ void odds_store_note_interest(struct odds_store *store, enum sport sport,
     atomic_fetch_add(&store->notes, 1);
 }
 
-/* ---- counters -------------------------------------------------------------------------------- */
-
-struct metrics_shard {
-    atomic_uint_fast64_t counters[METRICS_COUNTER_COUNT];
-};
-
-void metrics_add(struct metrics_shard *shard, enum metrics_counter counter, uint64_t amount)
-{
-    atomic_fetch_add(&shard->counters[counter], amount);
-}
-
 /* ---- requests -------------------------------------------------------------------------------- */
 
 #define FAKE_OPEN (-1) /* no reply yet */
@@ -345,7 +334,7 @@ struct fake_thread {
     uv_loop_t loop;
     uv_timer_t tick; /* keeps the loop alive and turning */
     struct mailbox *mailbox;
-    struct metrics_shard metrics;
+    metrics_cell counters[16];
     struct sports_cache *cache;
 };
 
@@ -361,7 +350,7 @@ static void fake_thread_init(struct fake_thread *thread, struct sports *sports)
     CHECK(uv_timer_init(&thread->loop, &thread->tick) == 0);
     CHECK(uv_timer_start(&thread->tick, fake_tick, 5, 5) == 0);
     thread->mailbox = mailbox_create(&thread->loop);
-    thread->cache = sports_cache_create(sports, thread->mailbox, &thread->metrics);
+    thread->cache = sports_cache_create(sports, thread->mailbox, thread->counters);
 }
 
 static void fake_thread_free(struct fake_thread *thread)

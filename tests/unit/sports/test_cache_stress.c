@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "api/sports_routes.h"
 #include "fakes.h"
 
 #define DESKS 3

@@ -159,13 +159,12 @@ static enum status verify(const char *path, struct error *error)
     int descriptor = open(path, O_RDONLY | O_CLOEXEC);
     assert_true(descriptor >= 0);
     enum status status = lmdb_verify_start(descriptor, error);
-    struct lmdb_check check = {.descriptor = descriptor};
     if (status == STATUS_OK) {
         uint64_t transactions[2] = {0};
         assert_int_equal(pread(descriptor, &transactions[0], 8, 16 + 128), 8);
         assert_int_equal(pread(descriptor, &transactions[1], 8, 4096 + 16 + 128), 8);
-        check.transaction = transactions[0] > transactions[1] ? transactions[0] : transactions[1];
-        status = lmdb_verify(&check, error);
+        uint64_t newest = transactions[0] > transactions[1] ? transactions[0] : transactions[1];
+        status = lmdb_verify(descriptor, newest, error);
     }
     (void)close(descriptor);
     return status;
@@ -638,6 +637,53 @@ static void what_is_published_into_a_damaged_index_is_right_and_the_rest_is_malf
     odds_store_close(&store);
 }
 
+/* ---- interest -------------------------------------------------------------------------------- */
+
+static void await_interest(struct odds_store *store, const char *event)
+{
+    struct event_id id;
+    assert_int_equal(event_id_parse(text_of(event), &id), STATUS_OK);
+    for (int i = 0; i < 1000; i++) {
+        struct odds_interest *list = NULL;
+        struct error error = {{0}};
+        size_t count = 0;
+        bool listed = false;
+        odds_store_note_interest(store, SPORT_TENNIS, &id);
+        if (odds_store_list_interest(store, SPORT_TENNIS, 0, &list, &count, &error) == STATUS_OK)
+            for (size_t j = 0; j < count; j++)
+                listed = listed || event_id_equals(&list[j].event, &id);
+        memory_free(list);
+        if (listed)
+            return;
+        (void)nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    }
+    fail_msg("interest was never recorded");
+}
+
+/* Garbage in it, none of it, all of it gone: what is asked for from then on is recorded. */
+static void a_damaged_interest_file_loses_nothing_but_interest(void **state)
+{
+    struct fixture *fixture = *state;
+    char path[128];
+    char garbage[9000];
+    use_guards();
+    (void)snprintf(path, sizeof path, "%s/interest.map", fixture->root);
+    struct odds_store *store = open_new(fixture);
+    await_interest(store, "1");
+    memset(garbage, 0x5A, sizeof garbage);
+    int file = open(path, O_WRONLY | O_CLOEXEC);
+    assert_true(file >= 0);
+    for (int i = 0; i < 300; i++)
+        assert_int_equal(write(file, garbage, sizeof garbage), sizeof garbage);
+    (void)close(file);
+    await_interest(store, "2");
+    assert_int_equal(truncate(path, 5000), 0);
+    await_interest(store, "3");
+    assert_int_equal(unlink(path), 0);
+    await_interest(store, "4");
+    odds_store_close(&store);
+}
+
 /* ---- a store of the first format ------------------------------------------------------------- */
 
 static void put_first_format(MDB_txn *txn, MDB_dbi dbi, const char *name, const char *bytes)
@@ -733,6 +779,7 @@ int main(void)
         WITH_STORE(no_older_page_changes_or_hides_an_answer),
         WITH_STORE(an_older_file_written_in_place_is_not_served),
         WITH_STORE(what_is_published_into_a_damaged_index_is_right_and_the_rest_is_malformed),
+        WITH_STORE(a_damaged_interest_file_loses_nothing_but_interest),
         WITH_STORE(a_store_of_the_first_format_is_made_one_of_this),
     };
     learn_guards();

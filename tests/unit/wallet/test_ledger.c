@@ -212,10 +212,10 @@ static bool prove_clearing(void *context, const struct ledger_clearing *clearing
 static size_t prove(struct fixture *fixture)
 {
     struct proof proof = {0};
-    OK(platform_ledger_entries(fixture->store, NULL, prove_entry, &proof, &fixture->error));
-    OK(platform_ledger_clearings(fixture->store, prove_clearing, NULL, &fixture->error));
-    OK(platform_ledger_counterparts(fixture->store, &fixture->error));
-    OK(platform_ledger_recover(fixture->store, &fixture->error));
+    OK(fixture->store->ledger->entries(fixture->store, NULL, prove_entry, &proof, &fixture->error));
+    OK(fixture->store->ledger->clearings(fixture->store, prove_clearing, NULL, &fixture->error));
+    OK(fixture->store->ledger->counterparts(fixture->store, &fixture->error));
+    OK(fixture->store->ledger->recover(fixture->store, &fixture->error));
     return proof.entries;
 }
 
@@ -322,7 +322,7 @@ static struct platform_store *hold(struct fixture *fixture, struct ledger_batch 
 {
     struct platform_store *other = open_store(fixture, false);
     memset(batch, 0, sizeof *batch);
-    OK(platform_ledger_begin(other, batch, &fixture->error));
+    OK(other->ledger->begin(other, batch, &fixture->error));
     return other;
 }
 
@@ -330,7 +330,7 @@ static void let_go(struct fixture *fixture, struct platform_store **other,
                    const struct ledger_batch *batch)
 {
     bool unknown;
-    OK(platform_ledger_commit(*other, batch, &unknown, &fixture->error));
+    OK((*other)->ledger->commit(*other, batch, &unknown, &fixture->error));
     platform_store_close(other);
 }
 

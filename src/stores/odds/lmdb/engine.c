@@ -20,14 +20,13 @@
  * wake-up).
  */
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/threads.h"
 #include "stores/odds/lmdb/lmdb.h"
 #include "stores/odds_engine.h"
 
@@ -53,10 +52,10 @@ struct lmdb_store {
     _Atomic(struct lmdb_values *) values; /* the current one, or NULL */
     struct gate gates[GATES];
 
-    pthread_mutex_t publish_lock;
+    uv_mutex_t publish_lock;
 
-    pthread_mutex_t lock; /* guards what follows */
-    pthread_cond_t wake;
+    uv_mutex_t lock; /* guards what follows */
+    uv_cond_t wake;
     bool stopping;
     struct lmdb_values *retired; /* to be closed; at most one, as none opens before it is gone */
     struct error problem;        /* why `values` is NULL */
@@ -76,7 +75,7 @@ struct lmdb_store {
     atomic_uint_fast64_t reads;
     atomic_uint_fast64_t errors;
     atomic_uint_fast64_t opened;
-    pthread_t thread;
+    uv_thread_t thread;
 };
 
 struct lmdb_reader {
@@ -84,16 +83,6 @@ struct lmdb_reader {
     uint64_t epoch; /* whose slot it is */
     struct lmdb_slot *slot;
 };
-
-static void lock(pthread_mutex_t *mutex)
-{
-    CHECK(pthread_mutex_lock(mutex) == 0);
-}
-
-static void unlock(pthread_mutex_t *mutex)
-{
-    CHECK(pthread_mutex_unlock(mutex) == 0);
-}
 
 static struct lmdb_store *lmdb_store_of(struct odds_store *store)
 {
@@ -126,15 +115,15 @@ static void leave(struct gate *gate)
 static void retire(struct lmdb_store *store, struct lmdb_values *values, const char *why)
 {
     struct lmdb_values *expected = values;
-    lock(&store->lock);
+    uv_mutex_lock(&store->lock);
     if (atomic_compare_exchange_strong(&store->values, &expected, NULL)) {
         CHECK(store->retired == NULL);
         store->retired = values;
         (void)error_set(&store->problem, STATUS_UNAVAILABLE, "the odds store at %s: %s",
                         store->root, why);
-        CHECK(pthread_cond_signal(&store->wake) == 0);
+        uv_cond_signal(&store->wake);
     }
-    unlock(&store->lock);
+    uv_mutex_unlock(&store->lock);
 }
 
 /* What a call answers; a broken environment is retired on the way. */
@@ -153,9 +142,9 @@ static enum status unavailable(struct lmdb_store *store, struct error *error)
 {
     (void)atomic_fetch_add_explicit(&store->errors, 1, memory_order_relaxed);
     if (error != NULL) {
-        lock(&store->lock);
+        uv_mutex_lock(&store->lock);
         *error = store->problem;
-        unlock(&store->lock);
+        uv_mutex_unlock(&store->lock);
     }
     return STATUS_UNAVAILABLE;
 }
@@ -240,9 +229,9 @@ static void try_to_open(struct lmdb_store *store)
         store->complained = false;
         return;
     }
-    lock(&store->lock);
+    uv_mutex_lock(&store->lock);
     store->problem = error;
-    unlock(&store->lock);
+    uv_mutex_unlock(&store->lock);
     if (store->complained && strcmp(error.text, store->complaint.text) == 0)
         return;
     log_event(store->log, LOG_ERROR, "odds store cannot be used; trying again until it can",
@@ -268,15 +257,15 @@ static void close_retired(struct lmdb_store *store, struct lmdb_values *retired)
 {
     bool seen_empty[GATES] = {false};
     while (!gates_are_empty(store, seen_empty))
-        (void)nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
-    lock(&store->publish_lock); /* a publication that was under way has ended */
-    unlock(&store->publish_lock);
+        clock_pause_ns(200000);
+    uv_mutex_lock(&store->publish_lock); /* a publication that was under way has ended */
+    uv_mutex_unlock(&store->publish_lock);
     store->identity = lmdb_values_identity(retired);
     store->transaction = lmdb_values_transaction(retired);
     lmdb_values_close(&retired);
-    lock(&store->lock);
+    uv_mutex_lock(&store->lock);
     store->retired = NULL;
-    unlock(&store->lock);
+    uv_mutex_unlock(&store->lock);
 }
 
 static void look_after(struct lmdb_store *store, struct lmdb_values *values)
@@ -301,10 +290,10 @@ static void work(struct lmdb_store *store)
     struct lmdb_values *values = atomic_load(&store->values);
     if (values != NULL)
         look_after(store, values); /* only this thread closes, so no gate is needed */
-    lock(&store->lock);            /* under which both change together */
+    uv_mutex_lock(&store->lock);   /* under which both change together */
     bool open = atomic_load(&store->values) != NULL;
     struct lmdb_values *retired = store->retired;
-    unlock(&store->lock);
+    uv_mutex_unlock(&store->lock);
     if (retired != NULL)
         close_retired(store, retired);
     if (!open)
@@ -314,39 +303,21 @@ static void work(struct lmdb_store *store)
 /* Waits for the next tick, or less when something was retired; false: the end. */
 static bool wait_for_tick(struct lmdb_store *store)
 {
-    struct timespec until;
-    CHECK(clock_gettime(CLOCK_MONOTONIC, &until) == 0);
-    until.tv_nsec += TICK_MS * 1000000L;
-    if (until.tv_nsec >= 1000000000L) {
-        until.tv_nsec -= 1000000000L;
-        until.tv_sec++;
+    uint64_t until_ns = clock_monotonic_ns() + TICK_MS * UINT64_C(1000000);
+    uv_mutex_lock(&store->lock);
+    while (!store->stopping && store->retired == NULL &&
+           condition_wait_until(&store->wake, &store->lock, until_ns)) {
     }
-    lock(&store->lock);
-    int waited = 0;
-    while (waited == 0 && !store->stopping && store->retired == NULL)
-        waited = pthread_cond_timedwait(&store->wake, &store->lock, &until);
     bool on = !store->stopping;
-    unlock(&store->lock);
+    uv_mutex_unlock(&store->lock);
     return on;
 }
 
-static void *run(void *argument)
+static void run(void *argument)
 {
     struct lmdb_store *store = argument;
-    (void)pthread_setname_np(pthread_self(), "odds-store");
     while (wait_for_tick(store))
         work(store);
-    return NULL;
-}
-
-static void start_thread(struct lmdb_store *store)
-{
-    sigset_t all;
-    sigset_t before;
-    CHECK(sigfillset(&all) == 0);
-    CHECK(pthread_sigmask(SIG_SETMASK, &all, &before) == 0);
-    CHECK(pthread_create(&store->thread, NULL, run, store) == 0);
-    CHECK(pthread_sigmask(SIG_SETMASK, &before, NULL) == 0);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -361,14 +332,10 @@ static struct lmdb_store *create(const struct odds_store_options *options, const
     store->timeout_ms = options->timeout_ms;
     store->create = options->create;
     store->log = options->log;
-    store->interest = lmdb_interest_create(store->root, options->timeout_ms, options->log);
-    pthread_condattr_t monotonic;
-    CHECK(pthread_condattr_init(&monotonic) == 0);
-    CHECK(pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC) == 0);
-    CHECK(pthread_cond_init(&store->wake, &monotonic) == 0);
-    CHECK(pthread_condattr_destroy(&monotonic) == 0);
-    CHECK(pthread_mutex_init(&store->lock, NULL) == 0);
-    CHECK(pthread_mutex_init(&store->publish_lock, NULL) == 0);
+    store->interest = lmdb_interest_create(store->root, options->log);
+    CHECK(uv_cond_init(&store->wake) == 0);
+    CHECK(uv_mutex_init(&store->lock) == 0);
+    CHECK(uv_mutex_init(&store->publish_lock) == 0);
     return store;
 }
 
@@ -378,9 +345,9 @@ static void destroy(struct lmdb_store *store)
     struct lmdb_values *values = atomic_load(&store->values);
     lmdb_values_close(&values);
     lmdb_values_close(&store->retired);
-    CHECK(pthread_mutex_destroy(&store->publish_lock) == 0);
-    CHECK(pthread_mutex_destroy(&store->lock) == 0);
-    CHECK(pthread_cond_destroy(&store->wake) == 0);
+    uv_mutex_destroy(&store->publish_lock);
+    uv_mutex_destroy(&store->lock);
+    uv_cond_destroy(&store->wake);
     memory_free(store->root);
     memory_free(store);
 }
@@ -398,7 +365,7 @@ static enum status lmdb_open(struct odds_store **store, const struct odds_store_
             return status;
         }
     }
-    start_thread(opening);
+    thread_start(&opening->thread, "odds-store", run, opening);
     *store = &opening->base;
     return STATUS_OK;
 }
@@ -406,11 +373,11 @@ static enum status lmdb_open(struct odds_store **store, const struct odds_store_
 static void lmdb_close(struct odds_store *base)
 {
     struct lmdb_store *store = lmdb_store_of(base);
-    lock(&store->lock);
+    uv_mutex_lock(&store->lock);
     store->stopping = true;
-    CHECK(pthread_cond_signal(&store->wake) == 0);
-    unlock(&store->lock);
-    CHECK(pthread_join(store->thread, NULL) == 0);
+    uv_cond_signal(&store->wake);
+    uv_mutex_unlock(&store->lock);
+    CHECK(uv_thread_join(&store->thread) == 0);
     destroy(store);
 }
 
@@ -539,12 +506,12 @@ static enum status lmdb_publish(struct odds_store *base, const struct odds_chang
                                 size_t count, struct error *error)
 {
     struct lmdb_store *store = lmdb_store_of(base);
-    lock(&store->publish_lock);
+    uv_mutex_lock(&store->publish_lock);
     struct lmdb_values *values = atomic_load(&store->values);
     enum status status =
         values == NULL ? unavailable(store, error)
                        : finish(store, values, lmdb_values_publish(values, changes, count, error));
-    unlock(&store->publish_lock);
+    uv_mutex_unlock(&store->publish_lock);
     return status;
 }
 
@@ -552,12 +519,12 @@ static enum status lmdb_withdraw_sport(struct odds_store *base, enum sport sport
                                        struct error *error)
 {
     struct lmdb_store *store = lmdb_store_of(base);
-    lock(&store->publish_lock);
+    uv_mutex_lock(&store->publish_lock);
     struct lmdb_values *values = atomic_load(&store->values);
     enum status status =
         values == NULL ? unavailable(store, error)
                        : finish(store, values, lmdb_values_withdraw_sport(values, sport, error));
-    unlock(&store->publish_lock);
+    uv_mutex_unlock(&store->publish_lock);
     return status;
 }
 

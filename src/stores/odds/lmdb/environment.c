@@ -20,7 +20,6 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -30,6 +29,9 @@
 
 #define READERS_MAX 1000 /* slots of all processes together; 64 bytes each */
 #define LOCK_FILE_SIZE (64 * 1024)
+/* Address space, not memory and not disk: the file grows as it is filled. LMDB cannot grow a map
+ * under its readers, so it is chosen far above need; works under the sanitizers too. */
+#define MAP_SIZE ((size_t)16 << 30)
 #define FOLDER_MODE 0770 /* the feed and the server may be two users of one group; umask applies */
 #define FILE_MODE 0660
 #define SNAPSHOT_ATTEMPTS 20
@@ -66,7 +68,7 @@ static enum status lock_file(int descriptor, uint32_t wait_ms)
             return STATUS_UNAVAILABLE;
         if (clock_monotonic_ms() >= deadline)
             return STATUS_TIMEOUT;
-        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        clock_pause_ns(1000000);
     }
     return STATUS_OK;
 }
@@ -222,8 +224,7 @@ static enum status check_start(const struct lmdb_env *env, const struct lmdb_pla
     else {
         status = lmdb_verify_start(descriptor, error);
         if (status != STATUS_OK)
-            error_prefix(error, "the odds store at %s is not usable: %s", place->root,
-                         place->folder);
+            error_prefix(error, "the odds store at %s is not usable: values", place->root);
     }
     (void)close(descriptor);
     return status;
@@ -236,12 +237,9 @@ struct opening {
     const struct lmdb_place *place;
     const char *folder;
     MDB_txn *reader;
-    MDB_txn *writer;
+    struct lmdb_edit edit; /* for making what is missing */
     int result;
-    size_t entries;
-    bool format_missing;
-    bool format_older;
-    bool format_wrong;
+    enum lmdb_format format;
 };
 
 static void open_body(void *context)
@@ -250,12 +248,11 @@ static void open_body(void *context)
     MDB_env *env = opening->env->env;
     int dead = 0;
     (void)mdb_env_set_assert(env, on_assertion);
-    opening->result = mdb_env_set_mapsize(env, opening->place->map_size);
+    opening->result = mdb_env_set_mapsize(env, MAP_SIZE);
     if (opening->result == 0)
         opening->result = mdb_env_set_maxreaders(env, READERS_MAX);
     if (opening->result == 0)
-        opening->result =
-            mdb_env_open(env, opening->folder, MDB_NOTLS | opening->place->flags, FILE_MODE);
+        opening->result = mdb_env_open(env, opening->folder, MDB_NOTLS, FILE_MODE);
     if (opening->result == 0)
         (void)mdb_reader_check(env, &dead);
 }
@@ -274,49 +271,25 @@ static void end_body(void *context)
     mdb_txn_abort(reader);
 }
 
-static bool value_is_text(const MDB_val *value, const char *text)
-{
-    return text != NULL && value->mv_size == strlen(text) &&
-           memcmp(value->mv_data, text, value->mv_size) == 0;
-}
-
 static void format_body(void *context)
 {
     struct opening *opening = context;
-    const struct lmdb_place *place = opening->place;
-    MDB_stat stat;
     opening->result = mdb_dbi_open(opening->reader, NULL, 0, &opening->env->dbi);
     if (opening->result == 0)
-        opening->result = mdb_stat(opening->reader, opening->env->dbi, &stat);
-    if (opening->result != 0)
-        return;
-    opening->entries = stat.ms_entries;
-    MDB_val key = {sizeof "format" - 1, (void *)(uintptr_t) "format"};
-    MDB_val value;
-    int got = mdb_get(opening->reader, opening->env->dbi, &key, &value);
-    opening->format_missing = got == MDB_NOTFOUND;
-    opening->format_older = got == 0 && value_is_text(&value, place->older);
-    opening->format_wrong =
-        got == 0 && !opening->format_older && !value_is_text(&value, place->format);
+        opening->result = lmdb_format_read(opening->reader, opening->env->dbi, &opening->format);
 }
 
 /* All that a new store begins with, or that makes a new one of an older, is one transaction. */
 static void make_body(void *context)
 {
     struct opening *opening = context;
-    const struct lmdb_place *place = opening->place;
-    MDB_val key = {sizeof "format" - 1, (void *)(uintptr_t) "format"};
-    MDB_val value = {strlen(place->format), (void *)(uintptr_t)place->format};
-    opening->result = mdb_txn_begin(opening->env->env, NULL, 0, &opening->writer);
-    if (opening->result == 0)
-        opening->result = mdb_put(opening->writer, opening->env->dbi, &key, &value, 0);
-    if (opening->result == 0 && place->make != NULL)
-        opening->result = place->make(place->context, opening->writer, opening->env->dbi);
+    struct lmdb_edit *edit = &opening->edit;
+    opening->result = lmdb_edit_make(edit, opening->env->env, opening->env->dbi);
     if (opening->result != 0)
         return; /* aborted by the caller */
-    MDB_txn *writer = opening->writer;
-    opening->result = mdb_txn_commit(writer); /* ends it, whatever it says */
-    opening->writer = NULL;
+    MDB_txn *txn = edit->view.txn;
+    opening->result = mdb_txn_commit(txn); /* ends it, whatever it says */
+    edit->view.txn = NULL;
 }
 
 static void abort_body(void *context)
@@ -328,8 +301,8 @@ static void abort_body(void *context)
 static enum status step(struct opening *opening, void (*body)(void *), struct error *error)
 {
     if (!odds_guard_run(body, opening))
-        return error_set(error, STATUS_MALFORMED, "the odds store at %s is damaged: %s",
-                         opening->place->root, opening->place->folder);
+        return error_set(error, STATUS_MALFORMED, "the odds store at %s is damaged: values",
+                         opening->place->root);
     enum status status = lmdb_status(opening->env, opening->result);
     if (status == STATUS_OK)
         return STATUS_OK;
@@ -338,8 +311,8 @@ static enum status step(struct opening *opening, void (*body)(void *), struct er
                     opening->result == MDB_PAGE_NOTFOUND);
     if (status != STATUS_FULL)
         status = damaged ? STATUS_MALFORMED : STATUS_UNAVAILABLE;
-    return error_set(error, status, "the odds store at %s cannot be opened: %s: %s",
-                     opening->place->root, opening->place->folder, mdb_strerror(opening->result));
+    return error_set(error, status, "the odds store at %s cannot be opened: values: %s",
+                     opening->place->root, mdb_strerror(opening->result));
 }
 
 /* Walks the file under a read transaction, which keeps a writer from reusing its pages. */
@@ -356,12 +329,9 @@ static enum status verify(struct opening *opening, struct error *error)
         status = step(opening, begin_body, error);
         if (status != STATUS_OK)
             break;
-        struct lmdb_check check = {.descriptor = descriptor,
-                                   .transaction = mdb_txn_id(opening->reader)};
-        status = lmdb_verify(&check, error);
+        status = lmdb_verify(descriptor, mdb_txn_id(opening->reader), error);
         if (status != STATUS_OK)
-            error_prefix(error, "the odds store at %s is not usable: %s", opening->place->root,
-                         opening->place->folder);
+            error_prefix(error, "the odds store at %s is not usable: values", opening->place->root);
     }
     (void)close(descriptor);
     return status == STATUS_NOT_FOUND ? STATUS_UNAVAILABLE : status;
@@ -376,8 +346,9 @@ static enum status make(struct opening *opening, struct error *error)
         return error_set(error, STATUS_UNAVAILABLE,
                          "another process has been writing %s for too long", env->data_path);
     status = step(opening, make_body, error);
-    if (opening->writer != NULL && !odds_guard_run(abort_body, opening->writer))
+    if (opening->edit.view.txn != NULL && !odds_guard_run(abort_body, opening->edit.view.txn))
         status = error_set(error, STATUS_MALFORMED, "%s is damaged", env->data_path);
+    lmdb_edit_free(&opening->edit);
     lmdb_env_unlock_writer(env);
     return status;
 }
@@ -386,15 +357,12 @@ static enum status check_format(struct opening *opening, struct error *error)
 {
     const struct lmdb_place *place = opening->place;
     enum status status = step(opening, format_body, error);
-    if (status != STATUS_OK)
+    if (status != STATUS_OK || opening->format == LMDB_THIS_FORMAT)
         return status;
-    if (opening->format_wrong || (opening->format_missing && opening->entries > 0))
-        return error_set(error, STATUS_MALFORMED,
-                         "%s is not an odds store that this program knows (%s)",
-                         opening->env->data_path, place->format);
-    if (!opening->format_missing && !opening->format_older)
-        return STATUS_OK;
-    if (opening->format_missing && !place->create)
+    if (opening->format == LMDB_OTHER_FORMAT)
+        return error_set(error, STATUS_MALFORMED, "%s is not an odds store that this program knows",
+                         opening->env->data_path);
+    if (opening->format == LMDB_NO_FORMAT && !place->create)
         return error_set(error, STATUS_UNAVAILABLE, "there is no odds store at %s yet",
                          place->root);
     return make(opening, error);
@@ -449,7 +417,7 @@ static enum status open_here(struct lmdb_env *env, const struct lmdb_place *plac
 
 enum status lmdb_env_open(struct lmdb_env *env, const struct lmdb_place *place, struct error *error)
 {
-    char *folder = join_path(place->root, place->folder);
+    char *folder = join_path(place->root, "values");
     struct lmdb_env opened = {.folder = -1,
                               .data_path = join_path(folder, "data.mdb"),
                               .lock_path = join_path(folder, "lock.mdb")};
@@ -473,15 +441,6 @@ enum status lmdb_env_open(struct lmdb_env *env, const struct lmdb_place *place, 
         goto out;
     }
     status = open_here(&opened, place, folder, error);
-    if (status == STATUS_MALFORMED && place->replace_when_broken) {
-        lmdb_env_close(&opened);
-        opened = (struct lmdb_env){.folder = -1,
-                                   .data_path = join_path(folder, "data.mdb"),
-                                   .lock_path = join_path(folder, "lock.mdb")};
-        (void)unlink(opened.data_path);
-        (void)unlink(opened.lock_path);
-        status = open_here(&opened, place, folder, error);
-    }
 out:
     if (status == STATUS_OK)
         *env = opened;

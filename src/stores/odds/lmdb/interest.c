@@ -1,261 +1,185 @@
 /*
  * Interest: which events were asked for lately, for the feed to know what to refresh first.
  *
- * What serving threads have noted (odds_notes.h) the background thread writes in one transaction
- * once a second. The environment is not synced and is made anew when it is damaged: after a power
- * cut the priorities are gone, which the next polls mend. Nothing here ever makes serving fail.
+ * A file of fixed places, DIR/interest.map, that every process maps. What serving threads have
+ * noted (notes.h) the background thread writes there once a second. It is neither synced nor
+ * locked: losing it costs a second's worth of priorities, which the next polls mend. Nothing here
+ * ever makes serving fail.
  *
- * Keys are `SPORT:EVENT`, values the wall clock in milliseconds. What is older than a day is
- * removed.
+ * An event is in one of the WAYS places that its hash names: the one that has it already, else the
+ * one that was asked for longest ago. Two servers that write one place at once leave one of the
+ * two, or a mixture, which its checksum tells; both write again while somebody asks.
  *
- * env_lock guards the environment, used by the background thread and by list.
+ * The map is touched under odds_guard_run alone. `lock` guards it among the threads of a process.
  */
-#include <pthread.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <uv.h>
+
+#include "base/checksum.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "stores/odds/lmdb/guard.h"
 #include "stores/odds/lmdb/lmdb.h"
 #include "stores/odds/notes.h"
 
-#define INTEREST_MAP_SIZE ((size_t)256 << 20) /* a million events and room for their turnover */
-#define KEY_SIZE 64
+#define PLACES ((size_t)1 << 16) /* a power of two; 2.5 MiB */
+#define WAYS 8U
+#define FILE_MODE 0660
+
+struct place {
+    struct event_id event;
+    uint8_t sport;
+    uint8_t zero;         /* the struct has no holes: its checksum is of its bytes */
+    int64_t requested_ms; /* wall clock */
+    uint64_t checksum;    /* of what comes before */
+};
+_Static_assert(sizeof(struct place) == sizeof(struct event_id) + 2 + 2 * sizeof(uint64_t),
+               "no holes");
+#define FILE_SIZE (PLACES * sizeof(struct place))
 
 struct lmdb_interest {
-    char *root;
-    uint32_t wait_ms;
+    char *path;
     struct log *log;
-
     struct odds_notes *notes;
-    uint64_t written_at_ms; /* the background thread's */
-
-    pthread_mutex_t env_lock;
-    struct lmdb_env env;
-    bool complained;
-    uint64_t pruned_at_ms;
-
     atomic_uint_fast64_t written;
+    uint64_t written_at_ms; /* the background thread's, as the next */
+    bool complained;
+
+    uv_mutex_t lock;      /* guards what follows */
+    struct place *places; /* the map; NULL: not open */
+    dev_t device;
+    ino_t inode;
 };
 
-static void lock(pthread_mutex_t *mutex)
+static uint64_t checksum_of(const struct place *place)
 {
-    CHECK(pthread_mutex_lock(mutex) == 0);
+    return checksum_add(0, place, offsetof(struct place, checksum));
 }
 
-static void unlock(pthread_mutex_t *mutex)
+/* ---- the file (lock is held) ----------------------------------------------------------------- */
+
+static void close_map(struct lmdb_interest *interest)
 {
-    CHECK(pthread_mutex_unlock(mutex) == 0);
+    if (interest->places != NULL)
+        (void)munmap(interest->places, FILE_SIZE);
+    interest->places = NULL;
 }
 
-struct lmdb_interest *lmdb_interest_create(const char *root, uint32_t wait_ms, struct log *log)
+static bool is_the_same(const struct lmdb_interest *interest)
 {
-    struct lmdb_interest *interest = memory_alloc_zeroed(1, sizeof *interest);
-    interest->root = memory_copy_string(root);
-    interest->wait_ms = wait_ms;
-    interest->log = log;
-    interest->notes = odds_notes_create();
-    interest->env.folder = -1;
-    CHECK(pthread_mutex_init(&interest->env_lock, NULL) == 0);
-    atomic_init(&interest->written, 0);
-    return interest;
+    struct stat file;
+    return stat(interest->path, &file) == 0 && file.st_dev == interest->device &&
+           file.st_ino == interest->inode && file.st_size >= (off_t)FILE_SIZE;
 }
 
-void lmdb_interest_note(struct lmdb_interest *interest, enum sport sport,
-                        const struct event_id *event)
+/* Makes the file when it is not there; not the directory, which is the store's. */
+static enum status open_map(struct lmdb_interest *interest, struct error *error)
 {
-    odds_notes_add(interest->notes, sport, event);
-}
-
-/* ---- the environment (env_lock is held) ------------------------------------------------------ */
-
-static void close_env(struct lmdb_interest *interest)
-{
-    lmdb_env_close(&interest->env);
-    interest->env = (struct lmdb_env){.folder = -1};
-}
-
-static enum status open_env(struct lmdb_interest *interest, struct error *error)
-{
-    const char *why = NULL;
-    if (interest->env.env != NULL && lmdb_env_changed(&interest->env, &why))
-        close_env(interest);
-    if (interest->env.env != NULL)
+    struct stat file;
+    if (interest->places != NULL && is_the_same(interest))
         return STATUS_OK;
-    struct lmdb_place place = {.root = interest->root,
-                               .folder = "interest",
-                               .format = "croupier interest 1",
-                               .map_size = INTEREST_MAP_SIZE,
-                               .flags = MDB_NOSYNC,
-                               .create = true,
-                               .replace_when_broken = true,
-                               .wait_ms = interest->wait_ms};
-    return lmdb_env_open(&interest->env, &place, error);
+    close_map(interest);
+    int descriptor = open(interest->path, O_RDWR | O_CREAT | O_CLOEXEC, FILE_MODE);
+    void *map = MAP_FAILED;
+    /* Its room on the disk is taken now: a map that cannot be written is a SIGBUS. */
+    if (descriptor >= 0 && fstat(descriptor, &file) == 0 &&
+        (fallocate(descriptor, 0, 0, (off_t)FILE_SIZE) == 0 ||
+         (errno == EOPNOTSUPP && ftruncate(descriptor, (off_t)FILE_SIZE) == 0)))
+        map = mmap(NULL, FILE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    int reason = errno;
+    if (descriptor >= 0)
+        (void)close(descriptor);
+    if (map == MAP_FAILED)
+        return error_set(error, STATUS_UNAVAILABLE, "%s cannot be used: %s", interest->path,
+                         strerror(reason));
+    interest->places = map;
+    interest->device = file.st_dev;
+    interest->inode = file.st_ino;
+    return STATUS_OK;
 }
 
-struct key_text {
-    size_t size;
-    char bytes[KEY_SIZE];
-};
-
-static struct key_text key_of(enum sport sport, const struct event_id *event)
-{
-    struct key_text key;
-    const char *name = sport_key(sport);
-    size_t size = strlen(name);
-    CHECK(size + 1 + EVENT_ID_DIGITS <= KEY_SIZE);
-    memcpy(key.bytes, name, size);
-    key.bytes[size++] = ':';
-    if (event != NULL) {
-        memcpy(key.bytes + size, event->digits, event->size);
-        size += event->size;
-    }
-    key.size = size;
-    return key;
-}
-
+/* A task on the map, under the guard. */
 struct task {
-    struct lmdb_interest *interest;
+    struct place *places;
     const struct odds_note *notes; /* to write */
     size_t note_count;
-    int64_t prune_before_ms; /* 0: do not */
-    struct key_text prefix;  /* to list */
+    enum sport sport; /* to list */
     int64_t since_ms;
-    struct odds_interest *list;
-    size_t count;
-    size_t capacity;
-
-    MDB_txn *txn;
-    int result;
+    struct buffer list; /* of struct odds_interest */
 };
 
-static int put_notes(struct task *task)
+static enum status run(struct lmdb_interest *interest, void (*body)(void *), struct task *task,
+                       struct error *error)
 {
-    for (size_t i = 0; i < task->note_count; i++) {
-        const struct odds_note *note = &task->notes[i];
-        struct key_text text = key_of(note->sport, &note->event);
-        MDB_val key = {text.size, text.bytes};
-        int64_t requested_ms = note->requested_ms;
-        MDB_val value = {sizeof requested_ms, &requested_ms};
-        int result = mdb_put(task->txn, task->interest->env.dbi, &key, &value, 0);
-        if (result != 0)
-            return result;
+    uv_mutex_lock(&interest->lock);
+    enum status status = open_map(interest, error);
+    task->places = interest->places;
+    if (status == STATUS_OK && !odds_guard_run(body, task)) {
+        close_map(interest);
+        status = error_set(error, STATUS_UNAVAILABLE, "%s was cut short", interest->path);
     }
-    return 0;
-}
-
-static int remove_old(struct task *task)
-{
-    MDB_cursor *cursor = NULL;
-    int result = mdb_cursor_open(task->txn, task->interest->env.dbi, &cursor);
-    if (result != 0)
-        return result;
-    MDB_val key;
-    MDB_val value;
-    while ((result = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) == 0) {
-        int64_t requested_ms = 0;
-        if (value.mv_size != sizeof requested_ms || memchr(key.mv_data, ':', key.mv_size) == NULL)
-            continue; /* the format mark */
-        memcpy(&requested_ms, value.mv_data, sizeof requested_ms);
-        if (requested_ms >= task->prune_before_ms)
-            continue;
-        result = mdb_cursor_del(cursor, 0);
-        if (result != 0)
-            break;
-    }
-    mdb_cursor_close(cursor);
-    return result == MDB_NOTFOUND ? 0 : result;
-}
-
-static void write_body(void *context)
-{
-    struct task *task = context;
-    task->result = mdb_txn_begin(task->interest->env.env, NULL, 0, &task->txn);
-    if (task->result != 0)
-        return;
-    if (task->prune_before_ms != 0)
-        task->result = remove_old(task);
-    if (task->result == 0)
-        task->result = put_notes(task);
-    if (task->result != 0)
-        return; /* aborted by the caller */
-    MDB_txn *txn = task->txn;
-    task->result = mdb_txn_commit(txn);
-    task->txn = NULL;
-}
-
-static void abort_body(void *context)
-{
-    mdb_txn_abort(context);
-}
-
-/* Runs a task; a broken environment is closed, to be opened again (or made anew) next time. */
-static enum status run(struct task *task, void (*body)(void *))
-{
-    struct lmdb_interest *interest = task->interest;
-    bool fault = !odds_guard_run(body, task);
-    if (task->txn != NULL && !odds_guard_run(abort_body, task->txn))
-        fault = true;
-    task->txn = NULL;
-    enum status status = fault ? STATUS_INTERNAL : lmdb_status(&interest->env, task->result);
-    if (status == STATUS_INTERNAL) {
-        close_env(interest);
-        status = STATUS_UNAVAILABLE;
-    }
+    uv_mutex_unlock(&interest->lock);
     return status;
 }
 
 /* ---- writing, in the background -------------------------------------------------------------- */
 
-static enum status write_notes(struct lmdb_interest *interest, const struct odds_note *notes,
-                               size_t count, uint64_t now_ms, struct error *error)
+static struct place *place_for(struct place *places, const struct place *wanted)
 {
-    enum status status = open_env(interest, error);
-    if (status != STATUS_OK)
-        return status;
-    status = lmdb_env_lock_writer(&interest->env, interest->wait_ms);
-    if (status != STATUS_OK)
-        return error_set(error, status, "another process has been writing %s for too long",
-                         interest->env.data_path);
-    bool prune =
-        interest->pruned_at_ms == 0 || now_ms - interest->pruned_at_ms >= ODDS_NOTES_PRUNE_EVERY_MS;
-    struct task task = {.interest = interest,
-                        .notes = notes,
-                        .note_count = count,
-                        .prune_before_ms = prune ? clock_wall_ms() - ODDS_NOTES_KEEP_MS : 0};
-    status = run(&task, write_body);
-    if (interest->env.env != NULL)
-        lmdb_env_unlock_writer(&interest->env);
-    if (status != STATUS_OK)
-        return error_set(error, status, "interest in events cannot be written at %s: %s",
-                         interest->root, mdb_strerror(task.result));
-    if (prune)
-        interest->pruned_at_ms = now_ms;
-    return STATUS_OK;
+    size_t at = (size_t)checksum_add(wanted->sport, &wanted->event, sizeof wanted->event);
+    struct place *oldest = NULL;
+    int64_t oldest_ms = INT64_MAX;
+    for (unsigned i = 0; i < WAYS; i++) {
+        struct place *place = &places[(at + i) & (PLACES - 1)];
+        if (place->sport == wanted->sport && event_id_equals(&place->event, &wanted->event))
+            return place;
+        int64_t requested_ms = place->checksum == checksum_of(place) ? place->requested_ms : 0;
+        if (requested_ms < oldest_ms) {
+            oldest = place;
+            oldest_ms = requested_ms;
+        }
+    }
+    return oldest;
 }
 
-static void flush(struct lmdb_interest *interest, uint64_t now_ms)
+static void write_body(void *context)
 {
-    const struct odds_note *notes = NULL;
-    size_t count = odds_notes_take(interest->notes, &notes);
-    if (count == 0)
-        return;
-    struct error error = {{0}};
-    lock(&interest->env_lock);
-    enum status status = write_notes(interest, notes, count, now_ms, &error);
-    unlock(&interest->env_lock);
-    if (status == STATUS_OK) {
-        (void)atomic_fetch_add(&interest->written, count);
-        interest->complained = false;
-    } else {
-        odds_notes_lost(interest->notes, count);
-        if (!interest->complained)
-            log_event(interest->log, LOG_WARNING, "interest in events is not recorded",
-                      LOG_STRING("reason", error.text));
-        interest->complained = true;
+    const struct task *task = context;
+    for (size_t i = 0; i < task->note_count; i++) {
+        const struct odds_note *note = &task->notes[i];
+        struct place place = {.event = note->event,
+                              .sport = (uint8_t)note->sport,
+                              .requested_ms = note->requested_ms};
+        place.checksum = checksum_of(&place);
+        *place_for(task->places, &place) = place;
     }
+}
+
+static void flush(struct lmdb_interest *interest)
+{
+    struct task task = {0};
+    struct error error = {{0}};
+    task.note_count = odds_notes_take(interest->notes, &task.notes);
+    if (task.note_count == 0)
+        return;
+    if (run(interest, write_body, &task, &error) == STATUS_OK) {
+        (void)atomic_fetch_add(&interest->written, task.note_count);
+        interest->complained = false;
+        return;
+    }
+    odds_notes_lost(interest->notes, task.note_count);
+    if (!interest->complained)
+        log_event(interest->log, LOG_WARNING, "interest in events is not recorded",
+                  LOG_STRING("reason", error.text));
+    interest->complained = true;
 }
 
 void lmdb_interest_tick(struct lmdb_interest *interest)
@@ -265,21 +189,7 @@ void lmdb_interest_tick(struct lmdb_interest *interest)
         now_ms - interest->written_at_ms < ODDS_NOTES_WRITE_EVERY_MS)
         return;
     interest->written_at_ms = now_ms;
-    flush(interest, now_ms);
-}
-
-void lmdb_interest_destroy(struct lmdb_interest **interest)
-{
-    struct lmdb_interest *closing = *interest;
-    if (closing == NULL)
-        return;
-    flush(closing, clock_monotonic_ms());
-    close_env(closing);
-    CHECK(pthread_mutex_destroy(&closing->env_lock) == 0);
-    odds_notes_destroy(&closing->notes);
-    memory_free(closing->root);
-    memory_free(closing);
-    *interest = NULL;
+    flush(interest);
 }
 
 /* ---- listing --------------------------------------------------------------------------------- */
@@ -287,36 +197,14 @@ void lmdb_interest_destroy(struct lmdb_interest **interest)
 static void list_body(void *context)
 {
     struct task *task = context;
-    MDB_cursor *cursor = NULL;
-    task->result = mdb_txn_begin(task->interest->env.env, NULL, MDB_RDONLY, &task->txn);
-    if (task->result == 0)
-        task->result = mdb_cursor_open(task->txn, task->interest->env.dbi, &cursor);
-    if (task->result != 0)
-        return;
-    MDB_val key = {task->prefix.size, task->prefix.bytes};
-    MDB_val value;
-    int result = mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
-    for (; result == 0; result = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) {
-        struct odds_interest entry;
-        if (key.mv_size < task->prefix.size ||
-            memcmp(key.mv_data, task->prefix.bytes, task->prefix.size) != 0)
-            break;
-        struct text digits = {(const char *)key.mv_data + task->prefix.size,
-                              key.mv_size - task->prefix.size};
-        if (value.mv_size != sizeof entry.requested_ms ||
-            event_id_parse(digits, &entry.event) != STATUS_OK)
+    for (size_t i = 0; i < PLACES; i++) {
+        struct place place = task->places[i];
+        if (place.requested_ms < task->since_ms || place.sport != task->sport ||
+            place.event.size > EVENT_ID_DIGITS || place.checksum != checksum_of(&place))
             continue;
-        memcpy(&entry.requested_ms, value.mv_data, sizeof entry.requested_ms);
-        if (entry.requested_ms < task->since_ms)
-            continue;
-        if (task->count == task->capacity) {
-            task->capacity = task->capacity > 0 ? 2 * task->capacity : 64;
-            task->list = memory_resize(task->list, task->capacity * sizeof *task->list);
-        }
-        task->list[task->count++] = entry;
+        struct odds_interest entry = {.event = place.event, .requested_ms = place.requested_ms};
+        buffer_append(&task->list, &entry, sizeof entry);
     }
-    mdb_cursor_close(cursor);
-    task->result = result == MDB_NOTFOUND ? 0 : result;
 }
 
 static int latest_first(const void *a, const void *b)
@@ -331,25 +219,54 @@ static int latest_first(const void *a, const void *b)
 enum status lmdb_interest_list(struct lmdb_interest *interest, enum sport sport, int64_t since_ms,
                                struct odds_interest **list, size_t *count, struct error *error)
 {
-    struct task task = {.interest = interest, .prefix = key_of(sport, NULL), .since_ms = since_ms};
-    lock(&interest->env_lock);
-    enum status status = open_env(interest, error);
-    if (status == STATUS_OK) {
-        status = run(&task, list_body);
-        if (status != STATUS_OK)
-            (void)error_set(error, status, "interest in events cannot be read at %s: %s",
-                            interest->root, mdb_strerror(task.result));
-    }
-    unlock(&interest->env_lock);
+    int64_t kept_ms = clock_wall_ms() - ODDS_NOTES_KEEP_MS;
+    struct task task = {.sport = sport, .since_ms = since_ms > kept_ms ? since_ms : kept_ms};
+    enum status status = run(interest, list_body, &task, error);
     if (status != STATUS_OK) {
-        memory_free(task.list);
-        return status == STATUS_MALFORMED ? STATUS_UNAVAILABLE : status;
+        buffer_free(&task.list);
+        return status;
     }
-    if (task.count > 0)
-        qsort(task.list, task.count, sizeof *task.list, latest_first);
-    *list = task.list;
-    *count = task.count;
+    *list = (struct odds_interest *)(void *)task.list.data;
+    *count = task.list.size / sizeof **list;
+    if (*count > 0)
+        qsort(*list, *count, sizeof **list, latest_first);
     return STATUS_OK;
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+struct lmdb_interest *lmdb_interest_create(const char *root, struct log *log)
+{
+    struct lmdb_interest *interest = memory_alloc_zeroed(1, sizeof *interest);
+    struct buffer path = {0};
+    buffer_append_format(&path, "%s/interest.map", root);
+    interest->path = memory_copy_string(buffer_string(&path));
+    buffer_free(&path);
+    interest->log = log;
+    interest->notes = odds_notes_create();
+    CHECK(uv_mutex_init(&interest->lock) == 0);
+    atomic_init(&interest->written, 0);
+    return interest;
+}
+
+void lmdb_interest_destroy(struct lmdb_interest **interest)
+{
+    struct lmdb_interest *closing = *interest;
+    if (closing == NULL)
+        return;
+    flush(closing);
+    close_map(closing);
+    uv_mutex_destroy(&closing->lock);
+    odds_notes_destroy(&closing->notes);
+    memory_free(closing->path);
+    memory_free(closing);
+    *interest = NULL;
+}
+
+void lmdb_interest_note(struct lmdb_interest *interest, enum sport sport,
+                        const struct event_id *event)
+{
+    odds_notes_add(interest->notes, sport, event);
 }
 
 void lmdb_interest_facts(struct lmdb_interest *interest, struct odds_facts *facts)

@@ -20,31 +20,20 @@
  *   engine.c       the store: life, background thread, who may use what when
  *   values.c       the values environment: snapshots, versions, publishing
  *   records.c      what is in it: records, checksums, the index of events
- *   interest.c     the interest environment and the queue before it
- *   environment.c  one LMDB environment on disk: opening, the writer's turn, noticing change
- *   verify.c       is this file sound? without LMDB, so that no garbage can hurt
+ *   environment.c  the LMDB environment on disk: opening, the writer's turn, noticing change
+ *   verify.c       may LMDB be let near this file? without LMDB, so that no garbage can hurt
+ *   interest.c     which events were asked for, in a file of its own, and the queue before it
  *
- * On disk: DIR/values/{data,lock}.mdb and DIR/interest/{data,lock}.mdb. Interest has an environment
- * of its own, so that writing it neither moves the stamp nor waits for the feed's commits, and need
- * not be synced: losing it costs a second's worth of priorities.
+ * On disk: DIR/values/{data,lock}.mdb and DIR/interest.map. Interest is apart, so that writing it
+ * neither moves the stamp nor waits for the feed's commits, and need not be synced.
  */
 
 /* ---- environment.c --------------------------------------------------------------------------- */
 
 struct lmdb_place {
-    const char *root;   /* DIR */
-    const char *folder; /* "values" or "interest" */
-    const char *format; /* what the environment says that it is */
-    const char *older;  /* an older format that `make` can read; NULL: none */
-    size_t map_size;
-    unsigned int flags;       /* of mdb_env_open, beyond what is always used */
-    bool create;              /* make the folder and its files (not DIR) when they are not there */
-    bool replace_when_broken; /* its content may be lost: a damaged one is made anew */
-    uint32_t wait_ms;         /* for others who are opening it */
-    /* Writes what a new store begins with, or makes one of format `older` into one of `format`; in
-     * a guarded region. An LMDB result. NULL: nothing. */
-    int (*make)(void *context, MDB_txn *txn, MDB_dbi dbi);
-    void *context;
+    const char *root; /* DIR */
+    bool create;      /* make the folder and its files (not DIR) when they are not there */
+    uint32_t wait_ms; /* for others who are opening it */
 };
 
 struct lmdb_env {
@@ -65,9 +54,10 @@ struct lmdb_env {
 void lmdb_make_root(const char *root);
 
 /*
- * Opens an environment after the whole file has been found sound (verify.c).
- * STATUS_UNAVAILABLE, STATUS_MALFORMED (damaged), STATUS_FULL, STATUS_TIMEOUT (others are opening
- * it), with a text that names the path and the reason.
+ * Opens the environment after its file has been found fit (verify.c), and makes what is missing in
+ * it: everything, when it is new, or what an older format did not have. STATUS_UNAVAILABLE,
+ * STATUS_MALFORMED (damaged), STATUS_FULL, STATUS_TIMEOUT (others are opening it), with a text that
+ * names the path and the reason.
  */
 MUST_CHECK enum status lmdb_env_open(struct lmdb_env *env, const struct lmdb_place *place,
                                      struct error *error);
@@ -91,18 +81,13 @@ enum status lmdb_status(const struct lmdb_env *env, int result);
 
 #define LMDB_TRANSACTION_BITS 40 /* a transaction number; the rest of a version is the epoch */
 
-struct lmdb_check {
-    int descriptor;       /* of data.mdb */
-    uint64_t transaction; /* the snapshot to walk, which the caller keeps from being reused */
-};
-
 /* Looks at the meta pages alone: enough that LMDB may be asked to open the file. */
 MUST_CHECK enum status lmdb_verify_start(int descriptor, struct error *error);
 
-/* Walks everything that the snapshot reaches. STATUS_MALFORMED: damaged, and where;
- * STATUS_NOT_FOUND: the snapshot's meta page has been overwritten by later commits, take a new one;
- * STATUS_UNAVAILABLE: the file cannot be read. */
-MUST_CHECK enum status lmdb_verify(struct lmdb_check *check, struct error *error);
+/* Walks everything that a snapshot reaches, which the caller keeps from being reused.
+ * STATUS_MALFORMED: damaged, and where; STATUS_NOT_FOUND: its meta page has been overwritten by
+ * later commits, take another; STATUS_UNAVAILABLE: the file cannot be read. */
+MUST_CHECK enum status lmdb_verify(int descriptor, uint64_t transaction, struct error *error);
 
 /* ---- records.c ------------------------------------------------------------------------------- */
 
@@ -175,8 +160,12 @@ int lmdb_edit_withdraw_sport(struct lmdb_edit *edit, enum sport sport);
 int lmdb_edit_finish(struct lmdb_edit *edit); /* writes the index; to be committed now */
 void lmdb_edit_free(struct lmdb_edit *edit);
 
-/* For struct lmdb_place; `context` is an edit. Takes format 1 as well as an empty store. */
-int lmdb_edit_make(void *context, MDB_txn *txn, MDB_dbi dbi);
+/* Marks the store as one of this format, and writes what a new one begins with or an older one
+ * lacks. For a zeroed edit instead of lmdb_edit_begin; its transaction is to be committed after. */
+int lmdb_edit_make(struct lmdb_edit *edit, MDB_env *env, MDB_dbi dbi);
+
+enum lmdb_format { LMDB_NO_FORMAT, LMDB_THIS_FORMAT, LMDB_OLDER_FORMAT, LMDB_OTHER_FORMAT };
+int lmdb_format_read(MDB_txn *txn, MDB_dbi dbi, enum lmdb_format *format);
 
 /* ---- values.c -------------------------------------------------------------------------------- */
 
@@ -223,7 +212,7 @@ MUST_CHECK enum status lmdb_values_withdraw_sport(struct lmdb_values *values, en
 
 struct lmdb_interest;
 
-struct lmdb_interest *lmdb_interest_create(const char *root, uint32_t wait_ms, struct log *log);
+struct lmdb_interest *lmdb_interest_create(const char *root, struct log *log);
 void lmdb_interest_destroy(struct lmdb_interest **interest); /* writes what is waiting */
 
 void lmdb_interest_note(struct lmdb_interest *interest, enum sport sport,

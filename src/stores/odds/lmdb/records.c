@@ -26,6 +26,8 @@
 #include "base/memory.h"
 #include "stores/odds/lmdb/lmdb.h"
 
+static const char this_format[] = "croupier odds 2";
+static const char older_format[] = "croupier odds 1";
 static const char record_mark[8] = "CRPODDS2";
 
 struct record_header {
@@ -472,15 +474,43 @@ static int upgrade_value(struct lmdb_edit *edit, struct text text)
     return result != 0 || whole ? result : mdb_del(edit->view.txn, edit->view.dbi, &key, NULL);
 }
 
-int lmdb_edit_make(void *context, MDB_txn *txn, MDB_dbi dbi)
+static MDB_val value_of_text(const char *text)
 {
-    struct lmdb_edit *edit = context;
-    edit->view = (struct lmdb_view){.txn = txn, .dbi = dbi};
+    return (MDB_val){strlen(text), (void *)(uintptr_t)text};
+}
+
+int lmdb_edit_make(struct lmdb_edit *edit, MDB_env *env, MDB_dbi dbi)
+{
+    MDB_val name = value_of_text("format");
+    MDB_val format = value_of_text(this_format);
+    edit->view.dbi = dbi;
     CHECK(getrandom(&edit->view.root.identity, sizeof edit->view.root.identity, 0) ==
           (ssize_t)sizeof edit->view.root.identity);
-    int result = collect_older_keys(edit);
+    int result = mdb_txn_begin(env, NULL, 0, &edit->view.txn);
+    if (result == 0)
+        result = collect_older_keys(edit);
     struct text keys = buffer_text(&edit->older_keys);
     while (result == 0 && keys.size > 0)
         result = upgrade_value(edit, text_cut(&keys, '\n'));
+    if (result == 0)
+        result = mdb_put(edit->view.txn, dbi, &name, &format, 0);
     return result != 0 ? result : lmdb_edit_finish(edit);
+}
+
+int lmdb_format_read(MDB_txn *txn, MDB_dbi dbi, enum lmdb_format *format)
+{
+    MDB_val name = value_of_text("format");
+    MDB_val value;
+    MDB_stat stat;
+    int result = mdb_get(txn, dbi, &name, &value);
+    struct text told = result == 0 ? (struct text){value.mv_data, value.mv_size} : TEXT("");
+    *format = text_equals(told, text_of(this_format))    ? LMDB_THIS_FORMAT
+              : text_equals(told, text_of(older_format)) ? LMDB_OLDER_FORMAT
+                                                         : LMDB_OTHER_FORMAT;
+    if (result != MDB_NOTFOUND)
+        return result;
+    result = mdb_stat(txn, dbi, &stat);
+    if (result == 0 && stat.ms_entries == 0)
+        *format = LMDB_NO_FORMAT;
+    return result;
 }

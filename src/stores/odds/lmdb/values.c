@@ -20,18 +20,16 @@
  * Everything that touches the map runs under odds_guard_run. A body leaves what has to be cleaned
  * up in its context; a read transaction that was interrupted is reset, so that it pins no pages.
  */
-#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+
+#include <uv.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
 #include "stores/odds/lmdb/guard.h"
 #include "stores/odds/lmdb/lmdb.h"
 
-/* Address space, not memory and not disk: the file grows as it is filled. LMDB cannot grow a map
- * under its readers, so it is chosen far above need; works under the sanitizers too. */
-#define VALUES_MAP_SIZE ((size_t)16 << 30)
 /* How long a publisher waits for another process's turn. Longer than a call of the server may take:
  * a slow disk with several feeds must not make a publication fail. */
 #define WRITER_WAIT_MS 10000
@@ -51,7 +49,7 @@ struct lmdb_values {
     uint64_t identity;
     uint64_t damaged;           /* values, when it was opened */
     atomic_uint_fast64_t whole; /* the newest transaction whose root was read and found whole */
-    pthread_mutex_t lock;       /* guards the two lists */
+    uv_mutex_t lock;            /* guards the two lists */
     struct lmdb_slot *slots;
     struct lmdb_slot *idle;
 };
@@ -149,21 +147,11 @@ static enum status survey(struct lmdb_values *values, struct error *error)
 enum status lmdb_values_open(struct lmdb_values **values, const char *root, bool create,
                              uint64_t epoch, uint32_t wait_ms, struct error *error)
 {
-    struct lmdb_edit edit = {0};
-    struct lmdb_place place = {.root = root,
-                               .folder = "values",
-                               .format = "croupier odds 2",
-                               .older = "croupier odds 1",
-                               .map_size = VALUES_MAP_SIZE,
-                               .create = create,
-                               .wait_ms = wait_ms,
-                               .make = lmdb_edit_make,
-                               .context = &edit};
+    struct lmdb_place place = {.root = root, .create = create, .wait_ms = wait_ms};
     if (create)
         lmdb_make_root(root);
     struct lmdb_values *opened = memory_alloc_zeroed(1, sizeof *opened);
     enum status status = lmdb_env_open(&opened->env, &place, error);
-    lmdb_edit_free(&edit);
     if (status == STATUS_OK) {
         atomic_init(&opened->whole, 0);
         status = survey(opened, error);
@@ -175,7 +163,7 @@ enum status lmdb_values_open(struct lmdb_values **values, const char *root, bool
         return status;
     }
     opened->epoch = epoch;
-    CHECK(pthread_mutex_init(&opened->lock, NULL) == 0);
+    CHECK(uv_mutex_init(&opened->lock) == 0);
     *values = opened;
     return STATUS_OK;
 }
@@ -193,7 +181,7 @@ void lmdb_values_close(struct lmdb_values **values)
         memory_free(slot);
     }
     lmdb_env_close(&closing->env);
-    CHECK(pthread_mutex_destroy(&closing->lock) == 0);
+    uv_mutex_destroy(&closing->lock);
     memory_free(closing);
     *values = NULL;
 }
@@ -241,7 +229,7 @@ void lmdb_values_clear_dead_readers(struct lmdb_values *values)
 
 struct lmdb_slot *lmdb_values_borrow_slot(struct lmdb_values *values)
 {
-    CHECK(pthread_mutex_lock(&values->lock) == 0);
+    uv_mutex_lock(&values->lock);
     struct lmdb_slot *slot = values->idle;
     if (slot != NULL) {
         values->idle = slot->next_idle;
@@ -250,16 +238,16 @@ struct lmdb_slot *lmdb_values_borrow_slot(struct lmdb_values *values)
         slot->next = values->slots;
         values->slots = slot;
     }
-    CHECK(pthread_mutex_unlock(&values->lock) == 0);
+    uv_mutex_unlock(&values->lock);
     return slot;
 }
 
 void lmdb_values_return_slot(struct lmdb_values *values, struct lmdb_slot *slot)
 {
-    CHECK(pthread_mutex_lock(&values->lock) == 0);
+    uv_mutex_lock(&values->lock);
     slot->next_idle = values->idle;
     values->idle = slot;
-    CHECK(pthread_mutex_unlock(&values->lock) == 0);
+    uv_mutex_unlock(&values->lock);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */

@@ -408,7 +408,7 @@ static void start_beats(struct redis_link *link)
     link->news_beat = (struct heartbeat){0};
     link->counted_roles = 0;
     ask_beats(link);
-    uv_update_time(&link->loop);
+    clock_refresh_loop(&link->loop);
     CHECK(uv_timer_start(&link->beat, on_beat, every_ms, every_ms) == 0);
 }
 

@@ -18,9 +18,10 @@
  * Threads: `reading` and the list of those that are sent are the serving link's I/O thread's. The
  * lock guards the making of links.
  */
-#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+
+#include <uv.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -42,7 +43,7 @@ struct redis_store {
     uint32_t timeout_ms;
     struct log *log;
 
-    pthread_mutex_t lock;
+    uv_mutex_t lock;
     _Atomic(struct redis_link *) serving;
     _Atomic(struct redis_link *) feeding;
 
@@ -563,7 +564,7 @@ static struct redis_link *need_link(struct redis_store *store, bool serving)
     struct redis_link *link = atomic_load_explicit(place, memory_order_acquire);
     if (link != NULL)
         return link;
-    CHECK(pthread_mutex_lock(&store->lock) == 0);
+    uv_mutex_lock(&store->lock);
     link = atomic_load(place);
     struct error error;
     if (link == NULL && make_link(store, serving, &link, &error) == STATUS_OK) {
@@ -571,7 +572,7 @@ static struct redis_link *need_link(struct redis_store *store, bool serving)
         atomic_store(place, link);
         (void)redis_link_wait(link, NULL);
     }
-    CHECK(pthread_mutex_unlock(&store->lock) == 0);
+    uv_mutex_unlock(&store->lock);
     return link;
 }
 
@@ -588,7 +589,7 @@ static void destroy(struct redis_store *store)
     redis_leases_destroy(&store->leases);
     redis_place_destroy(&store->place);
     buffer_free(&store->interest_commands);
-    CHECK(pthread_mutex_destroy(&store->lock) == 0);
+    uv_mutex_destroy(&store->lock);
     memory_free(store->prefix);
     memory_free(store);
 }
@@ -611,7 +612,7 @@ static enum status open_engine(struct odds_store **store, const struct odds_stor
     opening->notes = odds_notes_create();
     const struct redis_leases_options leases = {opening->prefix, opening->timeout_ms, opening->log};
     opening->leases = redis_leases_create(&leases);
-    CHECK(pthread_mutex_init(&opening->lock, NULL) == 0);
+    CHECK(uv_mutex_init(&opening->lock) == 0);
     struct redis_link *link = NULL;
     status = make_link(opening, patient, &link, error);
     if (status == STATUS_OK) {

@@ -18,10 +18,11 @@
  * The table has sets of WAYS entries, a mutex for every few sets. What finds no room takes the
  * place of what was not looked at for longest.
  */
-#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/random.h>
+
+#include <uv.h>
 
 #include "base/hash.h"
 #include "base/memory.h"
@@ -47,7 +48,7 @@ struct entry {
 };
 
 struct guard {
-    pthread_mutex_t lock;
+    uv_mutex_t lock;
     uint32_t clock;
     char padding[64];
 };
@@ -70,7 +71,7 @@ struct redis_known *redis_known_create(void)
         known->points[i] >>= 3; /* below 2^61 */
     atomic_init(&known->stamp, 1);
     for (size_t i = 0; i < LOCKS; i++)
-        CHECK(pthread_mutex_init(&known->guards[i].lock, NULL) == 0);
+        CHECK(uv_mutex_init(&known->guards[i].lock) == 0);
     return known;
 }
 
@@ -79,7 +80,7 @@ void redis_known_destroy(struct redis_known **known)
     if (*known == NULL)
         return;
     for (size_t i = 0; i < LOCKS; i++)
-        CHECK(pthread_mutex_destroy(&(*known)->guards[i].lock) == 0);
+        uv_mutex_destroy(&(*known)->guards[i].lock);
     memory_free(*known);
     *known = NULL;
 }
@@ -122,16 +123,6 @@ static struct spot spot_of(struct redis_known *known, const struct redis_subject
         return (struct spot){&known->guards[0], &known->catalogs[subject->sport], 1};
     size_t set = hash_text(subject->sport, event_id_text(&subject->event)) & (SETS - 1);
     return (struct spot){&known->guards[set & (LOCKS - 1)], known->sets[set], WAYS};
-}
-
-static void lock(struct guard *guard)
-{
-    CHECK(pthread_mutex_lock(&guard->lock) == 0);
-}
-
-static void unlock(struct guard *guard)
-{
-    CHECK(pthread_mutex_unlock(&guard->lock) == 0);
 }
 
 /* The lock is held. */
@@ -177,13 +168,13 @@ uint64_t redis_known_version(struct redis_known *known, const struct redis_subje
 {
     struct spot spot = spot_of(known, subject);
     uint64_t version = ODDS_VERSION_UNKNOWN;
-    lock(spot.guard);
+    uv_mutex_lock(&spot.guard->lock);
     struct entry *entry = find(&spot, subject);
     if (entry != NULL && entry->current) {
         version = entry->stored ? entry->version : 0;
         entry->looked = ++spot.guard->clock;
     }
-    unlock(spot.guard);
+    uv_mutex_unlock(&spot.guard->lock);
     return version;
 }
 
@@ -192,11 +183,11 @@ uint64_t redis_known_version(struct redis_known *known, const struct redis_subje
 void redis_known_forget(struct redis_known *known, const struct redis_subject *subject)
 {
     struct spot spot = spot_of(known, subject);
-    lock(spot.guard);
+    uv_mutex_lock(&spot.guard->lock);
     struct entry *entry = find(&spot, subject);
     if (entry != NULL)
         entry->current = false;
-    unlock(spot.guard);
+    uv_mutex_unlock(&spot.guard->lock);
     move_stamp(known);
 }
 
@@ -210,7 +201,7 @@ static bool forget_until(struct redis_known *known, uint64_t until_ns, uint64_t 
             &known->guards[set & (LOCKS - 1)]; /* that of set 0 for the catalogs */
         struct entry *entries = set < SETS ? known->sets[set] : known->catalogs;
         size_t count = set < SETS ? WAYS : SPORT_COUNT;
-        lock(guard);
+        uv_mutex_lock(&guard->lock);
         for (size_t i = 0; i < count; i++) {
             struct entry *entry = &entries[i];
             if (!entry->current)
@@ -223,7 +214,7 @@ static bool forget_until(struct redis_known *known, uint64_t until_ns, uint64_t 
                 *next_ns = entry->expires_ns;
             }
         }
-        unlock(guard);
+        uv_mutex_unlock(&guard->lock);
     }
     return any;
 }
@@ -263,7 +254,7 @@ uint64_t redis_known_see(struct redis_known *known, const struct redis_subject *
                          const struct redis_seen *seen)
 {
     struct spot spot = spot_of(known, subject);
-    lock(spot.guard);
+    uv_mutex_lock(&spot.guard->lock);
     struct entry *entry = find(&spot, subject);
     bool same = entry != NULL && is_same(entry, seen);
     /* It has changed, and that has not been heard of yet. */
@@ -283,7 +274,7 @@ uint64_t redis_known_see(struct redis_known *known, const struct redis_subject *
                             .version = version,
                             .expires_ns = seen->expires_ns,
                             .digest = seen->digest};
-    unlock(spot.guard);
+    uv_mutex_unlock(&spot.guard->lock);
     if (news)
         move_stamp(known);
     if (seen->current && seen->expires_ns != 0 &&

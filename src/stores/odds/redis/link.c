@@ -11,13 +11,12 @@
  */
 #include "stores/odds/redis/link.h"
 
-#include <errno.h>
-#include <semaphore.h>
 #include <signal.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/threads.h"
 
 #define SENT_MAX 64
 #define SECOND_MS 1000
@@ -34,7 +33,7 @@ struct link_sent {
 
 void link_start_timer(uv_timer_t *timer, uv_timer_cb callback, uint64_t delay_ms)
 {
-    uv_update_time(timer->loop);
+    clock_refresh_loop(timer->loop);
     CHECK(uv_timer_start(timer, callback, delay_ms, 0) == 0);
 }
 
@@ -47,12 +46,12 @@ void link_set_standing(struct redis_link *link, enum link_standing standing)
 
 void link_conclude(struct redis_link *link, const struct error *problem, bool over)
 {
-    CHECK(pthread_mutex_lock(&link->lock) == 0);
+    uv_mutex_lock(&link->lock);
     if (problem != NULL)
         link->problem = *problem;
     link->first_over = link->first_over || over;
-    CHECK(pthread_cond_broadcast(&link->concluded) == 0);
-    CHECK(pthread_mutex_unlock(&link->lock) == 0);
+    uv_cond_broadcast(&link->concluded);
+    uv_mutex_unlock(&link->lock);
 }
 
 enum status redis_link_now(const struct redis_link *link)
@@ -76,22 +75,20 @@ void redis_link_problem(struct redis_link *link, struct error *error)
 {
     if (error == NULL)
         return;
-    CHECK(pthread_mutex_lock(&link->lock) == 0);
+    uv_mutex_lock(&link->lock);
     *error = link->problem;
-    CHECK(pthread_mutex_unlock(&link->lock) == 0);
+    uv_mutex_unlock(&link->lock);
 }
 
 enum status redis_link_wait(struct redis_link *link, struct error *error)
 {
-    struct timespec until;
-    CHECK(clock_gettime(CLOCK_MONOTONIC, &until) == 0);
-    until.tv_sec += link->options.track ? FIRST_WAIT_SECONDS : FIRST_WAIT_SECONDS_FEED;
-    CHECK(pthread_mutex_lock(&link->lock) == 0);
-    int waited = 0;
-    while (!link->first_over && waited == 0)
-        waited = pthread_cond_timedwait(&link->concluded, &link->lock, &until);
+    uint64_t seconds = link->options.track ? FIRST_WAIT_SECONDS : FIRST_WAIT_SECONDS_FEED;
+    uint64_t until_ns = clock_monotonic_ns() + seconds * 1000000000U;
+    uv_mutex_lock(&link->lock);
+    while (!link->first_over && condition_wait_until(&link->concluded, &link->lock, until_ns)) {
+    }
     bool over = link->first_over;
-    CHECK(pthread_mutex_unlock(&link->lock) == 0);
+    uv_mutex_unlock(&link->lock);
     enum status status = redis_link_now(link);
     if (!over && status != STATUS_UNAVAILABLE && status != STATUS_TIMEOUT)
         return error_set(error, STATUS_TIMEOUT, "the odds store at %s: connecting takes too long",
@@ -361,7 +358,7 @@ struct asking {
     struct redis_call call; /* first; sent in place of the one that was given */
     struct redis_call *given;
     const char *what;
-    sem_t over;
+    uv_sem_t over;
     enum status status;
     enum status replied; /* of the first error reply; OK: there was none */
     struct error error;
@@ -394,7 +391,7 @@ static void ask_done(struct redis_call *call, enum status status)
 {
     struct asking *asking = (struct asking *)call;
     asking->status = status;
-    CHECK(sem_post(&asking->over) == 0);
+    uv_sem_post(&asking->over);
 }
 
 enum status redis_link_ask(struct redis_link *link, struct redis_call *call, const char *what,
@@ -404,11 +401,10 @@ enum status redis_link_ask(struct redis_link *link, struct redis_call *call, con
     asking.call.sent = ask_sent;
     asking.call.reply = ask_reply;
     asking.call.done = ask_done;
-    CHECK(sem_init(&asking.over, 0, 0) == 0);
+    CHECK(uv_sem_init(&asking.over, 0) == 0);
     enum status status = redis_link_submit(link, &asking.call);
     if (status == STATUS_PENDING) {
-        while (sem_wait(&asking.over) != 0)
-            CHECK(errno == EINTR);
+        uv_sem_wait(&asking.over);
         status = asking.status;
         if (status == STATUS_OK && asking.replied != STATUS_OK) {
             if (error != NULL)
@@ -424,7 +420,7 @@ enum status redis_link_ask(struct redis_link *link, struct redis_call *call, con
     } else {
         redis_link_problem(link, error);
     }
-    CHECK(sem_destroy(&asking.over) == 0);
+    uv_sem_destroy(&asking.over);
     return status;
 }
 
@@ -495,23 +491,11 @@ static void on_stop(struct mail *mail)
     end_when_over(link);
 }
 
-static void *run(void *argument)
+static void run(void *argument)
 {
     struct redis_link *link = argument;
-    (void)pthread_setname_np(pthread_self(), "odds-redis");
     link_connect_start(link);
     CHECK(uv_run(&link->loop, UV_RUN_DEFAULT) == 0);
-    return NULL;
-}
-
-static void start_thread(struct redis_link *link)
-{
-    sigset_t all;
-    sigset_t before;
-    CHECK(sigfillset(&all) == 0); /* SIGPIPE too, which hiredis does not keep off */
-    CHECK(pthread_sigmask(SIG_SETMASK, &all, &before) == 0);
-    CHECK(pthread_create(&link->thread, NULL, run, link) == 0);
-    CHECK(pthread_sigmask(SIG_SETMASK, &before, NULL) == 0);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -529,12 +513,8 @@ enum status redis_link_create(struct redis_link **link, const struct redis_link_
     made->options = *options;
     made->tls = tls;
     atomic_init(&made->standing, (int)STANDING_TRYING);
-    CHECK(pthread_mutex_init(&made->lock, NULL) == 0);
-    pthread_condattr_t monotonic;
-    CHECK(pthread_condattr_init(&monotonic) == 0);
-    CHECK(pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC) == 0);
-    CHECK(pthread_cond_init(&made->concluded, &monotonic) == 0);
-    CHECK(pthread_condattr_destroy(&monotonic) == 0);
+    CHECK(uv_mutex_init(&made->lock) == 0);
+    CHECK(uv_cond_init(&made->concluded) == 0);
     CHECK(uv_loop_init(&made->loop) == 0);
     made->mailbox = mailbox_create(&made->loop);
     made->stop.deliver = on_stop;
@@ -546,7 +526,8 @@ enum status redis_link_create(struct redis_link **link, const struct redis_link_
     make_timer(made, &made->second);
     make_timer(made, &made->alarm);
     CHECK(uv_timer_start(&made->second, on_second, SECOND_MS, SECOND_MS) == 0);
-    start_thread(made);
+    /* No signal reaches it: SIGPIPE neither, which hiredis does not keep off. */
+    thread_start(&made->thread, "odds-redis", run, made);
     *link = made;
     return STATUS_OK;
 }
@@ -558,10 +539,10 @@ void redis_link_destroy(struct redis_link **link)
     if (mine == NULL)
         return;
     mailbox_post(mine->mailbox, &mine->stop);
-    CHECK(pthread_join(mine->thread, NULL) == 0);
+    CHECK(uv_thread_join(&mine->thread) == 0);
     CHECK(uv_loop_close(&mine->loop) == 0);
-    CHECK(pthread_cond_destroy(&mine->concluded) == 0);
-    CHECK(pthread_mutex_destroy(&mine->lock) == 0);
+    uv_cond_destroy(&mine->concluded);
+    uv_mutex_destroy(&mine->lock);
     redis_tls_destroy(&mine->tls);
     memory_free(mine);
 }

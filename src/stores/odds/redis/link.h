@@ -1,8 +1,9 @@
 #ifndef CROUPIER_STORES_ODDS_REDIS_LINK_H
 #define CROUPIER_STORES_ODDS_REDIS_LINK_H
 
-#include <pthread.h>
 #include <stdatomic.h>
+
+#include <uv.h>
 
 #include "stores/odds/redis/redis.h"
 
@@ -37,7 +38,7 @@ struct redis_link {
     struct redis_tls *tls;
     uv_loop_t loop;
     struct mailbox *mailbox;
-    pthread_t thread;
+    uv_thread_t thread;
     struct mail stop;
 
     /* For any thread. */
@@ -48,8 +49,8 @@ struct redis_link {
     atomic_uint_fast64_t invalidations;
     atomic_uint_fast64_t round_trip_ns;
 
-    pthread_mutex_t lock; /* guards the two */
-    pthread_cond_t concluded;
+    uv_mutex_t lock; /* guards the two */
+    uv_cond_t concluded;
     bool first_over; /* the first attempt has ended */
     struct error problem;
 

@@ -16,6 +16,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include <uv.h>
+
 #include "base/clock.h"
 #include "base/memory.h"
 #include "stores/odds/redis/redis.h"
@@ -28,7 +30,7 @@ struct lookup {
     atomic_uint references;
     char name[REDIS_HOST_SIZE];
 
-    pthread_mutex_t lock;
+    uv_mutex_t lock;
     struct mailbox *mailbox; /* NULL: nobody wants to know any more */
 
     int result; /* of getaddrinfo */
@@ -63,7 +65,7 @@ static void release(struct lookup *lookup)
 {
     if (atomic_fetch_sub(&lookup->references, 1) > 1)
         return;
-    CHECK(pthread_mutex_destroy(&lookup->lock) == 0);
+    uv_mutex_destroy(&lookup->lock);
     memory_free(lookup);
 }
 
@@ -76,9 +78,9 @@ static void drop(struct lookup *lookup)
     *place = lookup->next;
     lookup->lookups->count--;
     lookup->lookups = NULL;
-    CHECK(pthread_mutex_lock(&lookup->lock) == 0);
+    uv_mutex_lock(&lookup->lock);
     lookup->mailbox = NULL;
-    CHECK(pthread_mutex_unlock(&lookup->lock) == 0);
+    uv_mutex_unlock(&lookup->lock);
     release(lookup);
 }
 
@@ -135,13 +137,13 @@ static void *look_up(void *argument)
         take_addresses(&lookup->addresses, list);
         freeaddrinfo(list);
     }
-    CHECK(pthread_mutex_lock(&lookup->lock) == 0);
+    uv_mutex_lock(&lookup->lock);
     if (lookup->mailbox != NULL) {
         (void)atomic_fetch_add(&lookup->references, 1); /* the mail's */
         lookup->mail.deliver = on_mail;
         mailbox_post(lookup->mailbox, &lookup->mail);
     }
-    CHECK(pthread_mutex_unlock(&lookup->lock) == 0);
+    uv_mutex_unlock(&lookup->lock);
     release(lookup);
     return NULL;
 }
@@ -157,7 +159,7 @@ static struct lookup *begin(struct redis_lookups *lookups, const char *name)
     lookup->lookups = lookups;
     lookup->mailbox = lookups->mailbox;
     atomic_init(&lookup->references, 2); /* the list's and the thread's */
-    CHECK(pthread_mutex_init(&lookup->lock, NULL) == 0);
+    CHECK(uv_mutex_init(&lookup->lock) == 0);
     lookup->next = lookups->first;
     lookups->first = lookup;
     lookups->count++;

@@ -27,7 +27,6 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -152,14 +151,14 @@ static enum status read_batch(struct postgres_store *store, struct ledger_batch 
     for (int i = 0; i < row_count(places); i++) {
         const struct postgres_row row = row_at(places, i);
         if (!read_place(ledger, batch, &row))
-            return postgres_damaged(store, "an account makes no sense", error);
+            return platform_damaged(&store->base, "an account makes no sense", error);
     }
     for (int i = 0; i < row_count(facts); i++) {
         const struct postgres_row row = row_at(facts, i);
         struct ledger_id id;
         size_t at = 0;
         if (!ledger_read_fact(&row, batch->fact_count, &at, &id))
-            return postgres_damaged(store, "a transaction makes no sense", error);
+            return platform_damaged(&store->base, "a transaction makes no sense", error);
         batch->facts[at].id = id;
     }
     return STATUS_OK;
@@ -711,11 +710,10 @@ static enum outcome ask(struct postgres_store *store, const struct ledger_transa
 static enum status resolve(struct postgres_store *store, const struct ledger_batch *batch,
                            enum status status)
 {
-    static const struct timespec pause = {.tv_nsec = RESOLVE_PAUSE_MS * 1000000L};
     uint64_t until_ms = clock_monotonic_ms() + RESOLVE_MS;
     enum outcome outcome = ask(store, &batch->kept[0]);
     while (outcome == OUTCOME_OPEN && clock_monotonic_ms() < until_ms) {
-        (void)nanosleep(&pause, NULL);
+        clock_pause_ns(RESOLVE_PAUSE_MS * 1000000U);
         outcome = ask(store, &batch->kept[0]);
     }
     log_event(store->log, LOG_WARNING, "a commit of the ledger was interrupted",

@@ -432,7 +432,7 @@ static enum status next_number(struct sqlite_store *store, int64_t *number, stru
         status = sqlite_number(store, "SELECT coalesce(max(number), 0) FROM ledger_transaction",
                                &stored, error);
     if (status == STATUS_OK && stored != last)
-        status = sqlite_damaged(store, "its last transaction is not there", error);
+        status = platform_damaged(&store->base, "its last transaction is not there", error);
     *number = last + 1;
     return status;
 }

@@ -51,7 +51,7 @@ int64_t sqlite_id_key(int64_t customer_number, struct text id)
 
 static enum status damaged_block(struct sqlite_store *store, struct error *error)
 {
-    return sqlite_damaged(store, "its index of transaction ids", error);
+    return platform_damaged(&store->base, "its index of transaction ids", error);
 }
 
 bool sqlite_id_block_read(int64_t place, const void *bytes, size_t size,
@@ -106,7 +106,7 @@ static enum status write_block(struct sqlite_store *store, int64_t place, int64_
     size_t size = sizeof until + count * sizeof ids[0];
     sqlite3_stmt *statement;
     if (count > IDS_BLOCK_ROOM)
-        return sqlite_damaged(store, "too many transaction ids have one key", error);
+        return platform_damaged(&store->base, "too many transaction ids have one key", error);
     memcpy(bytes, &until, sizeof until);
     if (count > 0)
         memcpy(bytes + sizeof until, ids, count * sizeof ids[0]);
@@ -211,7 +211,8 @@ enum status sqlite_ids_find(struct sqlite_store *store, int64_t key, int64_t num
             if (block.ids[i].key != key)
                 continue;
             if (found == IDS_FOUND_MAX)
-                return sqlite_damaged(store, "too many transaction ids have one key", error);
+                return platform_damaged(&store->base, "too many transaction ids have one key",
+                                        error);
             numbers[found++] = block.ids[i].number;
         }
     }
@@ -254,7 +255,7 @@ static enum status load_levels(struct sqlite_store *store, struct level levels[I
     }
     (void)sqlite3_reset(statement);
     if (status == STATUS_OK && count != IDS_LEVELS)
-        status = sqlite_damaged(store, "its ids have no levels", error);
+        status = platform_damaged(&store->base, "its ids have no levels", error);
     return status;
 }
 

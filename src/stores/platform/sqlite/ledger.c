@@ -12,12 +12,6 @@
 #include "stores/platform/sqlite/ids.h"
 #include "stores/platform/sqlite/sqlite.h"
 
-enum status sqlite_damaged(struct sqlite_store *store, const char *what, struct error *error)
-{
-    return error_set(error, STATUS_MALFORMED,
-                     "%s: is damaged (%s); stop croupier and restore a backup", store->path, what);
-}
-
 /* ---- numbers --------------------------------------------------------------------------------- */
 
 /* The number of a customer or player, by `sql`; 0: there is none. */
@@ -135,9 +129,8 @@ static bool read_declined(sqlite3_stmt *row, int first, struct ledger_account *a
 static bool read_sound_account(sqlite3_stmt *row, const char *player_id,
                                struct ledger_account *account)
 {
-    bool fits = false;
     return read_account(row, 0, account) && read_declined(row, ACCOUNT_COLUMN_COUNT, account) &&
-           read_flag(row, ACCOUNT_COLUMN_COUNT + 2, &fits) && fits &&
+           sqlite3_column_int64(row, ACCOUNT_COLUMN_COUNT + 2) == 1 &&
            strcmp(account->player.id, player_id) == 0;
 }
 
@@ -162,7 +155,7 @@ static enum status load_account(struct sqlite_store *store, const char *player_i
     if (status != STATUS_OK)
         return status;
     if (!*found || !read_sound_account(statement, player_id, account))
-        status = sqlite_damaged(store, "an account makes no sense", error);
+        status = platform_damaged(&store->base, "an account makes no sense", error);
     (void)sqlite3_reset(statement);
     return status;
 }
@@ -193,7 +186,7 @@ static enum status load_clearing(struct sqlite_store *store, struct ledger_clear
     if (status != STATUS_OK)
         return status;
     if (number == 0)
-        return sqlite_damaged(store, "the customer of a player is not there", error);
+        return platform_damaged(&store->base, "the customer of a player is not there", error);
     bind_integer(statement, 1, number);
     bind_string(statement, 2, clearing->currency);
     status = sqlite_first(store, statement, &found, error);
@@ -328,7 +321,7 @@ static enum status load_found(struct sqlite_store *store, int64_t number,
         return status;
     if (!found || !read_transaction(statement, &to->transaction) ||
         !hash_fits(statement, &to->transaction))
-        status = sqlite_damaged(store, "a transaction makes no sense", error);
+        status = platform_damaged(&store->base, "a transaction makes no sense", error);
     to->number = number;
     to->customer_number = sqlite3_column_int64(statement, TRANSACTION_COLUMN_COUNT);
     to->player_number = sqlite3_column_int64(statement, TRANSACTION_COLUMN_COUNT + 5);
@@ -391,7 +384,7 @@ static enum status compare_rollback(struct sqlite_store *store, int64_t customer
     if (found != (undo != NULL) ||
         (found && (sqlite3_column_int64(statement, 0) != undo->player_number ||
                    sqlite3_column_int64(statement, 1) != undo->number)))
-        status = sqlite_damaged(store, "a rollback makes no sense", error);
+        status = platform_damaged(&store->base, "a rollback makes no sense", error);
     (void)sqlite3_reset(statement);
     return status;
 }
@@ -412,7 +405,7 @@ enum status sqlite_load_id(struct sqlite_store *store, struct ledger_fact *fact,
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
         status = load_found(store, numbers[i], &found[i], error);
         if (status == STATUS_OK && !take_found(&found[i], customer, key, fact, &undo))
-            status = sqlite_damaged(store, "its index of transaction ids", error);
+            status = platform_damaged(&store->base, "its index of transaction ids", error);
     }
     return status == STATUS_OK ? compare_rollback(store, customer, fact, undo, error) : status;
 }
@@ -511,17 +504,17 @@ static enum status check_newest(struct sqlite_store *store, sqlite3_stmt *statem
         int after = TRANSACTION_COLUMN_COUNT + ACCOUNT_COLUMN_COUNT;
         if (!read_transaction(statement, &entry) || !ledger_is_entry(&entry) ||
             !read_account(statement, TRANSACTION_COLUMN_COUNT, &account))
-            return sqlite_damaged(store, "an entry of the ledger makes no sense", error);
+            return platform_damaged(&store->base, "an entry of the ledger makes no sense", error);
         if (entry.sequence == 1)
             memcpy(previous, zeros, sizeof previous);
         else if (!read_hash(statement, after, previous))
-            return sqlite_damaged(store, "the ledger has a gap", error);
+            return platform_damaged(&store->base, "the ledger has a gap", error);
         ledger_entry_hash(&entry, previous, hash);
         bool last = account.sequence == entry.sequence;
         if (memcmp(hash, entry.hash, sizeof hash) != 0 || account.sequence < entry.sequence ||
             (last && (memcmp(hash, account.head, sizeof hash) != 0 ||
                       account.balance_minor != entry.balance_minor)))
-            return sqlite_damaged(store, "the ledger does not fit its chain", error);
+            return platform_damaged(&store->base, "the ledger does not fit its chain", error);
     }
     return status;
 }
@@ -575,7 +568,8 @@ static enum status visit_entries(struct walk *walk, sqlite3_stmt *statement, str
         struct ledger_account account;
         if (!read_transaction(statement, &entry) || !ledger_is_entry(&entry) ||
             !read_account(statement, TRANSACTION_COLUMN_COUNT, &account)) {
-            status = sqlite_damaged(walk->store, "an entry of the ledger makes no sense", error);
+            status = platform_damaged(&walk->store->base, "an entry of the ledger makes no sense",
+                                      error);
             break;
         }
         walk->last = entry.sequence;
@@ -707,7 +701,7 @@ enum status sqlite_ledger_declines(struct platform_store *base, ledger_entry_vis
         struct ledger_transaction decline;
         struct ledger_account account;
         if (!read_decline(statement, &decline, &account)) {
-            status = sqlite_damaged(store, "a decline makes no sense", error);
+            status = platform_damaged(&store->base, "a decline makes no sense", error);
             break;
         }
         if (!visit(context, &decline, &account))
@@ -731,7 +725,7 @@ static enum status visit_transactions(struct sqlite_store *store, sqlite3_stmt *
     while ((status = sqlite_first(store, statement, &found, error)) == STATUS_OK && found) {
         struct ledger_transaction transaction;
         if (!read_transaction(statement, &transaction)) {
-            status = sqlite_damaged(store, "a transaction makes no sense", error);
+            status = platform_damaged(&store->base, "a transaction makes no sense", error);
             break;
         }
         if (!visit(context, &transaction))
@@ -810,7 +804,7 @@ enum status sqlite_ledger_clearings(struct platform_store *base, ledger_clearing
         sound &= read_string(statement, 1, clearing.currency, sizeof clearing.currency);
         clearing.balance_minor = sqlite3_column_int64(statement, 2);
         if (!sound) {
-            status = sqlite_damaged(store, "a clearing account makes no sense", error);
+            status = platform_damaged(&store->base, "a clearing account makes no sense", error);
             break;
         }
         if (!visit(context, &clearing, sqlite3_column_int64(statement, 3)))

@@ -1,0 +1,35 @@
+/* See threads.h. */
+#include "base/threads.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/status.h"
+
+#define NAME_SIZE 16 /* of Linux */
+
+void thread_start(uv_thread_t *thread, const char *name, void (*run)(void *argument),
+                  void *argument)
+{
+    char shown[NAME_SIZE];
+    sigset_t all;
+    sigset_t before;
+    /* A thread begins with its maker's mask. */
+    CHECK(sigfillset(&all) == 0);
+    CHECK(pthread_sigmask(SIG_SETMASK, &all, &before) == 0);
+    CHECK(uv_thread_create(thread, run, argument) == 0);
+    CHECK(pthread_sigmask(SIG_SETMASK, &before, NULL) == 0);
+    (void)snprintf(shown, sizeof shown, "%s", name);
+    (void)pthread_setname_np(*thread, shown);
+}
+
+bool condition_wait_until(uv_cond_t *condition, uv_mutex_t *lock, uint64_t deadline_ns)
+{
+    uint64_t now = clock_monotonic_ns();
+    if (now >= deadline_ns)
+        return false;
+    (void)uv_cond_timedwait(condition, lock, deadline_ns - now);
+    return true;
+}

@@ -1,0 +1,24 @@
+#ifndef CROUPIER_BASE_THREADS_H
+#define CROUPIER_BASE_THREADS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <uv.h>
+
+/* What libuv's threads, mutexes and conditions leave to be done. Those are used as they are: they
+ * end the process when they are misused, so nothing is checked but init and join. */
+
+/* Signals are for the main thread: this one has all of them blocked. `name` is copied and shown by
+ * the system, 15 characters of it. */
+void thread_start(uv_thread_t *thread, const char *name, void (*run)(void *argument),
+                  void *argument);
+
+/* Waits for `condition`, with the lock held, until `deadline_ns` by clock_monotonic_ns at most.
+ * False, without waiting, when that has passed. It may wake for nothing, as all conditions do:
+ *
+ *     while (!done && condition_wait_until(&changed, &lock, deadline_ns)) {
+ *     } */
+bool condition_wait_until(uv_cond_t *condition, uv_mutex_t *lock, uint64_t deadline_ns);
+
+#endif

@@ -1,0 +1,300 @@
+/* Commands on any resource; see resource.h. */
+#include "commands/resource.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "cli/document.h"
+#include "commands/platform.h"
+
+static const struct resource_commands *commands_of(const struct command_line *line)
+{
+    return command_subject(line);
+}
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+/* The rows of the fields' options that `add` or `set` takes. */
+static size_t make_options(const void *subject, bool add, struct command_option *out, size_t room)
+{
+    const struct resource_commands *commands = subject;
+    size_t count = 0;
+    for (const struct field *field = commands->resource->fields; field->type != NULL; field++) {
+        const struct field_option *option = &field->option;
+        const char *help = add ? option->add_help : option->set_help;
+        CHECK(count + 2 <= room);
+        if (help != NULL)
+            out[count++] =
+                (struct command_option){option->name, option->value, help, option->repeatable};
+        if (!add && option->no_name != NULL)
+            out[count++] = (struct command_option){option->no_name, NULL, option->no_help, false};
+    }
+    return count;
+}
+
+size_t resource_add_options(const void *subject, struct command_option *out, size_t room)
+{
+    return make_options(subject, true, out, room);
+}
+
+size_t resource_set_options(const void *subject, struct command_option *out, size_t room)
+{
+    return make_options(subject, false, out, room);
+}
+
+/* All values of an option, joined by commas; of one option, since others would move the text. */
+static const char *join(const struct command_line *line, const char *option, struct buffer *joined)
+{
+    CHECK(joined->size == 0);
+    for (size_t i = 0; i < command_option_count(line, option); i++)
+        buffer_append_format(joined, "%s%s", i == 0 ? "" : ",", command_option_at(line, option, i));
+    return buffer_string(joined);
+}
+
+static void add_setting(struct line_settings *settings, const char *name, const char *text)
+{
+    CHECK(settings->count < SETTINGS_MAX);
+    settings->list[settings->count++] = (struct setting){name, text};
+}
+
+bool line_settings_read(const struct command_line *line, bool add, struct line_settings *settings)
+{
+    const struct field *field = commands_of(line)->resource->fields;
+    if (add)
+        add_setting(settings, commands_of(line)->argument, command_argument(line, 0));
+    for (; field->type != NULL; field++) {
+        const struct field_option *option = &field->option;
+        bool has = (add ? option->add_help : option->set_help) != NULL && field->name != NULL;
+        const char *given = has ? command_option(line, option->name) : NULL;
+        bool no = !add && option->no_name != NULL && command_option(line, option->no_name) != NULL;
+        if (given != NULL && no) {
+            (void)command_usage(line, "--%s and --%s contradict each other", option->name,
+                                option->no_name);
+            return false;
+        }
+        if (given != NULL)
+            add_setting(settings, field->name,
+                        option->value == NULL ? "yes"
+                        : option->repeatable  ? join(line, option->name, &settings->joined)
+                                              : given);
+        else if (no)
+            add_setting(settings, field->name, NULL);
+    }
+    return true;
+}
+
+void line_settings_free(struct line_settings *settings)
+{
+    buffer_free(&settings->joined);
+}
+
+/* ---- printing -------------------------------------------------------------------------------- */
+
+void resource_print(const struct command_line *line, const struct resource *resource,
+                    const void *record)
+{
+    struct buffer text = {0};
+    struct document document;
+    if (command_json(line)) {
+        resource_write(resource, record, document_begin(&document, JSON_INDENTED));
+        document_print(&document);
+        return;
+    }
+    resource_show(resource, record, &text);
+    (void)fputs(buffer_string(&text), stdout);
+    buffer_free(&text);
+}
+
+void resource_tell_state(const struct resource *resource, const void *record, const char *state)
+{
+    const struct field *id = &resource->fields[0];
+    struct buffer name = {0};
+    (void)id->type->write(id, record, &(struct field_output){.text = &name});
+    (void)printf("%s is %s.\n", buffer_string(&name), state);
+    buffer_free(&name);
+}
+
+/* ---- list, show ------------------------------------------------------------------------------ */
+
+struct listing {
+    const struct resource *resource;
+    struct json_writer *json; /* with --json; else */
+    struct table *table;
+};
+
+static void see(void *context, const void *record)
+{
+    const struct listing *listing = context;
+    struct buffer cell = {0};
+    const struct field_output brief = {.text = &cell, .brief = true};
+    if (listing->json != NULL) {
+        resource_write(listing->resource, record, listing->json);
+        return;
+    }
+    for (const struct field *field = listing->resource->fields; field->type != NULL; field++) {
+        if (field->title == NULL)
+            continue;
+        buffer_clear(&cell);
+        (void)field->type->write(field, record, &brief);
+        table_cell(listing->table, "%s", buffer_string(&cell));
+    }
+    buffer_free(&cell);
+}
+
+static struct table *begin_table(const struct resource *resource)
+{
+    const char *titles[TABLE_COLUMNS_MAX + 1] = {NULL};
+    size_t count = 0;
+    for (const struct field *field = resource->fields; field->type != NULL; field++)
+        if (field->title != NULL) {
+            CHECK(count < TABLE_COLUMNS_MAX);
+            titles[count++] = field->title;
+        }
+    return table_create(titles);
+}
+
+int resource_run_list(const struct command_line *line)
+{
+    struct document document = {0};
+    struct platform_store *store = NULL;
+    struct error error = {0};
+    struct listing listing = {.resource = commands_of(line)->resource};
+    struct resource_visit visit = {see, &listing};
+    if (!command_open_platform(line, false, &store))
+        return EXIT_REFUSED;
+    if (command_json(line)) {
+        listing.json = document_array(&document, JSON_INDENTED);
+    } else {
+        listing.table = begin_table(listing.resource);
+    }
+    enum status status =
+        resource_list(listing.resource, store, command_argument(line, 0), &visit, &error);
+    platform_store_close(&store);
+    if (status == STATUS_OK && listing.json != NULL) {
+        document_print(&document);
+    } else if (status == STATUS_OK) {
+        table_print(&listing.table, stdout);
+    }
+    document_free(&document);
+    table_destroy(&listing.table);
+    return status == STATUS_OK ? EXIT_DONE : command_fail(line, status, &error);
+}
+
+int resource_run_show(const struct command_line *line)
+{
+    const struct resource *resource = commands_of(line)->resource;
+    void *record = memory_alloc_zeroed(1, resource->size);
+    struct platform_store *store = NULL;
+    struct error error = {0};
+    int code = EXIT_REFUSED;
+    if (command_open_platform(line, false, &store)) {
+        enum status status =
+            resource_get(resource, store, command_argument(line, 0), record, &error);
+        if (status == STATUS_OK) {
+            resource_print(line, resource, record);
+            resource_release(resource, record);
+        }
+        code = status == STATUS_OK ? EXIT_DONE : command_fail(line, status, &error);
+    }
+    platform_store_close(&store);
+    memory_free(record);
+    return code;
+}
+
+/* ---- add, set, enable, disable --------------------------------------------------------------- */
+
+/* What a command does with a record, and what it says then. */
+struct doing {
+    struct resource_edit edit;
+    bool add;
+    const char *state; /* "enabled": what is told then; NULL: as the group does */
+};
+
+/* What can be judged without a store is, before one is opened: it is usage, whatever the store
+ * says. */
+static enum status prepare(const struct command_line *line, const struct doing *doing, void *record,
+                           struct error *error)
+{
+    const struct resource *resource = commands_of(line)->resource;
+    return doing->add
+               ? resource_make(resource, &doing->edit, clock_wall_ms(), record, error)
+               : resource_check(resource, command_argument(line, 0), doing->edit.settings, error);
+}
+
+static int finish(const struct command_line *line, const struct doing *doing, const void *record)
+{
+    const struct resource_commands *commands = commands_of(line);
+    if (doing->state != NULL && !command_json(line))
+        resource_tell_state(commands->resource, record, doing->state);
+    else if (commands->tell != NULL && !command_json(line))
+        commands->tell(line, record, doing->add);
+    else
+        resource_print(line, commands->resource, record);
+    return EXIT_DONE;
+}
+
+static int run(const struct command_line *line, const struct doing *doing)
+{
+    const struct resource *resource = commands_of(line)->resource;
+    void *record = memory_alloc_zeroed(1, resource->size);
+    struct platform_store *store = NULL;
+    struct error error = {0};
+    enum status status = prepare(line, doing, record, &error);
+    int code = EXIT_REFUSED;
+    if (status == STATUS_OK && !command_open_platform(line, false, &store))
+        goto done;
+    if (status == STATUS_OK)
+        status = doing->add ? resource->add(store, record, &error)
+                            : resource_change(resource, store, command_argument(line, 0),
+                                              &doing->edit, record, &error);
+    code = status == STATUS_OK ? finish(line, doing, record) : command_fail(line, status, &error);
+done:
+    platform_store_close(&store);
+    resource_release(resource, record);
+    memory_free(record);
+    return code;
+}
+
+int resource_run_settings(const struct command_line *line, bool add, resource_editor *edit,
+                          const void *context)
+{
+    struct line_settings settings = {0};
+    int code = EXIT_USAGE;
+    if (line_settings_read(line, add, &settings)) {
+        const struct doing doing = {{settings.list, edit, context}, add, NULL};
+        code = settings.count == 0 && edit == NULL ? command_usage(line, "nothing to set")
+                                                   : run(line, &doing);
+    }
+    line_settings_free(&settings);
+    return code;
+}
+
+int resource_run_add(const struct command_line *line)
+{
+    return resource_run_settings(line, true, NULL, NULL);
+}
+
+int resource_run_set(const struct command_line *line)
+{
+    return resource_run_settings(line, false, NULL, NULL);
+}
+
+int resource_run_edit(const struct command_line *line, resource_editor *edit, const void *context,
+                      const char *state)
+{
+    static const struct setting none[] = {{0}};
+    return run(line, &(struct doing){{none, edit, context}, false, state});
+}
+
+int resource_run_enable(const struct command_line *line)
+{
+    static const struct setting enable[] = {{"enabled", "yes"}, {0}};
+    return run(line, &(struct doing){{.settings = enable}, false, "enabled"});
+}
+
+int resource_run_disable(const struct command_line *line)
+{
+    static const struct setting disable[] = {{"enabled", "no"}, {0}};
+    return run(line, &(struct doing){{.settings = disable}, false, "disabled"});
+}

@@ -1,0 +1,58 @@
+#ifndef CROUPIER_COMMANDS_RESOURCE_H
+#define CROUPIER_COMMANDS_RESOURCE_H
+
+#include "cli/command.h"
+#include "operator/resource.h"
+
+/*
+ * Commands on a resource of the platform store (operator/resource.h), the same for each: add, list,
+ * show, set, enable, disable. A group's subject is a struct resource_commands; what its fields say
+ * makes the options, the tables and the documents.
+ */
+
+struct resource_commands {
+    const struct resource *resource;
+    const char *argument; /* the field that the argument of `add` sets */
+    /* What people are told after `add` (`added`) or `set`; NULL: all of the record. */
+    void (*tell)(const struct command_line *line, const void *record, bool added);
+};
+
+/* Rows of the group's table: .run and .make_options. */
+int resource_run_add(const struct command_line *line);
+int resource_run_list(const struct command_line *line); /* an argument: whose */
+int resource_run_show(const struct command_line *line);
+int resource_run_set(const struct command_line *line);
+int resource_run_enable(const struct command_line *line);
+int resource_run_disable(const struct command_line *line);
+command_option_maker resource_add_options, resource_set_options;
+
+/* add (`add`) or set, and then `edit` does to the record what no option says; NULL: nothing. */
+int resource_run_settings(const struct command_line *line, bool add, resource_editor *edit,
+                          const void *context);
+/* `edit` alone; then people are told that the record is now `state`. */
+int resource_run_edit(const struct command_line *line, resource_editor *edit, const void *context,
+                      const char *state);
+
+/* ---- for other commands on a resource -------------------------------------------------------- */
+
+/* What a line says to set; at most SETTINGS_MAX fields. */
+#define SETTINGS_MAX 12
+struct line_settings {
+    struct setting list[SETTINGS_MAX + 1];
+    size_t count;
+    struct buffer joined; /* what an option that is repeated comes to */
+};
+/* Reads the options, and the argument of `add`; prints the refusal and returns false. Free it in
+ * either case. */
+MUST_CHECK bool line_settings_read(const struct command_line *line, bool add,
+                                   struct line_settings *settings);
+void line_settings_free(struct line_settings *settings);
+
+/* "cus_7Qm2Zt0aXw9Lk3Rb is STATE." */
+void resource_tell_state(const struct resource *resource, const void *record, const char *state);
+
+/* Prints a record, as a document or all of it for people. */
+void resource_print(const struct command_line *line, const struct resource *resource,
+                    const void *record);
+
+#endif

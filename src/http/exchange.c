@@ -1,0 +1,151 @@
+/*
+ * An exchange: a request and the reply to it. Exchanges are used again and again, because a request
+ * that fits one needs no other memory.
+ *
+ * What is ready-made goes out as it is, beside one small head that is made for the request: the
+ * order on the wire is the message's head (status line and constant fields), the small head (Date,
+ * X-Request-Id, added fields, Connection, the empty line), the body. Three parts, one system call,
+ * nothing copied.
+ */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "http/internal.h"
+
+#define DATE_CHECK_MS 50 /* how far Date may lag behind the clock */
+#define USER_ALIGNMENT 16U
+
+static size_t exchange_size(void)
+{
+    return (sizeof(struct http_exchange) + USER_ALIGNMENT - 1) / USER_ALIGNMENT * USER_ALIGNMENT;
+}
+
+/* Unique for as long as it matters, not secret: ten random characters a server, and a counter. */
+static void write_id(struct http_server *server, char *id)
+{
+    static const char digits[] = "0123456789abcdefghjkmnpqrstvwxyz";
+    memcpy(id, server->id_start, 11);
+    uint64_t number = server->id_counter++;
+    for (int i = (int)HTTP_ID_SIZE - 1; i >= 11; i--, number >>= 5)
+        id[i] = digits[number & 31];
+    id[HTTP_ID_SIZE] = '\0';
+}
+
+struct http_exchange *http_exchange_take(struct http_server *server)
+{
+    struct http_exchange *exchange = server->spare_exchanges;
+    if (exchange != NULL) {
+        server->spare_exchanges = exchange->next_spare;
+        server->spare_exchange_count--;
+    } else {
+        exchange = memory_alloc(exchange_size() + server->options.request_user_size);
+        http_intake_init(&exchange->intake);
+        exchange->held = NULL;
+    }
+    memset(&exchange->request, 0, sizeof exchange->request);
+    if (server->options.request_user_size > 0) {
+        exchange->request.user = (char *)exchange + exchange_size();
+        memset(exchange->request.user, 0, server->options.request_user_size);
+    }
+    exchange->magic = EXCHANGE_MAGIC;
+    exchange->added_size = 0;
+    exchange->replied = false;
+    exchange->refused = false;
+    exchange->bytes = 0;
+    memset(exchange->rest, 0, sizeof exchange->rest);
+    write_id(server, exchange->request.id);
+    http_intake_start(&exchange->intake);
+    return exchange;
+}
+
+void http_exchange_give_back(struct http_server *server, struct http_exchange *exchange)
+{
+    CHECK(exchange->magic == EXCHANGE_MAGIC);
+    exchange->magic = 0;
+    http_intake_reset(&exchange->intake);
+    if (server->spare_exchange_count == HTTP_SPARE_EXCHANGES) {
+        memory_free(exchange);
+        return;
+    }
+    exchange->next_spare = server->spare_exchanges;
+    server->spare_exchanges = exchange;
+    server->spare_exchange_count++;
+}
+
+/* ---- the reply ------------------------------------------------------------------------------- */
+
+static struct http_exchange *exchange_of(struct http_request *request)
+{
+    struct http_exchange *exchange = (struct http_exchange *)request;
+    CHECK(exchange->magic == EXCHANGE_MAGIC && !exchange->replied);
+    return exchange;
+}
+
+static void put(char **at, const char *bytes, size_t size)
+{
+    memcpy(*at, bytes, size);
+    *at += size;
+}
+
+void http_request_add_field(struct http_request *request, struct text name, struct text value)
+{
+    struct http_exchange *exchange = exchange_of(request);
+    size_t size = name.size + 2 + value.size + 2;
+    CHECK(size <= HTTP_ADDED_MAX - exchange->added_size);
+    char *at = exchange->reply_head + HTTP_ADDED_AT + exchange->added_size;
+    put(&at, name.at, name.size);
+    put(&at, ": ", 2);
+    put(&at, value.at, value.size);
+    put(&at, "\r\n", 2);
+    exchange->added_size += (uint32_t)size;
+}
+
+/* Date has whole seconds, so it is formatted once a second. */
+static const char *date_head(struct http_server *server)
+{
+    uint64_t now = clock_loop_ms(server->options.loop);
+    if (now - server->date_checked_ms < DATE_CHECK_MS && server->date_second != 0)
+        return server->date_head;
+    server->date_checked_ms = now;
+    int64_t wall_ms = clock_wall_ms();
+    if (wall_ms / 1000 == server->date_second)
+        return server->date_head;
+    server->date_second = wall_ms / 1000;
+    char date[CLOCK_TEXT_SIZE];
+    clock_format_http(wall_ms, date);
+    char *at = server->date_head;
+    put(&at, "Date: ", 6);
+    put(&at, date, 29);
+    put(&at, "\r\nX-Request-Id: ", 16);
+    CHECK(at == server->date_head + HTTP_DATE_HEAD_SIZE);
+    return server->date_head;
+}
+
+static struct text small_head(struct http_server *server, struct http_exchange *exchange,
+                              bool close_after)
+{
+    char *at = exchange->reply_head;
+    put(&at, date_head(server), HTTP_DATE_HEAD_SIZE);
+    put(&at, exchange->request.id, HTTP_ID_SIZE);
+    put(&at, "\r\n", 2);
+    at += exchange->added_size; /* they are there already */
+    if (close_after)
+        put(&at, "Connection: close\r\n", 19);
+    else if (exchange->intake.parser.http_minor == 0)
+        put(&at, "Connection: keep-alive\r\n", 24);
+    put(&at, "\r\n", 2);
+    return (struct text){exchange->reply_head, (size_t)(at - exchange->reply_head)};
+}
+
+void http_exchange_reply(struct http_server *server, struct http_exchange *exchange,
+                         struct http_message *message, bool close_after)
+{
+    bool head_only = exchange_of(&exchange->request)->request.method == HTTP_HEAD;
+    exchange->replied = true;
+    exchange->status = message->status;
+    exchange->rest[0] = (struct text){message->head, message->head_size};
+    exchange->rest[1] = small_head(server, exchange, close_after);
+    exchange->rest[2] = (struct text){message->body, head_only ? 0 : message->body_size};
+    exchange->bytes = exchange->rest[0].size + exchange->rest[1].size + exchange->rest[2].size;
+}

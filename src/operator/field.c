@@ -1,0 +1,242 @@
+/* Types of fields that several resources have; see field.h. */
+#include "operator/field.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+
+#define RATE_REQUESTS_MAX 1000000000U
+#define RATE_SECONDS_MAX 86400U
+
+/* ---- texts ----------------------------------------------------------------------------------- */
+
+static bool write_text(const struct field *field, const void *record,
+                       const struct field_output *out)
+{
+    const char *text = field_value(field, record);
+    if (out->json != NULL)
+        json_string(out->json, field->name, text);
+    else
+        buffer_append_string(out->text,
+                             text[0] == '\0' && field->words != NULL ? field->words : text);
+    return true;
+}
+
+static bool write_text_or_null(const struct field *field, const void *record,
+                               const struct field_output *out)
+{
+    if (out->json == NULL)
+        return write_text(field, record, out);
+    json_string_or_null(out->json, field->name, field_value(field, record));
+    return true;
+}
+
+static bool write_list(const struct field *field, const void *record,
+                       const struct field_output *out)
+{
+    struct text rest = text_of(field_value(field, record));
+    if (rest.size == 0)
+        buffer_append_string(out->text, "none");
+    while (rest.size > 0) {
+        buffer_append_text(out->text, text_cut(&rest, '\n'));
+        if (rest.size > 0)
+            buffer_append_string(out->text, ", ");
+    }
+    return true;
+}
+
+static bool write_words(const struct field *field, const void *record,
+                        const struct field_output *out)
+{
+    (void)record;
+    buffer_append_string(out->text, field->words);
+    return true;
+}
+
+enum status field_set_text(const struct field *field, const char *what, struct text text,
+                           void *record, struct error *error)
+{
+    char *out = field_value_to_set(field, record);
+    if (text.size >= field->room)
+        return error_set(error, STATUS_INVALID, "%s: is longer than %zu bytes", what,
+                         field->room - 1);
+    if (text.size > 0)
+        memcpy(out, text.at, text.size);
+    out[text.size] = '\0';
+    return STATUS_OK;
+}
+
+static enum status set_text(const struct field *field, struct text text, void *record,
+                            struct error *error)
+{
+    return field_set_text(field, field->label, text, record, error);
+}
+
+const struct field_type field_text = {write_text, set_text};
+const struct field_type field_text_or_null = {write_text_or_null, set_text};
+const struct field_type field_list = {write_list, NULL};
+const struct field_type field_words = {write_words, NULL};
+
+/* ---- yes or no ------------------------------------------------------------------------------- */
+
+static bool write_yes_no(const struct field *field, const void *record,
+                         const struct field_output *out)
+{
+    bool yes = *(const bool *)field_value(field, record);
+    if (out->json != NULL)
+        json_bool(out->json, field->name, yes);
+    else
+        buffer_append_string(out->text, yes ? "yes" : "no");
+    return true;
+}
+
+static bool write_enabled(const struct field *field, const void *record,
+                          const struct field_output *out)
+{
+    bool usable = *(const bool *)((const char *)record + field->beside);
+    if (usable || !out->brief)
+        return write_yes_no(field, record, out);
+    buffer_append_string(out->text, "unusable");
+    return true;
+}
+
+static bool write_usable(const struct field *field, const void *record,
+                         const struct field_output *out)
+{
+    if (*(const bool *)field_value(field, record))
+        return false;
+    return out->json != NULL ? write_yes_no(field, record, out) : write_words(field, record, out);
+}
+
+static enum status set_yes_no(const struct field *field, struct text text, void *record,
+                              struct error *error)
+{
+    bool yes = text_equals(text, TEXT("yes"));
+    if (!yes && text.at != NULL && !text_equals(text, TEXT("no")))
+        return error_set(error, STATUS_INVALID, "%s: must be yes or no", field->name);
+    *(bool *)field_value_to_set(field, record) = yes;
+    return STATUS_OK;
+}
+
+const struct field_type field_yes_no = {write_yes_no, set_yes_no};
+const struct field_type field_enabled = {write_enabled, set_yes_no};
+const struct field_type field_usable = {write_usable, NULL};
+
+/* ---- numbers and times ----------------------------------------------------------------------- */
+
+static bool write_count(const struct field *field, const void *record,
+                        const struct field_output *out)
+{
+    size_t count = *(const size_t *)field_value(field, record);
+    if (out->json != NULL)
+        json_unsigned(out->json, field->name, count);
+    else
+        buffer_append_u64(out->text, count);
+    return true;
+}
+
+/* In a table to the minute: "2026-11-21 04:53", or "-" for never. */
+static bool write_time(const struct field *field, const void *record,
+                       const struct field_output *out)
+{
+    char text[CLOCK_TEXT_SIZE];
+    int64_t time_ms = *(const int64_t *)field_value(field, record);
+    clock_format_rfc3339(time_ms, text);
+    if (out->json != NULL)
+        json_time(out->json, field->name, time_ms);
+    else if (!out->brief)
+        buffer_append_string(out->text, text);
+    else if (time_ms == 0)
+        buffer_append_char(out->text, '-');
+    else
+        buffer_append_format(out->text, "%.10s %.5s", text, text + 11);
+    return true;
+}
+
+const struct field_type field_count = {write_count, NULL};
+const struct field_type field_time = {write_time, NULL};
+
+/* ---- sports and rates ------------------------------------------------------------------------ */
+
+static bool write_sports(const struct field *field, const void *record,
+                         const struct field_output *out)
+{
+    sport_set sports = *(const sport_set *)field_value(field, record);
+    if (out->json == NULL) {
+        sport_set_append(out->text, sports);
+    } else if ((sports & SPORT_SET_ALL) == SPORT_SET_ALL) {
+        json_string(out->json, field->name, "all");
+    } else {
+        json_array(out->json, field->name);
+        for (int i = 0; i < SPORT_COUNT; i++)
+            if ((sports & SPORT_BIT(i)) != 0)
+                json_string(out->json, NULL, sport_key((enum sport)i));
+        json_end(out->json);
+    }
+    return true;
+}
+
+static enum status set_sports(const struct field *field, struct text text, void *record,
+                              struct error *error)
+{
+    return sport_set_parse(text, field_value_to_set(field, record), error);
+}
+
+const struct field_type field_sports = {write_sports, set_sports};
+
+static bool write_rate(const struct field *field, const void *record,
+                       const struct field_output *out)
+{
+    const struct rate_limit *rate = field_value(field, record);
+    if (out->json != NULL && rate->enabled) {
+        json_object(out->json, field->name);
+        json_unsigned(out->json, "requests", rate->requests);
+        json_unsigned(out->json, "window_seconds", rate->window_seconds);
+        json_end(out->json);
+    } else if (out->json != NULL) {
+        json_null(out->json, field->name);
+    } else if (rate->enabled) {
+        buffer_append_format(out->text, "%u/%u", rate->requests, rate->window_seconds);
+    } else {
+        buffer_append_string(out->text, "off");
+    }
+    return true;
+}
+
+static enum status set_rate(const struct field *field, struct text text, void *record,
+                            struct error *error)
+{
+    struct rate_limit *rate = field_value_to_set(field, record);
+    struct text seconds_text = text_trim(text);
+    if (text_equals(seconds_text, TEXT("off")) || text_equals(seconds_text, TEXT("none"))) {
+        *rate = (struct rate_limit){0};
+        return STATUS_OK;
+    }
+    uint64_t requests = 0;
+    uint64_t seconds = 0;
+    struct text requests_text = text_cut(&seconds_text, '/');
+    if (text_to_u64(requests_text, RATE_REQUESTS_MAX, &requests) != STATUS_OK || requests == 0 ||
+        text_to_u64(seconds_text, RATE_SECONDS_MAX, &seconds) != STATUS_OK || seconds == 0)
+        return error_set(error, STATUS_INVALID,
+                         "'%.*s' is not a rate; write REQUESTS/SECONDS such as 600/60 (1 to %u "
+                         "requests in 1 to %u seconds), or off",
+                         (int)(text.size < 64 ? text.size : 64), text.size > 0 ? text.at : "",
+                         RATE_REQUESTS_MAX, RATE_SECONDS_MAX);
+    *rate = (struct rate_limit){true, (uint32_t)requests, (uint32_t)seconds};
+    return STATUS_OK;
+}
+
+const struct field_type field_rate = {write_rate, set_rate};
+
+const struct field *field_find(const struct field *fields, const char *name)
+{
+    for (const struct field *field = fields; field->type != NULL; field++)
+        if (field->name != NULL && strcmp(field->name, name) == 0)
+            return field;
+    return NULL;
+}
+
+field_setter *field_setter_of(const struct field *field)
+{
+    return field->set != NULL ? field->set : field->type->set;
+}

@@ -1,0 +1,98 @@
+#ifndef CROUPIER_OPERATOR_FIELD_H
+#define CROUPIER_OPERATOR_FIELD_H
+
+#include "base/json_writer.h"
+#include "base/status.h"
+#include "stores/platform.h"
+
+/*
+ * A field of what an operator handles (operator/resource.h): what it is called in documents and on
+ * screens, how its value is written, shown and read, and which option of the command line sets it.
+ * One row says all of it, for every face: commands print and read by it, help texts and completions
+ * list it.
+ */
+
+struct field;
+typedef enum status field_setter(const struct field *field, struct text text, void *record,
+                                 struct error *error);
+
+/* Where a value goes: into a document, or into a text for people, who have little room in a
+ * table. */
+struct field_output {
+    struct json_writer *json; /* NULL: */
+    struct buffer *text;
+    bool brief;
+};
+
+/*
+ * How values of one type are written and read; `record` is the struct that the field is in. `write`
+ * returns false where there is nothing to tell people of it. `set` reads what somebody wrote. A
+ * text whose `at` is NULL takes away what is there. STATUS_INVALID names what is wrong, and the
+ * record is as it was. NULL: it cannot be set.
+ */
+struct field_type {
+    bool (*write)(const struct field *field, const void *record, const struct field_output *out);
+    field_setter *set;
+};
+
+/* The option that sets a field. Its help differs, because `add` has defaults and `set` has not. */
+struct field_option {
+    const char *name;     /* "cidr"; NULL: there is none */
+    const char *value;    /* "CIDR"; NULL: a flag, which means yes */
+    const char *add_help; /* NULL: not an option of `add` */
+    const char *set_help; /* NULL: not an option of `set` */
+    const char *no_name;  /* "no-cidrs", of `set`: takes away what is there; NULL: there is none */
+    const char *no_help;
+    bool repeatable; /* the values are joined by commas */
+};
+
+struct field {
+    const char *name;  /* in documents and settings; NULL: it is in neither */
+    const char *label; /* before its value, where one record is shown; NULL: it is not shown */
+    const char *title; /* of its column, where records are listed; NULL: it has none */
+    const struct field_type *type; /* NULL ends a table */
+    size_t at, room;               /* where the value is in the struct, and its size */
+    const char *words;             /* what is shown for the empty text; by type */
+    size_t beside;                 /* where another value is that the type looks at; by type */
+    struct field_option option;
+    field_setter *set; /* in place of the type's; NULL: as the type does */
+};
+
+/* at and room, of a struct's member. */
+#define FIELD_OF(type, member) \
+    .at = offsetof(struct type, member), .room = sizeof(((struct type *)NULL)->member)
+
+extern const struct field_type field_text;         /* char[]; in documents "" is "" */
+extern const struct field_type field_text_or_null; /* char[]; in documents "" is null */
+extern const struct field_type field_list;         /* char[]: items separated by LF */
+extern const struct field_type field_yes_no;       /* bool */
+extern const struct field_type field_count;        /* size_t */
+extern const struct field_type field_time;         /* int64_t: milliseconds; 0 is never */
+extern const struct field_type field_sports;       /* sport_set: all, none, or names */
+extern const struct field_type field_rate;         /* struct rate_limit: 600/60, or off */
+extern const struct field_type field_enabled;      /* bool; `beside`: whether it is usable */
+/* bool: only said where it is false, with `words`. */
+extern const struct field_type field_usable;
+extern const struct field_type field_words; /* always `words`: what may not be shown */
+
+/* Of types: the value in the record. */
+static inline const void *field_value(const struct field *field, const void *record)
+{
+    return (const char *)record + field->at;
+}
+static inline void *field_value_to_set(const struct field *field, void *record)
+{
+    return (char *)record + field->at;
+}
+
+/* Of types: puts a text into a char[], when it fits with its NUL; else an error that begins with
+ * `what`. */
+MUST_CHECK enum status field_set_text(const struct field *field, const char *what, struct text text,
+                                      void *record, struct error *error);
+
+/* The field of a table that has this name, or NULL. */
+const struct field *field_find(const struct field *fields, const char *name);
+/* How it is set; NULL: it cannot be. */
+field_setter *field_setter_of(const struct field *field);
+
+#endif

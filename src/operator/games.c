@@ -1,0 +1,190 @@
+/* Games as an operator handles them; see games.h. */
+#include "operator/games.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "games/document.h"
+#include "operator/customers.h"
+
+/* ---- the fields ------------------------------------------------------------------------------ */
+
+static bool write_rtp(const struct field *field, const void *record, const struct field_output *out)
+{
+    int32_t rtp_bps = *(const int32_t *)field_value(field, record);
+    buffer_append_format(out->text, "%d.%02d %%", (int)rtp_bps / 100, (int)rtp_bps % 100);
+    return rtp_bps >= 0;
+}
+
+static bool write_volatility(const struct field *field, const void *record,
+                             const struct field_output *out)
+{
+    const char *name =
+        game_volatility_name(*(const enum game_volatility *)field_value(field, record));
+    buffer_append_string(out->text, name != NULL ? name : "not told");
+    return true;
+}
+
+static const struct field_type rtp_type = {write_rtp, NULL};
+static const struct field_type volatility_type = {write_volatility, NULL};
+
+static const struct field fields[] = {
+    {NULL, "id", "ID", &field_text, FIELD_OF(game_record, id)},
+    {NULL, "name", "NAME", &field_text, FIELD_OF(game_record, name)},
+    {NULL, "provider", "PROVIDER", &field_text, FIELD_OF(game_record, provider_id)},
+    {"enabled", "enabled", NULL, &field_yes_no, FIELD_OF(game_record, enabled)},
+    {NULL, "usable", NULL, &field_usable, FIELD_OF(game_record, usable),
+     .words = "no: the stored record cannot be read, so it is hidden; import it again"},
+    {NULL, "category", "CATEGORY", &field_text, FIELD_OF(game_record, category)},
+    {NULL, NULL, "ENABLED", &field_enabled, FIELD_OF(game_record, enabled),
+     .beside = offsetof(struct game_record, usable)},
+    {NULL, "features", NULL, &field_list, FIELD_OF(game_record, features)},
+    {NULL, "rtp", NULL, &rtp_type, FIELD_OF(game_record, rtp_bps)},
+    {NULL, "volatility", NULL, &volatility_type, FIELD_OF(game_record, volatility)},
+    {NULL, "thumbnail", NULL, &field_text, FIELD_OF(game_record, thumbnail_url), .words = "none"},
+    {NULL, "demo", "DEMO", &field_yes_no, FIELD_OF(game_record, demo)},
+    {NULL, "currencies", NULL, &field_list, FIELD_OF(game_record, currencies)},
+    {NULL, "languages", NULL, &field_list, FIELD_OF(game_record, languages)},
+    {NULL, "devices", NULL, &field_list, FIELD_OF(game_record, devices)},
+    {NULL, "updated", "UPDATED (UTC)", &field_time, FIELD_OF(game_record, updated_ms)},
+    {0},
+};
+
+/* ---- the store ------------------------------------------------------------------------------- */
+
+static void write_game(struct json_writer *json, const void *record)
+{
+    game_record_write(json, record);
+}
+
+static enum status get(struct platform_store *store, const char *id, void *record,
+                       struct error *error)
+{
+    return platform_game_get(store, id, record, error);
+}
+
+/* Only whether it is enabled changes, and with it `updated_ms`. */
+static enum status put(struct platform_store *store, void *record, struct error *error)
+{
+    const struct game_record *game = record;
+    char id[GAME_ID_SIZE];
+    memcpy(id, game->id, sizeof id);
+    enum status status = platform_game_enable(store, id, game->enabled, clock_wall_ms(), error);
+    return status == STATUS_OK ? platform_game_get(store, id, record, error) : status;
+}
+
+const struct resource game_resource = {
+    .kind = RECORD_GAME,
+    .noun = "game",
+    .fields = fields,
+    .size = sizeof(struct game_record),
+    .write = write_game,
+    .get = get,
+    .put = put,
+};
+
+/* ---- import ---------------------------------------------------------------------------------- */
+
+/* The ids of all providers. */
+struct provider_ids {
+    char (*ids)[PROVIDER_ID_SIZE];
+    size_t count, room;
+};
+
+static bool note_provider(void *context, const struct provider_record *record)
+{
+    struct provider_ids *found = context;
+    if (found->count == found->room) {
+        found->room = found->room == 0 ? 16 : found->room * 2;
+        found->ids = memory_resize(found->ids, found->room * sizeof found->ids[0]);
+    }
+    memcpy(found->ids[found->count++], record->id, PROVIDER_ID_SIZE);
+    return true;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+/* They come in order. */
+static bool has_provider(void *context, struct text id)
+{
+    const struct provider_ids *found = context;
+    char key[PROVIDER_ID_SIZE] = "";
+    if (id.size >= sizeof key || found->count == 0)
+        return false;
+    memcpy(key, id.at, id.size);
+    return bsearch(key, found->ids, found->count, sizeof found->ids[0], compare_ids) != NULL;
+}
+
+enum status games_import(struct platform_store *store, const char *name, struct text document,
+                         int64_t now_ms, struct games_put_result *result, struct error *error)
+{
+    struct provider_ids providers = {0};
+    struct games_document read = {0};
+    uint64_t revision;
+    const struct record_visitor visit = {.provider = note_provider, .context = &providers};
+    enum status status = platform_games_read(store, &visit, &revision, error);
+    if (status == STATUS_OK)
+        status = games_document_read(&read, name, document, has_provider, &providers, error);
+    if (status == STATUS_OK)
+        status = platform_games_put(store, read.records, read.set_enabled, read.count, now_ms,
+                                    result, error);
+    games_document_free(&read);
+    memory_free(providers.ids);
+    return status;
+}
+
+/* ---- who may use which ----------------------------------------------------------------------- */
+
+static enum status read_casino(struct platform_store *store, const char *customer_id, bool *casino,
+                               struct error *error)
+{
+    struct customer_view customer;
+    enum status status = resource_get(&customer_resource, store, customer_id, &customer, error);
+    if (status != STATUS_OK)
+        return status;
+    *casino = customer.record.casino;
+    resource_release(&customer_resource, &customer);
+    return STATUS_OK;
+}
+
+enum status games_allow(struct platform_store *store, const struct game_policy_record *record,
+                        bool *casino, struct error *error)
+{
+    enum status status = read_casino(store, record->customer_id, casino, error);
+    return status == STATUS_OK ? platform_game_policy_put(store, record, error) : status;
+}
+
+struct policy_search {
+    struct game_policy_record *record;
+    struct buffer *games;
+};
+
+static bool find_policy(void *context, const struct game_policy_record *record)
+{
+    struct policy_search *search = context;
+    if (strcmp(record->customer_id, search->record->customer_id) != 0)
+        return true;
+    search->record->every_game = record->every_game;
+    buffer_append_text(search->games, record->games);
+    return true;
+}
+
+enum status games_allowed(struct platform_store *store, struct game_policy_record *record,
+                          struct buffer *games, bool *casino, struct error *error)
+{
+    struct policy_search search = {record, games};
+    const struct record_visitor visit = {.policy = find_policy, .context = &search};
+    uint64_t revision;
+    enum status status = read_casino(store, record->customer_id, casino, error);
+    if (status != STATUS_OK)
+        return status;
+    record->every_game = true;
+    status = platform_games_read(store, &visit, &revision, error);
+    record->games = buffer_text(games);
+    return status;
+}

@@ -1,0 +1,121 @@
+#ifndef CROUPIER_OPERATOR_RESOURCE_H
+#define CROUPIER_OPERATOR_RESOURCE_H
+
+#include "operator/field.h"
+
+/*
+ * What an operator handles (customers, keys, addresses, providers, games): one table of fields and
+ * the store's verbs, and the verbs of an operator over them, the same whatever face they are called
+ * through. Texts in, records out; block as the store does. Refusals are for the person who gave the
+ * texts: STATUS_INVALID when a text is not what it must be, whatever the store holds, and anything
+ * else when the store stands against it.
+ *
+ * A record is the struct that the fields are in: the stored record, or one that begins with it and
+ * has what is shown beside it.
+ */
+
+/* One thing to set: a field by its name, and a text as for its type; NULL takes away what is there.
+ * Several make a list, which a row without a name ends. */
+struct setting {
+    const char *name;
+    const char *text;
+};
+
+/* Who is shown each record of a list. */
+struct resource_visit {
+    void (*see)(void *context, const void *record);
+    void *context;
+};
+
+struct resource {
+    enum record_kind kind;      /* of what the store has; a record begins with it */
+    const char *noun;           /* "customer"; NULL: `get` says what is not there */
+    const struct field *fields; /* the first is the id */
+    size_t size;                /* of a record */
+
+    /* A new record, which is zeroed: what it is before anything is set. */
+    void (*begin)(void *record, int64_t now_ms);
+    /* As a document; NULL: the fields that have a name. */
+    void (*write)(struct json_writer *json, const void *record);
+    /* STATUS_INVALID: nothing can be called that. NULL: whatever is written. */
+    enum status (*check_id)(const char *id, struct error *error);
+    /* Is it acceptable as a whole? NULL: when each setting is. `sound` is a record that is, on
+     * which settings are tried. */
+    enum status (*check)(const void *record, struct error *error);
+    const void *sound;
+    /* May a record that is perhaps not usable be changed by these? NULL: the store judges. */
+    enum status (*check_mending)(const void *record, const struct setting *settings,
+                                 struct error *error);
+
+    /* Of the store. Those that write may change the record into what is stored then. `put` is
+     * STATUS_EXISTS when somebody has changed it since it was read. */
+    enum status (*get)(struct platform_store *store, const char *id, void *record,
+                       struct error *error);
+    enum status (*add)(struct platform_store *store, void *record, struct error *error);
+    enum status (*put)(struct platform_store *store, void *record, struct error *error);
+    /* `of`: whose, where records belong to something; else NULL. NULL: as the store lists the
+     * kind. */
+    enum status (*list)(struct platform_store *store, const char *of, struct resource_visit *visit,
+                        struct error *error);
+};
+
+/* ---- verbs ----------------------------------------------------------------------------------- */
+
+/* What is done to a record: these settings, and then `edit`, unless NULL, which does what no text
+ * says. */
+typedef void resource_editor(const void *context, void *record);
+struct resource_edit {
+    const struct setting *settings;
+    resource_editor *edit;
+    const void *context;
+};
+/* Settings alone, for a call: EDIT({"rate", "off"}, {"casino", "yes"}). */
+#define EDIT(...) \
+    (&(const struct resource_edit){.settings = (const struct setting[]){__VA_ARGS__, {0}}})
+
+/* Fills a record, which is the caller's to release: as new, and then edited. Needs no store. */
+MUST_CHECK enum status resource_make(const struct resource *resource,
+                                     const struct resource_edit *edit, int64_t now_ms, void *record,
+                                     struct error *error);
+
+/* Makes and adds. */
+MUST_CHECK enum status resource_add(const struct resource *resource, struct platform_store *store,
+                                    const struct resource_edit *edit, int64_t now_ms, void *record,
+                                    struct error *error);
+
+MUST_CHECK enum status resource_get(const struct resource *resource, struct platform_store *store,
+                                    const char *id, void *record, struct error *error);
+
+/* All, in the store's order; `of`: whose, where records belong to something. */
+MUST_CHECK enum status resource_list(const struct resource *resource, struct platform_store *store,
+                                     const char *of, struct resource_visit *visit,
+                                     struct error *error);
+
+/* Are these settings what they must be, and the id? Needs no store. */
+MUST_CHECK enum status resource_check(const struct resource *resource, const char *id,
+                                      const struct setting *settings, struct error *error);
+
+/* Changes what is given and leaves the rest, also when somebody else changes the rest meanwhile. */
+MUST_CHECK enum status resource_change(const struct resource *resource,
+                                       struct platform_store *store, const char *id,
+                                       const struct resource_edit *edit, void *record,
+                                       struct error *error);
+
+void resource_release(const struct resource *resource, void *record);
+
+/* ---- showing --------------------------------------------------------------------------------- */
+
+void resource_write(const struct resource *resource, const void *record, struct json_writer *json);
+
+/* A line a field: its label and its value. */
+void resource_show(const struct resource *resource, const void *record, struct buffer *out);
+
+/* ---- for resources --------------------------------------------------------------------------- */
+
+/* Shows a record to a struct resource_visit; true, as visitors of the store return. */
+bool resource_see(void *visit, const void *record);
+
+/* Does the list have all of these names (NULL-terminated)? */
+bool settings_have(const struct setting *settings, const char *const *names);
+
+#endif

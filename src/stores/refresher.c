@@ -1,0 +1,274 @@
+/*
+ * One lock guards the current snapshot, the counts of all of them, the retired ones, `stopping` and
+ * `ready`. Nothing slow happens under it.
+ */
+#include "stores/refresher.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/threads.h"
+
+#define AGE_MAX_MS 1000U
+#define BACK_OFF_MAX_MS 1000U
+
+struct table_snapshot {
+    void *table;
+    uint64_t generation;
+    uint32_t references;
+    struct table_snapshot *next; /* retired before it */
+};
+
+struct refresher {
+    struct refresher_options options;
+    uv_thread_t thread;
+    atomic_uint_least64_t generation;
+    atomic_uint_least64_t confirmed_ms; /* monotonic; 0: never */
+    atomic_uint_least64_t errors;
+
+    uv_mutex_t lock;
+    uv_cond_t stop;   /* `stopping` was set */
+    uv_cond_t loaded; /* `ready` was set */
+    struct table_snapshot *current;
+    struct table_snapshot *retired; /* not held any more */
+    bool stopping;
+    bool ready;
+
+    /* the thread's own */
+    struct platform_store *store;
+    uint64_t revision;
+    bool read_all;     /* start from nothing: at first, and after the store was opened again */
+    uint32_t failures; /* in a row */
+    struct error told; /* the reason that was logged, while there are failures */
+};
+
+/* Waits until `*flag`, or for `timeout_ms`. Returns the flag. */
+static bool wait_for(struct refresher *refresher, uv_cond_t *condition, const bool *flag,
+                     uint32_t timeout_ms)
+{
+    uint64_t until_ns = clock_monotonic_ns() + timeout_ms * UINT64_C(1000000);
+    uv_mutex_lock(&refresher->lock);
+    while (!*flag && condition_wait_until(condition, &refresher->lock, until_ns)) {
+    }
+    bool set = *flag;
+    uv_mutex_unlock(&refresher->lock);
+    return set;
+}
+
+/* ---- snapshots ------------------------------------------------------------------------------- */
+
+static void release_locked(struct refresher *refresher, struct table_snapshot *snapshot)
+{
+    if (snapshot == NULL)
+        return;
+    CHECK(snapshot->references > 0);
+    if (--snapshot->references > 0)
+        return;
+    snapshot->next = refresher->retired;
+    refresher->retired = snapshot;
+}
+
+static const void *exchange(struct refresher *refresher, struct table_hold *hold, bool take)
+{
+    uv_mutex_lock(&refresher->lock);
+    release_locked(refresher, hold->snapshot);
+    hold->snapshot = take ? refresher->current : NULL;
+    if (hold->snapshot != NULL)
+        hold->snapshot->references++;
+    uv_mutex_unlock(&refresher->lock);
+    hold->generation = hold->snapshot == NULL ? 0 : hold->snapshot->generation;
+    return hold->snapshot == NULL ? NULL : hold->snapshot->table;
+}
+
+void refresher_let_go(struct refresher *refresher, struct table_hold *hold)
+{
+    (void)exchange(refresher, hold, false);
+}
+
+const void *refresher_newest(struct refresher *refresher, struct table_hold *hold)
+{
+    if (atomic_load_explicit(&refresher->generation, memory_order_acquire) != hold->generation)
+        return exchange(refresher, hold, true);
+    return hold->snapshot == NULL ? NULL : hold->snapshot->table;
+}
+
+const void *refresher_confirmed(struct refresher *refresher, struct table_hold *hold,
+                                uint64_t now_mono_ms)
+{
+    /* Before the generation: then the table that it leads to is the confirmed one or a newer
+     * one. */
+    uint64_t at = atomic_load_explicit(&refresher->confirmed_ms, memory_order_acquire);
+    if (at == 0 || now_mono_ms > at + AGE_MAX_MS)
+        return NULL;
+    return refresher_newest(refresher, hold);
+}
+
+static void publish(struct refresher *refresher, void *table)
+{
+    struct table_snapshot *snapshot = memory_alloc_zeroed(1, sizeof *snapshot);
+    snapshot->table = table;
+    snapshot->references = 1;
+    uv_mutex_lock(&refresher->lock);
+    snapshot->generation = refresher->current == NULL ? 1 : refresher->current->generation + 1;
+    release_locked(refresher, refresher->current);
+    refresher->current = snapshot;
+    atomic_store_explicit(&refresher->generation, snapshot->generation, memory_order_release);
+    uv_mutex_unlock(&refresher->lock);
+}
+
+static void destroy_retired(struct refresher *refresher)
+{
+    uv_mutex_lock(&refresher->lock);
+    struct table_snapshot *snapshot = refresher->retired;
+    refresher->retired = NULL;
+    uv_mutex_unlock(&refresher->lock);
+    while (snapshot != NULL) {
+        struct table_snapshot *next = snapshot->next;
+        refresher->options.destroy(refresher->options.context, snapshot->table);
+        memory_free(snapshot);
+        snapshot = next;
+    }
+}
+
+/* ---- the thread ------------------------------------------------------------------------------ */
+
+/* One look at the store. `changed` tells whether there was anything to read. */
+static enum status look(struct refresher *refresher, bool *changed, struct error *error)
+{
+    const struct refresher_options *options = &refresher->options;
+    uint64_t began_ms = clock_monotonic_ms();
+    if (refresher->store == NULL) {
+        enum status opened = platform_store_open(&refresher->store, &options->store, error);
+        if (opened != STATUS_OK)
+            return opened;
+        refresher->read_all = true;
+    }
+    uint64_t revision;
+    enum status status = options->revision(refresher->store, &revision, error);
+    if (status != STATUS_OK)
+        return status;
+    if (revision < refresher->revision)
+        refresher->read_all = true; /* an older copy was put in place */
+    *changed = refresher->read_all || revision != refresher->revision;
+    if (*changed) {
+        void *table;
+        status = options->read(options->context, refresher->store, refresher->read_all,
+                               &refresher->revision, &table, error);
+        if (status != STATUS_OK)
+            return status;
+        refresher->read_all = false;
+        publish(refresher, table);
+    }
+    /* After the table: whoever sees this finds that one, or a newer one. */
+    atomic_store_explicit(&refresher->confirmed_ms, began_ms, memory_order_release);
+    return STATUS_OK;
+}
+
+/* Says so when things go wrong, once for each reason: who mends the first must see the second. */
+static void note_failure(struct refresher *refresher, enum status status, const struct error *error)
+{
+    atomic_fetch_add_explicit(&refresher->errors, 1, memory_order_relaxed);
+    if (refresher->failures++ == 0 || strcmp(error->text, refresher->told.text) != 0) {
+        log_event(refresher->options.log, LOG_ERROR, refresher->options.failing,
+                  LOG_STRING("reason", error->text), LOG_STRING("status", status_name(status)));
+        refresher->told = *error;
+    }
+    if (status != STATUS_TIMEOUT) /* a busy store need not be opened again */
+        platform_store_close(&refresher->store);
+}
+
+static uint32_t pause_ms(const struct refresher *refresher)
+{
+    uint32_t pause = refresher->options.refresh_ms;
+    for (uint32_t i = 1; i < refresher->failures && pause < BACK_OFF_MAX_MS; i++)
+        pause *= 2;
+    return refresher->failures > 0 && pause > BACK_OFF_MAX_MS ? BACK_OFF_MAX_MS : pause;
+}
+
+/* Looks once; returns how long to wait until the next time. */
+static uint32_t refresh(struct refresher *refresher)
+{
+    struct error error = {.text = ""};
+    bool first = atomic_load_explicit(&refresher->generation, memory_order_relaxed) == 0;
+    bool changed = false;
+    uint64_t began_ms = clock_monotonic_ms();
+    enum status status = look(refresher, &changed, &error);
+    destroy_retired(refresher);
+    if (status != STATUS_OK) {
+        note_failure(refresher, status, &error);
+        return pause_ms(refresher);
+    }
+    uint64_t took_ms = clock_monotonic_ms() - began_ms;
+    if (first || refresher->failures > 0) /* only this thread replaces the current one */
+        refresher->options.recovered(refresher->options.context, refresher->current->table, first,
+                                     took_ms);
+    refresher->failures = 0;
+    if (changed && took_ms > refresher->options.refresh_ms)
+        return 0; /* a long reading is confirmed at once, or it would be out of date on arrival */
+    uv_mutex_lock(&refresher->lock);
+    refresher->ready = true;
+    uv_cond_broadcast(&refresher->loaded);
+    uv_mutex_unlock(&refresher->lock);
+    return pause_ms(refresher);
+}
+
+static void run(void *argument)
+{
+    struct refresher *refresher = argument;
+    while (!wait_for(refresher, &refresher->stop, &refresher->stopping, refresh(refresher)))
+        continue;
+    platform_store_close(&refresher->store);
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+struct refresher *refresher_create(const struct refresher_options *options)
+{
+    struct refresher *refresher = memory_alloc_zeroed(1, sizeof *refresher);
+    CHECK(options->refresh_ms > 0);
+    refresher->options = *options;
+    CHECK(uv_mutex_init(&refresher->lock) == 0);
+    CHECK(uv_cond_init(&refresher->stop) == 0);
+    CHECK(uv_cond_init(&refresher->loaded) == 0);
+    thread_start(&refresher->thread, options->name, run, refresher);
+    return refresher;
+}
+
+void refresher_destroy(struct refresher **at)
+{
+    struct refresher *refresher = *at;
+    if (refresher == NULL)
+        return;
+    *at = NULL;
+    uv_mutex_lock(&refresher->lock);
+    refresher->stopping = true;
+    uv_cond_signal(&refresher->stop);
+    uv_mutex_unlock(&refresher->lock);
+    CHECK(uv_thread_join(&refresher->thread) == 0);
+    CHECK(refresher->current == NULL || refresher->current->references == 1);
+    release_locked(refresher, refresher->current);
+    destroy_retired(refresher);
+    uv_cond_destroy(&refresher->stop);
+    uv_cond_destroy(&refresher->loaded);
+    uv_mutex_destroy(&refresher->lock);
+    memory_free(refresher);
+}
+
+bool refresher_wait_ready(struct refresher *refresher, uint32_t timeout_ms)
+{
+    return wait_for(refresher, &refresher->loaded, &refresher->ready, timeout_ms);
+}
+
+int64_t refresher_age_ms(struct refresher *refresher)
+{
+    uint64_t at = atomic_load_explicit(&refresher->confirmed_ms, memory_order_acquire);
+    uint64_t now = clock_monotonic_ms();
+    return at == 0 ? -1 : now > at ? (int64_t)(now - at) : 0;
+}
+
+uint64_t refresher_errors(struct refresher *refresher)
+{
+    return atomic_load_explicit(&refresher->errors, memory_order_relaxed);
+}

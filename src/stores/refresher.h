@@ -1,0 +1,69 @@
+#ifndef CROUPIER_STORES_REFRESHER_H
+#define CROUPIER_STORES_REFRESHER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/log.h"
+#include "stores/platform.h"
+
+/*
+ * An immutable table made of what the platform store holds, and the thread that keeps it fresh.
+ *
+ * The thread asks the store for a revision every `refresh_ms`, and has its owner make a new table
+ * when that has moved. A look that finds nothing wrong confirms the table as of the moment at which
+ * it began; one that was not confirmed for more than a second decides nothing (docs/interface.md,
+ * "Errors"). After trouble with the store it is opened again and everything is read: what comes
+ * back may be another database.
+ *
+ * Each table is a snapshot with a generation number. A serving thread compares the number, one
+ * atomic load, and only when it has moved takes hold of the new snapshot under a mutex. A retired
+ * snapshot is destroyed by the refresher's thread after its last holder has let go of it. A thread
+ * that is idle keeps an old one until its next request.
+ */
+struct refresher;
+
+struct refresher_options {
+    const char *name;                    /* of the thread */
+    const char *failing;                 /* for the log: "policies cannot be refreshed" */
+    struct platform_store_options store; /* opened by the thread, and as long as it takes */
+    uint32_t refresh_ms;
+    /* The rest is called on the refresher's thread. */
+    enum status (*revision)(struct platform_store *store, uint64_t *revision, struct error *error);
+    /* Makes the table at the store's revision, which it stores. `*revision` is the one that was
+     * read before; with `all` nothing of it counts any more. */
+    enum status (*read)(void *context, struct platform_store *store, bool all, uint64_t *revision,
+                        void **table, struct error *error);
+    /* The table is there for the first time, or confirmed again after trouble: for the log. */
+    void (*recovered)(void *context, const void *table, bool first, uint64_t took_ms);
+    void (*destroy)(void *context, void *table);
+    void *context;
+    struct log *log;
+};
+
+struct refresher *refresher_create(const struct refresher_options *options);
+/* Nobody holds a table any more. Takes as long as a store call that is under way. */
+void refresher_destroy(struct refresher **refresher);
+
+/* Waits until there is a table, at most `timeout_ms`. */
+bool refresher_wait_ready(struct refresher *refresher, uint32_t timeout_ms);
+
+int64_t refresher_age_ms(struct refresher *refresher); /* since it was confirmed; -1: never */
+uint64_t refresher_errors(struct refresher *refresher);
+
+/* ---- a thread's hold ------------------------------------------------------------------------- */
+
+struct table_snapshot;
+struct table_hold { /* zeroed: none */
+    struct table_snapshot *snapshot;
+    uint64_t generation; /* of the table that is held: 1, 2, 3, …; 0: none */
+};
+
+/* The newest table, held until the next call with this hold; NULL: there is none yet. */
+const void *refresher_newest(struct refresher *refresher, struct table_hold *hold);
+/* The same if it is confirmed; NULL otherwise, and what was held stays so. */
+const void *refresher_confirmed(struct refresher *refresher, struct table_hold *hold,
+                                uint64_t now_mono_ms);
+void refresher_let_go(struct refresher *refresher, struct table_hold *hold);
+
+#endif

@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""Finds files of src/ that ask the machine for the time, or sleep, other than base/clock, for `make check`.
+
+    tools/check_clock.py BUILD-DIRECTORY
+
+Reads the symbols of the compiled library with nm, and the sources for SQL that asks a database.
+"""
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+CLOCK = "src_base_clock.c"
+ASKING = {"clock_gettime", "clock_nanosleep", "ftime", "gettimeofday", "nanosleep", "sleep", "time", "timespec_get", "usleep",
+          "uv_clock_gettime", "uv_gettimeofday", "uv_hrtime", "uv_now", "uv_sleep", "uv_update_time"}
+SQL = re.compile(r"\b(now|clock_timestamp|statement_timestamp|transaction_timestamp|datetime|julianday|unixepoch)\s*\(\s*['\")]"
+                 r"|\bcurrent_(date|time|timestamp)\b", re.IGNORECASE)
+# Where a database is asked, and why.
+ALLOWED = {("src/stores/platform/postgres/engine.c", "clock_timestamp"): "compared with a time that the server noted itself"}
+
+
+def asking(library):
+    """(file, symbol) of every use outside base/clock."""
+    listing = subprocess.run(["nm", "-A", "-g", library], check=True, capture_output=True, text=True).stdout
+    files = set()
+    for line in listing.splitlines():
+        _, member, symbol = line.split(":", 2)
+        *_, kind, name = symbol.split()
+        file = member.rsplit("/", 1)[-1].removesuffix(".o")
+        files.add(file)
+        if kind == "U" and name.split("@")[0] in ASKING and file != CLOCK:
+            yield file, name
+    if CLOCK not in files:
+        sys.exit(f"{CLOCK} is not in {library}: is this a build of croupier?")
+
+
+def main():
+    failures = [f"{file} uses {name}: only base/clock asks for the time, or sleeps" for file, name in asking(f"{sys.argv[1]}/libcroupier.a")]
+    unused = dict(ALLOWED)
+    for path in sorted([*Path("src").rglob("*.[ch]"), *Path("sql").rglob("*.sql")]):
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            for match in SQL.finditer(line):
+                if unused.pop((str(path), match[1]), None) is None:
+                    failures.append(f"{path}:{number}: {match[0]} asks a database for the time")
+    failures += [f"{path} does not ask for {name} any more: take it from the list" for path, name in unused]
+    for failure in failures:
+        print(failure, file=sys.stderr)
+    sys.exit(1 if failures else 0)
+
+
+main()

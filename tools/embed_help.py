@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+"""Turns the help texts of commands into C constants.
+
+usage: embed_help.py OUTPUT.c OUTPUT.h FILE.txt…
+
+A file holds the texts of one group, command after command:
+
+    # customer add
+    add a customer; prints its id
+
+    What it does, in as many paragraphs as it takes.
+
+    Examples:
+    croupier customer add Acme
+
+which becomes `const struct command_help help_customer_add` (src/cli/command.h). A command without
+texts does not link, and a text that no command has is an unused constant.
+"""
+import re
+import sys
+
+SECTION = re.compile(r"([^\n]+)\n\n(.+)\n\nExamples:\n(.+)", re.DOTALL)
+
+
+def quoted(text):
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("?", "\\?")
+    return "\n    ".join(f'"{line}"' for line in escaped.replace("\n", "\\n\n").split("\n"))
+
+
+def main():
+    source, header, paths = sys.argv[1], sys.argv[2], sys.argv[3:]
+    texts, names = [], []
+    for path in paths:
+        with open(path, encoding="utf-8") as file:
+            sections = re.split(r"^# (.+)\n", file.read(), flags=re.MULTILINE)
+        for name, body in zip(sections[1::2], sections[2::2]):
+            match = SECTION.fullmatch(body.rstrip("\n"))
+            if match is None:
+                sys.exit(f"{path}: {name}: expected a line, paragraphs, and Examples:")
+            names.append(f"const struct command_help help_{name.replace(' ', '_')}")
+            texts.append(f"{names[-1]} = {{\n    " + ",\n    ".join(map(quoted, match.groups())) + "};\n")
+    note = "/* Made by tools/embed_help.py from help/; do not edit. */\n"
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(f'{note}#include "commands/help_texts.h"\n\n' + "\n".join(texts))
+    with open(header, "w", encoding="utf-8") as file:
+        file.write(f'{note}#ifndef CROUPIER_COMMANDS_HELP_TEXTS_H\n#define CROUPIER_COMMANDS_HELP_TEXTS_H\n\n#include "cli/command.h"\n\n')
+        file.write("".join(f"extern {name};\n" for name in names) + "\n#endif\n")
+
+
+main()
