@@ -200,7 +200,7 @@ static bool decide(struct fixture *fixture, size_t first, size_t count,
             batch.facts[reference].counts_credits |= request->operation == WALLET_ROLLBACK;
         }
     }
-    if (platform_ledger_begin(fixture->store, &batch, &fixture->error) != STATUS_OK)
+    if (fixture->store->ledger->begin(fixture->store, &batch, &fixture->error) != STATUS_OK)
         return false;
     for (size_t i = 0; i < count; i++) {
         const struct wallet_request *request = &fixture->requests[first + i];
@@ -220,7 +220,8 @@ static bool decide(struct fixture *fixture, size_t first, size_t count,
             answers[i] = id->transaction;
     }
     /* Nothing is kept, so nothing is committed. */
-    return platform_ledger_commit(fixture->store, &batch, &unknown, &fixture->error) == STATUS_OK;
+    return fixture->store->ledger->commit(fixture->store, &batch, &unknown, &fixture->error) ==
+           STATUS_OK;
 }
 
 static bool same_decision(const struct wallet_decision *a, const struct wallet_decision *b)

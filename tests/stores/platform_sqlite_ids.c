@@ -227,9 +227,10 @@ static void an_id_that_leads_to_another_transaction_is_refused(void **state)
     OK(sqlite_execute(store, "BEGIN IMMEDIATE", &fixture->error));
     OK(sqlite_ids_add(store, &wrong, 1, 2, &fixture->error));
     OK(sqlite_execute(store, "COMMIT", &fixture->error));
-    assert_int_equal(platform_ledger_id(fixture->store, &fact, &fixture->error), STATUS_MALFORMED);
+    assert_int_equal(fixture->store->ledger->id(fixture->store, &fact, &fixture->error),
+                     STATUS_MALFORMED);
     assert_int_not_equal(write_ids(fixture, 0, 1), STATUS_OK);
-    assert_int_equal(platform_ledger_counterparts(fixture->store, &fixture->error),
+    assert_int_equal(fixture->store->ledger->counterparts(fixture->store, &fixture->error),
                      STATUS_MALFORMED);
 }
 
