@@ -14,7 +14,7 @@ PYTHON = $(firstword $(wildcard /usr/bin/python3) python3)
 ALL_TESTS = failed=; echo "Meson's tests of $(1)"; \
 	$(3) $(MESON) test -C $(1) --no-rebuild --num-processes $(JOBS) --print-errorlogs $(4) || failed="unit, store and fault tests"; \
 	for pair in $(2); do echo "service tests on $$pair"; \
-	TEST_ENGINES=$$pair CROUPIER_BIN=$(abspath $(1)/croupier) $(3) \
+	TEST_PAIRS="$(2)" TEST_ENGINES=$$pair CROUPIER_BIN=$(abspath $(1)/croupier) $(3) \
 	$(PYTHON) -m pytest -p no:cacheprovider -q -n $(WORKERS) tests/service $(ARGUMENTS) || failed="$${failed:+$$failed; }service tests on $$pair"; \
 	done; [ -z "$$failed" ] || { echo "failed of $(1): $$failed"; exit 1; }
 # Of the odds store and the platform store; see tests/service/engines.py. Each engine is in one sanitized run;

@@ -3,7 +3,7 @@
 
 usage: embed_migrations.py NAME OUTPUT.c FILE.sql…
 
-NAME becomes `const struct migration NAME_migrations[]` (src/stores/platform/engine.h). Files are
+NAME becomes `const struct migration NAME_migrations[]` (src/stores/platform/schema.h). Files are
 called NNNN_words.sql and numbered from 1 without a gap: a gap would be a migration that somebody
 forgot to commit.
 """
@@ -34,7 +34,7 @@ def main():
         rows.append(f'    {{{number}, "{match.group(2)}", "{digest}", sql_{number}}},\n')
     with open(output, "w", encoding="ascii") as file:
         file.write("/* Made by tools/embed_migrations.py from sql/; do not edit. */\n")
-        file.write('#include "stores/platform/engine.h"\n\n')
+        file.write('#include "stores/platform/schema.h"\n\n')
         file.write("\n".join(bodies))
         file.write(f"\nconst struct migration {name}_migrations[] = {{\n{''.join(rows)}}};\n")
         file.write(f"const size_t {name}_migration_count = {len(rows)};\n")

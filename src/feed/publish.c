@@ -58,18 +58,7 @@ static bool read_row_id(struct text row, struct event_id *id)
     while (json_text_next_member(&cursor, &name, &value))
         if (json_text_string_equals(name, TEXT("gmid")))
             gmid = value;
-    if (gmid.size == 0)
-        return false;
-    if (json_text_kind(gmid) == JSON_TEXT_NUMBER)
-        return event_id_parse(gmid, id) == STATUS_OK;
-    /* Even twenty escapes of six bytes are short; anything longer is no id. */
-    if (json_text_kind(gmid) != JSON_TEXT_STRING || gmid.size > 2 + 6 * EVENT_ID_DIGITS)
-        return false;
-    struct buffer digits = {0};
-    json_text_unescape(gmid, &digits);
-    bool usable = event_id_parse(buffer_text(&digits), id) == STATUS_OK;
-    buffer_free(&digits);
-    return usable;
+    return event_id_read(gmid, id) == STATUS_OK;
 }
 
 struct id_set {

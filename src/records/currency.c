@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "stores/platform.h"
+#include "records/player.h"
 
 static const struct {
     uint8_t exponent;

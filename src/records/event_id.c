@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/json_text.h"
+
 enum status event_id_parse(struct text text, struct event_id *id)
 {
     if (text.size < 1 || text.size > EVENT_ID_DIGITS)
@@ -20,6 +22,22 @@ enum status event_id_parse(struct text text, struct event_id *id)
     memcpy(parsed.digits, text.at, text.size);
     *id = parsed;
     return STATUS_OK;
+}
+
+enum status event_id_read(struct text value, struct event_id *id)
+{
+    if (value.size == 0)
+        return STATUS_NOT_FOUND;
+    if (json_text_kind(value) == JSON_TEXT_NUMBER)
+        return event_id_parse(value, id);
+    /* Even twenty escapes of six bytes are short; anything longer is no id. */
+    if (json_text_kind(value) != JSON_TEXT_STRING || value.size > 2 + 6 * EVENT_ID_DIGITS)
+        return STATUS_INVALID;
+    struct buffer digits = {0};
+    json_text_unescape(value, &digits);
+    enum status status = event_id_parse(buffer_text(&digits), id);
+    buffer_free(&digits);
+    return status;
 }
 
 bool event_id_equals(const struct event_id *a, const struct event_id *b)

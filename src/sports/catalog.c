@@ -33,28 +33,6 @@ static const struct object_filter row_filter = {
     .wanted = TEXT_INIT("gmid"),
 };
 
-static enum status read_gmid(struct text value, struct event_id *id)
-{
-    if (value.size == 0)
-        return STATUS_NOT_FOUND;
-    switch (json_text_kind(value)) {
-    case JSON_TEXT_NUMBER:
-        return event_id_parse(value, id);
-    case JSON_TEXT_STRING: {
-        /* Even twenty escapes of six bytes are short; anything longer is no id. */
-        if (value.size > 2 + 6 * EVENT_ID_DIGITS)
-            return STATUS_INVALID;
-        struct buffer digits = {0};
-        json_text_unescape(value, &digits);
-        enum status status = event_id_parse(buffer_text(&digits), id);
-        buffer_free(&digits);
-        return status;
-    }
-    default:
-        return STATUS_INVALID;
-    }
-}
-
 /* ---- making ---------------------------------------------------------------------------------- */
 
 static void add_row(struct catalog *catalog, size_t *capacity, const struct catalog_row *row)
@@ -96,7 +74,7 @@ static enum status add_rows(struct catalog *catalog, struct text stored, struct 
         struct text gmid;
         object_filter_append(&row_filter, element, list, &gmid);
         row.text.size = (size_t)(start + list->size - row.text.at);
-        if (read_gmid(gmid, &row.id) == STATUS_OK)
+        if (event_id_read(gmid, &row.id) == STATUS_OK)
             add_row(catalog, &capacity, &row);
     }
     buffer_append_char(list, ']');

@@ -16,6 +16,8 @@ import engines
 from croupier import BINARY, Service
 from wallet_model import add_games, add_player, credit, debit, rollback, send
 
+pytestmark = pytest.mark.depends_on("platform")
+
 
 @pytest.fixture(scope="module")
 def ledger(tmp_path_factory):

@@ -14,6 +14,8 @@ import engines
 from croupier import Service
 from wallet_model import add_games, add_player, credit, debit, rollback, send
 
+pytestmark = pytest.mark.depends_on("platform")
+
 EVERY_ROW = engines.PLATFORM == "sqlite" or "TEST_TAMPER_EVERY_ROW" in os.environ
 ROWS = 10**9 if EVERY_ROW else 6  # of a table that are tried, with each column
 

@@ -18,7 +18,7 @@
 #include <sqlite3.h>
 
 #include "base/clock.h"
-#include "stores/platform/engine.h"
+#include "stores/platform/schema.h"
 
 #define NOBODY 65534
 

@@ -22,7 +22,6 @@ struct platform_engine {
     enum status (*migrate)(struct platform_store *store, uint32_t *before, uint32_t *after,
                            struct error *error);
     const struct sql_verbs *sql; /* for records */
-
     const struct ledger_verbs *ledger;
 };
 
@@ -32,17 +31,5 @@ enum status platform_damaged(const struct platform_store *store, const char *wha
 
 extern const struct platform_engine platform_sqlite_engine;
 extern const struct platform_engine platform_postgres_engine;
-
-/* A step of the schema, from sql/ENGINE/NNNN_name.sql (tools/embed_migrations.py). */
-struct migration {
-    uint32_t number;
-    const char *name;
-    const char *checksum; /* SHA-256 of the file, 64 hexadecimal digits */
-    const char *sql;
-};
-extern const struct migration sqlite_migrations[];
-extern const size_t sqlite_migration_count;
-extern const struct migration postgres_migrations[];
-extern const size_t postgres_migration_count;
 
 #endif

@@ -113,9 +113,40 @@ static void equal_event_ids_are_equal_bytes(void **state)
     assert_false(event_id_equals(&a, &b));
 }
 
+static void an_event_id_in_json_is_a_number_or_a_string_of_digits(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *json;
+        const char *id; /* NULL: none */
+    } cases[] = {{"34000001", "34000001"},
+                 {"\"34000001\"", "34000001"},
+                 {"\"\\u0033\\u0034\"", "34"},
+                 {"99999999999999999999", "99999999999999999999"},
+                 {"", NULL},
+                 {"0", NULL},
+                 {"-1", NULL},
+                 {"1.0", NULL},
+                 {"1e2", NULL},
+                 {"null", NULL},
+                 {"[1]", NULL},
+                 {"\"\"", NULL},
+                 {"\" 1\"", NULL},
+                 {"\"100000000000000000000\"", NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct event_id id = {0};
+        bool found = event_id_read(text_of(cases[i].json), &id) == STATUS_OK;
+        assert_int_equal(found, cases[i].id != NULL);
+        assert_string_equal(id.digits, found ? cases[i].id : "");
+    }
+    struct event_id id;
+    assert_int_equal(event_id_read(TEXT(""), &id), STATUS_NOT_FOUND);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_event_id_in_json_is_a_number_or_a_string_of_digits),
         cmocka_unit_test(sports_have_exact_keys_in_canonical_order),
         cmocka_unit_test(sets_of_sports_are_read_and_written),
         cmocka_unit_test(event_ids_are_decimal_text_beyond_64_bits),

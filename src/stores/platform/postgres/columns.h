@@ -45,15 +45,6 @@ static inline void set_string(struct postgres_parameters *parameters, int at, co
     set_text(parameters, at, text_of(string));
 }
 
-/* "" is NULL in the table. */
-static inline void set_optional(struct postgres_parameters *parameters, int at, const char *string)
-{
-    if (string[0] != '\0')
-        set_string(parameters, at, string);
-    else
-        set_null(parameters, at);
-}
-
 static inline void set_integer(struct postgres_parameters *parameters, int at, int64_t value)
 {
     int index = parameter_at(parameters, at);
@@ -63,15 +54,6 @@ static inline void set_integer(struct postgres_parameters *parameters, int at, i
     digits[1 + decimal_write(digits + 1, size)] = '\0';
     parameters->values[index] = value < 0 ? digits : digits + 1;
     parameters->formats[index] = 0;
-}
-
-/* Times for which 0 means "never" are NULL in the table. */
-static inline void set_time(struct postgres_parameters *parameters, int at, int64_t time_ms)
-{
-    if (time_ms != 0)
-        set_integer(parameters, at, time_ms);
-    else
-        set_null(parameters, at);
 }
 
 static inline void set_flag(struct postgres_parameters *parameters, int at, bool flag)

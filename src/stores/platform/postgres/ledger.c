@@ -151,14 +151,14 @@ static enum status read_batch(struct postgres_store *store, struct ledger_batch 
     for (int i = 0; i < row_count(places); i++) {
         const struct postgres_row row = row_at(places, i);
         if (!read_place(ledger, batch, &row))
-            return postgres_damaged(store, "an account makes no sense", error);
+            return platform_damaged(&store->base, "an account makes no sense", error);
     }
     for (int i = 0; i < row_count(facts); i++) {
         const struct postgres_row row = row_at(facts, i);
         struct ledger_id id;
         size_t at = 0;
         if (!ledger_read_fact(&row, batch->fact_count, &at, &id))
-            return postgres_damaged(store, "a transaction makes no sense", error);
+            return platform_damaged(&store->base, "a transaction makes no sense", error);
         batch->facts[at].id = id;
     }
     return STATUS_OK;

@@ -5,8 +5,8 @@
 #include "stores/platform/postgres/postgres.h"
 
 /*
- * What the two files of the PostgreSQL ledger share: platform_postgres_ledger.c has the batches,
- * platform_postgres_ledger_read.c all that only reads. A row that makes no sense is an error and
+ * What the two files of the PostgreSQL ledger share: ledger.c has the batches,
+ * ledger_read.c all that only reads. A row that makes no sense is an error and
  * never skipped: it is money.
  */
 

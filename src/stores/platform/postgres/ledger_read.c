@@ -156,7 +156,7 @@ enum status postgres_ledger_id(struct platform_store *base, struct ledger_fact *
     if (row_count(&query) > 0) {
         const struct postgres_row row = row_at(&query, 0);
         if (!ledger_read_fact(&row, 1, &at, &found))
-            status = postgres_damaged(store, "a transaction makes no sense", error);
+            status = platform_damaged(&store->base, "a transaction makes no sense", error);
     }
     postgres_clear(&query, 1);
     if (status == STATUS_OK)
@@ -193,7 +193,7 @@ enum status postgres_ledger_balances(struct platform_store *base, struct ledger_
         const struct postgres_row row = row_at(&query, i);
         size_t at = 0;
         if (!read_ordinal(&row, count, &at) || !ledger_read_account(&row, 1, &places[at].account))
-            status = postgres_damaged(store, "an account makes no sense", error);
+            status = platform_damaged(&store->base, "an account makes no sense", error);
         else
             places[at].found = true;
     }
@@ -229,15 +229,15 @@ static enum status check_newest(struct postgres_store *store, const struct postg
     uint8_t hash[LEDGER_HASH_SIZE];
     if (!ledger_read_transaction(row, 0, &entry) || !ledger_is_entry(&entry) ||
         !ledger_read_account(row, LEDGER_TRANSACTION_COLUMN_COUNT, &account))
-        return postgres_damaged(store, "an entry of the ledger makes no sense", error);
+        return platform_damaged(&store->base, "an entry of the ledger makes no sense", error);
     if (entry.sequence > 1 && !row_blob(row, after, previous, sizeof previous))
-        return postgres_damaged(store, "the ledger has a gap", error);
+        return platform_damaged(&store->base, "the ledger has a gap", error);
     ledger_entry_hash(&entry, previous, hash);
     bool last = account.sequence == entry.sequence;
     if (memcmp(hash, entry.hash, sizeof hash) != 0 || account.sequence < entry.sequence ||
         (last && (memcmp(hash, account.head, sizeof hash) != 0 ||
                   account.balance_minor != entry.balance_minor)))
-        return postgres_damaged(store, "the ledger does not fit its chain", error);
+        return platform_damaged(&store->base, "the ledger does not fit its chain", error);
     return STATUS_OK;
 }
 
@@ -277,7 +277,7 @@ static bool on_entry(void *context, const struct postgres_row *row)
         ledger_read_account(row, LEDGER_TRANSACTION_COLUMN_COUNT, &account))
         return walk->entry(walk->context, &entry, &account);
     walk->status =
-        postgres_damaged(walk->store, "an entry of the ledger makes no sense", walk->error);
+        platform_damaged(&walk->store->base, "an entry of the ledger makes no sense", walk->error);
     return false;
 }
 
@@ -296,7 +296,7 @@ static bool on_decline(void *context, const struct postgres_row *row)
         if (decline.decline > 0)
             return walk->entry(walk->context, &decline, &account);
     }
-    walk->status = postgres_damaged(walk->store, "a decline makes no sense", walk->error);
+    walk->status = platform_damaged(&walk->store->base, "a decline makes no sense", walk->error);
     return false;
 }
 
@@ -306,7 +306,8 @@ static bool on_transaction(void *context, const struct postgres_row *row)
     struct ledger_transaction transaction;
     if (ledger_read_transaction(row, 0, &transaction))
         return walk->transaction(walk->context, &transaction);
-    walk->status = postgres_damaged(walk->store, "a transaction makes no sense", walk->error);
+    walk->status =
+        platform_damaged(&walk->store->base, "a transaction makes no sense", walk->error);
     return false;
 }
 
@@ -319,7 +320,8 @@ static bool on_clearing(void *context, const struct postgres_row *row)
     clearing.balance_minor = row_integer(row, 2);
     if (sound)
         return walk->clearing(walk->context, &clearing, row_integer(row, 3));
-    walk->status = postgres_damaged(walk->store, "a clearing account makes no sense", walk->error);
+    walk->status =
+        platform_damaged(&walk->store->base, "a clearing account makes no sense", walk->error);
     return false;
 }
 

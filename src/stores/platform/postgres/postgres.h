@@ -8,9 +8,9 @@
 
 /*
  * The PostgreSQL engine's connection, shared by the files that put statements through it:
- * platform_postgres.c owns opening, the schema and transactions; platform_postgres_wire.c the
+ * session.c owns connecting and transactions; wire.c the
  * conversation with the server, its deadlines and failures; the others hold statements
- * (platform_postgres_columns.h: parameters and columns). One connection, one thread at a time.
+ * (columns.h: parameters and columns). One connection, one thread at a time.
  *
  * A call is: postgres_ready (or postgres_transact, which begins with it), then postgres_run any
  * number of times. All queries of one postgres_run go out together (libpq's pipeline mode) and cost
@@ -27,7 +27,7 @@
 #define POSTGRES_IDENTITY_SIZE 160
 #define POSTGRES_PATIENCE_MS 600000U /* without a sound, in an audit or a migration */
 
-/* $1 is at 0. Filled by the set_* functions of platform_postgres_columns.h; the bytes of strings,
+/* $1 is at 0. Filled by the set_* functions of columns.h; the bytes of strings,
  * blobs and arrays are borrowed until postgres_run returns. Unset ones below `count` are NULL. */
 struct postgres_parameters {
     int count;
@@ -90,15 +90,13 @@ struct postgres_store {
     size_t statement_count;
 };
 
-struct postgres_store *postgres_store_of(struct platform_store *store);
+static inline struct postgres_store *postgres_store_of(struct platform_store *store)
+{
+    CHECK(store != NULL && store->engine->open == platform_postgres_engine.open);
+    return (struct postgres_store *)(void *)store; /* `base` comes first */
+}
 
-/* ---- platform_postgres.c --------------------------------------------------------------------- */
-
-/* The texts that begin and end transactions; by address, as every other statement. */
-extern const char postgres_begin[]; /* read committed: for changes, which lock what they read */
-extern const char postgres_begin_snapshot[]; /* repeatable read, read only */
-extern const char postgres_commit[];
-extern const char postgres_rollback[];
+/* ---- session.c ------------------------------------------------------------------------------- */
 
 /*
  * Before anything else in a call: the connection is there and has no transaction open, and the
@@ -152,7 +150,33 @@ MUST_CHECK enum status postgres_transact(struct postgres_store *store, postgres_
 MUST_CHECK enum status postgres_end(struct postgres_store *store, enum status status,
                                     struct error *error);
 
-/* ---- platform_postgres_wire.c ---------------------------------------------------------------- */
+/* Everything read between these two comes from one snapshot. */
+enum status postgres_snapshot_begin(struct platform_store *base, struct error *error);
+void postgres_snapshot_end(struct platform_store *base);
+
+/* In a transaction: a long answer to a slow reader is no slow statement; and who reads all of a
+ * table may read it as it lies. */
+extern const char postgres_no_timeout[];
+
+/* For engine.c: connects to any host when there is no connection; and takes back what the last call
+ * said of its outcome. */
+MUST_CHECK enum status postgres_connect_any(struct postgres_store *store, bool create,
+                                            struct error *error);
+void postgres_forget_outcome(struct postgres_store *store);
+
+/* The version that the answer to postgres_read_migrations tells (schema.h). */
+extern const char postgres_read_migrations[];
+MUST_CHECK enum status postgres_check_schema(struct postgres_store *store,
+                                             const struct postgres_query *query, bool current,
+                                             uint32_t *version, struct error *error);
+
+/* ---- wire.c ---------------------------------------------------------------------------------- */
+
+/* The texts that begin and end transactions; by address, as every other statement. */
+extern const char postgres_begin[]; /* read committed: for changes, which lock what they read */
+extern const char postgres_begin_snapshot[]; /* repeatable read, read only */
+extern const char postgres_commit[];
+extern const char postgres_rollback[];
 
 /* The deadline, from now on. */
 void postgres_renew(struct postgres_store *store);
@@ -178,14 +202,11 @@ void postgres_clear(struct postgres_query *queries, size_t count);
 MUST_CHECK enum status postgres_execute(struct postgres_store *store, const char *script,
                                         struct error *error);
 
-/* "is damaged (WHAT)": STATUS_MALFORMED. */
-enum status postgres_damaged(struct postgres_store *store, const char *what, struct error *error);
-
 /* ---- statements ------------------------------------------------------------------------------ */
 
 extern const struct sql_verbs postgres_sql; /* platform/postgres/queries.c */
 
-/* platform_postgres_ledger.c, platform_postgres_ledger_read.c */
+/* ledger.c, ledger_read.c */
 enum status postgres_ledger_begin(struct platform_store *, struct ledger_batch *, struct error *);
 enum status postgres_ledger_commit(struct platform_store *, const struct ledger_batch *, bool *,
                                    struct error *);

@@ -1,5 +1,5 @@
 /*
- * postgresql:// URIs; see platform_postgres_uri.h.
+ * postgresql:// URIs; see uri.h.
  *
  * libpq parses (it knows every option, and .pgpass and services besides), but its complaints quote
  * what they complain about, and a password with an '@' or a '/' in it that was not written as %40

@@ -7,7 +7,7 @@
  * are prepared in the same flight that first uses them.
  *
  * A server that is silent past the deadline is as good as gone: the connection is closed, whatever
- * it might still say. The server's own timeouts are a little shorter (platform_postgres_uri.c), so
+ * it might still say. The server's own timeouts are a little shorter (uri.c), so
  * that one that is merely busy gets to say so, and the connection survives.
  */
 #include <errno.h>
@@ -23,6 +23,11 @@
 #include "stores/platform/postgres/postgres.h"
 
 #define DISCARD_MAX 10000 /* rows that nobody wants, before hanging up is cheaper */
+
+const char postgres_begin[] = "BEGIN ISOLATION LEVEL READ COMMITTED";
+const char postgres_begin_snapshot[] = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+const char postgres_commit[] = "COMMIT";
+const char postgres_rollback[] = "ROLLBACK";
 
 /* ---- failures -------------------------------------------------------------------------------- */
 
@@ -71,12 +76,6 @@ static enum status timed_out(struct postgres_store *store, struct error *error)
     store->doubtful = store->doubtful || store->commit_sent;
     return error_set(error, STATUS_TIMEOUT, "%s: did not answer within %u ms%s", store->place,
                      store->patient ? POSTGRES_PATIENCE_MS : store->timeout_ms, outcome(store));
-}
-
-enum status postgres_damaged(struct postgres_store *store, const char *what, struct error *error)
-{
-    return error_set(error, STATUS_MALFORMED,
-                     "%s: is damaged (%s); stop croupier and restore a backup", store->place, what);
 }
 
 /* What to do with an SQLSTATE (PostgreSQL manual, appendix A); the longest that fits counts. */

@@ -51,13 +51,6 @@ static inline void bind_blob(sqlite3_stmt *statement, int at, const void *bytes,
     CHECK(sqlite3_bind_blob(statement, at, bytes, size, SQLITE_STATIC) == SQLITE_OK);
 }
 
-/* Times for which 0 means "never" are NULL in the table. */
-static inline void bind_time(sqlite3_stmt *statement, int at, int64_t time_ms)
-{
-    if (time_ms != 0) /* else NULL, as after clearing the bindings */
-        bind_integer(statement, at, time_ms);
-}
-
 static inline struct text read_text(sqlite3_stmt *row, int column)
 {
     const char *at = (const char *)sqlite3_column_text(row, column);
@@ -75,13 +68,6 @@ static inline bool read_string(sqlite3_stmt *row, int column, char *out, size_t 
         out[text.size] = '\0';
     }
     return sound;
-}
-
-static inline bool read_flag(sqlite3_stmt *row, int column, bool *flag)
-{
-    int64_t value = sqlite3_column_int64(row, column);
-    *flag = value == 1;
-    return value == 0 || value == 1;
 }
 
 #endif

@@ -1,491 +1,20 @@
 /*
- * The platform store in one SQLite file: connection, failures and schema.
- *
- * WAL, so that the server's refresher reads while a command writes; synchronous=FULL, because a
- * change that was acknowledged (and later, money) must survive a power cut. Every failure becomes a
- * text that names the file and what to do about it, here and nowhere else.
- *
- * Whose file is it? Its application_id says so, before anything in it is touched. Which schema? The
- * table schema_migration says so, with a checksum of each step, so that a store made by a differing
- * build is not taken for ours.
+ * The platform store in one SQLite file: opening, migrating, and the engine's verbs.
  */
-#include "stores/platform/sqlite/sqlite.h"
-
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
-
-#define APPLICATION_ID 0x63727570 /* "crup" */
-#define CHECKSUM_SIZE 65          /* hexadecimal SHA-256, NUL-terminated */
-
-struct sqlite_store *sqlite_store_of(struct platform_store *store)
-{
-    CHECK(store != NULL && store->engine == &platform_sqlite_engine);
-    return (struct sqlite_store *)(void *)store; /* `base` comes first */
-}
-
-/* ---- failures -------------------------------------------------------------------------------- */
-
-static enum status constraint_failure(int code, const char *path, const char *detail,
-                                      struct error *error)
-{
-    switch (code) {
-    case SQLITE_CONSTRAINT_UNIQUE:
-    case SQLITE_CONSTRAINT_PRIMARYKEY:
-        return error_set(error, STATUS_EXISTS, "%s: it is there already (%s)", path, detail);
-    case SQLITE_CONSTRAINT_FOREIGNKEY:
-        return error_set(error, STATUS_NOT_FOUND, "%s: what it refers to is not there", path);
-    default:
-        return error_set(error, STATUS_INVALID, "%s: not acceptable (%s)", path, detail);
-    }
-}
-
-enum status sqlite_failure(struct sqlite_store *store, struct error *error)
-{
-    int code = sqlite3_extended_errcode(store->database);
-    int reason = sqlite3_system_errno(store->database);
-    const char *detail = sqlite3_errmsg(store->database);
-    const char *path = store->path;
-    int kind = code == SQLITE_IOERR_SHORT_READ ? SQLITE_CORRUPT : code & 0xFF;
-    store->failed = kind == SQLITE_IOERR || kind == SQLITE_READONLY || kind == SQLITE_CORRUPT ||
-                    kind == SQLITE_NOTADB || kind == SQLITE_CANTOPEN;
-    if (kind == SQLITE_FULL || (kind == SQLITE_IOERR && (reason == ENOSPC || reason == EDQUOT)))
-        return error_set(
-            error, STATUS_FULL,
-            "%s: the disk is full and nothing was changed; free some space and try again", path);
-    switch (kind) {
-    case SQLITE_BUSY:
-    case SQLITE_LOCKED:
-        return error_set(error, STATUS_TIMEOUT,
-                         "%s: another process kept it locked for more than %u ms; try again", path,
-                         store->timeout_ms);
-    case SQLITE_IOERR:
-        return error_set(error, STATUS_UNAVAILABLE,
-                         "%s: input/output error (%s); check the disk, and whether the change was "
-                         "kept before you repeat it",
-                         path, reason != 0 ? strerror(reason) : detail);
-    case SQLITE_READONLY:
-        return error_set(error, STATUS_UNAVAILABLE, "%s: cannot be written (%s)", path, detail);
-    case SQLITE_CANTOPEN:
-    case SQLITE_PERM:
-    case SQLITE_AUTH:
-        return error_set(error, STATUS_UNAVAILABLE,
-                         "%s: cannot be opened (%s); user %u must be able to write to the file, to "
-                         "its -wal and -shm, and to their directory",
-                         path, reason != 0 ? strerror(reason) : detail, (unsigned)geteuid());
-    case SQLITE_NOTADB:
-        return error_set(error, STATUS_MALFORMED,
-                         "%s: is not a database; move it away, or name another file in [platform] "
-                         "store",
-                         path);
-    case SQLITE_CORRUPT:
-        return error_set(error, STATUS_MALFORMED,
-                         "%s: is damaged (%s); stop croupier and restore a backup, or try: sqlite3 "
-                         "%s .recover",
-                         path, detail, path);
-    case SQLITE_CONSTRAINT:
-        return constraint_failure(code, path, detail, error);
-    default:
-        return error_set(error, STATUS_INTERNAL, "%s: %s (SQLite error %d)", path, detail, code);
-    }
-}
-
-/* ---- statements and transactions ------------------------------------------------------------- */
-
-enum status sqlite_execute(struct sqlite_store *store, const char *sql, struct error *error)
-{
-    if (sqlite3_exec(store->database, sql, NULL, NULL, NULL) != SQLITE_OK)
-        return sqlite_failure(store, error);
-    return STATUS_OK;
-}
-
-enum status sqlite_statement(struct sqlite_store *store, const char *sql, sqlite3_stmt **statement,
-                             struct error *error)
-{
-    for (size_t i = 0; i < store->statement_count; i++) {
-        if (store->statements[i].sql == sql) {
-            *statement = store->statements[i].statement;
-            CHECK(!sqlite3_stmt_busy(*statement)); /* a visitor called the store */
-            (void)sqlite3_clear_bindings(*statement);
-            return STATUS_OK;
-        }
-    }
-    CHECK(store->statement_count < SQLITE_STATEMENTS_MAX);
-    sqlite3_stmt *prepared = NULL;
-    if (sqlite3_prepare_v3(store->database, sql, -1, SQLITE_PREPARE_PERSISTENT, &prepared, NULL) !=
-        SQLITE_OK)
-        return sqlite_failure(store, error);
-    store->statements[store->statement_count].sql = sql;
-    store->statements[store->statement_count].statement = prepared;
-    store->statement_count++;
-    *statement = prepared;
-    return STATUS_OK;
-}
-
-enum status sqlite_first(struct sqlite_store *store, sqlite3_stmt *statement, bool *found,
-                         struct error *error)
-{
-    int code = sqlite3_step(statement);
-    if (code == SQLITE_ROW || code == SQLITE_DONE) {
-        *found = code == SQLITE_ROW;
-        return STATUS_OK;
-    }
-    enum status status = sqlite_failure(store, error);
-    (void)sqlite3_reset(statement);
-    return status;
-}
-
-enum status sqlite_run(struct sqlite_store *store, sqlite3_stmt *statement, struct error *error)
-{
-    bool found;
-    enum status status = sqlite_first(store, statement, &found, error);
-    (void)sqlite3_reset(statement);
-    return status;
-}
-
-enum status sqlite_end(struct sqlite_store *store, enum status status, struct error *error)
-{
-    if (status == STATUS_OK)
-        status = sqlite_execute(store, "COMMIT", error);
-    /* SQLite has rolled back by itself after some failures, and a failed COMMIT may leave it
-     * open. */
-    if (status != STATUS_OK && sqlite3_get_autocommit(store->database) == 0)
-        (void)sqlite3_exec(store->database, "ROLLBACK", NULL, NULL, NULL);
-    return status;
-}
-
-enum status sqlite_number(struct sqlite_store *store, const char *sql, int64_t *value,
-                          struct error *error)
-{
-    sqlite3_stmt *statement = NULL;
-    bool found = false;
-    enum status status = sqlite_statement(store, sql, &statement, error);
-    if (status == STATUS_OK)
-        status = sqlite_first(store, statement, &found, error);
-    if (status != STATUS_OK)
-        return status;
-    if (found)
-        *value = sqlite3_column_int64(statement, 0);
-    (void)sqlite3_reset(statement);
-    return found ? STATUS_OK
-                 : error_set(error, STATUS_MALFORMED, "%s: is damaged (no answer to: %s)",
-                             store->path, sql);
-}
-
-/* ---- the file -------------------------------------------------------------------------------- */
-
-/* The directory of a path, into `out`. */
-static void directory_of(const char *path, struct buffer *out)
-{
-    const char *slash = strrchr(path, '/');
-    buffer_append(out, slash == NULL ? "." : path,
-                  slash == NULL || slash == path ? 1 : (size_t)(slash - path));
-}
-
-static enum status examine_directory(const char *path, const char *directory, struct error *error)
-{
-    struct stat facts;
-    if (stat(directory, &facts) != 0 && errno == ENOENT)
-        return error_set(error, STATUS_UNAVAILABLE,
-                         "%s: there is no directory %s; make it, writable for user %u", path,
-                         directory, (unsigned)geteuid());
-    /* WAL needs files beside the database, so the directory matters as much as the file. */
-    if (faccessat(AT_FDCWD, directory, R_OK | W_OK | X_OK, AT_EACCESS) != 0)
-        return error_set(error, STATUS_UNAVAILABLE,
-                         "%s: its directory %s cannot be written by user %u (%s)", path, directory,
-                         (unsigned)geteuid(), strerror(errno));
-    return STATUS_OK;
-}
-
-static enum status create_file(const char *path, struct error *error)
-{
-    /* By hand and not by SQLite: 0640 less the umask, which -wal and -shm then inherit. Nobody else
-     * in this process can have it open, so closing it here drops no lock. */
-    int descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
-    if (descriptor < 0 && errno != EEXIST)
-        return error_set(error, STATUS_UNAVAILABLE, "%s: cannot be made (%s)", path,
-                         strerror(errno));
-    if (descriptor >= 0)
-        (void)close(descriptor);
-    return STATUS_OK;
-}
-
-/* Says what is wrong with the file in words that SQLite does not have; makes it when asked to. */
-static enum status examine_file(struct sqlite_store *store, bool create, struct error *error)
-{
-    struct buffer directory = {0};
-    directory_of(store->path, &directory);
-    struct stat facts;
-    int missing = stat(store->path, &facts) != 0 ? errno : 0;
-    enum status status = examine_directory(store->path, buffer_string(&directory), error);
-    if (status == STATUS_OK && missing != 0 && missing != ENOENT)
-        status = error_set(error, STATUS_UNAVAILABLE, "%s: cannot be reached (%s)", store->path,
-                           strerror(missing));
-    else if (status == STATUS_OK && missing != 0 && create)
-        status = create_file(store->path, error);
-    else if (status == STATUS_OK && missing != 0)
-        status = error_set(error, STATUS_UNAVAILABLE,
-                           "%s: there is no such file; run: croupier migrate", store->path);
-    else if (status == STATUS_OK && !S_ISREG(facts.st_mode))
-        status = error_set(error, STATUS_UNAVAILABLE, "%s: is not a regular file", store->path);
-    else if (status == STATUS_OK && faccessat(AT_FDCWD, store->path, R_OK | W_OK, AT_EACCESS) != 0)
-        status =
-            error_set(error, STATUS_UNAVAILABLE, "%s: cannot be read and written by user %u (%s)",
-                      store->path, (unsigned)geteuid(), strerror(errno));
-    buffer_free(&directory);
-    return status;
-}
-
-static bool file_is_the_same(const struct sqlite_store *store, struct stat *facts)
-{
-    return stat(store->path, facts) == 0 && facts->st_dev == store->device &&
-           facts->st_ino == store->inode;
-}
-
-static uint32_t big_endian(const unsigned char bytes[4])
-{
-    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
-}
-
-/* In WAL mode SQLite looks at its own cache and at the WAL, and so goes on answering out of a file
- * that was emptied, cut short or overwritten in place. When the file has been written since the
- * last look, which a checkpoint does too, this looks at its head, and makes SQLite read the rest
- * anew; but for the ledger's writer while its log is being brought into the file, which would have
- * it do so at every batch. Through SQLite's own descriptor: closing another one would drop the
- * locks that it holds on the file. */
-static enum status look_at_head(struct sqlite_store *store, const struct stat *facts,
-                                struct error *error)
-{
-    if (facts->st_size == store->size && facts->st_mtim.tv_sec == store->written.tv_sec &&
-        facts->st_mtim.tv_nsec == store->written.tv_nsec)
-        return STATUS_OK;
-    unsigned char head[100]; /* https://sqlite.org/fileformat.html#the_database_header */
-    sqlite3_file *file = NULL;
-    CHECK(sqlite3_file_control(store->database, "main", SQLITE_FCNTL_FILE_POINTER, &file) ==
-          SQLITE_OK);
-    bool sound = facts->st_size == 0 && store->size == 0;
-    if (!sound && file->pMethods->xRead(file, head, sizeof head, 0) == SQLITE_OK) {
-        uint32_t page = (uint32_t)head[16] << 8 | head[17];
-        int64_t least = (int64_t)big_endian(head + 28) * (page == 1 ? 65536 : page);
-        /* A checkpoint that makes the file longer writes its head first; one that makes it shorter
-         * cuts it last. */
-        bool cut = facts->st_size < store->size && facts->st_size < least;
-        sound = memcmp(head, "SQLite format 3", 16) == 0 && !cut;
-    }
-    store->failed = !sound;
-    if (!sound)
-        return error_set(error, STATUS_MALFORMED,
-                         "%s: was cut short or overwritten; stop croupier and restore a backup",
-                         store->path);
-    if (!sqlite_ledger_wants_upkeep(&store->base))
-        (void)sqlite3_db_release_memory(store->database);
-    store->size = facts->st_size;
-    store->written = facts->st_mtim;
-    return STATUS_OK;
-}
-
-/* ---- the schema ------------------------------------------------------------------------------ */
-
-/* A file with nothing in it may become ours; one with another application's mark, or with tables
- * and no mark, is left alone. Both questions are asked of one snapshot: another process may be
- * migrating. */
-static enum status recognise(struct sqlite_store *store, bool *empty, struct error *error)
-{
-    int64_t application = 0;
-    int64_t objects = 0;
-    enum status status = sqlite_execute(store, "BEGIN", error);
-    if (status != STATUS_OK)
-        return status;
-    status = sqlite_number(store, "SELECT count(*) FROM sqlite_schema", &objects, error);
-    if (status == STATUS_OK)
-        status = sqlite_number(store, "PRAGMA application_id", &application, error);
-    status = sqlite_end(store, status, error);
-    if (status != STATUS_OK)
-        return status;
-    *empty = application == 0 && objects == 0;
-    if (application == APPLICATION_ID || *empty)
-        return STATUS_OK;
-    return error_set(error, STATUS_INVALID,
-                     "%s: is another program's database and was left alone; name another file in "
-                     "[platform] store",
-                     store->path);
-}
-
-/* The number of the last migration applied; refuses a schema that this program does not know. */
-static enum status read_version(struct sqlite_store *store, uint32_t *version, struct error *error)
-{
-    sqlite3_stmt *statement;
-    enum status status = sqlite_statement(
-        store, "SELECT number, checksum FROM schema_migration ORDER BY number", &statement, error);
-    if (status != STATUS_OK)
-        return status;
-    uint32_t last = 0;
-    bool found = false;
-    bool differs = false;
-    while ((status = sqlite_first(store, statement, &found, error)) == STATUS_OK && found) {
-        const char *checksum = (const char *)sqlite3_column_text(statement, 1);
-        last++;
-        differs =
-            differs || sqlite3_column_int64(statement, 0) != last ||
-            (last <= sqlite_migration_count &&
-             (checksum == NULL || strcmp(checksum, sqlite_migrations[last - 1].checksum) != 0));
-    }
-    if (status != STATUS_OK)
-        return status;
-    (void)sqlite3_reset(statement);
-    if (last > sqlite_migration_count)
-        return error_set(
-            error, STATUS_INVALID,
-            "%s: its schema %u is newer than this program's %zu; use the croupier that "
-            "upgraded it, or a newer one",
-            store->path, last, sqlite_migration_count);
-    if (differs)
-        return error_set(error, STATUS_INVALID,
-                         "%s: its schema was made by a different build of croupier; use that one",
-                         store->path);
-    *version = last;
-    return STATUS_OK;
-}
-
-static enum status check_version(struct sqlite_store *store, bool empty, struct error *error)
-{
-    uint32_t version = 0;
-    if (empty)
-        return error_set(error, STATUS_INVALID, "%s: is empty; run: croupier migrate", store->path);
-    enum status status = read_version(store, &version, error);
-    if (status == STATUS_OK && version < sqlite_migration_count)
-        return error_set(
-            error, STATUS_INVALID,
-            "%s: its schema %u is older than this program's %zu; run: croupier migrate",
-            store->path, version, sqlite_migration_count);
-    return status;
-}
+#include "stores/platform/schema.h"
+#include "stores/platform/sqlite/sqlite.h"
 
 /* ---- opening --------------------------------------------------------------------------------- */
-
-/* Changing to WAL takes the whole file for a moment, and SQLite does not wait for that by
- * itself. */
-static enum status ensure_wal(struct sqlite_store *store, struct error *error)
-{
-    uint64_t deadline = clock_monotonic_ms() + store->timeout_ms;
-    for (;;) {
-        sqlite3_stmt *statement;
-        bool found = false;
-        enum status status = sqlite_statement(store, "PRAGMA journal_mode=WAL", &statement, error);
-        if (status == STATUS_OK)
-            status = sqlite_first(store, statement, &found, error);
-        if (status == STATUS_OK) {
-            const char *mode = found ? (const char *)sqlite3_column_text(statement, 0) : NULL;
-            bool wal = mode != NULL && strcmp(mode, "wal") == 0;
-            (void)sqlite3_reset(statement);
-            if (wal)
-                return STATUS_OK;
-            return error_set(error, STATUS_UNAVAILABLE,
-                             "%s: its file system cannot share memory between processes, which WAL "
-                             "needs (a network file system?); keep it on a local disk",
-                             store->path);
-        }
-        if (status != STATUS_TIMEOUT || clock_monotonic_ms() >= deadline)
-            return status;
-        clock_pause_ns(5 * 1000 * 1000);
-    }
-}
-
-static void configure(struct sqlite_store *store)
-{
-    CHECK(sqlite3_extended_result_codes(store->database, 1) == SQLITE_OK);
-    CHECK(sqlite3_busy_timeout(store->database, (int)store->timeout_ms) == SQLITE_OK);
-    /* None of these reads the file, so none can fail on account of it. DEFENSIVE and
-     * trusted_schema: a schema that somebody tampered with gets no functions to call. */
-    CHECK(sqlite3_db_config(store->database, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL) == SQLITE_OK);
-    CHECK(sqlite3_db_config(store->database, SQLITE_DBCONFIG_DQS_DML, 0, NULL) == SQLITE_OK);
-    CHECK(sqlite3_db_config(store->database, SQLITE_DBCONFIG_DQS_DDL, 0, NULL) == SQLITE_OK);
-    CHECK(sqlite3_db_config(store->database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL) == SQLITE_OK);
-    CHECK(sqlite3_db_config(store->database, SQLITE_DBCONFIG_ENABLE_FKEY, 1, NULL) == SQLITE_OK);
-    sqlite_ids_register(store->database);
-    sqlite_audit_register(store->database);
-}
-
-static void disconnect(struct sqlite_store *store)
-{
-    for (size_t i = 0; i < store->statement_count; i++)
-        (void)sqlite3_finalize(store->statements[i].statement);
-    store->statement_count = 0;
-    if (store->database != NULL)
-        CHECK(sqlite3_close(store->database) == SQLITE_OK);
-    store->database = NULL;
-    store->failed = false;
-    store->log_pages = store->log_attempted = 0;
-    memset(store->numbers, 0, sizeof store->numbers);
-}
-
-static enum status connect_file(struct sqlite_store *store, bool create, struct error *error)
-{
-    enum status status = examine_file(store, create, error);
-    if (status != STATUS_OK)
-        return status;
-    struct stat facts;
-    int code = sqlite3_open_v2(store->path, &store->database,
-                               SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
-    if (store->database == NULL)
-        return error_set(error, STATUS_INTERNAL, "%s: no memory to open it", store->path);
-    if (code != SQLITE_OK || stat(store->path, &facts) != 0) {
-        status = sqlite_failure(store, error);
-        goto failed;
-    }
-    store->device = facts.st_dev;
-    store->inode = facts.st_ino;
-    store->size = 0; /* to be looked at by the first call */
-    store->written = (struct timespec){0};
-    configure(store);
-    bool empty = false;
-    status = recognise(store, &empty, error);
-    if (status == STATUS_OK && !create)
-        status = check_version(store, empty, error);
-    if (status == STATUS_OK)
-        status = ensure_wal(store, error);
-    if (status == STATUS_OK)
-        status = sqlite_execute(store,
-                                "PRAGMA synchronous=FULL; PRAGMA cell_size_check=ON;"
-                                "PRAGMA temp_store=MEMORY;"
-                                "PRAGMA journal_size_limit=67108864",
-                                error);
-    if (status == STATUS_OK)
-        return STATUS_OK;
-failed:
-    disconnect(store);
-    return status;
-}
-
-enum status sqlite_ready(struct sqlite_store *store, struct error *error)
-{
-    struct stat facts;
-    bool replaced = store->database != NULL && !file_is_the_same(store, &facts);
-    if (store->database != NULL && !store->failed && !replaced)
-        return look_at_head(store, &facts, error);
-    disconnect(store);
-    /* Told once, because what is there now is not a later state of what was there before. */
-    if (replaced && access(store->path, F_OK) == 0)
-        return error_set(error, STATUS_UNAVAILABLE, "%s: was replaced by another file",
-                         store->path);
-    enum status status = connect_file(store, false, error);
-    if (status == STATUS_OK)
-        log_event(store->log, LOG_WARNING, "platform store opened again",
-                  LOG_STRING("path", store->path));
-    return status;
-}
 
 static void sqlite_close(struct platform_store *base)
 {
     struct sqlite_store *store = sqlite_store_of(base);
-    disconnect(store);
+    sqlite_disconnect(store);
     memory_free(store->path);
     memory_free(store);
 }
@@ -495,6 +24,13 @@ static void sqlite_close(struct platform_store *base)
 static void count_no_memory(void)
 {
     (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
+/* Of SQL, for migrations and audits. */
+static void add_functions(struct sqlite_store *store)
+{
+    sqlite_ids_register(store->database);
+    sqlite_audit_register(store->database);
 }
 
 static enum status sqlite_open(struct platform_store **store,
@@ -513,12 +49,13 @@ static enum status sqlite_open(struct platform_store **store,
     buffer_append_string(&literal, path);
     struct sqlite_store *made = memory_alloc_zeroed(1, sizeof *made);
     made->base.engine = &platform_sqlite_engine;
+    made->add_functions = add_functions;
     made->path = memory_copy_string(buffer_string(&literal));
     made->base.place = made->path;
     made->timeout_ms = options->timeout_ms;
     made->log = options->log;
     buffer_free(&literal);
-    enum status status = connect_file(made, options->create, error);
+    enum status status = sqlite_connect(made, options->create, error);
     if (status != STATUS_OK) {
         sqlite_close(&made->base);
         return status;
@@ -528,23 +65,6 @@ static enum status sqlite_open(struct platform_store **store,
 }
 
 /* ---- migrating ------------------------------------------------------------------------------- */
-
-static enum status record_migration(struct sqlite_store *store, const struct migration *migration,
-                                    struct error *error)
-{
-    sqlite3_stmt *statement;
-    enum status status = sqlite_statement(
-        store,
-        "INSERT INTO schema_migration (number, name, checksum, applied_ms) VALUES (?1, ?2, ?3, ?4)",
-        &statement, error);
-    if (status != STATUS_OK)
-        return status;
-    CHECK(sqlite3_bind_int64(statement, 1, migration->number) == SQLITE_OK);
-    CHECK(sqlite3_bind_text(statement, 2, migration->name, -1, SQLITE_STATIC) == SQLITE_OK);
-    CHECK(sqlite3_bind_text(statement, 3, migration->checksum, -1, SQLITE_STATIC) == SQLITE_OK);
-    CHECK(sqlite3_bind_int64(statement, 4, clock_wall_ms()) == SQLITE_OK);
-    return sqlite_run(store, statement, error);
-}
 
 /* The version, of a store that may have nothing in it yet. */
 static enum status read_version_or_none(struct sqlite_store *store, uint32_t *version,
@@ -557,7 +77,7 @@ static enum status read_version_or_none(struct sqlite_store *store, uint32_t *ve
     if (status != STATUS_OK)
         return status;
     if (tables > 0)
-        return read_version(store, version, error);
+        return sqlite_check_schema(store, false, version, error);
     *version = 0;
     return STATUS_OK;
 }
@@ -581,7 +101,7 @@ static enum status migrate_step(struct sqlite_store *store, bool *applied, struc
                                 " number INTEGER PRIMARY KEY CHECK (number > 0),"
                                 " name TEXT NOT NULL, checksum TEXT NOT NULL,"
                                 " applied_ms INTEGER NOT NULL) STRICT;"
-                                "PRAGMA application_id = " STRING(APPLICATION_ID),
+                                "PRAGMA application_id = " STRING(SQLITE_APPLICATION_ID),
                                 error);
     if (status == STATUS_OK && version < sqlite_migration_count) {
         const struct migration *next = &sqlite_migrations[version];
@@ -589,7 +109,7 @@ static enum status migrate_step(struct sqlite_store *store, bool *applied, struc
         due = true;
         status = sqlite_execute(store, next->sql, error);
         if (status == STATUS_OK)
-            status = record_migration(store, next, error);
+            status = schema_record(&store->base, next, error);
         if (status == STATUS_INVALID || status == STATUS_NOT_FOUND)
             error_prefix(
                 error,
@@ -627,10 +147,10 @@ static enum status check_soundness(struct sqlite_store *store, struct error *err
 static enum status ready_to_migrate(struct sqlite_store *store, struct error *error)
 {
     struct stat facts;
-    if (store->database != NULL && !store->failed && file_is_the_same(store, &facts))
+    if (store->database != NULL && !store->failed && sqlite_file_is_the_same(store, &facts))
         return STATUS_OK;
-    disconnect(store);
-    return connect_file(store, true, error);
+    sqlite_disconnect(store);
+    return sqlite_connect(store, true, error);
 }
 
 static enum status sqlite_schema(struct platform_store *base, uint32_t *version, uint32_t *newest,
@@ -677,7 +197,7 @@ static enum status sqlite_migrate(struct platform_store *base, uint32_t *before,
     if (status == STATUS_OK)
         status = sqlite_execute(store, "PRAGMA temp_store=MEMORY", error);
     if (status == STATUS_OK)
-        status = read_version(store, &last, error);
+        status = sqlite_check_schema(store, false, &last, error);
     if (status != STATUS_OK)
         return status;
     *before = first;

@@ -127,7 +127,7 @@ static enum status load_levels(struct sqlite_store *store, struct level levels[L
     }
     (void)sqlite3_reset(statement);
     if (status == STATUS_OK && count != LEVELS - 1)
-        status = sqlite_damaged(store, "its ids have no levels", error);
+        status = platform_damaged(&store->base, "its ids have no levels", error);
     return status;
 }
 
@@ -177,7 +177,7 @@ static enum status move_slice(struct sqlite_store *store, size_t at, struct leve
     if (status == STATUS_OK)
         status = run_on_slice(store, moves[at].remove, from, to, &removed, error);
     if (status == STATUS_OK && copied != removed)
-        status = sqlite_damaged(store, "ids do not move on", error);
+        status = platform_damaged(&store->base, "ids do not move on", error);
     if (status != STATUS_OK)
         return status;
     level->moved += removed;

@@ -11,12 +11,6 @@
 #include "stores/platform/sqlite/columns.h"
 #include "stores/platform/sqlite/sqlite.h"
 
-enum status sqlite_damaged(struct sqlite_store *store, const char *what, struct error *error)
-{
-    return error_set(error, STATUS_MALFORMED,
-                     "%s: is damaged (%s); stop croupier and restore a backup", store->path, what);
-}
-
 /* ---- numbers --------------------------------------------------------------------------------- */
 
 /* The number of a customer or player, by `sql`; 0: there is none. */
@@ -133,7 +127,7 @@ static enum status load_account(struct sqlite_store *store, const char *player_i
         return status;
     if (*found && (!read_account(statement, 0, account) ||
                    !read_declined(statement, ACCOUNT_COLUMN_COUNT, account)))
-        status = sqlite_damaged(store, "an account makes no sense", error);
+        status = platform_damaged(&store->base, "an account makes no sense", error);
     (void)sqlite3_reset(statement);
     return status;
 }
@@ -289,7 +283,7 @@ enum status sqlite_load_id(struct sqlite_store *store, struct ledger_fact *fact,
     if (status != STATUS_OK)
         return status;
     if (!found || !read_fact(statement, &fact->id))
-        status = sqlite_damaged(store, "a transaction makes no sense", error);
+        status = platform_damaged(&store->base, "a transaction makes no sense", error);
     (void)sqlite3_reset(statement);
     return status;
 }
@@ -388,17 +382,17 @@ static enum status check_newest(struct sqlite_store *store, sqlite3_stmt *statem
         int after = TRANSACTION_COLUMN_COUNT + ACCOUNT_COLUMN_COUNT;
         if (!read_transaction(statement, &entry) || !ledger_is_entry(&entry) ||
             !read_account(statement, TRANSACTION_COLUMN_COUNT, &account))
-            return sqlite_damaged(store, "an entry of the ledger makes no sense", error);
+            return platform_damaged(&store->base, "an entry of the ledger makes no sense", error);
         if (entry.sequence == 1)
             memcpy(previous, zeros, sizeof previous);
         else if (!read_hash(statement, after, previous))
-            return sqlite_damaged(store, "the ledger has a gap", error);
+            return platform_damaged(&store->base, "the ledger has a gap", error);
         ledger_entry_hash(&entry, previous, hash);
         bool last = account.sequence == entry.sequence;
         if (memcmp(hash, entry.hash, sizeof hash) != 0 || account.sequence < entry.sequence ||
             (last && (memcmp(hash, account.head, sizeof hash) != 0 ||
                       account.balance_minor != entry.balance_minor)))
-            return sqlite_damaged(store, "the ledger does not fit its chain", error);
+            return platform_damaged(&store->base, "the ledger does not fit its chain", error);
     }
     return status;
 }
@@ -452,7 +446,8 @@ static enum status visit_entries(struct walk *walk, sqlite3_stmt *statement, str
         struct ledger_account account;
         if (!read_transaction(statement, &entry) || !ledger_is_entry(&entry) ||
             !read_account(statement, TRANSACTION_COLUMN_COUNT, &account)) {
-            status = sqlite_damaged(walk->store, "an entry of the ledger makes no sense", error);
+            status = platform_damaged(&walk->store->base, "an entry of the ledger makes no sense",
+                                      error);
             break;
         }
         walk->last = entry.sequence;
@@ -584,7 +579,7 @@ enum status sqlite_ledger_declines(struct platform_store *base, ledger_entry_vis
         struct ledger_transaction decline;
         struct ledger_account account;
         if (!read_decline(statement, &decline, &account)) {
-            status = sqlite_damaged(store, "a decline makes no sense", error);
+            status = platform_damaged(&store->base, "a decline makes no sense", error);
             break;
         }
         if (!visit(context, &decline, &account))
@@ -608,7 +603,7 @@ static enum status visit_transactions(struct sqlite_store *store, sqlite3_stmt *
     while ((status = sqlite_first(store, statement, &found, error)) == STATUS_OK && found) {
         struct ledger_transaction transaction;
         if (!read_transaction(statement, &transaction)) {
-            status = sqlite_damaged(store, "a transaction makes no sense", error);
+            status = platform_damaged(&store->base, "a transaction makes no sense", error);
             break;
         }
         if (!visit(context, &transaction))
@@ -687,7 +682,7 @@ enum status sqlite_ledger_clearings(struct platform_store *base, ledger_clearing
         sound &= read_string(statement, 1, clearing.currency, sizeof clearing.currency);
         clearing.balance_minor = sqlite3_column_int64(statement, 2);
         if (!sound) {
-            status = sqlite_damaged(store, "a clearing account makes no sense", error);
+            status = platform_damaged(&store->base, "a clearing account makes no sense", error);
             break;
         }
         if (!visit(context, &clearing, sqlite3_column_int64(statement, 3)))

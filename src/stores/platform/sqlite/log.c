@@ -18,7 +18,6 @@
 #include "stores/platform/sqlite/sqlite.h"
 
 /* Pages, mostly of 4 KiB. */
-#define LOG_IS_LONG 4000  /* time for upkeep */
 #define LOG_AT_MOST 24000 /* then the commit itself sees to it */
 #define PASS_IS_SHORT 500 /* another one would gain nothing */
 #define PASSES_MAX 4
@@ -90,15 +89,6 @@ enum status sqlite_log_renew(struct sqlite_store *store, struct error *error)
                      store->path, strerror(reason));
 }
 
-/* Since upkeep was attempted last, which may have come to nothing: what somebody may still read of
- * the log stays. An attempt costs more the longer it is, so the next one is not before it has grown
- * by an eighth. */
-static bool has_grown_by(const struct sqlite_store *store, int pages)
-{
-    int eighth = store->log_attempted / 8;
-    return store->log_pages - store->log_attempted >= (eighth > pages ? eighth : pages);
-}
-
 /* After each commit of the writer's handle. */
 static int on_commit(void *context, sqlite3 *database, const char *name, int pages)
 {
@@ -106,7 +96,7 @@ static int on_commit(void *context, sqlite3 *database, const char *name, int pag
     store->log_pages = pages;
     if (pages < store->log_attempted)
         store->log_attempted = 0;
-    if (has_grown_by(store, LOG_AT_MOST)) {
+    if (sqlite_log_has_grown_by(store, LOG_AT_MOST)) {
         (void)sqlite3_wal_checkpoint_v2(database, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
         store->log_attempted = pages;
     }
@@ -121,7 +111,7 @@ enum status sqlite_log_take_over(struct sqlite_store *store, struct error *error
 
 bool sqlite_ledger_wants_upkeep(struct platform_store *base)
 {
-    return has_grown_by(sqlite_store_of(base), LOG_IS_LONG);
+    return sqlite_log_has_grown_by(sqlite_store_of(base), SQLITE_LOG_IS_LONG);
 }
 
 enum status sqlite_ledger_upkeep(struct platform_store *base, struct error *error)

@@ -2,17 +2,19 @@
 #define CROUPIER_STORES_PLATFORM_SQLITE_SQLITE_H
 
 #include <sqlite3.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <time.h>
 
 #include "stores/platform/engine.h"
 
 /*
- * The SQLite engine's connection, shared by the files that put statements through it:
- * platform_sqlite.c owns opening, failures, transactions and the schema; platform_sqlite_records.c
- * holds the statements. One connection, one thread at a time.
+ * The SQLite engine's connection, shared by the files that put statements through it: connection.c
+ * owns the file, failures, transactions and what the schema is; the others hold statements. One
+ * connection, one thread at a time.
  */
 
+#define SQLITE_APPLICATION_ID 0x63727570 /* "crup" */
 #define SQLITE_STATEMENTS_MAX 128
 #define SQLITE_NUMBERS 1024
 
@@ -24,6 +26,7 @@ struct sqlite_store {
     bool create;
     bool sound;  /* found so just now, for a backup before a migration */
     bool failed; /* an error after which the connection is not to be trusted */
+    void (*add_functions)(struct sqlite_store *store); /* of SQL, to each connection */
     struct log *log;
     dev_t device;            /* of the file when it was opened, */
     ino_t inode;             /* to notice that another has taken its place */
@@ -42,7 +45,11 @@ struct sqlite_store {
     } numbers[SQLITE_NUMBERS];
 };
 
-struct sqlite_store *sqlite_store_of(struct platform_store *store);
+static inline struct sqlite_store *sqlite_store_of(struct platform_store *store)
+{
+    CHECK(store != NULL && store->engine == &platform_sqlite_engine);
+    return (struct sqlite_store *)(void *)store; /* `base` comes first */
+}
 
 /* Before anything else in a call: the connection is there and the file is the one it was. */
 MUST_CHECK enum status sqlite_ready(struct sqlite_store *store, struct error *error);
@@ -80,9 +87,17 @@ enum status sqlite_failure(struct sqlite_store *store, struct error *error);
 MUST_CHECK enum status sqlite_end(struct sqlite_store *store, enum status status,
                                   struct error *error);
 
-extern const struct sql_verbs sqlite_sql; /* platform/sqlite/queries.c */
+/* For engine.c. `create`: whatever the schema is, or when there is no file, which is made. */
+MUST_CHECK enum status sqlite_connect(struct sqlite_store *store, bool create, struct error *error);
+void sqlite_disconnect(struct sqlite_store *store);
+bool sqlite_file_is_the_same(const struct sqlite_store *store, struct stat *facts);
+/* The version of a schema that this program knows (schema.h); `current`: and that is its own. */
+MUST_CHECK enum status sqlite_check_schema(struct sqlite_store *store, bool current,
+                                           uint32_t *version, struct error *error);
 
-/* platform_sqlite_ledger.c */
+extern const struct sql_verbs sqlite_sql; /* queries.c */
+
+/* ledger.c */
 enum status sqlite_ledger_begin(struct platform_store *, struct ledger_batch *, struct error *);
 enum status sqlite_ledger_recover(struct platform_store *, struct error *);
 enum status sqlite_ledger_balances(struct platform_store *, struct ledger_place *, size_t,
@@ -102,10 +117,7 @@ enum status sqlite_ledger_count(struct platform_store *, uint64_t *, struct erro
 enum status sqlite_snapshot_begin(struct platform_store *, struct error *);
 void sqlite_snapshot_end(struct platform_store *);
 
-/* STATUS_MALFORMED, with what is wrong and what to do. */
-enum status sqlite_damaged(struct sqlite_store *store, const char *what, struct error *error);
-
-/* What platform_sqlite_batch.c needs of it. Numbers are those of the rows; 0: there is none. */
+/* What batch.c needs of it. Numbers are those of the rows; 0: there is none. */
 MUST_CHECK enum status sqlite_customer_number(struct sqlite_store *store, const char *id,
                                               int64_t *number, struct error *error);
 MUST_CHECK enum status sqlite_player_number(struct sqlite_store *store, const char *id,
@@ -113,7 +125,7 @@ MUST_CHECK enum status sqlite_player_number(struct sqlite_store *store, const ch
 MUST_CHECK enum status sqlite_load_id(struct sqlite_store *store, struct ledger_fact *fact,
                                       struct error *error);
 
-/* platform_sqlite_ids.c */
+/* ids.c */
 /* Where the number of a customer's transaction is found under its id, which may have others'. */
 int64_t sqlite_id_key(int64_t customer_number, struct text id);
 /* The same in SQL, for migrations and audits: ledger_id_key(customer_number, transaction_id). */
@@ -126,17 +138,27 @@ MUST_CHECK enum status sqlite_ids_add(struct sqlite_store *store, const int64_t 
 MUST_CHECK enum status sqlite_ids_settle(struct sqlite_store *store, int64_t last_number,
                                          struct error *error);
 
-/* platform_sqlite_audit.c */
+/* audit.c */
 enum status sqlite_ledger_integrity(struct platform_store *, const char **, struct error *);
 enum status sqlite_ledger_counterparts(struct platform_store *, struct error *);
 /* ledger_decline_hash in SQL, for the migration that chained those that were there. */
 void sqlite_audit_register(sqlite3 *database);
 
-/* platform_sqlite_batch.c */
+/* batch.c */
 enum status sqlite_ledger_commit(struct platform_store *, const struct ledger_batch *, bool *,
                                  struct error *);
 
-/* platform_sqlite_log.c */
+/* log.c */
+#define SQLITE_LOG_IS_LONG 4000 /* pages: time for upkeep */
+/* Since upkeep was attempted last, which may have come to nothing: what somebody may still read of
+ * the log stays. An attempt costs more the longer it is, so the next one is not before it has grown
+ * by an eighth. */
+static inline bool sqlite_log_has_grown_by(const struct sqlite_store *store, int pages)
+{
+    int eighth = store->log_attempted / 8;
+    return store->log_pages - store->log_attempted >= (eighth > pages ? eighth : pages);
+}
+
 bool sqlite_ledger_wants_upkeep(struct platform_store *);
 enum status sqlite_ledger_upkeep(struct platform_store *, struct error *);
 

@@ -1,0 +1,385 @@
+/*
+ * A session with PostgreSQL: connecting to the database that it was, transactions, snapshots.
+ *
+ * Whose database is it? The table store_identity says which store, and together with the server's
+ * own identifier, its timeline and the database's number tells a database from another that has
+ * taken its place: a restored backup, a standby that took over. Which schema? schema_migration says
+ * so, with a checksum of each step, as in SQLite. Both are asked once a connection, in one round
+ * trip.
+ *
+ * Everything lives in the first schema of the search_path; nothing is named with its schema.
+ */
+#include "stores/platform/postgres/postgres.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "stores/platform/postgres/columns.h"
+#include "stores/platform/schema.h"
+
+#define ATTEMPTS_MAX 8U
+#define PAUSE_MS_MAX 32U
+
+const char postgres_no_timeout[] =
+    "SELECT set_config('statement_timeout', '0', true), set_config('enable_seqscan', 'on', true)";
+
+/* ---- the schema ------------------------------------------------------------------------------ */
+
+const char postgres_read_migrations[] = SCHEMA_READ;
+
+enum status postgres_check_schema(struct postgres_store *store, const struct postgres_query *query,
+                                  bool current, uint32_t *version, struct error *error)
+{
+    struct schema schema = {postgres_migrations, postgres_migration_count, 0, false};
+    for (int i = 0; i < row_count(query); i++) {
+        const struct postgres_row row = row_at(query, i);
+        schema_note(&schema, row_integer(&row, 0), row_text(&row, 1));
+    }
+    enum status status = schema_check(&store->base, &schema, current, error);
+    if (status == STATUS_OK)
+        *version = schema.version;
+    return status;
+}
+
+/* The schema and the identity of the store: what makes a connection one to croupier's database. */
+static enum status examine(struct postgres_store *store, char identity[POSTGRES_IDENTITY_SIZE],
+                           struct error *error)
+{
+    static const char read_identity[] = "SELECT id::text FROM store_identity";
+    struct postgres_query queries[] = {{.sql = postgres_read_migrations}, {.sql = read_identity}};
+    uint32_t version = 0;
+    enum status status = postgres_run(store, queries, 2, error);
+    if (status != STATUS_OK && strcmp(store->sqlstate, "42P01") == 0)
+        return error_set(error, STATUS_INVALID, "%s: is empty; run: croupier migrate",
+                         store->place);
+    if (status != STATUS_OK)
+        return status;
+    status = postgres_check_schema(store, &queries[0], true, &version, error);
+    if (status == STATUS_OK && row_count(&queries[1]) != 1)
+        status = platform_damaged(&store->base, "it has no identity", error);
+    if (status == STATUS_OK) {
+        const struct postgres_row row = row_at(&queries[1], 0);
+        size_t used = strlen(identity);
+        struct text id = row_text(&row, 0);
+        (void)snprintf(identity + used, POSTGRES_IDENTITY_SIZE - used, " %.*s", (int)id.size,
+                       id.at);
+    }
+    postgres_clear(queries, 2);
+    return status;
+}
+
+/* ---- connecting ------------------------------------------------------------------------------ */
+
+/* What the server is, and whether the session is as it was asked for. synchronous_commit is set
+ * even where it is right already, so that the session does not follow a server that is told
+ * otherwise later; and only ever raised: whoever wants remote_apply has it. */
+static const char greet[] =
+    "SELECT pg_is_in_recovery(),"
+    " current_setting('server_encoding') = 'UTF8',"
+    " current_setting('statement_timeout') <> '0'"
+    "  AND current_setting('default_transaction_isolation') = 'read committed',"
+    " set_config('synchronous_commit',"
+    "  CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply'"
+    "  ELSE 'on' END, false),"
+    " CASE WHEN has_function_privilege('pg_catalog.pg_control_system()', 'execute')"
+    "  THEN (SELECT system_identifier::text FROM pg_catalog.pg_control_system()) ELSE '-' END"
+    " || ' ' || CASE WHEN pg_is_in_recovery() THEN '-'"
+    "  ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END"
+    " || ' ' || (SELECT oid::text FROM pg_catalog.pg_database WHERE datname = current_database()),"
+    " current_setting('fsync') = 'on', current_setting('full_page_writes') = 'on'";
+
+/* The server is used all the same: it may be a test's, or its disk another's to look after. Told
+ * once for all handles of a program, and again after it was right in between. */
+static void judge_durability(struct postgres_store *store, bool fsync, bool full_page_writes)
+{
+    const char *unsafe = !fsync && !full_page_writes ? "fsync = off, full_page_writes = off"
+                         : !fsync                    ? "fsync = off"
+                         : !full_page_writes         ? "full_page_writes = off"
+                                                     : NULL;
+    store->base.unsafe = unsafe;
+    if (store->facts == NULL || atomic_exchange(&store->facts->unsafe, unsafe != NULL) ||
+        unsafe == NULL)
+        return;
+    log_event(store->log, LOG_WARNING,
+              "PostgreSQL may lose money that was acknowledged, when its machine fails",
+              LOG_STRING("store", store->place), LOG_STRING("settings", unsafe));
+}
+
+static enum status judge_greeting(struct postgres_store *store, const struct postgres_row *row,
+                                  char identity[POSTGRES_IDENTITY_SIZE], struct error *error)
+{
+    if (row_flag(row, 0))
+        return error_set(error, STATUS_UNAVAILABLE,
+                         "%s: is a standby, which can only be read; name the primary in [platform] "
+                         "store",
+                         store->place);
+    if (!row_flag(row, 1))
+        return error_set(error, STATUS_INVALID,
+                         "%s: the database's encoding is not UTF8; make one with: createdb "
+                         "--encoding=UTF8 --template=template0",
+                         store->place);
+    if (!row_flag(row, 2))
+        return error_set(error, STATUS_UNAVAILABLE,
+                         "%s: the session does not have the settings it was asked for (a pooler?); "
+                         "name PostgreSQL itself in [platform] store",
+                         store->place);
+    if (!row_string(row, 4, identity, POSTGRES_IDENTITY_SIZE))
+        return platform_damaged(&store->base, "the server does not say who it is", error);
+    judge_durability(store, row_flag(row, 5), row_flag(row, 6));
+    return STATUS_OK;
+}
+
+/* Connects to one host, and finds out what is there. */
+static enum status meet(struct postgres_store *store, size_t host, bool create,
+                        char identity[POSTGRES_IDENTITY_SIZE], struct error *error)
+{
+    struct postgres_query query = {.sql = greet};
+    enum status status = postgres_connect(store, host, error);
+    if (status != STATUS_OK)
+        return status;
+    status = postgres_run(store, &query, 1, error);
+    if (status == STATUS_OK) {
+        const struct postgres_row row = row_at(&query, 0);
+        status = judge_greeting(store, &row, identity, error);
+        postgres_clear(&query, 1);
+    }
+    if (status == STATUS_OK && !create)
+        status = examine(store, identity, error);
+    if (status != STATUS_OK)
+        postgres_disconnect(store);
+    return status;
+}
+
+/* Tries the hosts, beginning with the one that answered last, each with its share of the time that
+ * is left: one that swallows everything must not keep us from the others. */
+static enum status meet_any(struct postgres_store *store, bool create,
+                            char identity[POSTGRES_IDENTITY_SIZE], struct error *error)
+{
+    const uint64_t deadline_ms = store->deadline_ms;
+    const size_t count = store->target->host_count;
+    enum status status = STATUS_UNAVAILABLE;
+    size_t first = store->host;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t now_ms = clock_monotonic_ms();
+        uint64_t left_ms = deadline_ms > now_ms ? deadline_ms - now_ms : 0;
+        size_t host = (first + i) % count;
+        store->deadline_ms = now_ms + left_ms / (count - i);
+        status = meet(store, host, create, identity, error);
+        store->host = host;
+        if (status == STATUS_OK || (status != STATUS_UNAVAILABLE && status != STATUS_TIMEOUT))
+            break;
+    }
+    store->deadline_ms = deadline_ms;
+    return status;
+}
+
+/* Connects when there is no connection. What is there now may be another database than before: that
+ * is told once, by failing, because it is not a later state of what was there. */
+enum status postgres_connect_any(struct postgres_store *store, bool create, struct error *error)
+{
+    char identity[POSTGRES_IDENTITY_SIZE] = "";
+    enum status status = meet_any(store, create, identity, error);
+    if (status != STATUS_OK)
+        return status;
+    bool replaced = !create && store->identity[0] != '\0' && strcmp(identity, store->identity) != 0;
+    if (!create)
+        memcpy(store->identity, identity, sizeof store->identity);
+    if (store->connects++ > 0)
+        log_event(store->log, LOG_WARNING, "platform store connected again",
+                  LOG_STRING("store", store->place));
+    if (replaced)
+        return error_set(error, STATUS_UNAVAILABLE,
+                         "%s: another database, or another state of it, has taken its place",
+                         store->place);
+    return STATUS_OK;
+}
+
+static enum status ensure_connection(struct postgres_store *store, struct error *error)
+{
+    if (store->connection != NULL && !postgres_is_alive(store))
+        postgres_disconnect(store);
+    if (store->connection != NULL)
+        return STATUS_OK;
+    if (store->snapshot)
+        return error_set(error, STATUS_UNAVAILABLE,
+                         "%s: the connection was lost, and with it the snapshot", store->place);
+    return postgres_connect_any(store, false, error);
+}
+
+void postgres_forget_outcome(struct postgres_store *store)
+{
+    store->commit_sent = false;
+    store->warned = false;
+    store->unknown = false;
+    store->repeatable = false;
+    store->sqlstate[0] = '\0';
+}
+
+enum status postgres_ready(struct postgres_store *store, struct error *error)
+{
+    postgres_forget_outcome(store);
+    store->patient = store->snapshot;
+    postgres_renew(store);
+    enum status status = ensure_connection(store, error);
+    if (status == STATUS_OK && !store->snapshot)
+        CHECK(PQtransactionStatus(store->connection) == PQTRANS_IDLE);
+    return status;
+}
+
+enum status postgres_resume(struct postgres_store *store, struct error *error)
+{
+    postgres_forget_outcome(store);
+    postgres_renew(store);
+    if (store->connection != NULL)
+        return STATUS_OK;
+    return error_set(error, STATUS_UNAVAILABLE,
+                     "%s: the connection was lost, and with it the transaction", store->place);
+}
+
+/* ---- transactions ---------------------------------------------------------------------------- */
+
+enum status postgres_end(struct postgres_store *store, enum status status, struct error *error)
+{
+    if (status == STATUS_OK && store->connection != NULL &&
+        PQtransactionStatus(store->connection) != PQTRANS_IDLE) {
+        struct postgres_query commit = {.sql = postgres_commit};
+        status = postgres_run(store, &commit, 1, error);
+        postgres_clear(&commit, 1);
+    }
+    if (status == STATUS_OK && store->warned) {
+        store->unknown = true;
+        status = error_set(error, STATUS_UNAVAILABLE,
+                           "%s: the server warned while it committed; check whether the change was "
+                           "kept before you repeat it",
+                           store->place);
+    }
+    if (status != STATUS_OK && store->connection != NULL &&
+        PQtransactionStatus(store->connection) != PQTRANS_IDLE) {
+        bool repeatable = store->repeatable;
+        struct postgres_query rollback = {.sql = postgres_rollback};
+        if (postgres_run(store, &rollback, 1, NULL) != STATUS_OK)
+            postgres_disconnect(store); /* which the server takes for one */
+        postgres_clear(&rollback, 1);
+        store->repeatable = repeatable;
+    }
+    return status;
+}
+
+/* Before doing it again: a little longer each time, and never past the deadline. */
+static bool may_repeat(struct postgres_store *store, uint32_t attempt)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    uint32_t ceiling_ms = 1U << attempt < PAUSE_MS_MAX ? 1U << attempt : PAUSE_MS_MAX;
+    uint64_t pause_ns = now_ns % ((uint64_t)ceiling_ms * 1000000U); /* nobody else's nanosecond */
+    if (!store->repeatable || attempt >= ATTEMPTS_MAX ||
+        (now_ns + pause_ns) / 1000000U >= store->deadline_ms)
+        return false;
+    if (store->facts != NULL)
+        atomic_fetch_add_explicit(&store->facts->repeats, 1, memory_order_relaxed);
+    clock_pause_ns(pause_ns);
+    return true;
+}
+
+enum status postgres_may_commit(struct postgres_store *store, struct error *error)
+{
+    struct postgres_parameters parameters = {0};
+    struct postgres_query query = {
+        .sql = "SELECT count(*) FROM pg_catalog.pg_stat_activity WHERE datname = current_database()"
+               " AND usename = session_user AND wait_event_type = 'IPC' AND wait_event = 'SyncRep'"
+               " AND state_change < clock_timestamp() - $1::bigint * interval '1 ms'",
+        .parameters = &parameters};
+    set_integer(&parameters, 1, store->timeout_ms / 2); /* the rest of it went before the commit */
+    enum status status = postgres_run(store, &query, 1, error);
+    if (status != STATUS_OK)
+        return status;
+    const struct postgres_row row = row_at(&query, 0);
+    store->doubtful = row_integer(&row, 0) > 0;
+    postgres_clear(&query, 1);
+    if (!store->doubtful)
+        return STATUS_OK;
+    return error_set(error, STATUS_UNAVAILABLE,
+                     "%s: a commit waits for a synchronous standby that does not answer; until it "
+                     "does, nothing is written",
+                     store->place);
+}
+
+enum status postgres_transact(struct postgres_store *store, postgres_body *body, void *context,
+                              struct error *error)
+{
+    CHECK(!store->snapshot);
+    enum status status = postgres_ready(store, error);
+    for (uint32_t attempt = 1; status == STATUS_OK; attempt++) {
+        if (store->doubtful)
+            status = postgres_may_commit(store, error);
+        if (status == STATUS_OK)
+            status = postgres_end(store, body(store, context, error), error);
+        if (status == STATUS_OK || !may_repeat(store, attempt))
+            break;
+        postgres_forget_outcome(store);
+        status = ensure_connection(store, error);
+    }
+    return status;
+}
+
+enum status postgres_read(struct postgres_store *store, struct postgres_query *queries,
+                          size_t count, struct error *error)
+{
+    enum status status = postgres_ready(store, error);
+    if (status != STATUS_OK)
+        return status;
+    status = postgres_run(store, queries, count, error);
+    if (status == STATUS_OK || store->connection != NULL || store->snapshot ||
+        !may_repeat(store, 1))
+        return status;
+    status = ensure_connection(store, error);
+    return status == STATUS_OK ? postgres_run(store, queries, count, error) : status;
+}
+
+enum status postgres_read_snapshot(struct postgres_store *store, struct postgres_query *queries,
+                                   size_t count, struct error *error)
+{
+    struct postgres_query all[POSTGRES_STREAM_MAX + 3];
+    if (store->snapshot)
+        return postgres_read(store, queries, count, error);
+    CHECK(count <= POSTGRES_STREAM_MAX);
+    all[0] = (struct postgres_query){.sql = postgres_begin_snapshot};
+    all[1] = (struct postgres_query){.sql = postgres_no_timeout};
+    memcpy(all + 2, queries, count * sizeof queries[0]);
+    all[count + 2] = (struct postgres_query){.sql = postgres_rollback};
+    enum status status = postgres_read(store, all, count + 3, error);
+    memcpy(queries, all + 2, count * sizeof queries[0]);
+    if (status != STATUS_OK)
+        return postgres_end(store, status, error);
+    postgres_clear(all, 2);
+    postgres_clear(all + count + 2, 1);
+    return STATUS_OK;
+}
+
+enum status postgres_snapshot_begin(struct platform_store *base, struct error *error)
+{
+    static const char keep_open[] = "SET LOCAL idle_in_transaction_session_timeout = 600000";
+    struct postgres_store *store = postgres_store_of(base);
+    struct postgres_query queries[] = {{.sql = postgres_begin_snapshot},
+                                       {.sql = postgres_no_timeout},
+                                       {.sql = keep_open},
+                                       {.sql = "SELECT 1"}}; /* takes the snapshot */
+    CHECK(!store->snapshot);
+    enum status status = postgres_read(store, queries, 4, error);
+    if (status != STATUS_OK)
+        return postgres_end(store, status, error);
+    postgres_clear(queries, 4);
+    store->snapshot = true;
+    return STATUS_OK;
+}
+
+void postgres_snapshot_end(struct platform_store *base)
+{
+    struct postgres_store *store = postgres_store_of(base);
+    store->snapshot = false;
+    store->patient = false;
+    postgres_renew(store);
+    enum status status = postgres_end(store, STATUS_UNAVAILABLE, NULL); /* nothing to commit */
+    CHECK(status == STATUS_UNAVAILABLE);
+}

@@ -1,0 +1,42 @@
+#ifndef CROUPIER_STORES_PLATFORM_SCHEMA_H
+#define CROUPIER_STORES_PLATFORM_SCHEMA_H
+
+#include "stores/platform/engine.h"
+
+/*
+ * The schema of a platform store: numbered steps from sql/ENGINE/NNNN_name.sql, compiled into the
+ * program (tools/embed_migrations.py). The table schema_migration says which were applied, with a
+ * checksum of each, so that a store made by a differing build is not taken for ours.
+ */
+struct migration {
+    uint32_t number;
+    const char *name;
+    const char *checksum; /* SHA-256 of the file, 64 hexadecimal digits */
+    const char *sql;
+};
+extern const struct migration sqlite_migrations[];
+extern const size_t sqlite_migration_count;
+extern const struct migration postgres_migrations[];
+extern const size_t postgres_migration_count;
+
+#define SCHEMA_READ "SELECT number, checksum FROM schema_migration ORDER BY number"
+
+/* What was applied, as the rows of SCHEMA_READ tell; begins as {migrations, count}. */
+struct schema {
+    const struct migration *migrations;
+    size_t count;
+    uint32_t version; /* the last one applied */
+    bool differs;
+};
+void schema_note(struct schema *schema, int64_t number, struct text checksum);
+
+/* STATUS_INVALID, with what to do, when the program does not know that schema; and, where `current`
+ * is wanted, when it is older than the program's. */
+MUST_CHECK enum status schema_check(const struct platform_store *store, const struct schema *schema,
+                                    bool current, struct error *error);
+
+/* Notes a step as applied, in the transaction that applied it. */
+MUST_CHECK enum status schema_record(struct platform_store *store,
+                                     const struct migration *migration, struct error *error);
+
+#endif
