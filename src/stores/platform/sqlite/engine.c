@@ -50,6 +50,7 @@ static enum status sqlite_open(struct platform_store **store,
     buffer_append_string(&literal, path);
     struct sqlite_store *made = memory_alloc_zeroed(1, sizeof *made);
     made->base.engine = &platform_sqlite_engine;
+    made->magic = SQLITE_STORE_MAGIC;
     made->add_functions = add_functions;
     made->path = memory_copy_string(buffer_string(&literal));
     made->base.place = made->path;

@@ -18,8 +18,11 @@
 #define SQLITE_STATEMENTS_MAX 128
 #define SQLITE_NUMBERS 1024
 
+#define SQLITE_STORE_MAGIC 0x53514C54U
+
 struct sqlite_store {
     struct platform_store base;
+    uint32_t magic;    /* SQLITE_STORE_MAGIC: it is one of this engine's */
     sqlite3 *database; /* NULL: to be opened again by the next call */
     char *path;
     uint32_t timeout_ms;
@@ -47,8 +50,9 @@ struct sqlite_store {
 
 static inline struct sqlite_store *sqlite_store_of(struct platform_store *store)
 {
-    CHECK(store != NULL && store->engine == &platform_sqlite_engine);
-    return (struct sqlite_store *)(void *)store; /* `base` comes first */
+    struct sqlite_store *mine = (struct sqlite_store *)(void *)store; /* `base` comes first */
+    CHECK(mine != NULL && mine->magic == SQLITE_STORE_MAGIC);
+    return mine;
 }
 
 /* Before anything else in a call: the connection is there and the file is the one it was. */
