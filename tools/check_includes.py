@@ -10,6 +10,7 @@ import re
 import sys
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent / "src"
+MADE = {"commands/help_texts.h"}  # by the build, from help/
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 
@@ -26,7 +27,7 @@ def includes():
 
 
 def problem(rank, source, included):
-    if not (SOURCE / included).exists():
+    if not (SOURCE / included).exists() and str(included) not in MADE:
         return "is not a path below src/"
     if len(source.parts) == 1:  # main.c
         return None

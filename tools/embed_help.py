@@ -41,9 +41,9 @@ def main():
             texts.append(f"{names[-1]} = {{\n    " + ",\n    ".join(map(quoted, match.groups())) + "};\n")
     note = "/* Made by tools/embed_help.py from help/; do not edit. */\n"
     with open(source, "w", encoding="utf-8") as file:
-        file.write(f'{note}#include "help_texts.h"\n\n' + "\n".join(texts))
+        file.write(f'{note}#include "commands/help_texts.h"\n\n' + "\n".join(texts))
     with open(header, "w", encoding="utf-8") as file:
-        file.write(f'{note}#ifndef CROUPIER_HELP_TEXTS_H\n#define CROUPIER_HELP_TEXTS_H\n\n#include "cli/command.h"\n\n')
+        file.write(f'{note}#ifndef CROUPIER_COMMANDS_HELP_TEXTS_H\n#define CROUPIER_COMMANDS_HELP_TEXTS_H\n\n#include "cli/command.h"\n\n')
         file.write("".join(f"extern {name};\n" for name in names) + "\n#endif\n")
 
 

@@ -184,12 +184,12 @@ static bool decode(struct http_request *request, struct wallet_request *decoded)
                            ? http_request_field(request, HTTP_FIELD_CONTENT_TYPE)
                            : TEXT("");
     switch (wallet_request_decode(type, request->body, decoded)) {
-    case WALLET_DECODED:
+    case STRICT_JSON_OK:
         return true;
-    case WALLET_INVALID:
+    case STRICT_JSON_INVALID:
         http_reply_error(request, HTTP_ERROR_INVALID_REQUEST);
         return false;
-    case WALLET_UNKNOWN_FIELD:
+    case STRICT_JSON_UNKNOWN_FIELD:
         http_reply_error(request, HTTP_ERROR_UNKNOWN_FIELD);
         return false;
     }

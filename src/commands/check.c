@@ -12,7 +12,7 @@
 
 #include "cli/document.h"
 #include "commands/commands.h"
-#include "help_texts.h"
+#include "commands/help_texts.h"
 #include "http/tls.h"
 #include "launch/outgoing.h"
 #include "records/provider_secret.h"

@@ -5,8 +5,8 @@
 #include "cli/document.h"
 #include "cli/progress.h"
 #include "commands/commands.h"
+#include "commands/help_texts.h"
 #include "commands/platform.h"
-#include "help_texts.h"
 #include "operator/odds_copy.h"
 #include "operator/platform_copy.h"
 

@@ -19,9 +19,9 @@
 #include "base/memory.h"
 #include "cli/document.h"
 #include "commands/commands.h"
+#include "commands/help_texts.h"
 #include "demo/demo.h"
 #include "demo/simulate.h"
-#include "help_texts.h"
 #include "http/http.h"
 
 #define OVERRIDES_MAX 9 /* four settings and the end */

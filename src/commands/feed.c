@@ -15,10 +15,10 @@
 #include "cli/document.h"
 #include "cli/input.h"
 #include "commands/commands.h"
+#include "commands/help_texts.h"
 #include "demo/chance.h"
 #include "demo/simulate.h"
 #include "feed/publish.h"
-#include "help_texts.h"
 #include "records/sport.h"
 
 #define WITHIN_DEFAULT_SECONDS 60

@@ -7,10 +7,10 @@
 #include "cli/document.h"
 #include "cli/input.h"
 #include "commands/commands.h"
+#include "commands/help_texts.h"
 #include "commands/platform.h"
 #include "commands/resource.h"
 #include "games/document.h"
-#include "help_texts.h"
 #include "operator/games.h"
 
 const struct resource_commands game_subject = {&game_resource, NULL, NULL};

@@ -6,9 +6,9 @@
 #include "base/clock.h"
 #include "cli/document.h"
 #include "commands/commands.h"
+#include "commands/help_texts.h"
 #include "commands/platform.h"
 #include "commands/resource.h"
-#include "help_texts.h"
 #include "operator/customers.h"
 #include "operator/keys.h"
 

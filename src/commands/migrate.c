@@ -6,8 +6,8 @@
 #include "base/memory.h"
 #include "cli/document.h"
 #include "commands/commands.h"
+#include "commands/help_texts.h"
 #include "commands/platform.h"
-#include "help_texts.h"
 #include "records/secrets.h"
 #include "stores/platform.h"
 

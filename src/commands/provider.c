@@ -5,9 +5,9 @@
 
 #include "cli/input.h"
 #include "commands/commands.h"
+#include "commands/help_texts.h"
 #include "commands/platform.h"
 #include "commands/resource.h"
-#include "help_texts.h"
 #include "operator/providers.h"
 
 #define SECRET_SHORT 32U /* bytes: RFC 7518 section 3.2 wants no less of an HS256 key */

@@ -5,7 +5,7 @@
 #include "app/reload_socket.h"
 #include "cli/document.h"
 #include "commands/commands.h"
-#include "help_texts.h"
+#include "commands/help_texts.h"
 
 static void print_document(struct text restart_needed)
 {

@@ -4,7 +4,7 @@
 #include "app/app.h"
 #include "cli/command.h"
 #include "commands/commands.h"
-#include "help_texts.h"
+#include "commands/help_texts.h"
 
 static int run_serve(const struct command_line *line)
 {

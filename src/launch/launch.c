@@ -344,12 +344,14 @@ void launch_route(struct launcher *launcher, struct games_pages *pages, struct m
                   struct http_request *request, const char *customer_id, struct text game_id)
 {
     struct launch_request launch;
-    enum http_error error;
     struct text content_type = request->field_count[HTTP_FIELD_CONTENT_TYPE] == 1
                                    ? http_request_field(request, HTTP_FIELD_CONTENT_TYPE)
                                    : TEXT("");
-    if (!launch_request_decode(content_type, request->body, &launch, &error)) {
-        http_reply_error(request, error);
+    enum strict_json decoded = launch_request_decode(content_type, request->body, &launch);
+    if (decoded != STRICT_JSON_OK) {
+        http_reply_error(request, decoded == STRICT_JSON_UNKNOWN_FIELD
+                                      ? HTTP_ERROR_UNKNOWN_FIELD
+                                      : HTTP_ERROR_INVALID_REQUEST);
         return;
     }
     const struct games_table *table = games_pages_table(pages, clock_monotonic_ms());
