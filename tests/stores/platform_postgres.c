@@ -1,5 +1,5 @@
 /*
- * What is PostgreSQL's own, beyond the contract that every engine passes (platform_contract.c):
+ * What is PostgreSQL's own, beyond the contract that every engine passes (platform_contract/):
  * servers that are frozen, gone or somebody else, transactions that collide, commits whose end
  * nobody hears of. Runs against the server that TEST_POSTGRES_URI names (tests/servers.py), whose
  * processes it signals.

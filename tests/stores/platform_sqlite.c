@@ -1,7 +1,7 @@
 /*
  * What is SQLite's own about the platform store: the file and its rights, migrations, files that
  * are not what they should be, and rows that make no sense. (What every engine must do stands in
- * platform_contract.c.)
+ * platform_contract/.)
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,0 +1,70 @@
+#ifndef CROUPIER_TESTS_STORES_CONTRACT_H
+#define CROUPIER_TESTS_STORES_CONTRACT_H
+
+/*
+ * The contract of the platform store, written against stores/platform.h alone and run against every
+ * engine: `platform_contract ENGINE`. It stands in parts, one a file, which share the fixture and the
+ * records here. An engine joins by one row in platform_places.h, which makes a URI of an empty
+ * store of its own for each test.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "platform_places.h"
+#include "stores/platform.h"
+#include "stores/platform_ledger.h"
+
+struct fixture {
+    struct place place;
+    struct platform_store *store; /* migrated, and empty */
+    struct error error;
+};
+
+#define CONTRACT(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+/* The parts: each returns how many of its tests failed. */
+int contract_of_records(void);
+int contract_of_changes(void);
+int contract_of_players(void);
+int contract_of_games(void);
+int contract_of_ledger(void);
+
+/* What a listing or a look at the changes brought, in order. */
+#define SEEN_MAX 16
+struct seen {
+    size_t customers, keys, addresses;
+    size_t stop_after; /* of a listing; 0: never */
+    bool customer_after_key;
+    struct customer_record customer[SEEN_MAX]; /* cidrs are not kept, but the first is: */
+    struct cidr first_cidr[SEEN_MAX];
+    struct key_record key[SEEN_MAX];
+    struct legacy_record legacy[SEEN_MAX];
+};
+
+struct platform_store *open_store(struct fixture *fixture, bool create);
+int set_up(void **state);
+int tear_down(void **state);
+struct cidr cidr(const char *text);
+struct address address(const char *text);
+struct customer_record customer(const char *id, const char *name);
+struct key_record key(const char *id, const char *customer_id, uint8_t digest);
+struct legacy_record legacy(const char *text);
+bool see_customer(void *context, const struct customer_record *record);
+bool see_key(void *context, const struct key_record *record);
+bool see_legacy(void *context, const struct legacy_record *record);
+uint64_t look(struct fixture *fixture, struct platform_store *store, uint64_t since,
+              struct seen *seen);
+struct player_record open_player(struct fixture *fixture, const char *customer_id,
+                                 const char *reference, const char *currency, uint8_t exponent);
+void add_two_customers(struct fixture *fixture);
+
+#endif

@@ -1,0 +1,173 @@
+/*
+ * The contract of the ledger: batches, and walks over what they kept. wallet/ledger.c is tested by
+ * tests/unit/wallet/test_ledger.c, several instances at once by ledger_writers.c.
+ */
+#include "platform_contract/contract.h"
+
+/* The first entry of a player, as wallet/ledger.c makes one. */
+static void enter_first(struct ledger_batch *batch, const char *id, int64_t amount_minor)
+{
+    struct ledger_place *place = &batch->places[0];
+    struct ledger_transaction *kept = &batch->kept[batch->kept_count++];
+    *kept = (struct ledger_transaction){.operation = LEDGER_CREDIT,
+                                        .outcome = LEDGER_APPLIED,
+                                        .currency_exponent = 2,
+                                        .amount_minor = amount_minor,
+                                        .movement_minor = amount_minor,
+                                        .balance_minor = amount_minor,
+                                        .sequence = 1,
+                                        .created_ms = 5};
+    memcpy(kept->customer_id, place->account.player.customer_id, sizeof kept->customer_id);
+    memcpy(kept->player_id, place->account.player.id, sizeof kept->player_id);
+    memcpy(kept->currency, "EUR", 4);
+    (void)snprintf(kept->transaction_id, sizeof kept->transaction_id, "%s", id);
+    ledger_entry_hash(kept, place->account.head, kept->hash);
+    memcpy(place->account.head, kept->hash, sizeof kept->hash);
+    place->account.balance_minor = amount_minor;
+    place->account.sequence = 1;
+    place->changed = true;
+    batch->clearings[place->clearing].balance_minor -= amount_minor;
+    batch->clearings[place->clearing].changed = true;
+}
+
+static void a_batch_of_the_ledger_is_there_when_it_was_committed(void **state)
+{
+    struct fixture *fixture = *state;
+    static struct ledger_batch batch;
+    struct ledger_account account;
+    bool unknown = true;
+    add_two_customers(fixture);
+    struct player_record player = open_player(fixture, "cus_One", "alice", "EUR", 2);
+    memset(&batch, 0, sizeof batch);
+    batch.place_count = 2;
+    memcpy(batch.places[0].player_id, player.id, sizeof player.id);
+    memcpy(batch.places[1].player_id, "ply_nobody", 11);
+    batch.fact_count = 1;
+    memcpy(batch.facts[0].customer_id, "cus_One", 8);
+    memcpy(batch.facts[0].transaction_id, "t-1", 4);
+    OK(fixture->store->ledger->begin(fixture->store, &batch, &fixture->error));
+    assert_true(batch.places[0].found);
+    assert_false(batch.places[1].found);
+    assert_false(batch.facts[0].id.known || batch.facts[0].id.rolled_back);
+    assert_int_equal(batch.places[0].account.sequence, 0);
+    enter_first(&batch, "t-1", 70);
+    struct platform_store *other = open_store(fixture, false);
+    OK(platform_ledger_balance(other, player.id, &account, &fixture->error));
+    assert_int_equal(account.balance_minor, 0); /* not before the commit, and without waiting */
+    OK(fixture->store->ledger->commit(fixture->store, &batch, &unknown, &fixture->error));
+    assert_false(unknown);
+    OK(platform_ledger_balance(other, player.id, &account, &fixture->error));
+    assert_int_equal(account.balance_minor, 70);
+    OK(other->ledger->id(other, &batch.facts[0], &fixture->error));
+    assert_true(batch.facts[0].id.known);
+    assert_memory_equal(&batch.facts[0].id.transaction, &batch.kept[0], sizeof batch.kept[0]);
+    OK(other->ledger->recover(other, &fixture->error));
+    platform_store_close(&other);
+}
+
+struct transactions_seen {
+    size_t count;
+    struct ledger_transaction transactions[4];
+};
+
+static bool see_transaction(void *context, const struct ledger_transaction *transaction)
+{
+    struct transactions_seen *seen = context;
+    seen->transactions[seen->count++] = *transaction;
+    return seen->count < 4;
+}
+
+static bool see_decline(void *context, const struct ledger_transaction *decline,
+                        const struct ledger_account *account)
+{
+    assert_int_equal(account->declines, decline->decline);
+    assert_memory_equal(account->declines_head, decline->hash, sizeof decline->hash);
+    return see_transaction(context, decline);
+}
+
+static void transactions_are_read_in_order_of_decision_declines_included(void **state)
+{
+    struct fixture *fixture = *state;
+    static struct ledger_batch batch;
+    struct transactions_seen seen = {0};
+    bool unknown = true;
+    add_two_customers(fixture);
+    struct player_record player = open_player(fixture, "cus_One", "alice", "EUR", 2);
+    memset(&batch, 0, sizeof batch);
+    batch.place_count = 1;
+    memcpy(batch.places[0].player_id, player.id, sizeof player.id);
+    OK(fixture->store->ledger->begin(fixture->store, &batch, &fixture->error));
+    enter_first(&batch, "t-9", 70);
+    struct ledger_transaction *declined = &batch.kept[batch.kept_count++];
+    *declined = batch.kept[0];
+    memcpy(declined->transaction_id, "t-1", 4);
+    memcpy(declined->game_id, "book", 5);
+    declined->operation = LEDGER_DEBIT;
+    declined->outcome = LEDGER_INSUFFICIENT_FUNDS;
+    declined->amount_minor = 71;
+    declined->sequence = 0;
+    declined->movement_minor = declined->balance_minor = 0;
+    ledger_chain_decline(&batch.places[0].account, declined);
+    batch.places[0].declined = true;
+    OK(fixture->store->ledger->commit(fixture->store, &batch, &unknown, &fixture->error));
+    OK(fixture->store->ledger->declines(fixture->store, see_decline, &seen, &fixture->error));
+    assert_int_equal(seen.count, 1);
+    assert_memory_equal(&seen.transactions[0], declined, sizeof *declined);
+    seen.count = 0;
+    memset(declined->hash, 0,
+           sizeof declined->hash); /* which only that walk tells, and the position */
+    declined->decline = 0;
+    OK(fixture->store->ledger->transactions(fixture->store, see_transaction, &seen,
+                                            &fixture->error));
+    assert_int_equal(seen.count, 2);
+    assert_memory_equal(&seen.transactions[0], &batch.kept[0], sizeof batch.kept[0]);
+    assert_memory_equal(&seen.transactions[1], &batch.kept[1], sizeof batch.kept[1]);
+
+    seen.count = 0; /* and what was entered at a time: from and until before */
+    OK(fixture->store->ledger->entered(fixture->store, 0, 5, see_transaction, &seen,
+                                       &fixture->error));
+    OK(fixture->store->ledger->entered(fixture->store, 6, 9, see_transaction, &seen,
+                                       &fixture->error));
+    assert_int_equal(seen.count, 0);
+    OK(fixture->store->ledger->entered(fixture->store, 5, 6, see_transaction, &seen,
+                                       &fixture->error));
+    assert_int_equal(seen.count, 1);
+    assert_memory_equal(&seen.transactions[0], &batch.kept[0], sizeof batch.kept[0]);
+    OK(fixture->store->ledger->upkeep(fixture->store, &fixture->error)); /* changes nothing of it */
+    OK(fixture->store->ledger->entered(fixture->store, 5, 6, see_transaction, &seen,
+                                       &fixture->error));
+    assert_int_equal(seen.count, 2);
+}
+
+static void a_batch_that_does_not_follow_is_refused_whole(void **state)
+{
+    struct fixture *fixture = *state;
+    static struct ledger_batch batch;
+    struct ledger_account account;
+    bool unknown = true;
+    add_two_customers(fixture);
+    struct player_record player = open_player(fixture, "cus_One", "alice", "EUR", 2);
+    memset(&batch, 0, sizeof batch);
+    batch.place_count = 1;
+    memcpy(batch.places[0].player_id, player.id, sizeof player.id);
+    OK(fixture->store->ledger->begin(fixture->store, &batch, &fixture->error));
+    enter_first(&batch, "t-1", 70);
+    enter_first(&batch, "t-2", 70); /* sequence 1 once more */
+    assert_int_not_equal(
+        fixture->store->ledger->commit(fixture->store, &batch, &unknown, &fixture->error),
+        STATUS_OK);
+    assert_false(unknown);
+    OK(platform_ledger_balance(fixture->store, player.id, &account, &fixture->error));
+    assert_int_equal(account.sequence, 0);
+    assert_int_equal(account.balance_minor, 0);
+}
+
+int contract_of_ledger(void)
+{
+    const struct CMUnitTest tests[] = {
+        CONTRACT(a_batch_of_the_ledger_is_there_when_it_was_committed),
+        CONTRACT(transactions_are_read_in_order_of_decision_declines_included),
+        CONTRACT(a_batch_that_does_not_follow_is_refused_whole),
+    };
+    return cmocka_run_group_tests_name("ledger", tests, NULL, NULL);
+}

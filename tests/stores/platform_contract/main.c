@@ -1,0 +1,151 @@
+/*
+ * The fixture and the records that the parts of the contract share; and the program that runs them.
+ */
+#include "platform_contract/contract.h"
+
+static const struct factory *factory; /* the engine under test, named on the command line */
+
+struct platform_store *open_store(struct fixture *fixture, bool create)
+{
+    struct platform_store *store = NULL;
+    struct platform_store_options options = {
+        .uri = fixture->place.uri, .timeout_ms = 5000, .create = create};
+    enum status status = platform_store_open(&store, &options, &fixture->error);
+    if (status != STATUS_OK)
+        fail_msg("%s", fixture->error.text);
+    return store;
+}
+
+int set_up(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+    uint32_t before = 99;
+    uint32_t after = 0;
+    factory->place(&fixture->place);
+    fixture->store = open_store(fixture, true);
+    assert_int_equal(platform_store_migrate(fixture->store, &before, &after, &fixture->error),
+                     STATUS_OK);
+    assert_int_equal(before, 0);
+    assert_true(after >= 1);
+    *state = fixture;
+    return 0;
+}
+
+int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+    platform_store_close(&fixture->store);
+    assert_null(fixture->store);
+    factory->clear(&fixture->place);
+    free(fixture);
+    return 0;
+}
+
+struct cidr cidr(const char *text)
+{
+    struct cidr block;
+    assert_int_equal(cidr_parse(text_of(text), &block, NULL), STATUS_OK);
+    return block;
+}
+
+struct address address(const char *text)
+{
+    struct address parsed;
+    assert_int_equal(address_parse(text_of(text), &parsed), STATUS_OK);
+    return parsed;
+}
+
+struct customer_record customer(const char *id, const char *name)
+{
+    struct customer_record record = {
+        .enabled = true, .usable = true, .sports = SPORT_SET_ALL, .created_ms = 1763700000000};
+    (void)snprintf(record.id, sizeof record.id, "%s", id);
+    (void)snprintf(record.name, sizeof record.name, "%s", name);
+    return record;
+}
+
+struct key_record key(const char *id, const char *customer_id, uint8_t digest)
+{
+    struct key_record record = {.created_ms = 1763700000001};
+    (void)snprintf(record.id, sizeof record.id, "%s", id);
+    (void)snprintf(record.customer_id, sizeof record.customer_id, "%s", customer_id);
+    (void)snprintf(record.prefix, sizeof record.prefix, "crk_%c%c%c%c", 'a', 'b', 'c', 'd');
+    memset(record.digest, digest, sizeof record.digest);
+    return record;
+}
+
+struct legacy_record legacy(const char *text)
+{
+    return (struct legacy_record){.address = address(text),
+                                  .enabled = true,
+                                  .usable = true,
+                                  .sports = SPORT_SET_ALL,
+                                  .created_ms = 1763700000002};
+}
+
+bool see_customer(void *context, const struct customer_record *record)
+{
+    struct seen *seen = context;
+    assert_true(seen->customers < SEEN_MAX);
+    seen->customer_after_key = seen->keys > 0 || seen->addresses > 0;
+    seen->customer[seen->customers] = *record;
+    seen->customer[seen->customers].cidrs = NULL;
+    if (record->cidr_count > 0)
+        seen->first_cidr[seen->customers] = record->cidrs[0];
+    return ++seen->customers != seen->stop_after;
+}
+
+bool see_key(void *context, const struct key_record *record)
+{
+    struct seen *seen = context;
+    assert_true(seen->keys < SEEN_MAX);
+    seen->key[seen->keys] = *record;
+    return ++seen->keys != seen->stop_after;
+}
+
+bool see_legacy(void *context, const struct legacy_record *record)
+{
+    struct seen *seen = context;
+    assert_true(seen->addresses < SEEN_MAX);
+    seen->legacy[seen->addresses] = *record;
+    return ++seen->addresses != seen->stop_after;
+}
+
+uint64_t look(struct fixture *fixture, struct platform_store *store, uint64_t since,
+              struct seen *seen)
+{
+    uint64_t revision = 0;
+    *seen = (struct seen){0};
+    struct record_visitor visit = {
+        .customer = see_customer, .key = see_key, .legacy = see_legacy, .context = seen};
+    OK(platform_changes_since(store, since, &visit, &revision, &fixture->error));
+    return revision;
+}
+
+struct player_record open_player(struct fixture *fixture, const char *customer_id,
+                                 const char *reference, const char *currency, uint8_t exponent)
+{
+    struct player_record player = {0};
+    OK(platform_player_open(fixture->store, customer_id, reference, currency, exponent, &player,
+                            &fixture->error));
+    return player;
+}
+
+void add_two_customers(struct fixture *fixture)
+{
+    struct customer_record first = customer("cus_One", "One");
+    struct customer_record second = customer("cus_Two", "Two");
+    OK(platform_customer_add(fixture->store, &first, &fixture->error));
+    OK(platform_customer_add(fixture->store, &second, &fixture->error));
+}
+
+int main(int argc, char **argv)
+{
+    factory = factory_of(argc == 2 ? argv[1] : "");
+    if (factory == NULL) {
+        (void)fprintf(stderr, "usage: platform_contract ENGINE\n");
+        return 2;
+    }
+    return contract_of_records() + contract_of_changes() + contract_of_players() +
+           contract_of_games() + contract_of_ledger();
+}

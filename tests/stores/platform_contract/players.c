@@ -1,0 +1,189 @@
+/*
+ * The contract of players and the currencies that they have money in.
+ */
+#include "platform_contract/contract.h"
+
+static void one_customer_reference_and_currency_is_one_player_for_ever(void **state)
+{
+    struct fixture *fixture = *state;
+    add_two_customers(fixture);
+    struct player_record player = open_player(fixture, "cus_One", "alice", "EUR", 2);
+    assert_int_equal(strlen(player.id), 20);
+    assert_memory_equal(player.id, "ply_", 4);
+    assert_string_equal(player.customer_id, "cus_One");
+    assert_string_equal(player.reference, "alice");
+    assert_string_equal(player.currency, "EUR");
+    assert_int_equal(player.currency_exponent, 2);
+    assert_true(player.created_ms > 0);
+    struct player_record again = open_player(fixture, "cus_One", "alice", "EUR", 2);
+    assert_memory_equal(&again, &player, sizeof player);
+    struct player_record other[] = {
+        open_player(fixture, "cus_Two", "alice", "EUR", 2),
+        open_player(fixture, "cus_One", "alice", "USD", 2),
+        open_player(fixture, "cus_One", "Alice", "EUR", 2),
+    };
+    for (size_t i = 0; i < 3; i++)
+        assert_string_not_equal(other[i].id, player.id);
+    struct player_record got = {0};
+    OK(platform_player_get(fixture->store, player.id, &got, &fixture->error));
+    assert_memory_equal(&got, &player, sizeof player);
+    uint64_t revision = 99;
+    OK(platform_revision(fixture->store, &revision, &fixture->error));
+    assert_int_equal(revision, 2); /* of the two customers: a player takes none */
+}
+
+static void a_currency_keeps_the_exponent_of_its_first_use(void **state)
+{
+    struct fixture *fixture = *state;
+    add_two_customers(fixture);
+    assert_int_equal(open_player(fixture, "cus_One", "a", "ISK", 2).currency_exponent, 2);
+    assert_int_equal(open_player(fixture, "cus_Two", "b", "ISK", 0).currency_exponent, 2);
+    assert_int_equal(open_player(fixture, "cus_One", "a", "ISK", 4).currency_exponent, 2);
+    assert_int_equal(open_player(fixture, "cus_One", "a", "JPY", 0).currency_exponent, 0);
+}
+
+static void players_that_are_not_acceptable_are_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    add_two_customers(fixture);
+    static const char longest[] =
+        "0123456789012345678901234567890123456789012345678901234567890123";
+    static const struct {
+        const char *customer, *reference, *currency;
+        uint8_t exponent;
+        enum status status;
+    } cases[] = {
+        {"cus_One", "", "EUR", 2, STATUS_INVALID},
+        {"cus_One", "a b", "EUR", 2, STATUS_INVALID},
+        {"cus_One", "a/b", "EUR", 2, STATUS_INVALID},
+        {"cus_One", "\xc3\xa9", "EUR", 2, STATUS_INVALID},
+        {"cus_One", "a", "eur", 2, STATUS_INVALID},
+        {"cus_One", "a", "EU", 2, STATUS_INVALID},
+        {"cus_One", "a", "EURO", 2, STATUS_INVALID},
+        {"cus_One", "a", "EUR", 5, STATUS_INVALID},
+        {"ply_One", "a", "EUR", 2, STATUS_INVALID},
+        {"cus_None", "a", "EUR", 2, STATUS_NOT_FOUND},
+    };
+    struct player_record player = {0};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_int_equal(platform_player_open(fixture->store, cases[i].customer, cases[i].reference,
+                                              cases[i].currency, cases[i].exponent, &player,
+                                              &fixture->error),
+                         cases[i].status);
+    char over[66];
+    (void)snprintf(over, sizeof over, "%sX", longest);
+    assert_int_equal(
+        platform_player_open(fixture->store, "cus_One", over, "EUR", 2, &player, &fixture->error),
+        STATUS_INVALID);
+    (void)open_player(fixture, "cus_One", longest, "EUR", 2);
+    (void)open_player(fixture, "cus_One", "A.z_9:-", "EUR", 2);
+    assert_int_equal(platform_player_get(fixture->store, "ply_none", &player, &fixture->error),
+                     STATUS_NOT_FOUND);
+}
+
+#define OPENERS 4
+#define PLAYERS_EACH 25
+struct opener {
+    struct platform_store *store;
+    char ids[PLAYERS_EACH][PLAYER_ID_SIZE];
+    enum status status;
+};
+
+static void *open_many(void *argument)
+{
+    struct opener *opener = argument;
+    for (unsigned i = 0; i < PLAYERS_EACH && opener->status == STATUS_OK; i++) {
+        char reference[16];
+        struct player_record player = {0};
+        (void)snprintf(reference, sizeof reference, "player-%u", i);
+        opener->status =
+            platform_player_open(opener->store, "cus_One", reference, "EUR", 2, &player, NULL);
+        memcpy(opener->ids[i], player.id, sizeof player.id);
+    }
+    return NULL;
+}
+
+static void players_opened_at_once_are_the_same_for_everybody(void **state)
+{
+    struct fixture *fixture = *state;
+    add_two_customers(fixture);
+    pthread_t threads[OPENERS];
+    static struct opener openers[OPENERS];
+    for (unsigned i = 0; i < OPENERS; i++) {
+        openers[i] = (struct opener){.store = open_store(fixture, false)};
+        assert_int_equal(pthread_create(&threads[i], NULL, open_many, &openers[i]), 0);
+    }
+    for (unsigned i = 0; i < OPENERS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    for (unsigned i = 0; i < OPENERS; i++) {
+        assert_int_equal(openers[i].status, STATUS_OK);
+        assert_memory_equal(openers[i].ids, openers[0].ids, sizeof openers[0].ids);
+        platform_store_close(&openers[i].store);
+    }
+}
+
+struct players_seen {
+    size_t count, most;
+    struct player_record players[4];
+};
+
+static bool see_player(void *context, const struct player_record *record)
+{
+    struct players_seen *seen = context;
+    seen->players[seen->count++] = *record;
+    return seen->count < seen->most;
+}
+
+static void players_are_listed_as_created_and_can_be_put_into_another_store(void **state)
+{
+    struct fixture *fixture = *state;
+    struct players_seen seen = {.most = 4};
+    struct player_record found;
+    add_two_customers(fixture);
+    struct player_record zoe = open_player(fixture, "cus_Two", "zoe", "EUR", 2);
+    struct player_record bob = open_player(fixture, "cus_One", "bob", "JPY", 0);
+    OK(platform_player_list(fixture->store, see_player, &seen, &fixture->error));
+    assert_int_equal(seen.count, 2);
+    assert_memory_equal(&seen.players[0], &zoe, sizeof zoe);
+    assert_memory_equal(&seen.players[1], &bob, sizeof bob);
+    seen = (struct players_seen){.most = 1};
+    OK(platform_player_list(fixture->store, see_player, &seen, &fixture->error));
+    assert_int_equal(seen.count, 1); /* stopped early */
+
+    struct player_record put[2] = {zoe, zoe};
+    memcpy(put[0].id, "ply_00000000000000A1", 21);
+    memcpy(put[0].reference, "ann", 4);
+    put[0].created_ms = 7;
+    memcpy(put[1].id, "ply_00000000000000A2", 21);
+    memcpy(put[1].reference, "zoe", 4);
+    assert_int_equal(platform_player_put(fixture->store, put, 2, &fixture->error), STATUS_EXISTS);
+    assert_int_equal(platform_player_get(fixture->store, put[0].id, &found, &fixture->error),
+                     STATUS_NOT_FOUND); /* none, when one is refused */
+    memcpy(put[1].currency, "GBP", 4);
+    put[1].currency_exponent = 3; /* first use: frozen as given */
+    OK(platform_player_put(fixture->store, put, 2, &fixture->error));
+    OK(platform_player_get(fixture->store, put[0].id, &found, &fixture->error));
+    assert_memory_equal(&found, &put[0], sizeof found);
+    OK(platform_player_get(fixture->store, put[1].id, &found, &fixture->error));
+    assert_memory_equal(&found, &put[1], sizeof found);
+    memcpy(put[0].id, "ply_00000000000000A3", 21);
+    memcpy(put[0].reference, "eve", 4);
+    put[0].currency_exponent = 3; /* EUR has 2 */
+    assert_int_equal(platform_player_put(fixture->store, put, 1, &fixture->error), STATUS_INVALID);
+    put[0].currency_exponent = 2;
+    memcpy(put[0].customer_id, "cus_Nobody", 11);
+    assert_int_equal(platform_player_put(fixture->store, put, 1, &fixture->error),
+                     STATUS_NOT_FOUND);
+}
+
+int contract_of_players(void)
+{
+    const struct CMUnitTest tests[] = {
+        CONTRACT(one_customer_reference_and_currency_is_one_player_for_ever),
+        CONTRACT(a_currency_keeps_the_exponent_of_its_first_use),
+        CONTRACT(players_that_are_not_acceptable_are_refused),
+        CONTRACT(players_opened_at_once_are_the_same_for_everybody),
+        CONTRACT(players_are_listed_as_created_and_can_be_put_into_another_store),
+    };
+    return cmocka_run_group_tests_name("players", tests, NULL, NULL);
+}
