@@ -88,6 +88,7 @@ check-gcc check-clang: check-%: build/check-%/build.ninja
 # Which file may include, call or ask what: see the head of each.
 check-tree: build/check-gcc/build.ninja
 	$(PYTHON) tools/check_includes.py
+	$(PYTHON) tools/check_private.py
 	$(NINJA) -C build/check-gcc libcroupier.a
 	$(PYTHON) tools/check_circles.py build/check-gcc
 	$(PYTHON) tools/check_clock.py build/check-gcc

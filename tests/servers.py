@@ -100,7 +100,7 @@ class _Nest:
         self.guardian.wait()
 
 
-class _Nests:
+class Nests:
     """The one nest of a process, made when it is first needed (and again in a fork)."""
 
     lock = threading.Lock()
@@ -124,7 +124,7 @@ class _Nests:
 
 def work_directory(name):
     """A directory for a test. Whatever still runs in it when this process is gone is ended as servers are."""
-    return _Nests.get().make_directory(name)
+    return Nests.get().make_directory(name)
 
 
 def make_certificate(directory, name, subject_names):
@@ -170,14 +170,14 @@ def _await(condition, what, seconds=PATIENCE):
         time.sleep(0.01)
 
 
-class _Server:
+class Server:
     """What all have in common. A subclass gives `_command`, `_is_ready` and `_user` (None: ours)."""
 
     name = "server"
     _user = None
 
     def __init__(self):
-        nest = _Nests.get()
+        nest = Nests.get()
         self.directory = nest.make_directory(self.name)
         self.log = self.directory / "log"
         self.process = None
@@ -247,7 +247,7 @@ class _Server:
         self.stop()
         return self.start()
 
-    def _processes(self):
+    def processes(self):
         """Its processes: all whose working directory is in its own."""
         found = []
         for entry in os.listdir("/proc"):
@@ -258,28 +258,28 @@ class _Server:
                         found.append(int(entry))
         return found
 
-    def _signal_all(self, number):
-        for process in self._processes():
+    def signal_all(self, number):
+        for process in self.processes():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, number)
 
     def freeze(self):
         """Stops all its processes where they are (SIGSTOP); connections stay open and nothing answers."""
-        self._signal_all(signal.SIGSTOP)
+        self.signal_all(signal.SIGSTOP)
 
     def thaw(self):
-        self._signal_all(signal.SIGCONT)
+        self.signal_all(signal.SIGCONT)
 
     def remove(self):
         """Ends it, whatever it does, and removes its directory."""
-        nest = _Nests.get()
+        nest = Nests.get()
         if self in nest.servers:
             nest.servers.remove(self)
         try:
             self._last_stop()
         except ServerError:
             pass
-        _await(lambda: not self._processes() or self._signal_all(signal.SIGKILL), f"the processes of {self.name} end")
+        _await(lambda: not self.processes() or self.signal_all(signal.SIGKILL), f"the processes of {self.name} end")
         if os.path.ismount(self.directory / "disk"):
             subprocess.run(["umount", "-l", str(self.directory / "disk")], check=True)
         shutil.rmtree(self.directory, ignore_errors=True)
@@ -314,7 +314,7 @@ def redis_server():
     for product in ("redis", "valkey"):
         found = shutil.which(f"{product}-check-rdb", path=path)
         if found:
-            link = _Nests.get().directory / f"{product}-server"
+            link = Nests.get().directory / f"{product}-server"
             if not link.exists():
                 link.symlink_to(os.path.realpath(found) if os.path.islink(found) else found)
             return str(link)
@@ -389,7 +389,7 @@ class RedisConnection:
         return self.receive()
 
 
-class Redis(_Server):
+class Redis(Server):
     """A Redis (or Valkey) on a socket and on a TCP port. Nothing is written to disk unless `persistent`.
 
     password: of the default user. users: {name: ACL rules}, as {"feed": ">secret ~* +@all"}.
@@ -627,7 +627,7 @@ def postgres_programs():
     raise ServerError("no PostgreSQL here: run tools/setup test")
 
 
-class Postgres(_Server):
+class Postgres(Server):
     """A PostgreSQL on a socket in its directory and, with tcp=True, on a TCP port.
 
     durable: with fsync, as in life; else fast and unsafe. password: wanted over TCP. settings: more lines of
@@ -644,7 +644,7 @@ class Postgres(_Server):
                  start=True):
         self.programs = postgres_programs()
         if os.getuid() == 0:  # it refuses to be root
-            self._user = self._account()
+            self._user = self.account()
         super().__init__()
         self.tcp = tcp
         self.port = free_port()  # also in the name of the socket
@@ -675,7 +675,7 @@ class Postgres(_Server):
                 self.sql(f"ALTER USER postgres PASSWORD '{password}'")
 
     @staticmethod
-    def _account():
+    def account():
         for name in ("postgres", "nobody"):
             with contextlib.suppress(KeyError):
                 return pwd.getpwnam(name)
@@ -708,7 +708,7 @@ class Postgres(_Server):
         kept = Path(__file__).resolve().parents[1] / "build" / f"postgres-{hashlib.sha256(made_by.encode()).hexdigest()[:16]}"
         if kept.exists():
             return kept
-        place = _Nests.get().make_directory("template")
+        place = Nests.get().make_directory("template")
         self._own(place)
         self._run("initdb", "-D", place / "data", *self._INITDB)
         if kept.parent.exists():
@@ -772,12 +772,12 @@ class Postgres(_Server):
         """Kills every process of it at once; what the kernel was given stays."""
         if self.process is not None:
             self.freeze()
-            self._signal_all(signal.SIGKILL)
+            self.signal_all(signal.SIGKILL)
             super().kill()
-            _await(lambda: not self._processes(), "the processes of PostgreSQL end")
-            self._remove_shared_memory()
+            _await(lambda: not self.processes(), "the processes of PostgreSQL end")
+            self.remove_shared_memory()
 
-    def _remove_shared_memory(self):
+    def remove_shared_memory(self):
         """What marks a cluster as in use stays when its master is killed, 56 bytes of it."""
         with contextlib.suppress(OSError, IndexError):
             number = (self.data / "postmaster.pid").read_text().splitlines()[6].split()[1]
@@ -904,7 +904,7 @@ class Proxy:
         self._selector = selectors.DefaultSelector()
         self._tasks = []
         self._lock = threading.Lock()
-        self._wake_reader, self._wake_writer = socket.socketpair()
+        self._wake_reader, self.wake_writer = socket.socketpair()
         self._wake_reader.setblocking(False)
         self._selector.register(self._wake_reader, selectors.EVENT_READ, None)
         self._listener = None
@@ -988,7 +988,7 @@ class Proxy:
         done = threading.Event()
         with self._lock:  # the thread, which may be up already, begins when all of this is done
             self._tasks.append((act, done))
-            self._wake_writer.send(b"!")
+            self.wake_writer.send(b"!")
         if not done.wait(PATIENCE):
             raise ServerError("the proxy hangs")
 
@@ -1003,7 +1003,7 @@ class Proxy:
                 self._listener.close()
             self._selector.close()
             self._wake_reader.close()
-            self._wake_writer.close()
+            self.wake_writer.close()
             for _, done in self._tasks:
                 done.set()
 

@@ -233,7 +233,7 @@ def test_the_proxy_passes_on_what_comes_however_much(proxied):
 
 def test_a_proxy_that_is_busy_does_not_end_before_it_was_told_in_full():
     proxy = Proxy(("127.0.0.1", free_port()))
-    writer = proxy._wake_writer
+    writer = proxy.wake_writer
 
     class Slow:
         def send(self, data):
@@ -244,7 +244,7 @@ def test_a_proxy_that_is_busy_does_not_end_before_it_was_told_in_full():
         def close(self):
             writer.close()
 
-    proxy._wake_writer = Slow()
+    proxy.wake_writer = Slow()
     proxy.close()
 
 

@@ -129,7 +129,8 @@ class Connection:
     def send(self, data):
         self.socket.sendall(data.encode("latin-1") if isinstance(data, str) else data)
 
-    def _more(self):
+    def more(self):
+        """Receives once; False: it is closed."""
         try:
             data = self.socket.recv(65536)
         except ConnectionResetError:
@@ -137,9 +138,10 @@ class Connection:
         self.buffer += data
         return bool(data)
 
-    def _until(self, mark):
+    def until(self, mark):
+        """What comes up to and including a mark."""
         while mark not in self.buffer:
-            if not self._more():
+            if not self.more():
                 raise EOFError(f"closed after {self.buffer!r}")
         at = self.buffer.index(mark) + len(mark)
         taken, self.buffer = self.buffer[:at], self.buffer[at:]
@@ -147,7 +149,7 @@ class Connection:
 
     def _exactly(self, size):
         while len(self.buffer) < size:
-            if not self._more():
+            if not self.more():
                 raise EOFError(f"closed after {len(self.buffer)} of {size} bytes of a body")
         taken, self.buffer = self.buffer[:size], self.buffer[size:]
         return taken
@@ -155,7 +157,7 @@ class Connection:
     def receive(self, method="GET"):
         """The next answer (interim ones are left out)."""
         while True:
-            head = self._until(b"\r\n\r\n").decode("latin-1")
+            head = self.until(b"\r\n\r\n").decode("latin-1")
             lines = head[:-4].split("\r\n")
             version, status, reason = (lines[0].split(" ", 2) + [""])[:3]
             fields = []
@@ -178,7 +180,7 @@ class Connection:
 
     def rest(self):
         """All that comes until the other side closes."""
-        while self._more():
+        while self.more():
             pass
         taken, self.buffer = self.buffer, b""
         return taken
@@ -329,12 +331,12 @@ class Service:
     def start(self, healthy=True):
         """Starts the server and waits until it listens (and, unless told otherwise, is healthy)."""
         self.spawn()
-        eventually(self._listening, 30)
+        eventually(self.listening, 30)
         if healthy:
             eventually(lambda: self.get("/api/v1/health").status == 200, 30)
         return self
 
-    def _listening(self):
+    def listening(self):
         found = {}
         for line in self.log_lines():
             if line.get("message") == "listening":

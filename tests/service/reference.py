@@ -32,7 +32,7 @@ class Host:
         self.deployment = deployment
         self.name = name
         self.address = address
-        self.directory = servers._Nests.get().make_directory(name)
+        self.directory = servers.Nests.get().make_directory(name)
         self.process = None
 
     def file(self, name, text):
@@ -56,8 +56,8 @@ class Host:
         return (self.directory / "log").read_text("utf-8", "replace")
 
 
-    def _processes(self):
-        return servers._Server._processes(self)
+    def processes(self):
+        return servers.Server.processes(self)
 
 
 class Database(Host):
@@ -69,7 +69,7 @@ class Database(Host):
         super().__init__(deployment, name, address)
         self.data = self.directory / "data"
         self.file_name = file
-        self.account = servers.Postgres._account() if os.getuid() == 0 else None
+        self.account = servers.Postgres.account() if os.getuid() == 0 else None
         if self.account:
             os.chown(self.directory, self.account.pw_uid, self.account.pw_gid)
 
@@ -116,11 +116,11 @@ class Database(Host):
 
     def kill(self):
         """All its processes at once: the machine is off."""
-        servers._Server._signal_all(self, signal.SIGSTOP)  # so that none sees another go
-        servers._Server._signal_all(self, signal.SIGKILL)
+        servers.Server.signal_all(self, signal.SIGSTOP)  # so that none sees another go
+        servers.Server.signal_all(self, signal.SIGKILL)
         self.process.wait()
         self.process = None
-        servers.Postgres._remove_shared_memory(self)
+        servers.Postgres.remove_shared_memory(self)
 
 
 class Deployment:

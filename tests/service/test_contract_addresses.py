@@ -159,7 +159,7 @@ def test_an_ipv4_client_of_an_ipv6_listener_is_an_ipv4_address(make_service):
     customer = service.add_customer(cidrs=["127.0.0.0/8"])
     over6 = service.add_customer(cidrs=["::1/128"])
     service.spawn()
-    eventually(service._listening, 30)
+    eventually(service.listening, 30)
     port = service.address[1]
     for host, key, status in [("127.0.0.1", customer.key, 200), ("::1", customer.key, 403),
                               ("127.0.0.1", over6.key, 403), ("::1", over6.key, 200)]:

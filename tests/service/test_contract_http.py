@@ -369,7 +369,7 @@ def test_expect_100_continue_is_answered_before_the_body(shared):
     with shared.connect() as connection:
         connection.send(head(f"X-Api-Key: {shared.customer.key}", "Expect: 100-continue", "Content-Length: 5",
                              request=b"GET /api/v1/sports HTTP/1.1"))
-        assert connection._until(b"\r\n\r\n").startswith(b"HTTP/1.1 100 ")
+        assert connection.until(b"\r\n\r\n").startswith(b"HTTP/1.1 100 ")
         connection.send(b"hello")
         assert connection.receive().status == 200
 
@@ -389,7 +389,7 @@ def test_another_expectation_is_417(shared):
 def test_expect_does_not_invite_a_body_that_is_too_large(shared):
     with shared.connect() as connection:
         connection.send(head("Expect: 100-continue", "Content-Length: 16385"))
-        assert connection._until(b"\r\n").startswith(b"HTTP/1.1 413 ")
+        assert connection.until(b"\r\n").startswith(b"HTTP/1.1 413 ")
 
 
 def test_a_refusal_reaches_a_client_that_is_still_sending(shared):

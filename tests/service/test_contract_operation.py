@@ -76,7 +76,7 @@ def test_an_answer_under_way_is_finished_before_the_end(running):
     running.publish("tennis", [row(n, note="x" * 2000) for n in range(1, 5001)])
     with running.connect(timeout=30) as connection:
         connection.send(f"GET /api/v1/tennis/events HTTP/1.1\r\nHost: a\r\nX-Api-Key: {running.customer.key}\r\n\r\n")
-        connection._more()
+        connection.more()
         running.signal(signal.SIGTERM)
         time.sleep(0.3)
         assert running.process.poll() is None, "the server did not wait for the answer"
@@ -89,7 +89,7 @@ def test_new_connections_are_not_taken_while_draining(running):
     running.publish("tennis", [row(n, note="x" * 2000) for n in range(1, 5001)])
     with running.connect(timeout=30) as connection:
         connection.send(f"GET /api/v1/tennis/events HTTP/1.1\r\nHost: a\r\nX-Api-Key: {running.customer.key}\r\n\r\n")
-        connection._more()
+        connection.more()
         running.signal(signal.SIGTERM)
 
         def refused():
@@ -112,7 +112,7 @@ def test_a_client_that_does_not_read_cannot_keep_the_server_from_ending(make_ser
     with service.connect() as connection:
         connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
         connection.send(f"GET /api/v1/tennis/events HTTP/1.1\r\nHost: a\r\nX-Api-Key: {customer.key}\r\n\r\n")
-        connection._more()
+        connection.more()
         started = time.monotonic()
         service.stop()
         assert time.monotonic() - started < 10 * PATIENCE
@@ -150,7 +150,7 @@ def test_a_server_that_waits_for_its_stores_ends_when_it_is_told(waiting):
 def test_a_sighup_while_it_waits_is_not_forgotten(waiting):
     waiting.configure({"server.trusted_proxies": "192.0.2.1"})
     waiting.signal(signal.SIGHUP)
-    eventually(waiting._listening, 30)
+    eventually(waiting.listening, 30)
     eventually(lambda: any(line["message"] == "configuration read again" for line in waiting.log_lines()))
     assert any("no policies yet" in line["message"] for line in waiting.log_lines())
     assert waiting.get("/api/v1/sports", key="any").error == (503, "security_config_unavailable")
@@ -167,7 +167,7 @@ def test_who_comes_while_it_starts_is_answered_when_it_can_be(make_service):
         connection.send(f"GET /api/v1/sports HTTP/1.1\r\nHost: a\r\nX-Api-Key: {customer.key}\r\n\r\n")
         service.platform.bring_back()
         assert connection.receive().status == 200
-    eventually(service._listening, 30)
+    eventually(service.listening, 30)
 
 
 def connected(address):
