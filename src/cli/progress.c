@@ -9,23 +9,37 @@
 
 #define PROGRESS_MS 1000
 
-void progress_show(struct progress *progress, uint64_t done, uint64_t total, const char *what)
+/* Whether the line is to be written now; begins it. */
+static bool is_due(struct progress *progress)
 {
     uint64_t now_ms = clock_monotonic_ms();
     if (progress->started_ms == 0)
         progress->started_ms = progress->told_ms = now_ms;
     if (now_ms < progress->told_ms + PROGRESS_MS)
-        return;
+        return false;
     progress->told_ms = now_ms;
     if (isatty(STDERR_FILENO) != 1)
-        return;
+        return false;
     progress->told = true;
     (void)fputc('\r', stderr);
+    return true;
+}
+
+void progress_show(struct progress *progress, uint64_t done, uint64_t total, const char *what)
+{
+    if (!is_due(progress))
+        return;
     if (total > 0)
         (void)fprintf(stderr, "%" PRIu64 " of %" PRIu64 " %s", done, total, what);
     else
         (void)fprintf(stderr, "%" PRIu64 " %s", done, what);
     (void)fputs("\033[K", stderr); /* what a longer line left */
+}
+
+void progress_say(struct progress *progress, const char *what)
+{
+    if (is_due(progress))
+        (void)fprintf(stderr, "%s\033[K", what);
 }
 
 void progress_turn_to(struct progress *progress, const char *what)

@@ -18,6 +18,9 @@ struct progress {
 /* "12000 of 50000 entries", or without a total (0) "12000 entries". Cheap: to be called often. */
 void progress_show(struct progress *progress, uint64_t done, uint64_t total, const char *what);
 
+/* The same of what cannot be counted. */
+void progress_say(struct progress *progress, const char *what);
+
 /* What is done from now on, where nothing can be counted; shown at once if a line is there
  * already. */
 void progress_turn_to(struct progress *progress, const char *what);

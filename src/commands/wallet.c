@@ -28,7 +28,9 @@ static void show_progress(void *context, uint64_t done, uint64_t total)
 
 static void show_audit(void *context, uint64_t done, uint64_t total)
 {
-    if (done < total)
+    if (done == 0 && total > 0)
+        progress_say(context, "checking the store itself");
+    else if (done < total)
         progress_show(context, done, total, "entries");
     else
         progress_turn_to(context, "looking for rows without their counterpart");

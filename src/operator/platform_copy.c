@@ -432,8 +432,9 @@ static enum status take_fingerprint(const struct copy *copy, struct platform_sto
 static void tell_audit(void *context, uint64_t done, uint64_t total)
 {
     tell(context,
-         done < total ? "auditing entries"
-                      : "audited entries; looking for rows without their counterpart",
+         done == 0 && total > 0 ? "checking the copy's store itself"
+         : done < total         ? "auditing entries"
+                                : "audited entries; looking for rows without their counterpart",
          done);
 }
 

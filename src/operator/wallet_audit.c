@@ -205,11 +205,19 @@ static enum status audit_clearings(struct platform_store *store, struct audit *a
     return status == STATUS_OK ? audit->status : status;
 }
 
+static void tell_alive(void *context)
+{
+    struct audit *audit = context;
+    if (audit->progress != NULL && audit->total > 0)
+        audit->progress(audit->context, 0, audit->total);
+}
+
 static enum status audit_all(struct platform_store *store, struct audit *audit)
 {
-    enum status status = store->ledger->integrity(store, &audit->result.how, audit->error);
+    const struct ledger_check check = {.alive = tell_alive, .context = audit};
+    enum status status = store->ledger->count(store, &audit->total, audit->error);
     if (status == STATUS_OK)
-        status = store->ledger->count(store, &audit->total, audit->error);
+        status = store->ledger->integrity(store, &check, &audit->result.how, audit->error);
     if (status == STATUS_OK)
         status = audit_entries(store, audit);
     if (status == STATUS_OK)

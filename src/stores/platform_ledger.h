@@ -56,6 +56,12 @@ struct ledger_batch {
     size_t kept_count;
 };
 
+/* While a store checks itself, which may take long: called now and then. */
+struct ledger_check {
+    void (*alive)(void *context);
+    void *context;
+};
+
 typedef bool ledger_entry_visitor(void *context, const struct ledger_transaction *entry,
                                   const struct ledger_account *account);
 typedef bool ledger_transaction_visitor(void *context,
@@ -153,9 +159,10 @@ struct ledger_verbs {
     /*
      * Whether the store is in itself what its engine left: its pages, and its indexes against its
      * tables. STATUS_MALFORMED: `error` says what is not. `how` says in a few words how that was
-     * found out.
+     * found out. `check` is called now and then meanwhile.
      */
-    MUST_CHECK enum status (*integrity)(struct platform_store *store, const char **how,
+    MUST_CHECK enum status (*integrity)(struct platform_store *store,
+                                        const struct ledger_check *check, const char **how,
                                         struct error *error);
 
     /*

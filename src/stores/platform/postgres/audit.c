@@ -48,7 +48,7 @@ static const char compare_index[] = "SELECT 1 WHERE NOT index_has_its_table($1::
 
 /* Asks `sql` of each relation that `list` names. */
 static enum status check_each(struct postgres_store *store, const char *list, const char *sql,
-                              struct error *error)
+                              const struct ledger_check *check, struct error *error)
 {
     struct postgres_query relations = {.sql = list};
     enum status status = postgres_read_snapshot(store, &relations, 1, error);
@@ -56,6 +56,7 @@ static enum status check_each(struct postgres_store *store, const char *list, co
         return status;
     for (int i = 0; i < row_count(&relations) && status == STATUS_OK; i++) {
         const struct postgres_row row = row_at(&relations, i);
+        check->alive(check->context);
         struct text name = row_text(&row, 1);
         struct postgres_parameters parameters = {0};
         struct postgres_query query = {.sql = sql, .parameters = &parameters};
@@ -74,8 +75,8 @@ static enum status check_each(struct postgres_store *store, const char *list, co
     return status;
 }
 
-enum status postgres_ledger_integrity(struct platform_store *base, const char **how,
-                                      struct error *error)
+enum status postgres_ledger_integrity(struct platform_store *base, const struct ledger_check *check,
+                                      const char **how, struct error *error)
 {
     struct postgres_store *store = postgres_store_of(base);
     struct postgres_query query = {.sql = may_use_amcheck};
@@ -87,9 +88,9 @@ enum status postgres_ledger_integrity(struct platform_store *base, const char **
     postgres_clear(&query, 1);
     *how = amcheck ? "amcheck"
                    : "comparing each index with its table (the extension amcheck would check more)";
-    status = check_each(store, list_indexes, amcheck ? check_index : compare_index, error);
+    status = check_each(store, list_indexes, amcheck ? check_index : compare_index, check, error);
     if (status == STATUS_OK && amcheck)
-        status = check_each(store, list_tables, check_table, error);
+        status = check_each(store, list_tables, check_table, check, error);
     return status;
 }
 

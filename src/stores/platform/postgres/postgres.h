@@ -230,7 +230,8 @@ enum status postgres_ledger_declines(struct platform_store *, ledger_entry_visit
                                      struct error *);
 
 /* platform/postgres/audit.c */
-enum status postgres_ledger_integrity(struct platform_store *, const char **, struct error *);
+enum status postgres_ledger_integrity(struct platform_store *, const struct ledger_check *,
+                                      const char **, struct error *);
 enum status postgres_ledger_counterparts(struct platform_store *, struct error *);
 enum status postgres_ledger_count(struct platform_store *, uint64_t *, struct error *);
 

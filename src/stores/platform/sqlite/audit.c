@@ -71,18 +71,33 @@ void sqlite_audit_register(sqlite3 *database)
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-enum status sqlite_ledger_integrity(struct platform_store *base, const char **how,
-                                    struct error *error)
+#define CACHE_KIBIBYTES "16384"
+#define STEPS 100000 /* of SQLite's machine, between two signs of life */
+
+static int still_alive(void *context)
+{
+    const struct ledger_check *check = context;
+    check->alive(check->context);
+    return 0; /* go on */
+}
+
+enum status sqlite_ledger_integrity(struct platform_store *base, const struct ledger_check *check,
+                                    const char **how, struct error *error)
 {
     struct sqlite_store *store = sqlite_store_of(base);
     sqlite3_stmt *statement;
     bool found = false;
     *how = "SQLite's own integrity check";
     enum status status = sqlite_ready(store, error);
+    if (status == STATUS_OK) /* an audit goes back and forth between tables and indexes */
+        status = sqlite_execute(store, "PRAGMA cache_size = -" CACHE_KIBIBYTES, error);
     if (status == STATUS_OK)
         status = sqlite_statement(store, "PRAGMA integrity_check(1)", &statement, error);
+    check->alive(check->context);
+    sqlite3_progress_handler(store->database, STEPS, still_alive, (void *)(uintptr_t)check);
     if (status == STATUS_OK)
         status = sqlite_first(store, statement, &found, error);
+    sqlite3_progress_handler(store->database, 0, NULL, NULL);
     if (status != STATUS_OK)
         return status;
     const char *verdict = found ? (const char *)sqlite3_column_text(statement, 0) : NULL;

@@ -130,7 +130,8 @@ MUST_CHECK enum status sqlite_load_id(struct sqlite_store *store, struct ledger_
                                       struct error *error);
 
 /* audit.c */
-enum status sqlite_ledger_integrity(struct platform_store *, const char **, struct error *);
+enum status sqlite_ledger_integrity(struct platform_store *, const struct ledger_check *,
+                                    const char **, struct error *);
 enum status sqlite_ledger_counterparts(struct platform_store *, struct error *);
 /* ledger_decline_hash in SQL, for the migration that chained those that were there. */
 void sqlite_audit_register(sqlite3 *database);
