@@ -295,9 +295,9 @@ class House:
                                          odds=self._place(odds), platform=self._place(platform, self.database)))
         customer = self.services[0].add_customer("House", options=["--casino"])
         self.key = customer.key
-        self.players = [add_player(self.services[0], customer.id, name) for name in ("one", "two", "both")]
         for service in self.services:
             service.start()
+        self.players = [add_player(self.services[0], customer, name) for name in ("one", "two", "both")]
             service.await_admission(self.key)
 
     def _place(self, uri, database=None):

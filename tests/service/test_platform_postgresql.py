@@ -281,7 +281,7 @@ def test_a_synchronous_standby_that_is_away_does_not_use_up_the_servers_sessions
         add_games(service, "dice")
         service.start()
         service.await_admission(customer.key)
-        players = [add_player(service, customer.id, name) for name in "abc"]
+        players = [add_player(service, customer, name) for name in "abc"]
         assert send(service, customer.key, credit(players[0], "first", 5)).status == 200
 
         def launch(name):

@@ -34,7 +34,7 @@ def casino(tmp_path_factory):
 @pytest.fixture
 def player(casino):
     casino.count = getattr(casino, "count", 0) + 1
-    return add_player(casino, casino.customer.id, f"player-{casino.count}")
+    return add_player(casino, casino.customer, f"player-{casino.count}")
 
 
 def ask(server, document):
@@ -118,7 +118,7 @@ def test_a_debit_names_a_game_that_the_customer_sees_or_none(casino, player):
 def test_while_no_table_of_games_is_confirmed_no_game_is_found_or_missed(make_service):
     server = make_service()
     customer = server.add_customer("Casino", options=["--casino"])
-    player = add_player(server, customer.id)
+    player = add_player(server, customer)
     server.configure({"casino.secrets_key_file": f"{server.directory}/nowhere"})
     server.start()
     assert send(server, customer.key, credit(player, "c", 10, game_id="book")).status == 200
@@ -128,35 +128,105 @@ def test_while_no_table_of_games_is_confirmed_no_game_is_found_or_missed(make_se
     assert send(server, customer.key, bet).status == 200
 
 
-def test_rollbacks(casino, player):
-    bet, undo, early = ids(), ids(), ids()
+def test_a_rollback_gives_all_of_it_back_and_once(casino, player):
+    bet = ids()
     ask(casino, credit(player, ids(), 100))
     ask(casino, debit(player, bet, 40))
-    document = ask(casino, rollback(player, undo, bet)).json()
+    document = ask(casino, rollback(player, ids(), bet)).json()
     assert (document["status"], document["amount_minor"], document["balance_minor"]) == ("applied", 40, 100)
     assert ask(casino, rollback(player, ids(), bet)).error == (409, "already_rolled_back")
+    assert ask(casino, balance(player)).json()["balance_minor"] == 100
+
+
+def test_what_was_rolled_back_is_still_answered_as_it_was(casino, player):
+    bet = ids()
+    ask(casino, credit(player, ids(), 100))
+    first = ask(casino, debit(player, bet, 40)).json()
+    ask(casino, rollback(player, ids(), bet))
+    assert ask(casino, debit(player, bet, 40)).json() == {**first, "replayed": True}
+
+
+def test_a_rollback_is_not_rolled_back(casino, player):
+    bet, undo = ids(), ids()
+    ask(casino, credit(player, ids(), 100))
+    ask(casino, debit(player, bet, 40))
+    ask(casino, rollback(player, undo, bet))
     assert ask(casino, rollback(player, ids(), undo)).error == (409, "not_rollbackable")
+
+
+def test_an_id_that_is_rolled_back_before_it_comes_is_never_applied(casino, player):
+    early = ids()
+    ask(casino, credit(player, ids(), 100))
     document = ask(casino, rollback(player, ids(), early)).json()
     assert (document["status"], document["amount_minor"], document["balance_minor"]) == ("voided", 0, 100)
     assert ask(casino, debit(player, early, 1)).error == (409, "transaction_rolled_back")
-    assert ask(casino, debit(player, bet, 40)).json()["replayed"] is True
+    assert ask(casino, balance(player)).json()["balance_minor"] == 100
+
+
+def test_a_settled_debit_is_rolled_back_after_its_credit(casino, player):
     settled, win = ids(), ids()
+    ask(casino, credit(player, ids(), 100))
     ask(casino, debit(player, settled, 10))
     ask(casino, credit(player, win, 0, settled))
     assert ask(casino, rollback(player, ids(), settled)).error == (409, "already_settled")
     assert ask(casino, rollback(player, ids(), win)).json()["status"] == "applied"
     assert ask(casino, rollback(player, ids(), settled)).json()["balance_minor"] == 100
+
+
+def test_a_credit_refers_to_a_debit_that_is_there_and_stands(casino, player):
+    bet = ids()
+    ask(casino, credit(player, ids(), 100))
     assert ask(casino, credit(player, ids(), 1, ids())).error == (404, "reference_not_found")
+    ask(casino, debit(player, bet, 10))
+    ask(casino, rollback(player, ids(), bet))
+    assert ask(casino, credit(player, ids(), 1, bet)).error == (409, "transaction_rolled_back")
+
+
+def test_what_a_request_may_say_of_money(casino):
+    rich = add_player(casino, casino.customer, "large", "JPY")
+    document = ask(casino, credit(rich, ids(), 10**12, currency="JPY")).json()
+    assert document["balance_minor"] == 10**12 and document["currency_exponent"] == 0
+    assert ask(casino, credit(rich, ids(), 10**12 + 1, currency="JPY")).error == (400, "invalid_request")
+    assert ask(casino, credit(rich, ids(), 1)).error == (422, "currency_mismatch")
+
+
+def credit_many(casino, player, count):
+    """The largest CREDIT, so many times: by several clients, each with many requests under way."""
+    def client(numbers):
+        head = (f"POST {PATH} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {casino.customer.key}\r\n"
+                "Content-Type: application/json\r\nContent-Length: ")
+        bodies = [json.dumps(credit(player, f"{player}-{number}", 10**12)) for number in numbers]
+        with casino.connect(timeout=60) as connection:
+            for first in range(0, len(bodies), 50):
+                part = bodies[first:first + 50]
+                connection.send("".join(f"{head}{len(body)}\r\n\r\n{body}" for body in part))
+                statuses.extend(connection.receive("POST").status for _ in part)
+
+    statuses = []
+    clients = [threading.Thread(target=client, args=(range(first, count, 24),)) for first in range(24)]
+    for one in clients:
+        one.start()
+    for one in clients:
+        one.join()
+    assert statuses == [200] * count
 
 
 def test_the_highest_balance(casino, player):
-    with_most = add_player(casino, casino.customer.id, "rich", "JPY", 0)
-    for _ in range(3):
-        document = ask(casino, credit(with_most, ids(), 10**12, currency="JPY")).json()
-    assert document["balance_minor"] == 3 * 10**12 and document["currency_exponent"] == 0
-    assert ask(casino, credit(with_most, ids(), 10**12 + 1, currency="JPY")).error == (400, "invalid_request")
-    assert ask(casino, credit(with_most, ids(), 1)).error == (422, "currency_mismatch")
-    assert LIMIT == 9007199254740991
+    """Reached to the unit, and not passed: neither by a CREDIT nor by a ROLLBACK."""
+    credit_many(casino, player, LIMIT // 10**12)
+    rest, over, bet = LIMIT % 10**12, ids(), ids()
+    assert ask(casino, balance(player)).json()["balance_minor"] == LIMIT - rest
+    assert ask(casino, credit(player, over, rest + 1)).error == (422, "balance_limit_exceeded")
+    assert ask(casino, credit(player, ids(), rest)).json()["balance_minor"] == LIMIT
+    assert ask(casino, credit(player, ids(), 1)).error == (422, "balance_limit_exceeded")
+    assert ask(casino, credit(player, ids(), 0)).json()["balance_minor"] == LIMIT
+    assert ask(casino, debit(player, bet, 5)).json()["balance_minor"] == LIMIT - 5
+    assert ask(casino, credit(player, ids(), 1)).json()["balance_minor"] == LIMIT - 4
+    assert ask(casino, rollback(player, ids(), bet)).error == (422, "balance_limit_exceeded")
+    assert ask(casino, debit(player, ids(), 1)).json()["balance_minor"] == LIMIT - 5
+    again = ask(casino, credit(player, over, rest + 1))  # for ever, whatever there is room for now
+    assert again.error == (422, "balance_limit_exceeded") and again.header("Idempotent-Replayed") == "true"
+    assert ask(casino, rollback(player, ids(), bet)).json()["balance_minor"] == LIMIT
 
 
 def test_players_of_others_and_of_nobody(casino, player):
@@ -165,7 +235,7 @@ def test_players_of_others_and_of_nobody(casino, player):
     for document in (balance(player), debit(player, "x", 1), rollback(player, "x", "y")):
         assert send(casino, other.key, document).error == (404, "player_not_found")
     assert ask(casino, balance("ply_0000000000000000")).error == (404, "player_not_found")
-    theirs = add_player(casino, other.id)
+    theirs = add_player(casino, other)
     shared = ids()
     assert send(casino, other.key, credit(theirs, shared, 5)).json()["sequence"] == 1
     assert ask(casino, credit(player, shared, 7)).json()["balance_minor"] == 7
@@ -300,7 +370,7 @@ def test_many_clients_are_told_what_the_model_says(casino):
     clients = []
     for i in range(6):
         customer = customers[i % 2]
-        players = [add_player(casino, customer.id, f"m{seed}-{i}-{j}", "EUR") for j in range(2)]
+        players = [add_player(casino, customer, f"m{seed}-{i}-{j}") for j in range(2)]
         clients.append(Client(casino, customer, players, f"m{seed}-{i}", seed + i, 150))
     for client in clients:
         client.start()
@@ -328,7 +398,7 @@ def test_the_operator_sees_operations_batches_and_commits(casino, player):
 def test_a_ledger_that_cannot_be_opened_says_so_and_balances_come_back(fragile):
     server = fragile
     customer = server.add_customer("Casino", options=["--casino"])
-    player = add_player(server, customer.id)
+    player = add_player(server, customer)
     server.start()
     assert send(server, customer.key, credit(player, "a", 5)).status == 200
     server.platform.take_away()

@@ -178,7 +178,7 @@ class World:
         self.chance = random.Random(seed)
         customer = self.server.add_customer("Casino", options=["--casino"])
         self.stories = [
-            Story(self.server, customer.key, [add_player(self.server, customer.id, f"{i}-{j}") for j in range(2)],
+            Story(self.server, customer.key, [add_player(self.server, customer, f"{i}-{j}") for j in range(2)],
                   f"s{i}", seed + i) for i in range(CLIENTS)]
 
     def begin(self):
@@ -317,7 +317,7 @@ class Asking(threading.Thread):
 def slow(tmp_path):
     server = Straced(tmp_path, {"platform.timeout_ms": "30000"})
     server.customer = server.add_customer("Casino", options=["--casino"])
-    server.player = add_player(server, server.customer.id)
+    server.player = add_player(server, server.customer)
     yield server
     if server.process is not None:
         server.die()

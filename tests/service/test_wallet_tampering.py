@@ -48,9 +48,9 @@ def ledger(tmp_path_factory):
     add_games(service, "roulette")
     service.start()
     one, two = customers
-    alice, bob = (add_player(service, one.id, *player) for player in (("alice",), ("bob", "KWD", 3)))
-    carol = add_player(service, two.id, "carol")
-    add_player(service, two.id, "nobody")  # opened, and nothing else
+    alice, bob = (add_player(service, one, *player) for player in (("alice",), ("bob", "KWD")))
+    carol = add_player(service, two, "carol")
+    add_player(service, two, "nobody")  # opened, and nothing else
     for customer, document in [
             (one, credit(alice, "in", 100000)), (one, debit(alice, "bet", 250, game_id="roulette", round_id="r-1")),
             (one, credit(alice, "win", 500, "bet", game_id="roulette", round_id="r-1")), (one, rollback(alice, "undo", "win")),

@@ -1,21 +1,12 @@
 """The wallet, independently: what the interface says, on dictionaries. And what the tests share."""
 
 import json
-import string
-import random
+
+from croupier import eventually
 
 PATH = "/api/v1/casino/wallet"
 LIMIT = 2**53 - 1
-
-
-def add_player(server, customer, reference="alice", currency="EUR", exponent=2):
-    """A player as a launch makes it."""
-    identity = "ply_" + "".join(random.SystemRandom().choices(string.ascii_letters + string.digits, k=16))
-    server.platform.execute(
-        f"INSERT INTO currency VALUES ('{currency}', {exponent}, 1) ON CONFLICT DO NOTHING",
-        "INSERT INTO player (id, customer_id, reference, currency, created_ms)"
-        f" VALUES ('{identity}', '{customer}', '{reference}', '{currency}', 1)")
-    return identity
+CURRENCIES = ["EUR", "JPY", "KWD"]
 
 
 def add_games(server, *identities):
@@ -23,8 +14,33 @@ def add_games(server, *identities):
     server.run("provider", "add", "acme", "--name", "Acme", "--launch-url", "https://acme.example/", "--secret", "-",
                input="0123456789abcdef0123456789abcdef")
     server.run("game", "import", "-", input=json.dumps([
-        {"id": identity, "name": identity, "provider": "acme", "category": "slots", "currencies": ["EUR"]}
+        {"id": identity, "name": identity, "provider": "acme", "category": "slots", "currencies": CURRENCIES}
         for identity in identities]))
+    server.lobby = identities[0]
+
+
+def add_player(server, customer, reference="alice", currency="EUR"):
+    """A player, made as customers make them: by a launch, of the first of the games (of one that is added, where there
+    are none). A server that is not running is started for that."""
+    if not hasattr(server, "lobby"):
+        add_games(server, "lobby")
+    if server.process is None:
+        server.start()
+        try:
+            return add_player(server, customer, reference, currency)
+        finally:
+            server.stop()
+    body = json.dumps({"mode": "real", "player_reference": reference, "currency": currency}).encode()
+    answers = []
+
+    def launched():  # as soon as the server knows of the customer and of the game
+        answers[:] = [server.request("POST", f"/api/v1/casino/games/{server.lobby}/launch", key=customer.key,
+                                     headers={"Content-Type": "application/json"}, body=body)]
+        return answers[0].status not in (403, 404, 503)
+
+    eventually(launched)
+    assert answers[0].status == 200, answers[0]
+    return answers[0].json()["player_id"]
 
 
 def send(server, key, document, content_type="application/json"):
