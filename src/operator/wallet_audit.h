@@ -12,8 +12,9 @@
  * snapshot, in constant memory, beside a running server.
  */
 
-/* Called while the store checks itself, with done == 0; every so many entries; and with done == total when all have been read and what cannot be
- * counted is left: the search for rows without their counterpart. May be NULL. */
+/* Called while the store checks itself, with done == 0; every so many entries; and with done ==
+ * total when all have been read and what cannot be counted is left: the search for rows without
+ * their counterpart. May be NULL. */
 typedef void audit_progress(void *context, uint64_t done, uint64_t total);
 
 struct audit_result {

@@ -3,8 +3,8 @@
 
 /*
  * The contract of the platform store, written against stores/platform.h alone and run against every
- * engine: `platform_contract ENGINE`. It stands in parts, one a file, which share the fixture and the
- * records here. An engine joins by one row in platform_places.h, which makes a URI of an empty
+ * engine: `platform_contract ENGINE`. It stands in parts, one a file, which share the fixture and
+ * the records here. An engine joins by one row in platform_places.h, which makes a URI of an empty
  * store of its own for each test.
  */
 #include <pthread.h>

@@ -1,5 +1,6 @@
 /*
- * The contract of customers, keys and addresses: they come back as they were stored, or are refused.
+ * The contract of customers, keys and addresses: they come back as they were stored, or are
+ * refused.
  */
 #include "platform_contract/contract.h"
 
