@@ -5,7 +5,7 @@
  * A real server and real clients over loopback, in one thread: every wait of a client turns the
  * server's loop, so that a test is a plain sequence and nothing depends on scheduling.
  *
- * The handler answers by path: "/later" is set aside for the test to answer, "/large" is LARGE_SIZE
+ * The handler answers by path: "/later" is deferred for the test to answer, "/large" is LARGE_SIZE
  * bytes, "/count" says how many requests its connection has seen; anything else is told back.
  */
 #include <arpa/inet.h>
