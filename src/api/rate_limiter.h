@@ -8,8 +8,8 @@
 
 /*
  * One serving thread's rate limits: nearly always decided on the spot; rarely, a request is
- * deferred until a lease of a shared budget comes (admission/rate_lease.h), at most `timeout_ms`. Then
- * it is decided without the store. All on the limiter's thread.
+ * deferred until a lease of a shared budget comes (admission/rate_lease.h), at most `timeout_ms`.
+ * Then it is decided without the store. All on the limiter's thread.
  */
 struct rate_limiter;
 

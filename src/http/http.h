@@ -117,7 +117,8 @@ struct http_request {
      * from http_server_options. */
     void *user;
     void *connection_user;
-    /* Called when the client goes away before the reply; may stay NULL. See also http/deferral.h. */
+    /* Called when the client goes away before the reply; may stay NULL. See also
+     * http/deferral.h. */
     void (*abandoned)(struct http_request *request);
     void *deferral; /* belongs to whoever set `abandoned` */
 
