@@ -1,10 +1,11 @@
 /*
- * See test_clock.h. Linked into a unit test, or loaded into a server by LD_PRELOAD: CROUPIER_TEST_CLOCK then
- * names a file of two 64-bit numbers, nanoseconds that the monotonic and the wall clock are ahead of
- * the machine's, which the test writes while the server runs (tests/service/croupier.py, Clock).
+ * See test_clock.h. Linked into a unit test, or loaded into a server by LD_PRELOAD:
+ * CROUPIER_TEST_CLOCK then names a file of two 64-bit numbers, nanoseconds that the monotonic and
+ * the wall clock are ahead of the machine's, which the test writes while the server runs
+ * (tests/service/croupier.py, Clock).
  *
- * The kernel's own waiting knows nothing of it. Calls that wait with a time limit therefore wait for
- * SLICE_MS at most and look again.
+ * The kernel's own waiting knows nothing of it. Calls that wait with a time limit therefore wait
+ * for SLICE_MS at most and look again.
  */
 #include "test_clock.h"
 
@@ -87,7 +88,7 @@ uint64_t test_clock_real_ms(void)
     return (uint64_t)machine_ns(CLOCK_MONOTONIC) / 1000000U;
 }
 
-/* ---- in the place of libc's ---------------------------------------------------------------------- */
+/* ---- in the place of libc's ------------------------------------------------------------------ */
 
 int clock_gettime(clockid_t clock, struct timespec *now)
 {

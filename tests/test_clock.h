@@ -4,9 +4,9 @@
 #include <stdint.h>
 
 /*
- * The time of a program under test, set by the test. It takes the place of libc's clock, for croupier
- * (base/clock) and for the libraries that it calls, libuv's timers among them; nothing in croupier knows
- * of it. See test_clock.c for how a server that runs by itself has one.
+ * The time of a program under test, set by the test. It takes the place of libc's clock, for
+ * croupier (base/clock) and for the libraries that it calls, libuv's timers among them; nothing in
+ * croupier knows of it. See test_clock.c for how a server that runs by itself has one.
  *
  * In a unit test that calls these, all of it in one thread that turns its loops itself:
  */
