@@ -8,17 +8,32 @@ from croupier import BINARY, Service
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "only(*engines): about these engines themselves, and run with them alone")
+    config.addinivalue_line("markers", "depends_on(*stores): on nothing of these but \"odds\" and \"platform\" as they are given;"
+                            " of the pairs of a run (TEST_PAIRS) that have the same ones, the first is enough")
     if not BINARY.exists():
         pytest.exit(f"{BINARY} is not there: run `make build`, or set CROUPIER_BIN", returncode=2)
 
 
+def is_run(item):
+    """Whether it is run with this pair of engines. What is about one engine's files says nothing about another's, and what
+    has nothing to do with an engine says the same with each."""
+    fitting = [pair for pair in engines.PAIRS if all(set(pair).issuperset(mark.args) for mark in item.iter_markers("only"))]
+    mark = item.get_closest_marker("depends_on")
+    stores = ("odds", "platform") if mark is None else mark.args
+    assert set(stores) <= {"odds", "platform"}, item
+
+    def depended_on(pair):
+        return [engine for store, engine in zip(("odds", "platform"), pair) if store in stores]
+
+    same = [pair for pair in fitting if depended_on(pair) == depended_on((engines.ODDS, engines.PLATFORM))]
+    return (engines.ODDS, engines.PLATFORM) in same[:1]
+
+
 def pytest_collection_modifyitems(config, items):
-    """What is about one engine's files says nothing about another's, and is not counted as skipped there."""
-    def fits(item):
-        return all(engines.CHOSEN.issuperset(mark.args) for mark in item.iter_markers("only"))
-    other = [item for item in items if not fits(item)]
-    items[:] = [item for item in items if fits(item)]
-    config.hook.pytest_deselected(items=other)
+    """Leaves out what is not for this pair, which is not counted as skipped."""
+    run = [item for item in items if is_run(item)]
+    config.hook.pytest_deselected(items=[item for item in items if not is_run(item)])
+    items[:] = run
 
 
 @pytest.fixture

@@ -25,6 +25,9 @@ from servers import Postgres, Redis, ServerError  # noqa: E402
 ODDS, PLATFORM = (os.environ.get("TEST_ENGINES") or "embedded,sqlite").split(",")
 assert ODDS in ("embedded", "redis") and PLATFORM in ("sqlite", "postgresql"), "TEST_ENGINES=embedded|redis,sqlite|postgresql"
 CHOSEN = {ODDS, PLATFORM}
+# All that this suite is run with one after the other; a test may be the same with several (conftest.py, depends_on).
+PAIRS = [tuple(pair.split(",")) for pair in (os.environ.get("TEST_PAIRS") or f"{ODDS},{PLATFORM}").split()]
+assert (ODDS, PLATFORM) in PAIRS, "TEST_PAIRS"
 
 _shared = {}
 

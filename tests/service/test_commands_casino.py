@@ -5,6 +5,8 @@ import os
 
 import pytest
 
+pytestmark = pytest.mark.depends_on("platform")
+
 GAME = {"id": "book-of-sand", "name": "Book of Sand", "provider": "acme", "category": "slots",
         "features": ["free-spins"], "rtp_bps": 9612, "volatility": "high", "thumbnail_url": None,
         "demo": True, "currencies": ["EUR", "JPY"], "languages": ["en"], "devices": ["desktop"]}

@@ -10,6 +10,8 @@ import pytest
 import engines
 from croupier import BINARY, PATIENCE, REPORT, sanitizer_environment
 
+pytestmark = pytest.mark.depends_on("platform")
+
 CUSTOMER_ID = re.compile(r"cus_[0-9A-Za-z]{16}")
 KEY_ID = re.compile(r"key_[0-9A-Za-z]{16}")
 KEY = re.compile(r"crk_[0-9A-Za-z]{36}")

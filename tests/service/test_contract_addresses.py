@@ -6,6 +6,8 @@ import pytest
 
 from croupier import NOT_ALLOWED, Service, eventually
 
+pytestmark = pytest.mark.depends_on("platform")
+
 KNOWN4, KNOWN6 = "203.0.113.7", "2001:db8::7"
 TRUSTED_PEER, TRUSTED_PEER_2, UNTRUSTED_PEER, LISTED_PEER = "127.0.0.1", "127.0.5.9", "127.0.0.2", "127.0.0.3"
 

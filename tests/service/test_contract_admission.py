@@ -8,6 +8,8 @@ import pytest
 
 from croupier import NOT_ALLOWED, SPORTS, SPORT_KEYS, basic, match_odds, row
 
+pytestmark = pytest.mark.depends_on("platform")
+
 BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 ROUTES = ["/api/v1/sports", "/api/v1/cricket/events", "/api/v1/cricket/events/1", "/api/v1/rugby/events",
           "/api/v1/cricket/events/abc", "/api/v1/nothing", "/", "/favicon.ico", "/api/v1/casino/games",

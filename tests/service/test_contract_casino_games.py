@@ -7,6 +7,8 @@ import pytest
 
 from croupier import eventually
 
+pytestmark = pytest.mark.depends_on("platform")
+
 PATH = "/api/v1/casino/games"
 NAMES = [f"game-{number:02}" for number in range(12)]
 

@@ -13,6 +13,8 @@ import pytest
 
 from croupier import eventually
 
+pytestmark = pytest.mark.depends_on("platform")
+
 SECRET = "0123456789abcdef0123456789abcdef"
 REAL = {"mode": "real", "player_reference": "player-1", "currency": "EUR"}
 GAMES = [

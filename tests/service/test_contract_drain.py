@@ -7,6 +7,8 @@ import pytest
 
 from croupier import PATIENCE, certificate, eventually, match_odds, row, trusting
 
+pytestmark = pytest.mark.depends_on()
+
 @pytest.fixture(params=["plain", "tls"])
 def busy(request, make_service, tmp_path):
     settings = {"server.drain_seconds": 60, "server.drain_idle_ms": 60000}

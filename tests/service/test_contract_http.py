@@ -12,6 +12,8 @@ import pytest
 
 from croupier import Service, match_odds, row
 
+pytestmark = pytest.mark.depends_on()
+
 HEALTH = b"GET /api/v1/health HTTP/1.1\r\nHost: a\r\n\r\n"
 SMUGGLED = b"GET /api/v1/sports HTTP/1.1\r\nHost: smuggled\r\n\r\n"
 

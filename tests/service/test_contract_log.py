@@ -12,6 +12,8 @@ import pytest
 from servers import free_port
 from croupier import PATIENCE, eventually
 
+pytestmark = pytest.mark.depends_on()
+
 POLLS = 100
 PATH = "/" + "p" * 8000  # as much of it is logged as ever is
 

@@ -15,6 +15,8 @@ import pytest
 from servers import free_port
 from croupier import BINARY, PATIENCE, Connection, Service, certificate, eventually, match_odds, row, trusting
 
+pytestmark = pytest.mark.depends_on("platform")
+
 HEALTH = b"GET /api/v1/health HTTP/1.1\r\nHost: a\r\n\r\n"
 
 
@@ -561,6 +563,7 @@ def test_check_tells_whether_the_stores_answer(make_service):
     service.run("check")
 
 
+@pytest.mark.depends_on("odds")
 @pytest.mark.only("redis")  # an embedded store that is not there yet is no fault
 def test_check_tells_whether_the_odds_store_answers(fragile):
     fragile.odds.take_away()

@@ -8,6 +8,8 @@ import pytest
 
 from croupier import row
 
+pytestmark = pytest.mark.depends_on("odds")
+
 ids = itertools.count(7000001)
 
 

@@ -6,6 +6,8 @@ import pytest
 
 from croupier import match_odds, row
 
+pytestmark = pytest.mark.depends_on("odds")
+
 PATHS = ["/api/v1/cricket/events", "/api/v1/cricket/events/1"]
 
 

@@ -7,6 +7,8 @@ import pytest
 
 from croupier import eventually, row
 
+pytestmark = pytest.mark.depends_on("odds")
+
 WINDOW = 3600
 
 

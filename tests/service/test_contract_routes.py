@@ -7,6 +7,8 @@ import pytest
 
 from croupier import NOT_ALLOWED, SPORT_KEYS, SPORTS, match_odds, row
 
+pytestmark = pytest.mark.depends_on("odds")
+
 UNSUPPORTED = ("Unsupported sport. Supported sports: "
                "cricket, football, tennis, horse-racing, greyhound-racing")
 

@@ -12,6 +12,8 @@ import pytest
 
 from croupier import BINARY, PATIENCE, SPORT_KEYS, eventually
 
+pytestmark = pytest.mark.depends_on("odds")
+
 ROW = {"gmid": 34000001, "ename": "Aldermoor City v Redwater Town"}
 
 

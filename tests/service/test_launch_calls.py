@@ -14,6 +14,8 @@ import pytest
 from croupier import PATIENCE, eventually
 from fake_provider import Authority, FakeProvider, at_head, raw, reply, reset
 
+pytestmark = pytest.mark.depends_on("platform")
+
 SECRET = "0123456789abcdef0123456789abcdef"
 REAL = {"mode": "real", "player_reference": "player-1", "currency": "EUR"}
 UNAVAILABLE = (503, "provider_unavailable")

@@ -2,7 +2,11 @@
 
 import re
 
+import pytest
+
 from croupier import ROOT
+
+pytestmark = pytest.mark.depends_on()
 
 
 def listed(text, heading):

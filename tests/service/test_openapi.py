@@ -8,6 +8,8 @@ import yaml
 
 from croupier import ROOT, eventually, match_odds, row
 
+pytestmark = pytest.mark.depends_on()
+
 DOCUMENT = yaml.safe_load((ROOT / "docs" / "openapi.yaml").read_text())
 
 

@@ -17,6 +17,8 @@ from croupier import PATIENCE, ROOT, eventually
 from servers import Postgres
 from wallet_model import add_games, add_player, balance, credit, send
 
+pytestmark = pytest.mark.depends_on()
+
 PASSWORD = "p@ss/w:rd?50%"
 ESCAPED = "p%40ss%2Fw%3Ard%3F50%25"
 CONNECTIONS_MAX = 7  # docs/operations.md: one a thread that uses the store

@@ -9,6 +9,8 @@ import pytest
 
 from croupier import BINARY, PATIENCE, ROOT, certificate, eventually, trusting
 
+pytestmark = pytest.mark.depends_on("platform")
+
 FORWARDED = {"X-Forwarded-For": "203.0.113.9"}
 
 

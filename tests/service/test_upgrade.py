@@ -15,6 +15,8 @@ import engines
 from croupier import BINARY, PATIENCE, ROOT, Service, eventually
 from servers import Postgres
 
+pytestmark = pytest.mark.depends_on("platform")
+
 CUSTOMER = "INSERT INTO customer VALUES (1, 'cus_One', 'One', {true}, {true}, 'all', NULL, NULL, '127.0.0.0/8', 1, 1)"
 
 

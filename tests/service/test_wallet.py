@@ -12,6 +12,8 @@ import pytest
 from croupier import NOT_ALLOWED, Service, eventually
 from wallet_model import LIMIT, PATH, Model, add_games, add_player, balance, credit, debit, rollback, send, told
 
+pytestmark = pytest.mark.depends_on("platform")
+
 FIELDS = ["operation", "player_id", "transaction_id", "reference_transaction_id", "status", "amount_minor", "currency",
           "currency_exponent", "balance_minor", "sequence", "created_at", "replayed"]
 
