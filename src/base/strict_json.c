@@ -3,98 +3,63 @@
  *
  * The body is checked once by base/json_text.h and cut into slices of itself. A member that is
  * there twice is told before one that is unknown, also when it is an unknown one that is there
- * twice; so the names of unknown members are kept until the end and compared then, which costs
- * honest requests nothing and others no more than sorting what fits into a body.
+ * twice: so all names are kept, unescaped, and each is compared with those before it.
  */
 #include "base/strict_json.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/json_text.h"
-#include "base/memory.h"
 
-/* Names of unknown members, unescaped, one after another. */
-struct strangers {
-    struct buffer names;
-    size_t *ends; /* of each name in `names` */
-    size_t count, room;
+struct names {
+    struct buffer bytes; /* one after another */
+    size_t ends[STRICT_JSON_MEMBERS_MAX];
+    size_t count;
 };
 
-static void add_stranger(struct strangers *strangers, struct text name)
+/* Adds a name; false: it is there already, or there are too many. */
+static bool add_name(struct names *names, struct text escaped, struct text *name)
 {
-    if (strangers->count == strangers->room) {
-        strangers->room = strangers->room == 0 ? 16 : strangers->room * 2;
-        strangers->ends =
-            memory_resize(strangers->ends, strangers->room * sizeof strangers->ends[0]);
+    size_t start = names->bytes.size;
+    if (names->count == STRICT_JSON_MEMBERS_MAX)
+        return false;
+    json_text_unescape(escaped, &names->bytes);
+    *name = (struct text){names->bytes.data + start, names->bytes.size - start};
+    for (size_t i = 0; i < names->count; i++) {
+        size_t at = i == 0 ? 0 : names->ends[i - 1];
+        if (text_equals(*name, (struct text){names->bytes.data + at, names->ends[i] - at}))
+            return false;
     }
-    json_text_unescape(name, &strangers->names);
-    strangers->ends[strangers->count++] = strangers->names.size;
-}
-
-static int compare(const void *left, const void *right)
-{
-    const struct text *a = left;
-    const struct text *b = right;
-    size_t common = a->size < b->size ? a->size : b->size;
-    int order = common == 0 ? 0 : memcmp(a->at, b->at, common);
-    return order != 0 ? order : (a->size > b->size) - (a->size < b->size);
-}
-
-static bool has_twins(const struct strangers *strangers)
-{
-    struct text *names = memory_alloc_zeroed(strangers->count, sizeof names[0]);
-    bool twins = false;
-    for (size_t i = 0; i < strangers->count; i++) {
-        size_t start = i == 0 ? 0 : strangers->ends[i - 1];
-        names[i] = (struct text){strangers->names.data + start, strangers->ends[i] - start};
-    }
-    qsort(names, strangers->count, sizeof names[0], compare);
-    for (size_t i = 1; i < strangers->count && !twins; i++)
-        twins = compare(&names[i - 1], &names[i]) == 0;
-    memory_free(names);
-    return twins;
-}
-
-static size_t find(struct text name, const struct text *names, size_t count)
-{
-    size_t i = 0;
-    while (i < count && !json_text_string_equals(name, names[i]))
-        i++;
-    return i;
+    names->ends[names->count++] = names->bytes.size;
+    return true;
 }
 
 enum strict_json strict_json_object(struct text body, const struct text *names, size_t count,
                                     struct text *values)
 {
-    struct strangers strangers = {0};
+    enum strict_json result = STRICT_JSON_OK;
+    struct names seen = {.count = 0};
     struct text name;
     struct text value;
-    bool twice = false;
     for (size_t i = 0; i < count; i++)
         values[i] = (struct text){NULL, 0};
-    if (json_text_check(body, NULL, NULL) != STATUS_OK)
-        return STRICT_JSON_INVALID;
     struct text object = json_text_trim(body);
-    if (json_text_kind(object) != JSON_TEXT_OBJECT)
+    if (json_text_check(body, NULL, NULL) != STATUS_OK ||
+        json_text_kind(object) != JSON_TEXT_OBJECT)
         return STRICT_JSON_INVALID;
     struct json_text_cursor cursor = json_text_open(object);
-    while (!twice && json_text_next_member(&cursor, &name, &value)) {
-        size_t at = find(name, names, count);
-        if (at == count) {
-            add_stranger(&strangers, name);
-            continue;
-        }
-        twice = values[at].at != NULL;
-        values[at] = value;
+    while (result != STRICT_JSON_INVALID && json_text_next_member(&cursor, &name, &value)) {
+        size_t at = 0;
+        if (!add_name(&seen, name, &name))
+            result = STRICT_JSON_INVALID;
+        while (at < count && !text_equals(name, names[at]))
+            at++;
+        if (at < count)
+            values[at] = value;
+        else if (result == STRICT_JSON_OK)
+            result = STRICT_JSON_UNKNOWN_FIELD;
     }
-    enum strict_json result = STRICT_JSON_OK;
-    if (strangers.count > 0)
-        result = STRICT_JSON_UNKNOWN_FIELD;
-    if (twice || (strangers.count > 1 && has_twins(&strangers)))
-        result = STRICT_JSON_INVALID;
-    buffer_free(&strangers.names);
-    memory_free(strangers.ends);
+    buffer_free(&seen.bytes);
     return result;
 }
 
@@ -117,7 +82,8 @@ bool strict_json_string(struct text value, char *out, size_t room)
     return fits;
 }
 
-bool content_type_is_json(struct text content_type)
+/* application/json, alone or with `charset=utf-8`. */
+static bool content_type_is_json(struct text content_type)
 {
     struct text rest = content_type;
     struct text type = text_trim(text_cut(&rest, ';'));
@@ -126,4 +92,35 @@ bool content_type_is_json(struct text content_type)
     struct text parameter = text_trim(rest);
     return parameter.size == 0 || text_equals_ignore_case(parameter, TEXT("charset=utf-8")) ||
            text_equals_ignore_case(parameter, TEXT("charset=\"utf-8\""));
+}
+
+static bool read_field(const struct strict_json_field *field, struct text value, void *out)
+{
+    char *to = (char *)out + field->offset;
+    if (field->read != NULL)
+        return field->read(value, to);
+    return strict_json_string(value, to, field->size) &&
+           (field->is_sound == NULL || field->is_sound(text_of(to)));
+}
+
+enum strict_json strict_json_decode(struct text content_type, struct text body,
+                                    const struct strict_json_field *fields, size_t count,
+                                    unsigned (*case_of)(const void *), void *out)
+{
+    struct text names[STRICT_JSON_FIELDS_MAX];
+    struct text values[STRICT_JSON_FIELDS_MAX];
+    CHECK(count <= STRICT_JSON_FIELDS_MAX);
+    if (!content_type_is_json(content_type))
+        return STRICT_JSON_INVALID;
+    for (size_t i = 0; i < count; i++)
+        names[i] = fields[i].name;
+    enum strict_json result = strict_json_object(body, names, count, values);
+    for (size_t i = 0; i < count && result == STRICT_JSON_OK; i++)
+        if (values[i].at != NULL && !read_field(&fields[i], values[i], out))
+            result = STRICT_JSON_INVALID;
+    unsigned kind = result == STRICT_JSON_OK ? case_of(out) : 0;
+    for (size_t i = 0; i < count && result == STRICT_JSON_OK; i++)
+        if (((values[i].at != NULL ? ~fields[i].allowed : fields[i].required) & kind) != 0)
+            result = STRICT_JSON_INVALID;
+    return result;
 }

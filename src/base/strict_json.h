@@ -5,12 +5,15 @@
 #include "base/text.h"
 
 /*
- * A request body that is one JSON object with known members, each at most once, however its name is
+ * A body that is one JSON object with known members, each at most once, however its name is
  * escaped. Pure. Threads: any.
  */
+#define STRICT_JSON_MEMBERS_MAX 64 /* with those that are not known */
+
 enum strict_json {
     STRICT_JSON_OK,
-    STRICT_JSON_INVALID,       /* 400 invalid_request: not JSON, not an object, a member twice */
+    STRICT_JSON_INVALID,       /* 400 invalid_request: not JSON, not an object, a member twice, too
+                                  many members, a value that is not sound, not the members of its case */
     STRICT_JSON_UNKNOWN_FIELD, /* 400 unknown_field; no member, known or not, is there twice */
 };
 
@@ -23,7 +26,24 @@ MUST_CHECK enum strict_json strict_json_object(struct text body, const struct te
  * not, and also when there is no such member. */
 MUST_CHECK bool strict_json_string(struct text value, char *out, size_t room);
 
-/* application/json, alone or with `charset=utf-8`. */
-bool content_type_is_json(struct text content_type);
+/*
+ * A member that becomes a field of a struct. What the members say may depend on what kind of
+ * request it is: its case, one bit, found out when all values that are there have been read.
+ */
+struct strict_json_field {
+    struct text name;
+    unsigned required, allowed;        /* cases */
+    size_t offset, size;               /* of the field: STRICT_JSON_FIELD */
+    bool (*is_sound)(struct text);     /* of a string, which fits its field; NULL: any */
+    bool (*read)(struct text, void *); /* NULL: it is a string */
+};
+#define STRICT_JSON_FIELD(type, field) \
+    offsetof(struct type, field), sizeof(((struct type *)NULL)->field)
+#define STRICT_JSON_FIELDS_MAX 16
+
+/* A request's body, of application/json, into a zeroed struct. */
+MUST_CHECK enum strict_json strict_json_decode(struct text content_type, struct text body,
+                                               const struct strict_json_field *fields, size_t count,
+                                               unsigned (*case_of)(const void *), void *out);
 
 #endif

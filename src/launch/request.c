@@ -1,73 +1,49 @@
-/* A launch, read and signed; see launch_request.h. */
+/* A launch, read and signed; see request.h. */
 #include "launch/request.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
 #include "base/base64url.h"
-#include "base/strict_json.h"
 #include "records/records.h"
 
-enum { MODE, PLAYER_REFERENCE, CURRENCY, LANGUAGE, DEVICE, MEMBER_COUNT };
+enum { REAL = 1, DEMO = 2, EITHER = REAL | DEMO };
 
-static const struct text names[MEMBER_COUNT] = {
-    [MODE] = TEXT_INIT("mode"),         [PLAYER_REFERENCE] = TEXT_INIT("player_reference"),
-    [CURRENCY] = TEXT_INIT("currency"), [LANGUAGE] = TEXT_INIT("language"),
-    [DEVICE] = TEXT_INIT("device"),
-};
-
-static bool read_mode(struct text value, bool *real)
+static bool read_mode(struct text value, void *real)
 {
     char mode[8];
     if (!strict_json_string(value, mode, sizeof mode))
         return false;
-    *real = strcmp(mode, "real") == 0;
-    return *real || strcmp(mode, "demo") == 0;
+    *(bool *)real = strcmp(mode, "real") == 0;
+    return *(bool *)real || strcmp(mode, "demo") == 0;
 }
 
-static bool read_optional(struct text value, char *out, size_t room)
+static unsigned mode_of(const void *request)
 {
-    return value.at == NULL || strict_json_string(value, out, room);
+    return ((const struct launch_request *)request)->real ? REAL : DEMO;
 }
 
-static bool read_values(const struct text *values, struct launch_request *request)
-{
-    if (!read_mode(values[MODE], &request->real) ||
-        !read_optional(values[LANGUAGE], request->language, sizeof request->language) ||
-        !read_optional(values[DEVICE], request->device, sizeof request->device))
-        return false;
-    if (!request->real)
-        return values[PLAYER_REFERENCE].at == NULL && values[CURRENCY].at == NULL;
-    return strict_json_string(values[PLAYER_REFERENCE], request->player_reference,
-                              sizeof request->player_reference) &&
-           is_outside_name(text_of(request->player_reference)) &&
-           strict_json_string(values[CURRENCY], request->currency, sizeof request->currency) &&
-           currency_is_sound(text_of(request->currency));
-}
+#define FIELD(field) STRICT_JSON_FIELD(launch_request, field)
+static const struct strict_json_field fields[] = {
+    {TEXT_INIT("mode"), EITHER, EITHER, FIELD(real), NULL, read_mode},
+    {TEXT_INIT("player_reference"), REAL, REAL, FIELD(player_reference), is_outside_name, NULL},
+    {TEXT_INIT("currency"), REAL, REAL, FIELD(currency), currency_is_sound, NULL},
+    {TEXT_INIT("language"), 0, EITHER, FIELD(language), NULL, NULL},
+    {TEXT_INIT("device"), 0, EITHER, FIELD(device), NULL, NULL},
+};
 
-bool launch_request_decode(struct text content_type, struct text body,
-                           struct launch_request *request, enum http_error *error)
+enum strict_json launch_request_decode(struct text content_type, struct text body,
+                                       struct launch_request *request)
 {
-    struct text values[MEMBER_COUNT];
-    struct launch_request made = {0};
-    *error = HTTP_ERROR_INVALID_REQUEST;
-    if (!content_type_is_json(content_type))
-        return false;
-    switch (strict_json_object(body, names, MEMBER_COUNT, values)) {
-    case STRICT_JSON_OK:
-        break;
-    case STRICT_JSON_INVALID:
-        return false;
-    case STRICT_JSON_UNKNOWN_FIELD:
-        *error = HTTP_ERROR_UNKNOWN_FIELD;
-        return false;
-    }
-    if (!read_values(values, &made))
-        return false;
-    *request = made;
-    return true;
+    struct launch_request decoded = {0};
+    enum strict_json result = strict_json_decode(
+        content_type, body, fields, sizeof fields / sizeof fields[0], mode_of, &decoded);
+    if (result == STRICT_JSON_OK)
+        *request = decoded;
+    return result;
 }
 
 void launch_token_append(struct buffer *out, struct text claims, struct text secret)

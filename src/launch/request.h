@@ -1,7 +1,7 @@
 #ifndef CROUPIER_LAUNCH_REQUEST_H
 #define CROUPIER_LAUNCH_REQUEST_H
 
-#include "http/http.h"
+#include "base/strict_json.h"
 #include "stores/platform.h"
 
 /*
@@ -16,9 +16,9 @@ struct launch_request {
     char device[GAME_WORD_SIZE];   /* "": not given */
 };
 
-/* True, and `request` is filled in; else `error` says what is wrong (400). */
-MUST_CHECK bool launch_request_decode(struct text content_type, struct text body,
-                                      struct launch_request *request, enum http_error *error);
+/* `request` is filled in when STRICT_JSON_OK, else untouched. */
+MUST_CHECK enum strict_json launch_request_decode(struct text content_type, struct text body,
+                                                  struct launch_request *request);
 
 /* A signed token (JWT, RFC 7519; HS256): header.claims.signature. `claims` is a JSON object. */
 void launch_token_append(struct buffer *out, struct text claims, struct text secret);

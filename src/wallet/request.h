@@ -1,6 +1,7 @@
 #ifndef CROUPIER_WALLET_REQUEST_H
 #define CROUPIER_WALLET_REQUEST_H
 
+#include "base/strict_json.h"
 #include "wallet/decision.h"
 
 /*
@@ -12,14 +13,8 @@
  * UNKNOWN_FIELD); every value has its type and bounds, and the operation has exactly its fields
  * (else INVALID). An amount is digits alone: no sign, fraction, exponent or leading zero.
  */
-enum wallet_decoding {
-    WALLET_DECODED,
-    WALLET_INVALID,      /* 400 invalid_request */
-    WALLET_UNKNOWN_FIELD /* 400 unknown_field */
-};
-
-/* `request` is filled in (all but customer_id, which is "") when WALLET_DECODED, else untouched. */
-MUST_CHECK enum wallet_decoding wallet_request_decode(struct text content_type, struct text body,
-                                                      struct wallet_request *request);
+/* `request` is filled in (all but customer_id, which is "") when STRICT_JSON_OK, else untouched. */
+MUST_CHECK enum strict_json wallet_request_decode(struct text content_type, struct text body,
+                                                  struct wallet_request *request);
 
 #endif

@@ -20,7 +20,7 @@ class _Connection:
     def __init__(self, fake, peer):
         self.fake, self.peer = fake, peer
         self.number = fake.accepted
-        self.role = None  # "data" once it tracks, "news" once it subscribes
+        self.tracks = False
         self.lock = threading.Lock()
         self.waiting = []
         self.held = False
@@ -118,17 +118,29 @@ def integer(number):
     return b":%d\r\n" % number
 
 
-def array(*items):
-    return b"*%d\r\n%s" % (len(items), b"".join(items))
+def array(*items, kind=b"*"):
+    return b"%s%d\r\n%s" % (kind, len(items), b"".join(items))
+
+
+def mapping(*pairs):
+    return b"%%%d\r\n%s" % (len(pairs), b"".join(name + value for name, value in pairs))
+
+
+def verbatim(text):
+    return b"=%d\r\ntxt:%s\r\n" % (len(text) + 4, text.encode())
+
+
+def invalidation(*keys):
+    body = b"_\r\n" if keys == (None,) else array(*map(bulk, keys))
+    return array(bulk("invalidate"), body, kind=b">")
 
 
 class FakeRedis:
     def __init__(self):
         self.values, self.expiries = {}, {}
-        self.run_ids = ["a" * 40]  # of INFO, one connection after the other; the last for all that follow
         self.version, self.mode = "7.0.15", "standalone"
         self.flags = ["on", "bcast"]
-        self.redirect = None  # another one than was asked for
+        self.redirect = -1  # to nobody
         self.role = "master"
         self.calls = {}  # command: how often it was carried out, as INFO tells
         self.errors = {}  # command: error text
@@ -178,22 +190,22 @@ class FakeRedis:
         for connection in list(self.connections):
             connection.close()
 
-    def find(self, role):
+    def find(self):
+        """The one that tracks."""
         for connection in list(self.connections):
-            if connection.role == role:
+            if connection.tracks:
                 return connection
         return None
 
-    def hold(self, role):
-        self.find(role).hold(True)
+    def hold(self):
+        self.find().hold(True)
 
-    def release(self, role):
-        self.find(role).hold(False)
+    def release(self):
+        self.find().hold(False)
 
     def invalidate(self, *keys):
         """None: all keys."""
-        body = b"$-1\r\n" if keys == (None,) else array(*map(bulk, keys))
-        self.find("news").send(array(bulk("message"), bulk("__redis__:invalidate"), body))
+        self.find().send(invalidation(*keys))
 
     def count(self, *words):
         """How often a command that begins so was heard."""
@@ -212,41 +224,33 @@ class FakeRedis:
     def _unknown(self, _connection, words):
         return f"-ERR unknown command '{words[0]}'\r\n".encode()
 
-    def _ping(self, connection, _words):
-        return array(bulk("pong"), bulk("")) if connection.role == "news" else simple("PONG")
+    def _ping(self, *_):
+        return simple("PONG")
 
     def _auth(self, *_):
         return simple("OK")
 
     _select = _client_setname = _auth
 
-    def _client_id(self, connection, _words):
-        return integer(connection.number)
+    def _hello(self, *_):
+        return mapping((bulk("server"), bulk("redis")), (bulk("version"), bulk(self.version)),
+                       (bulk("proto"), integer(3)), (bulk("mode"), bulk(self.mode)))
 
-    def _info(self, _connection, words):
-        if words[1] == "commandstats":
-            calls = {"role": self.count("ROLE"), **self.calls}
-            return bulk("# Commandstats\r\n" + "".join(
-                f"cmdstat_{name}:calls={count},usec=1,usec_per_call=1.00\r\n" for name, count in calls.items()))
-        run_id = self.run_ids.pop(0) if len(self.run_ids) > 1 else self.run_ids[0]
-        return bulk(f"# Server\r\nredis_version:{self.version}\r\nredis_mode:{self.mode}\r\nrun_id:{run_id}\r\n")
+    def _info(self, *_):
+        calls = {"role": self.count("ROLE"), **self.calls}
+        return verbatim("# Commandstats\r\n" + "".join(
+            f"cmdstat_{name}:calls={count},usec=1,usec_per_call=1.00\r\n" for name, count in calls.items()))
 
     def _role(self, *_):
         return array(bulk(self.role), integer(0), array())
 
-    def _subscribe(self, connection, words):
-        connection.role = "news"
-        return array(bulk("subscribe"), bulk(words[1]), integer(1))
-
-    def _client_tracking(self, connection, words):
-        connection.role = "data"
-        self.redirected = int(words[words.index("REDIRECT") + 1])
+    def _client_tracking(self, connection, _words):
+        connection.tracks = True
         return simple("OK")
 
     def _client_trackinginfo(self, *_):
-        redirect = self.redirected if self.redirect is None else self.redirect
-        return array(bulk("flags"), array(*map(bulk, self.flags)), bulk("redirect"), integer(redirect),
-                     bulk("prefixes"), array())
+        return mapping((bulk("flags"), array(*map(bulk, self.flags), kind=b"~")),
+                       (bulk("redirect"), integer(self.redirect)), (bulk("prefixes"), array()))
 
     def _get(self, _connection, words):
         return bulk(self.values.get(words[1]))

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from fake_redis import FakeRedis, array, bulk
+from fake_redis import FakeRedis, array, bulk, integer, invalidation, mapping
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import servers  # noqa: E402
@@ -276,7 +276,7 @@ def test_databases_that_are_swapped_are_noticed_in_time(redis, open_store, trans
 
 
 def test_a_server_that_does_not_count_its_commands_cannot_be_used(fake, open_store):
-    fake.raw["INFO"] = bulk(f"redis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:{'a' * 40}\r\n")
+    fake.raw["INFO"] = bulk("# Commandstats\r\n")
     store = open_store(fake.uri)
     assert store.status() == "unavailable" and "commandstats" in " ".join(store.ping())
 
@@ -370,37 +370,48 @@ def test_interest_that_is_a_day_old_is_removed(redis, open_store):
 
 # ---- the order in which things come --------------------------------------------------------------------
 
-def read_held(fake, store, meanwhile):
-    """A read whose reply is under way when `meanwhile` happens."""
-    asked = fake.count("GET", "odds:cricket:1")
-    fake.hold("data")
-    tag = store.start_read()
-    eventually(lambda: fake.count("GET", "odds:cricket:1") > asked)
-    before = store.stamp()
-    meanwhile()
-    eventually(lambda: store.stamp() != before)
-    fake.release("data")
-    return store.result(tag)
+def answer_with(fake, *, before=b"", between=b"", after=b""):
+    """Has a read answered with what the server says has changed before its value, or behind it."""
+    value = fake.values["odds:cricket:1"]
+    fake.raw["GET"] = before + bulk(value) + between
+    fake.raw["EXEC"] = array() + after
 
 
-@pytest.mark.parametrize("message", ["odds:cricket:1", None])
-def test_an_invalidation_that_overtakes_the_reply(fake, open_store, message):
+@pytest.mark.parametrize("keys", [("odds:cricket:1",), (None,)])
+def test_what_was_read_after_a_change_is_remembered(fake, open_store, keys):
+    """The word of it comes first, in the order of things."""
     store = open_store(fake.uri, timeout_ms=4000)
+    answer_with(fake, before=invalidation(*keys))
+    status, version, _, text = store.read()
+    assert (status, text) == ("ok", "[1]") and store.odds_version() == version
 
-    def change():
-        fake.values["odds:cricket:1"] = b"[2]"
-        fake.invalidate(message)
-    status, _, _, text = read_held(fake, store, change)
-    assert (status, text) == ("ok", "[1]"), "right for whoever asked before the change"
-    assert store.odds_version() is None, "and for nobody after it"
+
+@pytest.mark.parametrize("keys", [("odds:cricket:1",), (None,)])
+@pytest.mark.parametrize("where", ["between", "after"])
+def test_what_was_read_before_a_change_is_right_for_those_who_asked_before_it_alone(fake, open_store, keys, where):
+    store = open_store(fake.uri, timeout_ms=4000)
+    answer_with(fake, **{where: invalidation(*keys)})
+    status, _, _, text = store.read()
+    assert (status, text) == ("ok", "[1]")
+    eventually(lambda: store.odds_version() is None)
+    fake.raw.clear()
+    fake.values["odds:cricket:1"] = b"[2]"
     assert store.value() == "[2]" and store.odds_version() is not None
 
 
-def test_an_invalidation_of_another_key_does_not_overtake(fake, open_store):
+def test_a_change_of_another_key_changes_nothing(fake, open_store):
     store = open_store(fake.uri, timeout_ms=4000)
-    status, version, _, _ = read_held(fake, store, lambda: fake.invalidate("odds:cricket:11", "odds:tennis:1",
-                                                                         "catalog:cricket"))
+    answer_with(fake, before=invalidation("odds:cricket:11", "odds:tennis:1"), after=invalidation("catalog:cricket"))
+    status, version, _, _ = store.read()
+    eventually(lambda: store.facts()["invalidations"] == 3)
     assert status == "ok" and store.odds_version() == version
+
+
+def test_a_transaction_that_was_overtaken_tells_no_part_and_is_not_remembered(fake, open_store):
+    store = open_store(fake.uri, timeout_ms=4000)
+    fake.raw["EXEC"] = b"_\r\n"
+    status, _, _, text = store.read()
+    assert (status, text) == ("ok", "[1]") and store.odds_version() is None
 
 
 def test_a_value_that_changed_though_nothing_was_heard_yet(fake, open_store):
@@ -426,75 +437,60 @@ def test_keys_that_no_event_can_have_are_passed_over(fake, open_store):
 
 # ---- when it cannot be known ---------------------------------------------------------------------------
 
-def test_silence_on_the_connection_of_invalidations_casts_doubt_first_and_ends_it_then(fake, open_store):
+def test_silence_casts_doubt_first_and_ends_the_connection_then(fake, open_store):
     store = open_store(fake.uri, timeout_ms=1000)
     store.read()
-    fake.hold("news")
+    fake.hold()
     store.await_status("pending", 0.7)
     assert store.odds_version() is None, "nothing of what is in memory may be used"
     fake.values["odds:cricket:1"] = b"[2]"
-    assert store.value() == "[2]", "the server is asked instead"
-    accepted = fake.accepted
-    eventually(lambda: fake.accepted > accepted)
+    status, _, milliseconds, _ = store.read()
+    assert status in ("timeout", "ok") and milliseconds < 1200 * PATIENCE
     store.await_status("ok")
     assert store.odds_version() is None and store.value() == "[2]"
-
-
-def test_silence_on_the_connection_of_data(fake, open_store):
-    store = open_store(fake.uri, timeout_ms=400)
-    store.read()
-    fake.hold("data")
-    store.await_status("pending", 0.5)
-    status, _, milliseconds, _ = store.read()
-    assert status in ("timeout", "ok") and milliseconds < 600 * PATIENCE
-    store.await_status("ok")
 
 
 def spoil(fake, what):
     if what == "off":
         fake.flags = ["off"]
-    elif what == "broken redirect":
-        fake.flags = ["on", "bcast", "broken_redirect"]
     elif what == "another connection":
         fake.redirect = 4711
     elif what == "replica":
         fake.role = "slave"
 
 
-@pytest.mark.parametrize("what", ["off", "broken redirect", "another connection", "replica"])
+@pytest.mark.parametrize("what", ["off", "another connection", "replica"])
 def test_tracking_that_is_not_what_it_was(fake, open_store, what):
     store = open_store(fake.uri, timeout_ms=400)
     store.read()
     spoil(fake, what)
     store.await_status("unavailable")
     assert store.read()[0] in ("unavailable", "ok", "timeout")
-    fake.flags, fake.redirect, fake.role = ["on", "bcast"], None, "master"
+    fake.flags, fake.redirect, fake.role = ["on", "bcast"], -1, "master"
     fake.values["odds:cricket:1"] = b"[2]"
     store.await_status("ok")
     assert store.odds_version() is None and store.value() == "[2]"
 
 
-@pytest.mark.parametrize("role", ["data", "news"])
-def test_a_connection_that_ends_takes_the_other_with_it_and_what_was_known(fake, open_store, role):
+def test_a_connection_that_ends_takes_with_it_what_was_known(fake, open_store):
     store = open_store(fake.uri, timeout_ms=1000)
     store.read()
     before = store.stamp()
-    other = fake.find("news" if role == "data" else "data")
     fake.values["odds:cricket:1"] = b"[2]"
-    fake.find(role).close()
+    fake.find().close()
     eventually(lambda: store.facts()["reopened"] == 1)
     store.await_status("ok")
-    assert store.stamp() != before and other not in fake.connections
+    assert store.stamp() != before
     assert store.odds_version() is None and store.value() == "[2]"
 
 
 def test_a_read_that_is_under_way_when_the_connection_is_lost_is_asked_again(fake, open_store):
     store = open_store(fake.uri, timeout_ms=2000)
-    fake.hold("data")
+    fake.hold()
     tags = [store.start_read() for _ in range(200)]
     eventually(lambda: fake.count("GET", "odds:cricket:1") >= 1)
     fake.values["odds:cricket:1"] = b"[2]"
-    fake.find("data").close()
+    fake.find().close()
     assert {store.result(tag)[::3] for tag in tags} == {("ok", "[2]")}
 
 
@@ -504,11 +500,11 @@ def test_what_was_answered_while_the_process_slept_is_an_answer(fake, open_store
     store = open_store(fake.uri, timeout_ms=400)
     for number in range(4):
         asked = fake.count("GET", "odds:cricket:1")
-        fake.hold("data")
+        fake.hold()
         tag = store.start_read()
         eventually(lambda: fake.count("GET", "odds:cricket:1") > asked)
         os.kill(store.process.pid, signal.SIGSTOP)
-        fake.release("data")
+        fake.release()
         time.sleep(asleep)
         os.kill(store.process.pid, signal.SIGCONT)
         assert store.result(tag)[::3] == ("ok", "[1]"), number
@@ -531,16 +527,17 @@ def set_error(command, text):
     (set_error("SELECT", "ERR DB index is out of range"), "no database of that number"),
     (set_error("CLIENT TRACKING", "NOPERM this user has no permissions to run the 'client|tracking' command"),
      "CLIENT TRACKING: the user may not do that"),
-    (set_error("SUBSCRIBE", "NOPERM this user has no permissions to access one of the channels"), "SUBSCRIBE"),
     (lambda fake: setattr(fake, "role", "slave"), "is a replica"),
     (lambda fake: setattr(fake, "mode", "cluster"), "Redis Cluster"),
     (lambda fake: setattr(fake, "version", "5.0.14"), "older than Redis 6.2"),
     (lambda fake: setattr(fake, "version", "6.0.16"), "older than Redis 6.2"),
-    (lambda fake: setattr(fake, "run_ids", ["a" * 40, "b" * 40] * 500), "two servers"),
+    (set_error("HELLO", "ERR unknown command `HELLO`, with args beginning with: `3`, "), "older than Redis 6.2"),
+    (set_error("HELLO", "NOPROTO unsupported protocol version"), "older than Redis 6.2"),
     (lambda fake: setattr(fake, "greeting", b"-ERR max number of clients reached\r\n"), "maximum of clients"),
     (set_error("CLIENT SETNAME", "ERR max number of clients reached"), "maximum of clients"),
     (lambda fake: setattr(fake, "greeting", b"HTTP/1.1 400 Bad Request\r\n\r\n"), "does not speak Redis"),
-    (lambda fake: fake.raw.update({"INFO": b"$3\r\nabc\r\n"}), "neither Redis nor Valkey"),
+    (lambda fake: fake.raw.update({"HELLO": b"$3\r\nabc\r\n"}), "neither Redis nor Valkey"),
+    (lambda fake: fake.raw.update({"HELLO": mapping((bulk("version"), integer(7)))}), "neither Redis nor Valkey"),
     (lambda fake: fake.raw.update({"ROLE": b"*1000000000000\r\n"}), "odds store"),
     (lambda fake: fake.raw.update({"CLIENT TRACKINGINFO": b"*2\r\n$5\r\nflags\r\n:3\r\n"}), "ceased to report"),
     (lambda fake: fake.raw.update({"CLIENT TRACKINGINFO": b":7\r\n"}), "ceased to report"),
@@ -624,9 +621,8 @@ def test_a_list_without_end_is_not_taken_in(fake, open_store):
     before = memory_of(store.process)
     fake.raw["GET"] = b"*10000000\r\n" + 10000000 * b":1\r\n"
     assert store.read()[0] in ("unavailable", "timeout")
-    # A newer hiredis counts the members as well, and calls so many no protocol.
-    assert re.search("larger than any that was asked for|does not speak Redis' protocol", store.log_text())
-    assert memory_of(store.process) - before < 600, "a third of that; sanitizers take more"
+    eventually(lambda: "larger than any that was asked for" in store.log_text())
+    assert memory_of(store.process) - before < 600, "a tenth of that; sanitizers take more"
     del fake.raw["GET"]
     store.await_status("ok")
     assert store.value() == "[1]"
@@ -646,7 +642,7 @@ def test_attempts_come_at_growing_intervals(fake, open_store):
     fake.errors["ROLE"] = "NOAUTH Authentication required."
     open_store(fake.uri)
     time.sleep(4)
-    times = fake.accept_times[::2]  # two connections an attempt
+    times = fake.accept_times
     gaps = [later - sooner for sooner, later in zip(times, times[1:])]
     assert 6 <= len(gaps) <= 16, gaps
     assert gaps[0] < 0.2 * PATIENCE and max(gaps) < 1.5 * PATIENCE, "the first soon, none late"
@@ -715,23 +711,6 @@ def test_a_black_hole(redis, open_store, direction):
         assert time.monotonic() - began < 5 and store.value() == "[2]"
 
 
-@pytest.mark.parametrize("which", [0, 1])
-def test_a_black_hole_on_one_of_two_connections(redis, open_store, which):
-    """Neither hears of the other's end."""
-    with servers.Proxy(("127.0.0.1", redis.port)) as proxy:
-        store = open_store(f"redis://127.0.0.1:{proxy.port}/0", timeout_ms=400)
-        store.read()
-        proxy.links[which].swallow()
-        redis.call("SET", "odds:cricket:1", "[2]")
-        eventually(lambda: store.odds_version() is None, 0.5)
-        began = time.monotonic()
-        while time.monotonic() < began + 1.5:
-            status, _, _, text = store.read()
-            assert (status, text) in {("ok", "[2]"), ("timeout", "")}
-        store.await_status("ok")
-        assert store.value() == "[2]"
-
-
 def test_a_black_hole_on_the_way_of_a_feed(redis, open_store):
     """A feed's connection has no heartbeats; a call that nobody answers is what it knows by."""
     with servers.Proxy(("127.0.0.1", redis.port)) as proxy:
@@ -777,17 +756,21 @@ def test_connections_that_are_reset_again_and_again(redis, open_store):
         store.await_status("ok", 5)
 
 
-@pytest.mark.parametrize("kind", ["pubsub", "normal"])
-def test_connections_that_the_server_kills(redis, open_store, kind):
+def kill_connections(redis):
+    """All but the one that says so; the tests' own is made anew when that is seen."""
+    with redis.connect() as connection:
+        connection.call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+    with contextlib.suppress(OSError):
+        redis.call("PING")
+
+
+def test_connections_that_the_server_kills(redis, open_store):
     store = open_store(redis.uri, timeout_ms=2000)
     for number in range(10):
-        with redis.connect() as connection:
-            connection.call("CLIENT", "KILL", "TYPE", kind, "SKIPME", "yes")
-            connection.call("SET", "odds:cricket:1", f"[{number}]")
+        kill_connections(redis)
+        redis.call("SET", "odds:cricket:1", f"[{number}]")
         eventually(lambda: store.read()[::3] == ("ok", f"[{number}]"))
     store.await_status("ok")
-    with contextlib.suppress(OSError):
-        redis.call("PING")  # the tests' own connection was killed as well, and is made anew when that is seen
 
 
 def test_after_an_outage_nobody_is_run_over(own_redis, open_store):
@@ -812,7 +795,8 @@ def test_a_name_that_is_found_late_is_found_all_the_same(redis, open_store, name
     """Nobody waits for longer than usual; and it is not asked for again and again, which would never end."""
     names.set(slow_name=(4.5, "127.0.0.1"))
     store = open_store(f"redis://slow-name:{redis.port}/0", timeout_ms=250, names=names)
-    assert store.status() == "timeout" and "address of slow-name is not found in time" in store.log_text()
+    assert store.status() == "timeout"
+    eventually(lambda: "address of slow-name is not found in time" in store.log_text())
     status, _, milliseconds, _ = store.read()
     assert status == "timeout" and milliseconds < 50 * PATIENCE, "at once"
     store.await_status("ok", 3)
@@ -824,8 +808,7 @@ def test_a_name_that_is_found_late_when_the_connection_is_lost(own_redis, open_s
     store = open_store(f"redis://slow-name:{own_redis.port}/0", timeout_ms=250, names=names)
     assert store.value() == "[1]"
     names.set(slow_name=(3, "127.0.0.1"))
-    with own_redis.connect() as connection:
-        connection.call("CLIENT", "KILL", "TYPE", "pubsub")
+    kill_connections(own_redis)
     store.await_status("timeout", 2)
     store.await_status("ok", 5)
     assert store.value() == "[1]" and names.lookups() == 2
@@ -1102,12 +1085,7 @@ def test_a_sentinel_without_a_password_among_those_with_one(fake, open_store):
 
 @pytest.fixture
 def with_tls(tmp_path):
-    """(port, the certificate to trust) of a server, or a skip after it was seen that TLS is refused clearly."""
-    probe = Store("rediss://127.0.0.1:1/0")
-    if probe.first != "open":
-        assert "rediss:// needs hiredis with TLS" in probe.first
-        pytest.skip("built with a hiredis that has no TLS, which it says")
-    probe.close()
+    """A server, its port for TLS, and the certificate to trust."""
     certificate, key = servers.make_certificate(tmp_path, "server", "IP:127.0.0.1,DNS:localhost")
     port = servers.free_port()
     with servers.Redis(settings={"tls-port": port, "tls-cert-file": certificate, "tls-key-file": key,

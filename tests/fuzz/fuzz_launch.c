@@ -55,11 +55,8 @@ static void check_answer(struct text body)
 static void check_request(struct text body)
 {
     struct launch_request request;
-    enum http_error error = HTTP_ERROR_INTERNAL_ERROR;
-    if (!launch_request_decode(TEXT("application/json"), body, &request, &error)) {
-        CHECK(error != HTTP_ERROR_INTERNAL_ERROR);
+    if (launch_request_decode(TEXT("application/json"), body, &request) != STRICT_JSON_OK)
         return;
-    }
     yyjson_doc *document = yyjson_read(body.at, body.size, 0);
     yyjson_val *root = yyjson_doc_get_root(document);
     CHECK(yyjson_is_obj(root));

@@ -38,7 +38,7 @@ static void check_again(const struct wallet_request *request)
         buffer_append_format(&out, ",\"amount_minor\":%lld", (long long)request->amount_minor);
     buffer_append_char(&out, '}');
     CHECK(wallet_request_decode(TEXT("application/json"), buffer_text(&out), &again) ==
-          WALLET_DECODED);
+          STRICT_JSON_OK);
     CHECK(memcmp(&again, request, sizeof again) == 0);
     buffer_free(&out);
 }
@@ -128,10 +128,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     struct wallet_request request;
     if (body.at == NULL)
         body = TEXT("");
-    enum wallet_decoding decoding = wallet_request_decode(type, body, &request);
-    if (decoding == WALLET_UNKNOWN_FIELD)
+    enum strict_json decoding = wallet_request_decode(type, body, &request);
+    if (decoding == STRICT_JSON_UNKNOWN_FIELD)
         check_unknown(body);
-    if (decoding != WALLET_DECODED)
+    if (decoding != STRICT_JSON_OK)
         return 0;
     check_with_yyjson(body, &request);
     check_again(&request);

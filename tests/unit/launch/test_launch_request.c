@@ -14,19 +14,21 @@
 static void a_launch_says_who_plays_for_what(void **state)
 {
     struct launch_request launch;
-    enum http_error error;
     (void)state;
-    assert_true(launch_request_decode(
-        JSON,
-        TEXT(" {\"mode\":\"real\",\"player_reference\":\"a.B_1:-\",\"curr\\u0065ncy\":\"EUR\","
-             "\"language\":\"en\",\"device\":\"desktop\"} "),
-        &launch, &error));
+    assert_int_equal(
+        launch_request_decode(
+            JSON,
+            TEXT(" {\"mode\":\"real\",\"player_reference\":\"a.B_1:-\",\"curr\\u0065ncy\":\"EUR\","
+                 "\"language\":\"en\",\"device\":\"desktop\"} "),
+            &launch),
+        STRICT_JSON_OK);
     assert_true(launch.real);
     assert_string_equal(launch.player_reference, "a.B_1:-");
     assert_string_equal(launch.currency, "EUR");
     assert_string_equal(launch.language, "en");
     assert_string_equal(launch.device, "desktop");
-    assert_true(launch_request_decode(JSON, TEXT("{\"mode\":\"demo\"}"), &launch, &error));
+    assert_int_equal(launch_request_decode(JSON, TEXT("{\"mode\":\"demo\"}"), &launch),
+                     STRICT_JSON_OK);
     assert_false(launch.real);
     assert_string_equal(launch.device, "");
 }
@@ -35,54 +37,51 @@ static void what_is_wrong_is_refused(void **state)
 {
     static const struct {
         const char *body;
-        enum http_error error;
+        enum strict_json wrong;
     } cases[] = {
-        {"", HTTP_ERROR_INVALID_REQUEST},
-        {"[]", HTTP_ERROR_INVALID_REQUEST},
-        {"{}", HTTP_ERROR_INVALID_REQUEST},
-        {"{\"mode\":\"demo\"", HTTP_ERROR_INVALID_REQUEST},
-        {"{\"mode\":\"Demo\"}", HTTP_ERROR_INVALID_REQUEST},
-        {"{\"mode\":null}", HTTP_ERROR_INVALID_REQUEST},
-        {"{\"mode\":\"demo\",\"mode\":\"demo\"}", HTTP_ERROR_INVALID_REQUEST},
-        {"{\"mode\":\"demo\",\"\\u006dode\":\"demo\"}", HTTP_ERROR_INVALID_REQUEST},
-        {"{\"mode\":\"demo\",\"currency\":\"EUR\"}", HTTP_ERROR_INVALID_REQUEST},
-        {"{\"mode\":\"demo\",\"player_reference\":\"a\"}", HTTP_ERROR_INVALID_REQUEST},
-        {"{\"mode\":\"real\",\"player_reference\":\"a\"}", HTTP_ERROR_INVALID_REQUEST},
-        {"{\"mode\":\"real\",\"currency\":\"EUR\"}", HTTP_ERROR_INVALID_REQUEST},
+        {"", STRICT_JSON_INVALID},
+        {"[]", STRICT_JSON_INVALID},
+        {"{}", STRICT_JSON_INVALID},
+        {"{\"mode\":\"demo\"", STRICT_JSON_INVALID},
+        {"{\"mode\":\"Demo\"}", STRICT_JSON_INVALID},
+        {"{\"mode\":null}", STRICT_JSON_INVALID},
+        {"{\"mode\":\"demo\",\"mode\":\"demo\"}", STRICT_JSON_INVALID},
+        {"{\"mode\":\"demo\",\"\\u006dode\":\"demo\"}", STRICT_JSON_INVALID},
+        {"{\"mode\":\"demo\",\"currency\":\"EUR\"}", STRICT_JSON_INVALID},
+        {"{\"mode\":\"demo\",\"player_reference\":\"a\"}", STRICT_JSON_INVALID},
+        {"{\"mode\":\"real\",\"player_reference\":\"a\"}", STRICT_JSON_INVALID},
+        {"{\"mode\":\"real\",\"currency\":\"EUR\"}", STRICT_JSON_INVALID},
         {"{\"mode\":\"real\",\"player_reference\":\"a b\",\"currency\":\"EUR\"}",
-         HTTP_ERROR_INVALID_REQUEST},
-        {"{\"mode\":\"real\",\"player_reference\":7,\"currency\":\"EUR\"}",
-         HTTP_ERROR_INVALID_REQUEST},
+         STRICT_JSON_INVALID},
+        {"{\"mode\":\"real\",\"player_reference\":7,\"currency\":\"EUR\"}", STRICT_JSON_INVALID},
         {"{\"mode\":\"real\",\"player_reference\":\"a\",\"currency\":\"eur\"}",
-         HTTP_ERROR_INVALID_REQUEST},
+         STRICT_JSON_INVALID},
         {"{\"mode\":\"real\",\"player_reference\":\"a\",\"currency\":\"EURO\"}",
-         HTTP_ERROR_INVALID_REQUEST},
-        {"{\"mode\":\"demo\",\"language\":null}", HTTP_ERROR_INVALID_REQUEST},
-        {"{\"mode\":\"demo\",\"device\":\"\"}", HTTP_ERROR_INVALID_REQUEST},
-        {"{\"mode\":\"demo\",\"return_url\":\"https://x\"}", HTTP_ERROR_UNKNOWN_FIELD},
-        {"{\"customer_id\":\"x\"}", HTTP_ERROR_UNKNOWN_FIELD},
-        {"{\"x\":1,\"\\u0078\":1,\"mode\":\"demo\"}", HTTP_ERROR_INVALID_REQUEST},
+         STRICT_JSON_INVALID},
+        {"{\"mode\":\"demo\",\"language\":null}", STRICT_JSON_INVALID},
+        {"{\"mode\":\"demo\",\"device\":\"\"}", STRICT_JSON_INVALID},
+        {"{\"mode\":\"demo\",\"return_url\":\"https://x\"}", STRICT_JSON_UNKNOWN_FIELD},
+        {"{\"customer_id\":\"x\"}", STRICT_JSON_UNKNOWN_FIELD},
+        {"{\"x\":1,\"\\u0078\":1,\"mode\":\"demo\"}", STRICT_JSON_INVALID},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct launch_request launch;
-        enum http_error error = HTTP_ERROR_NOT_FOUND;
-        if (launch_request_decode(JSON, text_of(cases[i].body), &launch, &error))
-            fail_msg("taken: %s", cases[i].body);
-        if (error != cases[i].error)
-            fail_msg("%s: %s", cases[i].body, http_error_row(error)->code);
+        enum strict_json decoded = launch_request_decode(JSON, text_of(cases[i].body), &launch);
+        if (decoded != cases[i].wrong)
+            fail_msg("%s: %d", cases[i].body, (int)decoded);
     }
 }
 
 static void another_content_type_is_refused(void **state)
 {
+    static const char *const types[] = {"", "text/plain"};
     struct launch_request launch;
-    enum http_error error;
     (void)state;
-    assert_false(launch_request_decode(TEXT(""), TEXT("{\"mode\":\"demo\"}"), &launch, &error));
-    assert_int_equal(error, HTTP_ERROR_INVALID_REQUEST);
-    assert_false(
-        launch_request_decode(TEXT("text/plain"), TEXT("{\"mode\":\"demo\"}"), &launch, &error));
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        assert_int_equal(
+            launch_request_decode(text_of(types[i]), TEXT("{\"mode\":\"demo\"}"), &launch),
+            STRICT_JSON_INVALID);
 }
 
 static void a_token_is_a_jwt_that_others_can_verify(void **state)

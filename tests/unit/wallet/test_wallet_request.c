@@ -12,7 +12,7 @@
 
 #define JSON TEXT("application/json")
 
-static enum wallet_decoding decode(const char *body, struct wallet_request *request)
+static enum strict_json decode(const char *body, struct wallet_request *request)
 {
     return wallet_request_decode(JSON, text_of(body), request);
 }
@@ -22,14 +22,14 @@ static void each_operation_has_its_fields(void **state)
     (void)state;
     struct wallet_request request = {0};
     assert_int_equal(decode("{\"operation\":\"BALANCE\",\"player_id\":\"ply_1\"}", &request),
-                     WALLET_DECODED);
+                     STRICT_JSON_OK);
     assert_int_equal(request.operation, WALLET_BALANCE);
     assert_string_equal(request.player_id, "ply_1");
     assert_int_equal(decode(" {\"round_id\":\"r\\u00e9 #1\",\"game_id\":\"g\",\"currency\":\"EUR\","
                             "\"amount_minor\":1000000000000,\"transaction_id\":\"T.1:_-\","
                             "\"player_id\":\"ply_1\",\"operation\":\"DEBIT\"} \n",
                             &request),
-                     WALLET_DECODED);
+                     STRICT_JSON_OK);
     assert_int_equal(request.operation, WALLET_DEBIT);
     assert_true(request.amount_minor == LEDGER_AMOUNT_MAX);
     assert_string_equal(request.transaction_id, "T.1:_-");
@@ -42,14 +42,14 @@ static void each_operation_has_its_fields(void **state)
                "\"amount_minor\":0,\"currency\":\"JPY\","
                "\"reference_transaction_id\":\"d\"}",
                &request),
-        WALLET_DECODED);
+        STRICT_JSON_OK);
     assert_int_equal(request.amount_minor, 0);
     assert_string_equal(request.reference, "d");
     assert_string_equal(request.game_id, "");
     assert_int_equal(decode("{\"operation\":\"ROLLBACK\",\"player_id\":\"p\","
                             "\"transaction_id\":\"t\",\"reference_transaction_id\":\"d\"}",
                             &request),
-                     WALLET_DECODED);
+                     STRICT_JSON_OK);
     assert_int_equal(request.operation, WALLET_ROLLBACK);
 }
 
@@ -69,15 +69,16 @@ static void content_that_is_not_json_is_refused(void **state)
     const struct text body = TEXT("{\"operation\":\"BALANCE\",\"player_id\":\"ply_1\"}");
     struct wallet_request request = {0};
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
-        assert_int_equal(wallet_request_decode(text_of(good[i]), body, &request), WALLET_DECODED);
+        assert_int_equal(wallet_request_decode(text_of(good[i]), body, &request), STRICT_JSON_OK);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        assert_int_equal(wallet_request_decode(text_of(bad[i]), body, &request), WALLET_INVALID);
+        assert_int_equal(wallet_request_decode(text_of(bad[i]), body, &request),
+                         STRICT_JSON_INVALID);
 }
 
 /* A debit with one member put in the place of another; %s of the test's tables. */
 #define BEFORE \
     "{\"operation\":\"DEBIT\",\"player_id\":\"p\",\"transaction_id\":\"t\",\"currency\":\"EUR\""
-static enum wallet_decoding debit_with(const char *members)
+static enum strict_json debit_with(const char *members)
 {
     struct wallet_request request;
     struct wallet_request untouched;
@@ -85,8 +86,8 @@ static enum wallet_decoding debit_with(const char *members)
     memset(&request, 0x55, sizeof request);
     memset(&untouched, 0x55, sizeof untouched);
     buffer_append_format(&body, "%s%s}", BEFORE, members);
-    enum wallet_decoding decoding = wallet_request_decode(JSON, buffer_text(&body), &request);
-    if (decoding != WALLET_DECODED)
+    enum strict_json decoding = wallet_request_decode(JSON, buffer_text(&body), &request);
+    if (decoding != STRICT_JSON_OK)
         assert_memory_equal(&request, &untouched, sizeof request);
     buffer_free(&body);
     return decoding;
@@ -120,19 +121,20 @@ static void an_amount_is_an_integer_in_digits_within_its_bounds(void **state)
     char member[128];
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         (void)snprintf(member, sizeof member, ",\"amount_minor\":%s", wrong[i]);
-        assert_int_equal(debit_with(member), WALLET_INVALID);
+        assert_int_equal(debit_with(member), STRICT_JSON_INVALID);
     }
-    assert_int_equal(debit_with(",\"amount_minor\":1"), WALLET_DECODED);
-    assert_int_equal(debit_with(",\"amount_minor\": 1000000000000 "), WALLET_DECODED);
+    assert_int_equal(debit_with(",\"amount_minor\":1"), STRICT_JSON_OK);
+    assert_int_equal(debit_with(",\"amount_minor\": 1000000000000 "), STRICT_JSON_OK);
 }
 
 static void two_members_of_one_name_are_refused_however_escaped(void **state)
 {
     (void)state;
-    assert_int_equal(debit_with(",\"amount_minor\":1,\"amount_minor\":1"), WALLET_INVALID);
-    assert_int_equal(debit_with(",\"amount_minor\":1,\"amount\\u005fminor\":1"), WALLET_INVALID);
-    assert_int_equal(debit_with(",\"amount_minor\":1,\"x\":1,\"\\u0078\":2"), WALLET_INVALID);
-    assert_int_equal(debit_with(",\"amount\\u005fminor\":1"), WALLET_DECODED);
+    assert_int_equal(debit_with(",\"amount_minor\":1,\"amount_minor\":1"), STRICT_JSON_INVALID);
+    assert_int_equal(debit_with(",\"amount_minor\":1,\"amount\\u005fminor\":1"),
+                     STRICT_JSON_INVALID);
+    assert_int_equal(debit_with(",\"amount_minor\":1,\"x\":1,\"\\u0078\":2"), STRICT_JSON_INVALID);
+    assert_int_equal(debit_with(",\"amount\\u005fminor\":1"), STRICT_JSON_OK);
 }
 
 static void unknown_members_are_refused_by_name(void **state)
@@ -144,19 +146,19 @@ static void unknown_members_are_refused_by_name(void **state)
     char member[128];
     for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
         (void)snprintf(member, sizeof member, ",\"amount_minor\":1,\"%s\":null", unknown[i]);
-        assert_int_equal(debit_with(member), WALLET_UNKNOWN_FIELD);
+        assert_int_equal(debit_with(member), STRICT_JSON_UNKNOWN_FIELD);
     }
 }
 
 /* A debit with `count` unknown members more, and one of `name`. */
-static enum wallet_decoding debit_with_many(unsigned count, const char *name)
+static enum strict_json debit_with_many(unsigned count, const char *name)
 {
     struct buffer members = {0};
     buffer_append_string(&members, ",\"amount_minor\":1");
     for (unsigned i = 0; i < count; i++)
         buffer_append_format(&members, ",\"x%u\":0", i * 7919 % count);
     buffer_append_format(&members, ",\"%s\":0", name);
-    enum wallet_decoding decoding = debit_with(buffer_string(&members));
+    enum strict_json decoding = debit_with(buffer_string(&members));
     buffer_free(&members);
     return decoding;
 }
@@ -164,15 +166,17 @@ static enum wallet_decoding debit_with_many(unsigned count, const char *name)
 static void a_member_twice_is_told_before_one_that_is_unknown(void **state)
 {
     (void)state;
-    assert_int_equal(debit_with(",\"amount_minor\":1,\"x\":1,\"y\":1"), WALLET_UNKNOWN_FIELD);
-    assert_int_equal(debit_with(",\"amount_minor\":1,\"x\":1,\"xx\":1"), WALLET_UNKNOWN_FIELD);
-    assert_int_equal(debit_with(",\"amount_minor\":1,\"\":1,\"x\":1"), WALLET_UNKNOWN_FIELD);
-    assert_int_equal(debit_with(",\"amount_minor\":1,\"x\":1,\"amount_minor\":1"), WALLET_INVALID);
-    assert_int_equal(debit_with(",\"amount_minor\":\"1\",\"x\":1"), WALLET_UNKNOWN_FIELD);
-    assert_int_equal(debit_with(",\"amount_minor\":1,\"\":1,\"x\":1,\"\":2"), WALLET_INVALID);
-    assert_int_equal(debit_with_many(1500, "x1500"), WALLET_UNKNOWN_FIELD);
-    assert_int_equal(debit_with_many(1500, "x0"), WALLET_INVALID);
-    assert_int_equal(debit_with_many(1500, "\\u00781499"), WALLET_INVALID);
+    assert_int_equal(debit_with(",\"amount_minor\":1,\"x\":1,\"y\":1"), STRICT_JSON_UNKNOWN_FIELD);
+    assert_int_equal(debit_with(",\"amount_minor\":1,\"x\":1,\"xx\":1"), STRICT_JSON_UNKNOWN_FIELD);
+    assert_int_equal(debit_with(",\"amount_minor\":1,\"\":1,\"x\":1"), STRICT_JSON_UNKNOWN_FIELD);
+    assert_int_equal(debit_with(",\"amount_minor\":1,\"x\":1,\"amount_minor\":1"),
+                     STRICT_JSON_INVALID);
+    assert_int_equal(debit_with(",\"amount_minor\":\"1\",\"x\":1"), STRICT_JSON_UNKNOWN_FIELD);
+    assert_int_equal(debit_with(",\"amount_minor\":1,\"\":1,\"x\":1,\"\":2"), STRICT_JSON_INVALID);
+    assert_int_equal(debit_with_many(50, "x50"), STRICT_JSON_UNKNOWN_FIELD);
+    assert_int_equal(debit_with_many(50, "x0"), STRICT_JSON_INVALID);
+    assert_int_equal(debit_with_many(50, "\\u007849"), STRICT_JSON_INVALID);
+    assert_int_equal(debit_with_many(1500, "x1500"), STRICT_JSON_INVALID); /* too many */
 }
 
 static void what_an_operation_does_not_have_is_refused(void **state)
@@ -215,7 +219,7 @@ static void what_an_operation_does_not_have_is_refused(void **state)
         "\xef\xbb\xbf{\"operation\":\"BALANCE\",\"player_id\":\"p\"}"};
     struct wallet_request request = {0};
     for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++)
-        assert_int_equal(decode(bodies[i], &request), WALLET_INVALID);
+        assert_int_equal(decode(bodies[i], &request), STRICT_JSON_INVALID);
 }
 
 static void texts_have_their_lengths_and_alphabets(void **state)
@@ -231,20 +235,21 @@ static void texts_have_their_lengths_and_alphabets(void **state)
                        "{\"operation\":\"DEBIT\",\"player_id\":\"p\",\"transaction_id\":\"t\","
                        "\"amount_minor\":1,\"currency\":%s}",
                        wrong[i]);
-        assert_int_equal(decode(body, &request), WALLET_INVALID);
+        assert_int_equal(decode(body, &request), STRICT_JSON_INVALID);
     }
     (void)snprintf(body, sizeof body, ",\"amount_minor\":1,\"round_id\":\"%s\"", sixty_four);
-    assert_int_equal(debit_with(body), WALLET_DECODED);
+    assert_int_equal(debit_with(body), STRICT_JSON_OK);
     (void)snprintf(body, sizeof body, ",\"amount_minor\":1,\"round_id\":\"%sX\"", sixty_four);
-    assert_int_equal(debit_with(body), WALLET_INVALID);
-    assert_int_equal(debit_with(",\"amount_minor\":1,\"round_id\":\"\""), WALLET_INVALID);
-    assert_int_equal(debit_with(",\"amount_minor\":1,\"round_id\":\"a\\nb\""), WALLET_INVALID);
-    assert_int_equal(debit_with(",\"amount_minor\":1,\"round_id\":\"\\ud800\""), WALLET_INVALID);
+    assert_int_equal(debit_with(body), STRICT_JSON_INVALID);
+    assert_int_equal(debit_with(",\"amount_minor\":1,\"round_id\":\"\""), STRICT_JSON_INVALID);
+    assert_int_equal(debit_with(",\"amount_minor\":1,\"round_id\":\"a\\nb\""), STRICT_JSON_INVALID);
+    assert_int_equal(debit_with(",\"amount_minor\":1,\"round_id\":\"\\ud800\""),
+                     STRICT_JSON_INVALID);
     (void)snprintf(body, sizeof body,
                    "{\"operation\":\"ROLLBACK\",\"player_id\":\"p\",\"transaction_id\":\"%sX\","
                    "\"reference_transaction_id\":\"d\"}",
                    sixty_four);
-    assert_int_equal(decode(body, &request), WALLET_INVALID);
+    assert_int_equal(decode(body, &request), STRICT_JSON_INVALID);
 }
 
 int main(void)

@@ -1,22 +1,20 @@
 /*
  * The odds store on a Redis or Valkey server: `redis://`, `rediss://`, `unix:`,
- * `redis+sentinel://`. This file is the engine; odds_redis.h says where the rest is.
+ * `redis+sentinel://`. This file is the engine; redis.h says where the rest is.
  *
  * A store has up to two links. The serving link tracks what changes; a server starts it at once.
  * The feeding link is one plain connection, for the commands of `croupier feed`. Each is made when
  * it is first needed.
  *
  * Freshness. A version may be given out of memory while the serving link confirms that changes
- * arrive (odds_redis_connect.c) and none of that value has. What is read is remembered as current
- * only if nothing was heard of it between its GET and the reply, because the two come by different
- * connections and the message may overtake the reply: what was read then is right for those who
- * asked before, and for nobody later. Odds are read together with a part of the catalog, so that an
+ * arrive (connection.c) and none of that value has. They come in order with the replies: a change
+ * that was made before a value was read is heard of before the reply or right behind it, and one
+ * that was made after it later. Odds are read together with a part of the catalog, so that an
  * answer can be made of what was stored together: both keys are watched (WATCH) until an empty
  * transaction says that neither has changed in between. A value that expires is forgotten a moment
  * before it does, since the server may say so late.
  *
- * Threads: `reading` and the list of those that are sent are the serving link's I/O thread's. The
- * lock guards the making of links.
+ * Threads: `reading` is the serving link's I/O thread's. The lock guards the making of links.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -32,8 +30,6 @@
 
 #define NS_PER_MS ((uint64_t)1000000)
 #define ZADD_MEMBERS 512 /* in one command */
-
-struct reading;
 
 struct redis_store {
     struct odds_store base;
@@ -52,7 +48,6 @@ struct redis_store {
     struct redis_leases *leases;
 
     /* The serving I/O thread's. */
-    struct reading *sent;
     uint64_t alarm_ns;        /* 0: none is set */
     bool complained;          /* about reading */
     bool rights_wanted;       /* they have not been looked at since the link was connected */
@@ -101,10 +96,8 @@ struct reading {
     struct odds_read *read;
     struct redis_subject subject;
     struct buffer commands;
-    struct reading *next, *before; /* among those that are sent */
-    bool is_sent;
-    bool overtaken; /* something was heard of the value since it was sent */
     uint64_t sent_ns;
+    uint64_t stamp; /* when the value came */
     enum status got;
     struct redis_seen seen;
     char *bytes;
@@ -124,30 +117,6 @@ static void drop_part(struct reading *reading)
     reading->part.size = 0;
 }
 
-static void list_sent(struct reading *reading)
-{
-    struct redis_store *store = reading->store;
-    reading->is_sent = true;
-    reading->before = NULL;
-    reading->next = store->sent;
-    if (store->sent != NULL)
-        store->sent->before = reading;
-    store->sent = reading;
-}
-
-static void unlist_sent(struct reading *reading)
-{
-    if (!reading->is_sent)
-        return;
-    if (reading->before != NULL)
-        reading->before->next = reading->next;
-    else
-        reading->store->sent = reading->next;
-    if (reading->next != NULL)
-        reading->next->before = reading->before;
-    reading->is_sent = false;
-}
-
 static void reading_sent(struct redis_call *call)
 {
     struct reading *reading = (struct reading *)call;
@@ -155,10 +124,7 @@ static void reading_sent(struct redis_call *call)
     reading->bytes = NULL;
     drop_part(reading);
     reading->got = STATUS_OK;
-    reading->overtaken = false;
     reading->sent_ns = clock_monotonic_ns();
-    if (!reading->is_sent)
-        list_sent(reading);
 }
 
 static void complain(struct redis_store *store, const struct error *error)
@@ -170,7 +136,8 @@ static void complain(struct redis_store *store, const struct error *error)
 }
 
 /* The first that cannot be done is what the reading amounts to. */
-static void take_error(struct reading *reading, const redisReply *reply, const char *command)
+static void take_error(struct reading *reading, const struct redis_reply *reply,
+                       const char *command)
 {
     struct error error;
     if (reading->got != STATUS_OK)
@@ -182,27 +149,28 @@ static void take_error(struct reading *reading, const redisReply *reply, const c
     complain(reading->store, &error);
 }
 
-static char *copy_bytes(const redisReply *reply)
+static char *copy_bytes(const struct redis_reply *reply)
 {
-    char *bytes = memory_alloc(reply->len + 1);
-    memcpy(bytes, reply->str, reply->len);
-    bytes[reply->len] = '\0';
+    char *bytes = memory_alloc(reply->text.size + 1);
+    memcpy(bytes, reply->text.at, reply->text.size);
+    bytes[reply->text.size] = '\0';
     return bytes;
 }
 
-static void take_value(struct reading *reading, const redisReply *reply)
+static void take_value(struct reading *reading, const struct redis_reply *reply)
 {
     struct redis_store *store = reading->store;
+    reading->stamp = redis_known_stamp(store->known);
     switch (reply->type) {
-    case REDIS_REPLY_STRING:
-        reading->size = reply->len;
+    case REDIS_STRING:
+        reading->size = reply->text.size;
         reading->bytes = copy_bytes(reply);
         reading->seen = (struct redis_seen){
             .stored = true,
             .readable = true,
             .digest = redis_known_digest(store->known, reading->bytes, reading->size)};
         break;
-    case REDIS_REPLY_NIL:
+    case REDIS_NIL:
         reading->seen = (struct redis_seen){.readable = true};
         break;
     default:
@@ -215,43 +183,43 @@ static void take_value(struct reading *reading, const redisReply *reply)
 }
 
 /* A catalog that is no string has no part that could be told, and will be found to be malformed. */
-static void take_part(struct reading *reading, const redisReply *reply)
+static void take_part(struct reading *reading, const struct redis_reply *reply)
 {
     struct error error;
-    if (reply->type == REDIS_REPLY_STRING && reply->len <= reading->part.max) {
+    if (reply->type == REDIS_STRING && reply->text.size <= reading->part.max) {
         reading->part.bytes = copy_bytes(reply);
-        reading->part.size = reply->len;
+        reading->part.size = reply->text.size;
     } else if (redis_error_of_reply(reply, "GETRANGE", &error) != STATUS_MALFORMED) {
         take_error(reading, reply, "GETRANGE");
     }
 }
 
 /* An empty list: nothing that was watched has changed. */
-static void take_end(struct reading *reading, const redisReply *reply)
+static void take_end(struct reading *reading, const struct redis_reply *reply)
 {
-    if (reply->type == REDIS_REPLY_ARRAY)
+    if (reply->type == REDIS_LIST)
         return;
     drop_part(reading);
     reading->seen.current = false;
-    if (reply->type == REDIS_REPLY_ERROR)
+    if (reply->type == REDIS_ERROR)
         take_error(reading, reply, "EXEC");
 }
 
 /* When it expires. Counted from before the question, so that it is not too late. */
-static void take_expiry(struct reading *reading, const redisReply *reply)
+static void take_expiry(struct reading *reading, const struct redis_reply *reply)
 {
-    reading->seen.current = !reading->overtaken && reply->type == REDIS_REPLY_INTEGER;
-    if (reply->type == REDIS_REPLY_INTEGER && reply->integer >= 0 &&
+    reading->seen.current = reply->type == REDIS_INTEGER;
+    if (reply->type == REDIS_INTEGER && reply->integer >= 0 &&
         (uint64_t)reply->integer < UINT64_MAX / NS_PER_MS / 2)
         reading->seen.expires_ns = reading->sent_ns + (uint64_t)reply->integer * NS_PER_MS;
 }
 
-static void reading_reply(struct redis_call *call, unsigned index, const redisReply *reply)
+static void reading_reply(struct redis_call *call, unsigned index, const struct redis_reply *reply)
 {
     struct reading *reading = (struct reading *)call;
     switch ((enum reading_step)(has_part(reading) ? index : index + READING_VALUE)) {
     case READING_WATCH:
-        if (reply->type == REDIS_REPLY_ERROR)
+        if (reply->type == REDIS_ERROR)
             take_error(reading, reply, "WATCH");
         break;
     case READING_PART:
@@ -264,7 +232,7 @@ static void reading_reply(struct redis_call *call, unsigned index, const redisRe
         take_expiry(reading, reply);
         break;
     case READING_MULTI:
-        if (reply->type == REDIS_REPLY_ERROR)
+        if (reply->type == REDIS_ERROR)
             take_error(reading, reply, "MULTI");
         break;
     case READING_EXEC:
@@ -294,6 +262,8 @@ static void remember(struct reading *reading)
 {
     struct redis_store *store = reading->store;
     uint64_t stamp = redis_known_stamp(store->known);
+    if (stamp != reading->stamp) /* something was heard of between its replies, perhaps of it */
+        reading->seen.current = false;
     uint64_t version = redis_known_see(store->known, &reading->subject, &reading->seen);
     if (reading->seen.current && reading->seen.expires_ns != 0)
         watch_expiry(store);
@@ -314,7 +284,6 @@ static void reading_done(struct redis_call *call, enum status status)
     struct reading *reading = (struct reading *)call;
     struct redis_store *store = reading->store;
     struct odds_read *read = reading->read;
-    unlist_sent(reading);
     if (status == STATUS_OK)
         status = reading->got;
     if (status == STATUS_OK || status == STATUS_MALFORMED)
@@ -349,12 +318,6 @@ static bool read_key(const struct redis_store *store, struct text key,
                        subject->event.size == event.size);
 }
 
-static bool is_same(const struct redis_subject *a, const struct redis_subject *b)
-{
-    return a->kind == b->kind && a->sport == b->sport &&
-           (a->kind == ODDS_CATALOG || event_id_equals(&a->event, &b->event));
-}
-
 static void on_changed(void *owner, const char *key, size_t size)
 {
     struct redis_store *store = owner;
@@ -368,9 +331,6 @@ static void on_changed(void *owner, const char *key, size_t size)
         atomic_store_explicit(&store->published_ms[subject.sport], clock_wall_ms(),
                               memory_order_relaxed);
     }
-    for (struct reading *reading = store->sent; reading != NULL; reading = reading->next)
-        if (key == NULL || is_same(&reading->subject, &subject))
-            reading->overtaken = true;
 }
 
 static void on_begun(void *owner)
@@ -479,11 +439,11 @@ static struct redis_store *store_of_interest(struct redis_call *call)
     return (struct redis_store *)(void *)((char *)call - offsetof(struct redis_store, interest));
 }
 
-static void interest_reply(struct redis_call *call, unsigned index, const redisReply *reply)
+static void interest_reply(struct redis_call *call, unsigned index, const struct redis_reply *reply)
 {
     struct redis_store *store = store_of_interest(call);
     (void)index;
-    if (reply->type != REDIS_REPLY_ERROR)
+    if (reply->type != REDIS_ERROR)
         return;
     struct error error;
     (void)redis_error_of_reply(reply, "ZADD", &error);

@@ -99,20 +99,20 @@ struct page {
     void *context;
 };
 
-static void on_page(struct redis_call *call, unsigned index, const redisReply *reply)
+static void on_page(struct redis_call *call, unsigned index, const struct redis_reply *reply)
 {
     struct page *page = (struct page *)call;
     (void)index;
     buffer_clear(&page->cursor);
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
-        reply->element[0]->type != REDIS_REPLY_STRING ||
-        reply->element[1]->type != REDIS_REPLY_ARRAY)
+    if (reply->type != REDIS_LIST || reply->count != 2 || reply->elements[0].type != REDIS_STRING ||
+        reply->elements[1].type != REDIS_LIST)
         return;
-    buffer_append(&page->cursor, reply->element[0]->str, reply->element[0]->len);
-    const redisReply *keys = reply->element[1];
-    for (size_t i = 0; i < keys->elements; i++)
-        if (keys->element[i]->type == REDIS_REPLY_STRING)
-            page->each(page->context, (struct text){keys->element[i]->str, keys->element[i]->len});
+    buffer_append(&page->cursor, reply->elements[0].text.at, reply->elements[0].text.size);
+    const struct redis_reply *keys = &reply->elements[1];
+    for (size_t i = 0; i < keys->count; i++)
+        if (keys->elements[i].type == REDIS_STRING)
+            page->each(page->context,
+                       (struct text){keys->elements[i].text.at, keys->elements[i].text.size});
 }
 
 /* "PREFIXodds:SPORT:", and as a pattern that matches what begins so. */
@@ -266,22 +266,25 @@ struct interest_page {
     size_t came; /* of this page, usable or not */
 };
 
-static void on_interest(struct redis_call *call, unsigned index, const redisReply *reply)
+static void on_interest(struct redis_call *call, unsigned index, const struct redis_reply *reply)
 {
     struct interest_page *page = (struct interest_page *)call;
     (void)index;
     page->came = 0;
-    if (reply->type != REDIS_REPLY_ARRAY)
+    if (reply->type != REDIS_LIST)
         return;
-    page->came = reply->elements / 2;
-    for (size_t i = 0; i + 1 < reply->elements; i += 2) {
-        const redisReply *member = reply->element[i];
-        const redisReply *score = reply->element[i + 1];
+    page->came = reply->count;
+    for (size_t i = 0; i < reply->count; i++) {
+        const struct redis_reply *pair = &reply->elements[i];
         struct odds_interest entry;
-        if (member->type != REDIS_REPLY_STRING || score->type != REDIS_REPLY_STRING ||
-            event_id_parse((struct text){member->str, member->len}, &entry.event) != STATUS_OK)
+        if (pair->type != REDIS_LIST || pair->count != 2)
             continue;
-        double milliseconds = strtod(score->str, NULL);
+        const struct redis_reply *member = &pair->elements[0];
+        const struct redis_reply *score = &pair->elements[1];
+        if (member->type != REDIS_STRING || score->type != REDIS_STRING ||
+            event_id_parse(member->text, &entry.event) != STATUS_OK)
+            continue;
+        double milliseconds = strtod(score->text.at, NULL);
         if (!(milliseconds >= 0 && milliseconds < 9e15))
             continue;
         entry.requested_ms = (int64_t)milliseconds;

@@ -1,5 +1,5 @@
 /*
- * What is known to be stored. See odds_redis.h.
+ * What is known to be stored. See redis.h.
  *
  * An entry says: when this value was read last it had this digest, and was called by this version;
  * and whether that is still so (`current`). A change that is heard of only takes `current` away, so

@@ -1,5 +1,5 @@
 /*
- * Leases; see odds_redis_lease.h. The script runs in the server as one step, and takes the time
+ * Leases; see lease.h. The script runs in the server as one step, and takes the time
  * from there, so what it decides does not depend on any clock but the server's.
  *
  * The key holds "START:USED", the second in which the window began and what was drawn in it since.
@@ -103,45 +103,45 @@ static void complain(struct redis_leases *leases, const struct error *error)
                   LOG_STRING("reason", error->text));
 }
 
-static bool is_number(const redisReply *reply, int64_t least, int64_t most)
+static bool is_number(const struct redis_reply *reply, int64_t least, int64_t most)
 {
-    return reply->type == REDIS_REPLY_INTEGER && reply->integer >= least && reply->integer <= most;
+    return reply->type == REDIS_INTEGER && reply->integer >= least && reply->integer <= most;
 }
 
 /* Another script under the same digest there is not, but another server than it says it is. */
-static bool read_numbers(const redisReply *reply, struct odds_lease *lease)
+static bool read_numbers(const struct redis_reply *reply, struct odds_lease *lease)
 {
     const int64_t limit = lease->limit;
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != NUMBERS)
+    if (reply->type != REDIS_LIST || reply->count != NUMBERS)
         return false;
-    redisReply *const *at = reply->element;
-    if (!is_number(at[GRANTED], 0, limit) || !is_number(at[LEFT], INT64_MIN / 2, limit) ||
-        !is_number(at[START], 0, UINT32_MAX) ||
-        !is_number(at[LEFT_US], 1, (int64_t)lease->window_seconds * 1000000) ||
-        !is_number(at[STORE_MS], 0, INT64_MAX / 2))
+    const struct redis_reply *at = reply->elements;
+    if (!is_number(&at[GRANTED], 0, limit) || !is_number(&at[LEFT], INT64_MIN / 2, limit) ||
+        !is_number(&at[START], 0, UINT32_MAX) ||
+        !is_number(&at[LEFT_US], 1, (int64_t)lease->window_seconds * 1000000) ||
+        !is_number(&at[STORE_MS], 0, INT64_MAX / 2))
         return false;
-    if (at[GRANTED]->integer > 0 &&
-        (at[LEFT]->integer < 0 || at[GRANTED]->integer + at[LEFT]->integer > limit))
+    if (at[GRANTED].integer > 0 &&
+        (at[LEFT].integer < 0 || at[GRANTED].integer + at[LEFT].integer > limit))
         return false;
-    lease->granted = (uint32_t)at[GRANTED]->integer;
-    lease->left = at[LEFT]->integer;
-    lease->start = (uint32_t)at[START]->integer;
-    lease->left_us = (uint64_t)at[LEFT_US]->integer;
-    lease->store_ms = at[STORE_MS]->integer;
+    lease->granted = (uint32_t)at[GRANTED].integer;
+    lease->left = at[LEFT].integer;
+    lease->start = (uint32_t)at[START].integer;
+    lease->left_us = (uint64_t)at[LEFT_US].integer;
+    lease->store_ms = at[STORE_MS].integer;
     return true;
 }
 
-static void on_reply(struct redis_call *base, unsigned index, const redisReply *reply)
+static void on_reply(struct redis_call *base, unsigned index, const struct redis_reply *reply)
 {
     struct lease_call *call = (struct lease_call *)base;
     struct redis_leases *leases = call->leases;
     struct error error;
     (void)index;
-    call->unknown = !call->whole && reply->type == REDIS_REPLY_ERROR &&
-                    text_starts_with(text_of(reply->str), TEXT("NOSCRIPT"));
+    call->unknown = !call->whole && reply->type == REDIS_ERROR &&
+                    text_starts_with(text_of(reply->text.at), TEXT("NOSCRIPT"));
     if (call->unknown)
         return;
-    if (reply->type == REDIS_REPLY_ERROR) {
+    if (reply->type == REDIS_ERROR) {
         call->reply = redis_error_of_reply(reply, "leasing a rate limit", &error);
         if (call->reply != STATUS_MALFORMED) /* which is of one key, and told by who asked */
             complain(leases, &error);

@@ -1,28 +1,24 @@
 /*
- * The I/O thread of the Redis engine, and the commands that others have it send. See odds_redis.h.
+ * The I/O thread of the Redis engine, and the commands that others have it send. See redis.h.
  *
  * A call comes by mailbox, waits in a list until it may be sent, then stands among the sent until
  * its replies have come. Only so many are sent at a time that a heartbeat never waits long behind
  * them. A sent call whose deadline has passed ends at once; its place among the sent stays until
  * its replies come.
  *
- * Who may touch what: the atomics any thread; `problem` and `first_over` under the lock; all else
- * is the I/O thread's.
+ * `under_way` is for any thread; all else is the I/O thread's.
  */
-#include "stores/odds/redis/link.h"
-
-#include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "stores/odds/redis/redis.h"
 
 #define SENT_MAX 64
 #define SECOND_MS 1000
 #define NS_PER_MS ((uint64_t)1000000)
-#define FIRST_WAIT_SECONDS 3       /* for the first attempt; a resolver may take longer */
-#define FIRST_WAIT_SECONDS_FEED 10 /* who feeds has nothing else to do meanwhile */
 
 struct link_sent {
     struct link_sent *next, *before;
@@ -31,81 +27,48 @@ struct link_sent {
     unsigned replies;
 };
 
-void link_start_timer(uv_timer_t *timer, uv_timer_cb callback, uint64_t delay_ms)
+struct redis_link {
+    struct redis_link_options options;
+    struct redis_connection *connection;
+    uv_loop_t loop;
+    struct mailbox *mailbox;
+    uv_thread_t thread;
+    struct mail stop;
+    atomic_uint under_way;              /* calls */
+    struct redis_call *newest, *oldest; /* waiting to be sent */
+    struct link_sent *first_sent, *last_sent;
+    size_t sent_count;
+    uv_timer_t deadline;
+    uint64_t deadline_ns;   /* the timer's; 0: it does not run */
+    uint64_t deadline_turn; /* it came in this one, and is heeded in the next; 0: it has not come */
+    uint64_t due_ns;        /* when it came */
+    uv_check_t turn;
+    uint64_t turns; /* how often all connections have been looked at */
+    uv_timer_t second, alarm;
+    bool stopping;
+};
+
+static void start_timer(uv_timer_t *timer, uv_timer_cb callback, uint64_t delay_ms)
 {
     clock_refresh_loop(timer->loop);
     CHECK(uv_timer_start(timer, callback, delay_ms, 0) == 0);
 }
 
-/* ---- standing -------------------------------------------------------------------------------- */
-
-void link_set_standing(struct redis_link *link, enum link_standing standing)
-{
-    atomic_store(&link->standing, (int)standing);
-}
-
-void link_conclude(struct redis_link *link, const struct error *problem, bool over)
-{
-    uv_mutex_lock(&link->lock);
-    if (problem != NULL)
-        link->problem = *problem;
-    link->first_over = link->first_over || over;
-    uv_cond_broadcast(&link->concluded);
-    uv_mutex_unlock(&link->lock);
-}
+/* ---- the connection's standing --------------------------------------------------------------- */
 
 enum status redis_link_now(const struct redis_link *link)
 {
-    uint64_t until_ns = atomic_load(&link->confirmed_until_ns);
-    if (until_ns != 0 && clock_monotonic_ns() < until_ns)
-        return STATUS_OK;
-    switch ((enum link_standing)atomic_load(&link->standing)) {
-    case STANDING_TRYING:
-    case STANDING_UP:
-        return STATUS_PENDING;
-    case STANDING_SILENT:
-        return STATUS_TIMEOUT;
-    case STANDING_DOWN:
-        break;
-    }
-    return STATUS_UNAVAILABLE;
-}
-
-void redis_link_problem(struct redis_link *link, struct error *error)
-{
-    if (error == NULL)
-        return;
-    uv_mutex_lock(&link->lock);
-    *error = link->problem;
-    uv_mutex_unlock(&link->lock);
+    return redis_connection_now(link->connection);
 }
 
 enum status redis_link_wait(struct redis_link *link, struct error *error)
 {
-    uint64_t seconds = link->options.track ? FIRST_WAIT_SECONDS : FIRST_WAIT_SECONDS_FEED;
-    uint64_t until_ns = clock_monotonic_ns() + seconds * 1000000000U;
-    uv_mutex_lock(&link->lock);
-    while (!link->first_over && condition_wait_until(&link->concluded, &link->lock, until_ns)) {
-    }
-    bool over = link->first_over;
-    uv_mutex_unlock(&link->lock);
-    enum status status = redis_link_now(link);
-    if (!over && status != STATUS_UNAVAILABLE && status != STATUS_TIMEOUT)
-        return error_set(error, STATUS_TIMEOUT, "the odds store at %s: connecting takes too long",
-                         link->options.place->shown.data);
-    if (status == STATUS_UNAVAILABLE || status == STATUS_TIMEOUT)
-        redis_link_problem(link, error);
-    return status;
+    return redis_connection_wait(link->connection, error);
 }
 
 void redis_link_facts(const struct redis_link *link, struct redis_link_facts *facts)
 {
-    *facts = (struct redis_link_facts){
-        .connected = atomic_load(&link->standing) == (int)STANDING_UP,
-        .connected_times = atomic_load(&link->connected_times),
-        .invalidations = atomic_load(&link->invalidations),
-        .round_trip_ns = atomic_load(&link->round_trip_ns),
-    };
+    redis_connection_facts(link->connection, facts);
 }
 
 /* ---- the list of waiting calls --------------------------------------------------------------- */
@@ -151,6 +114,7 @@ static void remove_waiting(struct redis_link *link, struct redis_call *call)
 /* ---- the end of a call ----------------------------------------------------------------------- */
 
 static void end_when_over(struct redis_link *link);
+static void pump(struct redis_link *link);
 
 static void finish(struct redis_link *link, struct redis_call *call, enum status status)
 {
@@ -187,7 +151,7 @@ static void arm_deadline(struct redis_link *link, uint64_t deadline_ns)
     uint64_t now_ns = clock_monotonic_ns();
     uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
     link->deadline_ns = deadline_ns;
-    link_start_timer(&link->deadline, on_deadline, (left_ns + NS_PER_MS - 1) / NS_PER_MS);
+    start_timer(&link->deadline, on_deadline, (left_ns + NS_PER_MS - 1) / NS_PER_MS);
 }
 
 static uint64_t earlier(uint64_t a_ns, uint64_t b_ns)
@@ -205,7 +169,7 @@ static bool has_read_since(struct redis_link *link)
         link->due_ns = clock_monotonic_ns();
     }
     if (link->deadline_turn == link->turns) {
-        link_start_timer(&link->deadline, on_deadline, 1);
+        start_timer(&link->deadline, on_deadline, 1);
         return false;
     }
     link->deadline_turn = 0;
@@ -242,13 +206,13 @@ static void on_deadline(uv_timer_t *timer)
         }
     }
     arm_deadline(link, next_ns);
-    if (silent && !link->options.track)
-        link_connect_silent(link);
+    if (silent)
+        redis_connection_silent(link->connection);
 }
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
-static void on_answer(void *context, unsigned index, const redisReply *reply)
+static void on_answer(void *context, unsigned index, const struct redis_reply *reply)
 {
     struct link_sent *sent = context;
     struct redis_link *link = sent->link;
@@ -261,7 +225,7 @@ static void on_answer(void *context, unsigned index, const redisReply *reply)
     drop_sent(sent);
     if (call != NULL)
         finish(link, call, STATUS_OK);
-    link_pump(link);
+    pump(link);
 }
 
 static void send_call(struct redis_link *link, struct redis_call *call)
@@ -279,21 +243,24 @@ static void send_call(struct redis_link *link, struct redis_call *call)
     link->sent_count++;
     call->stage = REDIS_CALL_SENT;
     call->slot = sent;
-    redis_wire_send(link->data, call->bytes, call->replies, on_answer, sent);
+    redis_connection_send(link->connection, call->bytes, call->replies, on_answer, sent);
     if (call->sent != NULL)
         call->sent(call);
 }
 
-void link_pump(struct redis_link *link)
+/* Sends what waits, as far as it may be sent now. */
+static void pump(struct redis_link *link)
 {
-    while (link->phase == LINK_UP && link->oldest != NULL && link->sent_count < SENT_MAX) {
+    while (redis_connection_is_up(link->connection) && link->oldest != NULL &&
+           link->sent_count < SENT_MAX) {
         struct redis_call *call = link->oldest;
         remove_waiting(link, call);
         send_call(link, call);
     }
 }
 
-void link_calls_lost(struct redis_link *link, enum status status, bool hope)
+/* The connection is gone. What may be sent again waits again when there is hope; all else ends. */
+static void lose_calls(struct redis_link *link, enum status status, bool hope)
 {
     /* From the newest, so that those that wait again stand in their order before the others. */
     struct link_sent *before;
@@ -331,7 +298,7 @@ static void on_call(struct mail *mail)
     }
     add_newest(link, call);
     arm_deadline(link, call->deadline_ns);
-    link_pump(link);
+    pump(link);
 }
 
 enum status redis_link_submit(struct redis_link *link, struct redis_call *call)
@@ -371,18 +338,18 @@ static void ask_sent(struct redis_call *call)
         asking->given->sent(asking->given);
 }
 
-static void heed_error(struct asking *asking, const redisReply *reply)
+static void heed_error(struct asking *asking, const struct redis_reply *reply)
 {
-    if (reply->type == REDIS_REPLY_ERROR && asking->replied == STATUS_OK)
+    if (reply->type == REDIS_ERROR && asking->replied == STATUS_OK)
         asking->replied = redis_error_of_reply(reply, asking->what, &asking->error);
 }
 
-static void ask_reply(struct redis_call *call, unsigned index, const redisReply *reply)
+static void ask_reply(struct redis_call *call, unsigned index, const struct redis_reply *reply)
 {
     struct asking *asking = (struct asking *)call;
     heed_error(asking, reply);
-    for (size_t i = 0; reply->type == REDIS_REPLY_ARRAY && i < reply->elements; i++)
-        heed_error(asking, reply->element[i]); /* of EXEC */
+    for (size_t i = 0; reply->type == REDIS_LIST && i < reply->count; i++)
+        heed_error(asking, &reply->elements[i]); /* of EXEC */
     if (asking->given->reply != NULL)
         asking->given->reply(asking->given, index, reply);
 }
@@ -418,7 +385,7 @@ enum status redis_link_ask(struct redis_link *link, struct redis_call *call, con
     } else if (status == STATUS_FULL) {
         (void)error_set(error, status, "%s: too many requests are waiting for the server", what);
     } else {
-        redis_link_problem(link, error);
+        redis_connection_problem(link->connection, error);
     }
     uv_sem_destroy(&asking.over);
     return status;
@@ -433,7 +400,7 @@ static void on_second(uv_timer_t *timer)
         return;
     if (link->options.second != NULL)
         link->options.second(link->options.owner);
-    link_connect_second(link);
+    redis_connection_second(link->connection);
 }
 
 static void on_alarm(uv_timer_t *timer)
@@ -446,7 +413,7 @@ void redis_link_set_alarm(struct redis_link *link, uint64_t at_ns)
 {
     uint64_t now_ns = clock_monotonic_ns();
     if (!link->stopping)
-        link_start_timer(&link->alarm, on_alarm, at_ns > now_ns ? (at_ns - now_ns) / NS_PER_MS : 0);
+        start_timer(&link->alarm, on_alarm, at_ns > now_ns ? (at_ns - now_ns) / NS_PER_MS : 0);
 }
 
 /* After all connections that had something were looked at. */
@@ -465,8 +432,8 @@ static void make_timer(struct redis_link *link, uv_timer_t *timer)
 static void on_end(uv_timer_t *timer)
 {
     struct redis_link *link = timer->data;
-    link_connect_stop(link);
-    link_calls_lost(link, STATUS_UNAVAILABLE, false); /* places of calls that did not wait */
+    redis_connection_stop(link->connection);
+    lose_calls(link, STATUS_UNAVAILABLE, false); /* places of calls that did not wait */
     uv_close((uv_handle_t *)&link->turn, NULL);
     uv_close((uv_handle_t *)&link->deadline, NULL);
     uv_close((uv_handle_t *)&link->second, NULL);
@@ -478,7 +445,7 @@ static void on_end(uv_timer_t *timer)
 static void end_when_over(struct redis_link *link)
 {
     if (link->stopping && atomic_load(&link->under_way) == 0)
-        link_start_timer(&link->second, on_end, 0);
+        start_timer(&link->second, on_end, 0);
 }
 
 static void on_stop(struct mail *mail)
@@ -494,31 +461,63 @@ static void on_stop(struct mail *mail)
 static void run(void *argument)
 {
     struct redis_link *link = argument;
-    link_connect_start(link);
+    redis_connection_start(link->connection);
     CHECK(uv_run(&link->loop, UV_RUN_DEFAULT) == 0);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
+static void on_begun(void *owner)
+{
+    struct redis_link *link = owner;
+    link->options.begun(link->options.owner);
+}
+
+static void on_changed(void *owner, const char *key, size_t size)
+{
+    struct redis_link *link = owner;
+    link->options.changed(link->options.owner, key, size);
+}
+
+static void on_up(void *owner)
+{
+    pump(owner);
+}
+
+static void on_lost(void *owner, enum status status, bool hope)
+{
+    lose_calls(owner, status, hope);
+}
+
 enum status redis_link_create(struct redis_link **link, const struct redis_link_options *options,
                               struct error *error)
 {
-    struct redis_tls *tls = NULL;
-    if (options->place->tls) {
-        enum status status = redis_tls_create(&tls, options->place->tls_ca, error);
-        if (status != STATUS_OK)
-            return status;
-    }
     struct redis_link *made = memory_alloc_zeroed(1, sizeof *made);
     made->options = *options;
-    made->tls = tls;
-    atomic_init(&made->standing, (int)STANDING_TRYING);
-    CHECK(uv_mutex_init(&made->lock) == 0);
-    CHECK(uv_cond_init(&made->concluded) == 0);
+    made->turns = 1;
     CHECK(uv_loop_init(&made->loop) == 0);
     made->mailbox = mailbox_create(&made->loop);
+    const struct redis_connection_options of_connection = {.place = options->place,
+                                                           .timeout_ms = options->timeout_ms,
+                                                           .prefix = options->prefix,
+                                                           .track = options->track,
+                                                           .log = options->log,
+                                                           .loop = &made->loop,
+                                                           .mailbox = made->mailbox,
+                                                           .turns = &made->turns,
+                                                           .owner = made,
+                                                           .begun = on_begun,
+                                                           .changed = on_changed,
+                                                           .up = on_up,
+                                                           .lost = on_lost};
+    enum status status = redis_connection_create(&made->connection, &of_connection, error);
+    if (status != STATUS_OK) {
+        mailbox_destroy(&made->mailbox);
+        CHECK(uv_run(&made->loop, UV_RUN_DEFAULT) == 0 && uv_loop_close(&made->loop) == 0);
+        memory_free(made);
+        return status;
+    }
     made->stop.deliver = on_stop;
-    made->turns = 1;
     made->turn.data = made;
     CHECK(uv_check_init(&made->loop, &made->turn) == 0);
     CHECK(uv_check_start(&made->turn, on_turn) == 0);
@@ -526,7 +525,7 @@ enum status redis_link_create(struct redis_link **link, const struct redis_link_
     make_timer(made, &made->second);
     make_timer(made, &made->alarm);
     CHECK(uv_timer_start(&made->second, on_second, SECOND_MS, SECOND_MS) == 0);
-    /* No signal reaches it: SIGPIPE neither, which hiredis does not keep off. */
+    /* No signal reaches it: SIGPIPE neither, which OpenSSL does not keep off. */
     thread_start(&made->thread, "odds-redis", run, made);
     *link = made;
     return STATUS_OK;
@@ -541,8 +540,6 @@ void redis_link_destroy(struct redis_link **link)
     mailbox_post(mine->mailbox, &mine->stop);
     CHECK(uv_thread_join(&mine->thread) == 0);
     CHECK(uv_loop_close(&mine->loop) == 0);
-    uv_cond_destroy(&mine->concluded);
-    uv_mutex_destroy(&mine->lock);
-    redis_tls_destroy(&mine->tls);
+    redis_connection_destroy(&mine->connection);
     memory_free(mine);
 }

@@ -1,5 +1,5 @@
 /*
- * The addresses of names, found without waiting. See odds_redis.h.
+ * The addresses of names, found without waiting. See redis.h.
  *
  * getaddrinfo may take half a minute when the network's name servers are silent, and cannot be
  * called off. In libuv's pool of four threads lookups that nobody waits for any more would hold up

@@ -6,8 +6,6 @@
 #include <stdint.h>
 #include <uv.h>
 
-#include <hiredis/hiredis.h>
-
 #include "base/log.h"
 #include "base/mailbox.h"
 #include "base/status.h"
@@ -15,20 +13,25 @@
 #include "records/event_id.h"
 #include "records/sport.h"
 #include "stores/odds.h"
+#include "stores/odds/redis/reply.h"
 
 /*
  * The parts of the Redis/Valkey engine, for its own files only.
  *
- *   location.c  the URI
- *   wire.c      one connection on a libuv loop: bytes out, replies in
- *   link.c      the I/O thread: commands from any thread, with deadlines
- *   connect.c   how the link gets and keeps its connections, and what it knows of them
- *   lookup.c    the addresses of names
- *   known.c     which version of what is known to be stored
- *   engine.c    the engine: reading, versions, interest
- *   feed.c      the feed's side: publishing and listing
- *   lease.c     rate limits that several servers share
- *   rights.c    what the server's user has to be permitted
+ *   engine.c      the engine: reading, versions, interest
+ *   feed.c        the feed's side: publishing and listing
+ *   lease.c       rate limits that several servers share
+ *   rights.c      what the server's user has to be permitted
+ *   known.c       which version of what is known to be stored
+ *   link.c        the I/O thread: commands from any thread, with deadlines
+ *   connection.c  how the link gets and keeps its connection, and whether that works
+ *   sentinel.c    which server is the master
+ *   lookup.c      the addresses of names
+ *   wire.c        one connection on a libuv loop: bytes out, replies in
+ *   reply.c       the protocol (reply.h)
+ *   location.c    the URI
+ *
+ * Each uses those below it; what it has to tell goes up by callbacks.
  *
  * Keys, with the configured prefix before each: `catalog:SPORT`, `odds:SPORT:EVENT`,
  * `interest:SPORT`, `rate:CLIENT` (lease.c).
@@ -83,7 +86,8 @@ struct redis_wire;
 struct redis_wire_events {
     void *owner;
     void (*lost)(void *owner, struct redis_wire *wire, enum status status, const char *why);
-    void (*message)(void *owner, const redisReply *message); /* of a subscription */
+    /* What answers nothing: a push, or of a subscription. */
+    void (*message)(void *owner, const struct redis_reply *message);
 };
 
 struct redis_target {
@@ -93,7 +97,7 @@ struct redis_target {
     const char *host; /* what the certificate has to be of; TLS only */
 };
 
-/* TLS, where the hiredis that this was built with has it. */
+/* Whom to trust, by TLS. */
 struct redis_tls;
 MUST_CHECK enum status redis_tls_create(struct redis_tls **tls, const char *ca,
                                         struct error *error);
@@ -106,15 +110,12 @@ MUST_CHECK enum status redis_wire_open(struct redis_wire **wire, uv_loop_t *loop
 /* What was sent is not answered any more. */
 void redis_wire_destroy(struct redis_wire **wire);
 
-/* `index` counts the replies to what was sent together. A value that is too large to be taken in
- * comes as an error reply that redis_reply_is_too_large knows. */
-typedef void redis_answered(void *context, unsigned index, const redisReply *reply);
+/* `index` counts the replies to what was sent together. */
+typedef void redis_answered(void *context, unsigned index, const struct redis_reply *reply);
 
 /* Sends commands that bring `replies` replies. */
 void redis_wire_send(struct redis_wire *wire, struct text commands, unsigned replies,
                      redis_answered *answered, void *context);
-
-bool redis_reply_is_too_large(const redisReply *reply);
 
 /* Writes one command: words that follow are appended with redis_command_word, exactly `words` of
  * them. */
@@ -122,12 +123,15 @@ void redis_command_begin(struct buffer *out, size_t words);
 void redis_command_word(struct buffer *out, struct text word);
 /* All of them at once; a NULL ends the list. */
 void redis_command(struct buffer *out, const char *first, ...) __attribute__((sentinel));
+/* AUTH, of a place that has a password. */
+void redis_command_auth(struct buffer *out, const struct redis_place *place);
 
 /* The user may not do it. */
-bool redis_reply_is_refusal(const redisReply *reply);
+bool redis_reply_is_refusal(const struct redis_reply *reply);
 
 /* What an error reply means, and a text for people: `what` is what could not be done. */
-enum status redis_error_of_reply(const redisReply *reply, const char *what, struct error *error);
+enum status redis_error_of_reply(const struct redis_reply *reply, const char *what,
+                                 struct error *error);
 
 /* ---- lookup.c -------------------------------------------------------------------------------- */
 
@@ -159,18 +163,94 @@ MUST_CHECK enum status redis_lookups_find(struct redis_lookups *lookups, const c
                                           struct redis_addresses *addresses, struct error *error);
 bool redis_lookups_under_way(const struct redis_lookups *lookups);
 
-/* ---- link.c, connect.c ----------------------------------------------------------------------- */
+/* ---- sentinel.c ------------------------------------------------------------------------------ */
 
 /*
- * The link: an I/O thread with its connections to the server that is the master now.
- *
- *   data           commands; with CLIENT TRACKING ON REDIRECT … BCAST when it tracks
- *   invalidations  what the server says has changed (only when it tracks)
- *   sentinel       who the master is, and when that changes (only by Sentinel)
- *
- * They live and die together: when one is lost, or does not answer, or is not what it was, all are
- * let go, everything that was known is forgotten, and the link begins anew.
+ * Which server is the master; on the I/O thread. The callbacks may ask again.
  */
+struct redis_sentinel;
+
+struct redis_sentinel_options {
+    const struct redis_place *place; /* borrowed, as are the next three */
+    uv_loop_t *loop;
+    struct redis_lookups *lookups;
+    struct log *log;
+    uint32_t timeout_ms;
+    void *owner;
+    void (*found)(void *owner, const struct redis_host *master);
+    void (*failed)(void *owner, enum status status, const char *why); /* none of them knows */
+    void (*moved)(void *owner); /* another server has been made the master; nobody waits for it */
+};
+
+struct redis_sentinel *redis_sentinel_create(const struct redis_sentinel_options *options);
+void redis_sentinel_destroy(struct redis_sentinel **sentinel); /* while the loop runs */
+
+/* `found` or `failed` will be called, perhaps from inside of this. */
+void redis_sentinel_ask(struct redis_sentinel *sentinel);
+/* About once a second while a master is used: is there still one that would tell of a new one? */
+void redis_sentinel_second(struct redis_sentinel *sentinel);
+void redis_sentinel_looked_up(struct redis_sentinel *sentinel, const char *name);
+
+/* ---- connection.c ---------------------------------------------------------------------------- */
+
+/*
+ * The connection to the server that is the master now. When it is lost, or does not answer, or is
+ * not what it was, it is let go, everything that was known is forgotten, and it begins anew. The
+ * functions without a word on threads are the I/O thread's.
+ */
+struct redis_connection;
+
+struct redis_connection_options {
+    const struct redis_place *place; /* borrowed, as are all pointers here */
+    uint32_t timeout_ms;
+    const char *prefix; /* of the keys */
+    bool track;
+    struct log *log;
+    uv_loop_t *loop;
+    struct mailbox *mailbox;
+    const uint64_t *turns; /* counts how often the loop has looked at all connections */
+    void *owner;
+    void (*begun)(void *owner); /* that it tracks: forget everything */
+    void (*changed)(void *owner, const char *key, size_t size); /* NULL: all keys */
+    void (*up)(void *owner);                                    /* commands may be sent */
+    /* They may not, until `up`, and those that were sent are not answered. `hope`: it is tried
+     * again at once. */
+    void (*lost)(void *owner, enum status status, bool hope);
+};
+
+/* Any thread. STATUS_INVALID: TLS cannot be had. */
+MUST_CHECK enum status redis_connection_create(struct redis_connection **connection,
+                                               const struct redis_connection_options *options,
+                                               struct error *error);
+void redis_connection_start(struct redis_connection *connection);    /* the first attempt */
+void redis_connection_stop(struct redis_connection *connection);     /* for good */
+void redis_connection_destroy(struct redis_connection **connection); /* when the loop has ended */
+
+void redis_connection_second(struct redis_connection *connection); /* about once a second */
+/* A call was not answered in time, by which alone one that does not track knows that it leads
+ * nowhere. */
+void redis_connection_silent(struct redis_connection *connection);
+bool redis_connection_is_up(const struct redis_connection *connection);
+void redis_connection_send(struct redis_connection *connection, struct text commands,
+                           unsigned replies, redis_answered *answered, void *context);
+
+struct redis_link_facts {
+    bool connected;
+    uint64_t connected_times;
+    uint64_t invalidations; /* keys, and messages that mean all of them */
+    uint64_t round_trip_ns; /* of late; 0: not known */
+};
+
+/* Any thread; as redis_link_now and redis_link_wait below. `problem`: why it is not connected. */
+enum status redis_connection_now(const struct redis_connection *connection);
+enum status redis_connection_wait(struct redis_connection *connection, struct error *error);
+void redis_connection_problem(struct redis_connection *connection, struct error *error);
+void redis_connection_facts(const struct redis_connection *connection,
+                            struct redis_link_facts *facts);
+
+/* ---- link.c ---------------------------------------------------------------------------------- */
+
+/* The link: an I/O thread with a connection to the server that is the master now. */
 struct redis_link;
 
 struct redis_link_options {
@@ -201,8 +281,8 @@ void redis_link_destroy(struct redis_link **link);
 enum status redis_link_wait(struct redis_link *link, struct error *error);
 
 /*
- * In place, wait-free. STATUS_OK: the connections were seen to work so lately that what was known
- * is still known. STATUS_PENDING: no saying, or connecting for the first time since it worked: a
+ * In place, wait-free. STATUS_OK: the connection was seen to work so lately that what was known is
+ * still known. STATUS_PENDING: no saying, or connecting for the first time since it worked: a
  * call may be submitted and will tell. STATUS_UNAVAILABLE, STATUS_TIMEOUT: neither.
  */
 enum status redis_link_now(const struct redis_link *link);
@@ -210,19 +290,10 @@ enum status redis_link_now(const struct redis_link *link);
 /* On the I/O thread: has `alarm` called at that time, instead of at the one that was set before. */
 void redis_link_set_alarm(struct redis_link *link, uint64_t at_ns);
 
-/* Why it is not connected. */
-void redis_link_problem(struct redis_link *link, struct error *error);
-
-struct redis_link_facts {
-    bool connected;
-    uint64_t connected_times;
-    uint64_t invalidations; /* keys, and messages that mean all of them */
-    uint64_t round_trip_ns; /* of late; 0: not known */
-};
 void redis_link_facts(const struct redis_link *link, struct redis_link_facts *facts);
 
 /*
- * Commands for the data connection, from any thread.
+ * Commands, from any thread.
  *
  * The struct is the caller's, which embeds it in its own and finds that again from `done`. It
  * belongs to the link from redis_link_submit until `done` is called, once, on the I/O thread, never
@@ -251,7 +322,7 @@ struct redis_call {
     /* May be NULL: it is being handed to the connection now (once more, after a loss). */
     void (*sent)(struct redis_call *call);
     /* May be NULL. The reply is borrowed. */
-    void (*reply)(struct redis_call *call, unsigned index, const redisReply *reply);
+    void (*reply)(struct redis_call *call, unsigned index, const struct redis_reply *reply);
     void (*done)(struct redis_call *call, enum status status);
 };
 
@@ -279,7 +350,7 @@ MUST_CHECK enum status redis_rights_begin(struct redis_link *link, const char *p
 
 /* ---- feed.c ---------------------------------------------------------------------------------- */
 
-/* The verbs of the same names in odds_store.h. */
+/* The verbs of the same names in stores/odds.h. */
 MUST_CHECK enum status redis_feed_publish(struct redis_link *link, const char *prefix,
                                           const struct odds_change *changes, size_t count,
                                           struct error *error);

@@ -114,9 +114,9 @@ static bool is_of_each_sport(const struct asked *ask)
 /* ---- answers --------------------------------------------------------------------------------- */
 
 /* Redis names what it refuses, in words that differ from version to version. */
-static bool is_of_a_key(const redisReply *reply)
+static bool is_of_a_key(const struct redis_reply *reply)
 {
-    return strstr(reply->str, " key") != NULL && strstr(reply->str, " command") == NULL;
+    return strstr(reply->text.at, " key") != NULL && strstr(reply->text.at, " command") == NULL;
 }
 
 static void append_rule(struct buffer *out, const char *command)
@@ -137,23 +137,23 @@ static void take_refused(struct redis_rights *rights, const char *command)
     append_rule(&rights->scripted, command);
 }
 
-static void take_script(struct redis_rights *rights, const redisReply *reply)
+static void take_script(struct redis_rights *rights, const struct redis_reply *reply)
 {
-    for (size_t i = 0; i < reply->elements && i < WORDS_MAX; i++)
-        if (reply->element[i]->type == REDIS_REPLY_STRING && reply->element[i]->len < 8)
-            take_refused(rights, reply->element[i]->str);
+    for (size_t i = 0; i < reply->count && i < WORDS_MAX; i++)
+        if (reply->elements[i].type == REDIS_STRING && reply->elements[i].text.size < 8)
+            take_refused(rights, reply->elements[i].text.at);
 }
 
-static void on_reply(struct redis_call *call, unsigned index, const redisReply *reply)
+static void on_reply(struct redis_call *call, unsigned index, const struct redis_reply *reply)
 {
     struct redis_rights *rights = (struct redis_rights *)call;
     const struct step *step = &rights->steps[index];
     rights->answered++;
-    if (reply->type == REDIS_REPLY_ARRAY && step->asked->script != NULL) {
+    if (reply->type == REDIS_LIST && step->asked->script != NULL) {
         take_script(rights, reply);
         return;
     }
-    if (reply->type != REDIS_REPLY_ERROR)
+    if (reply->type != REDIS_ERROR)
         return;
     if (!redis_reply_is_refusal(reply)) {
         /* Writing may be refused for a time, and a script is not always there. */

@@ -1,38 +1,33 @@
 /*
- * One connection to a Redis or Valkey server, or to a Sentinel. See odds_redis.h.
+ * One connection to a Redis or Valkey server, or to a Sentinel. See redis.h.
  *
- * hiredis formats nothing here and waits for nothing: a redisContext that does not block is the
- * socket, its reader the parser, and libuv says when to read and to write. Its own asynchronous
- * interface is not used: it resolves names while everything waits, and ends the process (assert)
- * when a server says something unexpected.
+ * A socket that does not block, watched by libuv, with OpenSSL on top of it for TLS. What has come
+ * is taken in before the end of a connection is told: it may say why it ends.
  *
- * A document that is larger than any that may be served must not be taken in, and must not cost the
- * connection either. So the length of a bulk reply is looked at before the reader sees it; what is
- * too long is skipped, and stands as an error reply in its place.
+ * A wire that is destroyed inside of one of its own callbacks lives until libuv has let go of it;
+ * whoever calls out looks at is_alive afterwards.
  */
 #include <errno.h>
-#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
-#ifdef CROUPIER_HIREDIS_TLS
-#include <hiredis/hiredis.h>
-#include <hiredis/hiredis_ssl.h>
+#include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
-#endif
 
 #include "base/memory.h"
 #include "stores/odds/redis/redis.h"
 
-#define SLICE ((size_t)256 * 1024) /* handed to hiredis at a time, which moves what is left */
-#define READS_A_TURN 64            /* of 16 KiB each, before others have their turn */
-#define REPLY_MAX (ODDS_VALUE_MAX + (size_t)1024 * 1024) /* of one reply that is not skipped */
-/* Of one that is a list. None has values in it; the longest are the keys that one command has
- * changed, and the reader needs up to 16 times as much memory. */
-#define LIST_MAX ((size_t)8 * 1024 * 1024)
-#define LENGTH_DIGITS 20
+#define READ_SIZE ((size_t)16 * 1024) /* at a time; a TLS record has no more */
+#define READS_A_TURN 64               /* before others have their turn */
+#define SLICE ((size_t)256 * 1024)    /* written at a time; what is larger is not kept */
+/* Of a reply. Lists have no values in them; the longest are the keys that one command changed. */
+#define REPLY_MAX (ODDS_VALUE_MAX + (size_t)1024 * 1024)
 
 struct slot {
     struct slot *next;
@@ -45,35 +40,24 @@ struct slot {
 struct redis_wire {
     uv_poll_t poll;
     struct redis_wire_events events;
-    redisContext *context; /* NULL: destroyed */
-    bool writable;         /* it has been seen to be: connected */
+    int socket;
+    bool destroyed;
+    bool connected;
     bool lost;
-    bool subscribed;
-    bool inside;   /* a reply: part of it has come */
-    bool list;     /* it is one */
-    size_t parsed; /* bytes of it that the reader has let go of */
-    uint64_t skip; /* bytes of a reply that is not taken in */
+    bool subscribed; /* by RESP2, which has messages come as replies */
     int watched;
-    struct ssl_st *ssl; /* of the context, which frees it; NULL: there is no TLS */
+    SSL *ssl;             /* NULL: there is no TLS */
+    bool read_must_write; /* TLS: the socket has to take something before more can be read, */
+    bool write_must_read; /* or something has to come before more can be written */
+    struct redis_parser *parser;
     struct buffer out;
-    size_t handed; /* of out, to hiredis */
-    bool held;     /* hiredis has some of that still */
-    bool stuck;    /* it cannot be written before something has come */
+    size_t written; /* of out */
     struct slot *first, *last;
+    char in[READ_SIZE];
 };
-
-static char too_large_text[] = "TOOLARGE";
-static const redisReply too_large = {
-    .type = REDIS_REPLY_ERROR, .str = too_large_text, .len = sizeof too_large_text - 1};
-
-bool redis_reply_is_too_large(const redisReply *reply)
-{
-    return reply == &too_large;
-}
 
 /* ---- TLS ------------------------------------------------------------------------------------- */
 
-#ifdef CROUPIER_HIREDIS_TLS
 struct redis_tls {
     SSL_CTX *context;
 };
@@ -83,12 +67,15 @@ enum status redis_tls_create(struct redis_tls **tls, const char *ca, struct erro
     SSL_CTX *context = SSL_CTX_new(TLS_client_method());
     CHECK(context != NULL);
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
+    (void)SSL_CTX_set_mode(context,
+                           SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     bool trusted = SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1;
     if (ca != NULL)
         trusted = trusted && SSL_CTX_load_verify_locations(context, ca, NULL) == 1;
     else
         trusted = trusted && SSL_CTX_set_default_verify_paths(context) == 1;
     if (!trusted) {
+        ERR_clear_error();
         SSL_CTX_free(context);
         return error_set(error, STATUS_INVALID, "the certificates to trust cannot be read: %s",
                          ca != NULL ? ca : "the system's");
@@ -107,58 +94,69 @@ void redis_tls_destroy(struct redis_tls **tls)
     *tls = NULL;
 }
 
-/* NULL: it cannot be begun. */
-static struct ssl_st *secure(redisContext *context, const struct redis_tls *tls, const char *host)
+static SSL *secure(const struct redis_tls *tls, int socket, const char *host)
 {
     SSL *ssl = SSL_new(tls->context);
-    CHECK(ssl != NULL);
+    CHECK(ssl != NULL && SSL_set_fd(ssl, socket) == 1);
     /* An address is compared with the certificate's addresses, a name with its names. */
     bool address = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host) == 1;
-    bool ready =
-        address || (SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1);
-    if (ready && redisInitiateSSL(context, ssl) == REDIS_OK)
-        return ssl; /* the context's from here */
-    SSL_free(ssl);
-    return NULL;
+    if (!address)
+        CHECK(SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1);
+    SSL_set_connect_state(ssl);
+    return ssl;
 }
 
-static bool waits_for_peer(const struct ssl_st *ssl)
-{
-    return ssl != NULL && SSL_want_read(ssl);
-}
-#else
-struct redis_tls {
-    char unused;
-};
+/* ---- the socket ------------------------------------------------------------------------------ */
 
-enum status redis_tls_create(struct redis_tls **tls, const char *ca, struct error *error)
+/* The size of the address, 0: it is none. */
+static socklen_t address_of(const struct redis_target *target, struct sockaddr_storage *address)
 {
-    (void)tls;
-    (void)ca;
-    return error_set(error, STATUS_INVALID,
-                     "rediss:// needs hiredis with TLS (1.0 or later, libhiredis_ssl), which this "
-                     "croupier was built without; use redis:// or unix:, or a TLS tunnel");
-}
-
-void redis_tls_destroy(struct redis_tls **tls)
-{
-    *tls = NULL;
+    struct sockaddr_un *local = (struct sockaddr_un *)(void *)address;
+    memset(address, 0, sizeof *address);
+    if (target->local) {
+        if (strlen(target->name) >= sizeof local->sun_path)
+            return 0;
+        local->sun_family = AF_UNIX;
+        memcpy(local->sun_path, target->name, strlen(target->name));
+        return sizeof *local;
+    }
+    if (uv_ip4_addr(target->name, target->port, (struct sockaddr_in *)(void *)address) == 0)
+        return sizeof(struct sockaddr_in);
+    if (uv_ip6_addr(target->name, target->port, (struct sockaddr_in6 *)(void *)address) == 0)
+        return sizeof(struct sockaddr_in6);
+    return 0;
 }
 
-static struct ssl_st *secure(redisContext *context, const struct redis_tls *tls, const char *host)
+/* The descriptor of a socket that is being connected, or -1 with errno. */
+static int connect_to(const struct redis_target *target)
 {
-    (void)context;
-    (void)tls;
-    (void)host;
-    return NULL;
+    struct sockaddr_storage address;
+    socklen_t size = address_of(target, &address);
+    int yes = 1;
+    if (size == 0) {
+        errno = EADDRNOTAVAIL;
+        return -1;
+    }
+    int descriptor = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (descriptor < 0)
+        return -1;
+    if (!target->local)
+        (void)setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    if (connect(descriptor, (struct sockaddr *)&address, size) == 0 || errno == EINPROGRESS)
+        return descriptor;
+    int problem = errno;
+    (void)close(descriptor);
+    errno = problem;
+    return -1;
 }
 
-static bool waits_for_peer(const struct ssl_st *ssl)
+/* Why the socket is of no use; 0: nothing is known against it. */
+static int problem_of(const struct redis_wire *wire)
 {
-    (void)ssl;
-    return false;
+    int problem = 0;
+    socklen_t size = sizeof problem;
+    return getsockopt(wire->socket, SOL_SOCKET, SO_ERROR, &problem, &size) == 0 ? problem : errno;
 }
-#endif
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
@@ -166,62 +164,40 @@ static void on_ready(uv_poll_t *poll, int status, int events);
 
 static void watch(struct redis_wire *wire)
 {
-    bool more = (wire->held || wire->handed < wire->out.size) && !wire->stuck;
-    int events = UV_READABLE | (more || !wire->writable ? UV_WRITABLE : 0);
+    bool more = wire->written < wire->out.size && !wire->write_must_read;
+    bool writable = !wire->connected || more || wire->read_must_write;
+    int events = UV_READABLE | (writable ? UV_WRITABLE : 0);
     if (events == wire->watched)
         return;
     wire->watched = events;
     CHECK(uv_poll_start(&wire->poll, events, on_ready) == 0);
 }
 
-/* Of one list. What comes in fewer bytes than LIST_MAX has fewer. */
-static void bound(redisReader *reader)
-{
-#ifdef REDIS_READER_MAX_ARRAY_ELEMENTS
-    reader->maxelements = LIST_MAX / 4;
-#else
-    (void)reader; /* hiredis before 1.0.1 */
-#endif
-}
-
-static redisContext *connect_to(const struct redis_target *target)
-{
-    return target->local ? redisConnectUnixNonBlock(target->name)
-                         : redisConnectNonBlock(target->name, target->port);
-}
-
 enum status redis_wire_open(struct redis_wire **wire, uv_loop_t *loop,
                             const struct redis_target *target, struct redis_tls *tls,
                             const struct redis_wire_events *events, struct error *error)
 {
-    redisContext *context = connect_to(target);
-    CHECK(context != NULL);
-    bool sound = context->err == 0;
-    struct ssl_st *ssl = sound && tls != NULL ? secure(context, tls, target->host) : NULL;
-    if (!sound)
-        (void)error_set(error, STATUS_UNAVAILABLE, "%s", context->errstr);
-    else if (tls != NULL && ssl == NULL)
-        (void)error_set(error, STATUS_UNAVAILABLE, "TLS cannot be begun");
-    else
-        goto opened;
-    redisFree(context);
-    return STATUS_UNAVAILABLE;
-opened:
-    (void)fcntl(context->fd, F_SETFD, FD_CLOEXEC);
-    *wire = memory_alloc_zeroed(1, sizeof **wire);
-    (*wire)->context = context;
-    (*wire)->ssl = ssl;
-    bound(context->reader);
-    (*wire)->events = *events;
-    CHECK(uv_poll_init(loop, &(*wire)->poll, context->fd) == 0);
-    (*wire)->poll.data = *wire;
-    watch(*wire);
+    int descriptor = connect_to(target);
+    if (descriptor < 0)
+        return error_set(error, STATUS_UNAVAILABLE, "%s", strerror(errno));
+    struct redis_wire *made = memory_alloc_zeroed(1, sizeof *made);
+    made->socket = descriptor;
+    made->events = *events;
+    made->parser = redis_parser_create(ODDS_VALUE_MAX, REPLY_MAX);
+    if (tls != NULL)
+        made->ssl = secure(tls, descriptor, target->host);
+    CHECK(uv_poll_init(loop, &made->poll, descriptor) == 0);
+    made->poll.data = made;
+    watch(made);
+    *wire = made;
     return STATUS_OK;
 }
 
 static void on_closed(uv_handle_t *handle)
 {
-    memory_free(handle->data);
+    struct redis_wire *wire = handle->data;
+    redis_parser_destroy(&wire->parser); /* it may have been inside of it */
+    memory_free(wire);
 }
 
 void redis_wire_destroy(struct redis_wire **wire)
@@ -230,10 +206,11 @@ void redis_wire_destroy(struct redis_wire **wire)
     *wire = NULL;
     if (mine == NULL)
         return;
+    mine->destroyed = true;
     uv_close((uv_handle_t *)&mine->poll, on_closed); /* before the descriptor is */
-    redisFree(mine->context);
-    mine->context = NULL;
+    SSL_free(mine->ssl);
     mine->ssl = NULL;
+    (void)close(mine->socket);
     while (mine->first != NULL) {
         struct slot *slot = mine->first;
         mine->first = slot->next;
@@ -242,58 +219,99 @@ void redis_wire_destroy(struct redis_wire **wire)
     buffer_free(&mine->out);
 }
 
-/* ---- what goes wrong ------------------------------------------------------------------------- */
+static bool is_alive(const struct redis_wire *wire)
+{
+    return !wire->destroyed && !wire->lost;
+}
 
 static void lose(struct redis_wire *wire, const char *why)
 {
-    if (wire->lost)
+    if (!is_alive(wire))
         return;
     wire->lost = true;
     wire->events.lost(wire->events.owner, wire, STATUS_UNAVAILABLE, why);
 }
 
-static void lose_by_context(struct redis_wire *wire)
+/* ---- bytes in and out ------------------------------------------------------------------------ */
+
+enum moved { MOVED, NOT_NOW, ENDED };
+
+static const char closed[] = "the server has closed the connection";
+
+/* What a call of OpenSSL's that moved nothing means. `why` is set when it has ENDED. */
+static enum moved judge_tls(struct redis_wire *wire, int result, bool *other_way, int other,
+                            const char **why)
 {
-    const redisContext *context = wire->context;
-    if (context->err == REDIS_ERR_EOF)
-        lose(wire, "the server has closed the connection");
-    else if (context->err == REDIS_ERR_PROTOCOL)
-        lose(wire, "what answers does not speak Redis' protocol");
-    else
-        lose(wire, context->errstr);
+    int error = SSL_get_error(wire->ssl, result);
+    *other_way = error == other;
+    if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE)
+        return NOT_NOW;
+    unsigned long code = ERR_peek_last_error();
+    const char *reason = code == 0 ? NULL : ERR_reason_error_string(code);
+    if (error == SSL_ERROR_SYSCALL && errno != 0)
+        reason = strerror(errno);
+    *why = error == SSL_ERROR_ZERO_RETURN || reason == NULL ? closed : reason;
+    ERR_clear_error();
+    return ENDED;
 }
 
-/* ---- writing --------------------------------------------------------------------------------- */
-
-/* False: the wire is lost. */
-static bool write_out(struct redis_wire *wire)
+static enum moved judge_socket(ssize_t result, const char **why)
 {
-    int done = 1;
-    while (done) {
-        size_t left = wire->out.size - wire->handed;
-        size_t slice = left < SLICE ? left : SLICE;
-        if (redisBufferWrite(wire->context, &done) != REDIS_OK) {
-            lose_by_context(wire);
-            return false;
-        }
-        wire->held = !done;
-        /* In a handshake: the socket takes more at any time, and to watch for that would be a
-         * spin. */
-        wire->stuck = !done && waits_for_peer(wire->ssl);
-        if (!done || slice == 0)
-            break;
-        CHECK(redisAppendFormattedCommand(wire->context, wire->out.data + wire->handed, slice) ==
-              REDIS_OK);
-        wire->handed += slice;
+    if (result < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+        return NOT_NOW;
+    *why = result == 0 ? closed : strerror(errno);
+    return ENDED;
+}
+
+static enum moved receive(struct redis_wire *wire, size_t *size, const char **why)
+{
+    errno = 0;
+    if (wire->ssl == NULL) {
+        ssize_t came = recv(wire->socket, wire->in, sizeof wire->in, 0);
+        if (came <= 0)
+            return judge_socket(came, why);
+        *size = (size_t)came;
+        return MOVED;
     }
-    if (wire->handed == wire->out.size) {
-        bool large = wire->out.capacity > SLICE;
-        wire->handed = 0;
-        buffer_clear(&wire->out);
-        if (large)
-            buffer_free(&wire->out);
+    int result = SSL_read_ex(wire->ssl, wire->in, sizeof wire->in, size);
+    wire->read_must_write = false;
+    return result == 1 ? MOVED
+                       : judge_tls(wire, result, &wire->read_must_write, SSL_ERROR_WANT_WRITE, why);
+}
+
+static enum moved send_some(struct redis_wire *wire, size_t *size)
+{
+    const char *at = wire->out.data + wire->written;
+    size_t left = wire->out.size - wire->written;
+    size_t slice = left < SLICE ? left : SLICE;
+    const char *why;
+    errno = 0;
+    if (wire->ssl == NULL) {
+        ssize_t sent = send(wire->socket, at, slice, MSG_NOSIGNAL);
+        if (sent < 0)
+            return judge_socket(sent, &why);
+        *size = (size_t)sent;
+        return MOVED;
     }
-    return true;
+    /* In a handshake the socket takes more at any time, and to watch for that would be a spin. */
+    int result = SSL_write_ex(wire->ssl, at, slice, size);
+    wire->write_must_read = false;
+    return result == 1 ? MOVED
+                       : judge_tls(wire, result, &wire->write_must_read, SSL_ERROR_WANT_READ, &why);
+}
+
+/* That nothing can be sent any more is no news: why that is, reading will find out. */
+static void write_out(struct redis_wire *wire)
+{
+    size_t size = 0;
+    while (wire->written < wire->out.size && send_some(wire, &size) == MOVED)
+        wire->written += size;
+    if (wire->written < wire->out.size)
+        return;
+    wire->written = 0;
+    buffer_clear(&wire->out);
+    if (wire->out.capacity > SLICE)
+        buffer_free(&wire->out);
 }
 
 void redis_wire_send(struct redis_wire *wire, struct text commands, unsigned replies,
@@ -312,15 +330,15 @@ void redis_wire_send(struct redis_wire *wire, struct text commands, unsigned rep
     watch(wire); /* written by the loop, with what else comes this turn */
 }
 
-/* ---- reading --------------------------------------------------------------------------------- */
+/* ---- replies --------------------------------------------------------------------------------- */
 
-static void answer(struct redis_wire *wire, const redisReply *reply)
+static void answer(struct redis_wire *wire, const struct redis_reply *reply)
 {
     struct slot *slot = wire->first;
     if (slot == NULL) {
         /* As "-ERR max number of clients reached", before anything was asked. */
-        lose(wire, reply->type == REDIS_REPLY_ERROR ? "the server refuses connections"
-                                                    : "the server answers what was not asked");
+        lose(wire, reply->type == REDIS_ERROR ? "the server refuses connections"
+                                              : "the server answers what was not asked");
         return;
     }
     unsigned index = slot->came++;
@@ -333,130 +351,53 @@ static void answer(struct redis_wire *wire, const redisReply *reply)
     answered(context, index, reply);
 }
 
-static bool is_word(const redisReply *reply, const char *word)
+static void take(struct redis_wire *wire, const struct redis_reply *reply)
 {
-    return reply->type == REDIS_REPLY_STRING && reply->len == strlen(word) &&
-           memcmp(reply->str, word, reply->len) == 0;
-}
-
-static void take(struct redis_wire *wire, const redisReply *reply)
-{
-    bool array = reply->type == REDIS_REPLY_ARRAY && reply->elements >= 2;
-    if (array && reply->elements == 3 && is_word(reply->element[0], "subscribe"))
+    bool list = reply->type == REDIS_LIST && reply->count == 3;
+    if (list && redis_reply_is(&reply->elements[0], "subscribe"))
         wire->subscribed = true;
-    if (wire->subscribed && array && is_word(reply->element[0], "message"))
+    if (reply->type == REDIS_PUSH ||
+        (wire->subscribed && list && redis_reply_is(&reply->elements[0], "message")))
         wire->events.message(wire->events.owner, reply);
     else
         answer(wire, reply);
 }
 
-/* Bytes that have come, and are not parsed. */
-static size_t waiting(const struct redis_wire *wire)
+static void take_bytes(struct redis_wire *wire, struct text bytes)
 {
-    return wire->context->reader->len - wire->context->reader->pos;
-}
-
-/* Puts a reader that holds only `rest` in place of the one that there is. */
-static void renew_reader(redisContext *context, size_t consumed)
-{
-    redisReader *old = context->reader;
-    redisReader *reader = redisReaderCreate();
-    CHECK(reader != NULL);
-    bound(reader);
-    CHECK(redisReaderFeed(reader, old->buf + old->pos + consumed, old->len - old->pos - consumed) ==
-          REDIS_OK);
-    context->reader = reader;
-    redisReaderFree(old);
-}
-
-/* Lets go of what belongs to a reply that is skipped. True: all of it has come. */
-static bool skip(struct redis_wire *wire)
-{
-    size_t part = waiting(wire) < wire->skip ? waiting(wire) : (size_t)wire->skip;
-    wire->skip -= part;
-    renew_reader(wire->context, part);
-    return wire->skip == 0;
-}
-
-/* Between two replies: does a bulk that is too large begin here? It is skipped then. False: its
- * length has not come as a whole. */
-static bool look_at_length(struct redis_wire *wire)
-{
-    const redisReader *reader = wire->context->reader;
-    const char *at = reader->buf + reader->pos;
-    size_t size = reader->len - reader->pos;
-    if (size == 0 || at[0] != '$')
-        return size > 0;
-    const char *end = memchr(at, '\r', size < LENGTH_DIGITS + 2 ? size : LENGTH_DIGITS + 2);
-    if (end == NULL)
-        return size >= LENGTH_DIGITS + 2; /* nonsense, which the reader will find */
-    uint64_t length = 0;
-    struct text digits = {at + 1, (size_t)(end - at) - 1};
-    if (text_to_u64(digits, INT64_MAX, &length) == STATUS_OK && length > ODDS_VALUE_MAX)
-        wire->skip = digits.size + 3 + length + 2;
-    return true;
-}
-
-/* Has it the reader parse what has come. NULL: that is not all of it, or the wire is lost. */
-static redisReply *parse(struct redis_wire *wire)
-{
-    void *reply = NULL;
-    size_t before = waiting(wire);
-    if (!wire->inside) {
-        wire->list = before > 0 && wire->context->reader->buf[wire->context->reader->pos] == '*';
-        wire->parsed = 0;
+    while (is_alive(wire) && bytes.size > 0) {
+        const struct redis_reply *reply;
+        switch (redis_parser_take(wire->parser, &bytes, &reply)) {
+        case STATUS_OK:
+            take(wire, reply);
+            break;
+        case STATUS_PENDING:
+            break;
+        case STATUS_FULL:
+            lose(wire, "a reply is larger than any that was asked for");
+            break;
+        default:
+            lose(wire, "what answers does not speak Redis' protocol");
+        }
     }
-    if (redisReaderGetReply(wire->context->reader, &reply) != REDIS_OK) {
-        lose(wire, "what answers does not speak Redis' protocol");
-        return NULL;
-    }
-    wire->inside = reply == NULL;
-    wire->parsed += before - waiting(wire);
-    if (reply == NULL && wire->parsed + waiting(wire) > (wire->list ? LIST_MAX : REPLY_MAX))
-        lose(wire, "a reply is larger than any that was asked for");
-    return reply;
-}
-
-/* Takes one reply. False: there is no more to do now. */
-static bool take_one(struct redis_wire *wire)
-{
-    if (wire->skip == 0 && !wire->inside && !look_at_length(wire))
-        return false;
-    if (wire->skip > 0) {
-        if (!skip(wire))
-            return false;
-        take(wire, &too_large);
-        return true;
-    }
-    redisReply *reply = parse(wire);
-    if (reply == NULL)
-        return false;
-    take(wire, reply);
-    freeReplyObject(reply);
-    return true;
-}
-
-static bool is_alive(const struct redis_wire *wire)
-{
-    return wire->context != NULL && !wire->lost;
 }
 
 /* True: there may be more, after others have had their turn. */
 static bool take_in(struct redis_wire *wire)
 {
     for (int i = 0; i < READS_A_TURN && is_alive(wire); i++) {
-        size_t before = wire->context->reader->len;
-        bool read = redisBufferRead(wire->context) == REDIS_OK;
-        bool more = read && wire->context->reader->len != before;
-        /* What came before the end is still to be heard: it may say why. */
-        while (is_alive(wire) && take_one(wire))
-            ;
-        if (!is_alive(wire))
+        size_t size = 0;
+        const char *why = NULL;
+        switch (receive(wire, &size, &why)) {
+        case MOVED:
+            take_bytes(wire, (struct text){wire->in, size});
+            break;
+        case NOT_NOW:
             return false;
-        if (!read)
-            lose_by_context(wire);
-        if (!more)
+        case ENDED:
+            lose(wire, why);
             return false;
+        }
     }
     return is_alive(wire);
 }
@@ -465,15 +406,11 @@ static bool take_in(struct redis_wire *wire)
  * reason, after all that came before, which is no more than the system holds of one connection. */
 static void end(struct redis_wire *wire)
 {
-    while (take_in(wire))
+    int problem = wire->connected ? 0 : problem_of(wire);
+    while (problem == 0 && take_in(wire))
         ;
-    if (!is_alive(wire))
-        return;
-    int problem = 0;
-    socklen_t size = sizeof problem;
-    if (getsockopt(wire->context->fd, SOL_SOCKET, SO_ERROR, &problem, &size) != 0)
-        problem = errno;
-    lose(wire, problem != 0 ? strerror(problem) : "the connection is broken");
+    if (is_alive(wire))
+        lose(wire, problem != 0 ? strerror(problem) : "the connection is broken");
 }
 
 static void on_ready(uv_poll_t *poll, int status, int events)
@@ -483,11 +420,21 @@ static void on_ready(uv_poll_t *poll, int status, int events)
         end(wire);
         return;
     }
-    wire->writable = wire->writable || (events & UV_WRITABLE) != 0;
-    if ((events & (UV_READABLE | UV_DISCONNECT)) != 0)
+    if (!wire->connected) {
+        int problem = problem_of(wire);
+        if (problem != 0) {
+            lose(wire, strerror(problem));
+            return;
+        }
+        wire->connected = (events & UV_WRITABLE) != 0;
+    }
+    if ((events & (UV_READABLE | UV_DISCONNECT)) != 0 || wire->read_must_write)
         (void)take_in(wire);
-    if (is_alive(wire) && write_out(wire))
-        watch(wire);
+    if (!is_alive(wire))
+        return;
+    if (wire->connected)
+        write_out(wire);
+    watch(wire);
 }
 
 /* ---- commands -------------------------------------------------------------------------------- */
@@ -523,6 +470,14 @@ void redis_command(struct buffer *out, const char *first, ...)
     va_end(words);
 }
 
+void redis_command_auth(struct buffer *out, const struct redis_place *place)
+{
+    if (place->user != NULL)
+        redis_command(out, "AUTH", place->user, place->password, NULL);
+    else
+        redis_command(out, "AUTH", place->password, NULL);
+}
+
 /* ---- errors ---------------------------------------------------------------------------------- */
 
 static const struct {
@@ -545,7 +500,7 @@ static const struct {
     {"MISCONF ", STATUS_FULL, "the server takes no writes because it cannot save its data"},
     {"NOREPLICAS ", STATUS_UNAVAILABLE, "the server takes no writes while replicas are missing"},
     {"WRONGTYPE ", STATUS_MALFORMED, "the key holds something else than a string"},
-    {"TOOLARGE", STATUS_MALFORMED, "the value is larger than 32 MiB"},
+    {REDIS_TOO_LARGE, STATUS_MALFORMED, "the value is larger than 32 MiB"},
     {"ERR Client sent AUTH, but no password is set", STATUS_UNAVAILABLE,
      "the server has no password, but one is configured"},
     {"ERR AUTH ", STATUS_UNAVAILABLE, "the server has no password, but one is configured"},
@@ -555,14 +510,15 @@ static const struct {
 };
 
 /* In "EXECABORT Transaction discarded because of: NOPERM …" as well. */
-bool redis_reply_is_refusal(const redisReply *reply)
+bool redis_reply_is_refusal(const struct redis_reply *reply)
 {
-    return reply->type == REDIS_REPLY_ERROR && strstr(reply->str, "NOPERM ") != NULL;
+    return reply->type == REDIS_ERROR && strstr(reply->text.at, "NOPERM ") != NULL;
 }
 
-enum status redis_error_of_reply(const redisReply *reply, const char *what, struct error *error)
+enum status redis_error_of_reply(const struct redis_reply *reply, const char *what,
+                                 struct error *error)
 {
-    const char *text = reply->type == REDIS_REPLY_ERROR ? reply->str : "";
+    const char *text = reply->type == REDIS_ERROR ? reply->text.at : "";
     for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; i++)
         if (strncmp(text, meanings[i].code, strlen(meanings[i].code)) == 0)
             return error_set(error, meanings[i].status, "%s: %s", what, meanings[i].text);

@@ -1,0 +1,900 @@
+/*
+ * How the link gets its connection, and how it knows that it still works. See redis.h.
+ *
+ * An attempt: ask a sentinel who the master is (by Sentinel); find the server's addresses; greet
+ * it, at one address after the other until it is any good. It must turn out to be a master, and no
+ * cluster. Then have it report changes; see the first heartbeat come back. Then the connection is
+ * up.
+ *
+ * Heartbeats. What has changed comes on the same connection as the replies (RESP3), so that one
+ * that is broken brings neither, and what was changed before a question was answered is heard of
+ * with the answer. The server is asked again and again whether it still reports changes to us,
+ * whether it is still the master, and whether databases were swapped, which is reported to nobody.
+ * What is known is confirmed as long as the last answered question was ASKED less than half of
+ * timeout_ms ago: an answer tells of the time when it was asked for, at the latest. A server that
+ * leaves one unanswered for timeout_ms is left. A connection that does not track has no heartbeats:
+ * it leaves a server that does not answer a call.
+ *
+ * Back-off. A connection that worked and was lost is made again at once, and those who ask
+ * meanwhile are let wait for that one attempt. When it fails they are refused at once, and attempts
+ * come at growing intervals, up to a second, with jitter; so they do when what works is lost again
+ * and again.
+ *
+ * Who may touch what: the atomics any thread; `problem` and `first_over` under the lock; all else
+ * is the I/O thread's.
+ */
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/random.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "stores/odds/redis/redis.h"
+
+#define NS_PER_MS ((uint64_t)1000000)
+#define GREETING_MS_MIN 1000 /* several round trips, over any distance */
+#define GREETING_MS_MAX 3000
+#define WINDOW_MS_MAX 500 /* what was known is confirmed for at most that long */
+#define BEATS_A_WINDOW 5
+#define REST_MS_MIN 25U
+#define REST_MS_MAX 1000U
+#define STEADY_NS ((uint64_t)1000 * NS_PER_MS) /* up for so long: what was before is forgotten */
+#define FIRST_WAIT_SECONDS 3       /* for the first attempt; a resolver may take longer */
+#define FIRST_WAIT_SECONDS_FEED 10 /* who feeds has nothing else to do meanwhile */
+
+enum phase {
+    PHASE_RESTING,   /* until the next attempt */
+    PHASE_ASKING,    /* the sentinels */
+    PHASE_RESOLVING, /* the name of the server */
+    PHASE_GREETING,  /* connecting, and all that comes before a connection may be used */
+    PHASE_UP,
+};
+
+/* What others are told. */
+enum standing { STANDING_TRYING, STANDING_UP, STANDING_DOWN, STANDING_SILENT };
+
+struct redis_connection {
+    struct redis_connection_options options;
+    struct redis_tls *tls;
+
+    /* For any thread. */
+    atomic_uint_fast64_t confirmed_until_ns; /* 0: not confirmed */
+    atomic_int standing;
+    atomic_uint_fast64_t connected_times;
+    atomic_uint_fast64_t invalidations;
+    atomic_uint_fast64_t round_trip_ns;
+
+    uv_mutex_t lock; /* guards the two */
+    uv_cond_t concluded;
+    bool first_over; /* the first attempt has ended */
+    struct error problem;
+
+    /* The I/O thread's. */
+    enum phase phase;
+    struct redis_wire *wire;
+    struct redis_sentinel *sentinel; /* NULL: there are none */
+    struct redis_target target;
+    char host[REDIS_HOST_SIZE]; /* of the target, as it was named */
+    uint16_t port;
+    struct redis_lookups *lookups;
+    struct redis_addresses addresses; /* of the host, to be tried one after the other */
+    bool answered;                    /* what the target is has said something */
+    enum status told_status;          /* of an address before that answered; OK: none did */
+    struct error told;
+    uv_timer_t step;   /* the end of a phase, or of the rest */
+    unsigned failures; /* in a row */
+    uint64_t up_since_ns;
+    uint64_t random;
+    bool complained; /* about `problem` */
+
+    uv_timer_t beat;
+    bool beat_out; /* asked, and not answered yet */
+    uint64_t beat_sent_ns;
+    uint64_t beat_late_turn; /* in which it was found to be overdue; 0: it was not */
+    uint64_t counted_swaps,
+        counted_roles; /* by the server, at the last beat; no roles: at none yet */
+};
+
+static void begin_attempt(struct redis_connection *connection);
+static void on_step(uv_timer_t *timer);
+
+static const char *shown(const struct redis_connection *connection)
+{
+    return connection->options.place->shown.data;
+}
+
+static uint32_t between(uint32_t value, uint32_t least, uint32_t most)
+{
+    return value < least ? least : value > most ? most : value;
+}
+
+static uint32_t window_ms(const struct redis_connection *connection)
+{
+    return between(connection->options.timeout_ms / 2, 1, WINDOW_MS_MAX);
+}
+
+static uint32_t greeting_ms(const struct redis_connection *connection)
+{
+    return between(connection->options.timeout_ms, GREETING_MS_MIN, GREETING_MS_MAX);
+}
+
+/* A number below `limit` that differs from instance to instance. */
+static uint32_t jitter(struct redis_connection *connection, uint32_t limit)
+{
+    connection->random = connection->random * 6364136223846793005U + 1442695040888963407U;
+    return limit == 0 ? 0 : (uint32_t)(connection->random >> 33) % limit;
+}
+
+static void set_step(struct redis_connection *connection, uint64_t delay_ms)
+{
+    clock_refresh_loop(connection->options.loop);
+    CHECK(uv_timer_start(&connection->step, on_step, delay_ms, 0) == 0);
+}
+
+/* ---- standing -------------------------------------------------------------------------------- */
+
+static void set_standing(struct redis_connection *connection, enum standing standing)
+{
+    atomic_store(&connection->standing, (int)standing);
+}
+
+/* What came of an attempt; `problem` may be NULL. `over`: no more is to be expected of it soon. */
+static void conclude(struct redis_connection *connection, const struct error *problem, bool over)
+{
+    uv_mutex_lock(&connection->lock);
+    if (problem != NULL)
+        connection->problem = *problem;
+    connection->first_over = connection->first_over || over;
+    uv_cond_broadcast(&connection->concluded);
+    uv_mutex_unlock(&connection->lock);
+}
+
+enum status redis_connection_now(const struct redis_connection *connection)
+{
+    uint64_t until_ns = atomic_load(&connection->confirmed_until_ns);
+    if (until_ns != 0 && clock_monotonic_ns() < until_ns)
+        return STATUS_OK;
+    switch ((enum standing)atomic_load(&connection->standing)) {
+    case STANDING_TRYING:
+    case STANDING_UP:
+        return STATUS_PENDING;
+    case STANDING_SILENT:
+        return STATUS_TIMEOUT;
+    case STANDING_DOWN:
+        break;
+    }
+    return STATUS_UNAVAILABLE;
+}
+
+void redis_connection_problem(struct redis_connection *connection, struct error *error)
+{
+    if (error == NULL)
+        return;
+    uv_mutex_lock(&connection->lock);
+    *error = connection->problem;
+    uv_mutex_unlock(&connection->lock);
+}
+
+enum status redis_connection_wait(struct redis_connection *connection, struct error *error)
+{
+    uint64_t seconds = connection->options.track ? FIRST_WAIT_SECONDS : FIRST_WAIT_SECONDS_FEED;
+    uint64_t until_ns = clock_monotonic_ns() + seconds * 1000000000U;
+    uv_mutex_lock(&connection->lock);
+    while (!connection->first_over &&
+           condition_wait_until(&connection->concluded, &connection->lock, until_ns)) {
+    }
+    bool over = connection->first_over;
+    uv_mutex_unlock(&connection->lock);
+    enum status status = redis_connection_now(connection);
+    if (!over && status != STATUS_UNAVAILABLE && status != STATUS_TIMEOUT)
+        return error_set(error, STATUS_TIMEOUT, "the odds store at %s: connecting takes too long",
+                         shown(connection));
+    if (status == STATUS_UNAVAILABLE || status == STATUS_TIMEOUT)
+        redis_connection_problem(connection, error);
+    return status;
+}
+
+void redis_connection_facts(const struct redis_connection *connection,
+                            struct redis_link_facts *facts)
+{
+    *facts = (struct redis_link_facts){
+        .connected = atomic_load(&connection->standing) == (int)STANDING_UP,
+        .connected_times = atomic_load(&connection->connected_times),
+        .invalidations = atomic_load(&connection->invalidations),
+        .round_trip_ns = atomic_load(&connection->round_trip_ns),
+    };
+}
+
+/* ---- letting go ------------------------------------------------------------------------------ */
+
+static void forget_addresses(struct redis_connection *connection)
+{
+    connection->addresses.count = 0;
+    connection->addresses.next = 0;
+    connection->told_status = STATUS_OK;
+}
+
+/* How long to rest before the next attempt. */
+static uint32_t rest_ms(struct redis_connection *connection)
+{
+    unsigned doublings = connection->failures < 6 ? connection->failures : 6;
+    uint32_t most_ms = between(REST_MS_MIN << doublings, REST_MS_MIN, REST_MS_MAX);
+    return most_ms / 2 + jitter(connection, most_ms / 2 + 1);
+}
+
+static void complain(struct redis_connection *connection, const struct error *problem, bool was_up)
+{
+    bool news = !connection->complained || strcmp(problem->text, connection->problem.text) != 0;
+    conclude(connection, problem, !redis_lookups_under_way(connection->lookups));
+    connection->complained = true;
+    if (was_up)
+        log_event(connection->options.log, LOG_WARNING,
+                  "connection to the odds store is lost; connecting again",
+                  LOG_STRING("reason", problem->text));
+    else if (news)
+        log_event(connection->options.log, LOG_ERROR,
+                  "odds store cannot be used; trying again until it can",
+                  LOG_STRING("reason", problem->text));
+}
+
+static void drop_wire(struct redis_connection *connection)
+{
+    atomic_store(&connection->confirmed_until_ns, 0);
+    redis_wire_destroy(&connection->wire);
+    CHECK(uv_timer_stop(&connection->beat) == 0);
+}
+
+/* Whether a name has led to an address of no use, and has others, one of which is tried at once. */
+static bool turn_to_next_address(struct redis_connection *connection, enum status status,
+                                 const char *why)
+{
+    if (connection->phase != PHASE_GREETING ||
+        connection->addresses.next >= connection->addresses.count)
+        return false;
+    if (connection->answered) {
+        connection->told_status = status;
+        (void)error_set(&connection->told, status, "%s", why);
+    }
+    drop_wire(connection);
+    connection->phase = PHASE_RESTING;
+    set_step(connection, 0);
+    return true;
+}
+
+/* What a server has said tells more than that at another address there is none. */
+static void choose_reason(struct redis_connection *connection, enum status *status,
+                          const char **why)
+{
+    if (connection->phase != PHASE_GREETING || connection->answered ||
+        connection->told_status == STATUS_OK)
+        return;
+    *status = connection->told_status;
+    *why = connection->told.text;
+}
+
+/* Whatever there is of a connection and of an attempt ends; the next attempt follows. */
+static void let_go(struct redis_connection *connection, enum status status, const char *why)
+{
+    if (turn_to_next_address(connection, status, why))
+        return;
+    choose_reason(connection, &status, &why);
+    bool was_up = connection->phase == PHASE_UP;
+    uint64_t now_ns = clock_monotonic_ns();
+    if (was_up && now_ns - connection->up_since_ns >= STEADY_NS)
+        connection->failures = 0;
+    bool hope = was_up && status != STATUS_TIMEOUT;
+    uint32_t delay_ms = connection->failures == 0 && hope ? 0 : rest_ms(connection);
+    connection->failures++;
+    struct error problem;
+    (void)error_set(&problem, status, "the odds store at %s: %s", shown(connection), why);
+    drop_wire(connection);
+    forget_addresses(connection);
+    if (hope)
+        set_standing(connection, STANDING_TRYING);
+    else
+        set_standing(connection, status == STATUS_TIMEOUT ? STANDING_SILENT : STANDING_DOWN);
+    complain(connection, &problem, was_up);
+    connection->phase = PHASE_RESTING;
+    set_step(connection, delay_ms);
+    connection->options.lost(connection->options.owner, status, hope);
+}
+
+/* The address is not found in time. Nobody is let wait any longer; but what looks it up goes on,
+ * and so does the attempt when it is done. */
+static void lose_patience(struct redis_connection *connection)
+{
+    struct error problem;
+    (void)error_set(&problem, STATUS_TIMEOUT,
+                    "the odds store at %s: the address of %s is not found in time",
+                    shown(connection), connection->host);
+    set_standing(connection, STANDING_SILENT);
+    complain(connection, &problem, false);
+    connection->options.lost(connection->options.owner, STATUS_TIMEOUT, false);
+}
+
+static void on_lost(void *owner, struct redis_wire *wire, enum status status, const char *why)
+{
+    struct redis_connection *connection = owner;
+    struct error kept;
+    CHECK(wire == connection->wire);
+    (void)error_set(&kept, status, "%s", why); /* `why` may be the wire's */
+    let_go(connection, status, kept.text);
+}
+
+/* What an error reply says of an attempt, or of a connection that worked. */
+static void refuse(struct redis_connection *connection, const struct redis_reply *reply,
+                   const char *what)
+{
+    struct error error;
+    enum status status = redis_error_of_reply(reply, what, &error);
+    let_go(connection, status == STATUS_TIMEOUT ? status : STATUS_UNAVAILABLE, error.text);
+}
+
+/* ---- what the server says has changed -------------------------------------------------------- */
+
+static void all_changed(struct redis_connection *connection)
+{
+    connection->options.changed(connection->options.owner, NULL, 0);
+    (void)atomic_fetch_add(&connection->invalidations, 1);
+}
+
+/* "invalidate", and the keys; or nothing: all of them. */
+static void on_message(void *owner, const struct redis_reply *message)
+{
+    struct redis_connection *connection = owner;
+    if (message->count != 2 || !redis_reply_is(&message->elements[0], "invalidate"))
+        return;
+    const struct redis_reply *keys = &message->elements[1];
+    if (keys->type != REDIS_LIST) {
+        all_changed(connection);
+        return;
+    }
+    for (size_t i = 0; i < keys->count; i++)
+        if (keys->elements[i].type == REDIS_STRING)
+            connection->options.changed(connection->options.owner, keys->elements[i].text.at,
+                                        keys->elements[i].text.size);
+    (void)atomic_fetch_add(&connection->invalidations, keys->count);
+}
+
+/* ---- heartbeats ------------------------------------------------------------------------------ */
+
+static void come_up(struct redis_connection *connection)
+{
+    connection->phase = PHASE_UP;
+    connection->up_since_ns = clock_monotonic_ns();
+    CHECK(uv_timer_stop(&connection->step) == 0);
+    (void)atomic_fetch_add(&connection->connected_times, 1);
+    set_standing(connection, STANDING_UP);
+    conclude(connection, NULL, true);
+    connection->complained = false;
+    if (connection->options.track)
+        log_event(connection->options.log, LOG_INFO, "connected to the odds store",
+                  LOG_STRING("store", shown(connection)),
+                  LOG_STRING("server", connection->target.name),
+                  LOG_INTEGER("port", connection->target.port));
+    connection->options.up(connection->options.owner);
+}
+
+static bool has_word(const struct redis_reply *list, const char *word)
+{
+    for (size_t i = 0; list != NULL && i < list->count; i++)
+        if (redis_reply_is(&list->elements[i], word))
+            return true;
+    return false;
+}
+
+static bool still_tracks(const struct redis_reply *reply)
+{
+    const struct redis_reply *flags = redis_reply_value(reply, "flags");
+    const struct redis_reply *redirect = redis_reply_value(reply, "redirect");
+    return has_word(flags, "on") && has_word(flags, "bcast") && redirect != NULL &&
+           redirect->type == REDIS_INTEGER && redirect->integer <= 0; /* to nobody else */
+}
+
+static bool is_master(const struct redis_reply *reply)
+{
+    return reply->count > 0 && redis_reply_is(&reply->elements[0], "master");
+}
+
+/* How often the server has carried out a command, by its line of INFO; 0: never, or it does not
+ * say. */
+static uint64_t calls_of(const struct redis_reply *reply, const char *line)
+{
+    const char *calls = reply->type == REDIS_STRING ? strstr(reply->text.at, line) : NULL;
+    return calls == NULL ? 0 : strtoull(calls + strlen(line), NULL, 10);
+}
+
+/*
+ * SWAPDB changes every value, and is not reported to those who track. So the server's own count of
+ * it is watched. Its counts can be set back (CONFIG RESETSTAT), which might hide one: ROLE, which
+ * was asked just before, is counted as well, and a count that has not grown was set back. False: it
+ * was let go.
+ */
+static bool heed_counts(struct redis_connection *connection, const struct redis_reply *reply)
+{
+    uint64_t swaps = calls_of(reply, "cmdstat_swapdb:calls=");
+    uint64_t roles = calls_of(reply, "cmdstat_role:calls=");
+    bool swapped = swaps != connection->counted_swaps;
+    if (roles == 0) {
+        let_go(connection, STATUS_UNAVAILABLE,
+               "INFO commandstats counts no commands, so a SWAPDB would not be noticed");
+        return false;
+    }
+    if (connection->counted_roles != 0 && (swapped || roles <= connection->counted_roles)) {
+        all_changed(connection);
+        if (swapped)
+            log_event(
+                connection->options.log, LOG_WARNING,
+                "databases of the odds store's server were swapped; all values are read again");
+    }
+    connection->counted_swaps = swaps;
+    connection->counted_roles = roles;
+    return true;
+}
+
+static void end_beat(struct redis_connection *connection)
+{
+    uint64_t took_ns = clock_monotonic_ns() - connection->beat_sent_ns;
+    uint64_t before_ns = atomic_load(&connection->round_trip_ns);
+    atomic_store(&connection->round_trip_ns,
+                 before_ns == 0 ? took_ns : (before_ns * 7 + took_ns) / 8);
+    connection->beat_out = false;
+    atomic_store(&connection->confirmed_until_ns,
+                 connection->beat_sent_ns + window_ms(connection) * NS_PER_MS);
+    if (connection->phase != PHASE_UP)
+        come_up(connection);
+}
+
+static void on_beat_reply(void *context, unsigned index, const struct redis_reply *reply)
+{
+    static const char *const names[] = {"CLIENT TRACKINGINFO", "ROLE", "INFO"};
+    struct redis_connection *connection = context;
+    if (reply->type == REDIS_ERROR) {
+        refuse(connection, reply, names[index]);
+    } else if (index == 0) {
+        if (!still_tracks(reply))
+            let_go(connection, STATUS_UNAVAILABLE, "the server has ceased to report changes");
+    } else if (index == 1) {
+        if (!is_master(reply))
+            let_go(connection, STATUS_UNAVAILABLE, "the server is a replica now");
+    } else if (heed_counts(connection, reply)) {
+        end_beat(connection);
+    }
+}
+
+/* Has it been without an answer for too long? Only if there is none in what came while this thread
+ * could not run, which is read first. */
+static bool is_silent(struct redis_connection *connection)
+{
+    if (!connection->beat_out || clock_monotonic_ns() - connection->beat_sent_ns <
+                                     connection->options.timeout_ms * NS_PER_MS)
+        return false;
+    if (connection->beat_late_turn == 0)
+        connection->beat_late_turn = *connection->options.turns;
+    return connection->beat_late_turn != *connection->options.turns;
+}
+
+static void ask_beat(struct redis_connection *connection)
+{
+    struct buffer commands = {0};
+    if (connection->beat_out)
+        return;
+    redis_command(&commands, "CLIENT", "TRACKINGINFO", NULL);
+    redis_command(&commands, "ROLE", NULL);
+    redis_command(&commands, "INFO", "commandstats", NULL);
+    connection->beat_out = true;
+    connection->beat_late_turn = 0;
+    connection->beat_sent_ns = clock_monotonic_ns();
+    redis_wire_send(connection->wire, buffer_text(&commands), 3, on_beat_reply, connection);
+    buffer_free(&commands);
+}
+
+static void on_beat(uv_timer_t *timer)
+{
+    struct redis_connection *connection = timer->data;
+    if (is_silent(connection))
+        let_go(connection, STATUS_TIMEOUT, "the server does not answer");
+    else
+        ask_beat(connection);
+}
+
+static void start_beats(struct redis_connection *connection)
+{
+    uint64_t every_ms = between(window_ms(connection) / BEATS_A_WINDOW, 1, WINDOW_MS_MAX);
+    connection->beat_out = false;
+    connection->counted_roles = 0;
+    ask_beat(connection);
+    clock_refresh_loop(connection->options.loop);
+    CHECK(uv_timer_start(&connection->beat, on_beat, every_ms, every_ms) == 0);
+}
+
+/* ---- greeting -------------------------------------------------------------------------------- */
+
+/* In the order that they are sent. */
+enum greeting {
+    GREET_AUTH,
+    GREET_SELECT,
+    GREET_NAME,
+    GREET_PING,
+    GREET_ROLE,
+    GREET_HELLO,
+    GREET_TRACKING
+};
+#define GREETINGS 7
+static const char *const greeting_names[GREETINGS] = {"AUTH", "SELECT", "CLIENT SETNAME", "PING",
+                                                      "ROLE", "HELLO",  "CLIENT TRACKING"};
+
+static bool belongs(const struct redis_connection *connection, enum greeting greeting)
+{
+    switch (greeting) {
+    case GREET_AUTH:
+        return connection->options.place->password != NULL;
+    case GREET_SELECT:
+        return connection->options.place->database != 0;
+    case GREET_TRACKING:
+        return connection->options.track;
+    default:
+        return true;
+    }
+}
+
+static void append_tracking(const struct redis_connection *connection, struct buffer *commands)
+{
+    struct buffer catalog = {0};
+    struct buffer odds = {0};
+    buffer_append_format(&catalog, "%scatalog:", connection->options.prefix);
+    buffer_append_format(&odds, "%sodds:", connection->options.prefix);
+    redis_command(commands, "CLIENT", "TRACKING", "ON", "BCAST", "PREFIX", buffer_string(&catalog),
+                  "PREFIX", buffer_string(&odds), NULL);
+    buffer_free(&catalog);
+    buffer_free(&odds);
+}
+
+static void append_greeting(const struct redis_connection *connection, enum greeting greeting,
+                            struct buffer *commands)
+{
+    char number[24];
+    (void)snprintf(number, sizeof number, "%u", connection->options.place->database);
+    switch (greeting) {
+    case GREET_AUTH:
+        redis_command_auth(commands, connection->options.place);
+        break;
+    case GREET_SELECT:
+        redis_command(commands, "SELECT", number, NULL);
+        break;
+    case GREET_NAME:
+        redis_command(commands, "CLIENT", "SETNAME", "croupier", NULL);
+        break;
+    case GREET_PING:
+        redis_command(commands, "PING", NULL);
+        break;
+    case GREET_ROLE:
+        redis_command(commands, "ROLE", NULL);
+        break;
+    case GREET_HELLO:
+        redis_command(commands, "HELLO", "3", NULL);
+        break;
+    case GREET_TRACKING:
+        append_tracking(connection, commands);
+        break;
+    }
+}
+
+static bool is_too_old(struct text version)
+{
+    uint64_t major = 0;
+    uint64_t minor = 0;
+    struct text number = text_cut(&version, '.');
+    if (text_to_u64(number, 1000, &major) != STATUS_OK ||
+        text_to_u64(text_cut(&version, '.'), 1000, &minor) != STATUS_OK)
+        return true;
+    return major < 6 || (major == 6 && minor < 2);
+}
+
+/* False: it cannot be used, and has been let go. */
+static bool read_hello(struct redis_connection *connection, const struct redis_reply *reply)
+{
+    const struct redis_reply *version = redis_reply_value(reply, "version");
+    const struct redis_reply *mode = redis_reply_value(reply, "mode");
+    const char *why = NULL;
+    if (version == NULL || version->type != REDIS_STRING || mode == NULL)
+        why = "what answers is neither Redis nor Valkey";
+    else if (is_too_old(version->text))
+        why = "the server is older than Redis 6.2";
+    else if (redis_reply_is(mode, "cluster"))
+        why = "the server is a node of a Redis Cluster, which is not supported";
+    if (why != NULL)
+        let_go(connection, STATUS_UNAVAILABLE, why);
+    return why == NULL;
+}
+
+/* Which greeting the reply number `step` is to. */
+static enum greeting greeting_at(const struct redis_connection *connection, unsigned step)
+{
+    for (unsigned greeting = 0, at = 0; greeting < GREETINGS; greeting++)
+        if (belongs(connection, (enum greeting)greeting) && at++ == step)
+            return (enum greeting)greeting;
+    CHECK(false);
+    return GREET_AUTH;
+}
+
+static bool is_unknown(const struct redis_reply *reply)
+{
+    return strncasecmp(reply->text.at, "ERR unknown ", strlen("ERR unknown ")) == 0;
+}
+
+/* A server that knows or permits no names will do: they are for people who list its clients. Any
+ * other error is one of the connection, as that the server has its maximum of clients. */
+static bool is_without_names(const struct redis_reply *reply)
+{
+    return is_unknown(reply) || redis_reply_is_refusal(reply);
+}
+
+static void heed_error(struct redis_connection *connection, enum greeting greeting,
+                       const struct redis_reply *reply)
+{
+    if (greeting == GREET_NAME && is_without_names(reply))
+        return;
+    if (greeting == GREET_HELLO &&
+        (is_unknown(reply) || strncmp(reply->text.at, "NOPROTO", 7) == 0))
+        let_go(connection, STATUS_UNAVAILABLE, "the server is older than Redis 6.2");
+    else
+        refuse(connection, reply, greeting_names[greeting]);
+}
+
+static void on_greeting(void *context, unsigned index, const struct redis_reply *reply)
+{
+    struct redis_connection *connection = context;
+    enum greeting greeting = greeting_at(connection, index);
+    bool last = greeting == (connection->options.track ? GREET_TRACKING : GREET_HELLO);
+    connection->answered = true;
+    if (reply->type == REDIS_ERROR) {
+        heed_error(connection, greeting, reply);
+        return;
+    }
+    if (greeting == GREET_ROLE && !is_master(reply)) {
+        let_go(connection, STATUS_UNAVAILABLE,
+               "the server is a replica, whose data may lag behind");
+        return;
+    }
+    if ((greeting == GREET_HELLO && !read_hello(connection, reply)) || !last)
+        return;
+    if (connection->options.track) {
+        /* All that changes from here on is heard of. */
+        connection->options.begun(connection->options.owner);
+        start_beats(connection);
+    } else {
+        come_up(connection);
+    }
+}
+
+static void greet(struct redis_connection *connection)
+{
+    const struct redis_wire_events events = {
+        .owner = connection, .lost = on_lost, .message = on_message};
+    struct error error;
+    connection->phase = PHASE_GREETING;
+    connection->answered = false;
+    connection->target.host = connection->host;
+    set_step(connection, greeting_ms(connection));
+    if (redis_wire_open(&connection->wire, connection->options.loop, &connection->target,
+                        connection->tls, &events, &error) != STATUS_OK) {
+        let_go(connection, STATUS_UNAVAILABLE, error.text);
+        return;
+    }
+    struct buffer commands = {0};
+    unsigned replies = 0;
+    for (unsigned greeting = 0; greeting < GREETINGS; greeting++) {
+        if (!belongs(connection, (enum greeting)greeting))
+            continue;
+        append_greeting(connection, (enum greeting)greeting, &commands);
+        replies++;
+    }
+    redis_wire_send(connection->wire, buffer_text(&commands), replies, on_greeting, connection);
+    explicit_bzero(commands.data, commands.size); /* a password */
+    buffer_free(&commands);
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+static void set_target(struct redis_connection *connection, const char *name, uint16_t port,
+                       bool local)
+{
+    connection->target = (struct redis_target){.local = local, .port = port};
+    (void)snprintf(connection->target.name, sizeof connection->target.name, "%s", name);
+}
+
+static void greet_next_address(struct redis_connection *connection)
+{
+    set_target(connection, connection->addresses.list[connection->addresses.next++],
+               connection->port, false);
+    greet(connection);
+}
+
+static void seek_server(struct redis_connection *connection)
+{
+    struct error error;
+    enum status status =
+        redis_lookups_find(connection->lookups, connection->host, &connection->addresses, &error);
+    if (status == STATUS_OK)
+        greet_next_address(connection);
+    else if (status != STATUS_PENDING)
+        let_go(connection, status, error.text);
+}
+
+static void find_server(struct redis_connection *connection, const struct redis_host *host)
+{
+    memcpy(connection->host, host->name, sizeof connection->host);
+    connection->port = host->port;
+    connection->phase = PHASE_RESOLVING;
+    forget_addresses(connection);
+    set_step(connection, greeting_ms(connection));
+    seek_server(connection);
+}
+
+static void on_looked_up(void *owner, const char *name)
+{
+    struct redis_connection *connection = owner;
+    if (connection->phase == PHASE_RESOLVING && strcmp(name, connection->host) == 0)
+        seek_server(connection);
+    else if (connection->sentinel != NULL)
+        redis_sentinel_looked_up(connection->sentinel, name);
+}
+
+/* ---- sentinels ------------------------------------------------------------------------------- */
+
+static void on_master_found(void *owner, const struct redis_host *master)
+{
+    find_server(owner, master);
+}
+
+static void on_no_master(void *owner, enum status status, const char *why)
+{
+    let_go(owner, status, why);
+}
+
+static void on_master_moved(void *owner)
+{
+    struct redis_connection *connection = owner;
+    forget_addresses(connection); /* its others are no better */
+    if (connection->phase == PHASE_RESTING)
+        set_step(connection, 0);
+    else
+        let_go(connection, STATUS_UNAVAILABLE, "the sentinels have made another server the master");
+}
+
+void redis_connection_second(struct redis_connection *connection)
+{
+    if (connection->sentinel != NULL && connection->phase == PHASE_UP)
+        redis_sentinel_second(connection->sentinel);
+}
+
+/* ---- attempts -------------------------------------------------------------------------------- */
+
+static void begin_attempt(struct redis_connection *connection)
+{
+    const struct redis_place *place = connection->options.place;
+    switch (place->way) {
+    case REDIS_BY_UNIX:
+        set_target(connection, place->path, 0, true);
+        greet(connection);
+        break;
+    case REDIS_BY_TCP:
+        find_server(connection, &place->hosts[0]);
+        break;
+    case REDIS_BY_SENTINEL:
+        connection->phase = PHASE_ASKING;
+        redis_sentinel_ask(connection->sentinel);
+        break;
+    }
+}
+
+static void on_step(uv_timer_t *timer)
+{
+    struct redis_connection *connection = timer->data;
+    switch (connection->phase) {
+    case PHASE_RESTING:
+        if (connection->addresses.next < connection->addresses.count)
+            greet_next_address(connection);
+        else
+            begin_attempt(connection);
+        break;
+    case PHASE_RESOLVING:
+        lose_patience(connection);
+        break;
+    case PHASE_GREETING:
+        let_go(connection, STATUS_TIMEOUT, "the server does not answer");
+        break;
+    case PHASE_ASKING: /* the sentinels have a time of their own */
+    case PHASE_UP:
+        break;
+    }
+}
+
+void redis_connection_silent(struct redis_connection *connection)
+{
+    if (connection->phase == PHASE_UP && !connection->options.track)
+        let_go(connection, STATUS_TIMEOUT, "the server does not answer");
+}
+
+bool redis_connection_is_up(const struct redis_connection *connection)
+{
+    return connection->phase == PHASE_UP;
+}
+
+void redis_connection_send(struct redis_connection *connection, struct text commands,
+                           unsigned replies, redis_answered *answered, void *context)
+{
+    CHECK(connection->phase == PHASE_UP);
+    redis_wire_send(connection->wire, commands, replies, answered, context);
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+enum status redis_connection_create(struct redis_connection **connection,
+                                    const struct redis_connection_options *options,
+                                    struct error *error)
+{
+    struct redis_tls *tls = NULL;
+    if (options->place->tls) {
+        enum status status = redis_tls_create(&tls, options->place->tls_ca, error);
+        if (status != STATUS_OK)
+            return status;
+    }
+    struct redis_connection *made = memory_alloc_zeroed(1, sizeof *made);
+    made->options = *options;
+    made->tls = tls;
+    atomic_init(&made->standing, (int)STANDING_TRYING);
+    CHECK(getrandom(&made->random, sizeof made->random, 0) == (ssize_t)sizeof made->random);
+    CHECK(uv_mutex_init(&made->lock) == 0);
+    CHECK(uv_cond_init(&made->concluded) == 0);
+    *connection = made;
+    return STATUS_OK;
+}
+
+void redis_connection_start(struct redis_connection *connection)
+{
+    CHECK(uv_timer_init(connection->options.loop, &connection->step) == 0);
+    CHECK(uv_timer_init(connection->options.loop, &connection->beat) == 0);
+    connection->step.data = connection;
+    connection->beat.data = connection;
+    connection->lookups =
+        redis_lookups_create(connection->options.mailbox, connection, on_looked_up);
+    const struct redis_sentinel_options options = {.place = connection->options.place,
+                                                   .timeout_ms = connection->options.timeout_ms,
+                                                   .loop = connection->options.loop,
+                                                   .lookups = connection->lookups,
+                                                   .log = connection->options.log,
+                                                   .owner = connection,
+                                                   .found = on_master_found,
+                                                   .failed = on_no_master,
+                                                   .moved = on_master_moved};
+    if (options.place->way == REDIS_BY_SENTINEL)
+        connection->sentinel = redis_sentinel_create(&options);
+    begin_attempt(connection);
+}
+
+void redis_connection_stop(struct redis_connection *connection)
+{
+    connection->phase = PHASE_RESTING;
+    redis_wire_destroy(&connection->wire);
+    redis_sentinel_destroy(&connection->sentinel);
+    redis_lookups_destroy(&connection->lookups);
+    uv_close((uv_handle_t *)&connection->step, NULL);
+    uv_close((uv_handle_t *)&connection->beat, NULL);
+}
+
+void redis_connection_destroy(struct redis_connection **connection)
+{
+    struct redis_connection *mine = *connection;
+    *connection = NULL;
+    if (mine == NULL)
+        return;
+    uv_cond_destroy(&mine->concluded);
+    uv_mutex_destroy(&mine->lock);
+    redis_tls_destroy(&mine->tls);
+    memory_free(mine);
+}
