@@ -29,7 +29,7 @@ PATIENT = env CROUPIER_PATIENCE=3
 # Address-space randomisation of newer kernels is more than ThreadSanitizer's run-time can place.
 UNRANDOMIZED = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
-.PHONY: help run build test check check-format check-layout check-manual check-compilers check-gcc check-clang check-clock check-lint \
+.PHONY: help run build test check check-format check-layout check-manual check-compilers check-gcc check-clang check-tree check-lint \
 	check-asan check-tsan bench install clean
 .NOTPARALLEL:
 
@@ -58,8 +58,8 @@ build/with-tests: build/build.ninja
 	@touch $@
 
 # Every stage runs whatever fails before it.
-CHECKS = check-format check-compilers check-clock check-lint check-asan check-tsan
-check: ## format, warnings of two compilers, who asks for the time, lint, tests under sanitizers
+CHECKS = check-format check-compilers check-tree check-lint check-asan check-tsan
+check: ## format, warnings of two compilers, order of the tree, lint, tests under sanitizers
 	@failed=; for stage in $(CHECKS); do \
 	$(MAKE) --no-print-directory -k $$stage || failed="$$failed $$stage"; \
 	done; [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
@@ -85,8 +85,11 @@ check-compilers: check-gcc check-clang
 check-gcc check-clang: check-%: build/check-%/build.ninja
 	$(NINJA) -k 0 -C build/$@
 
-check-clock: build/check-gcc/build.ninja
+# Which file may include, call or ask what: see the head of each.
+check-tree: build/check-gcc/build.ninja
+	$(PYTHON) tools/check_includes.py
 	$(NINJA) -C build/check-gcc libcroupier.a
+	$(PYTHON) tools/check_circles.py build/check-gcc
 	$(PYTHON) tools/check_clock.py build/check-gcc
 
 check-lint: build/check-clang/build.ninja

@@ -8,17 +8,9 @@ table that the other defines. Two files that point at each other cannot be read,
 their own: what the lower one has to say it returns, or calls back through a pointer that it was given.
 """
 import collections
-import subprocess
 import sys
 
-
-def symbols(library):
-    """(file, symbol, kind) of every global symbol; kind U is a use, any other a definition."""
-    listing = subprocess.run(["nm", "-A", "-g", library], check=True, capture_output=True, text=True).stdout
-    for line in listing.splitlines():
-        _, member, symbol = line.split(":", 2)
-        *_, kind, name = symbol.split()
-        yield member.rsplit("/", 1)[-1].removesuffix(".o"), name, kind
+from library_symbols import symbols
 
 
 def uses(library):

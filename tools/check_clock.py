@@ -6,9 +6,10 @@
 Reads the symbols of the compiled library with nm, and the sources for SQL that asks a database.
 """
 import re
-import subprocess
 import sys
 from pathlib import Path
+
+from library_symbols import symbols
 
 CLOCK = "src_base_clock.c"
 ASKING = {"clock_gettime", "clock_nanosleep", "ftime", "gettimeofday", "nanosleep", "sleep", "time", "timespec_get", "usleep",
@@ -16,19 +17,15 @@ ASKING = {"clock_gettime", "clock_nanosleep", "ftime", "gettimeofday", "nanoslee
 SQL = re.compile(r"\b(now|clock_timestamp|statement_timestamp|transaction_timestamp|datetime|julianday|unixepoch)\s*\(\s*['\")]"
                  r"|\bcurrent_(date|time|timestamp)\b", re.IGNORECASE)
 # Where a database is asked, and why.
-ALLOWED = {("src/stores/platform/postgres/engine.c", "clock_timestamp"): "compared with a time that the server noted itself"}
+ALLOWED = {("src/stores/platform/postgres/session.c", "clock_timestamp"): "compared with a time that the server noted itself"}
 
 
 def asking(library):
     """(file, symbol) of every use outside base/clock."""
-    listing = subprocess.run(["nm", "-A", "-g", library], check=True, capture_output=True, text=True).stdout
     files = set()
-    for line in listing.splitlines():
-        _, member, symbol = line.split(":", 2)
-        *_, kind, name = symbol.split()
-        file = member.rsplit("/", 1)[-1].removesuffix(".o")
+    for file, name, kind in symbols(library):
         files.add(file)
-        if kind == "U" and name.split("@")[0] in ASKING and file != CLOCK:
+        if kind == "U" and name in ASKING and file != CLOCK:
             yield file, name
     if CLOCK not in files:
         sys.exit(f"{CLOCK} is not in {library}: is this a build of croupier?")

@@ -67,13 +67,6 @@ enum status platform_store_ping(struct platform_store *store, struct error *erro
     return platform_revision(store, &revision, error);
 }
 
-enum status platform_damaged(const struct platform_store *store, const char *what,
-                             struct error *error)
-{
-    return error_set(error, STATUS_MALFORMED,
-                     "%s: is damaged (%s); stop croupier and restore a backup", store->place, what);
-}
-
 enum status platform_ledger_balance(struct platform_store *store, const char *player_id,
                                     struct ledger_account *account, struct error *error)
 {

@@ -174,12 +174,13 @@ USED_AGAIN = ("INSERT INTO ledger_transaction (number, customer_number, player_n
                  marks=pytest.mark.only("sqlite")),  # a column that the other ledger does not have
     *(pytest.param(statement, "without their counterpart", marks=pytest.mark.only("sqlite")) for statement in [
         "UPDATE ledger_account SET last_number = 1 WHERE player_number = 2",
-        "DELETE FROM ledger_id_0 WHERE number = 4",
-        "UPDATE ledger_id_0 SET number = 1000 WHERE number = 4",
-        "UPDATE ledger_id_0 SET key = key + 1 WHERE number = 4",
-        "INSERT INTO ledger_id_3 VALUES (1, 1)",
-        f"{USED_AGAIN}; INSERT INTO ledger_id_0 SELECT key, 1000 FROM ledger_id_0 WHERE number = 1",
-        f"{USED_AGAIN}; INSERT INTO ledger_id_2 SELECT key, 1000 FROM ledger_id_0 WHERE number = 1",
+        USED_AGAIN,
+        "DELETE FROM ledger_id_block WHERE place = 0",
+        "UPDATE ledger_id_block SET ids = x'00' WHERE place = 0",
+        "UPDATE ledger_id_block SET ids = (SELECT ids FROM ledger_id_block WHERE place > 0) WHERE place = 0",
+        "UPDATE ledger_id_block SET place = place + 8 WHERE place = 0",
+        "UPDATE ledger_id_level SET ids = ids + 1 WHERE level = 0",
+        "UPDATE ledger_id_level SET last_number = last_number - 1 WHERE level = 0",
         "DELETE FROM ledger_id_level WHERE level = 2"]),
     *(pytest.param(statement, "is damaged, says SQLite itself: CHECK", marks=pytest.mark.only("sqlite")) for statement in [
         "PRAGMA ignore_check_constraints = ON; UPDATE ledger_transaction SET previous = 0 WHERE sequence = 3",
@@ -227,9 +228,7 @@ def test_a_forged_entry_is_refused_for_no_other_reason_than_that_it_does_not_fol
     forged("1", 5, "5"),
     pytest.param(forged("sequence + 1", 0, "balance_minor").replace("THEN number", "THEN 2"), marks=pytest.mark.only("sqlite")),
     *(pytest.param(statement, marks=pytest.mark.only("sqlite")) for statement in [
-        "DELETE FROM ledger_id_0", "UPDATE ledger_id_0 SET number = number + 1", "UPDATE ledger_id_0 SET key = key + 1",
-        "INSERT INTO ledger_id_1 VALUES (1, 1)", "INSERT INTO ledger_id_4 VALUES (1, 1)", "DELETE FROM ledger_id_level",
-        "INSERT INTO ledger_id_level VALUES (-1, 0, 0)"]),
+        "DELETE FROM ledger_id_block", "DELETE FROM ledger_id_level", "INSERT INTO ledger_id_level VALUES (-1, 0, 0, 0)"]),
     "UPDATE player SET reference = 'x'", "DELETE FROM player", "UPDATE currency SET exponent = 3"])
 def test_the_store_refuses_to_be_changed_by_hand(ledger, statement):
     with pytest.raises(ValueError):
@@ -301,7 +300,7 @@ def test_a_ledger_of_an_older_schema_is_brought_up(tmp_path):
         assert database.execute("SELECT number, previous FROM ledger_transaction ORDER BY number").fetchall() == [
             (1, 0), (2, 1), (3, 0), (4, 2), (5, 0), (6, 4), (7, 6)]
         assert database.execute("SELECT sequence, last_number FROM ledger_account").fetchall() == [(5, 7)]
-        assert sorted(database.execute("SELECT number FROM ledger_id_4").fetchall()) == [(n,) for n in range(1, 8)]
+        assert database.execute("SELECT ids FROM ledger_id_level ORDER BY level").fetchall() == [(0,), (0,), (0,), (0,), (9,)]
         names = {name for name, in database.execute("SELECT name FROM sqlite_schema")}
         assert not names & {"transaction_before", "rollback_before", "account_before"}
         assert database.execute("PRAGMA foreign_key_check").fetchall() == []

@@ -27,15 +27,14 @@ TABLES = {
     "ledger_account": ("player_number",), "ledger_clearing": ("customer_number", "currency"),
 }
 if engines.PLATFORM == "sqlite":
-    TABLES |= {f"ledger_id_{level}": ("key", "number") for level in range(5)} | {"ledger_id_level": ("level",)}
+    TABLES |= {"ledger_id_block": ("place",), "ledger_id_level": ("level",)}
 
 POLICY = "is the policy's: it admits, and no answer of the ledger is made of it"
 NOT_FOUND = {  # (table, column): why no answer depends on it
     **{("customer", column): POLICY for column in (
         "name", "enabled", "casino", "sports", "rate_requests", "rate_window_seconds", "cidrs", "created_ms", "revision")},
     ("currency", "created_ms"): "when it was first used; nobody asks",
-    ("ledger_id_level", "moved"): "when ids move on, and not where they are looked for: in every level",
-    ("ledger_id_level", "next_key"): "which ids move on next, and not where they are looked for: in every level",
+    ("ledger_id_level", "next_place"): "which ids move on next, and not where they are looked for: in every level",
 }
 REFUSED = {("ledger_id_level", "level")}  # by the table's own rules, whatever is put there
 if engines.PLATFORM == "postgresql":

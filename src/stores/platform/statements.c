@@ -288,3 +288,10 @@ enum status sql_flight_run(struct sql_flight *flight, bool last, struct error *e
     return flight->store->engine->sql->run(flight->store, flight->queries, flight->count, last,
                                            error);
 }
+
+enum status platform_damaged(const struct platform_store *store, const char *what,
+                             struct error *error)
+{
+    return error_set(error, STATUS_MALFORMED,
+                     "%s: is damaged (%s); stop croupier and restore a backup", store->place, what);
+}

@@ -27,6 +27,7 @@ static enum status postgres_open(struct platform_store **store,
         return status;
     struct postgres_store *made = memory_alloc_zeroed(1, sizeof *made);
     made->base.engine = &platform_postgres_engine;
+    made->magic = POSTGRES_STORE_MAGIC;
     made->target = target;
     made->place = target->place;
     made->base.place = target->place;

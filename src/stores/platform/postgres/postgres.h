@@ -56,8 +56,11 @@ struct postgres_query {
     uint64_t affected; /* rows that were written */
 };
 
+#define POSTGRES_STORE_MAGIC 0x50475351U
+
 struct postgres_store {
     struct platform_store base;
+    uint32_t magic;     /* POSTGRES_STORE_MAGIC: it is one of this engine's */
     PGconn *connection; /* NULL: to be opened by the next call */
     struct postgres_target *target;
     const char *place; /* for texts: "postgresql://host:5432/database", never with a secret */
@@ -92,8 +95,9 @@ struct postgres_store {
 
 static inline struct postgres_store *postgres_store_of(struct platform_store *store)
 {
-    CHECK(store != NULL && store->engine->open == platform_postgres_engine.open);
-    return (struct postgres_store *)(void *)store; /* `base` comes first */
+    struct postgres_store *mine = (struct postgres_store *)(void *)store; /* `base` comes first */
+    CHECK(mine != NULL && mine->magic == POSTGRES_STORE_MAGIC);
+    return mine;
 }
 
 /* ---- session.c ------------------------------------------------------------------------------- */

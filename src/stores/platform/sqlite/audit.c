@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "stores/platform/sqlite/columns.h"
-#include "stores/platform/sqlite/sqlite.h"
+#include "stores/platform/sqlite/ids.h"
 
 /* ---- a hash in SQL --------------------------------------------------------------------------- */
 
@@ -95,26 +95,6 @@ enum status sqlite_ledger_integrity(struct platform_store *base, const char **ho
 
 /* ---- counterparts ---------------------------------------------------------------------------- */
 
-#define IS_IN_LEVEL(level)                               \
-    "EXISTS (SELECT 1 FROM ledger_id_" level " AS found" \
-    " WHERE found.key = its.key AND found.number = t.number)"
-
-/* Transactions of one id, in the same level or in two: `one` is walked through in the order of
- * `other`. */
-#define TWICE(one, other)                                                                 \
-    {                                                                                     \
-        "its id is used twice",                                                           \
-            "SELECT 'transaction ' || first.transaction_id FROM ledger_id_" one " AS one" \
-            " CROSS JOIN ledger_id_" other " AS other"                                    \
-            " ON other.key = one.key AND other.number <> one.number"                      \
-            " CROSS JOIN ledger_transaction AS first ON first.number = one.number"        \
-            " CROSS JOIN ledger_transaction AS second ON second.number = other.number"    \
-            " AND second.customer_number = first.customer_number"                         \
-            " AND second.transaction_id = first.transaction_id LIMIT 1"                   \
-    }
-
-#define LEVEL_COUNT(level) "(SELECT count(*) FROM ledger_id_" level ")"
-
 static const struct check {
     const char *what; /* is wrong with the row that `sql` names */
     const char *sql;
@@ -188,35 +168,6 @@ static const struct check {
      " WHERE NOT EXISTS (SELECT 1 FROM ledger_decline AS last"
      "  WHERE last.player_number = declined.player_number AND last.position = declined.declines)"
      " LIMIT 1"},
-    /* The level first where most of them are. */
-    {"its id is not to be found",
-     "SELECT 'transaction ' || t.transaction_id FROM ledger_transaction AS t WHERE NOT EXISTS"
-     " (SELECT 1 FROM (SELECT ledger_id_key(t.customer_number, t.transaction_id) AS key LIMIT 1)"
-     "  AS its WHERE " IS_IN_LEVEL("3") " OR " IS_IN_LEVEL("4") " OR " IS_IN_LEVEL(
-         "2") " OR " IS_IN_LEVEL("1") " OR " IS_IN_LEVEL("0") ") LIMIT 1"},
-    {"there are more or fewer of them than transactions",
-     "SELECT 'the ids' WHERE (SELECT count(*) FROM ledger_transaction) <> " LEVEL_COUNT(
-         "0") " + " LEVEL_COUNT("1") " + " LEVEL_COUNT("2") " + " LEVEL_COUNT("3") " +"
-                                                                                   " " LEVEL_COUNT(
-                                                                                       "4")},
-    {"they are not all there",
-     "SELECT 'the levels of ids' WHERE"
-     " (SELECT count(*) FROM ledger_id_level WHERE level BETWEEN 0 AND 3) <> 4"},
-    TWICE("0", "0"),
-    TWICE("0", "1"),
-    TWICE("0", "2"),
-    TWICE("0", "3"),
-    TWICE("0", "4"),
-    TWICE("1", "1"),
-    TWICE("1", "2"),
-    TWICE("1", "3"),
-    TWICE("1", "4"),
-    TWICE("2", "2"),
-    TWICE("2", "3"),
-    TWICE("2", "4"),
-    TWICE("3", "3"),
-    TWICE("3", "4"),
-    TWICE("4", "4"),
     {"what it refers to is not there", "SELECT 'row ' || coalesce(rowid, '') || ' of ' || "
                                        "\"table\" FROM pragma_foreign_key_check LIMIT 1"},
 };
@@ -249,5 +200,5 @@ enum status sqlite_ledger_counterparts(struct platform_store *base, struct error
     enum status status = sqlite_ready(store, error);
     for (size_t i = 0; i < sizeof checks / sizeof checks[0] && status == STATUS_OK; i++)
         status = run_check(store, &checks[i], error);
-    return status;
+    return status == STATUS_OK ? sqlite_ids_audit(store, error) : status;
 }

@@ -6,7 +6,7 @@
 
 #include "base/hash.h"
 #include "stores/platform/sqlite/columns.h"
-#include "stores/platform/sqlite/sqlite.h"
+#include "stores/platform/sqlite/ids.h"
 
 static void bind_if_given(sqlite3_stmt *statement, int at, const char *string)
 {
@@ -14,25 +14,30 @@ static void bind_if_given(sqlite3_stmt *statement, int at, const char *string)
         bind_string(statement, at, string);
 }
 
+#define INDEX_SIZE 2048 /* more than twice the facts; a power of two */
+
 /* What is being written, with the numbers that its rows refer to. */
 struct writing {
     struct sqlite_store *store;
     const struct ledger_batch *batch;
     int64_t first_number; /* of the first row of batch->kept */
     uint64_t seed;        /* of the index: clients choose ids */
-    uint16_t index[2048]; /* debits by id, one more than their place: in `kept`, then in `facts` */
-    struct last_entry {   /* of the players, by number; 0: none */
+    uint16_t
+        index[INDEX_SIZE]; /* debits by id, one more than their place: in `kept`, then in `facts` */
+    struct last_entry {    /* of the players, by number; 0: none */
         int64_t player, number;
     } last_entries[2 * LEDGER_BATCH_MAX];
-    int64_t keys[LEDGER_BATCH_MAX]; /* of the ids in `kept` */
+    uint16_t unused[INDEX_SIZE]; /* facts whose id begin has proved to be unused, likewise by id */
+    int64_t customers[LEDGER_BATCH_MAX]; /* of `kept`, by number */
 };
 
-/* The slot of an id, which is 0 when it is not there. */
-static uint16_t *slot_of(struct writing *writing, const char *customer_id, const char *id)
+/* The slot of an id in one of the two, which is 0 when it is not there. */
+static uint16_t *slot_of(struct writing *writing, uint16_t index[INDEX_SIZE],
+                         const char *customer_id, const char *id)
 {
     const struct ledger_batch *batch = writing->batch;
     for (size_t at = hash_string(hash_string(writing->seed, customer_id), id);; at++) {
-        uint16_t *slot = &writing->index[at % (sizeof writing->index / sizeof writing->index[0])];
+        uint16_t *slot = &index[at % INDEX_SIZE];
         if (*slot == 0)
             return slot;
         size_t place = *slot - 1U;
@@ -45,24 +50,27 @@ static uint16_t *slot_of(struct writing *writing, const char *customer_id, const
     }
 }
 
-static void index_debits(struct writing *writing)
+/* Who commits may have named no facts: then neither index has any. */
+static void index_ids(struct writing *writing)
 {
     const struct ledger_batch *batch = writing->batch;
     for (size_t i = 0; i < batch->kept_count; i++)
         if (batch->kept[i].operation == LEDGER_DEBIT)
-            *slot_of(writing, batch->kept[i].customer_id, batch->kept[i].transaction_id) =
-                (uint16_t)(i + 1);
-    for (size_t i = 0; i < batch->fact_count; i++)
-        if (batch->facts[i].id.number != 0)
-            *slot_of(writing, batch->facts[i].customer_id, batch->facts[i].transaction_id) =
-                (uint16_t)(LEDGER_BATCH_MAX + i + 1);
+            *slot_of(writing, writing->index, batch->kept[i].customer_id,
+                     batch->kept[i].transaction_id) = (uint16_t)(i + 1);
+    for (size_t i = 0; i < batch->fact_count; i++) {
+        const struct ledger_fact *fact = &batch->facts[i];
+        uint16_t *index = fact->id.number != 0 ? writing->index : writing->unused;
+        *slot_of(writing, index, fact->customer_id, fact->transaction_id) =
+            (uint16_t)(LEDGER_BATCH_MAX + i + 1);
+    }
 }
 
 /* The number of the debit that a credit refers to. Asks for one that the batch did not name. */
 static enum status debit_number(struct writing *writing, const struct ledger_transaction *credit,
                                 int64_t *number, struct error *error)
 {
-    size_t place = *slot_of(writing, credit->customer_id, credit->reference);
+    size_t place = *slot_of(writing, writing->index, credit->customer_id, credit->reference);
     struct ledger_fact fact = {0};
     if (place > LEDGER_BATCH_MAX)
         *number = writing->batch->facts[place - 1 - LEDGER_BATCH_MAX].id.number;
@@ -134,7 +142,7 @@ static enum status bind_transaction(struct writing *writing, sqlite3_stmt *state
         status = find_last_entry(writing, player, &last, error);
     if (status != STATUS_OK)
         return status;
-    writing->keys[place] = sqlite_id_key(customer, text_of(kept->transaction_id));
+    writing->customers[place] = customer;
     bind_integer(statement, at, number);
     bind_integer(statement, at + 1, customer);
     bind_integer(statement, at + 2, player);
@@ -338,6 +346,67 @@ static enum status write_clearing(struct sqlite_store *store,
     return sqlite_run(store, statement, error);
 }
 
+/* A customer uses an id once. Begin has proved that of the ids that it was asked for; what it was
+ * not asked for is looked up before anything is written, as long as the tables agree. */
+static enum status check_unused(struct writing *writing, struct error *error)
+{
+    const struct ledger_batch *batch = writing->batch;
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < batch->kept_count && status == STATUS_OK; i++) {
+        const struct ledger_transaction *kept = &batch->kept[i];
+        struct ledger_fact fact = {0};
+        if (*slot_of(writing, writing->unused, kept->customer_id, kept->transaction_id) != 0)
+            continue;
+        memcpy(fact.customer_id, kept->customer_id, sizeof fact.customer_id);
+        memcpy(fact.transaction_id, kept->transaction_id, sizeof fact.transaction_id);
+        status = sqlite_load_id(writing->store, &fact, error);
+        if (status == STATUS_OK && fact.id.known)
+            status = error_set(error, STATUS_INVALID, "%s: a transaction id is used once",
+                               writing->store->path);
+    }
+    return status;
+}
+
+/* The same among those of the batch, whose ids are sorted by key. */
+static enum status check_batch(const struct writing *writing, const struct sqlite_id *ids,
+                               size_t count, struct error *error)
+{
+    for (size_t i = 1; i < count; i++) {
+        if (ids[i].key != ids[i - 1].key)
+            continue;
+        const struct ledger_transaction *one =
+            &writing->batch->kept[ids[i].number - writing->first_number];
+        const struct ledger_transaction *other =
+            &writing->batch->kept[ids[i - 1].number - writing->first_number];
+        if (one != other && strcmp(one->transaction_id, other->transaction_id) == 0 &&
+            strcmp(one->customer_id, other->customer_id) == 0)
+            return error_set(error, STATUS_INVALID, "%s: a transaction id is used once",
+                             writing->store->path);
+    }
+    return STATUS_OK;
+}
+
+/* Of each transaction, and of each id that one has rolled back. */
+static enum status write_ids(struct writing *writing, struct error *error)
+{
+    const struct ledger_batch *batch = writing->batch;
+    struct sqlite_id ids[IDS_ADDED_MAX];
+    size_t count = 0;
+    for (size_t i = 0; i < batch->kept_count; i++) {
+        const struct ledger_transaction *kept = &batch->kept[i];
+        int64_t customer = writing->customers[i];
+        int64_t number = writing->first_number + (int64_t)i;
+        ids[count++] =
+            (struct sqlite_id){sqlite_id_key(customer, text_of(kept->transaction_id)), number};
+        if (kept->operation == LEDGER_ROLLBACK && ledger_is_entry(kept))
+            ids[count++] =
+                (struct sqlite_id){sqlite_id_key(customer, text_of(kept->reference)), number};
+    }
+    enum status status = sqlite_ids_add(
+        writing->store, ids, count, writing->first_number + (int64_t)batch->kept_count - 1, error);
+    return status == STATUS_OK ? check_batch(writing, ids, count, error) : status;
+}
+
 static enum status write_kept(struct writing *writing, struct error *error)
 {
     const struct ledger_batch *batch = writing->batch;
@@ -349,33 +418,35 @@ static enum status write_kept(struct writing *writing, struct error *error)
     for (size_t i = 0; i < batch->kept_count && status == STATUS_OK; i++)
         if (batch->kept[i].operation == LEDGER_ROLLBACK && ledger_is_entry(&batch->kept[i]))
             status = insert_rollback(writing, &batch->kept[i], error);
-    if (status == STATUS_OK)
-        status = sqlite_ids_add(writing->store, writing->keys, batch->kept_count,
-                                writing->first_number, error);
     return status;
 }
 
+/* The numbers go on where the index of ids says that they have come to: the table's own end is what
+ * one damaged page may hide. */
 static enum status next_number(struct sqlite_store *store, int64_t *number, struct error *error)
 {
-    sqlite3_stmt *statement;
-    bool found = false;
-    enum status status = sqlite_statement(
-        store, "SELECT coalesce(max(number), 0) + 1 FROM ledger_transaction", &statement, error);
+    int64_t last = 0;
+    int64_t stored = 0;
+    enum status status = sqlite_ids_last_number(store, &last, error);
     if (status == STATUS_OK)
-        status = sqlite_first(store, statement, &found, error);
-    if (status != STATUS_OK)
-        return status;
-    *number = sqlite3_column_int64(statement, 0);
-    (void)sqlite3_reset(statement);
-    return STATUS_OK;
+        status = sqlite_number(store, "SELECT coalesce(max(number), 0) FROM ledger_transaction",
+                               &stored, error);
+    if (status == STATUS_OK && stored != last)
+        status = platform_damaged(&store->base, "its last transaction is not there", error);
+    *number = last + 1;
+    return status;
 }
 
 static enum status write_batch(struct sqlite_store *store, const struct ledger_batch *batch,
                                struct error *error)
 {
     struct writing writing = {.store = store, .batch = batch, .seed = hash_random_seed()};
+    if (batch->kept_count == 0)
+        return STATUS_OK;
     enum status status = next_number(store, &writing.first_number, error);
-    index_debits(&writing);
+    index_ids(&writing);
+    if (status == STATUS_OK)
+        status = check_unused(&writing, error);
     if (status == STATUS_OK)
         status = write_kept(&writing, error);
     if (status == STATUS_OK)
@@ -383,10 +454,7 @@ static enum status write_batch(struct sqlite_store *store, const struct ledger_b
     for (size_t i = 0; i < batch->clearing_count && status == STATUS_OK; i++)
         if (batch->clearings[i].changed)
             status = write_clearing(store, &batch->clearings[i], error);
-    if (status == STATUS_OK)
-        status =
-            sqlite_ids_settle(store, writing.first_number + (int64_t)batch->kept_count - 1, error);
-    return status;
+    return status == STATUS_OK ? write_ids(&writing, error) : status;
 }
 
 enum status sqlite_ledger_commit(struct platform_store *base, const struct ledger_batch *batch,

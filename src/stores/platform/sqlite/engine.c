@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "stores/platform/schema.h"
+#include "stores/platform/sqlite/ids.h"
 #include "stores/platform/sqlite/sqlite.h"
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -29,7 +30,7 @@ static void count_no_memory(void)
 /* Of SQL, for migrations and audits. */
 static void add_functions(struct sqlite_store *store)
 {
-    sqlite_ids_register(store->database);
+    sqlite_ids_register(store);
     sqlite_audit_register(store->database);
 }
 
@@ -49,6 +50,7 @@ static enum status sqlite_open(struct platform_store **store,
     buffer_append_string(&literal, path);
     struct sqlite_store *made = memory_alloc_zeroed(1, sizeof *made);
     made->base.engine = &platform_sqlite_engine;
+    made->magic = SQLITE_STORE_MAGIC;
     made->add_functions = add_functions;
     made->path = memory_copy_string(buffer_string(&literal));
     made->base.place = made->path;

@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 #include "stores/platform/sqlite/columns.h"
+#include "stores/platform/sqlite/ids.h"
 #include "stores/platform/sqlite/sqlite.h"
 
 /* ---- numbers --------------------------------------------------------------------------------- */
@@ -43,7 +44,11 @@ static enum status find_number(struct sqlite_store *store, const char *sql, cons
 enum status sqlite_customer_number(struct sqlite_store *store, const char *id, int64_t *number,
                                    struct error *error)
 {
-    return find_number(store, "SELECT number FROM customer WHERE id = ?1", id, number, error);
+    /* Of the row itself: an index that leads to another customer must not name that one. */
+    return find_number(store,
+                       "SELECT number FROM customer WHERE +id = ?1"
+                       " AND number = (SELECT number FROM customer WHERE id = ?1)",
+                       id, number, error);
 }
 
 enum status sqlite_player_number(struct sqlite_store *store, const char *id, int64_t *number,
@@ -107,26 +112,49 @@ static bool read_declined(sqlite3_stmt *row, int first, struct ledger_account *a
     return declines >= 0 && read_hash(row, first + 1, account->declines_head);
 }
 
+/* Whether an account is what its last entry says; and, where there is none, that there is no
+ * entry. */
+#define ACCOUNT_FITS                                                                          \
+    ", CASE WHEN ledger_account.player_number IS NULL"                                        \
+    " THEN NOT EXISTS (SELECT 1 FROM ledger_transaction AS entry"                             \
+    "  WHERE entry.player_number = player.number AND entry.sequence = 1"                      \
+    "  AND entry.sequence % 256 = 1)"                                                         \
+    " ELSE EXISTS (SELECT 1 FROM ledger_transaction AS last"                                  \
+    "  WHERE last.number = ledger_account.last_number AND last.player_number = player.number" \
+    "  AND last.sequence = ledger_account.sequence AND last.hash = ledger_account.head"       \
+    "  AND last.balance_minor = ledger_account.balance_minor) END"
+
+/* Balances are answered and decided from it, so nothing of it is taken that nothing else
+ * confirms. */
+static bool read_sound_account(sqlite3_stmt *row, const char *player_id,
+                               struct ledger_account *account)
+{
+    return read_account(row, 0, account) && read_declined(row, ACCOUNT_COLUMN_COUNT, account) &&
+           sqlite3_column_int64(row, ACCOUNT_COLUMN_COUNT + 2) == 1 &&
+           strcmp(account->player.id, player_id) == 0;
+}
+
 static enum status load_account(struct sqlite_store *store, const char *player_id,
                                 struct ledger_account *account, bool *found, struct error *error)
 {
     sqlite3_stmt *statement;
     int64_t number = 0;
     enum status status = sqlite_player_number(store, player_id, &number, error);
-    if (status == STATUS_OK)
-        status =
-            sqlite_statement(store,
-                             "SELECT " ACCOUNT_COLUMNS DECLINED_COLUMNS
-                             " FROM player" ACCOUNT_JOINS DECLINED_JOIN " WHERE player.number = ?1",
-                             &statement, error);
+    *found = false;
+    if (status != STATUS_OK || number == 0)
+        return status;
+    status =
+        sqlite_statement(store,
+                         "SELECT " ACCOUNT_COLUMNS DECLINED_COLUMNS ACCOUNT_FITS
+                         " FROM player" ACCOUNT_JOINS DECLINED_JOIN " WHERE player.number = ?1",
+                         &statement, error);
     if (status != STATUS_OK)
         return status;
     bind_integer(statement, 1, number);
     status = sqlite_first(store, statement, found, error);
     if (status != STATUS_OK)
         return status;
-    if (*found && (!read_account(statement, 0, account) ||
-                   !read_declined(statement, ACCOUNT_COLUMN_COUNT, account)))
+    if (!*found || !read_sound_account(statement, player_id, account))
         status = platform_damaged(&store->base, "an account makes no sense", error);
     (void)sqlite3_reset(statement);
     return status;
@@ -157,6 +185,8 @@ static enum status load_clearing(struct sqlite_store *store, struct ledger_clear
                                   &statement, error);
     if (status != STATUS_OK)
         return status;
+    if (number == 0)
+        return platform_damaged(&store->base, "the customer of a player is not there", error);
     bind_integer(statement, 1, number);
     bind_string(statement, 2, clearing->currency);
     status = sqlite_first(store, statement, &found, error);
@@ -233,59 +263,151 @@ static bool read_transaction(sqlite3_stmt *row, struct ledger_transaction *trans
     return sound;
 }
 
-/* The numbers of the transactions that are to be found under the key ?3, of which there may be
- * several. */
-#define NUMBERS_OF_KEY                                         \
-    "SELECT number FROM ledger_id_0 WHERE key = ?3"            \
-    " UNION ALL SELECT number FROM ledger_id_1 WHERE key = ?3" \
-    " UNION ALL SELECT number FROM ledger_id_2 WHERE key = ?3" \
-    " UNION ALL SELECT number FROM ledger_id_3 WHERE key = ?3" \
-    " UNION ALL SELECT number FROM ledger_id_4 WHERE key = ?3"
+/* A transaction that the index of ids leads to, with what its hash is chained to. */
+#define TRANSACTION_FOUND                                                                    \
+    "SELECT " TRANSACTION_COLUMNS ", ledger_transaction.customer_number,"                    \
+    " ledger_transaction.previous, coalesce(before.hash, declined.hash, zeroblob(32)),"      \
+    " chained.position, chained.hash, ledger_transaction.player_number"                      \
+    " FROM ledger_transaction"                                                               \
+    " JOIN player ON player.number = ledger_transaction.player_number"                       \
+    " JOIN currency ON currency.code = player.currency"                                      \
+    " LEFT JOIN ledger_transaction AS before ON before.number = ledger_transaction.previous" \
+    " LEFT JOIN ledger_decline AS chained ON ledger_transaction.sequence IS NULL"            \
+    "  AND chained.transaction_number = ledger_transaction.number"                           \
+    " LEFT JOIN ledger_decline AS declined"                                                  \
+    "  ON declined.player_number = chained.player_number"                                    \
+    "  AND declined.position = chained.position - 1"                                         \
+    " WHERE ledger_transaction.number = ?1"
 
-/* The transaction of an id, whose key is ?3, and whether it is rolled back. */
-#define FACT_ROWS                                                                  \
-    "SELECT " TRANSACTION_COLUMNS ", ledger_transaction.number, undone.id"         \
-    " FROM (SELECT 1) LEFT JOIN ledger_transaction ON ledger_transaction.number =" \
-    "  (SELECT its.number FROM (" NUMBERS_OF_KEY ") AS found"                      \
-    "   CROSS JOIN ledger_transaction AS its ON its.number = found.number"         \
-    "   WHERE its.customer_number = ?1 AND its.transaction_id = ?2)"               \
-    " LEFT JOIN player ON player.number = ledger_transaction.player_number"        \
-    " LEFT JOIN currency ON currency.code = player.currency"                       \
-    " LEFT JOIN ledger_rollback"                                                   \
-    "  ON ledger_rollback.customer_number = ?1 AND ledger_rollback.target_id = ?2" \
-    " LEFT JOIN player AS undone ON undone.number = ledger_rollback.player_number"
+struct found_transaction {
+    int64_t number, customer_number, player_number;
+    struct ledger_transaction transaction;
+};
 
-static bool read_fact(sqlite3_stmt *row, struct ledger_id *id)
+/* Whether it hashes to what is stored: then it is, word for word, what was answered. */
+static bool hash_fits(sqlite3_stmt *row, const struct ledger_transaction *transaction)
 {
-    id->number = sqlite3_column_int64(row, TRANSACTION_COLUMN_COUNT);
-    id->known = id->number != 0;
-    id->rolled_back = sqlite3_column_type(row, TRANSACTION_COLUMN_COUNT + 1) != SQLITE_NULL;
-    return (!id->known || read_transaction(row, &id->transaction)) &&
-           (!id->rolled_back || read_string(row, TRANSACTION_COLUMN_COUNT + 1,
-                                            id->rolled_back_player, sizeof id->rolled_back_player));
+    const int after = TRANSACTION_COLUMN_COUNT;
+    struct ledger_transaction chained = *transaction;
+    uint8_t previous[LEDGER_HASH_SIZE];
+    uint8_t stored[LEDGER_HASH_SIZE];
+    uint8_t hash[LEDGER_HASH_SIZE];
+    if (!read_hash(row, after + 2, previous))
+        return false;
+    if (ledger_is_entry(transaction)) {
+        if ((transaction->sequence > 1) != (sqlite3_column_int64(row, after + 1) != 0))
+            return false;
+        ledger_entry_hash(transaction, previous, hash);
+        return memcmp(hash, transaction->hash, sizeof hash) == 0;
+    }
+    chained.decline = (uint64_t)sqlite3_column_int64(row, after + 3);
+    if (chained.decline == 0 || !read_hash(row, after + 4, stored))
+        return false;
+    ledger_decline_hash(&chained, previous, hash);
+    return memcmp(hash, stored, sizeof hash) == 0;
+}
+
+static enum status load_found(struct sqlite_store *store, int64_t number,
+                              struct found_transaction *to, struct error *error)
+{
+    sqlite3_stmt *statement;
+    bool found = false;
+    enum status status = sqlite_statement(store, TRANSACTION_FOUND, &statement, error);
+    if (status != STATUS_OK)
+        return status;
+    bind_integer(statement, 1, number);
+    status = sqlite_first(store, statement, &found, error);
+    if (status != STATUS_OK)
+        return status;
+    if (!found || !read_transaction(statement, &to->transaction) ||
+        !hash_fits(statement, &to->transaction))
+        status = platform_damaged(&store->base, "a transaction makes no sense", error);
+    to->number = number;
+    to->customer_number = sqlite3_column_int64(statement, TRANSACTION_COLUMN_COUNT);
+    to->player_number = sqlite3_column_int64(statement, TRANSACTION_COLUMN_COUNT + 5);
+    (void)sqlite3_reset(statement);
+    return status;
+}
+
+/* What one transaction under the id's key says of it. False: it cannot stand there. */
+static bool take_found(const struct found_transaction *found, int64_t customer_number, int64_t key,
+                       struct ledger_fact *fact, const struct found_transaction **undo)
+{
+    const struct ledger_transaction *transaction = &found->transaction;
+    bool undoes = transaction->operation == LEDGER_ROLLBACK && ledger_is_entry(transaction);
+    bool customers = found->customer_number == customer_number;
+    bool is_it = customers && strcmp(transaction->transaction_id, fact->transaction_id) == 0;
+    bool undid_it =
+        customers && undoes && strcmp(transaction->reference, fact->transaction_id) == 0;
+    if ((is_it || undid_it) && strcmp(transaction->customer_id, fact->customer_id) != 0)
+        return false;
+    if (is_it) {
+        if (fact->id.known)
+            return false;
+        fact->id.known = true;
+        fact->id.number = found->number;
+        fact->id.transaction = *transaction;
+    } else if (undid_it) {
+        if (*undo != NULL)
+            return false;
+        fact->id.rolled_back = true;
+        memcpy(fact->id.rolled_back_player, transaction->player_id,
+               sizeof fact->id.rolled_back_player);
+        *undo = found;
+    } else { /* another id, of the same key */
+        return sqlite_id_key(found->customer_number, text_of(transaction->transaction_id)) == key ||
+               (undoes &&
+                sqlite_id_key(found->customer_number, text_of(transaction->reference)) == key);
+    }
+    return true;
+}
+
+/* Whether the table of rollbacks says the same of the id: `undo`, or NULL. */
+static enum status compare_rollback(struct sqlite_store *store, int64_t customer_number,
+                                    const struct ledger_fact *fact,
+                                    const struct found_transaction *undo, struct error *error)
+{
+    sqlite3_stmt *statement;
+    bool found = false;
+    enum status status =
+        sqlite_statement(store,
+                         "SELECT player_number, transaction_number FROM ledger_rollback"
+                         " WHERE customer_number = ?1 AND target_id = ?2",
+                         &statement, error);
+    if (status != STATUS_OK)
+        return status;
+    bind_integer(statement, 1, customer_number);
+    bind_string(statement, 2, fact->transaction_id);
+    status = sqlite_first(store, statement, &found, error);
+    if (status != STATUS_OK)
+        return status;
+    if (found != (undo != NULL) ||
+        (found && (sqlite3_column_int64(statement, 0) != undo->player_number ||
+                   sqlite3_column_int64(statement, 1) != undo->number)))
+        status = platform_damaged(&store->base, "a rollback makes no sense", error);
+    (void)sqlite3_reset(statement);
+    return status;
 }
 
 enum status sqlite_load_id(struct sqlite_store *store, struct ledger_fact *fact,
                            struct error *error)
 {
-    sqlite3_stmt *statement;
-    bool found = false;
-    int64_t number = 0;
-    enum status status = sqlite_customer_number(store, fact->customer_id, &number, error);
-    if (status == STATUS_OK)
-        status = sqlite_statement(store, FACT_ROWS, &statement, error);
-    if (status != STATUS_OK)
+    struct found_transaction found[IDS_FOUND_MAX];
+    const struct found_transaction *undo = NULL;
+    int64_t numbers[IDS_FOUND_MAX];
+    size_t count = 0;
+    int64_t customer = 0;
+    enum status status = sqlite_customer_number(store, fact->customer_id, &customer, error);
+    if (status != STATUS_OK || customer == 0)
         return status;
-    bind_integer(statement, 1, number);
-    bind_string(statement, 2, fact->transaction_id);
-    bind_integer(statement, 3, sqlite_id_key(number, text_of(fact->transaction_id)));
-    status = sqlite_first(store, statement, &found, error);
-    if (status != STATUS_OK)
-        return status;
-    if (!found || !read_fact(statement, &fact->id))
-        status = platform_damaged(&store->base, "a transaction makes no sense", error);
-    (void)sqlite3_reset(statement);
-    return status;
+    int64_t key = sqlite_id_key(customer, text_of(fact->transaction_id));
+    status = sqlite_ids_find(store, key, numbers, &count, error);
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        status = load_found(store, numbers[i], &found[i], error);
+        if (status == STATUS_OK && !take_found(&found[i], customer, key, fact, &undo))
+            status = platform_damaged(&store->base, "its index of transaction ids", error);
+    }
+    return status == STATUS_OK ? compare_rollback(store, customer, fact, undo, error) : status;
 }
 
 /* One more than a batch could take away is as good as any number (LEDGER_BATCH_MAX + 1). */

@@ -18,8 +18,11 @@
 #define SQLITE_STATEMENTS_MAX 128
 #define SQLITE_NUMBERS 1024
 
+#define SQLITE_STORE_MAGIC 0x53514C54U
+
 struct sqlite_store {
     struct platform_store base;
+    uint32_t magic;    /* SQLITE_STORE_MAGIC: it is one of this engine's */
     sqlite3 *database; /* NULL: to be opened again by the next call */
     char *path;
     uint32_t timeout_ms;
@@ -47,8 +50,9 @@ struct sqlite_store {
 
 static inline struct sqlite_store *sqlite_store_of(struct platform_store *store)
 {
-    CHECK(store != NULL && store->engine == &platform_sqlite_engine);
-    return (struct sqlite_store *)(void *)store; /* `base` comes first */
+    struct sqlite_store *mine = (struct sqlite_store *)(void *)store; /* `base` comes first */
+    CHECK(mine != NULL && mine->magic == SQLITE_STORE_MAGIC);
+    return mine;
 }
 
 /* Before anything else in a call: the connection is there and the file is the one it was. */
@@ -124,19 +128,6 @@ MUST_CHECK enum status sqlite_player_number(struct sqlite_store *store, const ch
                                             int64_t *number, struct error *error);
 MUST_CHECK enum status sqlite_load_id(struct sqlite_store *store, struct ledger_fact *fact,
                                       struct error *error);
-
-/* ids.c */
-/* Where the number of a customer's transaction is found under its id, which may have others'. */
-int64_t sqlite_id_key(int64_t customer_number, struct text id);
-/* The same in SQL, for migrations and audits: ledger_id_key(customer_number, transaction_id). */
-void sqlite_ids_register(sqlite3 *database);
-/* In a batch: adds the keys of transactions that were just written, numbered from
- * `first_number`; */
-MUST_CHECK enum status sqlite_ids_add(struct sqlite_store *store, const int64_t *keys, size_t count,
-                                      int64_t first_number, struct error *error);
-/* and has ids move on where a level has too many. `last_number` is of the newest transaction. */
-MUST_CHECK enum status sqlite_ids_settle(struct sqlite_store *store, int64_t last_number,
-                                         struct error *error);
 
 /* audit.c */
 enum status sqlite_ledger_integrity(struct platform_store *, const char **, struct error *);
