@@ -183,9 +183,7 @@ static void on_unanswered(struct http_deferral *deferral)
 
 static bool decode(struct http_request *request, struct wallet_request *decoded)
 {
-    struct text type = request->field_count[HTTP_FIELD_CONTENT_TYPE] == 1
-                           ? http_request_field(request, HTTP_FIELD_CONTENT_TYPE)
-                           : TEXT("");
+    struct text type = http_request_only_field(request, HTTP_FIELD_CONTENT_TYPE);
     switch (wallet_request_decode(type, request->body, decoded)) {
     case STRICT_JSON_OK:
         return true;

@@ -104,26 +104,4 @@ void http_intake_reset(struct http_intake *intake); /* gives memory back */
 enum http_intake_result http_intake_feed(struct http_intake *intake, struct http_request *request,
                                          struct text *input);
 
-/*
- * A client that polls sends the same bytes again and again. What they were found to say the last
- * time is what they say this time: a memo holds a request without a body as it came, with what was
- * made of it, so that the same bytes need only be compared. A memo belongs to one connection; it
- * holds the client's key, so it is wiped when it goes.
- */
-#define INTAKE_MEMO_MAX 1024U /* bytes of a request worth remembering */
-#define INTAKE_MEMO_LINES 12U
-
-struct http_intake_memo;
-
-/* Remembers a request that was just found complete in `raw`, all of it, if it is one to
- * remember. */
-void http_intake_remember(struct http_intake_memo **memo, const struct http_intake *intake,
-                          const struct http_request *request, struct text raw);
-/* If `input` begins with the remembered request: fills in `request`, whose texts live in the memo,
- * steps over it, and is done, as after INTAKE_COMPLETE. `memo` may be NULL; `intake` has not been
- * fed. */
-bool http_intake_recall(const struct http_intake_memo *memo, struct http_intake *intake,
-                        struct http_request *request, struct text *input);
-void http_intake_forget(struct http_intake_memo **memo);
-
 #endif

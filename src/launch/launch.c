@@ -347,9 +347,7 @@ void launch_route(struct launcher *launcher, struct games_pages *pages, struct m
                   struct http_request *request, const char *customer_id, struct text game_id)
 {
     struct launch_request launch;
-    struct text content_type = request->field_count[HTTP_FIELD_CONTENT_TYPE] == 1
-                                   ? http_request_field(request, HTTP_FIELD_CONTENT_TYPE)
-                                   : TEXT("");
+    struct text content_type = http_request_only_field(request, HTTP_FIELD_CONTENT_TYPE);
     enum strict_json decoded = launch_request_decode(content_type, request->body, &launch);
     if (decoded != STRICT_JSON_OK) {
         http_reply_error(request, decoded == STRICT_JSON_UNKNOWN_FIELD ? &error_unknown_field
