@@ -86,7 +86,7 @@ static bool wait_for_lease(struct rate_limiter *limiter, struct http_request *re
                            struct rate_verdict *verdict)
 {
     if (limiter->pending.count >= PENDING_MAX) {
-        http_reply_error(request, HTTP_ERROR_OVERLOADED);
+        http_reply_error(request, &error_overloaded);
         return false;
     }
     struct pending_request *pending = memory_alloc_zeroed(1, sizeof *pending);

@@ -8,8 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "admission/errors.h"
 #include "api/routes.h"
 #include "base/clock.h"
+#include "games/errors.h"
 
 /* Opened stands before closed: see metrics_write. */
 enum {
@@ -87,7 +89,7 @@ static bool admit(struct service *service, struct http_request *request, struct 
                                      &judged->client);
     if (judged->denial == DENIAL_UNAVAILABLE) {
         metrics_add(service->counters, COUNTED_POLICY_UNAVAILABLE, 1);
-        http_reply_error(request, HTTP_ERROR_SECURITY_CONFIG_UNAVAILABLE);
+        http_reply_error(request, &error_security_config_unavailable);
         return false;
     }
     /* An address without a key is nobody in the casino. */
@@ -97,7 +99,7 @@ static bool admit(struct service *service, struct http_request *request, struct 
         memcpy(judged->caller.customer_id, policy->customer_id, sizeof judged->caller.customer_id);
     if (judged->denial != DENIAL_NONE) {
         metrics_add(service->counters, COUNTED_NOT_ADMITTED, 1);
-        http_reply_error(request, HTTP_ERROR_IP_NOT_ALLOWED);
+        http_reply_error(request, &error_ip_not_allowed);
         return false;
     }
     judged->caller.sports = policy->sports;
@@ -127,7 +129,7 @@ static bool within_budget(struct service *service, struct http_request *request,
         return true;
     add_number(request, TEXT("Retry-After"), rate->reset_seconds);
     metrics_add(service->counters, COUNTED_RATE_LIMITED, 1);
-    http_reply_error(request, HTTP_ERROR_RATE_LIMITED);
+    http_reply_error(request, &error_rate_limited);
     return false;
 }
 
@@ -136,21 +138,21 @@ static void dispatch(struct service *service, struct http_request *request,
 {
     const struct route *route = judged->match.route;
     if (route == NULL) {
-        http_reply_error(request, HTTP_ERROR_NOT_FOUND);
+        http_reply_error(request, &error_not_found);
         return;
     }
     if (!route_allows(route, request->method)) {
         http_request_add_field(request, TEXT("Allow"), route_methods(route));
-        http_reply_error(request, HTTP_ERROR_METHOD_NOT_ALLOWED);
+        http_reply_error(request, &error_method_not_allowed);
         return;
     }
     if (route_is_casino(request->path) && !judged->caller.casino) {
-        http_reply_error(request, HTTP_ERROR_CASINO_ACCESS_DISABLED);
+        http_reply_error(request, &error_casino_access_disabled);
         return;
     }
     if (request->method == HTTP_POST && http_body_is_encoded(request)) {
         http_request_add_field(request, TEXT("Accept-Encoding"), TEXT("identity"));
-        http_reply_error(request, HTTP_ERROR_UNSUPPORTED_MEDIA_TYPE);
+        http_reply_error(request, &error_unsupported_media_type);
         return;
     }
     route->handle(service, request, &judged->caller, judged->match.values);

@@ -3,13 +3,14 @@
 #include "api/sports_routes.h"
 
 #include "sports/cache.h"
+#include "sports/errors.h"
 
 /* False: replied. */
 static bool read_sport(struct http_request *request, struct text text, enum sport *sport)
 {
     if (sport_from_key(text, sport) == STATUS_OK)
         return true;
-    http_reply_error(request, HTTP_ERROR_INVALID_SPORT);
+    http_reply_error(request, &error_invalid_sport);
     return false;
 }
 
@@ -17,7 +18,7 @@ static bool permit(struct http_request *request, sport_set allowed, enum sport s
 {
     if ((allowed & SPORT_BIT(sport)) != 0)
         return true;
-    http_reply_error(request, HTTP_ERROR_SPORT_NOT_ALLOWED);
+    http_reply_error(request, &error_sport_not_allowed);
     return false;
 }
 
@@ -42,7 +43,7 @@ void sports_route_event(struct sports_cache *cache, struct http_request *request
     if (!read_sport(request, sport_text, &sport))
         return;
     if (event_id_parse(event_text, &event) != STATUS_OK) {
-        http_reply_error(request, HTTP_ERROR_INVALID_EVENT_ID);
+        http_reply_error(request, &error_invalid_event_id);
         return;
     }
     if (permit(request, allowed, sport))

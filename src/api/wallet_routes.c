@@ -8,10 +8,13 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "admission/errors.h"
 #include "base/clock.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
+#include "games/errors.h"
 #include "http/aside.h"
+#include "wallet/errors.h"
 #include "wallet/request.h"
 
 struct pending_request {
@@ -77,14 +80,14 @@ static void reply_entry(struct http_request *request, const struct ledger_transa
 static void reply_transaction(struct http_request *request,
                               const struct ledger_transaction *transaction, bool replayed)
 {
-    static const enum http_error declines[LEDGER_OUTCOME_COUNT] = {
-        [LEDGER_REFERENCE_NOT_FOUND] = HTTP_ERROR_REFERENCE_NOT_FOUND,
-        [LEDGER_TRANSACTION_ROLLED_BACK] = HTTP_ERROR_TRANSACTION_ROLLED_BACK,
-        [LEDGER_ALREADY_ROLLED_BACK] = HTTP_ERROR_ALREADY_ROLLED_BACK,
-        [LEDGER_ALREADY_SETTLED] = HTTP_ERROR_ALREADY_SETTLED,
-        [LEDGER_NOT_ROLLBACKABLE] = HTTP_ERROR_NOT_ROLLBACKABLE,
-        [LEDGER_INSUFFICIENT_FUNDS] = HTTP_ERROR_INSUFFICIENT_FUNDS,
-        [LEDGER_BALANCE_LIMIT_EXCEEDED] = HTTP_ERROR_BALANCE_LIMIT_EXCEEDED,
+    static const struct http_error *const declines[LEDGER_OUTCOME_COUNT] = {
+        [LEDGER_REFERENCE_NOT_FOUND] = &error_reference_not_found,
+        [LEDGER_TRANSACTION_ROLLED_BACK] = &error_transaction_rolled_back,
+        [LEDGER_ALREADY_ROLLED_BACK] = &error_already_rolled_back,
+        [LEDGER_ALREADY_SETTLED] = &error_already_settled,
+        [LEDGER_NOT_ROLLBACKABLE] = &error_not_rollbackable,
+        [LEDGER_INSUFFICIENT_FUNDS] = &error_insufficient_funds,
+        [LEDGER_BALANCE_LIMIT_EXCEEDED] = &error_balance_limit_exceeded,
     };
     if (replayed)
         http_request_add_field(request, TEXT("Idempotent-Replayed"), TEXT("true"));
@@ -94,24 +97,24 @@ static void reply_transaction(struct http_request *request,
         http_reply_error(request, declines[transaction->outcome]);
 }
 
-static enum http_error refusal(enum wallet_verdict verdict)
+static const struct http_error *refusal(enum wallet_verdict verdict)
 {
     switch (verdict) {
     case WALLET_PLAYER_NOT_FOUND:
-        return HTTP_ERROR_PLAYER_NOT_FOUND;
+        return &error_player_not_found;
     case WALLET_CURRENCY_MISMATCH:
-        return HTTP_ERROR_CURRENCY_MISMATCH;
+        return &error_currency_mismatch;
     case WALLET_TRANSACTION_CONFLICT:
-        return HTTP_ERROR_TRANSACTION_CONFLICT;
+        return &error_transaction_conflict;
     case WALLET_GAME_NOT_FOUND:
-        return HTTP_ERROR_GAME_NOT_FOUND;
+        return &error_game_not_found;
     case WALLET_GAMES_UNAVAILABLE:
-        return HTTP_ERROR_SECURITY_CONFIG_UNAVAILABLE;
+        return &error_security_config_unavailable;
     case WALLET_KEPT:
     case WALLET_REPLAYED:
         break;
     }
-    return HTTP_ERROR_INTERNAL_ERROR;
+    return &error_internal_error;
 }
 
 static void reply(struct http_request *request, const struct wallet_answer *answer)
@@ -127,10 +130,10 @@ static void reply(struct http_request *request, const struct wallet_answer *answ
         http_reply_error(request, refusal(answer->verdict));
         return;
     case WALLET_ANSWER_UNAVAILABLE:
-        http_reply_error(request, HTTP_ERROR_LEDGER_UNAVAILABLE);
+        http_reply_error(request, &error_ledger_unavailable);
         return;
     case WALLET_ANSWER_UNKNOWN:
-        http_reply_error(request, HTTP_ERROR_INTERNAL_ERROR);
+        http_reply_error(request, &error_internal_error);
         return;
     }
 }
@@ -165,7 +168,7 @@ static void on_queued_too_long(struct http_aside *aside)
     }
     struct http_request *request = http_aside_take(aside);
     if (request != NULL)
-        http_reply_error(request, HTTP_ERROR_LEDGER_UNAVAILABLE);
+        http_reply_error(request, &error_ledger_unavailable);
     memory_free(pending);
 }
 
@@ -173,7 +176,7 @@ static void on_unanswered(struct http_aside *aside)
 {
     struct http_request *request = http_aside_take(aside);
     if (request != NULL)
-        http_reply_error(request, HTTP_ERROR_INTERNAL_ERROR);
+        http_reply_error(request, &error_internal_error);
 }
 
 /* ---- the route ------------------------------------------------------------------------------- */
@@ -187,10 +190,10 @@ static bool decode(struct http_request *request, struct wallet_request *decoded)
     case STRICT_JSON_OK:
         return true;
     case STRICT_JSON_INVALID:
-        http_reply_error(request, HTTP_ERROR_INVALID_REQUEST);
+        http_reply_error(request, &error_invalid_request);
         return false;
     case STRICT_JSON_UNKNOWN_FIELD:
-        http_reply_error(request, HTTP_ERROR_UNKNOWN_FIELD);
+        http_reply_error(request, &error_unknown_field);
         return false;
     }
     return false;
@@ -229,7 +232,7 @@ void wallet_route(struct wallet_handler *handler, struct games_pages *games,
     pending->handler = handler;
     if (ledger_submit(handler->ledger, &pending->job) != STATUS_OK) {
         memory_free(pending);
-        http_reply_error(request, HTTP_ERROR_LEDGER_UNAVAILABLE);
+        http_reply_error(request, &error_ledger_unavailable);
         return;
     }
     http_aside_put(&pending->aside, request); /* its mail comes on this thread, after we return */

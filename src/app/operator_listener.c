@@ -38,12 +38,12 @@ static void handle(void *context, struct http_request *request)
     bool reads = request->method == HTTP_GET || request->method == HTTP_HEAD;
     if (!text_equals(request->path, TEXT("/metrics"))) {
         if (!reads || options->page == NULL || !options->page(options->page_context, request))
-            http_reply_error(request, HTTP_ERROR_NOT_FOUND);
+            http_reply_error(request, &error_not_found);
         return;
     }
     if (!reads) {
         http_request_add_field(request, TEXT("Allow"), TEXT("GET, HEAD"));
-        http_reply_error(request, HTTP_ERROR_METHOD_NOT_ALLOWED);
+        http_reply_error(request, &error_method_not_allowed);
         return;
     }
     reply_metrics(context, request);

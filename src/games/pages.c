@@ -10,8 +10,10 @@
 
 #include <string.h>
 
+#include "admission/errors.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "games/errors.h"
 
 #define SLOTS 64U    /* pages that a thread keeps */
 #define KEY_MAX 512U /* a longer query is answered without being kept */
@@ -120,16 +122,16 @@ void games_route_list(struct games_pages *pages, struct http_request *request,
         return;
     }
     if (!games_query_parse(text, &query)) {
-        http_reply_error(request, HTTP_ERROR_INVALID_REQUEST);
+        http_reply_error(request, &error_invalid_request);
         return;
     }
     if (table == NULL) {
-        http_reply_error(request, HTTP_ERROR_SECURITY_CONFIG_UNAVAILABLE);
+        http_reply_error(request, &error_security_config_unavailable);
         return;
     }
     struct answer *answer = make_page(pages, table, customer_id, &query);
     if (answer == NULL) {
-        http_reply_error(request, HTTP_ERROR_INVALID_REQUEST);
+        http_reply_error(request, &error_invalid_request);
         return;
     }
     if (text.size <= KEY_MAX) {

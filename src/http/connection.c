@@ -129,7 +129,7 @@ static void skip_blank(struct http_connection *connection, struct text *input)
     }
 }
 
-void http_connection_refuse(struct http_connection *connection, enum http_error error)
+void http_connection_refuse(struct http_connection *connection, const struct http_error *error)
 {
     CHECK(connection->state == CONNECTION_IDLE || connection->state == CONNECTION_RECEIVING);
     if (connection->exchange == NULL)
@@ -137,7 +137,7 @@ void http_connection_refuse(struct http_connection *connection, enum http_error 
     connection->exchange->refused = true;
     connection->close_after = true;
     connection->state = CONNECTION_HANDLING;
-    http_reply_message(&connection->exchange->request, connection->server->errors[error]);
+    http_reply_error(&connection->exchange->request, error);
 }
 
 static void hand_over(struct http_connection *connection)
@@ -145,7 +145,7 @@ static void hand_over(struct http_connection *connection)
     struct http_server *server = connection->server;
     struct http_exchange *exchange = connection->exchange;
     if (connection->tls_missing) {
-        http_connection_refuse(connection, HTTP_ERROR_HTTPS_REQUIRED);
+        http_connection_refuse(connection, &error_https_required);
         return;
     }
     connection->state = CONNECTION_HANDLING;
@@ -205,7 +205,7 @@ static void process(struct http_connection *connection, struct text *input)
             if (input->size == 0)
                 break;
             if (connection->blank % 2 != 0) {
-                http_connection_refuse(connection, HTTP_ERROR_BAD_REQUEST);
+                http_connection_refuse(connection, &error_bad_request);
                 break;
             }
             exchange_begin(connection);
@@ -283,7 +283,7 @@ static void resume(struct http_connection *connection)
 static void settle(struct http_connection *connection)
 {
     if (connection->state == CONNECTION_RECEIVING && connection->input_ended)
-        http_connection_refuse(connection, HTTP_ERROR_BAD_REQUEST); /* cut off in the middle */
+        http_connection_refuse(connection, &error_bad_request); /* cut off in the middle */
     else if (connection->state == CONNECTION_IDLE && connection->input_ended)
         http_connection_close(connection);
     else if (connection->state == CONNECTION_IDLE && connection->server->draining)
@@ -322,6 +322,24 @@ void http_reply_message(struct http_request *request, struct http_message *messa
     http_exchange_reply(connection->server, connection->exchange, message, connection->close_after);
     connection->state = CONNECTION_WRITING;
     on_sent(connection, http_output_reply(connection, message));
+}
+
+void http_reply_text(struct http_request *request, int status, const char *content_type,
+                     struct text body)
+{
+    struct http_message *message = http_message_of_text(status, content_type, body);
+    http_reply_message(request, message);
+    http_message_release(&message);
+}
+
+void http_reply_json(struct http_request *request, int status, struct text body)
+{
+    http_reply_text(request, status, "application/json", body);
+}
+
+void http_reply_error(struct http_request *request, const struct http_error *error)
+{
+    http_reply_message(request, http_message_of_error(request->connection->server, error));
 }
 
 /* ---- TLS ------------------------------------------------------------------------------------- */
@@ -482,7 +500,7 @@ void http_connection_sweep(struct http_connection *connection, uint64_t now)
     if (connection->state == CONNECTION_OPENING)
         http_tell(connection->server, HTTP_EVENT_TLS_FAILED);
     if (connection->state == CONNECTION_RECEIVING)
-        http_connection_refuse(connection, HTTP_ERROR_REQUEST_TIMEOUT);
+        http_connection_refuse(connection, &error_request_timeout);
     else
         http_connection_close(connection);
 }

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "http/errors.h"
 
 /*
  * HTTP/1.1 for one thread: a listening socket, its connections, requests in, replies out.
@@ -143,71 +144,8 @@ void http_reply_json(struct http_request *request, int status, struct text body)
 void http_reply_text(struct http_request *request, int status, const char *content_type,
                      struct text body);
 
-/* The error table (http/failures.c): every code that the interface names, with status and
- * message. */
-enum http_error {
-    HTTP_ERROR_BAD_REQUEST,
-    HTTP_ERROR_HTTPS_REQUIRED,
-    HTTP_ERROR_REQUEST_TIMEOUT,
-    HTTP_ERROR_PAYLOAD_TOO_LARGE,
-    HTTP_ERROR_URI_TOO_LONG,
-    HTTP_ERROR_UNSUPPORTED_MEDIA_TYPE,
-    HTTP_ERROR_EXPECTATION_FAILED,
-    HTTP_ERROR_HEADERS_TOO_LARGE,
-    HTTP_ERROR_NOT_IMPLEMENTED,
-    HTTP_ERROR_VERSION_NOT_SUPPORTED,
-    HTTP_ERROR_OVERLOADED, /* 503 `overloaded`: a queue here is full */
-    HTTP_ERROR_INVALID_REQUEST,
-    HTTP_ERROR_INVALID_SPORT,
-    HTTP_ERROR_INVALID_EVENT_ID,
-    HTTP_ERROR_IP_NOT_ALLOWED,
-    HTTP_ERROR_SPORT_NOT_ALLOWED,
-    HTTP_ERROR_CASINO_ACCESS_DISABLED,
-    HTTP_ERROR_NOT_FOUND,
-    HTTP_ERROR_EVENT_NOT_FOUND,
-    HTTP_ERROR_ODDS_NOT_FOUND,
-    HTTP_ERROR_METHOD_NOT_ALLOWED,
-    HTTP_ERROR_RATE_LIMITED,
-    HTTP_ERROR_INTERNAL_ERROR,
-    HTTP_ERROR_MALFORMED_UPSTREAM_DATA,
-    HTTP_ERROR_CATALOG_UNAVAILABLE,
-    HTTP_ERROR_CACHE_UNAVAILABLE,
-    HTTP_ERROR_SECURITY_CONFIG_UNAVAILABLE,
-    HTTP_ERROR_CACHE_TIMEOUT,
-    HTTP_ERROR_UNKNOWN_FIELD,
-    HTTP_ERROR_PLAYER_NOT_FOUND,
-    HTTP_ERROR_REFERENCE_NOT_FOUND,
-    HTTP_ERROR_TRANSACTION_CONFLICT,
-    HTTP_ERROR_TRANSACTION_ROLLED_BACK,
-    HTTP_ERROR_ALREADY_ROLLED_BACK,
-    HTTP_ERROR_ALREADY_SETTLED,
-    HTTP_ERROR_NOT_ROLLBACKABLE,
-    HTTP_ERROR_GAME_NOT_FOUND,
-    HTTP_ERROR_MODE_NOT_SUPPORTED,
-    HTTP_ERROR_CURRENCY_NOT_SUPPORTED,
-    HTTP_ERROR_LANGUAGE_NOT_SUPPORTED,
-    HTTP_ERROR_DEVICE_NOT_SUPPORTED,
-    HTTP_ERROR_PROVIDER_UNAVAILABLE,
-    HTTP_ERROR_CURRENCY_MISMATCH,
-    HTTP_ERROR_INSUFFICIENT_FUNDS,
-    HTTP_ERROR_BALANCE_LIMIT_EXCEEDED,
-    HTTP_ERROR_LEDGER_UNAVAILABLE,
-};
-#define HTTP_ERROR_COUNT (HTTP_ERROR_LEDGER_UNAVAILABLE + 1)
-
-struct http_error_row {
-    int status;
-    const char *code;
-    const char *message;
-};
-const struct http_error_row *http_error_row(enum http_error error);
-
-/* Sends the error document. */
-void http_reply_error(struct http_request *request, enum http_error error);
-
-/* The one place where a store's status becomes an HTTP error (OK, PENDING: a bug). NOT_FOUND has no
- * general meaning and must be handled by the caller. */
-enum http_error http_error_of_status(enum status status);
+/* Sends the error's document: {"error": code, "message": message}. */
+void http_reply_error(struct http_request *request, const struct http_error *error);
 
 /* ---- content negotiation (pure) -------------------------------------------------------------- */
 

@@ -145,7 +145,7 @@ static void step(struct text *input, size_t size)
     input->size -= size;
 }
 
-static enum http_intake_result refuse(struct http_intake *intake, enum http_error error)
+static enum http_intake_result refuse(struct http_intake *intake, const struct http_error *error)
 {
     if (!intake->refused) /* the first reason stands */
         intake->error = error;
@@ -155,7 +155,7 @@ static enum http_intake_result refuse(struct http_intake *intake, enum http_erro
 }
 
 /* Refuses from inside a callback of llhttp. */
-static int stop(struct http_intake *intake, enum http_error error)
+static int stop(struct http_intake *intake, const struct http_error *error)
 {
     (void)refuse(intake, error);
     return -1;
@@ -175,11 +175,11 @@ static int on_url(llhttp_t *parser, const char *at, size_t size)
     size_t begin = offset_of(intake, at);
     if (intake->target_size == 0) {
         if (begin != intake->method_size + 1U) /* exactly one space */
-            return stop(intake, HTTP_ERROR_BAD_REQUEST);
+            return stop(intake, &error_bad_request);
         intake->target_at = (uint16_t)begin;
     }
     if (intake->target_size + size > HTTP_TARGET_MAX)
-        return stop(intake, HTTP_ERROR_URI_TOO_LONG);
+        return stop(intake, &error_uri_too_long);
     intake->target_size = (uint16_t)(intake->target_size + size);
     return 0;
 }
@@ -190,18 +190,18 @@ static int on_version(llhttp_t *parser, const char *at, size_t size)
     size_t expected = intake->target_at + intake->target_size + sizeof " HTTP/" - 1;
     if (intake->version_size == 0) {
         if (offset_of(intake, at) != expected)
-            return stop(intake, HTTP_ERROR_BAD_REQUEST);
+            return stop(intake, &error_bad_request);
         intake->version_at = (uint16_t)expected;
     }
     intake->version_size = (uint16_t)(intake->version_size + size);
-    return intake->version_size <= 3 ? 0 : stop(intake, HTTP_ERROR_BAD_REQUEST);
+    return intake->version_size <= 3 ? 0 : stop(intake, &error_bad_request);
 }
 
 static int on_version_complete(llhttp_t *parser)
 {
     struct http_intake *intake = parser->data;
     if (parser->http_major != 1 || parser->http_minor > 1)
-        return stop(intake, HTTP_ERROR_VERSION_NOT_SUPPORTED);
+        return stop(intake, &error_version_not_supported);
     intake->version_complete = true;
     return 0;
 }
@@ -217,7 +217,7 @@ static int on_field_name(llhttp_t *parser, const char *at, size_t size)
     if (intake->head_complete)
         return 0; /* a trailer: bounded by INTAKE_WIRE_BODY_MAX, counted, forgotten */
     if (fields_too_large(intake, at, size) || intake->span_count == HTTP_FIELDS_MAX)
-        return stop(intake, HTTP_ERROR_HEADERS_TOO_LARGE);
+        return stop(intake, &error_headers_too_large);
     struct http_intake_span *span = &intake->spans[intake->span_count];
     if (span->name_size == 0)
         span->name_at = (uint16_t)offset_of(intake, at);
@@ -231,7 +231,7 @@ static int on_field_value(llhttp_t *parser, const char *at, size_t size)
     if (intake->head_complete)
         return 0;
     if (fields_too_large(intake, at, size))
-        return stop(intake, HTTP_ERROR_HEADERS_TOO_LARGE);
+        return stop(intake, &error_headers_too_large);
     struct http_intake_span *span = &intake->spans[intake->span_count];
     if (span->value_size == 0)
         span->value_at = (uint16_t)offset_of(intake, at);
@@ -248,8 +248,7 @@ static int on_field_complete(llhttp_t *parser)
         intake->spans[intake->span_count] = (struct http_intake_span){0};
         return 0;
     }
-    return ++intake->trailer_count <= HTTP_FIELDS_MAX ? 0
-                                                      : stop(intake, HTTP_ERROR_HEADERS_TOO_LARGE);
+    return ++intake->trailer_count <= HTTP_FIELDS_MAX ? 0 : stop(intake, &error_headers_too_large);
 }
 
 static int on_headers_complete(llhttp_t *parser)
@@ -267,9 +266,9 @@ static int on_chunk_header(llhttp_t *parser)
     struct http_intake *intake = parser->data;
     /* Both have to see the line end at the same byte, or they do not read the same message. */
     if (intake->chunk_line != CHUNK_LINE_END)
-        return stop(intake, HTTP_ERROR_BAD_REQUEST);
+        return stop(intake, &error_bad_request);
     if (parser->content_length > HTTP_BODY_MAX - intake->body_size)
-        return stop(intake, HTTP_ERROR_PAYLOAD_TOO_LARGE);
+        return stop(intake, &error_payload_too_large);
     intake->chunk_line = CHUNK_LINE_START;
     intake->in_chunk = true;
     intake->last_chunk = parser->content_length == 0;
@@ -289,7 +288,7 @@ static int on_body(llhttp_t *parser, const char *at, size_t size)
 {
     struct http_intake *intake = parser->data;
     if (size > HTTP_BODY_MAX - intake->body_size)
-        return stop(intake, HTTP_ERROR_PAYLOAD_TOO_LARGE);
+        return stop(intake, &error_payload_too_large);
     CHECK(intake->size + size <= intake->capacity); /* reserved when the head was judged */
     store(intake, at, size);
     intake->body_size += (uint32_t)size;
@@ -350,7 +349,7 @@ static enum http_intake_result take_method(struct http_intake *intake, struct ht
     size_t size = 0;
     while (size < input->size && is_token_character(input->at[size]))
         if (intake->size + ++size > INTAKE_METHOD_MAX)
-            return refuse(intake, HTTP_ERROR_BAD_REQUEST);
+            return refuse(intake, &error_bad_request);
     if (size == input->size) {
         store(intake, input->at, size);
         step(input, size);
@@ -364,12 +363,12 @@ static enum http_intake_result take_method(struct http_intake *intake, struct ht
     /* Known at once, so that a refused HEAD has no body either. */
     bool known = find_method(method, &request->method);
     if (input->at[size] != ' ' || method.size == 0)
-        return refuse(intake, HTTP_ERROR_BAD_REQUEST);
+        return refuse(intake, &error_bad_request);
     if (known)
         return begin_parsing(intake);
     /* "PRI * HTTP/2.0": a client that takes for granted that HTTP/2 is spoken here. */
-    return refuse(intake, text_equals(method, TEXT("PRI")) ? HTTP_ERROR_VERSION_NOT_SUPPORTED
-                                                           : HTTP_ERROR_NOT_IMPLEMENTED);
+    return refuse(intake, text_equals(method, TEXT("PRI")) ? &error_version_not_supported
+                                                           : &error_not_implemented);
 }
 
 /* ---- judging the head ------------------------------------------------------------------------ */
@@ -478,13 +477,13 @@ static enum http_intake_result judge_head(struct http_intake *intake, struct htt
     if (http_target_split(intake->bytes + intake->target_at, intake->target_size, request->method,
                           &request->path, &request->query) != STATUS_OK ||
         !framing_is_sound(intake, &framing) || !host_is_sound(intake, request))
-        return refuse(intake, HTTP_ERROR_BAD_REQUEST);
+        return refuse(intake, &error_bad_request);
     if (framing.codings > 1) /* RFC 9112 section 6.1: chunked, around something not known here */
-        return refuse(intake, HTTP_ERROR_NOT_IMPLEMENTED);
+        return refuse(intake, &error_not_implemented);
     if (!chunked && length > HTTP_BODY_MAX)
-        return refuse(intake, HTTP_ERROR_PAYLOAD_TOO_LARGE);
+        return refuse(intake, &error_payload_too_large);
     if (!expectation_is_known(intake, request))
-        return refuse(intake, HTTP_ERROR_EXPECTATION_FAILED);
+        return refuse(intake, &error_expectation_failed);
     /* RFC 9112 section 9.3. When Connection says both, closing is the safe reading. */
     intake->keep_alive = !framing.close && (intake->parser.http_minor == 1 || framing.keep_alive);
     intake->phase = INTAKE_BODY;
@@ -493,12 +492,13 @@ static enum http_intake_result judge_head(struct http_intake *intake, struct htt
 
 /* ---- feeding --------------------------------------------------------------------------------- */
 
-static enum http_error error_of_parser(const struct http_intake *intake, llhttp_errno_t error)
+static const struct http_error *error_of_parser(const struct http_intake *intake,
+                                                llhttp_errno_t error)
 {
     /* "HTTP/2.5" is a version, only not one of ours; "HTTP/x" and "HTTP/1.10" are none. */
     if (error == HPE_INVALID_VERSION && intake->version_size == 3 && !intake->version_complete)
-        return HTTP_ERROR_VERSION_NOT_SUPPORTED;
-    return HTTP_ERROR_BAD_REQUEST;
+        return &error_version_not_supported;
+    return &error_bad_request;
 }
 
 static enum http_intake_result finish(struct http_intake *intake, struct http_request *request)
@@ -532,8 +532,8 @@ static struct text next_piece_of_head(struct http_intake *intake, struct text in
     size_t room = head_room(intake);
     struct text piece = {input.at, input.size < room ? input.size : room};
     if (room == 0) {
-        (void)refuse(intake, intake->phase == INTAKE_LINE ? HTTP_ERROR_BAD_REQUEST
-                                                          : HTTP_ERROR_HEADERS_TOO_LARGE);
+        (void)refuse(intake,
+                     intake->phase == INTAKE_LINE ? &error_bad_request : &error_headers_too_large);
     } else if (intake->phase == INTAKE_LINE) {
         const char *end = memchr(piece.at, '\n', piece.size);
         if (end != NULL)
@@ -558,14 +558,14 @@ static struct text next_piece_of_body(struct http_intake *intake, struct text in
     if (input.size > room)
         input.size = room;
     if (room == 0)
-        (void)refuse(intake, HTTP_ERROR_PAYLOAD_TOO_LARGE);
+        (void)refuse(intake, &error_payload_too_large);
     if (intake->in_chunk || (intake->parser.flags & F_CHUNKED) == 0)
         return input;
     size_t size = 0;
     while (size < input.size && intake->chunk_line != CHUNK_LINE_END) {
         intake->chunk_line = chunk_line_step(intake->chunk_line, input.at[size++]);
         if (intake->chunk_line == CHUNK_LINE_BAD) {
-            (void)refuse(intake, HTTP_ERROR_BAD_REQUEST);
+            (void)refuse(intake, &error_bad_request);
             break;
         }
     }
@@ -576,10 +576,10 @@ static struct text next_piece_of_body(struct http_intake *intake, struct text in
 static enum http_intake_result judge_line(struct http_intake *intake)
 {
     if (intake->version_size == 0) /* HTTP/0.9 */
-        return refuse(intake, HTTP_ERROR_VERSION_NOT_SUPPORTED);
+        return refuse(intake, &error_version_not_supported);
     /* llhttp also speaks RTSP, whose name is as long. on_version has checked where it stands. */
     if (memcmp(intake->bytes + intake->version_at - 5, "HTTP/", 5) != 0)
-        return refuse(intake, HTTP_ERROR_BAD_REQUEST);
+        return refuse(intake, &error_bad_request);
     intake->fields_at = intake->position;
     intake->phase = INTAKE_FIELDS;
     return INTAKE_MORE;
@@ -604,7 +604,7 @@ static enum http_intake_result run_parser(struct http_intake *intake, struct htt
         llhttp_resume(&intake->parser);
     }
     if (intake->chunk_line == CHUNK_LINE_END) /* and llhttp has not seen the end of that line */
-        return refuse(intake, HTTP_ERROR_BAD_REQUEST);
+        return refuse(intake, &error_bad_request);
     if (in_head) {
         store(intake, input->at, used); /* as it was sent, with its tabs */
         intake->position += (uint32_t)used;

@@ -61,7 +61,7 @@ enum http_intake_phase {
 struct http_intake {
     llhttp_t parser;
     enum http_intake_phase phase;
-    enum http_error error; /* why it is refused */
+    const struct http_error *error; /* why it is refused */
     bool refused;
     bool version_complete;
     bool head_complete;

@@ -13,7 +13,7 @@
  *   connection.c  a connection's life: what it is doing, what arrives, when it ends
  *   output.c      bytes to the kernel, plain or through TLS
  *   exchange.c    a request with its reply: from a message to those bytes
- *   reply.c       from a document or an error to a message
+ *   message.c     what is ready to be sent; from a document or an error to a message
  *   intake.c      bytes to a request
  *   tls.c         ciphertext to bytes and back
  *
@@ -35,6 +35,7 @@
 #define HTTP_REFUSAL_RESERVE 64U         /* connections over the limit that are told so at a time */
 #define HTTP_SPARE_EXCHANGES 256U        /* kept for reuse */
 #define HTTP_SPARE_CONNECTIONS 256U
+#define HTTP_ERROR_SLOTS 128U          /* more than there are errors */
 #define HTTP_UNSENT_MAX (512U * 1024U) /* of ciphertext copies a client may let pile up */
 
 #define HTTP_DATE_HEAD_SIZE (sizeof "Date: Sat, 21 Nov 2026 04:53:17 GMT\r\nX-Request-Id: " - 1)
@@ -125,7 +126,10 @@ struct http_server {
     size_t spare_exchange_count;
     struct http_connection *spare_connections;
     size_t spare_connection_count;
-    struct http_message *errors[HTTP_ERROR_COUNT];
+    struct { /* a hash table of the errors that have been answered, with their messages */
+        const struct http_error *error;
+        struct http_message *message;
+    } errors[HTTP_ERROR_SLOTS];
     struct http_tls *tls; /* held */
     char date_head[HTTP_DATE_HEAD_SIZE + 1];
     uint64_t date_checked_ms;
@@ -163,7 +167,7 @@ void http_server_adopt(struct http_server *server, int descriptor);
 /* A zeroed connection whose tcp handle is initialised: puts it to work. */
 void http_connection_start(struct http_connection *connection);
 /* Answers with the error and ends the connection; in any state before HANDLING. */
-void http_connection_refuse(struct http_connection *connection, enum http_error error);
+void http_connection_refuse(struct http_connection *connection, const struct http_error *error);
 void http_connection_close(struct http_connection *connection);
 void http_connection_sweep(struct http_connection *connection, uint64_t now_ms);
 /* The server drains: an idle connection closes soon, or now. */
@@ -187,7 +191,11 @@ void http_exchange_give_back(struct http_server *server, struct http_exchange *e
 void http_exchange_reply(struct http_server *server, struct http_exchange *exchange,
                          struct http_message *message, bool close_after);
 
-/* ---- reply.c --------------------------------------------------------------------------------- */
-struct http_message *http_error_message_create(enum http_error error);
+/* ---- message.c ------------------------------------------------------------------------------- */
+/* The caller's own. */
+struct http_message *http_message_of_text(int status, const char *content_type, struct text body);
+/* The server's, made when it is first asked for. */
+struct http_message *http_message_of_error(struct http_server *server,
+                                           const struct http_error *error);
 
 #endif

@@ -1,8 +1,9 @@
-/* Ready-made messages: one allocation that holds the counter, the head and the body; see http.h. */
+/* Messages: one allocation that holds the counter, the head and the body; see http.h. */
 #include <string.h>
 
+#include "base/json_writer.h"
 #include "base/memory.h"
-#include "http/http.h"
+#include "http/internal.h"
 
 struct http_message *http_message_create(uint16_t status, struct text head, struct text body)
 {
@@ -40,4 +41,89 @@ void http_message_release(struct http_message **message)
     CHECK(before > 0);
     if (before == 1)
         memory_free(released);
+}
+
+/* ---- documents and errors -------------------------------------------------------------------- */
+
+static const char *reason_phrase(int status)
+{
+    static const struct {
+        int status;
+        const char *phrase;
+    } phrases[] = {
+        {200, "OK"},
+        {201, "Created"},
+        {204, "No Content"},
+        {304, "Not Modified"},
+        {400, "Bad Request"},
+        {403, "Forbidden"},
+        {404, "Not Found"},
+        {405, "Method Not Allowed"},
+        {408, "Request Timeout"},
+        {409, "Conflict"},
+        {413, "Content Too Large"},
+        {414, "URI Too Long"},
+        {415, "Unsupported Media Type"},
+        {417, "Expectation Failed"},
+        {422, "Unprocessable Content"},
+        {429, "Too Many Requests"},
+        {431, "Request Header Fields Too Large"},
+        {500, "Internal Server Error"},
+        {501, "Not Implemented"},
+        {502, "Bad Gateway"},
+        {503, "Service Unavailable"},
+        {504, "Gateway Timeout"},
+        {505, "HTTP Version Not Supported"},
+    };
+    for (size_t i = 0; i < sizeof phrases / sizeof phrases[0]; i++)
+        if (phrases[i].status == status)
+            return phrases[i].phrase;
+    return ""; /* RFC 9112 section 4: the phrase may be empty */
+}
+
+struct http_message *http_message_of_text(int status, const char *content_type, struct text body)
+{
+    CHECK(status >= 200 && status <= 599);
+    struct buffer head = {0};
+    buffer_append_format(&head,
+                         "HTTP/1.1 %d %s\r\n"
+                         "Content-Type: %s\r\n"
+                         "X-Content-Type-Options: nosniff\r\n"
+                         "Cache-Control: no-store\r\n"
+                         "Content-Length: %zu\r\n",
+                         status, reason_phrase(status), content_type, body.size);
+    struct http_message *message = http_message_create((uint16_t)status, buffer_text(&head), body);
+    buffer_free(&head);
+    return message;
+}
+
+static struct http_message *message_of_error(const struct http_error *error)
+{
+    struct buffer body = {0};
+    struct json_writer json = {.out = &body};
+    json_object(&json, NULL);
+    json_string(&json, "error", error->code);
+    json_string(&json, "message", error->message);
+    json_end(&json);
+    struct http_message *message =
+        http_message_of_text(error->status, "application/json", buffer_text(&body));
+    buffer_free(&body);
+    return message;
+}
+
+/* Errors are rows of tables that stay where they are: the address tells one from another. */
+struct http_message *http_message_of_error(struct http_server *server,
+                                           const struct http_error *error)
+{
+    size_t at = (uintptr_t)error / sizeof *error % HTTP_ERROR_SLOTS;
+    for (size_t tries = 0; tries < HTTP_ERROR_SLOTS; tries++, at = (at + 1) % HTTP_ERROR_SLOTS) {
+        if (server->errors[at].error == NULL) {
+            server->errors[at].error = error;
+            server->errors[at].message = message_of_error(error);
+        }
+        if (server->errors[at].error == error)
+            return server->errors[at].message;
+    }
+    CHECK(!"there are more errors than slots");
+    return NULL;
 }

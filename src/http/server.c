@@ -182,7 +182,7 @@ void http_server_adopt(struct http_server *server, int descriptor)
     find_peer(connection);
     http_connection_start(connection);
     if (over && connection->state == CONNECTION_IDLE)
-        http_connection_refuse(connection, HTTP_ERROR_OVERLOADED);
+        http_connection_refuse(connection, &error_overloaded);
 }
 
 /* ---- accepting ------------------------------------------------------------------------------- */
@@ -272,8 +272,6 @@ struct http_server *http_server_create(const struct http_server_options *options
     server->descriptor = descriptor;
     server->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
     server->read_buffer = memory_alloc(HTTP_READ_SIZE);
-    for (int i = 0; i < HTTP_ERROR_COUNT; i++)
-        server->errors[i] = http_error_message_create((enum http_error)i);
     make_id_start(server);
     http_server_set_deadlines(server, options->header_seconds, options->body_seconds,
                               options->write_seconds, options->idle_seconds);
@@ -398,8 +396,8 @@ void http_server_destroy(struct http_server **server)
         gone->spare_connections = connection->next;
         memory_free(connection);
     }
-    for (int i = 0; i < HTTP_ERROR_COUNT; i++)
-        http_message_release(&gone->errors[i]);
+    for (size_t i = 0; i < HTTP_ERROR_SLOTS; i++)
+        http_message_release(&gone->errors[i].message);
     if (gone->reserve >= 0)
         (void)close(gone->reserve);
     http_tls_release(&gone->tls);

@@ -11,13 +11,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "admission/errors.h"
 #include "admission/key.h"
 #include "base/clock.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
 #include "base/work_pool.h"
+#include "games/errors.h"
 #include "http/aside.h"
 #include "launch/document.h"
+#include "launch/errors.h"
 #include "launch/request.h"
 #include "records/currency.h"
 
@@ -128,7 +131,7 @@ static void deliver_call(struct mail *mail)
             reply_launched(request, &calling->launched, text_of(call->answer.launch_url),
                            sooner ? theirs : calling->expires_ms);
         else
-            http_reply_error(request, HTTP_ERROR_PROVIDER_UNAVAILABLE);
+            http_reply_error(request, &error_provider_unavailable);
     }
     free_calling(calling);
 }
@@ -163,7 +166,7 @@ static void call_provider(struct launcher *launcher, struct mailbox *mailbox,
         return;
     (void)http_aside_take(&calling->aside);
     free_calling(calling);
-    http_reply_error(request, HTTP_ERROR_PROVIDER_UNAVAILABLE);
+    http_reply_error(request, &error_provider_unavailable);
 }
 
 /* Launches what has been judged. `player` is NULL in demo, where everybody is somebody new. */
@@ -218,23 +221,23 @@ static const struct games_game *judge(struct http_request *request, const struct
                                       const char *customer_id, struct text game_id,
                                       const struct launch_request *launch)
 {
-    enum http_error error;
+    const struct http_error *error;
     const struct games_game *game =
         table == NULL ? NULL : games_table_find(table, customer_id, game_id);
     if (table == NULL)
-        error = HTTP_ERROR_SECURITY_CONFIG_UNAVAILABLE;
+        error = &error_security_config_unavailable;
     else if (game == NULL)
-        error = HTTP_ERROR_GAME_NOT_FOUND;
+        error = &error_game_not_found;
     else if (!launch->real && !game->demo)
-        error = HTTP_ERROR_MODE_NOT_SUPPORTED;
+        error = &error_mode_not_supported;
     else if (!offers(game->currencies, launch->currency))
-        error = HTTP_ERROR_CURRENCY_NOT_SUPPORTED;
+        error = &error_currency_not_supported;
     else if (!offers(game->languages, launch->language))
-        error = HTTP_ERROR_LANGUAGE_NOT_SUPPORTED;
+        error = &error_language_not_supported;
     else if (!offers(game->devices, launch->device))
-        error = HTTP_ERROR_DEVICE_NOT_SUPPORTED;
+        error = &error_device_not_supported;
     else if (game->provider->secret.size == 0)
-        error = HTTP_ERROR_PROVIDER_UNAVAILABLE;
+        error = &error_provider_unavailable;
     else
         return game;
     http_reply_error(request, error);
@@ -304,7 +307,7 @@ static void deliver(struct mail *mail)
     struct http_request *request = http_aside_take(&job->aside);
     if (request != NULL) {
         if (job->status != STATUS_OK) {
-            http_reply_error(request, HTTP_ERROR_LEDGER_UNAVAILABLE);
+            http_reply_error(request, &error_ledger_unavailable);
         } else {
             const struct games_table *table = games_pages_table(job->pages, clock_monotonic_ms());
             const struct games_game *game =
@@ -337,7 +340,7 @@ static void submit(struct launcher *launcher, struct games_pages *pages, struct 
         return;
     (void)http_aside_take(&job->aside);
     memory_free(job);
-    http_reply_error(request, known ? HTTP_ERROR_OVERLOADED : HTTP_ERROR_CURRENCY_NOT_SUPPORTED);
+    http_reply_error(request, known ? &error_overloaded : &error_currency_not_supported);
 }
 
 void launch_route(struct launcher *launcher, struct games_pages *pages, struct mailbox *mailbox,
@@ -349,9 +352,8 @@ void launch_route(struct launcher *launcher, struct games_pages *pages, struct m
                                    : TEXT("");
     enum strict_json decoded = launch_request_decode(content_type, request->body, &launch);
     if (decoded != STRICT_JSON_OK) {
-        http_reply_error(request, decoded == STRICT_JSON_UNKNOWN_FIELD
-                                      ? HTTP_ERROR_UNKNOWN_FIELD
-                                      : HTTP_ERROR_INVALID_REQUEST);
+        http_reply_error(request, decoded == STRICT_JSON_UNKNOWN_FIELD ? &error_unknown_field
+                                                                       : &error_invalid_request);
         return;
     }
     const struct games_table *table = games_pages_table(pages, clock_monotonic_ms());

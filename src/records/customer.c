@@ -86,7 +86,7 @@ static const struct column columns[] = {
     COLUMN(customer_record, sports, column_sports, 0),
     COLUMN_OF("rate_requests", customer_record, rate, column_rate_requests, 0),
     COLUMN_OF("rate_window_seconds", customer_record, rate, column_rate_window, 0),
-    COLUMN(customer_record, cidrs, column_cidrs, 0),
+    {"cidrs", &column_cidrs, offsetof(struct customer_record, cidrs), sizeof(void *), 0},
     COLUMN(customer_record, created_ms, column_integer, COLUMN_FIXED),
     COLUMN(customer_record, revision, column_revision, 0),
 };

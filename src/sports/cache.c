@@ -35,6 +35,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "http/aside.h"
+#include "sports/errors.h"
 #include "sports/shared.h"
 
 #define CACHE_EVENTS_MAX 32768U
@@ -113,13 +114,13 @@ static bool is_ready(const struct ready *ready, uint64_t stamp)
 }
 
 static void reply_error(struct sports_cache *cache, struct http_request *request,
-                        enum http_error error)
+                        const struct http_error *error)
 {
-    if (error == HTTP_ERROR_CACHE_UNAVAILABLE)
+    if (error == &error_cache_unavailable)
         metrics_add(cache->counters, SPORTS_ODDS_UNAVAILABLE, 1);
-    else if (error == HTTP_ERROR_CACHE_TIMEOUT)
+    else if (error == &error_cache_timeout)
         metrics_add(cache->counters, SPORTS_ODDS_TIMEOUT, 1);
-    else if (error == HTTP_ERROR_MALFORMED_UPSTREAM_DATA)
+    else if (error == &error_malformed_upstream_data)
         metrics_add(cache->counters, SPORTS_ODDS_MALFORMED, 1);
     http_reply_error(request, error);
 }
@@ -133,12 +134,6 @@ static bool reply_entry(struct http_request *request, const struct entry *entry)
         return false;
     http_reply_message(request, message);
     return true;
-}
-
-/* What a value that is not OK means to a client. */
-static enum http_error error_of(enum status status, enum http_error not_found)
-{
-    return status == STATUS_NOT_FOUND ? not_found : http_error_of_status(status);
 }
 
 /* ---- events at hand -------------------------------------------------------------------------- */
@@ -224,7 +219,7 @@ static void on_late(struct http_aside *aside)
     if (request == NULL)
         return;
     on_gone(aside);
-    reply_error(pending_of(aside)->cache, request, HTTP_ERROR_CACHE_TIMEOUT);
+    reply_error(pending_of(aside)->cache, request, &error_cache_timeout);
 }
 
 static bool is_queued(const struct pending_request *pending)
@@ -247,17 +242,18 @@ static void count_hit(const struct pending_request *pending)
         metrics_add(pending->cache->counters, SPORTS_READY_HITS, 1);
 }
 
-static void fail(struct pending_request *pending, enum http_error error)
+static void fail(struct pending_request *pending, const struct http_error *error)
 {
     reply_error(pending->cache, http_aside_take(&pending->aside), error);
     drop_pending(pending);
 }
 
 /* The value is as `status` says, and is not to be had. */
-static void refuse(struct pending_request *pending, enum status status, enum http_error not_found)
+static void refuse(struct pending_request *pending, enum status status,
+                   const struct http_error *not_found)
 {
     count_hit(pending);
-    fail(pending, error_of(status, not_found));
+    fail(pending, sports_error_of(status, not_found));
 }
 
 static void look(struct pending_request *pending);
@@ -270,7 +266,7 @@ static void wait_or_fail(struct pending_request *pending, enum status sent)
     else if (sent == STATUS_OK)
         look(pending); /* only so often: each completion is counted */
     else
-        fail(pending, http_error_of_status(sent));
+        fail(pending, sports_error_of(sent, NULL));
 }
 
 /* `seen` is the newest entry that was found, `checked_ns` when that had been checked; may be
@@ -337,7 +333,7 @@ static bool find_catalog(struct pending_request *pending, const struct odds_vers
     if (known != NULL && *known == 0) {
         set_entry(&ready->entry, NULL);
         set_ready(ready, versions->stamp, STATUS_NOT_FOUND);
-        refuse(pending, STATUS_NOT_FOUND, HTTP_ERROR_CATALOG_UNAVAILABLE);
+        refuse(pending, STATUS_NOT_FOUND, &error_catalog_unavailable);
         return false;
     }
     /* Looking once more, it takes the newest one even if its own would do: an event's entry fits
@@ -364,7 +360,7 @@ static bool find_catalog(struct pending_request *pending, const struct odds_vers
     }
     if (pending->catalog->status == STATUS_OK)
         return true;
-    refuse(pending, pending->catalog->status, HTTP_ERROR_CATALOG_UNAVAILABLE);
+    refuse(pending, pending->catalog->status, &error_catalog_unavailable);
     return false;
 }
 
@@ -394,7 +390,7 @@ static void look_for_event(struct pending_request *pending, const struct odds_ve
     if (row == NULL) {
         if (event != NULL)
             drop_event(cache, event);
-        refuse(pending, STATUS_NOT_FOUND, HTTP_ERROR_EVENT_NOT_FOUND);
+        refuse(pending, STATUS_NOT_FOUND, &error_event_not_found);
         return;
     }
     if (event == NULL)
@@ -412,7 +408,7 @@ static void look_for_event(struct pending_request *pending, const struct odds_ve
     if (known != NULL && *known == 0) {
         if (confirmed)
             set_ready(ready, versions->stamp, STATUS_NOT_FOUND);
-        refuse(pending, STATUS_NOT_FOUND, HTTP_ERROR_ODDS_NOT_FOUND);
+        refuse(pending, STATUS_NOT_FOUND, &error_odds_not_found);
         return;
     }
     if (!fits(ready->entry, known, pending->arrived_ns, row)) {
@@ -427,7 +423,7 @@ static void look_for_event(struct pending_request *pending, const struct odds_ve
     if (confirmed && is_current(ready->entry, known, row))
         set_ready(ready, versions->stamp, ready->entry->status);
     if (ready->entry->status != STATUS_OK) {
-        refuse(pending, ready->entry->status, HTTP_ERROR_ODDS_NOT_FOUND);
+        refuse(pending, ready->entry->status, &error_odds_not_found);
         return;
     }
     set_entry(&pending->chosen, ready->entry);
@@ -445,7 +441,7 @@ static void look(struct pending_request *pending)
     enum status status = odds_reader_versions(
         cache->reader, pending->sport, pending->wants_event ? &pending->event : NULL, &versions);
     if (status != STATUS_OK && status != STATUS_PENDING) {
-        fail(pending, http_error_of_status(status));
+        fail(pending, sports_error_of(status, NULL));
         return;
     }
     const struct odds_versions *known = status == STATUS_OK ? &versions : NULL;
@@ -477,7 +473,7 @@ static void on_mail(struct mail *mail)
     else if (pending->completion.result == STATUS_CONFLICT)
         look_afresh(pending);
     else if (pending->completion.result != STATUS_OK)
-        fail(pending, http_error_of_status(pending->completion.result));
+        fail(pending, sports_error_of(pending->completion.result, NULL));
     else
         look(pending);
 }
@@ -487,7 +483,7 @@ static void set_out(struct sports_cache *cache, struct http_request *request, en
                     const struct event_id *event, struct entry *chosen)
 {
     if (cache->pending.count >= CACHE_PENDING_MAX) {
-        reply_error(cache, request, HTTP_ERROR_OVERLOADED);
+        reply_error(cache, request, &error_overloaded);
         return;
     }
     struct pending_request *pending = memory_alloc_zeroed(1, sizeof *pending);
@@ -511,10 +507,10 @@ static void set_out(struct sports_cache *cache, struct http_request *request, en
 /* Answers from what is at hand under the store's present stamp. False: it only lacks the form that
  * the client wants. */
 static bool answer_ready(struct sports_cache *cache, struct http_request *request,
-                         const struct ready *ready, enum http_error not_found)
+                         const struct ready *ready, const struct http_error *not_found)
 {
     if (ready->status != STATUS_OK)
-        reply_error(cache, request, error_of(ready->status, not_found));
+        reply_error(cache, request, sports_error_of(ready->status, not_found));
     else if (!reply_entry(request, ready->entry))
         return false;
     metrics_add(cache->counters, SPORTS_READY_HITS, 1);
@@ -539,7 +535,7 @@ void sports_cache_answer_event(struct sports_cache *cache, struct http_request *
         return;
     }
     if (status != STATUS_OK) {
-        reply_error(cache, request, http_error_of_status(status));
+        reply_error(cache, request, sports_error_of(status, NULL));
         return;
     }
     uint64_t now_ms = now_ms_of(request);
@@ -547,12 +543,12 @@ void sports_cache_answer_event(struct sports_cache *cache, struct http_request *
     struct cached_event *event = (struct cached_event *)event_table_find(&cache->events, sport, id);
     if (event != NULL && is_ready(&event->ready, stamp)) {
         note_interest(cache, event, now_ms);
-        if (answer_ready(cache, request, &event->ready, HTTP_ERROR_ODDS_NOT_FOUND))
+        if (answer_ready(cache, request, &event->ready, &error_odds_not_found))
             return;
         chosen = event->ready.entry;
     } else if (event == NULL && is_known_missing(&cache->catalogs[sport], stamp, id)) {
         metrics_add(cache->counters, SPORTS_READY_HITS, 1);
-        reply_error(cache, request, HTTP_ERROR_EVENT_NOT_FOUND);
+        reply_error(cache, request, &error_event_not_found);
         return;
     }
     set_out(cache, request, sport, id, chosen);
@@ -568,7 +564,7 @@ void sports_cache_answer_catalog(struct sports_cache *cache, struct http_request
         return;
     }
     if (status != STATUS_OK) {
-        reply_error(cache, request, http_error_of_status(status));
+        reply_error(cache, request, sports_error_of(status, NULL));
         return;
     }
     struct entry *chosen = NULL;
@@ -576,7 +572,7 @@ void sports_cache_answer_catalog(struct sports_cache *cache, struct http_request
     if (is_ready(ready, stamp)) {
         if (ready->status == STATUS_OK)
             note_list(ready, now_ms_of(request));
-        if (answer_ready(cache, request, ready, HTTP_ERROR_CATALOG_UNAVAILABLE))
+        if (answer_ready(cache, request, ready, &error_catalog_unavailable))
             return;
         chosen = ready->entry;
     }

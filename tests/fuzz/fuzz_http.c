@@ -124,7 +124,7 @@ static void turn(struct harness *harness)
         struct http_request *request = harness->waiting;
         harness->waiting = NULL;
         check_request(harness, request); /* its texts have stayed where they were */
-        http_reply_error(request, HTTP_ERROR_NOT_FOUND);
+        http_reply_error(request, &error_not_found);
     }
 }
 

@@ -43,7 +43,7 @@ static enum status write_games(struct import *import, size_t first, size_t count
                                struct error *error)
 {
     struct sql_flight *flight = import->flight;
-    const struct game_record *written[FLIGHT_MAX];
+    size_t written[FLIGHT_MAX] = {0};
     for (size_t i = 0; i < count; i++) {
         const struct game_record *given = &import->records[first + i];
         struct game_record *stored = &import->stored[i];
@@ -60,16 +60,18 @@ static enum status write_games(struct import *import, size_t first, size_t count
         next.updated_ms = import->now_ms;
         next.revision = 0; /* whatever is there */
         *stored = next;    /* which the parameters borrow */
-        written[flight->count] = given;
+        written[flight->count] = first + i;
         struct sql_query *query =
             sql_flight_add(flight, statement_of(flight->store, &game_table, STATEMENT_PUT));
         statement_bind(&game_table, STATEMENT_PUT, stored, query->parameters);
     }
     enum status status = flight->count > 0 ? sql_flight_run(flight, false, error) : STATUS_OK;
-    for (size_t i = 0; i < flight->count && status == STATUS_NOT_FOUND; i++)
+    for (size_t i = 0; i < flight->count && status == STATUS_NOT_FOUND; i++) {
+        const struct game_record *given = &import->records[written[i]];
         if (flight->queries[i].failed)
             status = error_set(error, STATUS_NOT_FOUND, "game %s: there is no provider '%s'",
-                               written[i]->id, written[i]->provider_id);
+                               given->id, given->provider_id);
+    }
     sql_flight_clear(flight);
     return status;
 }

@@ -105,10 +105,10 @@ static bool on_row(void *context, const struct sql_row *row)
     struct walk *walk = kind->walk;
     if (walk->done)
         return false;
-    if (!record_read_row(kind->table, row, kind->record))
+    bool fit = record_read_row(kind->table, row, kind->record);
+    if (!fit)
         walk->damaged = kind->table;
-    walk->done =
-        walk->damaged != NULL || !record_visit(walk->visitor, kind->table->kind, kind->record);
+    walk->done = !fit || !record_visit(walk->visitor, kind->table->kind, kind->record);
     if (kind->table->release != NULL)
         kind->table->release(kind->record);
     return !walk->done;

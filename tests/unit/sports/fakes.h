@@ -268,14 +268,14 @@ void odds_store_note_interest(struct odds_store *store, enum sport sport,
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-#define FAKE_OPEN (-1) /* no reply yet */
-#define FAKE_SENT (-2) /* a message was sent */
+#define FAKE_OPEN "no reply yet"
+#define FAKE_SENT "a message"
 
 struct fake_request {
     struct http_request request; /* first */
     struct http_field_line lines[2];
     struct http_message *message; /* held */
-    int outcome;                  /* FAKE_OPEN, FAKE_SENT, or an enum http_error */
+    const char *outcome;          /* FAKE_OPEN, FAKE_SENT, or the code of an error */
 };
 
 /* Either header may be NULL. */
@@ -304,7 +304,7 @@ static void fake_request_free(struct fake_request *fake)
 static struct fake_request *fake_open(struct http_request *request)
 {
     struct fake_request *fake = (struct fake_request *)request;
-    CHECK(fake->outcome == FAKE_OPEN); /* exactly one reply */
+    CHECK(strcmp(fake->outcome, FAKE_OPEN) == 0); /* exactly one reply */
     return fake;
 }
 
@@ -315,9 +315,9 @@ void http_reply_message(struct http_request *request, struct http_message *messa
     fake->message = http_message_hold(message);
 }
 
-void http_reply_error(struct http_request *request, enum http_error error)
+void http_reply_error(struct http_request *request, const struct http_error *error)
 {
-    fake_open(request)->outcome = (int)error;
+    fake_open(request)->outcome = error->code;
 }
 
 /* The client goes away. */
@@ -365,7 +365,7 @@ static void fake_thread_free(struct fake_thread *thread)
 
 static void fake_wait(struct fake_thread *thread, const struct fake_request *fake)
 {
-    while (fake->outcome == FAKE_OPEN)
+    while (strcmp(fake->outcome, FAKE_OPEN) == 0)
         (void)uv_run(&thread->loop, UV_RUN_ONCE);
 }
 

@@ -102,7 +102,7 @@ static unsigned number_after(const struct http_message *message, const char *nam
 static void check_answer(struct desk_thread *cache, const struct request *request)
 {
     const struct fake_request *fake = &request->fake;
-    CHECK(fake->outcome == FAKE_SENT);
+    CHECK(strcmp(fake->outcome, FAKE_SENT) == 0);
     if (request->event < 0) {
         CHECK(number_after(fake->message, "\"version\":") >= request->catalog_before);
     } else {
@@ -139,7 +139,8 @@ static void *serve(void *argument)
     while (!atomic_load(&cache->world->over)) {
         for (int i = 0; i < IN_FLIGHT; i++) {
             ask(cache, &thread, &requests[i]);
-            if (requests[i].fake.outcome == FAKE_OPEN && next_random(&cache->random) % 16 == 0) {
+            if (strcmp(requests[i].fake.outcome, FAKE_OPEN) == 0 &&
+                next_random(&cache->random) % 16 == 0) {
                 fake_abandon(&requests[i].fake);
                 requests[i].abandoned = true;
             }

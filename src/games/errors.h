@@ -1,0 +1,17 @@
+#ifndef CROUPIER_GAMES_ERRORS_H
+#define CROUPIER_GAMES_ERRORS_H
+
+#include "http/http.h"
+
+/* Errors that all routes of the casino share: lists of games, launches, the wallet. */
+#define GAMES_ERRORS(ROW)                                                            \
+    ROW(invalid_request, 400, "The request is not valid.")                           \
+    ROW(unknown_field, 400, "The request has an unknown field.")                     \
+    ROW(casino_access_disabled, 403, "Casino access is disabled for this customer.") \
+    ROW(game_not_found, 404, "Game not found")                                       \
+    ROW(ledger_unavailable, 503, "The ledger is unavailable. Nothing was applied.")
+
+GAMES_ERRORS(HTTP_ERROR_DECLARE)
+extern const struct http_error *const games_errors[]; /* all of them, then NULL */
+
+#endif

@@ -1,0 +1,109 @@
+/* The tables of errors against docs/interface.md. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "admission/errors.h"
+#include "games/errors.h"
+#include "launch/errors.h"
+#include "sports/errors.h"
+#include "wallet/errors.h"
+
+static void every_code_has_the_status_that_the_interface_gives_it(void **state)
+{
+    (void)state;
+    static const struct {
+        const struct http_error *error;
+        int status;
+        const char *code;
+    } wanted[] = {
+        {&error_bad_request, 400, "bad_request"},
+        {&error_https_required, 400, "https_required"},
+        {&error_request_timeout, 408, "request_timeout"},
+        {&error_payload_too_large, 413, "payload_too_large"},
+        {&error_uri_too_long, 414, "uri_too_long"},
+        {&error_unsupported_media_type, 415, "unsupported_media_type"},
+        {&error_headers_too_large, 431, "headers_too_large"},
+        {&error_not_implemented, 501, "not_implemented"},
+        {&error_version_not_supported, 505, "version_not_supported"},
+        {&error_invalid_sport, 400, "invalid_sport"},
+        {&error_invalid_event_id, 400, "invalid_event_id"},
+        {&error_ip_not_allowed, 403, "ip_not_allowed"},
+        {&error_sport_not_allowed, 403, "sport_not_allowed"},
+        {&error_not_found, 404, "not_found"},
+        {&error_event_not_found, 404, "event_not_found"},
+        {&error_odds_not_found, 404, "odds_not_found"},
+        {&error_method_not_allowed, 405, "method_not_allowed"},
+        {&error_rate_limited, 429, "rate_limited"},
+        {&error_internal_error, 500, "internal_error"},
+        {&error_malformed_upstream_data, 502, "malformed_upstream_data"},
+        {&error_catalog_unavailable, 503, "catalog_unavailable"},
+        {&error_cache_unavailable, 503, "cache_unavailable"},
+        {&error_security_config_unavailable, 503, "security_config_unavailable"},
+        {&error_cache_timeout, 504, "cache_timeout"},
+        {&error_overloaded, 503, "overloaded"},
+    };
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+        assert_int_equal(wanted[i].error->status, wanted[i].status);
+        assert_string_equal(wanted[i].error->code, wanted[i].code);
+    }
+}
+
+static void messages_are_those_that_the_interface_quotes(void **state)
+{
+    (void)state;
+    assert_string_equal(error_invalid_sport.message,
+                        "Unsupported sport. Supported sports: cricket, football, tennis, "
+                        "horse-racing, greyhound-racing");
+    assert_string_equal(error_ip_not_allowed.message, "Client address is not allowed.");
+    assert_string_equal(error_sport_not_allowed.message, "This sport is not enabled for your IP.");
+    assert_string_equal(error_event_not_found.message, "Event not found");
+}
+
+static void every_row_is_filled_and_no_code_occurs_twice(void **state)
+{
+    (void)state;
+    static const struct http_error *const *const tables[] = {
+        http_errors, admission_errors, sports_errors, games_errors, launch_errors, wallet_errors};
+    const struct http_error *seen[100];
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
+        for (const struct http_error *const *error = tables[i]; *error != NULL; error++) {
+            assert_true((*error)->status >= 400 && (*error)->status <= 599);
+            assert_true((*error)->message[0] != '\0');
+            for (size_t j = 0; j < count; j++)
+                assert_string_not_equal((*error)->code, seen[j]->code);
+            seen[count++] = *error;
+        }
+    }
+    assert_true(count > 40 && count < 100);
+}
+
+static void a_failing_store_is_told_by_what_went_wrong(void **state)
+{
+    (void)state;
+    assert_ptr_equal(sports_error_of(STATUS_NOT_FOUND, &error_event_not_found),
+                     &error_event_not_found);
+    assert_ptr_equal(sports_error_of(STATUS_UNAVAILABLE, &error_event_not_found),
+                     &error_cache_unavailable);
+    assert_ptr_equal(sports_error_of(STATUS_TIMEOUT, &error_event_not_found), &error_cache_timeout);
+    assert_ptr_equal(sports_error_of(STATUS_MALFORMED, &error_event_not_found),
+                     &error_malformed_upstream_data);
+    assert_ptr_equal(sports_error_of(STATUS_FULL, &error_event_not_found), &error_overloaded);
+    assert_ptr_equal(sports_error_of(STATUS_INTERNAL, &error_event_not_found),
+                     &error_internal_error);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_code_has_the_status_that_the_interface_gives_it),
+        cmocka_unit_test(messages_are_those_that_the_interface_quotes),
+        cmocka_unit_test(every_row_is_filled_and_no_code_occurs_twice),
+        cmocka_unit_test(a_failing_store_is_told_by_what_went_wrong),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
