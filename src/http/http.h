@@ -117,9 +117,10 @@ struct http_request {
      * from http_server_options. */
     void *user;
     void *connection_user;
-    /* Called when the client goes away before the reply; may stay NULL. See also http/aside.h. */
+    /* Called when the client goes away before the reply; may stay NULL. See also
+     * http/deferral.h. */
     void (*abandoned)(struct http_request *request);
-    void *aside; /* belongs to whoever set `abandoned` */
+    void *deferral; /* belongs to whoever set `abandoned` */
 
     struct http_connection *connection;
 };

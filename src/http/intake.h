@@ -4,7 +4,7 @@
 #include "http/chunk_line.h"
 #include "http/http.h"
 
-/* llhttp calls its methods HTTP_GET and so on, as http.h does: its names step aside. */
+/* llhttp calls its methods HTTP_GET and so on, as http.h does: its names get out of the way. */
 #define HTTP_DELETE LLHTTP_DELETE
 #define HTTP_GET LLHTTP_GET
 #define HTTP_HEAD LLHTTP_HEAD
@@ -30,7 +30,7 @@
  * of sockets, so that a test or a fuzzer can drive it directly. Private to http/.
  *
  * The bytes of the head are gathered in `bytes` (a copy: small, and it makes every text of the
- * request stay put while the request is set aside); llhttp sees them where they arrived and tells
+ * request stay put while the reply is deferred); llhttp sees them where they arrived and tells
  * where the parts begin and end, counted from the first byte of the request. When the head is
  * whole, one pass over those spans checks the framing and fills in the request.
  *

@@ -6,7 +6,7 @@
  * server's loop, so that a test is a plain sequence and nothing depends on scheduling. Time stands
  * still but for what a test adds, so a deadline passes when the test says so, and no other.
  *
- * The handler answers by path: "/later" is set aside for the test to answer, "/large" is LARGE_SIZE
+ * The handler answers by path: "/later" is deferred for the test to answer, "/large" is LARGE_SIZE
  * bytes, "/count" says how many requests its connection has seen; anything else is told back.
  */
 #include <arpa/inet.h>
