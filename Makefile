@@ -12,7 +12,7 @@ PYTHON = $(firstword $(wildcard /usr/bin/python3) python3)
 # $(call ALL_TESTS,BUILD,PAIRS[,BEFORE[,OPTIONS]]): Meson's tests (with OPTIONS) and the service suite on each pair of
 # engines, all of them whatever fails; then the list of what failed. .ci/run counts by these headings.
 ALL_TESTS = failed=; echo "Meson's tests of $(1)"; \
-	$(3) $(MESON) test -C $(1) --no-rebuild --num-processes $(JOBS) --print-errorlogs $(4) || failed="unit, store and fault tests"; \
+	$(3) $(MESON) test -C $(1) --no-rebuild --num-processes $(MESON_TESTS) --print-errorlogs $(4) || failed="unit, store and fault tests"; \
 	for pair in $(2); do echo "service tests on $$pair"; \
 	TEST_PAIRS="$(2)" TEST_ENGINES=$$pair CROUPIER_BIN=$(abspath $(1)/croupier) $(3) \
 	$(PYTHON) -m pytest -p no:cacheprovider -q -n $(WORKERS) tests/service $(ARGUMENTS) || failed="$${failed:+$$failed; }service tests on $$pair"; \
@@ -22,8 +22,9 @@ ALL_TESTS = failed=; echo "Meson's tests of $(1)"; \
 PAIRS = embedded,sqlite redis,sqlite embedded,postgresql redis,postgresql
 ASAN_PAIRS = embedded,postgresql
 TSAN_PAIRS = redis,sqlite
-# Most of a service test is waiting, so more of them than there are processors run at once.
+# Most of a service test is waiting, and of many of Meson's, so more of them than there are processors run at once.
 WORKERS = 6
+MESON_TESTS = $(shell expr 2 \* $(JOBS))
 # Limits are for programs that hang, and these are several times slower.
 PATIENT = env CROUPIER_PATIENCE=3
 # Address-space randomisation of newer kernels is more than ThreadSanitizer's run-time can place.

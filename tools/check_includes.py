@@ -26,6 +26,12 @@ def includes():
             yield path.relative_to(SOURCE), pathlib.PurePath(included)
 
 
+def is_generated(included):
+    """The build makes it, as the meson.build of its folder says."""
+    recipe = SOURCE / included.parent / "meson.build"
+    return recipe.exists() and f"'{included.name}'" in recipe.read_text()
+
+
 def problem(rank, source, included):
     if not (SOURCE / included).exists() and str(included) not in MADE:
         return "is not a path below src/"

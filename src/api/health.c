@@ -4,7 +4,7 @@
  *
  * One lock guards everything in `struct health`. A pending request belongs to the list until it is
  * posted, then to the mailbox; both steps happen under the lock, so that a worker that gives a
- * pending request up knows which of the two it is. `pending->aside` is the worker's alone.
+ * pending request up knows which of the two it is. `pending->deferral` is the worker's alone.
  */
 #include "api/health.h"
 
@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "http/aside.h"
+#include "http/deferral.h"
 
 #define GRACE_MS 250
 #define PENDING_MAX 65536
@@ -26,7 +26,7 @@ enum verdict { VERDICT_UNKNOWN, VERDICT_OK, VERDICT_DEGRADED };
 struct pending_request {
     struct mail mail;
     struct health *health;
-    struct http_aside aside;
+    struct http_deferral deferral;
     struct mailbox *mailbox;
     struct pending_request *next, *before; /* in the list */
     bool listed;
@@ -67,7 +67,7 @@ static void deliver(struct mail *mail)
 {
     struct pending_request *pending =
         (struct pending_request *)(void *)((char *)mail - offsetof(struct pending_request, mail));
-    struct http_request *request = http_aside_take(&pending->aside);
+    struct http_request *request = http_deferral_take(&pending->deferral);
     if (request != NULL)
         reply(request, pending->ok);
     memory_free(pending);
@@ -109,10 +109,11 @@ static void answer_all(struct health *health, bool ok)
 
 /* ---- asking, on the worker's thread ---------------------------------------------------------- */
 
-static void on_gone(struct http_aside *aside)
+static void on_gone(struct http_deferral *deferral)
 {
     struct pending_request *pending =
-        (struct pending_request *)(void *)((char *)aside - offsetof(struct pending_request, aside));
+        (struct pending_request *)(void *)((char *)deferral -
+                                           offsetof(struct pending_request, deferral));
     struct health *health = pending->health;
     uv_mutex_lock(&health->lock);
     bool listed = pending->listed;
@@ -133,8 +134,8 @@ void health_ask(struct health *health, struct mailbox *mailbox, struct http_requ
         pending->mail.deliver = deliver;
         pending->health = health;
         pending->mailbox = mailbox;
-        pending->aside.gone = on_gone;
-        http_aside_put(&pending->aside, request);
+        pending->deferral.gone = on_gone;
+        http_defer(&pending->deferral, request);
         list_add(health, pending);
         uv_cond_signal(&health->asked);
     }

@@ -33,9 +33,9 @@ struct health_options {
 struct health *health_create(const struct health_options *options);
 
 /*
- * Sets the request aside and replies on this thread, through `mailbox`, which must be this
- * thread's. Uses request->abandoned and request->aside. Never blocks. Once every request that was
- * asked about was answered or abandoned, `mailbox` may be destroyed.
+ * Defers the request and replies on this thread, through `mailbox`, which must be this thread's.
+ * Uses request->abandoned and request->deferral. Never blocks. Once every request that was asked
+ * about was answered or abandoned, `mailbox` may be destroyed.
  */
 void health_ask(struct health *health, struct mailbox *mailbox, struct http_request *request);
 

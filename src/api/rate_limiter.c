@@ -1,5 +1,5 @@
 /*
- * A pending request belongs to the limiter's queue from when it is set aside until its mail has
+ * A pending request belongs to the limiter's queue from when it is deferred until its mail has
  * come; its request may be answered (it took too long) or go away before.
  */
 #include "api/rate_limiter.h"
@@ -9,7 +9,7 @@
 #include "admission/rate_limit.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "http/aside.h"
+#include "http/deferral.h"
 
 #define PENDING_MAX 8192U
 
@@ -18,18 +18,18 @@ enum { COUNTED_WAITS, COUNTED_ALONE };
 struct pending_request {
     struct rate_pending lease; /* first */
     struct rate_limiter *limiter;
-    struct http_aside aside; /* no request: only the mail is awaited */
-    struct rate_claim claim; /* holds the budget */
+    struct http_deferral deferral; /* no request: only the mail is awaited */
+    struct rate_claim claim;       /* holds the budget */
 };
 
 struct rate_limiter {
     struct rate_limiter_options options;
-    struct http_aside_queue pending;
+    struct http_deferral_queue pending;
 };
 
 static void drop_pending(struct pending_request *pending)
 {
-    http_aside_remove(&pending->aside); /* the limiter may be over */
+    http_deferral_remove(&pending->deferral); /* the limiter may be over */
     rate_budget_release(&pending->claim.budget);
     memory_free(pending);
 }
@@ -45,15 +45,16 @@ static void decide(struct pending_request *pending, const struct rate_verdict *v
 {
     const struct rate_limiter_options *options = &pending->limiter->options;
     count(pending->limiter, verdict);
-    options->decided(options->context, http_aside_take(&pending->aside), verdict);
+    options->decided(options->context, http_deferral_take(&pending->deferral), verdict);
 }
 
-static void on_late(struct http_aside *aside)
+static void on_late(struct http_deferral *deferral)
 {
     struct pending_request *pending =
-        (struct pending_request *)(void *)((char *)aside - offsetof(struct pending_request, aside));
+        (struct pending_request *)(void *)((char *)deferral -
+                                           offsetof(struct pending_request, deferral));
     struct rate_verdict verdict;
-    if (aside->request == NULL)
+    if (deferral->request == NULL)
         return;
     rate_lease_take_alone(&pending->claim, clock_monotonic_ns(), &verdict);
     decide(pending, &verdict); /* the pending request stays: only its mail takes it off the queue */
@@ -66,7 +67,7 @@ static void on_mail(struct mail *mail)
 {
     struct pending_request *pending = (struct pending_request *)(void *)mail;
     struct rate_verdict verdict;
-    if (pending->aside.request == NULL) {
+    if (pending->deferral.request == NULL) {
         drop_pending(pending);
         return;
     }
@@ -95,13 +96,13 @@ static bool wait_for_lease(struct rate_limiter *limiter, struct http_request *re
     pending->limiter = limiter;
     pending->claim = *claim;
     (void)rate_budget_hold(claim->budget);
-    http_aside_append(&limiter->pending, &pending->aside);
+    http_deferral_append(&limiter->pending, &pending->deferral);
     if (rate_lease_wait(claim, now_ns, &pending->lease, verdict) == STATUS_OK) {
         drop_pending(pending);
         count(limiter, verdict);
         return true;
     }
-    http_aside_put(&pending->aside, request); /* its mail comes on this thread, after we return */
+    http_defer(&pending->deferral, request); /* its mail comes on this thread, after we return */
     metrics_add(limiter->options.counters, COUNTED_WAITS, 1);
     return false;
 }
@@ -129,12 +130,12 @@ struct rate_limiter *rate_limiter_create(const struct rate_limiter_options *opti
 {
     struct rate_limiter *limiter = memory_alloc_zeroed(1, sizeof *limiter);
     limiter->options = *options;
-    http_aside_queue_init(&limiter->pending, mailbox_loop(options->mailbox), options->timeout_ms,
-                          on_late);
+    http_deferral_queue_init(&limiter->pending, mailbox_loop(options->mailbox), options->timeout_ms,
+                             on_late);
     return limiter;
 }
 
-static void free_desk(void *limiter)
+static void free_limiter(void *limiter)
 {
     memory_free(limiter);
 }
@@ -145,7 +146,7 @@ void rate_limiter_destroy(struct rate_limiter **limiter)
     *limiter = NULL;
     if (mine == NULL)
         return;
-    http_aside_queue_close(&mine->pending, free_desk, mine);
+    http_deferral_queue_close(&mine->pending, free_limiter, mine);
 }
 
 const struct metric rate_limiter_metrics[] = {

@@ -7,9 +7,9 @@
 #include "metrics/metrics.h"
 
 /*
- * One serving thread's rate limits: nearly always decided on the spot; rarely, a request is set
- * aside until a lease of a shared budget comes (admission/rate_lease.h), at most `timeout_ms`. Then
- * it is decided without the store. All on the limiter's thread.
+ * One serving thread's rate limits: nearly always decided on the spot; rarely, a request is
+ * deferred until a lease of a shared budget comes (admission/rate_lease.h), at most `timeout_ms`.
+ * Then it is decided without the store. All on the limiter's thread.
  */
 struct rate_limiter;
 
@@ -18,7 +18,7 @@ struct rate_limiter_options {
     struct mailbox *mailbox;
     metrics_cell *counters; /* of rate_limiter_metrics */
     uint32_t timeout_ms;
-    /* For a request that was set aside: it has been decided. */
+    /* For a request that was deferred: it has been decided. */
     void (*decided)(void *context, struct http_request *request,
                     const struct rate_verdict *verdict);
     void *context;

@@ -76,7 +76,7 @@ static void ask_admission(const struct service *service, const struct http_reque
     }
 }
 
-/* True: go on. False: replied, or set aside until its rate limit is decided. */
+/* True: go on. False: replied, or deferred until its rate limit is decided. */
 static bool admit(struct service *service, struct http_request *request, struct judged *judged,
                   struct rate_verdict *rate)
 {

@@ -7,7 +7,7 @@
 /*
  * The three sports routes. Admission, rate limit, method, and the path's
  * form are settled. They reply to the request, at once or later; they set request->abandoned and
- * request->aside when they set it aside. `request->user` is the caller's.
+ * request->deferral when they defer the reply. `request->user` is the caller's.
  */
 void sports_route_list(struct sports_cache *cache, struct http_request *request, sport_set allowed);
 /* sport and event id texts as they stand in the path: 400 invalid_sport, then 400 invalid_event_id,

@@ -13,21 +13,21 @@
 #include "base/json_writer.h"
 #include "base/memory.h"
 #include "games/errors.h"
-#include "http/aside.h"
+#include "http/deferral.h"
 #include "wallet/errors.h"
 #include "wallet/request.h"
 
 struct pending_request {
     struct ledger_job job; /* first */
     struct wallet_handler *handler;
-    struct http_aside aside;
+    struct http_deferral deferral;
 };
 
 struct wallet_handler {
     struct ledger *ledger;
     struct mailbox *mailbox;
-    struct http_aside_queue early; /* perhaps still in the ledger's queue */
-    struct http_aside_queue in_batch;
+    struct http_deferral_queue early; /* perhaps still in the ledger's queue */
+    struct http_deferral_queue in_batch;
     int queues; /* that are not over */
 };
 
@@ -140,41 +140,41 @@ static void reply(struct http_request *request, const struct wallet_answer *answ
 
 /* ---- pending requests ------------------------------------------------------------------------ */
 
-static struct pending_request *pending_of(struct http_aside *aside)
+static struct pending_request *pending_of(struct http_deferral *deferral)
 {
-    return (struct pending_request *)(void *)((char *)aside -
-                                              offsetof(struct pending_request, aside));
+    return (struct pending_request *)(void *)((char *)deferral -
+                                              offsetof(struct pending_request, deferral));
 }
 
 static void deliver(struct mail *mail)
 {
     struct pending_request *pending = (struct pending_request *)(void *)mail;
-    struct http_request *request = http_aside_take(&pending->aside);
+    struct http_request *request = http_deferral_take(&pending->deferral);
     if (request != NULL)
         reply(request, &pending->job.answer);
-    http_aside_remove(&pending->aside); /* the handler may be over */
+    http_deferral_remove(&pending->deferral); /* the handler may be over */
     memory_free(pending);
 }
 
 /* It is taken back, whether its client still waits or not; unless it is in a batch by now. */
-static void on_queued_too_long(struct http_aside *aside)
+static void on_queued_too_long(struct http_deferral *deferral)
 {
-    struct pending_request *pending = pending_of(aside);
+    struct pending_request *pending = pending_of(deferral);
     struct wallet_handler *handler = pending->handler;
-    http_aside_remove(aside);
+    http_deferral_remove(deferral);
     if (!ledger_withdraw(handler->ledger, &pending->job)) {
-        http_aside_append(&handler->in_batch, aside);
+        http_deferral_append(&handler->in_batch, deferral);
         return;
     }
-    struct http_request *request = http_aside_take(aside);
+    struct http_request *request = http_deferral_take(deferral);
     if (request != NULL)
         http_reply_error(request, &error_ledger_unavailable);
     memory_free(pending);
 }
 
-static void on_unanswered(struct http_aside *aside)
+static void on_unanswered(struct http_deferral *deferral)
 {
-    struct http_request *request = http_aside_take(aside);
+    struct http_request *request = http_deferral_take(deferral);
     if (request != NULL)
         http_reply_error(request, &error_internal_error);
 }
@@ -183,9 +183,7 @@ static void on_unanswered(struct http_aside *aside)
 
 static bool decode(struct http_request *request, struct wallet_request *decoded)
 {
-    struct text type = request->field_count[HTTP_FIELD_CONTENT_TYPE] == 1
-                           ? http_request_field(request, HTTP_FIELD_CONTENT_TYPE)
-                           : TEXT("");
+    struct text type = http_request_only_field(request, HTTP_FIELD_CONTENT_TYPE);
     switch (wallet_request_decode(type, request->body, decoded)) {
     case STRICT_JSON_OK:
         return true;
@@ -235,8 +233,8 @@ void wallet_route(struct wallet_handler *handler, struct games_pages *games,
         http_reply_error(request, &error_ledger_unavailable);
         return;
     }
-    http_aside_put(&pending->aside, request); /* its mail comes on this thread, after we return */
-    http_aside_append(&handler->early, &pending->aside);
+    http_defer(&pending->deferral, request); /* its mail comes on this thread, after we return */
+    http_deferral_append(&handler->early, &pending->deferral);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -246,10 +244,10 @@ struct wallet_handler *wallet_handler_create(struct ledger *ledger, struct mailb
     struct wallet_handler *handler = memory_alloc_zeroed(1, sizeof *handler);
     handler->ledger = ledger;
     handler->mailbox = mailbox;
-    http_aside_queue_init(&handler->early, mailbox_loop(mailbox), WALLET_QUEUE_MS,
-                          on_queued_too_long);
-    http_aside_queue_init(&handler->in_batch, mailbox_loop(mailbox),
-                          WALLET_ANSWER_MS - WALLET_QUEUE_MS, on_unanswered);
+    http_deferral_queue_init(&handler->early, mailbox_loop(mailbox), WALLET_QUEUE_MS,
+                             on_queued_too_long);
+    http_deferral_queue_init(&handler->in_batch, mailbox_loop(mailbox),
+                             WALLET_ANSWER_MS - WALLET_QUEUE_MS, on_unanswered);
     handler->queues = 2;
     return handler;
 }
@@ -267,6 +265,6 @@ void wallet_handler_destroy(struct wallet_handler **handler)
     *handler = NULL;
     if (mine == NULL)
         return;
-    http_aside_queue_close(&mine->early, on_queue_over, mine);
-    http_aside_queue_close(&mine->in_batch, on_queue_over, mine);
+    http_deferral_queue_close(&mine->early, on_queue_over, mine);
+    http_deferral_queue_close(&mine->in_batch, on_queue_over, mine);
 }

@@ -15,7 +15,7 @@
  *
  * No other file asks the machine for the time or sleeps (tools/check_clock.py), and what is asked
  * here and in libraries goes through libc. So a test that takes the place of libc's clock rules all
- * time there is.
+ * time there is: tests/test_clock.h.
  */
 
 uint64_t clock_monotonic_ns(void);

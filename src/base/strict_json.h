@@ -1,6 +1,9 @@
 #ifndef CROUPIER_BASE_STRICT_JSON_H
 #define CROUPIER_BASE_STRICT_JSON_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "base/status.h"
 #include "base/text.h"
 
@@ -10,12 +13,10 @@
  */
 #define STRICT_JSON_MEMBERS_MAX 64 /* with those that are not known */
 
-enum strict_json {
-    STRICT_JSON_OK,
-    STRICT_JSON_INVALID,       /* 400 invalid_request: not JSON, not an object, a member twice, too
-                                  many members, a value that is not sound, not the members of its case */
-    STRICT_JSON_UNKNOWN_FIELD, /* 400 unknown_field; no member, known or not, is there twice */
-};
+/* INVALID (400 invalid_request): it is not JSON or no object, has a member twice or too many of
+ * them, a value that is not sound, or not the members of its case. UNKNOWN_FIELD (400
+ * unknown_field): no member, known or not, is there twice. */
+enum strict_json { STRICT_JSON_OK, STRICT_JSON_INVALID, STRICT_JSON_UNKNOWN_FIELD };
 
 /* `values[i]` becomes the value of the member `names[i]` as it stands in the body, or a text with
  * at == NULL when there is none. */

@@ -82,6 +82,25 @@ static int read_places(const struct command_line *line, const struct kind *kind,
     return result;
 }
 
+/* Reads the places and copies; all but success has been said. */
+typedef enum status copier(const struct command_line *line, const struct places *places,
+                           struct progress *progress, void *counts, struct error *error);
+
+static int run_copy(const struct command_line *line, const struct kind *kind, copier *copy,
+                    void *counts)
+{
+    struct progress progress = {0};
+    struct places places = {0};
+    struct error error = {0};
+    int result = read_places(line, kind, &places);
+    if (result != EXIT_DONE)
+        return result;
+    enum status status = copy(line, &places, &progress, counts, &error);
+    progress_end(&progress);
+    config_release(&places.config);
+    return status == STATUS_OK ? EXIT_DONE : command_refuse(line, "%s", error.text);
+}
+
 /* ---- platform -------------------------------------------------------------------------------- */
 
 /* What is not there, or empty, is not made any fuller by migrating it. */
@@ -140,26 +159,26 @@ static void print_platform(const struct command_line *line, const struct platfor
     (void)puts("Copied, read again and compared; the ledger is whole.");
 }
 
-static int run_platform_copy(const struct command_line *line)
+static enum status copy_platform(const struct command_line *line, const struct places *places,
+                                 struct progress *progress, void *counts, struct error *error)
 {
     struct platform_store *from = NULL;
     struct platform_store *to = NULL;
-    struct platform_counts counts = {0};
-    struct progress progress = {0};
-    struct places places = {0};
-    struct error error = {0};
-    int result = read_places(line, &platform_kind, &places);
-    if (result != EXIT_DONE)
-        return result;
-    enum status status = open_both(&places, &from, &to, &error);
+    (void)line;
+    enum status status = open_both(places, &from, &to, error);
     if (status == STATUS_OK)
-        status = platform_copy(from, to, show_progress, &progress, &counts, &error);
-    progress_end(&progress);
+        status = platform_copy(from, to, show_progress, progress, counts, error);
     platform_store_close(&from);
     platform_store_close(&to);
-    config_release(&places.config);
-    if (status != STATUS_OK)
-        return command_refuse(line, "%s", error.text);
+    return status;
+}
+
+static int run_platform_copy(const struct command_line *line)
+{
+    struct platform_counts counts = {0};
+    int code = run_copy(line, &platform_kind, copy_platform, &counts);
+    if (code != EXIT_DONE)
+        return code;
     print_platform(line, &counts);
     if (counts.providers > 0)
         command_note(line, "providers' secrets are still sealed with the key of [casino] "
@@ -192,27 +211,26 @@ static enum status open_odds(const struct places *places, struct odds_store **fr
     return odds_store_open(to, &options, error);
 }
 
-static int run_odds_copy(const struct command_line *line)
+static enum status copy_odds(const struct command_line *line, const struct places *places,
+                             struct progress *progress, void *counts, struct error *error)
 {
     struct odds_store *from = NULL;
     struct odds_store *to = NULL;
-    struct odds_counts counts = {0};
-    struct progress progress = {0};
-    struct places places = {0};
-    struct error error = {0};
-    int result = read_places(line, &odds_kind, &places);
-    if (result != EXIT_DONE)
-        return result;
-    enum status status = open_odds(&places, &from, &to, &error);
+    bool replace = command_option(line, "replace") != NULL;
+    enum status status = open_odds(places, &from, &to, error);
     if (status == STATUS_OK)
-        status = odds_copy(from, to, command_option(line, "replace") != NULL, show_progress,
-                           &progress, &counts, &error);
-    progress_end(&progress);
+        status = odds_copy(from, to, replace, show_progress, progress, counts, error);
     odds_store_close(&from);
     odds_store_close(&to);
-    config_release(&places.config);
-    if (status != STATUS_OK)
-        return command_refuse(line, "%s", error.text);
+    return status;
+}
+
+static int run_odds_copy(const struct command_line *line)
+{
+    struct odds_counts counts = {0};
+    int code = run_copy(line, &odds_kind, copy_odds, &counts);
+    if (code != EXIT_DONE)
+        return code;
     const struct document_count rows[] = {
         {"catalogs", counts.catalogs}, {"events", counts.events}, {"bytes", counts.bytes}, {0}};
     if (command_json(line))

@@ -1,4 +1,4 @@
-/* What the commands on the platform store share; see commands_platform.h. */
+/* What the commands on the platform store share; see platform.h. */
 #include "commands/platform.h"
 
 bool command_open_platform(const struct command_line *line, bool create,

@@ -38,8 +38,9 @@ static void exchange_end(struct http_connection *connection, bool complete)
     struct http_server *server = connection->server;
     struct http_exchange *exchange = connection->exchange;
     connection->exchange = NULL;
-    if (!complete)
+    if (!complete) /* what was not sent does not count */
         exchange->bytes -= exchange->rest[0].size + exchange->rest[1].size + exchange->rest[2].size;
+    /* Told while the request is still whole: an outcome points to it. */
     if (exchange->replied && server->options.finished != NULL) {
         struct http_outcome outcome = {
             .request = &exchange->request,
@@ -59,12 +60,13 @@ static void exchange_end(struct http_connection *connection, bool complete)
 static void on_closed(uv_handle_t *handle)
 {
     struct http_connection *connection = handle->data;
+    /* libuv has given up all writes before, so nothing points into the exchange any more. */
     CHECK(connection->magic == CONNECTION_MAGIC && connection->copies_in_flight == 0);
     if (connection->exchange != NULL)
         exchange_end(connection, false);
     tls_session_destroy(&connection->tls);
-    buffer_free(&connection->pending);
-    http_intake_forget(&connection->memo);
+    buffer_free(&connection->ahead);
+    http_memo_forget(&connection->memo);
     connection->closed(connection);
 }
 
@@ -73,6 +75,7 @@ void http_connection_close(struct http_connection *connection)
     enum connection_state before = connection->state;
     if (before == CONNECTION_CLOSED)
         return;
+    /* First of all, so that nothing that is called from here finds it open. */
     connection->state = CONNECTION_CLOSED;
     connection->deadline_ms = 0;
     uv_close((uv_handle_t *)&connection->tcp, on_closed);
@@ -135,7 +138,7 @@ void http_connection_refuse(struct http_connection *connection, const struct htt
     if (connection->exchange == NULL)
         exchange_begin(connection);
     connection->exchange->refused = true;
-    connection->close_after = true;
+    connection->close_after = true; /* where the next request begins is not known */
     connection->state = CONNECTION_HANDLING;
     http_reply_error(&connection->exchange->request, error);
 }
@@ -161,8 +164,9 @@ static void receive(struct http_connection *connection, struct text *input)
     struct http_intake *intake = &connection->exchange->intake;
     struct http_request *request = &connection->exchange->request;
     struct text raw = *input;
-    bool whole = intake->size == 0; /* all of the request may be in this input */
-    if (whole && http_intake_recall(connection->memo, intake, request, input)) {
+    /* Only a request that lies in one piece of input can be compared with the memo. */
+    bool whole = intake->size == 0;
+    if (whole && http_memo_recall(connection->memo, intake, request, input)) {
         connection->more_input = input->size > 0;
         hand_over(connection);
         return;
@@ -179,7 +183,7 @@ static void receive(struct http_connection *connection, struct text *input)
     case INTAKE_COMPLETE:
         raw.size -= input->size;
         if (whole)
-            http_intake_remember(&connection->memo, intake, request, raw);
+            http_memo_remember(&connection->memo, intake, request, raw);
         connection->more_input = input->size > 0;
         hand_over(connection);
         break;
@@ -197,6 +201,7 @@ static bool wants_input(const struct http_connection *connection)
 /* Works through the input until it is used up or a request has to be waited for. */
 static void process(struct http_connection *connection, struct text *input)
 {
+    /* Not from inside itself: a reply from `handle` lets this loop go on (see on_sent). */
     CHECK(!connection->processing);
     connection->processing = true;
     while (input->size > 0 && wants_input(connection)) {
@@ -219,16 +224,16 @@ static void process(struct http_connection *connection, struct text *input)
 
 static void keep_for_later(struct http_connection *connection, struct text input)
 {
-    struct buffer *pending = &connection->pending;
-    if (connection->pending_start > 0) {
-        pending->size -= connection->pending_start;
-        memmove(pending->data, pending->data + connection->pending_start, pending->size);
-        connection->pending_start = 0;
+    struct buffer *ahead = &connection->ahead;
+    if (connection->ahead_start > 0) {
+        ahead->size -= connection->ahead_start;
+        memmove(ahead->data, ahead->data + connection->ahead_start, ahead->size);
+        connection->ahead_start = 0;
     }
-    buffer_append_text(pending, input);
+    buffer_append_text(ahead, input);
     connection->more_input = true;
-    if (pending->size > HTTP_PIPELINE_MAX && !connection->read_stopped) {
-        connection->read_stopped = true;
+    if (ahead->size > HTTP_PIPELINE_MAX && !connection->read_stopped) {
+        connection->read_stopped = true; /* the kernel's buffer fills, and TCP holds the client */
         (void)uv_read_stop((uv_stream_t *)&connection->tcp);
     }
 }
@@ -245,6 +250,7 @@ static void take_input(struct http_connection *connection, struct text input)
     }
     if (wants_input(connection))
         process(connection, &input);
+    /* The thread's buffer is read into again: what has to wait is copied. */
     if (input.size > 0 &&
         (connection->state == CONNECTION_HANDLING || connection->state == CONNECTION_WRITING))
         keep_for_later(connection, input);
@@ -262,19 +268,19 @@ static void input_ended(struct http_connection *connection)
 /* Goes on with what was read ahead, after a reply that did not come from inside process. */
 static void resume(struct http_connection *connection)
 {
-    struct buffer *pending = &connection->pending;
-    if (pending->size > 0 && wants_input(connection)) {
-        struct text input = {pending->data + connection->pending_start,
-                             pending->size - connection->pending_start};
+    struct buffer *ahead = &connection->ahead;
+    if (ahead->size > 0 && wants_input(connection)) {
+        struct text input = {ahead->data + connection->ahead_start,
+                             ahead->size - connection->ahead_start};
         process(connection, &input);
-        connection->pending_start = pending->size - input.size;
+        connection->ahead_start = ahead->size - input.size;
         if (input.size == 0) {
-            buffer_free(pending);
-            connection->pending_start = 0;
+            buffer_free(ahead);
+            connection->ahead_start = 0;
         }
     }
     if (connection->read_stopped && !connection->input_ended &&
-        pending->size - connection->pending_start <= HTTP_PIPELINE_MAX)
+        ahead->size - connection->ahead_start <= HTTP_PIPELINE_MAX)
         start_reading(connection);
     settle(connection);
 }
@@ -300,7 +306,7 @@ static void on_sent(struct http_connection *connection, enum http_output result)
         return;
     }
     CHECK(connection->state == CONNECTION_WRITING);
-    exchange_end(connection, true);
+    exchange_end(connection, true); /* before the next one begins */
     if (connection->close_after) {
         linger(connection);
         return;
@@ -361,6 +367,7 @@ static void take_cipher(struct http_connection *connection, struct text cipher)
     struct http_server *server = connection->server;
     tls_session_feed(connection->tls, cipher);
     enum tls_read result = TLS_DATA;
+    /* Each piece of plain text is used up before the next is read over it. */
     while (result == TLS_DATA && connection->state != CONNECTION_CLOSED) {
         size_t size = 0;
         result = tls_session_read(connection->tls, server->plain_buffer, HTTP_READ_SIZE, &size);

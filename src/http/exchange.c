@@ -43,6 +43,7 @@ struct http_exchange *http_exchange_take(struct http_server *server)
         http_intake_init(&exchange->intake);
         exchange->held = NULL;
     }
+    /* Not all of it: the arrays of the intake are large, and only what is counted in is read. */
     memset(&exchange->request, 0, sizeof exchange->request);
     if (server->options.request_user_size > 0) {
         exchange->request.user = (char *)exchange + exchange_size();
@@ -62,7 +63,7 @@ struct http_exchange *http_exchange_take(struct http_server *server)
 void http_exchange_give_back(struct http_server *server, struct http_exchange *exchange)
 {
     CHECK(exchange->magic == EXCHANGE_MAGIC);
-    exchange->magic = 0;
+    exchange->magic = 0; /* a reply that comes too late is caught */
     http_intake_reset(&exchange->intake);
     if (server->spare_exchange_count == HTTP_SPARE_EXCHANGES) {
         memory_free(exchange);

@@ -100,9 +100,10 @@ struct http_connection;
 
 struct http_request {
     enum http_method method;
-    struct text path;  /* from the target, absolute-form reduced to its path; percent-encoded
-                          unreserved characters decoded (RFC 3986 section 6.2.2.2), all else as sent */
-    struct text query; /* after '?', as sent; size 0 when there is none */
+    /* From the target, absolute-form reduced to its path. Percent-encoded unreserved characters are
+     * decoded (RFC 3986 section 6.2.2.2), all else is as sent. */
+    struct text path;
+    struct text query;                   /* after '?', as sent; size 0 when there is none */
     const struct http_field_line *lines; /* the known fields, in the order they came */
     uint32_t line_count;
     uint8_t field_count
@@ -117,15 +118,19 @@ struct http_request {
      * from http_server_options. */
     void *user;
     void *connection_user;
-    /* Called when the client goes away before the reply; may stay NULL. See also http/aside.h. */
+    /* Called when the client goes away before the reply; may stay NULL. See also
+     * http/deferral.h. */
     void (*abandoned)(struct http_request *request);
-    void *aside; /* belongs to whoever set `abandoned` */
+    void *deferral; /* belongs to whoever set `abandoned` */
 
     struct http_connection *connection;
 };
 
 /* The first line of that field, or the empty text with at == NULL. */
 struct text http_request_field(const struct http_request *request, enum http_field field);
+
+/* Its value when there is exactly one line of that field, else the empty text: two are none. */
+struct text http_request_only_field(const struct http_request *request, enum http_field field);
 
 /* Adds "name: value" to the reply that will follow, beside the reply's own fields. Bounded (512
  * bytes in all, CHECKed: only constants and numbers are added). */

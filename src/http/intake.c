@@ -9,8 +9,6 @@
 
 #include <string.h>
 
-#include <openssl/crypto.h>
-
 #include "base/memory.h"
 #include "http/characters.h"
 #include "http/target.h"
@@ -75,6 +73,12 @@ struct text http_request_field(const struct http_request *request, enum http_fie
             if (request->lines[i].field == field)
                 return request->lines[i].value;
     return (struct text){NULL, 0};
+}
+
+struct text http_request_only_field(const struct http_request *request, enum http_field field)
+{
+    return request->field_count[field] == 1 ? http_request_field(request, field)
+                                            : (struct text){NULL, 0};
 }
 
 /* ---- storage --------------------------------------------------------------------------------- */
@@ -289,7 +293,8 @@ static int on_body(llhttp_t *parser, const char *at, size_t size)
     struct http_intake *intake = parser->data;
     if (size > HTTP_BODY_MAX - intake->body_size)
         return stop(intake, &error_payload_too_large);
-    CHECK(intake->size + size <= intake->capacity); /* reserved when the head was judged */
+    /* Reserved when the head was judged: the request's texts point into `bytes`. */
+    CHECK(intake->size + size <= intake->capacity);
     store(intake, at, size);
     intake->body_size += (uint32_t)size;
     return 0;
@@ -347,6 +352,7 @@ static enum http_intake_result take_method(struct http_intake *intake, struct ht
                                            struct text *input)
 {
     size_t size = 0;
+    /* Not left to llhttp, which takes the first wrong letter for an error: 400 where 501 is due. */
     while (size < input->size && is_token_character(input->at[size]))
         if (intake->size + ++size > INTAKE_METHOD_MAX)
             return refuse(intake, &error_bad_request);
@@ -635,91 +641,4 @@ enum http_intake_result http_intake_feed(struct http_intake *intake, struct http
         result = run_parser(intake, request, input);
     while (result == INTAKE_MORE && input->size > 0);
     return result;
-}
-
-/* ---- requests that come again ---------------------------------------------------------------- */
-
-struct http_intake_memo {
-    uint32_t size, capacity;
-    uint32_t line_count;
-    enum http_method method;
-    struct text path, query; /* these and the lines' values point into `bytes` */
-    uint8_t field_count[HTTP_FIELD_COUNT];
-    struct http_field_line lines[INTAKE_MEMO_LINES];
-    char bytes[];
-};
-
-/* Nothing but the bytes themselves went into what was made of them: no body, nothing that was
- * decoded in place, nothing that the connection has to do beside answering. */
-static bool is_memorable(const struct http_intake *intake, const struct http_request *request,
-                         struct text raw)
-{
-    return raw.size <= INTAKE_MEMO_MAX && raw.size == intake->size && intake->body_size == 0 &&
-           intake->trailer_count == 0 && intake->keep_alive && intake->parser.http_minor == 1 &&
-           (intake->parser.flags & F_CHUNKED) == 0 && request->method != HTTP_CONNECT &&
-           request->line_count <= INTAKE_MEMO_LINES &&
-           request->field_count[HTTP_FIELD_EXPECT] == 0 &&
-           memcmp(raw.at, intake->bytes, raw.size) == 0;
-}
-
-/* The same place in the memo's bytes. */
-static struct text moved(const struct http_intake_memo *memo, const struct http_intake *intake,
-                         struct text text)
-{
-    if (text.at == NULL)
-        return text;
-    return (struct text){memo->bytes + (text.at - intake->bytes), text.size};
-}
-
-void http_intake_remember(struct http_intake_memo **memo, const struct http_intake *intake,
-                          const struct http_request *request, struct text raw)
-{
-    if (!is_memorable(intake, request, raw))
-        return;
-    if (*memo != NULL && (*memo)->capacity < raw.size)
-        http_intake_forget(memo);
-    if (*memo == NULL) {
-        *memo = memory_alloc(sizeof **memo + raw.size);
-        (*memo)->capacity = (uint32_t)raw.size;
-    }
-    struct http_intake_memo *mine = *memo;
-    memcpy(mine->bytes, raw.at, raw.size);
-    mine->size = (uint32_t)raw.size;
-    mine->method = request->method;
-    mine->path = moved(mine, intake, request->path);
-    mine->query = moved(mine, intake, request->query);
-    mine->line_count = request->line_count;
-    memcpy(mine->field_count, request->field_count, sizeof mine->field_count);
-    for (uint32_t i = 0; i < request->line_count; i++)
-        mine->lines[i] = (struct http_field_line){moved(mine, intake, request->lines[i].value),
-                                                  request->lines[i].field};
-}
-
-bool http_intake_recall(const struct http_intake_memo *memo, struct http_intake *intake,
-                        struct http_request *request, struct text *input)
-{
-    if (memo == NULL || input->size < memo->size || memcmp(input->at, memo->bytes, memo->size) != 0)
-        return false;
-    CHECK(intake->phase == INTAKE_METHOD && intake->size == 0);
-    request->method = memo->method;
-    request->path = memo->path;
-    request->query = memo->query;
-    request->lines = memo->lines;
-    request->line_count = memo->line_count;
-    memcpy(request->field_count, memo->field_count, sizeof memo->field_count);
-    request->body = (struct text){NULL, 0};
-    intake->keep_alive = true;
-    intake->parser.http_minor = 1;
-    intake->phase = INTAKE_FINISHED;
-    step(input, memo->size);
-    return true;
-}
-
-void http_intake_forget(struct http_intake_memo **memo)
-{
-    if (*memo == NULL)
-        return;
-    OPENSSL_cleanse(*memo, sizeof **memo + (*memo)->capacity);
-    memory_free(*memo);
-    *memo = NULL;
 }

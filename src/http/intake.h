@@ -4,7 +4,7 @@
 #include "http/chunk_line.h"
 #include "http/http.h"
 
-/* llhttp calls its methods HTTP_GET and so on, as http.h does: its names step aside. */
+/* llhttp calls its methods HTTP_GET and so on, as http.h does: its names get out of the way. */
 #define HTTP_DELETE LLHTTP_DELETE
 #define HTTP_GET LLHTTP_GET
 #define HTTP_HEAD LLHTTP_HEAD
@@ -30,7 +30,7 @@
  * of sockets, so that a test or a fuzzer can drive it directly. Private to http/.
  *
  * The bytes of the head are gathered in `bytes` (a copy: small, and it makes every text of the
- * request stay put while the request is set aside); llhttp sees them where they arrived and tells
+ * request stay put while the reply is deferred); llhttp sees them where they arrived and tells
  * where the parts begin and end, counted from the first byte of the request. When the head is
  * whole, one pass over those spans checks the framing and fills in the request.
  *
@@ -103,27 +103,5 @@ void http_intake_reset(struct http_intake *intake); /* gives memory back */
  * counts) when the head is whole, and body when the request is. */
 enum http_intake_result http_intake_feed(struct http_intake *intake, struct http_request *request,
                                          struct text *input);
-
-/*
- * A client that polls sends the same bytes again and again. What they were found to say the last
- * time is what they say this time: a memo holds a request without a body as it came, with what was
- * made of it, so that the same bytes need only be compared. A memo belongs to one connection; it
- * holds the client's key, so it is wiped when it goes.
- */
-#define INTAKE_MEMO_MAX 1024U /* bytes of a request worth remembering */
-#define INTAKE_MEMO_LINES 12U
-
-struct http_intake_memo;
-
-/* Remembers a request that was just found complete in `raw`, all of it, if it is one to
- * remember. */
-void http_intake_remember(struct http_intake_memo **memo, const struct http_intake *intake,
-                          const struct http_request *request, struct text raw);
-/* If `input` begins with the remembered request: fills in `request`, whose texts live in the memo,
- * steps over it, and is done, as after INTAKE_COMPLETE. `memo` may be NULL; `intake` has not been
- * fed. */
-bool http_intake_recall(const struct http_intake_memo *memo, struct http_intake *intake,
-                        struct http_request *request, struct text *input);
-void http_intake_forget(struct http_intake_memo **memo);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "http/http.h"
 #include "http/intake.h"
+#include "http/memo.h"
 #include "http/tls_session.h"
 
 /*
@@ -14,6 +15,7 @@
  *   output.c      bytes to the kernel, plain or through TLS
  *   exchange.c    a request with its reply: from a message to those bytes
  *   message.c     what is ready to be sent; from a document or an error to a message
+ *   memo.c        a request that comes again
  *   intake.c      bytes to a request
  *   tls.c         ciphertext to bytes and back
  *
@@ -92,12 +94,12 @@ struct http_connection {
     /* What became of output that was WAITING: SENT is the whole reply's. */
     void (*sent)(struct http_connection *connection, enum http_output result);
     struct http_exchange *exchange;
-    struct tls_session *tls;       /* NULL: plain */
-    struct http_intake_memo *memo; /* of its last request; NULL: none */
-    uint64_t deadline_ms;          /* by clock_loop_ms; 0: none */
-    size_t unsent;                 /* what libuv had left to write at the last sweep */
-    struct buffer pending;         /* read ahead of the request being answered */
-    size_t pending_start;
+    struct tls_session *tls; /* NULL: plain */
+    struct http_memo *memo;  /* of its last request; NULL: none */
+    uint64_t deadline_ms;    /* by clock_loop_ms; 0: none */
+    size_t unsent;           /* what libuv had left to write at the last sweep */
+    struct buffer ahead;     /* read ahead of the request being answered */
+    size_t ahead_start;
     uint32_t linger_left;
     uint32_t copies_in_flight; /* writes of ciphertext that libuv has not finished */
     uint8_t blank;             /* bytes of empty lines skipped before a request */

@@ -77,6 +77,8 @@ static enum http_output send_plain(struct http_connection *connection, struct ht
         return OUTPUT_BROKEN;
     if (written > 0)
         advance(exchange->rest, (size_t)written);
+    /* The caller may let go of the message as soon as this returns; a reply that went out at once
+     * never needs a count. */
     exchange->held = http_message_hold(message);
     exchange->write.data = connection;
     count = gather(exchange->rest, buffers);
@@ -120,6 +122,7 @@ static enum http_output send_copy(struct http_connection *connection, struct tex
     int written = uv_try_write(stream_of(connection), &buffer, 1);
     if (written == (ssize_t)bytes.size)
         return OUTPUT_SENT;
+    /* A client that makes us send and takes nothing must not fill the memory. */
     if ((written < 0 && written != UV_EAGAIN) ||
         uv_stream_get_write_queue_size(stream_of(connection)) > HTTP_UNSENT_MAX)
         return OUTPUT_BROKEN;
@@ -192,7 +195,7 @@ static enum http_output pump_tls(struct http_connection *connection)
                 return OUTPUT_BROKEN;
             }
         }
-        if (piece == 0)
+        if (piece == 0) /* and no copy is in flight: all of it is with the kernel */
             return OUTPUT_SENT;
         if (http_output_cipher(connection) == OUTPUT_BROKEN)
             return OUTPUT_BROKEN;

@@ -91,6 +91,7 @@ static void finish_drain_when_empty(struct http_server *server)
 {
     if (server->draining && server->connection_count == 0 && server->descriptor >= 0)
         stop_listening(server);
+    /* The sweep is the last handle to go; when it has gone, libuv holds nothing of the server. */
     if (server->draining && server->listener_closed && server->connection_count == 0)
         uv_close((uv_handle_t *)&server->sweep, on_sweep_closed);
 }
@@ -111,6 +112,7 @@ static void on_connection_closed(struct http_connection *connection)
     if (connection->next != NULL)
         connection->next->previous = connection->previous;
     connection->magic = 0;
+    /* It may hold a client's key. */
     explicit_bzero(connection + 1, server->options.connection_user_size);
     if (server->spare_connection_count < HTTP_SPARE_CONNECTIONS) {
         connection->next = server->spare_connections;
@@ -299,6 +301,7 @@ void http_server_set_deadlines(struct http_server *server, uint32_t header_secon
 
 void http_server_set_tls(struct http_server *server, struct http_tls *tls)
 {
+    /* Open connections go on with the certificate that they began with: sessions hold it. */
     struct http_tls *before = server->tls;
     server->tls = http_tls_hold(tls);
     http_tls_release(&before);

@@ -193,7 +193,7 @@ void http_tls_release(struct http_tls **tls)
 struct tls_session *tls_session_create(struct http_tls *tls, struct buffer *out)
 {
     struct tls_session *session = memory_alloc_zeroed(1, sizeof *session);
-    session->tls = http_tls_hold(tls); /* the BIO's methods live there */
+    session->tls = http_tls_hold(tls); /* the BIO's methods live there, also after a reload */
     session->out = out;
     session->ssl = SSL_new(tls->context);
     BIO *bio = BIO_new(tls->method);
@@ -231,7 +231,7 @@ enum tls_read tls_session_read(struct tls_session *session, char *plain, size_t 
     case SSL_ERROR_WANT_READ:
         if (session->in.size == 0)
             return TLS_MORE;
-        break;
+        break; /* it wants more and leaves some: asking again would never end */
     case SSL_ERROR_ZERO_RETURN:
         session->in.size = 0;
         return TLS_ENDED;

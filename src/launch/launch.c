@@ -18,7 +18,7 @@
 #include "base/memory.h"
 #include "base/work_pool.h"
 #include "games/errors.h"
-#include "http/aside.h"
+#include "http/deferral.h"
 #include "launch/document.h"
 #include "launch/errors.h"
 #include "launch/request.h"
@@ -44,7 +44,7 @@ struct job {
     struct launcher *launcher;
     struct games_pages *pages;
     struct mailbox *mailbox;
-    struct http_aside aside;
+    struct http_deferral deferral;
     uint64_t submitted_ns;
     atomic_bool abandoned; /* the client went away */
     struct launch_request launch;
@@ -106,7 +106,7 @@ static void append_url(struct buffer *out, const struct games_provider *provider
 /* A launch while the provider is asked for its URL. */
 struct calling {
     struct provider_call call;
-    struct http_aside aside;
+    struct http_deferral deferral;
     struct launched launched;
     int64_t expires_ms;
 };
@@ -123,7 +123,7 @@ static void deliver_call(struct mail *mail)
     struct calling *calling =
         (struct calling *)(void *)mail; /* the call, and in it the mail, come first */
     const struct provider_call *call = &calling->call;
-    struct http_request *request = http_aside_take(&calling->aside);
+    struct http_request *request = http_deferral_take(&calling->deferral);
     if (request != NULL) {
         int64_t theirs = call->answer.expires_ms;
         bool sooner = theirs != 0 && theirs < calling->expires_ms;
@@ -136,10 +136,10 @@ static void deliver_call(struct mail *mail)
     free_calling(calling);
 }
 
-static void on_caller_gone(struct http_aside *aside)
+static void on_caller_gone(struct http_deferral *deferral)
 {
     struct calling *calling =
-        (struct calling *)(void *)((char *)aside - offsetof(struct calling, aside));
+        (struct calling *)(void *)((char *)deferral - offsetof(struct calling, deferral));
     atomic_store_explicit(&calling->call.abandoned, true, memory_order_relaxed);
 }
 
@@ -151,7 +151,7 @@ static void call_provider(struct launcher *launcher, struct mailbox *mailbox,
     struct provider_call *call = &calling->call;
     calling->launched = *launched;
     calling->expires_ms = facts->expires_seconds * 1000;
-    calling->aside.gone = on_caller_gone;
+    calling->deferral.gone = on_caller_gone;
     call->mailbox = mailbox;
     call->delivered = deliver_call;
     (void)snprintf(call->provider_id, sizeof call->provider_id, "%s", provider->id);
@@ -161,10 +161,10 @@ static void call_provider(struct launcher *launcher, struct mailbox *mailbox,
                    (long long)facts->issued_seconds);
     launch_document_sign(text_of(call->timestamp), buffer_text(&call->document),
                          buffer_text(&provider->secret), call->signature);
-    http_aside_put(&calling->aside, request);
+    http_defer(&calling->deferral, request);
     if (provider_calls_submit(launcher->calls, call) == STATUS_OK)
         return;
-    (void)http_aside_take(&calling->aside);
+    (void)http_deferral_take(&calling->deferral);
     free_calling(calling);
     http_reply_error(request, &error_provider_unavailable);
 }
@@ -259,9 +259,9 @@ static void note(struct launcher *launcher, enum status status, const struct err
 
 static void deliver(struct mail *mail);
 
-static void on_gone(struct http_aside *aside)
+static void on_gone(struct http_deferral *deferral)
 {
-    struct job *job = (struct job *)(void *)((char *)aside - offsetof(struct job, aside));
+    struct job *job = (struct job *)(void *)((char *)deferral - offsetof(struct job, deferral));
     atomic_store_explicit(&job->abandoned, true, memory_order_relaxed);
 }
 
@@ -304,7 +304,7 @@ static void open_player(struct work *work)
 static void deliver(struct mail *mail)
 {
     struct job *job = (struct job *)(void *)((char *)mail - offsetof(struct job, mail));
-    struct http_request *request = http_aside_take(&job->aside);
+    struct http_request *request = http_deferral_take(&job->deferral);
     if (request != NULL) {
         if (job->status != STATUS_OK) {
             http_reply_error(request, &error_ledger_unavailable);
@@ -329,16 +329,16 @@ static void submit(struct launcher *launcher, struct games_pages *pages, struct 
                         .launcher = launcher,
                         .pages = pages,
                         .mailbox = mailbox,
-                        .aside = {.gone = on_gone},
+                        .deferral = {.gone = on_gone},
                         .submitted_ns = clock_monotonic_ns(),
                         .launch = *launch};
     memcpy(job->customer_id, customer_id, sizeof job->customer_id);
     memcpy(job->game_id, game->id, strlen(game->id) + 1);
     bool known = currency_exponent(text_of(launch->currency), &job->exponent);
-    http_aside_put(&job->aside, request);
+    http_defer(&job->deferral, request);
     if (known && work_pool_submit(launcher->pool, &job->work) == STATUS_OK)
         return;
-    (void)http_aside_take(&job->aside);
+    (void)http_deferral_take(&job->deferral);
     memory_free(job);
     http_reply_error(request, known ? &error_overloaded : &error_currency_not_supported);
 }
@@ -347,9 +347,7 @@ void launch_route(struct launcher *launcher, struct games_pages *pages, struct m
                   struct http_request *request, const char *customer_id, struct text game_id)
 {
     struct launch_request launch;
-    struct text content_type = request->field_count[HTTP_FIELD_CONTENT_TYPE] == 1
-                                   ? http_request_field(request, HTTP_FIELD_CONTENT_TYPE)
-                                   : TEXT("");
+    struct text content_type = http_request_only_field(request, HTTP_FIELD_CONTENT_TYPE);
     enum strict_json decoded = launch_request_decode(content_type, request->body, &launch);
     if (decoded != STRICT_JSON_OK) {
         http_reply_error(request, decoded == STRICT_JSON_UNKNOWN_FIELD ? &error_unknown_field

@@ -37,7 +37,7 @@ struct launcher_facts {
 void launcher_facts(struct launcher *launcher, struct launcher_facts *facts);
 extern const struct metric launcher_metrics[];
 
-/* Replies at once, or sets the request aside and replies through `mailbox`, which must be this
+/* Replies at once, or defers the request and replies through `mailbox`, which must be this
  * thread's (as `pages` is). */
 void launch_route(struct launcher *launcher, struct games_pages *pages, struct mailbox *mailbox,
                   struct http_request *request, const char *customer_id, struct text game_id);

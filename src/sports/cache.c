@@ -1,5 +1,5 @@
 /*
- * One serving thread's cache: what it has ready, and the requests it has set aside.
+ * One serving thread's cache: what it has ready, and the requests it has deferred.
  *
  * Freshness (docs/architecture.md, "The hot path"). An entry may answer a request when the store
  * held its version at some moment after the request came. The cache knows that in one of two ways:
@@ -19,7 +19,7 @@
  * A store that is asked over a network may be unable to confirm anything for a while; then only the
  * second way is left, and every answer waits for the store.
  *
- * What is missing is asked for with a completion, and the request is set aside. When the completion
+ * What is missing is asked for with a completion, and the request is deferred. When the completion
  * is back the cache looks again, from the start: jobs leave entries behind, they do not decide.
  * What was fresh for a request once is so for good, so each look gets further; the number of looks
  * is bounded all the same.
@@ -34,7 +34,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "http/aside.h"
+#include "http/deferral.h"
 #include "sports/errors.h"
 #include "sports/shared.h"
 
@@ -65,7 +65,7 @@ struct cached_event {
 struct pending_request {
     struct completion completion; /* first */
     struct sports_cache *cache;
-    struct http_aside aside; /* no request: answered or gone; only the mail is awaited */
+    struct http_deferral deferral; /* no request: answered or gone; only the mail is awaited */
     enum sport sport;
     bool wants_event; /* else the list */
     struct event_id event;
@@ -82,8 +82,8 @@ struct sports_cache {
     metrics_cell *counters;
     struct odds_reader *reader;
     struct ready catalogs[SPORT_COUNT];
-    struct event_table events;       /* of struct cached_event */
-    struct http_aside_queue pending; /* whose completions are out */
+    struct event_table events;          /* of struct cached_event */
+    struct http_deferral_queue pending; /* whose completions are out */
 };
 
 /* ---- small things ---------------------------------------------------------------------------- */
@@ -193,38 +193,38 @@ static void note_list(struct ready *ready, uint64_t now_ms)
 
 static void drop_pending(struct pending_request *pending)
 {
-    http_aside_remove(&pending->aside); /* the cache may be over */
+    http_deferral_remove(&pending->deferral); /* the cache may be over */
     entry_release(&pending->catalog);
     entry_release(&pending->chosen);
     memory_free(pending);
 }
 
-static struct pending_request *pending_of(struct http_aside *aside)
+static struct pending_request *pending_of(struct http_deferral *deferral)
 {
-    return (struct pending_request *)(void *)((char *)aside -
-                                              offsetof(struct pending_request, aside));
+    return (struct pending_request *)(void *)((char *)deferral -
+                                              offsetof(struct pending_request, deferral));
 }
 
 /* Only its mail is awaited now. */
-static void on_gone(struct http_aside *aside)
+static void on_gone(struct http_deferral *deferral)
 {
-    struct pending_request *pending = pending_of(aside);
+    struct pending_request *pending = pending_of(deferral);
     entry_release(&pending->catalog);
     entry_release(&pending->chosen);
 }
 
-static void on_late(struct http_aside *aside)
+static void on_late(struct http_deferral *deferral)
 {
-    struct http_request *request = http_aside_take(aside);
+    struct http_request *request = http_deferral_take(deferral);
     if (request == NULL)
         return;
-    on_gone(aside);
-    reply_error(pending_of(aside)->cache, request, &error_cache_timeout);
+    on_gone(deferral);
+    reply_error(pending_of(deferral)->cache, request, &error_cache_timeout);
 }
 
 static bool is_queued(const struct pending_request *pending)
 {
-    return pending->aside.queue != NULL;
+    return pending->deferral.queue != NULL;
 }
 
 static void await_completion(struct pending_request *pending)
@@ -233,7 +233,7 @@ static void await_completion(struct pending_request *pending)
     if (is_queued(pending))
         return;
     metrics_add(cache->counters, SPORTS_READY_MISSES, 1);
-    http_aside_append(&cache->pending, &pending->aside);
+    http_deferral_append(&cache->pending, &pending->deferral);
 }
 
 static void count_hit(const struct pending_request *pending)
@@ -244,7 +244,7 @@ static void count_hit(const struct pending_request *pending)
 
 static void fail(struct pending_request *pending, const struct http_error *error)
 {
-    reply_error(pending->cache, http_aside_take(&pending->aside), error);
+    reply_error(pending->cache, http_deferral_take(&pending->deferral), error);
     drop_pending(pending);
 }
 
@@ -299,7 +299,7 @@ static bool is_fresh(const struct entry *entry, const uint64_t *known, uint64_t 
 static void send_chosen(struct pending_request *pending)
 {
     struct sports_cache *cache = pending->cache;
-    struct http_request *request = pending->aside.request;
+    struct http_request *request = pending->deferral.request;
     struct answer *answer = entry_answer(pending->chosen);
     struct http_message *message = answer == NULL ? NULL : answer_pick(answer, request);
     enum status sent = STATUS_FULL;
@@ -313,7 +313,7 @@ static void send_chosen(struct pending_request *pending)
         return;
     }
     count_hit(pending);
-    http_reply_message(http_aside_take(&pending->aside), message);
+    http_reply_message(http_deferral_take(&pending->deferral), message);
     drop_pending(pending);
 }
 
@@ -323,8 +323,8 @@ static const uint64_t *known_version(const uint64_t *version)
     return *version == ODDS_VERSION_UNKNOWN ? NULL : version;
 }
 
-/* Finds the pending request a catalog that is fresh for it. False: it was answered, or set
- * aside. */
+/* Finds the pending request a catalog that is fresh for it. False: it was answered, or
+ * deferred. */
 static bool find_catalog(struct pending_request *pending, const struct odds_versions *versions)
 {
     struct sports_cache *cache = pending->cache;
@@ -386,7 +386,7 @@ static void look_for_event(struct pending_request *pending, const struct odds_ve
     const struct catalog_row *row = catalog_find(pending->catalog->catalog, &pending->event);
     struct cached_event *event =
         (struct cached_event *)event_table_find(&cache->events, pending->sport, &pending->event);
-    uint64_t now_ms = now_ms_of(pending->aside.request);
+    uint64_t now_ms = now_ms_of(pending->deferral.request);
     if (row == NULL) {
         if (event != NULL)
             drop_event(cache, event);
@@ -468,7 +468,7 @@ static void look_afresh(struct pending_request *pending)
 static void on_mail(struct mail *mail)
 {
     struct pending_request *pending = (struct pending_request *)mail;
-    if (pending->aside.request == NULL)
+    if (pending->deferral.request == NULL)
         drop_pending(pending);
     else if (pending->completion.result == STATUS_CONFLICT)
         look_afresh(pending);
@@ -490,8 +490,8 @@ static void set_out(struct sports_cache *cache, struct http_request *request, en
     pending->completion.mail.deliver = on_mail;
     pending->completion.mailbox = cache->mailbox;
     pending->cache = cache;
-    pending->aside.gone = on_gone;
-    http_aside_put(&pending->aside, request);
+    pending->deferral.gone = on_gone;
+    http_defer(&pending->deferral, request);
     pending->sport = sport;
     pending->wants_event = event != NULL;
     if (event != NULL)
@@ -603,7 +603,7 @@ struct sports_cache *sports_cache_create(struct sports *sports, struct mailbox *
     cache->counters = counters;
     cache->reader = odds_reader_create(sports->odds);
     event_table_init(&cache->events);
-    http_aside_queue_init(&cache->pending, mailbox_loop(mailbox), wait_ms(sports), on_late);
+    http_deferral_queue_init(&cache->pending, mailbox_loop(mailbox), wait_ms(sports), on_late);
     return cache;
 }
 
@@ -618,11 +618,12 @@ void sports_cache_destroy(struct sports_cache **cache)
     *cache = NULL;
     if (mine == NULL)
         return;
-    struct http_aside *newer;
-    for (struct http_aside *aside = mine->pending.oldest; aside != NULL; aside = newer) {
-        struct pending_request *pending = pending_of(aside);
-        newer = aside->newer;
-        CHECK(aside->request == NULL);
+    struct http_deferral *newer;
+    for (struct http_deferral *deferral = mine->pending.oldest; deferral != NULL;
+         deferral = newer) {
+        struct pending_request *pending = pending_of(deferral);
+        newer = deferral->newer;
+        CHECK(deferral->request == NULL);
         if (sports_forget(mine->sports, &pending->completion))
             drop_pending(pending);
     }
@@ -632,5 +633,5 @@ void sports_cache_destroy(struct sports_cache **cache)
     for (int i = 0; i < SPORT_COUNT; i++)
         entry_release(&mine->catalogs[i].entry);
     odds_reader_destroy(&mine->reader);
-    http_aside_queue_close(&mine->pending, free_cache, mine);
+    http_deferral_queue_close(&mine->pending, free_cache, mine);
 }

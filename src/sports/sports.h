@@ -21,7 +21,7 @@
  *                  the jobs that make them, single-flight, on the work pool.
  *   sports_cache    one serving thread's side: what it has ready, under which stamp of the store.
  *
- * A lookup either has the answer at once or sets the caller aside until it is ready; it is never an
+ * A lookup either has the answer at once or defers the request until it is ready; it is never an
  * answer that the store could already have replaced when the request came.
  */
 
@@ -50,7 +50,7 @@ extern const struct metric sports_counted_metrics[]; /* of a serving thread */
 /* `mailbox` is the serving thread's; all three are borrowed. */
 struct sports_cache *sports_cache_create(struct sports *sports, struct mailbox *mailbox,
                                          metrics_cell *counters);
-/* On the cache's thread, when no request is set aside any more (all were answered or abandoned).
+/* On the cache's thread, when no request is deferred any more (all were answered or abandoned).
  * The mailbox may be destroyed after it; the loop must run once more to let go of a timer. */
 void sports_cache_destroy(struct sports_cache **cache);
 

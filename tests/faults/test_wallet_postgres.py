@@ -29,7 +29,7 @@ CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_s
 CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON ledger_transaction DEFERRABLE INITIALLY DEFERRED
     FOR EACH ROW EXECUTE FUNCTION slow();
 """
-AWAY = "DROP TRIGGER slow ON ledger_transaction; DROP FUNCTION slow"
+COMMIT_SECONDS = 2.0  # long enough to be met by a slow test, and less than the ledger asks what became of a commit
 
 
 class House:
@@ -81,7 +81,7 @@ def house(server):
 
 
 def test_a_commit_whose_answer_is_lost_is_found_out_to_have_happened(house):
-    house.sql(SLOW % 1.0)
+    house.sql(SLOW % COMMIT_SECONDS)
     process = house.start(1, 1)
     house.await_commit()
     house.proxy.cut()
@@ -93,7 +93,7 @@ def test_a_commit_whose_answer_is_lost_is_found_out_to_have_happened(house):
 
 
 def test_a_commit_that_the_server_gave_up_is_done_again(house):
-    house.sql(SLOW % 1.0)
+    house.sql(SLOW % COMMIT_SECONDS)
     process = house.start(1, 1)
     house.await_commit()
     house.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query = 'COMMIT'")
@@ -104,7 +104,7 @@ def test_a_commit_that_the_server_gave_up_is_done_again(house):
 
 
 def test_a_commit_that_nobody_can_ask_about_is_left_open(house):
-    house.sql(SLOW % 1.0)
+    house.sql(SLOW % COMMIT_SECONDS)
     process = house.start(1, 1)
     house.await_commit()
     house.proxy.refuse()
@@ -118,7 +118,7 @@ def test_a_commit_that_nobody_can_ask_about_is_left_open(house):
 
 def test_a_commit_that_the_server_is_silent_about_is_found_out(house):
     """A black hole: nothing is closed, so time alone tells. The tool waits five seconds for an answer."""
-    house.sql(SLOW % 1.0)
+    house.sql(SLOW % COMMIT_SECONDS)
     process = house.start(1, 1)
     house.await_commit()
     house.proxy.swallow()

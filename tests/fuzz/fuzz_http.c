@@ -1,11 +1,11 @@
 /*
  * Any bytes, cut anywhere, through the real connection code over a socket pair.
  *
- * The first byte of an input seeds how the rest is cut into pieces and which requests are set
- * aside. Whatever is sent: nothing crashes, a request that reaches the handler keeps the bounds of
- * http.h and its texts are readable, every request is answered or abandoned once, and what comes
- * back is a sequence of answers. And what the intake makes of the first request is the same, bytes
- * and verdict, wherever it is cut in two, and byte by byte.
+ * The first byte of an input seeds how the rest is cut into pieces and which requests are deferred.
+ * Whatever is sent: nothing crashes, a request that reaches the handler keeps the bounds of http.h
+ * and its texts are readable, every request is answered or abandoned once, and what comes back is a
+ * sequence of answers. And what the intake makes of the first request is the same, bytes and
+ * verdict, wherever it is cut in two, and byte by byte.
  */
 #include <signal.h>
 #include <stdlib.h>

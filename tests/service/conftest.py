@@ -3,7 +3,7 @@
 import pytest
 
 import engines
-from croupier import BINARY, Service
+from croupier import BINARY, Clock, Service
 
 
 def pytest_configure(config):
@@ -49,6 +49,18 @@ def make_service(tmp_path):
     yield make
     for service in made:
         service.remove()
+
+
+@pytest.fixture
+def clocked(make_service, tmp_path):
+    """A running service whose time is service.clock, with one customer who may do everything (service.customer)."""
+    clock = Clock(tmp_path / "clock")
+    service = make_service(environment=clock.environment)
+    service.clock = clock
+    service.customer = service.add_customer("Clocked")
+    service.start()
+    service.await_admission(service.customer.key)
+    return service
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ import re
 import signal
 import socket
 import ssl
+import struct
 import subprocess
 import time
 import zlib
@@ -31,6 +32,7 @@ import engines
 ROOT = Path(__file__).resolve().parents[2]
 BINARY = Path(os.environ.get("CROUPIER_BIN") or ROOT / "build" / "croupier").resolve()
 PUT_ODDS = BINARY.parent / "tests" / "service" / "put_odds"
+TEST_CLOCK = BINARY.parent / "tests" / "test_clock.so"
 # Sanitized builds are several times slower; every limit below is for a program that hangs, not a slow one.
 PATIENCE = float(os.environ.get("CROUPIER_PATIENCE", "1"))
 REPORT = re.compile(
@@ -188,6 +190,25 @@ class Connection:
     def at_end(self):
         """Whether the other side has closed, with nothing more to read."""
         return self.rest() == b""
+
+
+class Clock:
+    """The time of a server and of commands that have `environment`: the machine's, and what a test adds (tests/test_clock.c)."""
+
+    def __init__(self, path):
+        self.path = Path(path)
+        self.ahead = [0, 0]  # nanoseconds, of the monotonic and of the wall clock
+        self.path.write_bytes(struct.pack("=qq", *self.ahead))
+        asan = os.environ.get("ASAN_OPTIONS", "exitcode=99:detect_leaks=1:abort_on_error=0")
+        self.environment = {"LD_PRELOAD": str(TEST_CLOCK), "CROUPIER_TEST_CLOCK": str(path),
+                            "ASAN_OPTIONS": f"{asan}:verify_asan_link_order=0"}
+
+    def advance(self, monotonic=0.0, wall=0.0):
+        """By so many seconds, at once."""
+        for number, seconds in enumerate((monotonic, wall)):
+            self.ahead[number] += int(seconds * 1_000_000_000)
+        with open(self.path, "r+b", buffering=0) as file:
+            file.write(struct.pack("=qq", *self.ahead))
 
 
 class Customer:

@@ -129,9 +129,10 @@ class Machine:
         self.port, self.operator_port = free_port(), free_port()
         self.placeholders = {}
         self._make_programs()
-        for name in ("Makefile", "man", "dist", "tools"):
+        for name in ("Makefile", "man", "dist", "tools", "tests"):
             (self.checkout / name).symlink_to(ROOT / name)
-        (self.checkout / "build" / "croupier").symlink_to(BINARY)
+        for name in ("croupier", "tests"):
+            (self.checkout / "build" / name).symlink_to(BINARY.parent / name)
         store, secrets = self.directory / "var/lib/croupier", "secrets.key"
         self.settings = self.directory / "settings"
         self.settings.write_text(

@@ -16,9 +16,9 @@ from servers import Postgres, Redis
 
 pytestmark = pytest.mark.only("embedded", "sqlite")  # it has engines of its own: once is enough
 
-DOCUMENTS = ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
+DOCUMENTS = sorted(str(path.relative_to(ROOT)) for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 # What a fenced block may be. Commands are sh, redis (its own) and sql; nothing may hide under another name, or none.
-LANGUAGES = {"sh", "redis", "sql", "python", "http", "json", "ini", "yaml", "text"}
+LANGUAGES = {"sh", "redis", "sql", "c", "python", "http", "json", "ini", "yaml", "text"}
 
 # Lines that are not run, and why.
 NOT_RUN = {
@@ -30,6 +30,23 @@ NOT_RUN = {
     ("docs/operations.md", "mdb_copy /var/lib/croupier/odds/values /backup/odds-values                              # optional; lmdb-utils"):
         "of a package that the tests do not need",
 }
+IN_VAIN = "builds, or runs tests beside these, which have done so"
+TOOLS = "takes a tool that the tests do not install"
+NOT_RUN.update({("CONTRIBUTING.md", line): reason for line, reason in {
+    "make build          # build/croupier": IN_VAIN,
+    "make test           # everything: units, stores, faults, corpora, and the service on four pairs of engines": IN_VAIN,
+    "make check          # format, two compilers, lint, include order, all tests under sanitizers": IN_VAIN,
+    "meson test -C build --list                              # C tests; `make test` has set build/ up": IN_VAIN,
+    "meson test -C build test_decision --print-errorlogs     # one of them": IN_VAIN,
+    "CROUPIER_BIN=$PWD/build/croupier TEST_ENGINES=redis,postgresql \\": IN_VAIN,
+    "    /usr/bin/python3 -m pytest -q -p no:cacheprovider tests/service/test_wallet.py -k rollback": IN_VAIN,
+    "gdb --args build/croupier serve -c try.conf             # built with -O2 -g; meson configure build -Dbuildtype=debug for stepping":
+        TOOLS,
+    "gdb -p $(pgrep -n croupier) -batch -ex 'thread apply all bt'   # what is every thread doing? Threads have names": TOOLS,
+    "rr record build/tests/unit/test_ledger && rr replay     # where the machine's processor allows it": TOOLS,
+    "perf record -g -p $(pgrep -n croupier) -- sleep 10 && perf report": TOOLS,
+    "strace -f -e trace=fdatasync,fsync,pwrite64 build/croupier wallet verify -c try.conf": "not everybody may trace here",
+}.items()})
 # Lines for which something else is run, because they never end or say what to do by hand.
 INSTEAD = {
     ("docs/feed.md", "croupier feed simulate --events 10                  # invented events that move, until Ctrl-C"):
@@ -201,6 +218,12 @@ def test_the_api(demo):
                  currency="EUR")
     demo.placeholders["ply_9tHpZcX2kQvL0aBd"] = player
     run_all(demo, "docs/wallet.md")
+
+
+@tries("CONTRIBUTING.md")
+def test_contributing(machine):
+    for block in commands_of("CONTRIBUTING.md"):
+        machine.run(block.script(), machine.checkout)
 
 
 @tries("docs/providers.md")

@@ -169,13 +169,13 @@ def test_interest_makes_no_store(make_service):
     assert not service.odds.path.exists()
 
 
-def test_interest_looks_back_as_far_as_it_is_told(shared):
-    shared.publish("horse-racing", [{"gmid": 61}])
-    shared.get("/api/v1/horse-racing/events/61", shared.customer.key)
-    eventually(lambda: shared.ask("feed", "interest", "horse-racing"))
-    time.sleep(1.2)
-    assert shared.ask("feed", "interest", "horse-racing", "--within", "1") == []
-    assert len(shared.ask("feed", "interest", "horse-racing", "--within", "600")) == 1
+def test_interest_looks_back_as_far_as_it_is_told(clocked):
+    clocked.publish("horse-racing", [{"gmid": 61}])
+    clocked.get("/api/v1/horse-racing/events/61", clocked.customer.key)
+    eventually(lambda: clocked.ask("feed", "interest", "horse-racing"))
+    clocked.clock.advance(wall=1.2)
+    assert clocked.ask("feed", "interest", "horse-racing", "--within", "1") == []
+    assert len(clocked.ask("feed", "interest", "horse-racing", "--within", "600")) == 1
 
 
 # ---- simulate ----------------------------------------------------------------------------------------

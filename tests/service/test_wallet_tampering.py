@@ -278,7 +278,7 @@ def test_the_declines_of_an_older_schema_are_chained(ledger, tmp_path):
         "DROP TABLE ledger_decline, ledger_declined, player_opened CASCADE",
         "DROP FUNCTION players_are_recorded, ledger_declines_fit, ledger_transactions_are_chained, index_has_its_table CASCADE",
         "DELETE FROM schema_migration WHERE number = 6")
-    copy.run("migrate")
+    copy.run("migrate", "--backed-up")
     assert (copy.platform.execute(chain), copy.platform.execute(opened)) == before
     assert copy.ask("wallet", "verify")["sound"]
     copy.platform.remove()

@@ -84,7 +84,7 @@ void http_reply_json(struct http_request *request, int status, struct text body)
     struct answer *answer = (struct answer *)(void *)request;
     assert_int_equal(answer->status, 0);
     assert_null(request->abandoned);
-    assert_null(request->aside);
+    assert_null(request->deferral);
     answer->status = status;
     memcpy(answer->body, body.at, body.size);
     answers++;

@@ -77,7 +77,7 @@ static void on_decided(void *context, struct http_request *request,
     struct scene *scene = context;
     size_t i = (size_t)(request - scene->requests);
     assert_null(request->abandoned);
-    assert_null(request->aside);
+    assert_null(request->deferral);
     scene->decided[i]++;
     scene->verdicts[i] = *verdict;
 }

@@ -8,12 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "cli/progress.h"
+#include "test_clock.h"
 
 /* Puts `descriptor` in the place of stderr; returns what was there. */
 static int replace_stderr(int descriptor)
@@ -28,12 +28,12 @@ static int replace_stderr(int descriptor)
 static void work(int writer, int reader, uint64_t total, char *said, size_t room)
 {
     struct progress progress = {0};
-    const struct timespec pause = {.tv_nsec = 350 * 1000 * 1000};
     size_t size = 0;
     int kept = replace_stderr(writer);
+    test_clock_stop();
     for (uint64_t done = 1; done <= 7; done++) {
         progress_show(&progress, done, total, "sheep");
-        (void)nanosleep(&pause, NULL);
+        test_clock_advance_ms(350);
     }
     progress_turn_to(&progress, "counting wolves");
     progress_end(&progress);

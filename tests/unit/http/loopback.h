@@ -3,9 +3,10 @@
 
 /*
  * A real server and real clients over loopback, in one thread: every wait of a client turns the
- * server's loop, so that a test is a plain sequence and nothing depends on scheduling.
+ * server's loop, so that a test is a plain sequence and nothing depends on scheduling. Time stands
+ * still but for what a test adds, so a deadline passes when the test says so, and no other.
  *
- * The handler answers by path: "/later" is set aside for the test to answer, "/large" is LARGE_SIZE
+ * The handler answers by path: "/later" is deferred for the test to answer, "/large" is LARGE_SIZE
  * bytes, "/count" says how many requests its connection has seen; anything else is told back.
  */
 #include <arpa/inet.h>
@@ -21,13 +22,14 @@
 
 #include <cmocka.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
 #include "http/http.h"
 #include "http/tls.h"
+#include "test_clock.h"
 
 #define LARGE_SIZE (8U * 1024 * 1024)
 #define PATIENCE_MS 10000 /* far beyond anything that is waited for: then a test has failed */
+#define DEADLINE_MS 1500  /* every deadline is a second, which is noticed within half a one */
 #define HOST "Host: a\r\n"
 #define GET(path) "GET " path " HTTP/1.1\r\n" HOST "\r\n"
 
@@ -117,6 +119,7 @@ static inline void loopback_open(struct loopback *loopback, struct http_tls *tls
 {
     struct error error;
     int descriptor = -1;
+    test_clock_stop();
     memset(loopback, 0, sizeof *loopback);
     (void)signal(SIGPIPE, SIG_IGN);
     assert_int_equal(uv_loop_init(&loopback->loop), 0);
@@ -155,9 +158,20 @@ static inline void loopback_turn(struct loopback *loopback, int descriptor)
     (void)uv_run(&loopback->loop, UV_RUN_NOWAIT);
 }
 
+/* So much later, everything that is due then having been done. */
+static inline void loopback_advance(struct loopback *loopback, uint64_t ms)
+{
+    /* In steps, as time goes: a sweep that finds two deadlines passed would hide their order. */
+    for (uint64_t step_ms; ms > 0; ms -= step_ms) {
+        step_ms = ms < 50 ? ms : 50;
+        test_clock_advance_ms(step_ms);
+        (void)uv_run(&loopback->loop, UV_RUN_NOWAIT);
+    }
+}
+
 #define WAIT_UNTIL(loopback, condition)                                            \
-    for (uint64_t wait_end_ = clock_monotonic_ms() + PATIENCE_MS; !(condition);) { \
-        if (clock_monotonic_ms() > wait_end_)                                      \
+    for (uint64_t wait_end_ = test_clock_real_ms() + PATIENCE_MS; !(condition);) { \
+        if (test_clock_real_ms() > wait_end_)                                      \
             fail_msg("waited in vain: %s", #condition);                            \
         loopback_turn((loopback), -1);                                             \
     }
@@ -196,8 +210,8 @@ static inline void client_close(struct client *client)
 /* As much as the server takes. */
 static inline void client_send(struct client *client, struct text bytes)
 {
-    uint64_t end = clock_monotonic_ms() + PATIENCE_MS;
-    while (bytes.size > 0 && clock_monotonic_ms() < end) {
+    uint64_t end = test_clock_real_ms() + PATIENCE_MS;
+    while (bytes.size > 0 && test_clock_real_ms() < end) {
         ssize_t sent = send(client->descriptor, bytes.at, bytes.size, MSG_DONTWAIT | MSG_NOSIGNAL);
         if (sent < 0 && errno != EAGAIN)
             return;
@@ -241,9 +255,9 @@ static inline unsigned client_count(struct client *client, const char *wanted)
 /* Reads until `wanted` has come, and fails when it does not. */
 static inline void client_expect(struct client *client, const char *wanted)
 {
-    uint64_t end = clock_monotonic_ms() + PATIENCE_MS;
+    uint64_t end = test_clock_real_ms() + PATIENCE_MS;
     while (!client_has(client, wanted)) {
-        if (client->ended || clock_monotonic_ms() > end)
+        if (client->ended || test_clock_real_ms() > end)
             fail_msg("'%s' did not come, but:\n%.*s", wanted, (int)client->received.size,
                      buffer_string(&client->received));
         client_read(client);
@@ -253,9 +267,9 @@ static inline void client_expect(struct client *client, const char *wanted)
 /* Reads until the server closes, which must be in good order. */
 static inline void client_expect_end(struct client *client)
 {
-    uint64_t end = clock_monotonic_ms() + PATIENCE_MS;
+    uint64_t end = test_clock_real_ms() + PATIENCE_MS;
     while (!client->ended) {
-        if (clock_monotonic_ms() > end)
+        if (test_clock_real_ms() > end)
             fail_msg("the connection stays open:\n%s", buffer_string(&client->received));
         client_read(client);
     }

@@ -12,6 +12,7 @@
 
 #include "base/memory.h"
 #include "http/intake.h"
+#include "http/memo.h"
 
 #define TAKEN "taken"
 #define UNFINISHED "unfinished"
@@ -488,23 +489,23 @@ static void connections_stay_open_as_version_and_connection_say(void **state)
 /* ---- requests that come again ---------------------------------------------------------------- */
 
 /* Takes `bytes` in, whole, and remembers them. */
-static struct http_intake_memo *remember(struct text bytes)
+static struct http_memo *remember(struct text bytes)
 {
     struct fixture fixture;
-    struct http_intake_memo *memo = NULL;
+    struct http_memo *memo = NULL;
     begin(&fixture);
     assert_string_equal(feed(&fixture, bytes.at, bytes.size), TAKEN);
-    http_intake_remember(&memo, &fixture.intake, &fixture.request,
-                         (struct text){bytes.at, bytes.size - fixture.left});
+    http_memo_remember(&memo, &fixture.intake, &fixture.request,
+                       (struct text){bytes.at, bytes.size - fixture.left});
     http_intake_reset(&fixture.intake);
     return memo;
 }
 
-static bool recall(const struct http_intake_memo *memo, struct fixture *fixture, struct text bytes)
+static bool recall(const struct http_memo *memo, struct fixture *fixture, struct text bytes)
 {
     begin(fixture);
     struct text input = bytes;
-    bool recalled = http_intake_recall(memo, &fixture->intake, &fixture->request, &input);
+    bool recalled = http_memo_recall(memo, &fixture->intake, &fixture->request, &input);
     fixture->left = input.size;
     return recalled;
 }
@@ -517,7 +518,7 @@ static bool recall(const struct http_intake_memo *memo, struct fixture *fixture,
 static void the_same_bytes_are_the_same_request(void **state)
 {
     (void)state;
-    struct http_intake_memo *memo = remember(TEXT(POLL));
+    struct http_memo *memo = remember(TEXT(POLL));
     struct fixture again;
     struct fixture parsed;
     assert_non_null(memo);
@@ -538,14 +539,14 @@ static void the_same_bytes_are_the_same_request(void **state)
         assert_true(text_equals(again.request.lines[i].value, parsed.request.lines[i].value));
     }
     http_intake_reset(&parsed.intake);
-    http_intake_forget(&memo);
+    http_memo_forget(&memo);
     assert_null(memo);
 }
 
 static void other_bytes_are_another_request(void **state)
 {
     (void)state;
-    struct http_intake_memo *memo = remember(TEXT(POLL));
+    struct http_memo *memo = remember(TEXT(POLL));
     struct fixture fixture;
     for (size_t i = 0; i < sizeof POLL - 1; i++) {
         char changed[] = POLL;
@@ -554,7 +555,7 @@ static void other_bytes_are_another_request(void **state)
         assert_false(recall(memo, &fixture, (struct text){POLL, i}));
     }
     assert_false(recall(NULL, &fixture, TEXT(POLL)));
-    http_intake_forget(&memo);
+    http_memo_forget(&memo);
 }
 
 static void only_plain_polls_are_remembered(void **state)
@@ -577,19 +578,19 @@ static void a_longer_request_takes_the_place_of_a_shorter(void **state)
 {
     (void)state;
     struct fixture fixture;
-    struct http_intake_memo *memo = NULL;
+    struct http_memo *memo = NULL;
     static const struct text requests[] = {TEXT_INIT("GET / HTTP/1.1\r\n" HOST "\r\n"),
                                            TEXT_INIT(POLL),
                                            TEXT_INIT("GET /b HTTP/1.1\r\n" HOST "\r\n")};
     for (size_t i = 0; i < 3; i++) {
         begin(&fixture);
         assert_string_equal(feed(&fixture, requests[i].at, requests[i].size), TAKEN);
-        http_intake_remember(&memo, &fixture.intake, &fixture.request, requests[i]);
+        http_memo_remember(&memo, &fixture.intake, &fixture.request, requests[i]);
         http_intake_reset(&fixture.intake);
         for (size_t j = 0; j < 3; j++)
             assert_int_equal(recall(memo, &fixture, requests[j]), i == j);
     }
-    http_intake_forget(&memo);
+    http_memo_forget(&memo);
 }
 
 int main(void)

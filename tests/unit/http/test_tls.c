@@ -230,6 +230,8 @@ static void a_reader_that_stops_is_dropped(void **state)
     struct tls_client client = tls_client_open(TLS1_3_VERSION, NULL);
     assert_true(shake_hands(&client));
     tls_send(&client, TEXT(GET("/large")));
+    WAIT_UNTIL(&loopback, loopback.handled == 1);
+    loopback_advance(&loopback, DEADLINE_MS);
     WAIT_UNTIL(&loopback, loopback.incomplete == 1);
     WAIT_UNTIL(&loopback, http_server_connections(loopback.server) == 0);
     tls_client_close(&client);
@@ -239,6 +241,10 @@ static void a_handshake_has_a_deadline(void **state)
 {
     (void)state;
     struct client silent = client_open(&loopback);
+    loopback_advance(&loopback, 900);
+    client_read(&silent);
+    assert_false(silent.ended);
+    loopback_advance(&loopback, DEADLINE_MS - 900);
     client_expect_end(&silent);
     assert_int_equal(silent.received.size, 0);
     client_close(&silent);
@@ -280,6 +286,8 @@ static void what_is_neither_tls_nor_http_gets_no_answer_in_plain(void **state)
     for (size_t i = 0; i < sizeof noise / sizeof noise[0]; i++) {
         struct client client = client_open(&loopback);
         client_send(&client, noise[i]);
+        loopback_advance(&loopback,
+                         DEADLINE_MS); /* what may yet become a handshake is waited for */
         client_expect_end(&client);
         assert_false(client_has(&client, "HTTP"));
         client_close(&client);

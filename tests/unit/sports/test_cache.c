@@ -1,4 +1,4 @@
-/* sports/cache: fresh answers, made once; set aside, answered, or refused. */
+/* sports/cache: fresh answers, made once; deferred, answered, or refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

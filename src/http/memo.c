@@ -1,0 +1,93 @@
+/* Requests that come again; see memo.h. */
+#include "http/memo.h"
+
+#include <string.h>
+
+#include <openssl/crypto.h>
+
+#include "base/memory.h"
+
+struct http_memo {
+    uint32_t size, capacity;
+    uint32_t line_count;
+    enum http_method method;
+    struct text path, query; /* these and the lines' values point into `bytes` */
+    uint8_t field_count[HTTP_FIELD_COUNT];
+    struct http_field_line lines[HTTP_MEMO_LINES];
+    char bytes[];
+};
+
+/* Nothing but the bytes themselves went into what was made of them: no body, nothing that was
+ * decoded in place, nothing that the connection has to do beside answering. */
+static bool is_memorable(const struct http_intake *intake, const struct http_request *request,
+                         struct text raw)
+{
+    return raw.size <= HTTP_MEMO_MAX && raw.size == intake->size && intake->body_size == 0 &&
+           intake->trailer_count == 0 && intake->keep_alive && intake->parser.http_minor == 1 &&
+           (intake->parser.flags & F_CHUNKED) == 0 && request->method != HTTP_CONNECT &&
+           request->line_count <= HTTP_MEMO_LINES && request->field_count[HTTP_FIELD_EXPECT] == 0 &&
+           memcmp(raw.at, intake->bytes, raw.size) == 0;
+}
+
+/* The same place in the memo's bytes. */
+static struct text moved(const struct http_memo *memo, const struct http_intake *intake,
+                         struct text text)
+{
+    if (text.at == NULL)
+        return text;
+    return (struct text){memo->bytes + (text.at - intake->bytes), text.size};
+}
+
+void http_memo_remember(struct http_memo **memo, const struct http_intake *intake,
+                        const struct http_request *request, struct text raw)
+{
+    if (!is_memorable(intake, request, raw))
+        return;
+    if (*memo != NULL && (*memo)->capacity < raw.size)
+        http_memo_forget(memo);
+    if (*memo == NULL) {
+        *memo = memory_alloc(sizeof **memo + raw.size);
+        (*memo)->capacity = (uint32_t)raw.size;
+    }
+    struct http_memo *mine = *memo;
+    memcpy(mine->bytes, raw.at, raw.size);
+    mine->size = (uint32_t)raw.size;
+    mine->method = request->method;
+    mine->path = moved(mine, intake, request->path);
+    mine->query = moved(mine, intake, request->query);
+    mine->line_count = request->line_count;
+    memcpy(mine->field_count, request->field_count, sizeof mine->field_count);
+    for (uint32_t i = 0; i < request->line_count; i++)
+        mine->lines[i] = (struct http_field_line){moved(mine, intake, request->lines[i].value),
+                                                  request->lines[i].field};
+}
+
+bool http_memo_recall(const struct http_memo *memo, struct http_intake *intake,
+                      struct http_request *request, struct text *input)
+{
+    if (memo == NULL || input->size < memo->size || memcmp(input->at, memo->bytes, memo->size) != 0)
+        return false;
+    CHECK(intake->phase == INTAKE_METHOD && intake->size == 0);
+    request->method = memo->method;
+    request->path = memo->path;
+    request->query = memo->query;
+    request->lines = memo->lines;
+    request->line_count = memo->line_count;
+    memcpy(request->field_count, memo->field_count, sizeof memo->field_count);
+    request->body = (struct text){NULL, 0};
+    intake->keep_alive = true;
+    intake->parser.http_minor = 1;
+    intake->phase = INTAKE_FINISHED;
+    input->at += memo->size;
+    input->size -= memo->size;
+    return true;
+}
+
+void http_memo_forget(struct http_memo **memo)
+{
+    if (*memo == NULL)
+        return;
+    OPENSSL_cleanse(*memo, sizeof **memo + (*memo)->capacity);
+    memory_free(*memo);
+    *memo = NULL;
+}
