@@ -116,7 +116,8 @@ struct http_message *http_message_of_error(struct http_server *server,
                                            const struct http_error *error)
 {
     size_t at = (uintptr_t)error / sizeof *error % HTTP_ERROR_SLOTS;
-    for (size_t tries = 0; tries < HTTP_ERROR_SLOTS; tries++, at = (at + 1) % HTTP_ERROR_SLOTS) {
+    for (size_t tries = 0;; tries++, at = (at + 1) % HTTP_ERROR_SLOTS) {
+        CHECK(tries < HTTP_ERROR_SLOTS); /* else there are more errors than slots */
         if (server->errors[at].error == NULL) {
             server->errors[at].error = error;
             server->errors[at].message = message_of_error(error);
@@ -124,6 +125,4 @@ struct http_message *http_message_of_error(struct http_server *server,
         if (server->errors[at].error == error)
             return server->errors[at].message;
     }
-    CHECK(!"there are more errors than slots");
-    return NULL;
 }

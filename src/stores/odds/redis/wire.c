@@ -100,8 +100,11 @@ static SSL *secure(const struct redis_tls *tls, int socket, const char *host)
     CHECK(ssl != NULL && SSL_set_fd(ssl, socket) == 1);
     /* An address is compared with the certificate's addresses, a name with its names. */
     bool address = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host) == 1;
-    if (!address)
-        CHECK(SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1);
+    if (!address) {
+        /* OpenSSL's macro takes a char * and only reads it. */
+        char *name = (char *)(uintptr_t)host;
+        CHECK(SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, name) == 1);
+    }
     SSL_set_connect_state(ssl);
     return ssl;
 }
