@@ -312,6 +312,7 @@ static enum status load_found(struct sqlite_store *store, int64_t number,
 {
     sqlite3_stmt *statement;
     bool found = false;
+    *to = (struct found_transaction){.number = number};
     enum status status = sqlite_statement(store, TRANSACTION_FOUND, &statement, error);
     if (status != STATUS_OK)
         return status;
@@ -322,7 +323,6 @@ static enum status load_found(struct sqlite_store *store, int64_t number,
     if (!found || !read_transaction(statement, &to->transaction) ||
         !hash_fits(statement, &to->transaction))
         status = platform_damaged(&store->base, "a transaction makes no sense", error);
-    to->number = number;
     to->customer_number = sqlite3_column_int64(statement, TRANSACTION_COLUMN_COUNT);
     to->player_number = sqlite3_column_int64(statement, TRANSACTION_COLUMN_COUNT + 5);
     (void)sqlite3_reset(statement);
