@@ -297,8 +297,8 @@ class House:
         self.key = customer.key
         for service in self.services:
             service.start()
-        self.players = [add_player(self.services[0], customer, name) for name in ("one", "two", "both")]
             service.await_admission(self.key)
+        self.players = [add_player(self.services[0], customer, name) for name in ("one", "two", "both")]
 
     def _place(self, uri, database=None):
         execute = lambda *statements: self.postgres.sql(";".join(statements), database)
