@@ -45,7 +45,7 @@ def test_what_the_unit_reloads_is_in_force_when_it_says_so(running):
     done = unit_reloads(running)
     assert done.returncode == 0 and done.stderr == ""
     assert running.get("/api/v1/sports", headers=FORWARDED).status == 200
-    assert told(running, "configuration read again")
+    eventually(lambda: told(running, "configuration read again"))
 
 
 def test_a_broken_file_makes_the_unit_s_reload_fail_with_the_reason(running):
@@ -55,7 +55,7 @@ def test_a_broken_file_makes_the_unit_s_reload_fail_with_the_reason(running):
     assert done.returncode == 1
     assert f"{running.configuration}:" in done.stderr and "nonsense" in done.stderr
     assert len(done.stderr.splitlines()) == 1
-    assert told(running, "configuration not read again; nothing has changed")
+    eventually(lambda: told(running, "configuration not read again; nothing has changed"))
     assert running.get("/api/v1/sports", headers=FORWARDED).status == 403
     running.configuration.unlink()
     assert unit_reloads(running).returncode == 1
@@ -110,4 +110,4 @@ def test_another_user_is_not_obeyed(running, tmp_path):
     assert subprocess.run(command, user=65534, timeout=60 * PATIENCE, cwd="/").returncode == 0
     assert not told(running, "configuration read again")
     assert subprocess.run(command, timeout=60 * PATIENCE, cwd="/").returncode == 1
-    assert told(running, "configuration read again")
+    eventually(lambda: told(running, "configuration read again"))
