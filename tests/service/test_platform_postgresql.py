@@ -276,9 +276,10 @@ def test_a_synchronous_standby_that_is_away_does_not_use_up_the_servers_sessions
     platform.make()
     standby = Postgres(tcp=True, password=PASSWORD, standby_of=platform.server)
     try:
-        service = make_service({"platform.timeout_ms": 300}, platform=platform)
+        service = make_service(platform=platform)
         customer = service.add_customer(options=["--casino"])
         add_games(service, "dice")
+        service.configure({"platform.timeout_ms": 300})  # of the server alone: commands may be slow on a busy machine
         service.start()
         service.await_admission(customer.key)
         players = [add_player(service, customer, name) for name in "abc"]
