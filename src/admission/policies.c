@@ -27,20 +27,23 @@ struct policies {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static bool on_customer(void *context, const struct customer_record *record)
+static bool on_customer(void *context, const void *visited)
 {
+    const struct customer_record *record = visited;
     policy_editor_customer(context, record);
     return true;
 }
 
-static bool on_key(void *context, const struct key_record *record)
+static bool on_key(void *context, const void *visited)
 {
+    const struct key_record *record = visited;
     policy_editor_key(context, record);
     return true;
 }
 
-static bool on_legacy(void *context, const struct legacy_record *record)
+static bool on_legacy(void *context, const void *visited)
 {
+    const struct legacy_record *record = visited;
     policy_editor_legacy(context, record);
     return true;
 }
@@ -51,8 +54,10 @@ static enum status read_changes(void *context, struct platform_store *store, boo
                                 uint64_t *revision, void **table, struct error *error)
 {
     struct policies *policies = context;
-    const struct record_visitor visit = {
-        .customer = on_customer, .key = on_key, .legacy = on_legacy, .context = policies->editor};
+    const struct record_visitor visit = {.see[RECORD_CUSTOMER] = on_customer,
+                                         .see[RECORD_KEY] = on_key,
+                                         .see[RECORD_ADDRESS] = on_legacy,
+                                         .context = policies->editor};
     if (all)
         policy_editor_restart(policies->editor);
     enum status status =
