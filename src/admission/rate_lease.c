@@ -318,8 +318,7 @@ static void end_ask(struct rate_lease *lease)
 
 static void on_answer(struct odds_lease *ask)
 {
-    struct rate_lease *lease =
-        (struct rate_lease *)(void *)((char *)ask - offsetof(struct rate_lease, ask));
+    struct rate_lease *lease = CONTAINER_OF(ask, struct rate_lease, ask);
     if (ask->result == STATUS_OK)
         on_granted(lease);
     else

@@ -65,8 +65,7 @@ static void reply(struct http_request *request, bool ok)
 
 static void deliver(struct mail *mail)
 {
-    struct pending_request *pending =
-        (struct pending_request *)(void *)((char *)mail - offsetof(struct pending_request, mail));
+    struct pending_request *pending = CONTAINER_OF(mail, struct pending_request, mail);
     struct http_request *request = http_deferral_take(&pending->deferral);
     if (request != NULL)
         reply(request, pending->ok);
@@ -111,9 +110,7 @@ static void answer_all(struct health *health, bool ok)
 
 static void on_gone(struct http_deferral *deferral)
 {
-    struct pending_request *pending =
-        (struct pending_request *)(void *)((char *)deferral -
-                                           offsetof(struct pending_request, deferral));
+    struct pending_request *pending = CONTAINER_OF(deferral, struct pending_request, deferral);
     struct health *health = pending->health;
     uv_mutex_lock(&health->lock);
     bool listed = pending->listed;

@@ -142,8 +142,7 @@ static void reply(struct http_request *request, const struct wallet_answer *answ
 
 static struct pending_request *pending_of(struct http_deferral *deferral)
 {
-    return (struct pending_request *)(void *)((char *)deferral -
-                                              offsetof(struct pending_request, deferral));
+    return CONTAINER_OF(deferral, struct pending_request, deferral);
 }
 
 static void deliver(struct mail *mail)

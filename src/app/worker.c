@@ -34,8 +34,7 @@ static void on_log_flush(uv_timer_t *timer)
 static void on_drained(void *context)
 {
     struct service *service = context;
-    struct worker *worker =
-        (struct worker *)(void *)((char *)service - offsetof(struct worker, service));
+    struct worker *worker = CONTAINER_OF(service, struct worker, service);
     log_batch_flush(service->access_log);
     worker->drained.deliver = worker->options.drained;
     mailbox_post(worker->options.boss, &worker->drained);
@@ -201,7 +200,7 @@ struct worker *worker_start(const struct worker_options *options)
 
 struct worker *worker_of_mail(struct mail *mail)
 {
-    return (struct worker *)(void *)((char *)mail - offsetof(struct worker, drained));
+    return CONTAINER_OF(mail, struct worker, drained);
 }
 
 void *worker_context(const struct worker *worker)

@@ -138,8 +138,7 @@ static void deliver_call(struct mail *mail)
 
 static void on_caller_gone(struct http_deferral *deferral)
 {
-    struct calling *calling =
-        (struct calling *)(void *)((char *)deferral - offsetof(struct calling, deferral));
+    struct calling *calling = CONTAINER_OF(deferral, struct calling, deferral);
     atomic_store_explicit(&calling->call.abandoned, true, memory_order_relaxed);
 }
 
@@ -149,6 +148,8 @@ static void call_provider(struct launcher *launcher, struct mailbox *mailbox,
 {
     struct calling *calling = memory_alloc_zeroed(1, sizeof *calling);
     struct provider_call *call = &calling->call;
+    char timestamp[24];
+    char signature[LAUNCH_SIGNATURE_SIZE];
     calling->launched = *launched;
     calling->expires_ms = facts->expires_seconds * 1000;
     calling->deferral.gone = on_caller_gone;
@@ -157,10 +158,11 @@ static void call_provider(struct launcher *launcher, struct mailbox *mailbox,
     (void)snprintf(call->provider_id, sizeof call->provider_id, "%s", provider->id);
     (void)snprintf(call->url, sizeof call->url, "%s", provider->launch_url);
     launch_document_append(&call->document, facts);
-    (void)snprintf(call->timestamp, sizeof call->timestamp, "%lld",
-                   (long long)facts->issued_seconds);
-    launch_document_sign(text_of(call->timestamp), buffer_text(&call->document),
-                         buffer_text(&provider->secret), call->signature);
+    (void)snprintf(timestamp, sizeof timestamp, "%lld", (long long)facts->issued_seconds);
+    launch_document_sign(text_of(timestamp), buffer_text(&call->document),
+                         buffer_text(&provider->secret), signature);
+    (void)snprintf(call->fields[0], sizeof call->fields[0], "X-Croupier-Timestamp: %s", timestamp);
+    (void)snprintf(call->fields[1], sizeof call->fields[1], "X-Croupier-Signature: %s", signature);
     http_defer(&calling->deferral, request);
     if (provider_calls_submit(launcher->calls, call) == STATUS_OK)
         return;
@@ -261,7 +263,7 @@ static void deliver(struct mail *mail);
 
 static void on_gone(struct http_deferral *deferral)
 {
-    struct job *job = (struct job *)(void *)((char *)deferral - offsetof(struct job, deferral));
+    struct job *job = CONTAINER_OF(deferral, struct job, deferral);
     atomic_store_explicit(&job->abandoned, true, memory_order_relaxed);
 }
 
@@ -303,7 +305,7 @@ static void open_player(struct work *work)
 /* Back on the serving thread. */
 static void deliver(struct mail *mail)
 {
-    struct job *job = (struct job *)(void *)((char *)mail - offsetof(struct job, mail));
+    struct job *job = CONTAINER_OF(mail, struct job, mail);
     struct http_request *request = http_deferral_take(&job->deferral);
     if (request != NULL) {
         if (job->status != STATUS_OK) {
