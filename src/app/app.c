@@ -321,9 +321,10 @@ static enum status open_stores(struct app *app, struct error *error)
             .timeout_ms = config->odds_timeout_ms,
             .prefix = config->odds_prefix,
             .create = true,
+            .patient = true,
             .log = app->log,
         };
-        status = odds_store_open_patiently(&app->odds, &odds, error);
+        status = odds_store_open(&app->odds, &odds, error);
         if (status != STATUS_OK)
             return status;
     }

@@ -4,7 +4,7 @@
  * Freshness (docs/architecture.md, "The hot path"). An entry may answer a request when the store
  * held its version at some moment after the request came. The cache knows that in one of two ways:
  *
- *   - the store confirms it: odds_reader_versions, asked after the request came, names that
+ *   - the store confirms it: odds_store_versions, asked after the request came, names that
  *     version. The stamp of that moment is kept with it, and as long as odds_store_stamp gives the
  *     same stamp, nothing has changed and nothing more needs to be asked. That is the usual case,
  *     and all it costs is one look-up in a table and one comparison;
@@ -80,7 +80,6 @@ struct sports_cache {
     struct sports *sports;
     struct mailbox *mailbox;
     metrics_cell *counters;
-    struct odds_reader *reader;
     struct ready catalogs[SPORT_COUNT];
     struct event_table events;          /* of struct cached_event */
     struct http_deferral_queue pending; /* whose completions are out */
@@ -438,8 +437,9 @@ static void look(struct pending_request *pending)
         return;
     }
     struct odds_versions versions;
-    enum status status = odds_reader_versions(
-        cache->reader, pending->sport, pending->wants_event ? &pending->event : NULL, &versions);
+    enum status status =
+        odds_store_versions(cache->sports->odds, pending->sport,
+                            pending->wants_event ? &pending->event : NULL, &versions);
     if (status != STATUS_OK && status != STATUS_PENDING) {
         fail(pending, sports_error_of(status, NULL));
         return;
@@ -601,7 +601,6 @@ struct sports_cache *sports_cache_create(struct sports *sports, struct mailbox *
     cache->sports = sports;
     cache->mailbox = mailbox;
     cache->counters = counters;
-    cache->reader = odds_reader_create(sports->odds);
     event_table_init(&cache->events);
     http_deferral_queue_init(&cache->pending, mailbox_loop(mailbox), wait_ms(sports), on_late);
     return cache;
@@ -632,6 +631,5 @@ void sports_cache_destroy(struct sports_cache **cache)
     event_table_free(&mine->events);
     for (int i = 0; i < SPORT_COUNT; i++)
         entry_release(&mine->catalogs[i].entry);
-    odds_reader_destroy(&mine->reader);
     http_deferral_queue_close(&mine->pending, free_cache, mine);
 }

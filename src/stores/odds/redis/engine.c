@@ -554,15 +554,17 @@ static void destroy(struct redis_store *store)
     memory_free(store);
 }
 
-static enum status open_engine(struct odds_store **store, const struct odds_store_options *options,
-                               const struct odds_engine *engine, bool patient, struct error *error)
+static enum status redis_open(struct odds_store **store, const struct odds_store_options *options,
+                              const char *location, struct error *error)
 {
+    bool patient = options->patient;
+    (void)location; /* the scheme says what it is of */
     struct redis_place *place = NULL;
     enum status status = redis_place_parse(&place, options->uri, error);
     if (status != STATUS_OK)
         return status;
     struct redis_store *opening = memory_alloc_zeroed(1, sizeof *opening);
-    opening->base.engine = engine;
+    opening->base.engine = &odds_engine_redis;
     opening->place = place;
     opening->prefix = memory_copy_string(options->prefix != NULL ? options->prefix : "");
     opening->prefix_size = strlen(opening->prefix);
@@ -606,24 +608,12 @@ static enum status redis_stamp(struct odds_store *base, uint64_t *stamp)
     return count_error(store, status);
 }
 
-static struct odds_reader *redis_reader_create(struct odds_store *base)
-{
-    struct odds_reader *reader = memory_alloc_zeroed(1, sizeof *reader);
-    reader->store = base;
-    return reader;
-}
-
-static void redis_reader_destroy(struct odds_reader *reader)
-{
-    memory_free(reader);
-}
-
-static enum status redis_versions(struct odds_reader *reader, enum sport sport,
+static enum status redis_versions(struct odds_store *base, enum sport sport,
                                   const struct event_id *event, struct odds_versions *versions)
 {
-    struct redis_store *store = redis_store_of(reader->store);
+    struct redis_store *store = redis_store_of(base);
     uint64_t stamp = 0;
-    enum status status = redis_stamp(reader->store, &stamp);
+    enum status status = redis_stamp(base, &stamp);
     if (status != STATUS_OK)
         return status;
     struct odds_versions known = {.stamp = stamp};
@@ -815,36 +805,19 @@ static enum status redis_list_events(struct odds_store *base, enum sport sport,
                        redis_feed_list_events(link, store->prefix, sport, list, count, error));
 }
 
-/* ---- the engines: one, by four names --------------------------------------------------------- */
-
-#define ENGINE(name, scheme_)                                                                   \
-    static enum status open_##name(struct odds_store **store,                                   \
-                                   const struct odds_store_options *options, const char *place, \
-                                   bool patient, struct error *error)                           \
-    {                                                                                           \
-        (void)place;                                                                            \
-        return open_engine(store, options, &odds_engine_##name, patient, error);                \
-    }                                                                                           \
-    const struct odds_engine odds_engine_##name = {                                             \
-        .scheme = (scheme_),                                                                    \
-        .open = open_##name,                                                                    \
-        .close = redis_close,                                                                   \
-        .stamp = redis_stamp,                                                                   \
-        .reader_create = redis_reader_create,                                                   \
-        .reader_destroy = redis_reader_destroy,                                                 \
-        .versions = redis_versions,                                                             \
-        .read = redis_read,                                                                     \
-        .ping = redis_ping,                                                                     \
-        .note_interest = redis_note_interest,                                                   \
-        .lease = redis_lease,                                                                   \
-        .facts = redis_facts,                                                                   \
-        .publish = redis_publish,                                                               \
-        .withdraw_sport = redis_withdraw_sport,                                                 \
-        .list_interest = redis_list_interest,                                                   \
-        .list_events = redis_list_events,                                                       \
-    }
-
-ENGINE(redis, "redis://");
-ENGINE(rediss, "rediss://");
-ENGINE(redis_unix, "unix:");
-ENGINE(redis_sentinel, "redis+sentinel://");
+const struct odds_engine odds_engine_redis = {
+    .schemes = {"redis://", "rediss://", "unix:", "redis+sentinel://"},
+    .open = redis_open,
+    .close = redis_close,
+    .stamp = redis_stamp,
+    .versions = redis_versions,
+    .read = redis_read,
+    .ping = redis_ping,
+    .note_interest = redis_note_interest,
+    .lease = redis_lease,
+    .facts = redis_facts,
+    .publish = redis_publish,
+    .withdraw_sport = redis_withdraw_sport,
+    .list_interest = redis_list_interest,
+    .list_events = redis_list_events,
+};
