@@ -33,9 +33,9 @@ static enum status read_changes(void *context, struct platform_store *store, boo
                                 uint64_t *revision, void **table, struct error *error)
 {
     struct policies *policies = context;
-    const struct record_visitor visit = {.customer = policy_editor_customer,
-                                         .key = policy_editor_key,
-                                         .legacy = policy_editor_legacy,
+    const struct record_visitor visit = {.see[RECORD_CUSTOMER] = policy_editor_customer,
+                                         .see[RECORD_KEY] = policy_editor_key,
+                                         .see[RECORD_ADDRESS] = policy_editor_legacy,
                                          .context = policies->editor};
     if (all)
         policy_editor_restart(policies->editor);

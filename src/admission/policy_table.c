@@ -314,8 +314,9 @@ static void put_policy(struct index *now, const struct index *before, const stru
     index_put(now, name, &made->item);
 }
 
-bool policy_editor_customer(void *context, const struct customer_record *record)
+bool policy_editor_customer(void *context, const void *visited)
 {
+    const struct customer_record *record = visited;
     struct policy_editor *editor = context;
     struct name name = name_of_customer(record->id);
     struct policy policy = {
@@ -348,8 +349,9 @@ static void entry_inherit_use(struct policy_editor *editor, struct policy_entry 
     atomic_init(&entry->written_ms, stored_ms);
 }
 
-bool policy_editor_key(void *context, const struct key_record *record)
+bool policy_editor_key(void *context, const void *visited)
 {
+    const struct key_record *record = visited;
     struct policy_editor *editor = context;
     struct name name = name_of_key(record->digest);
     struct name customer = name_of_customer(record->customer_id);
@@ -369,8 +371,9 @@ bool policy_editor_key(void *context, const struct key_record *record)
     return true;
 }
 
-bool policy_editor_legacy(void *context, const struct legacy_record *record)
+bool policy_editor_legacy(void *context, const void *visited)
 {
+    const struct legacy_record *record = visited;
     struct policy_editor *editor = context;
     struct name name = name_of_address(&record->address);
     const struct policy policy = {

@@ -35,9 +35,9 @@ void policy_editor_destroy(struct policy_editor **editor);
 
 /* A row as it is now, for a struct record_visitor whose context is the editor. Rows may come again,
  * in any number; customers come before their keys. */
-bool policy_editor_customer(void *editor, const struct customer_record *record);
-bool policy_editor_key(void *editor, const struct key_record *record);
-bool policy_editor_legacy(void *editor, const struct legacy_record *record);
+bool policy_editor_customer(void *editor, const void *customer_record);
+bool policy_editor_key(void *editor, const void *key_record);
+bool policy_editor_legacy(void *editor, const void *legacy_record);
 
 /* Begins a complete reading: what does not come again is gone with the next table. Budgets and
  * times of use of what does come again are kept. */

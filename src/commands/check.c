@@ -182,8 +182,9 @@ struct unsealing {
     char failed[PROVIDER_ID_SIZE]; /* the first provider whose secret does not open; "": none */
 };
 
-static bool unseal(void *context, const struct provider_record *record)
+static bool unseal(void *context, const void *visited)
 {
+    const struct provider_record *record = visited;
     struct unsealing *unsealing = context;
     struct buffer plain = {0};
     if (unsealing->failed[0] == '\0' &&
@@ -198,10 +199,8 @@ static bool unseal(void *context, const struct provider_record *record)
 /* Does it open what is stored? A store that fails says nothing of the key. */
 static void try_secrets(struct unsealing *unsealing, struct platform_store *platform)
 {
-    const struct record_visitor visit = {.provider = unseal, .context = unsealing};
     struct error error = {0};
-    uint64_t revision;
-    if (platform_games_read(platform, &visit, &revision, &error) != STATUS_OK)
+    if (platform_list(platform, &provider_table, NULL, unseal, unsealing, &error) != STATUS_OK)
         unsealing->failed[0] = '\0';
 }
 

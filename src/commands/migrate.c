@@ -11,7 +11,7 @@
 #include "records/secrets.h"
 #include "stores/platform.h"
 
-static bool count_provider(void *context, const struct provider_record *record)
+static bool count_provider(void *context, const void *record)
 {
     size_t *count = context;
     (void)record;
@@ -22,9 +22,7 @@ static bool count_provider(void *context, const struct provider_record *record)
 /* Of providers whose secrets are stored, so that there was a key. */
 static enum status count_providers(struct platform_store *store, size_t *count, struct error *error)
 {
-    const struct record_visitor visit = {.provider = count_provider, .context = count};
-    uint64_t revision;
-    return platform_games_read(store, &visit, &revision, error);
+    return platform_list(store, &provider_table, NULL, count_provider, count, error);
 }
 
 /*

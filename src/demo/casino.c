@@ -126,7 +126,7 @@ enum status demo_casino_prepare(struct demo_casino *casino, struct platform_stor
                                 struct error *error)
 {
     struct provider_record record;
-    enum status status = platform_provider_get(store, DEMO_PROVIDER, &record, error);
+    enum status status = platform_get(store, &provider_table, DEMO_PROVIDER, &record, error);
     *added = status == STATUS_NOT_FOUND;
     if (*added) {
         status = add_provider(store, secrets, now_ms, &record, error);
@@ -183,8 +183,9 @@ struct player_search {
     char id[PLAYER_ID_SIZE]; /* "" while not found */
 };
 
-static bool match_subject(void *context, const struct player_record *record)
+static bool match_subject(void *context, const void *visited)
 {
+    const struct player_record *record = visited;
     struct player_search *search = context;
     char subject[GAMES_SUBJECT_SIZE];
     games_subject(search->casino->subject_key, DEMO_PROVIDER, record->id, subject);
@@ -203,7 +204,7 @@ static enum status find_account(const struct demo_casino *casino, const char *su
     enum status status = casino->platform_uri == NULL ? STATUS_UNAVAILABLE
                                                       : platform_store_open(&store, &options, NULL);
     if (status == STATUS_OK)
-        status = platform_player_list(store, match_subject, &search, NULL);
+        status = platform_list(store, &player_table, NULL, match_subject, &search, NULL);
     if (status == STATUS_OK && search.id[0] == '\0')
         status = STATUS_NOT_FOUND;
     if (status == STATUS_OK)

@@ -20,8 +20,9 @@ struct reading {
     struct games_table *table;
 };
 
-static bool on_provider(void *context, const struct provider_record *record)
+static bool on_provider(void *context, const void *visited)
 {
+    const struct provider_record *record = visited;
     struct reading *reading = context;
     if (!games_table_add_provider(reading->table, reading->games->secrets, record))
         log_event(reading->games->log, LOG_ERROR,
@@ -30,14 +31,16 @@ static bool on_provider(void *context, const struct provider_record *record)
     return true;
 }
 
-static bool on_game(void *context, const struct game_record *record)
+static bool on_game(void *context, const void *visited)
 {
+    const struct game_record *record = visited;
     games_table_add_game(((struct reading *)context)->table, record);
     return true;
 }
 
-static bool on_policy(void *context, const struct game_policy_record *record)
+static bool on_policy(void *context, const void *visited)
 {
+    const struct game_policy_record *record = visited;
     games_table_add_policy(((struct reading *)context)->table, record);
     return true;
 }
@@ -53,8 +56,10 @@ static enum status read_all(void *context, struct platform_store *store, bool al
     if (status != STATUS_OK)
         return status;
     struct reading reading = {games, games_table_create(games->secrets)};
-    const struct record_visitor visit = {
-        .provider = on_provider, .game = on_game, .policy = on_policy, .context = &reading};
+    const struct record_visitor visit = {.see[RECORD_PROVIDER] = on_provider,
+                                         .see[RECORD_GAME] = on_game,
+                                         .see[RECORD_GAME_POLICY] = on_policy,
+                                         .context = &reading};
     status = platform_games_read(store, &visit, revision, error);
     if (status == STATUS_OK)
         *table = reading.table;
