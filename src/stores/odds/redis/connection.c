@@ -58,7 +58,6 @@ enum standing { STANDING_TRYING, STANDING_UP, STANDING_DOWN, STANDING_SILENT };
 
 struct redis_connection {
     struct redis_connection_options options;
-    struct redis_tls *tls;
 
     /* For any thread. */
     atomic_uint_fast64_t confirmed_until_ns; /* 0: not confirmed */
@@ -681,7 +680,7 @@ static void greet(struct redis_connection *connection)
     connection->target.host = connection->host;
     set_step(connection, greeting_ms(connection));
     if (redis_wire_open(&connection->wire, connection->options.loop, &connection->target,
-                        connection->tls, &events, &error) != STATUS_OK) {
+                        connection->options.place->trust, &events, &error) != STATUS_OK) {
         let_go(connection, STATUS_UNAVAILABLE, error.text);
         return;
     }
@@ -834,25 +833,15 @@ void redis_connection_send(struct redis_connection *connection, struct text comm
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-enum status redis_connection_create(struct redis_connection **connection,
-                                    const struct redis_connection_options *options,
-                                    struct error *error)
+struct redis_connection *redis_connection_create(const struct redis_connection_options *options)
 {
-    struct redis_tls *tls = NULL;
-    if (options->place->tls) {
-        enum status status = redis_tls_create(&tls, options->place->tls_ca, error);
-        if (status != STATUS_OK)
-            return status;
-    }
     struct redis_connection *made = memory_alloc_zeroed(1, sizeof *made);
     made->options = *options;
-    made->tls = tls;
     atomic_init(&made->standing, (int)STANDING_TRYING);
     CHECK(getrandom(&made->random, sizeof made->random, 0) == (ssize_t)sizeof made->random);
     CHECK(uv_mutex_init(&made->lock) == 0);
     CHECK(uv_cond_init(&made->concluded) == 0);
-    *connection = made;
-    return STATUS_OK;
+    return made;
 }
 
 void redis_connection_start(struct redis_connection *connection)
@@ -895,6 +884,5 @@ void redis_connection_destroy(struct redis_connection **connection)
         return;
     uv_cond_destroy(&mine->concluded);
     uv_mutex_destroy(&mine->lock);
-    redis_tls_destroy(&mine->tls);
     memory_free(mine);
 }

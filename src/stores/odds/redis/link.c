@@ -489,8 +489,7 @@ static void on_lost(void *owner, enum status status, bool hope)
     lose_calls(owner, status, hope);
 }
 
-enum status redis_link_create(struct redis_link **link, const struct redis_link_options *options,
-                              struct error *error)
+struct redis_link *redis_link_create(const struct redis_link_options *options)
 {
     struct redis_link *made = memory_alloc_zeroed(1, sizeof *made);
     made->options = *options;
@@ -510,13 +509,7 @@ enum status redis_link_create(struct redis_link **link, const struct redis_link_
                                                            .changed = on_changed,
                                                            .up = on_up,
                                                            .lost = on_lost};
-    enum status status = redis_connection_create(&made->connection, &of_connection, error);
-    if (status != STATUS_OK) {
-        mailbox_destroy(&made->mailbox);
-        CHECK(uv_run(&made->loop, UV_RUN_DEFAULT) == 0 && uv_loop_close(&made->loop) == 0);
-        memory_free(made);
-        return status;
-    }
+    made->connection = redis_connection_create(&of_connection);
     made->stop.deliver = on_stop;
     made->turn.data = made;
     CHECK(uv_check_init(&made->loop, &made->turn) == 0);
@@ -527,8 +520,7 @@ enum status redis_link_create(struct redis_link **link, const struct redis_link_
     CHECK(uv_timer_start(&made->second, on_second, SECOND_MS, SECOND_MS) == 0);
     /* No signal reaches it: SIGPIPE neither, which OpenSSL does not keep off. */
     thread_start(&made->thread, "odds-redis", run, made);
-    *link = made;
-    return STATUS_OK;
+    return made;
 }
 
 void redis_link_destroy(struct redis_link **link)

@@ -1,10 +1,13 @@
 #ifndef CROUPIER_STORES_ODDS_REDIS_REDIS_H
 #define CROUPIER_STORES_ODDS_REDIS_REDIS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <uv.h>
+
+#include <openssl/types.h>
 
 #include "base/log.h"
 #include "base/mailbox.h"
@@ -65,6 +68,7 @@ struct redis_place {
     char *user;     /* NULL: the default user */
     char *password; /* NULL: none is sent */
     char *tls_ca;   /* a file of certificates to trust instead of the system's; may be NULL */
+    SSL_CTX *trust; /* by TLS; not parse's, but freed with the rest */
     uint32_t database;
     struct buffer shown; /* as it may be shown: without user and password */
 };
@@ -97,15 +101,13 @@ struct redis_target {
     const char *host; /* what the certificate has to be of; TLS only */
 };
 
-/* Whom to trust, by TLS. */
-struct redis_tls;
-MUST_CHECK enum status redis_tls_create(struct redis_tls **tls, const char *ca,
-                                        struct error *error);
-void redis_tls_destroy(struct redis_tls **tls);
+/* Whom to trust: the certificates in this file, or the system's when it is NULL. STATUS_INVALID:
+ * they cannot be read. */
+MUST_CHECK enum status redis_tls_create(SSL_CTX **trust, const char *ca, struct error *error);
 
-/* `tls` may be NULL. STATUS_UNAVAILABLE: refused at once. */
+/* `trust` is NULL without TLS. STATUS_UNAVAILABLE: refused at once. */
 MUST_CHECK enum status redis_wire_open(struct redis_wire **wire, uv_loop_t *loop,
-                                       const struct redis_target *target, struct redis_tls *tls,
+                                       const struct redis_target *target, SSL_CTX *trust,
                                        const struct redis_wire_events *events, struct error *error);
 /* What was sent is not answered any more. */
 void redis_wire_destroy(struct redis_wire **wire);
@@ -218,12 +220,10 @@ struct redis_connection_options {
     void (*lost)(void *owner, enum status status, bool hope);
 };
 
-/* Any thread. STATUS_INVALID: TLS cannot be had. */
-MUST_CHECK enum status redis_connection_create(struct redis_connection **connection,
-                                               const struct redis_connection_options *options,
-                                               struct error *error);
-void redis_connection_start(struct redis_connection *connection);    /* the first attempt */
-void redis_connection_stop(struct redis_connection *connection);     /* for good */
+struct redis_connection *
+redis_connection_create(const struct redis_connection_options *options); /* any thread */
+void redis_connection_start(struct redis_connection *connection);        /* the first attempt */
+void redis_connection_stop(struct redis_connection *connection);         /* for good */
 void redis_connection_destroy(struct redis_connection **connection); /* when the loop has ended */
 
 void redis_connection_second(struct redis_connection *connection); /* about once a second */
@@ -269,10 +269,8 @@ struct redis_link_options {
     void (*closing)(void *owner); /* the last moment to submit a call; */
 };
 
-/* Starts the thread, which connects at once and for ever. STATUS_INVALID: TLS cannot be had. */
-MUST_CHECK enum status redis_link_create(struct redis_link **link,
-                                         const struct redis_link_options *options,
-                                         struct error *error);
+/* Starts the thread, which connects at once and for ever. */
+struct redis_link *redis_link_create(const struct redis_link_options *options);
 /* Waits until all calls are over, which their deadlines see to. */
 void redis_link_destroy(struct redis_link **link);
 
@@ -347,6 +345,22 @@ MUST_CHECK enum status redis_rights_ask(struct redis_link *link, const char *pre
 typedef void redis_rights_told(void *owner, enum status status, const char *reason);
 MUST_CHECK enum status redis_rights_begin(struct redis_link *link, const char *prefix, void *owner,
                                           redis_rights_told *told);
+
+/* ---- lease.c --------------------------------------------------------------------------------- */
+
+/*
+ * Leases of shared rate budgets: one key a client, `rate:CLIENT`, and one script that does all of
+ * it. The commands that a user of the server needs for it: EVAL, TIME, GET, SET.
+ */
+struct redis_leases {
+    const char *prefix;
+    struct log *log;
+    atomic_bool complained;
+};
+
+/* What odds_store_lease says. */
+MUST_CHECK enum status redis_lease_ask(struct redis_leases *leases, struct redis_link *link,
+                                       struct odds_lease *lease);
 
 /* ---- feed.c ---------------------------------------------------------------------------------- */
 
