@@ -25,11 +25,11 @@ struct http_memo {
 static bool is_memorable(const struct http_intake *intake, const struct http_request *request,
                          struct text raw)
 {
-    return raw.size <= HTTP_MEMO_MAX && raw.size == intake->size && intake->body_size == 0 &&
+    return raw.size <= HTTP_MEMO_MAX && raw.size == intake->bytes.size && intake->body_size == 0 &&
            intake->trailer_count == 0 && intake->keep_alive && intake->parser.http_minor == 1 &&
            (intake->parser.flags & F_CHUNKED) == 0 && request->method != HTTP_CONNECT &&
            request->line_count <= HTTP_MEMO_LINES && request->field_count[HTTP_FIELD_EXPECT] == 0 &&
-           memcmp(raw.at, intake->bytes, raw.size) == 0;
+           memcmp(raw.at, intake->bytes.data, raw.size) == 0;
 }
 
 /* The same place in the memo's bytes. */
@@ -38,14 +38,14 @@ static struct text moved(const struct http_memo *memo, const struct http_intake 
 {
     if (text.at == NULL)
         return text;
-    return (struct text){memo->bytes + (text.at - intake->bytes), text.size};
+    return (struct text){memo->bytes + (text.at - intake->bytes.data), text.size};
 }
 
 static void fill(struct http_memo **memo, const struct http_intake *intake,
                  const struct http_request *request, bool comparable)
 {
     size_t lines = request->line_count * sizeof request->lines[0];
-    size_t needed = lines + intake->size;
+    size_t needed = lines + intake->bytes.size;
     if (*memo != NULL && (*memo)->capacity < needed)
         http_memo_forget(memo);
     if (*memo == NULL) {
@@ -54,8 +54,8 @@ static void fill(struct http_memo **memo, const struct http_intake *intake,
     }
     struct http_memo *mine = *memo;
     mine->bytes = (char *)mine->lines + lines;
-    memcpy(mine->bytes, intake->bytes, intake->size);
-    mine->size = intake->size;
+    memcpy(mine->bytes, intake->bytes.data, intake->bytes.size);
+    mine->size = (uint32_t)intake->bytes.size;
     mine->comparable = comparable;
     mine->keep_alive = intake->keep_alive;
     mine->http_minor = intake->parser.http_minor;
@@ -81,8 +81,8 @@ static bool is_of(const struct http_memo *memo, const struct http_intake *intake
 {
     if (memo == NULL || request->lines == memo->lines)
         return memo != NULL;
-    return memo->comparable && memo->size == intake->size &&
-           memcmp(memo->bytes, intake->bytes, intake->size) == 0;
+    return memo->comparable && memo->size == intake->bytes.size &&
+           memcmp(memo->bytes, intake->bytes.data, memo->size) == 0;
 }
 
 bool http_memo_keep(struct http_memo **memo, const struct http_intake *intake,
@@ -99,7 +99,7 @@ bool http_memo_keep(struct http_memo **memo, const struct http_intake *intake,
 void http_memo_restore(const struct http_memo *memo, struct http_intake *intake,
                        struct http_request *request)
 {
-    CHECK(intake->phase == INTAKE_METHOD && intake->size == 0);
+    CHECK(intake->phase == INTAKE_METHOD && intake->bytes.size == 0);
     request->method = memo->method;
     request->path = memo->path;
     request->query = memo->query;
