@@ -19,7 +19,6 @@
 #include "base/memory.h"
 #include "cli/document.h"
 #include "commands/commands.h"
-#include "commands/help_texts.h"
 #include "demo/demo.h"
 #include "demo/simulate.h"
 #include "demo/texts.h"
@@ -404,7 +403,7 @@ static void let_go(struct demo *demo)
     memory_free(demo->platform_uri);
 }
 
-static int run_demo(const struct command_line *line)
+int run_demo(const struct command_line *line)
 {
     struct demo demo = {.line = line, .lock = -1};
     struct error error = {0};
@@ -435,15 +434,8 @@ static int run_demo(const struct command_line *line)
     return code;
 }
 
-/* ---- the table ------------------------------------------------------------------------------- */
-
-static const struct command_option demo_options[] = {
+const struct command_option demo_options[] = {
     {"dir", "DIR", "where the stores are, made when missing (./demo-data)", false},
     {"listen", "ADDR:PORT", "where customers call (127.0.0.1:8080)", false},
-    {0},
-};
-
-const struct command demo_commands[] = {
-    {"demo", "", &help_demo, .options = demo_options, .run = run_demo},
     {0},
 };
