@@ -2,6 +2,7 @@
 #include "base/digest.h"
 
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <pthread.h>
 
 #include "base/status.h"
@@ -40,4 +41,10 @@ void digest_sha256(const void *bytes, size_t size, uint8_t out[DIGEST_SIZE])
     CHECK(EVP_DigestInit_ex2(context, NULL, NULL) == 1);
     CHECK(EVP_DigestUpdate(context, bytes, size) == 1);
     CHECK(EVP_DigestFinal_ex(context, out, NULL) == 1);
+}
+
+void digest_hmac_sha256(struct text key, struct text data, uint8_t out[DIGEST_SIZE])
+{
+    CHECK(HMAC(EVP_sha256(), key.at, (int)key.size, (const unsigned char *)data.at, data.size, out,
+               NULL) != NULL);
 }

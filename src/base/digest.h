@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/text.h"
+
 /*
  * SHA-256 of what is at hand in one piece, as often as a ledger needs it: OpenSSL's one-shot SHA256()
  * looks the algorithm up and makes a context at each call, which takes four times as long as hashing
@@ -14,5 +16,6 @@
 #define DIGEST_SIZE 32
 
 void digest_sha256(const void *bytes, size_t size, uint8_t out[DIGEST_SIZE]);
+void digest_hmac_sha256(struct text key, struct text data, uint8_t out[DIGEST_SIZE]);
 
 #endif

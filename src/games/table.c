@@ -5,10 +5,9 @@
 #include <string.h>
 
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
 
 #include "base/base64url.h"
+#include "base/digest.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
 #include "games/document.h"
@@ -248,24 +247,6 @@ const struct games_game *games_table_find(const struct games_table *table, const
 
 /* ---- pages ----------------------------------------------------------------------------------- */
 
-static char lower(char character)
-{
-    return character >= 'A' && character <= 'Z' ? (char)(character - 'A' + 'a') : character;
-}
-
-/* Is `wanted` in `name`, whatever the case of ASCII letters? */
-static bool name_holds(const char *name, const char *wanted)
-{
-    for (; *name != '\0'; name++) {
-        size_t i = 0;
-        while (wanted[i] != '\0' && lower(name[i]) == lower(wanted[i]))
-            i++;
-        if (wanted[i] == '\0')
-            return true;
-    }
-    return false;
-}
-
 static bool equals_if_wanted(const char *value, const char *wanted)
 {
     return wanted[0] == '\0' || strcmp(value, wanted) == 0;
@@ -285,7 +266,8 @@ static bool matches(const struct games_game *game, const struct games_query *que
            holds_if_wanted(game->devices, query->device) &&
            holds_if_wanted(game->currencies, query->currency) &&
            holds_if_wanted(game->languages, query->language) &&
-           (query->q[0] == '\0' || name_holds(game->name, query->q));
+           strcasestr(game->name, query->q) !=
+               NULL /* of ASCII letters: the locale is always "C" */;
 }
 
 bool games_table_page(const struct games_table *table, const char *customer_id,
@@ -329,15 +311,12 @@ bool games_table_page(const struct games_table *table, const char *customer_id,
 void games_subject(const uint8_t key[SECRETS_KEY_SIZE], const char *provider_id,
                    const char *player_id, char out[GAMES_SUBJECT_SIZE])
 {
-    uint8_t tag[EVP_MAX_MD_SIZE];
+    uint8_t tag[DIGEST_SIZE];
     struct buffer data = {0};
     struct buffer text = {0};
-    unsigned size = 0;
     buffer_append(&data, provider_id, strlen(provider_id) + 1);
     buffer_append_string(&data, player_id);
-    CHECK(HMAC(EVP_sha256(), key, SECRETS_KEY_SIZE, (const unsigned char *)data.data, data.size,
-               tag, &size) != NULL);
-    CHECK(size >= SUBJECT_BYTES);
+    digest_hmac_sha256((struct text){(const char *)key, SECRETS_KEY_SIZE}, buffer_text(&data), tag);
     buffer_append_base64url(&text, tag, SUBJECT_BYTES);
     CHECK(text.size < GAMES_SUBJECT_SIZE);
     memcpy(out, buffer_string(&text), text.size + 1);

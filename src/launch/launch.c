@@ -412,10 +412,10 @@ static void write_calls(const struct metric *metric, const void *facts, struct b
 static void write_call_times(const struct metric *metric, const void *facts, struct buffer *out)
 {
     const struct launcher_facts *launcher = facts;
-    metric_histogram_of_times(
-        out, metric->name,
-        &(struct metric_histogram){provider_call_bounds_ms, launcher->calls.durations,
-                                   PROVIDER_CALL_BUCKETS, launcher->calls.duration_ns});
+    metric_histogram(out, metric->name,
+                     &(struct metric_histogram){provider_call_bounds_ms, launcher->calls.durations,
+                                                PROVIDER_CALL_BUCKETS, launcher->calls.duration_ns,
+                                                true});
 }
 
 const struct metric launcher_metrics[] = {
