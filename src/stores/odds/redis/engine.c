@@ -647,19 +647,14 @@ static void redis_facts(struct odds_store *base, struct odds_facts *facts)
 {
     struct redis_store *store = redis_store_of(base);
     struct redis_link *link = atomic_load(&store->serving);
-    struct redis_link_facts of_link = {0};
-    if (link != NULL)
-        redis_link_facts(link, &of_link);
     *facts = (struct odds_facts){
         .reads = atomic_load(&store->reads),
         .errors = atomic_load(&store->errors),
-        .reopened = of_link.connected_times > 0 ? of_link.connected_times - 1 : 0,
         .interest_written = atomic_load(&store->interest_written),
         .interest_dropped = odds_notes_dropped(store->notes),
-        .connected = of_link.connected,
-        .invalidations = of_link.invalidations,
-        .round_trip_ns = of_link.round_trip_ns,
     };
+    if (link != NULL)
+        redis_link_facts(link, facts);
     for (size_t i = 0; i < SPORT_COUNT; i++)
         facts->published_ms[i] =
             atomic_load_explicit(&store->published_ms[i], memory_order_relaxed);
