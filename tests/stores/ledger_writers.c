@@ -169,7 +169,7 @@ static int set_up(void **state)
         struct customer_record record = {
             .name = "x", .enabled = true, .usable = true, .casino = true, .created_ms = 1};
         (void)snprintf(record.id, sizeof record.id, "cus_%d", i);
-        OK(platform_customer_add(fixture->store, &record, &fixture->error));
+        OK(platform_add(fixture->store, &customer_table, &record, &fixture->error));
     }
     for (int i = 0; i < PLAYERS; i++) {
         char reference[8];

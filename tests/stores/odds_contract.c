@@ -511,13 +511,12 @@ static void the_stamp_moves_when_something_may_have_changed(void **state)
     assert_true(stamp_of(store) != after);
 }
 
-/* An engine that must ask is asked here, so that the reader can tell. */
-static struct odds_versions versions_of(struct odds_store *store, struct odds_reader *reader,
-                                        const struct event_id *event)
+/* An engine that must ask is asked here, so that it can tell. */
+static struct odds_versions versions_of(struct odds_store *store, const struct event_id *event)
 {
     struct odds_versions versions = {0};
     for (int i = 0; i < 100; i++) {
-        enum status status = odds_reader_versions(reader, SPORT_CRICKET, event, &versions);
+        enum status status = odds_store_versions(store, SPORT_CRICKET, event, &versions);
         assert_true(status == STATUS_OK || status == STATUS_PENDING);
         if (status == STATUS_OK && versions.catalog != ODDS_VERSION_UNKNOWN &&
             versions.odds != ODDS_VERSION_UNKNOWN && versions.stamp == stamp_of(store))
@@ -526,27 +525,25 @@ static struct odds_versions versions_of(struct odds_store *store, struct odds_re
         if (event != NULL)
             (void)version_of(store, ODDS_MARKETS, SPORT_CRICKET, event->digits);
     }
-    fail_msg("the reader cannot tell");
+    fail_msg("the store cannot tell");
     return versions;
 }
 
-static void a_reader_tells_the_versions_of_an_event(void **state)
+static void the_versions_of_an_event_are_told(void **state)
 {
     struct odds_store *store = ((struct fixture *)*state)->store;
-    struct odds_reader *reader = odds_reader_create(store);
     struct event_id event = event_of("77");
-    struct odds_versions versions = versions_of(store, reader, &event);
+    struct odds_versions versions = versions_of(store, &event);
     assert_true(versions.catalog == 0 && versions.odds == 0);
     publish_one(store, catalog_change(SPORT_CRICKET, "[]"));
     publish_one(store, odds_change(SPORT_CRICKET, "77", "[]"));
     uint64_t catalog = version_of(store, ODDS_CATALOG, SPORT_CRICKET, NULL);
     uint64_t odds = version_of(store, ODDS_MARKETS, SPORT_CRICKET, "77");
-    versions = versions_of(store, reader, &event);
+    versions = versions_of(store, &event);
     assert_true(versions.catalog == catalog && versions.odds == odds);
     assert_true(catalog != 0 && odds != 0);
-    versions = versions_of(store, reader, NULL);
+    versions = versions_of(store, NULL);
     assert_true(versions.catalog == catalog && versions.odds == 0);
-    odds_reader_destroy(&reader);
 }
 
 static void another_process_is_seen_at_once(void **state)
@@ -849,7 +846,8 @@ static void an_unknown_uri_is_refused_by_both_ways_of_opening(void **state)
         struct odds_store *store = NULL;
         struct error error = {{0}};
         assert_int_equal(odds_store_open(&store, &options, &error), STATUS_INVALID);
-        assert_int_equal(odds_store_open_patiently(&store, &options, &error), STATUS_INVALID);
+        options.patient = true;
+        assert_int_equal(odds_store_open(&store, &options, &error), STATUS_INVALID);
         assert_null(store);
         assert_true(error.text[0] != '\0');
     }
@@ -1086,7 +1084,7 @@ int main(int count, char **arguments)
         CONTRACT(a_version_moves_with_every_publication),
         CONTRACT(a_version_stays_while_others_change),
         CONTRACT(the_stamp_moves_when_something_may_have_changed),
-        CONTRACT(a_reader_tells_the_versions_of_an_event),
+        CONTRACT(the_versions_of_an_event_are_told),
         CONTRACT(another_process_is_seen_at_once),
         CONTRACT(what_was_published_outlives_the_handle),
         CONTRACT(threads_publish_while_others_read),

@@ -314,14 +314,6 @@ static void list_event(struct lmdb_edit *edit, enum sport sport, const struct ev
     }
 }
 
-int lmdb_edit_begin(struct lmdb_edit *edit, MDB_env *env, MDB_dbi dbi)
-{
-    edit->view.dbi = dbi;
-    int result = mdb_txn_begin(env, NULL, 0, &edit->view.txn);
-    /* Every commit writes the root: any other number, and this is not the store that it was. */
-    return result != 0 ? result : lmdb_root_read(&edit->view, mdb_txn_id(edit->view.txn) - 1);
-}
-
 int lmdb_edit_put(struct lmdb_edit *edit, const struct odds_change *change, int64_t now_ms)
 {
     uint64_t transaction = mdb_txn_id(edit->view.txn);
@@ -479,22 +471,18 @@ static MDB_val value_of_text(const char *text)
     return (MDB_val){strlen(text), (void *)(uintptr_t)text};
 }
 
-int lmdb_edit_make(struct lmdb_edit *edit, MDB_env *env, MDB_dbi dbi)
+int lmdb_edit_make(struct lmdb_edit *edit, void *context)
 {
+    (void)context;
     MDB_val name = value_of_text("format");
     MDB_val format = value_of_text(this_format);
-    edit->view.dbi = dbi;
     CHECK(getrandom(&edit->view.root.identity, sizeof edit->view.root.identity, 0) ==
           (ssize_t)sizeof edit->view.root.identity);
-    int result = mdb_txn_begin(env, NULL, 0, &edit->view.txn);
-    if (result == 0)
-        result = collect_older_keys(edit);
+    int result = collect_older_keys(edit);
     struct text keys = buffer_text(&edit->older_keys);
     while (result == 0 && keys.size > 0)
         result = upgrade_value(edit, text_cut(&keys, '\n'));
-    if (result == 0)
-        result = mdb_put(edit->view.txn, dbi, &name, &format, 0);
-    return result != 0 ? result : lmdb_edit_finish(edit);
+    return result != 0 ? result : mdb_put(edit->view.txn, edit->view.dbi, &name, &format, 0);
 }
 
 int lmdb_format_read(MDB_txn *txn, MDB_dbi dbi, enum lmdb_format *format)

@@ -1,0 +1,182 @@
+#ifndef CROUPIER_STORES_PLATFORM_SQLITE_ID_INDEX_H
+#define CROUPIER_STORES_PLATFORM_SQLITE_ID_INDEX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/log.h"
+#include "base/status.h"
+
+/*
+ * The index of the embedded ledger's transaction ids: from a key to the numbers of the rows that
+ * have to do with it. It is derived from the rows and knows no SQL. A key is a digest that the
+ * caller makes, of a customer and an id, or of the DEBIT that a CREDIT settles. A number is a
+ * candidate: whoever asks loads the row, and the row decides. So different ids may have equal keys,
+ * and a key may lead to several rows, even to thousands.
+ *
+ * The ids of the newest rows stand in tables in memory, older ones in runs: files in the directory
+ * DATABASE-ids that are written once and never changed (id_run.h). Each table and each run covers
+ * the rows from one number to another, and together they cover all of them, without gap or overlap.
+ * When a table is full, upkeep writes it as a run; when ID_INDEX_FANOUT neighbouring runs are about
+ * as large, it merges them into one. Neither is ever on the path of a commit.
+ *
+ * How much that is: an id takes 16 bytes, and 28 in memory. A table is full with T = 131,072
+ * ids. Runs have T, 4 T, 16 T, 64 T or 256 T ids (33 million), and those are not merged any
+ * further. An id is therefore written at most 5 times, 80 bytes in all. 10^7 ids (76 T) stand in at
+ * most 12 runs, 10^8 (763 T) in at most 14. In memory is a filter of 12 bits an id and 8 bytes a
+ * block of 126 ids, together 1.6 bytes an id; while runs are merged, that of the new one as well.
+ *
+ * No id that was added is ever reported as absent. A run names the ledger that it belongs to, the
+ * numbers that it covers and the hash of the last row (`proof`), under checksums that also cover
+ * the filter; every block of ids has one, which is verified whenever the block is read. A run that
+ * is missing, truncated, altered, of another ledger or of another history is noticed, at the latest
+ * by the look-up that needs the block in question, and made again from the rows. Deleting the
+ * directory loses nothing but time.
+ *
+ * Several processes may have the same database open: runs are written and deleted under a lock on
+ * the directory, and whoever finds that another process has changed them reads them again.
+ *
+ * Threads: one thread, the writer's, opens, closes, asks and adds. One other thread may call
+ * id_index_upkeep meanwhile, or id_index_start gives the index a thread of its own for that.
+ */
+
+/* A test makes these small, to see ids go through all merges. */
+#ifndef ID_INDEX_TABLE_IDS
+#define ID_INDEX_TABLE_IDS 131072 /* a table is full with so many */
+#define ID_INDEX_FANOUT 4         /* runs that are merged into one */
+#define ID_INDEX_LEVELS 5         /* of runs; those of the last are not merged */
+#endif
+#ifndef ID_INDEX_TABLES_MAX /* while runs cannot be written: 4 million ids, 118 MB of memory */
+#define ID_INDEX_TABLES_MAX 32
+#endif
+
+#define ID_IDENTITY_SIZE 16
+#define ID_PROOF_SIZE 32
+#define ID_ADDED_MAX 1024 /* entries in one call */
+
+/* ---- the rows -------------------------------------------------------------------------------- */
+
+struct id_entry {
+    uint64_t key;
+    int64_t number; /* of the row, at least 1 */
+};
+
+/* What is being read from the rows. */
+struct id_feed;
+
+/*
+ * How the index reads the rows, whenever it has to. Called from id_index_open and id_index_ready
+ * only, in their thread; `context` may hold another handle each time.
+ */
+struct id_source {
+    /* Calls id_feed_row for each row from number `first` to `last`, in order, and returns. What
+     * fails is the failure of the call that needed the rows. */
+    MUST_CHECK enum status (*read)(void *context, int64_t first, int64_t last, struct id_feed *feed,
+                                   struct error *error);
+    /* The proof of one row: STATUS_NOT_FOUND when it is not there. */
+    MUST_CHECK enum status (*proof)(void *context, int64_t number, uint8_t proof[ID_PROOF_SIZE],
+                                    struct error *error);
+    void *context;
+};
+
+/* The keys that lead to a row, at most ID_ADDED_MAX, and what tells it from any other row that could have
+ * its number in another history of the ledger: its hash. False: do not go on (id_source.read then
+ * returns STATUS_OK). */
+MUST_CHECK bool id_feed_row(struct id_feed *feed, int64_t number, const uint64_t *keys,
+                            size_t count, const uint8_t proof[ID_PROOF_SIZE]);
+
+/* ---- the index ------------------------------------------------------------------------------- */
+
+struct id_index;
+
+struct id_index_options {
+    const char *database; /* path; the directory is beside it, with mode and owner of that file */
+    uint8_t identity[ID_IDENTITY_SIZE]; /* random, made with the ledger, and kept in it */
+    struct log *log;
+    /* For a command that asks for one key once: only that one is kept of the rows that no run
+     * covers, and no file is written. NULL: all. */
+    const uint64_t *only;
+    /* May be NULL. While many rows are read: how many of how many so far, now and then. */
+    void (*progress)(void *context, int64_t done, int64_t all);
+    void *progress_context;
+};
+
+/*
+ * Opens the index of a ledger whose newest row is `last_number` (0: it is empty). Reads headers and
+ * filters of the runs, makes again those that are not sound, and reads the rows that none covers.
+ * Fails only when the rows cannot be read, or with STATUS_FULL when there are more of these than
+ * memory may hold and runs cannot be written.
+ */
+MUST_CHECK enum status id_index_open(struct id_index **index,
+                                     const struct id_index_options *options,
+                                     const struct id_source *source, int64_t last_number,
+                                     struct error *error);
+/* Stops upkeep where it stands. What is not in a run yet will be read from the rows again. */
+void id_index_close(struct id_index **index);
+
+/*
+ * At the begin of every batch, when the write lock is held: brings the index to the newest row,
+ * `last_number`, reading what another process has written meanwhile; and makes again a run that was
+ * found to be damaged. Costs nothing when neither is so. STATUS_FULL: no run could be written for
+ * so long that memory is at its bound; nothing may be decided until that works again, and this call
+ * tries it. On failure the index must not be asked.
+ */
+MUST_CHECK enum status id_index_ready(struct id_index *index, const struct id_source *source,
+                                      int64_t last_number, struct error *error);
+
+/*
+ * The numbers above `after` (0: all) that a key leads to, each once and in ascending order, as many
+ * as there is `room` for. When all of it is taken there may be more, after the last.
+ * STATUS_UNAVAILABLE: a run that had to be read is damaged or cannot be read; nothing may be
+ * decided from the key. The next id_index_ready makes it again, or the next id_index_open (the file
+ * is deleted).
+ */
+MUST_CHECK enum status id_index_find(struct id_index *index, uint64_t key, int64_t after,
+                                     int64_t *numbers, size_t room, size_t *count,
+                                     struct error *error);
+
+/*
+ * After the commit of a batch, once it is durable: the keys of its rows, numbers ascending, at most
+ * ID_ADDED_MAX. Its first number is the one after the last that was added; `last_number` and
+ * `proof` are those of its last row. Cannot fail. After a commit whose outcome is unknown the index
+ * is closed.
+ */
+void id_index_add(struct id_index *index, const struct id_entry *entries, size_t count,
+                  int64_t last_number, const uint8_t proof[ID_PROOF_SIZE]);
+
+/* ---- upkeep ---------------------------------------------------------------------------------- */
+
+/* Gives the index a thread that does upkeep whenever it is wanted, until id_index_close. */
+void id_index_start(struct id_index *index);
+
+/* Without that: any thread, one at a time. Writes tables as runs and merges runs until nothing is
+ * left to do. What fails is logged, once a reason, counted, and tried again by the next call; it
+ * loses nothing. */
+MUST_CHECK bool id_index_wants_upkeep(const struct id_index *index);
+void id_index_upkeep(struct id_index *index);
+
+/* ---- audit and metrics ----------------------------------------------------------------------- */
+
+/* Visits all ids in order of key, then number, and verifies every block. The visitor returns false
+ * to stop early. STATUS_UNAVAILABLE as id_index_find. The writer's thread. */
+typedef bool id_index_visitor(void *context, const struct id_entry *entry);
+MUST_CHECK enum status id_index_walk(struct id_index *index, id_index_visitor *visit, void *context,
+                                     struct error *error);
+
+struct id_index_facts {
+    uint64_t last_number;    /* of the newest row */
+    uint64_t ids_in_memory;  /* in tables */
+    uint64_t ids_in_runs;    /* in files */
+    uint64_t runs;           /* files */
+    uint64_t memory_bytes;   /* of tables, filters and positions of blocks */
+    uint64_t written_bytes;  /* to runs, since it was opened */
+    uint64_t merges;         /* likewise */
+    uint64_t made_again;     /* runs found missing or damaged and made again from the rows */
+    uint64_t write_failures; /* runs that could not be written */
+    bool failing;            /* and the last one could not */
+};
+/* Any thread. */
+void id_index_facts(struct id_index *index, struct id_index_facts *facts);
+
+#endif
