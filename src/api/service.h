@@ -50,6 +50,8 @@ void service_handle(void *context, struct http_request *request);
 void service_rate_decided(void *context, struct http_request *request,
                           const struct rate_verdict *rate);
 void service_finished(void *context, const struct http_outcome *outcome);
+/* For the cache of sports: what its waiting polls need. */
+struct sports_waits service_waits(struct service *service);
 void service_event(void *context, enum http_event event);
 
 extern const struct metric service_metrics[];

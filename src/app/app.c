@@ -158,6 +158,7 @@ static void apply(struct app *app, const struct config *config, struct http_tls 
     config_list_restart_needed(app->options->config, config, &reloading->restart);
     log_set_level(app->log, config->log_level);
     log_set_format(app->log, config->log_format);
+    sports_set_waiting_max(app->shared.sports, config->waiting_max);
     for (size_t i = 0; i < app->worker_count; i++)
         worker_reload(app->workers[i], config, tls, on_worker_reloaded, reloading);
 }
@@ -479,6 +480,7 @@ static enum status start(struct app *app, struct error *error)
     app->pool =
         work_pool_create("ready", config->threads > 2 ? config->threads : 2, WORK_QUEUE_LIMIT);
     app->shared.sports = sports_create(app->odds, config->odds_timeout_ms, app->pool, app->log);
+    sports_set_waiting_max(app->shared.sports, config->waiting_max);
     app->started_ms = clock_monotonic_ms();
     CHECK(uv_timer_start(&app->starting, on_starting, 0, STORES_LOOK_MS) == 0);
     return STATUS_OK;
