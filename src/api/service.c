@@ -256,7 +256,7 @@ static void log_request(struct log_batch *log, const struct http_outcome *outcom
     /* 503 says all there is to say. */
     enum admission_denial denied =
         judged == NULL || judged->denial == DENIAL_UNAVAILABLE ? DENIAL_NONE : judged->denial;
-    const struct log_field fields[] = {
+    struct log_field fields[] = {
         LOG_WORD("id", text_of(request->id)),
         LOG_WORD("client", client_text(request, judged)),
         LOG_WORD("customer", text_of(judged != NULL ? judged->caller.customer_id : "")),
@@ -267,10 +267,15 @@ static void log_request(struct log_batch *log, const struct http_outcome *outcom
         LOG_INTEGER("bytes", outcome->bytes),
         LOG_INTEGER("microseconds", outcome->duration_ns / 1000),
         LOG_WORD("outcome", outcome->complete ? TEXT("sent") : TEXT("abandoned")),
-        denied == DENIAL_NONE ? (struct log_field){0}
-                              : LOG_WORD("denied", text_of(admission_denial_name(denied))),
+        {0}, /* two that are there sometimes, and the end */
+        {0},
         {0},
     };
+    size_t more = sizeof fields / sizeof fields[0] - 3;
+    if (outcome->waited_ns > 0)
+        fields[more++] = LOG_INTEGER("waited_ms", outcome->waited_ns / 1000000);
+    if (denied != DENIAL_NONE)
+        fields[more] = LOG_WORD("denied", text_of(admission_denial_name(denied)));
     log_batch_emit(log, LOG_INFO, "request", fields);
 }
 
