@@ -331,23 +331,8 @@ struct text json_text_trim(struct text text)
 enum json_text_kind json_text_kind(struct text value)
 {
     CHECK(value.size > 0);
-    switch (value.at[0]) {
-    case '{':
-        return JSON_TEXT_OBJECT;
-    case '[':
-        return JSON_TEXT_ARRAY;
-    case '"':
-        return JSON_TEXT_STRING;
-    case 't':
-        return JSON_TEXT_TRUE;
-    case 'f':
-        return JSON_TEXT_FALSE;
-    case 'n':
-        return JSON_TEXT_NULL;
-    default:
-        CHECK(value.at[0] == '-' || is_digit(value.at[0]));
-        return JSON_TEXT_NUMBER;
-    }
+    bool number = value.at[0] == '-' || is_digit(value.at[0]);
+    return number ? JSON_TEXT_NUMBER : (enum json_text_kind)value.at[0];
 }
 
 /* From the opening quote to behind the closing one. */
