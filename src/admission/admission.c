@@ -14,8 +14,9 @@
 
 #include "admission/client_address.h"
 #include "admission/key.h"
-#include "admission/policies.h"
+#include "admission/policy_table.h"
 #include "base/memory.h"
+#include "stores/refresher.h"
 
 struct admission {
     struct refresher *policies;
