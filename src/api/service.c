@@ -90,7 +90,7 @@ static bool admit(struct service *service, struct http_request *request, struct 
         http_reply_error(request, &error_security_config_unavailable);
         return false;
     }
-    /* An address without a key is nobody in the casino. */
+    /* An address without a key has no identity in the casino. */
     if (judged->denial == DENIAL_NONE && !policy->is_customer && route_is_casino(request->path))
         judged->denial = DENIAL_NO_KEY;
     if (policy != NULL)
@@ -148,7 +148,7 @@ static void dispatch(struct service *service, struct http_request *request,
         http_reply_error(request, &error_casino_access_disabled);
         return;
     }
-    if (request->method == HTTP_POST && http_body_is_encoded(request)) {
+    if (request->method == METHOD_POST && http_body_is_encoded(request)) {
         http_request_add_field(request, TEXT("Accept-Encoding"), TEXT("identity"));
         http_reply_error(request, &error_unsupported_media_type);
         return;
