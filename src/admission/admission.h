@@ -96,9 +96,8 @@ void admission_destroy(struct admission **admission);
 struct admission_memory {
     uint64_t generation; /* of the table the verdict came from; 0: nothing remembered */
     uint16_t key_size;   /* of the remembered key */
-    uint8_t address_known;
-    uint8_t denial; /* enum admission_denial */
-    char key[48];   /* a longer supplied key is never valid, so never remembered */
+    uint8_t denial;      /* enum admission_denial */
+    char key[48];        /* a longer supplied key is never valid, so never remembered */
     struct address address;
     const struct policy *policy;
     struct policy_entry *entry; /* of the key; NULL without one */

@@ -394,17 +394,18 @@ static void watch_signals(struct app *app)
     }
 }
 
+static void format_listener(char out[96], const char *host, uint16_t port)
+{
+    (void)snprintf(out, 96, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, port);
+}
+
 static void announce(struct app *app)
 {
     uint16_t operator_port = operator_listener_port(app->operator_listener);
     char public[96];
     char operator[96];
-    (void)snprintf(public, sizeof public,
-                   strchr(app->config->listen.host, ':') ? "[%s]:%u" : "%s:%u",
-                   app->config->listen.host, app->port);
-    (void)snprintf(operator, sizeof operator,
-                   strchr(app->config->operator_listen.host, ':') ? "[%s]:%u" : "%s:%u",
-                   app->config->operator_listen.host, operator_port);
+    format_listener(public, app->config->listen.host, app->port);
+    format_listener(operator, app->config->operator_listen.host, operator_port);
     log_event(app->log, LOG_INFO, "listening", LOG_STRING("listener", "operator"),
               LOG_STRING("address", operator));
     log_event(app->log, LOG_INFO, "listening", LOG_STRING("listener", "public"),

@@ -187,6 +187,7 @@ static size_t piece_size(struct text lines)
 {
     if (lines.size <= PIPE_BUF)
         return lines.size;
+    CHECK(lines.at != NULL); /* gcc does not see it when it sanitizes */
     const char *end = memrchr(lines.at, '\n', PIPE_BUF);
     if (end == NULL)
         end = memchr(lines.at, '\n', lines.size);

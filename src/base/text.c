@@ -126,6 +126,7 @@ void buffer_append_format(struct buffer *buffer, const char *format, ...)
 {
     va_list arguments;
     va_list again;
+    CHECK(format != NULL); /* gcc does not see it when it sanitizes */
     va_start(arguments, format);
     va_copy(again, arguments);
     int length = vsnprintf(NULL, 0, format, arguments);
