@@ -22,11 +22,6 @@ static bool permit(struct http_request *request, sport_set allowed, enum sport s
     return false;
 }
 
-void sports_route_list(struct sports_cache *cache, struct http_request *request, sport_set allowed)
-{
-    sports_cache_answer_sports(cache, request, allowed);
-}
-
 void sports_route_catalog(struct sports_cache *cache, struct http_request *request,
                           sport_set allowed, struct text sport_text)
 {

@@ -137,7 +137,7 @@ static bool see(void *context, const void *record)
             continue;
         buffer_clear(&cell);
         (void)field->type->write(field, record, &brief);
-        table_cell(listing->table, "%s", buffer_string(&cell));
+        table_cell(listing->table, buffer_string(&cell));
     }
     buffer_free(&cell);
     return true;

@@ -126,6 +126,11 @@ struct http_request {
     struct http_connection *connection;
 };
 
+/* The next line of that field from the line `*at` on, which it steps over, or the empty text with
+ * at == NULL. */
+struct text http_request_next_field(const struct http_request *request, enum http_field field,
+                                    uint32_t *at);
+
 /* The first line of that field, or the empty text with at == NULL. */
 struct text http_request_field(const struct http_request *request, enum http_field field);
 
@@ -189,13 +194,17 @@ enum http_event {
     HTTP_EVENT_TLS_FAILED, /* handshake failed */
 };
 
+struct http_deadlines {
+    uint32_t header_seconds, body_seconds, write_seconds, idle_seconds;
+};
+
 struct http_server_options {
     uv_loop_t *loop;
     struct http_tls *tls;        /* borrowed; NULL: plain */
     size_t request_user_size;    /* bytes at request->user */
     size_t connection_user_size; /* bytes at request->connection_user; wiped on close */
     uint32_t connection_limit;   /* of this thread */
-    uint32_t header_seconds, body_seconds, write_seconds, idle_seconds;
+    struct http_deadlines deadlines;
     void (*handle)(void *context, struct http_request *request);
     void (*finished)(void *context, const struct http_outcome *outcome); /* may be NULL */
     void (*event)(void *context, enum http_event event);                 /* may be NULL */
@@ -218,10 +227,8 @@ MUST_CHECK enum status http_listen(const char *host, uint16_t port, bool share, 
 
 struct http_server *http_server_create(const struct http_server_options *options, int descriptor);
 
-/* Deadlines and the like that may change while running (SIGHUP). */
-void http_server_set_deadlines(struct http_server *server, uint32_t header_seconds,
-                               uint32_t body_seconds, uint32_t write_seconds,
-                               uint32_t idle_seconds);
+/* These may change while it runs (SIGHUP). */
+void http_server_set_deadlines(struct http_server *server, const struct http_deadlines *deadlines);
 void http_server_set_tls(struct http_server *server, struct http_tls *tls);
 
 /*

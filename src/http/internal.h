@@ -1,6 +1,8 @@
 #ifndef CROUPIER_HTTP_INTERNAL_H
 #define CROUPIER_HTTP_INTERNAL_H
 
+#include <sys/queue.h>
+
 #include "http/http.h"
 #include "http/intake.h"
 #include "http/memo.h"
@@ -36,9 +38,8 @@
 #define HTTP_LINGER_BYTES (256U * 1024U) /* that it may go on sending meanwhile */
 #define HTTP_REFUSAL_RESERVE 64U         /* connections over the limit that are told so at a time */
 #define HTTP_SPARE_EXCHANGES 256U        /* kept for reuse */
-#define HTTP_SPARE_CONNECTIONS 256U
-#define HTTP_ERROR_SLOTS 128U          /* more than there are errors */
-#define HTTP_UNSENT_MAX (512U * 1024U) /* of ciphertext copies a client may let pile up */
+#define HTTP_ERROR_SLOTS 128U            /* more than there are errors */
+#define HTTP_UNSENT_MAX (512U * 1024U)   /* of ciphertext copies a client may let pile up */
 
 #define HTTP_DATE_HEAD_SIZE (sizeof "Date: Sat, 21 Nov 2026 04:53:17 GMT\r\nX-Request-Id: " - 1)
 #define HTTP_ID_SIZE 21U /* ten random characters of the server, '-', a counter of ten */
@@ -63,7 +64,7 @@ struct http_exchange {
     struct http_request request; /* first: handlers' pointers lead back here */
     uint32_t magic;              /* EXCHANGE_MAGIC while a connection has it */
     uint32_t added_size;
-    struct http_exchange *next_spare;
+    SLIST_ENTRY(http_exchange) link; /* of those kept for reuse */
     bool replied;
     bool refused;
     int status;
@@ -72,6 +73,7 @@ struct http_exchange {
     struct http_message *held;
     struct text rest[3];
     uv_write_t write;
+    /* What stands before is zeroed for each request. */
     char reply_head[HTTP_REPLY_HEAD_SIZE]; /* Date, X-Request-Id, the added fields, Connection */
     struct http_intake intake;
     /* request->user follows */
@@ -89,7 +91,7 @@ struct http_connection {
     uint32_t magic;
     enum connection_state state;
     struct http_server *server;
-    struct http_connection *next, *previous;            /* all connections of the server */
+    LIST_ENTRY(http_connection) link;                   /* all connections of the server */
     void (*closed)(struct http_connection *connection); /* libuv has let go of it */
     /* What became of output that was WAITING: SENT is the whole reply's. */
     void (*sent)(struct http_connection *connection, enum http_output result);
@@ -121,13 +123,10 @@ struct http_server {
     int descriptor; /* of the listening socket; -1: none */
     int reserve;    /* a descriptor kept for refusing a connection when there is none left */
     uv_timer_t sweep;
-    uint64_t header_ms, body_ms, write_ms, idle_ms;
-    struct http_connection *connections;
+    LIST_HEAD(, http_connection) connections;
     size_t connection_count;
-    struct http_exchange *spare_exchanges;
+    SLIST_HEAD(, http_exchange) spare_exchanges;
     size_t spare_exchange_count;
-    struct http_connection *spare_connections;
-    size_t spare_connection_count;
     struct { /* a hash table of the errors that have been answered, with their messages */
         const struct http_error *error;
         struct http_message *message;

@@ -22,11 +22,11 @@ struct http_memo {
 static bool is_memorable(const struct http_intake *intake, const struct http_request *request,
                          struct text raw)
 {
-    return raw.size <= HTTP_MEMO_MAX && raw.size == intake->size && intake->body_size == 0 &&
+    return raw.size <= HTTP_MEMO_MAX && raw.size == intake->bytes.size && intake->body_size == 0 &&
            intake->trailer_count == 0 && intake->keep_alive && intake->parser.http_minor == 1 &&
            (intake->parser.flags & F_CHUNKED) == 0 && request->method != HTTP_CONNECT &&
            request->line_count <= HTTP_MEMO_LINES && request->field_count[HTTP_FIELD_EXPECT] == 0 &&
-           memcmp(raw.at, intake->bytes, raw.size) == 0;
+           memcmp(raw.at, intake->bytes.data, raw.size) == 0;
 }
 
 /* The same place in the memo's bytes. */
@@ -35,7 +35,7 @@ static struct text moved(const struct http_memo *memo, const struct http_intake 
 {
     if (text.at == NULL)
         return text;
-    return (struct text){memo->bytes + (text.at - intake->bytes), text.size};
+    return (struct text){memo->bytes + (text.at - intake->bytes.data), text.size};
 }
 
 void http_memo_remember(struct http_memo **memo, const struct http_intake *intake,
@@ -67,7 +67,7 @@ bool http_memo_recall(const struct http_memo *memo, struct http_intake *intake,
 {
     if (memo == NULL || input->size < memo->size || memcmp(input->at, memo->bytes, memo->size) != 0)
         return false;
-    CHECK(intake->phase == INTAKE_METHOD && intake->size == 0);
+    CHECK(intake->phase == INTAKE_METHOD && intake->bytes.size == 0);
     request->method = memo->method;
     request->path = memo->path;
     request->query = memo->query;

@@ -45,12 +45,9 @@ bool http_accepts_gzip(const struct http_request *request)
     int gzip = Q_ABSENT;
     int any = Q_ABSENT;
     int identity = Q_ABSENT;
-    if (request->field_count[HTTP_FIELD_ACCEPT_ENCODING] == 0)
-        return false;
-    for (uint32_t i = 0; i < request->line_count; i++) {
-        if (request->lines[i].field != HTTP_FIELD_ACCEPT_ENCODING)
-            continue;
-        struct text rest = request->lines[i].value;
+    struct text rest;
+    for (uint32_t at = 0;
+         (rest = http_request_next_field(request, HTTP_FIELD_ACCEPT_ENCODING, &at)).at != NULL;) {
         while (rest.at != NULL) {
             int weight;
             struct text coding = read_coding(text_cut(&rest, ','), &weight);
@@ -69,15 +66,14 @@ bool http_accepts_gzip(const struct http_request *request)
 
 bool http_body_is_encoded(const struct http_request *request)
 {
-    for (uint32_t i = 0; i < request->line_count; i++) {
-        struct text rest = request->lines[i].value;
-        if (request->lines[i].field != HTTP_FIELD_CONTENT_ENCODING)
-            continue;
-        do {
+    struct text rest;
+    for (uint32_t at = 0;
+         (rest = http_request_next_field(request, HTTP_FIELD_CONTENT_ENCODING, &at)).at != NULL;) {
+        while (rest.at != NULL) {
             struct text coding = text_trim(text_cut(&rest, ','));
             if (coding.size > 0 && !text_equals_ignore_case(coding, TEXT("identity")))
                 return true;
-        } while (rest.at != NULL);
+        }
     }
     return false;
 }
@@ -113,11 +109,10 @@ static bool line_matches(struct text line, struct text etag)
 
 bool http_matches_etag(const struct http_request *request, struct text etag)
 {
-    if (request->field_count[HTTP_FIELD_IF_NONE_MATCH] == 0)
-        return false;
-    for (uint32_t i = 0; i < request->line_count; i++)
-        if (request->lines[i].field == HTTP_FIELD_IF_NONE_MATCH &&
-            line_matches(request->lines[i].value, etag))
+    struct text line;
+    for (uint32_t at = 0;
+         (line = http_request_next_field(request, HTTP_FIELD_IF_NONE_MATCH, &at)).at != NULL;)
+        if (line_matches(line, etag))
             return true;
     return false;
 }

@@ -618,10 +618,10 @@ void sports_cache_destroy(struct sports_cache **cache)
     if (mine == NULL)
         return;
     struct http_deferral *newer;
-    for (struct http_deferral *deferral = mine->pending.oldest; deferral != NULL;
+    for (struct http_deferral *deferral = TAILQ_FIRST(&mine->pending.deferrals); deferral != NULL;
          deferral = newer) {
         struct pending_request *pending = pending_of(deferral);
-        newer = deferral->newer;
+        newer = TAILQ_NEXT(deferral, link);
         CHECK(deferral->request == NULL);
         if (sports_forget(mine->sports, &pending->completion))
             drop_pending(pending);

@@ -4,6 +4,7 @@
  */
 #include "stores/odds.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include <uv.h>
@@ -152,12 +153,48 @@ enum status odds_store_withdraw_sport(struct odds_store *store, enum sport sport
     return store->engine->withdraw_sport(store, sport, error);
 }
 
+static int by_event_then_latest(const void *a, const void *b)
+{
+    const struct odds_interest *left = a;
+    const struct odds_interest *right = b;
+    int order = strcmp(left->event.digits, right->event.digits);
+    if (order != 0)
+        return order;
+    return left->requested_ms > right->requested_ms ? -1 : left->requested_ms < right->requested_ms;
+}
+
+static int latest_first(const void *a, const void *b)
+{
+    const struct odds_interest *left = a;
+    const struct odds_interest *right = b;
+    if (left->requested_ms != right->requested_ms)
+        return left->requested_ms > right->requested_ms ? -1 : 1;
+    return strcmp(left->event.digits, right->event.digits);
+}
+
+/* Latest first, each event once; returns how many there are then. */
+static size_t sort_interest(struct odds_interest *list, size_t count)
+{
+    size_t kept = 0;
+    if (count > 0)
+        qsort(list, count, sizeof *list, by_event_then_latest);
+    for (size_t i = 0; i < count; i++)
+        if (kept == 0 || !event_id_equals(&list[kept - 1].event, &list[i].event))
+            list[kept++] = list[i];
+    if (kept > 0)
+        qsort(list, kept, sizeof *list, latest_first);
+    return kept;
+}
+
 enum status odds_store_list_interest(struct odds_store *store, enum sport sport, int64_t since_ms,
                                      struct odds_interest **list, size_t *count,
                                      struct error *error)
 {
     CHECK(sport_is_real(sport));
-    return store->engine->list_interest(store, sport, since_ms, list, count, error);
+    enum status status = store->engine->list_interest(store, sport, since_ms, list, count, error);
+    if (status == STATUS_OK)
+        *count = sort_interest(*list, *count);
+    return status;
 }
 
 enum status odds_store_list_events(struct odds_store *store, enum sport sport,

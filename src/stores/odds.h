@@ -123,7 +123,6 @@ struct odds_read {
     void (*done)(struct odds_read *read);
     enum status result;
     struct odds_value value;
-    void *engine; /* the engine's while pending */
 };
 MUST_CHECK enum status odds_store_read(struct odds_store *store, struct odds_read *read);
 /* For commands, which have time: returns the result, never STATUS_PENDING. Sets `done` itself. */
@@ -181,7 +180,6 @@ struct odds_lease {
     uint64_t left_us;     /* from the moment the store answered to the end of the window */
     int64_t store_ms;     /* the store's wall clock at that moment */
     uint64_t answered_ns; /* our monotonic clock when the answer came */
-    void *engine;         /* the engine's while pending */
 };
 
 /* Whether this engine has leases; without, each server limits for itself. */

@@ -34,6 +34,7 @@ struct odds_engine {
     enum status (*publish)(struct odds_store *store, const struct odds_change *changes,
                            size_t count, struct error *error);
     enum status (*withdraw_sport)(struct odds_store *store, enum sport sport, struct error *error);
+    /* In any order, events more than once: odds.c sorts them. */
     enum status (*list_interest)(struct odds_store *store, enum sport sport, int64_t since_ms,
                                  struct odds_interest **list, size_t *count, struct error *error);
     enum status (*list_events)(struct odds_store *store, enum sport sport, struct event_id **list,

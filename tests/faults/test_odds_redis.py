@@ -918,7 +918,7 @@ def with_user():
 
 
 READING = ["+watch", "+multi", "+exec", "+get", "+getrange", "+pttl", "~catalog:*", "~odds:*"]
-WRITING = ["+zadd", "+zremrangebyscore", "+eval", "+evalsha", "+time", "+set", "~interest:*", "~rate:*"]
+WRITING = ["+zadd", "+zremrangebyscore", "+eval", "+time", "+set", "~interest:*", "~rate:*"]
 
 
 @pytest.mark.parametrize("rule", READING + WRITING)
