@@ -196,7 +196,7 @@ static uint64_t make_players(struct bench *bench, bool *funded)
                                        .usable = true,
                                        .created_ms = clock_wall_ms()};
     uint64_t entries = 0;
-    enum status status = platform_customer_add(store, &customer, &error);
+    enum status status = platform_add(store, &customer_table, &customer, &error);
     if (status != STATUS_OK && status != STATUS_EXISTS)
         fail("customer", error.text);
     for (size_t i = 0; i < bench->options.players; i++) {

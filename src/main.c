@@ -2,11 +2,7 @@
 #include "commands/commands.h"
 
 static const struct command_group groups[] = {
-    {"", "", demo_commands, NULL},
-    {"", "", serve_commands, NULL},
-    {"", "", reload_commands, NULL},
-    {"", "", check_commands, NULL},
-    {"", "", migrate_commands, NULL},
+    {"", "", service_commands, NULL},
     {"customer", "who may call, from where, how often", customer_commands, &customer_subject},
     {"key", "the API keys of customers", key_commands, &key_subject},
     {"ip", "addresses that are admitted to sports without a key", ip_commands, &address_subject},

@@ -50,6 +50,36 @@ class ServerError(Exception):
     pass
 
 
+class Stopwatch:
+    """For limits that hold beside busy processes, and are strict where there are none: a thread that sleeps in
+    short steps adds up how much longer they took, which is what this machine was late with."""
+
+    STEP = 0.005
+    _lateness = 0.0
+    _sampler = None
+
+    @classmethod
+    def _sample(cls):
+        while True:
+            before = time.monotonic()
+            time.sleep(cls.STEP)
+            cls._lateness += max(0.0, time.monotonic() - before - 2 * cls.STEP)
+
+    def __init__(self):
+        if Stopwatch._sampler is None:
+            Stopwatch._sampler = threading.Thread(target=self._sample, daemon=True)
+            Stopwatch._sampler.start()
+        self._began, self._late = time.monotonic(), Stopwatch._lateness
+
+    def elapsed(self):
+        """Seconds since it was made: what must have passed at least."""
+        return time.monotonic() - self._began
+
+    def seconds(self):
+        """Less those that the machine was late with: what may have passed at most."""
+        return max(0.0, self.elapsed() - (Stopwatch._lateness - self._late))
+
+
 # ---- the directory and its guardian --------------------------------------------------------------------
 
 # Ends whatever runs in the directory (each server's working directory is in it), then removes it. SIGQUIT

@@ -2,8 +2,8 @@
  * The verdict; see admission.h. One thread's view of the policies, and pure decisions on top of it.
  *
  * Whether a key is known must not show in the time it takes to say no: a key of the right form
- * always costs one digest, one look-up and one scan of blocks (an unknown one against the policy of
- * nobody). A malformed key is refused before, which reveals only what anybody can
+ * always costs one digest, two look-ups and one scan of blocks (an unknown one against a policy that
+ * admits no address). A malformed key is refused before, which reveals only what anybody can
  * compute.
  */
 #include "admission/admission.h"
@@ -21,7 +21,6 @@ struct admission {
     struct refresher *policies;
     struct table_hold hold;           /* on the table */
     const struct policy_table *table; /* of the last verdict */
-    struct key_digester *digester;
     struct cidr *trusted_proxies;
     size_t trusted_proxy_count;
 };
@@ -31,7 +30,6 @@ struct admission *admission_create(struct policies *policies, const struct cidr 
 {
     struct admission *admission = memory_alloc_zeroed(1, sizeof *admission);
     admission->policies = policies_refresher(policies);
-    admission->digester = key_digester_create();
     admission_set_trusted_proxies(admission, trusted_proxies, trusted_proxy_count);
     return admission;
 }
@@ -50,7 +48,6 @@ void admission_destroy(struct admission **admission)
     if (*admission == NULL)
         return;
     refresher_let_go((*admission)->policies, &(*admission)->hold);
-    key_digester_destroy(&(*admission)->digester);
     memory_free((*admission)->trusted_proxies);
     memory_free(*admission);
     *admission = NULL;
@@ -134,7 +131,7 @@ static struct admission_memory ask_table(const struct admission *admission, stru
         return answer;
     if (key.size > 0) {
         uint8_t digest[KEY_DIGEST_SIZE];
-        key_digester_digest(admission->digester, key, digest);
+        key_digest(key, digest);
         answer.policy = policy_table_find_key(table, digest, &answer.entry);
         answer.expires_ms = answer.entry == NULL ? 0 : policy_entry_expires_ms(answer.entry);
         bool live = answer.expires_ms == 0 || now_wall_ms < answer.expires_ms;

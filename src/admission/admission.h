@@ -63,12 +63,15 @@ void policies_destroy(struct policies **policies);
 /* Waits until the first table is loaded, at most `timeout_ms`. For start-up and tests. */
 bool policies_wait_ready(struct policies *policies, uint32_t timeout_ms);
 
-struct policies_facts {
-    int64_t age_ms; /* since the table was last confirmed; negative: never */
-    uint64_t customers, keys, addresses;
+struct policy_table_facts {
     uint64_t revision;
+    uint64_t customers, keys, addresses; /* keys: live or expired; not revoked */
+};
+
+struct policies_facts {
+    int64_t age_ms;  /* since the table was last confirmed; negative: never */
     uint64_t errors; /* failed looks at the store */
-    size_t bytes;    /* memory held by the current table, about */
+    struct policy_table_facts table;
 };
 void policies_facts(struct policies *policies, struct policies_facts *facts);
 extern const struct metric policies_metrics[];

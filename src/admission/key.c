@@ -5,13 +5,10 @@
 
 #include <string.h>
 
-#include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/sha.h>
 #include <zlib.h>
 
 #include "base/base62.h"
-#include "base/memory.h"
+#include "base/digest.h"
 
 #define KEY_START "crk_"
 #define KEY_START_LENGTH 4
@@ -49,39 +46,7 @@ bool key_is_well_formed(struct text key)
 
 void key_digest(struct text key, uint8_t digest[KEY_DIGEST_SIZE])
 {
-    CHECK(SHA256((const unsigned char *)key.at, key.size, digest) != NULL);
-}
-
-struct key_digester {
-    EVP_MD *algorithm;
-    EVP_MD_CTX *context;
-};
-
-struct key_digester *key_digester_create(void)
-{
-    struct key_digester *digester = memory_alloc_zeroed(1, sizeof *digester);
-    digester->algorithm = EVP_MD_fetch(NULL, "SHA256", NULL);
-    digester->context = EVP_MD_CTX_new();
-    CHECK(digester->algorithm != NULL && digester->context != NULL);
-    return digester;
-}
-
-void key_digester_destroy(struct key_digester **digester)
-{
-    if (*digester == NULL)
-        return;
-    EVP_MD_CTX_free((*digester)->context);
-    EVP_MD_free((*digester)->algorithm);
-    memory_free(*digester);
-    *digester = NULL;
-}
-
-void key_digester_digest(struct key_digester *digester, struct text key,
-                         uint8_t digest[KEY_DIGEST_SIZE])
-{
-    CHECK(EVP_DigestInit_ex(digester->context, digester->algorithm, NULL) == 1);
-    CHECK(EVP_DigestUpdate(digester->context, key.at, key.size) == 1);
-    CHECK(EVP_DigestFinal_ex(digester->context, digest, NULL) == 1);
+    digest_sha256(key.at, key.size, digest);
 }
 
 void key_prefix(struct text key, char out[KEY_PREFIX_SIZE])

@@ -33,14 +33,6 @@ bool key_is_well_formed(struct text key);
 /* SHA-256 of the whole text. */
 void key_digest(struct text key, uint8_t digest[KEY_DIGEST_SIZE]);
 
-/* The same for a thread that does it all day: OpenSSL looks its algorithm up once, instead of under
- * a lock that all threads share each time. One thread at a time. */
-struct key_digester;
-struct key_digester *key_digester_create(void);
-void key_digester_destroy(struct key_digester **digester);
-void key_digester_digest(struct key_digester *digester, struct text key,
-                         uint8_t digest[KEY_DIGEST_SIZE]);
-
 /* The characters to recognise a key by; NUL-terminated. */
 void key_prefix(struct text key, char out[KEY_PREFIX_SIZE]);
 

@@ -27,32 +27,16 @@ struct policies {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static bool on_customer(void *context, const struct customer_record *record)
-{
-    policy_editor_customer(context, record);
-    return true;
-}
-
-static bool on_key(void *context, const struct key_record *record)
-{
-    policy_editor_key(context, record);
-    return true;
-}
-
-static bool on_legacy(void *context, const struct legacy_record *record)
-{
-    policy_editor_legacy(context, record);
-    return true;
-}
-
 /* Rows of a reading that failed half-way stay in the editor, unpublished; they come again next
  * time. */
 static enum status read_changes(void *context, struct platform_store *store, bool all,
                                 uint64_t *revision, void **table, struct error *error)
 {
     struct policies *policies = context;
-    const struct record_visitor visit = {
-        .customer = on_customer, .key = on_key, .legacy = on_legacy, .context = policies->editor};
+    const struct record_visitor visit = {.see[RECORD_CUSTOMER] = policy_editor_customer,
+                                         .see[RECORD_KEY] = policy_editor_key,
+                                         .see[RECORD_ADDRESS] = policy_editor_legacy,
+                                         .context = policies->editor};
     if (all)
         policy_editor_restart(policies->editor);
     enum status status =
@@ -77,7 +61,8 @@ static void recovered(void *context, const void *table, bool first, uint64_t too
 static void destroy_table(void *context, void *table)
 {
     struct policy_table *gone = table;
-    policy_table_destroy(((struct policies *)context)->editor, &gone);
+    (void)context;
+    policy_table_destroy(&gone);
 }
 
 /* ---- writing uses ---------------------------------------------------------------------------- */
@@ -187,7 +172,7 @@ void policies_destroy(struct policies **at)
     uv_mutex_unlock(&policies->lock);
     CHECK(uv_thread_join(&policies->use_writer) == 0);
     refresher_destroy(&policies->refresher);
-    policy_editor_destroy(&policies->editor); /* checks that no table is left */
+    policy_editor_destroy(&policies->editor);
     uv_cond_destroy(&policies->stop);
     uv_mutex_destroy(&policies->lock);
     memory_free(policies);
@@ -205,21 +190,13 @@ bool policies_wait_ready(struct policies *policies, uint32_t timeout_ms)
 
 void policies_facts(struct policies *policies, struct policies_facts *facts)
 {
-    struct policy_table_facts table = {0};
     struct table_hold hold = {0};
     const struct policy_table *newest = refresher_newest(policies->refresher, &hold);
+    *facts = (struct policies_facts){.age_ms = refresher_age_ms(policies->refresher),
+                                     .errors = refresher_errors(policies->refresher)};
     if (newest != NULL)
-        policy_table_facts(newest, &table);
+        policy_table_facts(newest, &facts->table);
     refresher_let_go(policies->refresher, &hold);
-    *facts = (struct policies_facts){
-        .age_ms = refresher_age_ms(policies->refresher),
-        .customers = table.customers,
-        .keys = table.keys,
-        .addresses = table.addresses,
-        .revision = table.revision,
-        .errors = refresher_errors(policies->refresher),
-        .bytes = table.bytes,
-    };
 }
 
 /* ---- metrics --------------------------------------------------------------------------------- */
@@ -232,11 +209,11 @@ static void write_age(const struct metric *metric, const void *facts, struct buf
 const struct metric policies_metrics[] = {
     METRIC_WRITTEN("croupier_policy_age_seconds", "gauge", write_age,
                    "Time since the policy table was last confirmed; +Inf: never"),
-    METRIC_FACT("croupier_policy_customers", "gauge", struct policies_facts, customers,
+    METRIC_FACT("croupier_policy_customers", "gauge", struct policies_facts, table.customers,
                 "Customers in the policy table"),
-    METRIC_FACT("croupier_policy_keys", "gauge", struct policies_facts, keys,
+    METRIC_FACT("croupier_policy_keys", "gauge", struct policies_facts, table.keys,
                 "Keys in the policy table"),
-    METRIC_FACT("croupier_policy_addresses", "gauge", struct policies_facts, addresses,
+    METRIC_FACT("croupier_policy_addresses", "gauge", struct policies_facts, table.addresses,
                 "Legacy addresses in the policy table"),
     {.name = "croupier_store_failures_total",
      .type = "counter",

@@ -1,10 +1,11 @@
 /*
  * The policy table; see policy_table.h.
  *
- * Everything here is counted with plain counters that only the editor's thread touches; the two
- * fields that serving threads write (the time a key was used, a budget's window) are atomic. Work
- * per look-up: the whole shard is scanned for the hash, one name is compared in constant time, one
- * slot is read; whether the name is known makes no difference but in which name was compared.
+ * Items are counted with plain counters that only the editor's thread touches; the two fields that
+ * serving threads write (the time a key was used, a budget's window) are atomic. A look-up scans the
+ * whole shard for the hash and compares one name in constant time; that of a key goes on with its
+ * customer, or with one that does not exist. So whether the name is known makes no difference but in
+ * which name was compared.
  */
 #include "admission/policy_table.h"
 
@@ -19,135 +20,115 @@
 #include "base/memory.h"
 
 #define NAME_SIZE KEY_DIGEST_SIZE
-#define SHARD_LEVELS 2
-#define SHARD_COUNT (1U << SHARED_TREE_BITS * SHARD_LEVELS)
-#define SLOT_LEVELS 5 /* a billion: memory ends first */
-#define SLOT_COUNT_MAX (1U << SHARED_TREE_BITS * SLOT_LEVELS)
-#define NOBODY 0U /* the slot of the policy that admits no address */
 #define USE_RESOLUTION_MS 1000
 
+/* What an index holds under a name: a key or a policy. */
+struct item {
+    size_t references; /* of shards */
+    uint8_t name[NAME_SIZE];
+};
+
 struct policy_entry {
-    struct counted counted;
-    uint32_t slot;
+    struct item item; /* named by the key's digest */
+    char customer_id[CUSTOMER_ID_SIZE];
     int64_t expires_ms;
     _Atomic int64_t used_ms;    /* serving threads write it */
     _Atomic int64_t written_ms; /* what the store knows */
-    uint8_t name[NAME_SIZE];    /* a key's digest; an address and zeros */
 };
 
-struct shard {
-    struct counted counted;
-    uint32_t size, capacity;
-    struct {
-        uint64_t hash;
-        struct policy_entry *entry;
-    } rows[];
-};
-
-struct slot {
-    struct counted counted;
+struct policy_item {
+    struct item item; /* named by the customer's id, or the address, and zeros */
     struct policy policy;
     struct cidr cidrs[]; /* what policy.cidrs points at */
 };
 
-/* What both a table and an editor hold. */
-struct trees {
-    struct shared_tree slots;
-    struct shared_tree keys;
-    struct shared_tree addresses;
-    uint32_t slot_count; /* used or free, slot 0 included */
-    uint64_t customer_count, key_count, address_count;
+struct shard {
+    struct counted counted;
+    void (*destroy_item)(struct item *item);
+    uint32_t size, capacity;
+    struct {
+        uint64_t hash;
+        struct item *item;
+    } rows[];
+};
+
+/* The shards of items of one kind. */
+struct index {
+    struct shared_tree shards;
+    void (*destroy_item)(struct item *item);
+    uint64_t count; /* of items */
+};
+
+struct rows {
+    struct index keys, customers, addresses;
 };
 
 struct policy_table {
-    struct trees trees;
+    struct rows rows;
     uint64_t revision;
-    size_t bytes;
-};
-
-/* The editor's own: how it finds the slot of a customer, and which slots are free. */
-struct draft {
-    struct trees trees;
-    uint32_t *by_customer; /* open addressing by the hash of the id; 0 is empty */
-    uint32_t by_customer_size;
-    uint32_t *free_slots;
-    uint32_t free_count, free_capacity;
 };
 
 struct policy_editor {
-    struct draft now;
-    struct draft before; /* during a complete reading: what was there before; else empty */
+    struct rows now;
+    struct rows before; /* during a complete reading: what was there before; else empty */
     bool restarted;
-    size_t bytes;
 };
 
-/* ---- budgets, slots, entries, shards: counted things ----------------------------------------- */
+/* What an unknown key or address gets. It has a few blocks, none of which holds any address that a
+ * client can have, so that it takes a scan as a known customer's does. */
+static const struct cidr no_address[4] = {{{{0}}, 128}, {{{0}}, 128}, {{{0}}, 128}, {{{0}}, 128}};
+static const struct policy admits_no_address = {.cidrs = no_address, .cidr_count = 4};
 
-static struct rate_budget *budget_hold(struct policy_editor *editor, struct rate_budget *budget)
+/* ---- items and shards: counted things -------------------------------------------------------- */
+
+static void destroy_key(struct item *item)
 {
-    if (budget == NULL) {
-        budget = rate_budget_create();
-        editor->bytes += sizeof *budget;
-    }
-    budget->references++;
-    return budget;
+    memory_free(item);
 }
 
-static void slot_destroy(struct counted *leaf, size_t *bytes)
+static void destroy_policy(struct item *item)
 {
-    struct slot *slot = (struct slot *)leaf;
-    struct rate_budget *budget = slot->policy.budget;
-    if (--budget->references == 0) {
-        *bytes -= sizeof *budget;
-        rate_budget_release(&budget); /* a call to the store may still hold it */
-    }
-    *bytes -= sizeof *slot + slot->policy.cidr_count * sizeof slot->cidrs[0];
-    memory_free(slot);
+    struct rate_budget *budget = ((struct policy_item *)item)->policy.budget;
+    rate_budget_release(&budget); /* a call to the store may still hold it */
+    memory_free(item);
 }
 
-static void entry_release(struct policy_entry *entry, size_t *bytes)
+static void item_release(const struct shard *shard, struct item *item)
 {
-    CHECK(entry != NULL);
-    if (--entry->counted.references > 0)
-        return;
-    *bytes -= sizeof *entry;
-    memory_free(entry);
+    CHECK(item->references > 0);
+    if (--item->references == 0)
+        shard->destroy_item(item);
 }
 
-static size_t shard_bytes(uint32_t capacity)
-{
-    return sizeof(struct shard) + capacity * sizeof((struct shard *)NULL)->rows[0];
-}
-
-static void shard_destroy(struct counted *leaf, size_t *bytes)
+static void shard_destroy(struct counted *leaf)
 {
     struct shard *shard = (struct shard *)leaf;
     for (uint32_t i = 0; i < shard->size; i++)
-        entry_release(shard->rows[i].entry, bytes);
-    *bytes -= shard_bytes(shard->capacity);
+        item_release(shard, shard->rows[i].item);
     memory_free(shard);
 }
 
-static const struct shared_tree_kind slot_kind = {SLOT_LEVELS, slot_destroy};
-static const struct shared_tree_kind shard_kind = {SHARD_LEVELS, shard_destroy};
+static const struct rows no_rows = {
+    .keys = {{NULL, shard_destroy}, destroy_key, 0},
+    .customers = {{NULL, shard_destroy}, destroy_policy, 0},
+    .addresses = {{NULL, shard_destroy}, destroy_policy, 0},
+};
 
-static const struct trees empty_trees = {
-    .slots = {&slot_kind, NULL}, .keys = {&shard_kind, NULL}, .addresses = {&shard_kind, NULL}};
-
-static struct trees trees_share(const struct trees *trees)
+static struct rows rows_share(const struct rows *rows)
 {
-    struct trees copy = *trees;
-    copy.slots = shared_tree_share(&trees->slots);
-    copy.keys = shared_tree_share(&trees->keys);
-    copy.addresses = shared_tree_share(&trees->addresses);
+    struct rows copy = *rows;
+    copy.keys.shards = shared_tree_share(&rows->keys.shards);
+    copy.customers.shards = shared_tree_share(&rows->customers.shards);
+    copy.addresses.shards = shared_tree_share(&rows->addresses.shards);
     return copy;
 }
 
-static void trees_release(struct trees *trees, size_t *bytes)
+static void rows_release(struct rows *rows)
 {
-    shared_tree_release(&trees->slots, bytes);
-    shared_tree_release(&trees->keys, bytes);
-    shared_tree_release(&trees->addresses, bytes);
+    shared_tree_release(&rows->keys.shards);
+    shared_tree_release(&rows->customers.shards);
+    shared_tree_release(&rows->addresses.shards);
+    *rows = no_rows;
 }
 
 /* ---- finding by name ------------------------------------------------------------------------- */
@@ -165,17 +146,34 @@ static struct name name_of_key(const uint8_t digest[KEY_DIGEST_SIZE])
     return name;
 }
 
-static struct name name_of_address(const struct address *address)
+/* The same work whatever the size is. */
+static struct name name_of(const void *bytes, size_t size)
 {
     struct name name = {0};
-    memcpy(name.bytes, address->bytes, sizeof address->bytes);
-    name.hash = hash_bytes(0, address->bytes, sizeof address->bytes);
+    memcpy(name.bytes, bytes, size);
+    name.hash = hash_bytes(0, name.bytes, NAME_SIZE);
     return name;
+}
+
+static struct name name_of_customer(const char *id)
+{
+    _Static_assert(CUSTOMER_ID_SIZE <= NAME_SIZE, "a customer's id is a name");
+    return name_of(id, strlen(id));
+}
+
+static struct name name_of_address(const struct address *address)
+{
+    return name_of(address->bytes, sizeof address->bytes);
 }
 
 static uint32_t shard_number(const struct name *name)
 {
-    return (uint32_t)(name->hash % SHARD_COUNT);
+    return (uint32_t)(name->hash % SHARED_TREE_SIZE);
+}
+
+static const struct shard *shard_at(const struct index *index, uint32_t number)
+{
+    return (const struct shard *)shared_tree_get(&index->shards, number);
 }
 
 /* The row of a name, or shard->size. No early end: see the top of this file. */
@@ -189,7 +187,7 @@ static uint32_t shard_find(const struct shard *shard, const struct name *name)
         if (shard->rows[i].hash != name->hash)
             continue;
         compared = true;
-        if (CRYPTO_memcmp(shard->rows[i].entry->name, name->bytes, NAME_SIZE) == 0)
+        if (CRYPTO_memcmp(shard->rows[i].item->name, name->bytes, NAME_SIZE) == 0)
             found = i;
     }
     if (!compared && CRYPTO_memcmp(nothing, name->bytes, NAME_SIZE) == 0)
@@ -197,16 +195,23 @@ static uint32_t shard_find(const struct shard *shard, const struct name *name)
     return found;
 }
 
-static struct policy_entry *index_find(const struct shared_tree *index, const struct name *name)
+static struct item *index_find(const struct index *index, const struct name *name)
 {
-    const struct shard *shard = (const struct shard *)shared_tree_get(index, shard_number(name));
+    const struct shard *shard = shard_at(index, shard_number(name));
     uint32_t row = shard_find(shard, name);
-    return shard == NULL || row == shard->size ? NULL : shard->rows[row].entry;
+    return shard == NULL || row == shard->size ? NULL : shard->rows[row].item;
 }
 
-static const struct policy *slot_policy(const struct trees *trees, uint32_t number)
+/* NULL: there is none. */
+static const struct policy *find_policy(const struct index *index, const struct name *name)
 {
-    return &((const struct slot *)shared_tree_get(&trees->slots, number))->policy;
+    const struct policy_item *found = (const struct policy_item *)index_find(index, name);
+    return found == NULL ? NULL : &found->policy;
+}
+
+static struct policy_entry *find_key(const struct index *keys, const struct name *name)
+{
+    return (struct policy_entry *)index_find(keys, name);
 }
 
 const struct policy *policy_table_find_key(const struct policy_table *table,
@@ -214,159 +219,77 @@ const struct policy *policy_table_find_key(const struct policy_table *table,
                                            struct policy_entry **entry)
 {
     struct name name = name_of_key(digest);
-    *entry = index_find(&table->trees.keys, &name);
-    return slot_policy(&table->trees, *entry == NULL ? NOBODY : (*entry)->slot);
+    *entry = find_key(&table->rows.keys, &name);
+    struct name customer = name_of_customer(*entry == NULL ? "" : (*entry)->customer_id);
+    const struct policy *policy = find_policy(&table->rows.customers, &customer);
+    return policy == NULL ? &admits_no_address : policy;
 }
 
 const struct policy *policy_table_find_address(const struct policy_table *table,
                                                const struct address *address)
 {
     struct name name = name_of_address(address);
-    const struct policy_entry *entry = index_find(&table->trees.addresses, &name);
-    return slot_policy(&table->trees, entry == NULL ? NOBODY : entry->slot);
+    const struct policy *policy = find_policy(&table->rows.addresses, &name);
+    return policy == NULL ? &admits_no_address : policy;
 }
 
 /* ---- changing an index ----------------------------------------------------------------------- */
 
 /* The shard of a name, for this version alone, with room for one row more. */
-static struct shard *shard_own(struct policy_editor *editor, struct shared_tree *index,
-                               const struct name *name)
+static struct shard *shard_own(struct index *index, const struct name *name)
 {
-    struct counted **place = shared_tree_own(index, shard_number(name), &editor->bytes);
+    struct counted **place = shared_tree_own(&index->shards, shard_number(name));
     struct shard *shard = (struct shard *)*place;
     uint32_t size = shard == NULL ? 0 : shard->size;
     bool shared = shard != NULL && shard->counted.references > 1;
     if (shard != NULL && !shared && size < shard->capacity)
         return shard;
     uint32_t capacity = size + size / 4 + 2;
-    struct shard *roomier = memory_alloc(shard_bytes(capacity));
-    editor->bytes += shard_bytes(capacity);
-    *roomier = (struct shard){.counted = {1}, .size = size, .capacity = capacity};
+    struct shard *roomier = memory_alloc(sizeof *roomier + capacity * sizeof roomier->rows[0]);
+    *roomier = (struct shard){
+        .counted = {1}, .destroy_item = index->destroy_item, .size = size, .capacity = capacity};
     if (shard != NULL)
         memcpy(roomier->rows, shard->rows, size * sizeof shard->rows[0]);
     if (shared) {
         for (uint32_t i = 0; i < size; i++)
-            shard->rows[i].entry->counted.references++;
+            shard->rows[i].item->references++;
         shard->counted.references--;
-    } else if (shard != NULL) { /* the entries have moved */
-        editor->bytes -= shard_bytes(shard->capacity);
+    } else { /* the items have moved */
         memory_free(shard);
     }
     *place = &roomier->counted;
     return roomier;
 }
 
-/* Puts an entry under its name. Returns whether the name is new. */
-static bool index_put(struct policy_editor *editor, struct shared_tree *index,
-                      const struct name *name, struct policy_entry *entry)
+/* Puts an item under its name, in place of the one that is there. */
+static void index_put(struct index *index, const struct name *name, struct item *item)
 {
-    struct shard *shard = shard_own(editor, index, name);
+    struct shard *shard = shard_own(index, name);
     uint32_t row = shard_find(shard, name);
-    bool is_new = row == shard->size;
-    if (is_new)
+    item->references = 1;
+    memcpy(item->name, name->bytes, NAME_SIZE);
+    if (row < shard->size)
+        item_release(shard, shard->rows[row].item);
+    else {
         shard->size++;
-    else
-        entry_release(shard->rows[row].entry, &editor->bytes);
+        index->count++;
+    }
     shard->rows[row].hash = name->hash;
-    shard->rows[row].entry = entry;
-    return is_new;
+    shard->rows[row].item = item;
 }
 
-static void index_remove(struct policy_editor *editor, struct shared_tree *index,
-                         const struct name *name)
+static void index_remove(struct index *index, const struct name *name)
 {
-    struct shard *shard = shard_own(editor, index, name);
-    uint32_t row = shard_find(shard, name);
-    CHECK(row < shard->size);
-    entry_release(shard->rows[row].entry, &editor->bytes);
-    shard->rows[row] = shard->rows[--shard->size];
-}
-
-static struct policy_entry *entry_create(struct policy_editor *editor, const struct name *name,
-                                         uint32_t slot)
-{
-    struct policy_entry *entry = memory_alloc_zeroed(1, sizeof *entry);
-    editor->bytes += sizeof *entry;
-    entry->counted.references = 1;
-    entry->slot = slot;
-    memcpy(entry->name, name->bytes, NAME_SIZE);
-    return entry;
-}
-
-/* ---- slots ----------------------------------------------------------------------------------- */
-
-/* Takes over nothing; `cidrs` is copied; the budget is held. */
-static void slot_put(struct policy_editor *editor, struct draft *draft, uint32_t number,
-                     const struct policy *policy)
-{
-    size_t cidr_bytes = policy->cidr_count * sizeof policy->cidrs[0];
-    struct slot *slot = memory_alloc(sizeof *slot + cidr_bytes);
-    editor->bytes += sizeof *slot + cidr_bytes;
-    slot->counted.references = 1;
-    slot->policy = *policy;
-    slot->policy.budget = budget_hold(editor, policy->budget);
-    slot->policy.cidrs = slot->cidrs;
-    if (cidr_bytes > 0)
-        memcpy(slot->cidrs, policy->cidrs, cidr_bytes);
-    shared_tree_put(&draft->trees.slots, number, &slot->counted, &editor->bytes);
-}
-
-static uint32_t slot_take(struct draft *draft)
-{
-    if (draft->free_count > 0)
-        return draft->free_slots[--draft->free_count];
-    CHECK(draft->trees.slot_count < SLOT_COUNT_MAX);
-    return draft->trees.slot_count++;
-}
-
-static void slot_give_back(struct policy_editor *editor, struct draft *draft, uint32_t number)
-{
-    shared_tree_put(&draft->trees.slots, number, NULL, &editor->bytes);
-    if (draft->free_count == draft->free_capacity) {
-        draft->free_capacity = draft->free_capacity * 2 + 16;
-        draft->free_slots =
-            memory_resize(draft->free_slots, draft->free_capacity * sizeof draft->free_slots[0]);
-    }
-    draft->free_slots[draft->free_count++] = number;
-}
-
-/* ---- customers by id ------------------------------------------------------------------------- */
-
-/* Where the customer's slot number stands, or where it belongs. */
-static uint32_t *by_customer_find(const struct draft *draft, const char *id)
-{
-    uint32_t mask = draft->by_customer_size - 1;
-    uint32_t at = (uint32_t)hash_string(0, id) & mask;
-    while (draft->by_customer[at] != 0 &&
-           strcmp(slot_policy(&draft->trees, draft->by_customer[at])->customer_id, id) != 0)
-        at = (at + 1) & mask;
-    return &draft->by_customer[at];
-}
-
-/* The slot of a customer, or NOBODY. */
-static uint32_t customer_slot(const struct draft *draft, const char *id)
-{
-    return draft->by_customer == NULL ? NOBODY : *by_customer_find(draft, id);
-}
-
-/* Keeps a third of the places empty. */
-static void by_customer_reserve(struct policy_editor *editor, struct draft *draft)
-{
-    if (draft->trees.customer_count + 1 <= draft->by_customer_size / 3 * 2)
+    if (index_find(index, name) == NULL)
         return;
-    uint32_t *old = draft->by_customer;
-    uint32_t old_size = draft->by_customer_size;
-    draft->by_customer_size = old_size == 0 ? 64 : old_size * 2;
-    draft->by_customer = memory_alloc_zeroed(draft->by_customer_size, sizeof old[0]);
-    editor->bytes += (draft->by_customer_size - old_size) * sizeof old[0];
-    for (uint32_t i = 0; i < old_size; i++) {
-        if (old[i] != 0)
-            *by_customer_find(draft, slot_policy(&draft->trees, old[i])->customer_id) = old[i];
-    }
-    memory_free(old);
+    struct shard *shard = shard_own(index, name);
+    uint32_t row = shard_find(shard, name);
+    item_release(shard, shard->rows[row].item);
+    shard->rows[row] = shard->rows[--shard->size];
+    index->count--;
 }
 
-/* ---- the rows -------------------------------------------------------------------------------- */
+/* ---- the rows of the store ------------------------------------------------------------------- */
 
 /* A limit that cannot be applied makes a policy unusable, not unlimited. */
 static bool rate_is_usable(const struct rate_limit *rate)
@@ -374,11 +297,28 @@ static bool rate_is_usable(const struct rate_limit *rate)
     return !rate->enabled || (rate->requests > 0 && rate->window_seconds > 0);
 }
 
-void policy_editor_customer(struct policy_editor *editor, const struct customer_record *record)
+/* Copies the policy; the budget stays the one that was there `before`. */
+static void put_policy(struct index *now, const struct index *before, const struct name *name,
+                       const struct policy *policy)
 {
-    struct draft *draft = &editor->now;
-    uint32_t number = customer_slot(draft, record->id);
-    uint32_t before = customer_slot(&editor->before, record->id);
+    const struct policy *known = find_policy(now, name);
+    size_t cidr_bytes = policy->cidr_count * sizeof policy->cidrs[0];
+    struct policy_item *made = memory_alloc(sizeof *made + cidr_bytes);
+    if (known == NULL)
+        known = find_policy(before, name);
+    made->policy = *policy;
+    made->policy.budget = known == NULL ? rate_budget_create() : rate_budget_hold(known->budget);
+    made->policy.cidrs = made->cidrs;
+    if (cidr_bytes > 0)
+        memcpy(made->cidrs, policy->cidrs, cidr_bytes);
+    index_put(now, name, &made->item);
+}
+
+bool policy_editor_customer(void *context, const void *visited)
+{
+    const struct customer_record *record = visited;
+    struct policy_editor *editor = context;
+    struct name name = name_of_customer(record->id);
     struct policy policy = {
         .is_customer = true,
         .admits = record->enabled && record->usable && rate_is_usable(&record->rate),
@@ -389,28 +329,16 @@ void policy_editor_customer(struct policy_editor *editor, const struct customer_
         .cidr_count = record->cidr_count,
     };
     memcpy(policy.customer_id, record->id, sizeof policy.customer_id);
-    if (number != NOBODY)
-        policy.budget = slot_policy(&draft->trees, number)->budget;
-    else if (before != NOBODY)
-        policy.budget = slot_policy(&editor->before.trees, before)->budget;
-    if (number != NOBODY) {
-        slot_put(editor, draft, number, &policy);
-        return;
-    }
-    by_customer_reserve(editor, draft);
-    number = slot_take(draft);
-    uint32_t *place = by_customer_find(draft, record->id);
-    slot_put(editor, draft, number, &policy);
-    *place = number;
-    draft->trees.customer_count++;
+    put_policy(&editor->now.customers, &editor->before.customers, &name, &policy);
+    return true;
 }
 
-/* When this key was used last, as far as anybody knows. */
+/* When this key was used last, as far as is known here or in the store. */
 static void entry_inherit_use(struct policy_editor *editor, struct policy_entry *entry,
                               const struct name *name, int64_t stored_ms)
 {
-    struct policy_entry *earlier[] = {index_find(&editor->now.trees.keys, name),
-                                      index_find(&editor->before.trees.keys, name)};
+    struct policy_entry *earlier[] = {find_key(&editor->now.keys, name),
+                                      find_key(&editor->before.keys, name)};
     int64_t used_ms = stored_ms;
     for (size_t i = 0; i < sizeof earlier / sizeof earlier[0]; i++) {
         int64_t noted_ms = earlier[i] == NULL ? 0 : atomic_load(&earlier[i]->used_ms);
@@ -421,88 +349,51 @@ static void entry_inherit_use(struct policy_editor *editor, struct policy_entry 
     atomic_init(&entry->written_ms, stored_ms);
 }
 
-void policy_editor_key(struct policy_editor *editor, const struct key_record *record)
+bool policy_editor_key(void *context, const void *visited)
 {
-    struct trees *trees = &editor->now.trees;
+    const struct key_record *record = visited;
+    struct policy_editor *editor = context;
     struct name name = name_of_key(record->digest);
-    uint32_t slot = customer_slot(&editor->now, record->customer_id);
-    const struct policy_entry *known = index_find(&trees->keys, &name);
-    if (record->revoked_ms != 0 || slot == NOBODY) {
-        if (known != NULL) {
-            index_remove(editor, &trees->keys, &name);
-            trees->key_count--;
-        }
-        return;
+    struct name customer = name_of_customer(record->customer_id);
+    const struct policy_entry *known = find_key(&editor->now.keys, &name);
+    if (record->revoked_ms != 0 || find_policy(&editor->now.customers, &customer) == NULL) {
+        index_remove(&editor->now.keys, &name);
+        return true;
     }
-    if (known != NULL && known->slot == slot && known->expires_ms == record->expires_ms)
-        return; /* nothing that matters here has changed */
-    struct policy_entry *entry = entry_create(editor, &name, slot);
+    if (known != NULL && strcmp(known->customer_id, record->customer_id) == 0 &&
+        known->expires_ms == record->expires_ms)
+        return true; /* nothing that matters here has changed */
+    struct policy_entry *entry = memory_alloc_zeroed(1, sizeof *entry);
+    memcpy(entry->customer_id, record->customer_id, sizeof entry->customer_id);
     entry->expires_ms = record->expires_ms;
     entry_inherit_use(editor, entry, &name, record->last_used_ms);
-    if (index_put(editor, &trees->keys, &name, entry))
-        trees->key_count++;
+    index_put(&editor->now.keys, &name, &entry->item);
+    return true;
 }
 
-void policy_editor_legacy(struct policy_editor *editor, const struct legacy_record *record)
+bool policy_editor_legacy(void *context, const void *visited)
 {
-    struct draft *draft = &editor->now;
+    const struct legacy_record *record = visited;
+    struct policy_editor *editor = context;
     struct name name = name_of_address(&record->address);
-    const struct policy_entry *known = index_find(&draft->trees.addresses, &name);
-    const struct policy_entry *before = index_find(&editor->before.trees.addresses, &name);
-    if (record->removed) {
-        if (known != NULL) {
-            slot_give_back(editor, draft, known->slot);
-            index_remove(editor, &draft->trees.addresses, &name);
-            draft->trees.address_count--;
-        }
-        return;
-    }
-    struct policy policy = {
+    const struct policy policy = {
         .admits = record->enabled && record->usable && rate_is_usable(&record->rate),
         .sports = record->sports & SPORT_SET_ALL,
         .rate = record->rate,
     };
-    if (known != NULL)
-        policy.budget = slot_policy(&draft->trees, known->slot)->budget;
-    else if (before != NULL)
-        policy.budget = slot_policy(&editor->before.trees, before->slot)->budget;
-    uint32_t number = known != NULL ? known->slot : slot_take(draft);
-    slot_put(editor, draft, number, &policy);
-    if (known == NULL) {
-        (void)index_put(editor, &draft->trees.addresses, &name,
-                        entry_create(editor, &name, number));
-        draft->trees.address_count++;
-    }
+    if (record->removed)
+        index_remove(&editor->now.addresses, &name);
+    else
+        put_policy(&editor->now.addresses, &editor->before.addresses, &name, &policy);
+    return true;
 }
 
-/* ---- drafts, editor, tables ------------------------------------------------------------------ */
-
-/* The policy that admits no address has a few blocks, none of which holds any address that a client
- * can have, so that it takes a scan as a known customer's does. */
-static void draft_begin(struct policy_editor *editor, struct draft *draft)
-{
-    static const struct cidr no_address[4] = {
-        {{{0}}, 128}, {{{0}}, 128}, {{{0}}, 128}, {{{0}}, 128}};
-    const struct policy nobody = {.cidrs = no_address, .cidr_count = 4};
-    *draft = (struct draft){.trees = empty_trees};
-    draft->trees.slot_count = NOBODY + 1;
-    slot_put(editor, draft, NOBODY, &nobody);
-}
-
-static void draft_end(struct policy_editor *editor, struct draft *draft)
-{
-    trees_release(&draft->trees, &editor->bytes);
-    editor->bytes -= draft->by_customer_size * sizeof draft->by_customer[0];
-    memory_free(draft->by_customer);
-    memory_free(draft->free_slots);
-    *draft = (struct draft){.trees = empty_trees};
-}
+/* ---- editor and tables ----------------------------------------------------------------------- */
 
 struct policy_editor *policy_editor_create(void)
 {
-    struct policy_editor *editor = memory_alloc_zeroed(1, sizeof *editor);
-    editor->before.trees = empty_trees;
-    draft_begin(editor, &editor->now);
+    struct policy_editor *editor = memory_alloc(sizeof *editor);
+    *editor = (struct policy_editor){.now = no_rows, .before = no_rows};
     return editor;
 }
 
@@ -510,9 +401,8 @@ void policy_editor_destroy(struct policy_editor **editor)
 {
     if (*editor == NULL)
         return;
-    draft_end(*editor, &(*editor)->now);
-    draft_end(*editor, &(*editor)->before);
-    CHECK((*editor)->bytes == 0); /* else a table was left, or something leaked */
+    rows_release(&(*editor)->now);
+    rows_release(&(*editor)->before);
     memory_free(*editor);
     *editor = NULL;
 }
@@ -520,32 +410,28 @@ void policy_editor_destroy(struct policy_editor **editor)
 void policy_editor_restart(struct policy_editor *editor)
 {
     if (editor->restarted)
-        draft_end(editor, &editor->now); /* half a reading; what was there before still counts */
+        rows_release(&editor->now); /* half a reading; what was there before still counts */
     else
         editor->before = editor->now;
     editor->restarted = true;
-    draft_begin(editor, &editor->now);
+    editor->now = no_rows;
 }
 
 struct policy_table *policy_editor_publish(struct policy_editor *editor, uint64_t revision)
 {
     struct policy_table *table = memory_alloc(sizeof *table);
-    editor->bytes += sizeof *table;
-    if (editor->restarted)
-        draft_end(editor, &editor->before);
+    rows_release(&editor->before);
     editor->restarted = false;
-    table->trees = trees_share(&editor->now.trees);
+    table->rows = rows_share(&editor->now);
     table->revision = revision;
-    table->bytes = editor->bytes;
     return table;
 }
 
-void policy_table_destroy(struct policy_editor *editor, struct policy_table **table)
+void policy_table_destroy(struct policy_table **table)
 {
     if (*table == NULL)
         return;
-    trees_release(&(*table)->trees, &editor->bytes);
-    editor->bytes -= sizeof **table;
+    rows_release(&(*table)->rows);
     memory_free(*table);
     *table = NULL;
 }
@@ -554,33 +440,10 @@ void policy_table_facts(const struct policy_table *table, struct policy_table_fa
 {
     *facts = (struct policy_table_facts){
         .revision = table->revision,
-        .customers = table->trees.customer_count,
-        .keys = table->trees.key_count,
-        .addresses = table->trees.address_count,
-        .bytes = table->bytes,
+        .customers = table->rows.customers.count,
+        .keys = table->rows.keys.count,
+        .addresses = table->rows.addresses.count,
     };
-}
-
-static void tree_compare(const struct shared_tree *a, const struct shared_tree *b, uint32_t size,
-                         size_t *pieces, size_t *shared)
-{
-    for (uint32_t i = 0; i < size; i++) {
-        const struct counted *one = shared_tree_get(a, i);
-        const struct counted *other = shared_tree_get(b, i);
-        *pieces += one != NULL || other != NULL ? 1 : 0;
-        *shared += one != NULL && one == other ? 1 : 0;
-    }
-}
-
-void policy_table_compare(const struct policy_table *a, const struct policy_table *b,
-                          size_t *pieces, size_t *shared)
-{
-    *pieces = *shared = 0;
-    uint32_t slots =
-        a->trees.slot_count > b->trees.slot_count ? a->trees.slot_count : b->trees.slot_count;
-    tree_compare(&a->trees.slots, &b->trees.slots, slots, pieces, shared);
-    tree_compare(&a->trees.keys, &b->trees.keys, SHARD_COUNT, pieces, shared);
-    tree_compare(&a->trees.addresses, &b->trees.addresses, SHARD_COUNT, pieces, shared);
 }
 
 /* ---- use of keys ----------------------------------------------------------------------------- */
@@ -603,12 +466,12 @@ static size_t shard_collect(const struct shard *shard, uint32_t *row, struct key
 {
     size_t count = 0;
     for (; *row < shard->size && count < room; (*row)++) {
-        struct policy_entry *entry = shard->rows[*row].entry;
+        struct policy_entry *entry = (struct policy_entry *)shard->rows[*row].item;
         int64_t used_ms = atomic_load_explicit(&entry->used_ms, memory_order_relaxed);
         if (used_ms <= atomic_load_explicit(&entry->written_ms, memory_order_relaxed))
             continue;
         uses[count].used_ms = used_ms;
-        memcpy(uses[count].digest, entry->name, KEY_DIGEST_SIZE);
+        memcpy(uses[count].digest, entry->item.name, KEY_DIGEST_SIZE);
         entries[count++] = entry;
     }
     return count;
@@ -618,9 +481,8 @@ size_t policy_table_collect_uses(const struct policy_table *table, uint32_t *cur
                                  struct key_use *uses, struct policy_entry **entries, size_t room)
 {
     size_t count = 0;
-    while (*cursor < SHARD_COUNT) {
-        const struct shard *shard =
-            (const struct shard *)shared_tree_get(&table->trees.keys, *cursor);
+    while (*cursor < SHARED_TREE_SIZE) {
+        const struct shard *shard = shard_at(&table->rows.keys, *cursor);
         uint32_t row = 0;
         if (shard != NULL)
             count += shard_collect(shard, &row, uses + count, entries + count, room - count);

@@ -12,32 +12,32 @@
  * the other from the platform store's rows (struct policy_editor). Snapshots share whatever did not
  * change.
  *
- *   slots      number → policy; a customer or legacy address keeps its number
- *   keys       SHA-256 of a key → entry: the slot of its customer, when it expires, when it was
- *   used
- *   addresses  legacy address → entry: its slot
+ *   keys       SHA-256 of a key → entry: its customer, when it expires, when it was used
+ *   customers  id → policy
+ *   addresses  legacy address → policy
  *
- * Keys name a slot and not a policy, so a change of a customer touches one slot, however many keys
- * it has. All three are trees that share branches (shared_tree.h); keys and addresses are hashed
- * into 4096 shards. Slot 0 is a policy that admits no address: what an unknown key or address gets,
- * so that it costs the same as a known one.
+ * Keys name a customer and not a policy, so a change of a customer touches one row, however many
+ * keys it has. All three are hashed into 4096 shards, in trees that share branches (shared_tree.h).
+ * An unknown key or address gets a policy that admits no address, so that it costs the same as a
+ * known one.
  *
  * Threads: all editor calls and policy_table_destroy on one thread. The policy_table_* look-ups and
  * the policy_entry_* calls on any thread that was handed the table in an orderly way.
  */
 struct policy_table;
 struct policy_editor;
-struct policy_entry; /* one key or legacy address */
+struct policy_entry; /* one key */
 
 /* ---- editing --------------------------------------------------------------------------------- */
 
 struct policy_editor *policy_editor_create(void);
-void policy_editor_destroy(struct policy_editor **editor); /* all its tables are gone */
+void policy_editor_destroy(struct policy_editor **editor);
 
-/* A row as it is now. Rows may come again, in any number; customers come before their keys. */
-void policy_editor_customer(struct policy_editor *editor, const struct customer_record *record);
-void policy_editor_key(struct policy_editor *editor, const struct key_record *record);
-void policy_editor_legacy(struct policy_editor *editor, const struct legacy_record *record);
+/* A row as it is now, for a struct record_visitor whose context is the editor. Rows may come again,
+ * in any number; customers come before their keys. */
+bool policy_editor_customer(void *editor, const void *customer_record);
+bool policy_editor_key(void *editor, const void *key_record);
+bool policy_editor_legacy(void *editor, const void *legacy_record);
 
 /* Begins a complete reading: what does not come again is gone with the next table. Budgets and
  * times of use of what does come again are kept. */
@@ -45,7 +45,7 @@ void policy_editor_restart(struct policy_editor *editor);
 
 /* A snapshot of what the rows said so far. The caller destroys it before the editor. */
 struct policy_table *policy_editor_publish(struct policy_editor *editor, uint64_t revision);
-void policy_table_destroy(struct policy_editor *editor, struct policy_table **table);
+void policy_table_destroy(struct policy_table **table);
 
 /* ---- looking up ------------------------------------------------------------------------------ */
 
@@ -73,15 +73,6 @@ size_t policy_table_collect_uses(const struct policy_table *table, uint32_t *cur
                                  struct key_use *uses, struct policy_entry **entries, size_t room);
 void policy_entry_mark_written(struct policy_entry *entry, int64_t used_ms);
 
-struct policy_table_facts {
-    uint64_t revision;
-    uint64_t customers, keys, addresses; /* keys: live or expired; not revoked */
-    size_t bytes; /* of everything the editor holds: with older tables, what they do not share */
-};
 void policy_table_facts(const struct policy_table *table, struct policy_table_facts *facts);
-
-/* How many policies and shards two tables have, and how many of them are shared; for tests. */
-void policy_table_compare(const struct policy_table *a, const struct policy_table *b,
-                          size_t *pieces, size_t *shared);
 
 #endif

@@ -50,7 +50,7 @@ struct rate_lease {
     _Atomic uint64_t seen;     /* as rate_budget.window: what was drawn, as the store said last */
     atomic_bool asking;
 
-    struct rate_pending *first, *last; /* under the lock */
+    STAILQ_HEAD(rate_pending_list, rate_pending) pending; /* under the lock */
     uint32_t waiting;
 
     struct rate_leases *leases;
@@ -298,16 +298,16 @@ static void end_ask(struct rate_lease *lease)
 {
     struct rate_leases *leases = lease->leases;
     struct rate_budget *budget = lease->budget;
+    struct rate_pending_list woken = STAILQ_HEAD_INITIALIZER(woken);
     uv_mutex_lock(&leases->lock);
-    struct rate_pending *pending = lease->first;
-    lease->first = lease->last = NULL;
+    STAILQ_CONCAT(&woken, &lease->pending);
     lease->waiting = 0;
     atomic_store_explicit(&lease->asking, false, memory_order_release);
     uv_mutex_unlock(&leases->lock);
-    while (pending != NULL) {
-        struct rate_pending *next = pending->next; /* it is gone when it has its mail */
+    while (!STAILQ_EMPTY(&woken)) {
+        struct rate_pending *pending = STAILQ_FIRST(&woken);
+        STAILQ_REMOVE_HEAD(&woken, link); /* it is gone when it has its mail */
         mailbox_post(pending->mailbox, &pending->mail);
-        pending = next;
     }
     rate_budget_release(&budget);
     uv_mutex_lock(&leases->lock);
@@ -318,8 +318,7 @@ static void end_ask(struct rate_lease *lease)
 
 static void on_answer(struct odds_lease *ask)
 {
-    struct rate_lease *lease =
-        (struct rate_lease *)(void *)((char *)ask - offsetof(struct rate_lease, ask));
+    struct rate_lease *lease = CONTAINER_OF(ask, struct rate_lease, ask);
     if (ask->result == STATUS_OK)
         on_granted(lease);
     else
@@ -409,12 +408,7 @@ enum status rate_lease_wait(const struct rate_claim *claim, uint64_t now_ns,
     bool mine = false;
     uint32_t demand = 0;
     if (!decided && !away) {
-        pending->next = NULL;
-        if (lease->last == NULL)
-            lease->first = pending;
-        else
-            lease->last->next = pending;
-        lease->last = pending;
+        STAILQ_INSERT_TAIL(&lease->pending, pending, link);
         demand = ++lease->waiting;
         mine = begin_ask(lease);
     }
@@ -441,6 +435,7 @@ struct rate_claim rate_claim_of(struct rate_leases *leases, const struct policy 
     struct rate_lease *lease = memory_alloc_zeroed(1, sizeof *lease);
     lease->leases = leases;
     lease->budget = budget;
+    STAILQ_INIT(&lease->pending);
     if (policy->is_customer) {
         CHECK(sizeof policy->customer_id <= sizeof lease->ask.client);
         memcpy(lease->ask.client, policy->customer_id, sizeof policy->customer_id);

@@ -1,6 +1,8 @@
 #ifndef CROUPIER_ADMISSION_RATE_LEASE_H
 #define CROUPIER_ADMISSION_RATE_LEASE_H
 
+#include <sys/queue.h>
+
 #include "admission/admission.h"
 #include "base/mailbox.h"
 #include "metrics/metrics.h"
@@ -79,7 +81,7 @@ MUST_CHECK enum status rate_lease_take(const struct rate_claim *claim, uint64_t 
 struct rate_pending {
     struct mail mail; /* first; the caller sets `deliver` */
     struct mailbox *mailbox;
-    struct rate_pending *next;
+    STAILQ_ENTRY(rate_pending) link;
 };
 MUST_CHECK enum status rate_lease_wait(const struct rate_claim *claim, uint64_t now_ns,
                                        struct rate_pending *pending, struct rate_verdict *verdict);

@@ -29,8 +29,7 @@
 struct rate_budget {
     _Atomic uint64_t window;
     _Atomic(struct rate_lease *) lease; /* made when it is first needed; goes with the budget */
-    atomic_uint holders;                /* the policy editor, as one, and whoever waits or calls */
-    uint32_t references; /* policies that point here; belongs to the policy editor's thread */
+    atomic_uint holders;                /* policies, and whoever waits or calls */
 };
 
 /* Starts with one holder. Any thread; freed with the last. */

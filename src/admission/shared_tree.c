@@ -23,7 +23,7 @@ static uint32_t branch(uint32_t index, unsigned levels_below)
 struct counted *shared_tree_get(const struct shared_tree *tree, uint32_t index)
 {
     struct counted *item = tree->root;
-    for (unsigned level = tree->kind->levels; level > 0 && item != NULL; level--)
+    for (unsigned level = SHARED_TREE_LEVELS; level > 0 && item != NULL; level--)
         item = ((struct node *)item)->children[branch(index, level - 1)];
     return item;
 }
@@ -36,8 +36,7 @@ struct shared_tree shared_tree_share(const struct shared_tree *tree)
 }
 
 /* Recursion is bounded by the levels of the tree. */
-static void release(const struct shared_tree_kind *kind, struct counted *item, unsigned levels,
-                    size_t *bytes)
+static void release(const struct shared_tree *tree, struct counted *item, unsigned levels)
 {
     if (item == NULL)
         return;
@@ -45,29 +44,26 @@ static void release(const struct shared_tree_kind *kind, struct counted *item, u
     if (--item->references > 0)
         return;
     if (levels == 0) {
-        kind->destroy_leaf(item, bytes);
+        tree->destroy_leaf(item);
         return;
     }
-    struct node *node = (struct node *)item;
     for (unsigned i = 0; i < FANOUT; i++)
-        release(kind, node->children[i], levels - 1, bytes);
-    *bytes -= sizeof *node;
-    memory_free(node);
+        release(tree, ((struct node *)item)->children[i], levels - 1);
+    memory_free(item);
 }
 
-void shared_tree_release(struct shared_tree *tree, size_t *bytes)
+void shared_tree_release(struct shared_tree *tree)
 {
-    release(tree->kind, tree->root, tree->kind->levels, bytes);
+    release(tree, tree->root, SHARED_TREE_LEVELS);
     tree->root = NULL;
 }
 
 /* The node itself when it is not shared, else a copy of it in exchange. */
-static struct node *own(struct counted *item, size_t *bytes)
+static struct node *own(struct counted *item)
 {
     if (item != NULL && item->references == 1)
         return (struct node *)item;
     struct node *node = memory_alloc_zeroed(1, sizeof *node);
-    *bytes += sizeof *node;
     if (item != NULL) {
         *node = *(struct node *)item;
         for (unsigned i = 0; i < FANOUT; i++) {
@@ -80,21 +76,14 @@ static struct node *own(struct counted *item, size_t *bytes)
     return node;
 }
 
-struct counted **shared_tree_own(struct shared_tree *tree, uint32_t index, size_t *bytes)
+struct counted **shared_tree_own(struct shared_tree *tree, uint32_t index)
 {
-    CHECK(index >> SHARED_TREE_BITS * tree->kind->levels == 0);
+    CHECK(index < SHARED_TREE_SIZE);
     struct counted **place = &tree->root;
-    for (unsigned level = tree->kind->levels; level > 0; level--) {
-        struct node *node = own(*place, bytes);
+    for (unsigned level = SHARED_TREE_LEVELS; level > 0; level--) {
+        struct node *node = own(*place);
         *place = &node->counted;
         place = &node->children[branch(index, level - 1)];
     }
     return place;
-}
-
-void shared_tree_put(struct shared_tree *tree, uint32_t index, struct counted *leaf, size_t *bytes)
-{
-    struct counted **place = shared_tree_own(tree, index, bytes);
-    release(tree->kind, *place, 0, bytes);
-    *place = leaf;
 }

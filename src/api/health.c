@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/queue.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -28,7 +29,7 @@ struct pending_request {
     struct health *health;
     struct http_deferral deferral;
     struct mailbox *mailbox;
-    struct pending_request *next, *before; /* in the list */
+    LIST_ENTRY(pending_request) link; /* while it is listed */
     bool listed;
     bool ok;
 };
@@ -42,7 +43,7 @@ struct health {
     uv_mutex_t lock; /* guards everything below */
     uv_cond_t asked; /* somebody waits and no probe runs; or the end */
     uv_cond_t begun; /* a probe runs; or it ended; or the end */
-    struct pending_request *first;
+    LIST_HEAD(, pending_request) requests;
     size_t pending_count;
     enum probe_state probe;
     uint64_t probe_started_ns;
@@ -65,8 +66,7 @@ static void reply(struct http_request *request, bool ok)
 
 static void deliver(struct mail *mail)
 {
-    struct pending_request *pending =
-        (struct pending_request *)(void *)((char *)mail - offsetof(struct pending_request, mail));
+    struct pending_request *pending = CONTAINER_OF(mail, struct pending_request, mail);
     struct http_request *request = http_deferral_take(&pending->deferral);
     if (request != NULL)
         reply(request, pending->ok);
@@ -75,32 +75,17 @@ static void deliver(struct mail *mail)
 
 /* ---- the list of pending requests (locked) --------------------------------------------------- */
 
-static void list_add(struct health *health, struct pending_request *pending)
-{
-    pending->next = health->first;
-    if (health->first != NULL)
-        health->first->before = pending;
-    health->first = pending;
-    pending->listed = true;
-    health->pending_count++;
-}
-
 static void list_remove(struct health *health, struct pending_request *pending)
 {
-    if (pending->before == NULL)
-        health->first = pending->next;
-    else
-        pending->before->next = pending->next;
-    if (pending->next != NULL)
-        pending->next->before = pending->before;
+    LIST_REMOVE(pending, link);
     pending->listed = false;
     health->pending_count--;
 }
 
 static void answer_all(struct health *health, bool ok)
 {
-    while (health->first != NULL) {
-        struct pending_request *pending = health->first;
+    while (!LIST_EMPTY(&health->requests)) {
+        struct pending_request *pending = LIST_FIRST(&health->requests);
         list_remove(health, pending);
         pending->ok = ok;
         mailbox_post(pending->mailbox, &pending->mail);
@@ -111,9 +96,7 @@ static void answer_all(struct health *health, bool ok)
 
 static void on_gone(struct http_deferral *deferral)
 {
-    struct pending_request *pending =
-        (struct pending_request *)(void *)((char *)deferral -
-                                           offsetof(struct pending_request, deferral));
+    struct pending_request *pending = CONTAINER_OF(deferral, struct pending_request, deferral);
     struct health *health = pending->health;
     uv_mutex_lock(&health->lock);
     bool listed = pending->listed;
@@ -136,7 +119,9 @@ void health_ask(struct health *health, struct mailbox *mailbox, struct http_requ
         pending->mailbox = mailbox;
         pending->deferral.gone = on_gone;
         http_defer(&pending->deferral, request);
-        list_add(health, pending);
+        LIST_INSERT_HEAD(&health->requests, pending, link);
+        pending->listed = true;
+        health->pending_count++;
         uv_cond_signal(&health->asked);
     }
     uv_mutex_unlock(&health->lock);
@@ -192,7 +177,7 @@ static void probe_when_asked(void *argument)
     struct health *health = argument;
     uv_mutex_lock(&health->lock);
     for (;;) {
-        while (health->first == NULL && !health->ending)
+        while (LIST_EMPTY(&health->requests) && !health->ending)
             uv_cond_wait(&health->asked, &health->lock);
         if (health->ending)
             break;

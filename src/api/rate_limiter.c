@@ -50,9 +50,7 @@ static void decide(struct pending_request *pending, const struct rate_verdict *v
 
 static void on_late(struct http_deferral *deferral)
 {
-    struct pending_request *pending =
-        (struct pending_request *)(void *)((char *)deferral -
-                                           offsetof(struct pending_request, deferral));
+    struct pending_request *pending = CONTAINER_OF(deferral, struct pending_request, deferral);
     struct rate_verdict verdict;
     if (deferral->request == NULL)
         return;

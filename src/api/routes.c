@@ -3,6 +3,7 @@
 
 #include "api/service.h"
 #include "api/sports_routes.h"
+#include "sports/sports.h"
 
 static void answer_health(struct service *service, struct http_request *request,
                           const struct caller *caller, const struct text *values)
@@ -16,7 +17,7 @@ static void answer_sports(struct service *service, struct http_request *request,
                           const struct caller *caller, const struct text *values)
 {
     (void)values;
-    sports_route_list(service->sports, request, caller->sports);
+    sports_cache_answer_sports(service->sports, request, caller->sports);
 }
 
 static void answer_catalog(struct service *service, struct http_request *request,

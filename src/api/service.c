@@ -68,12 +68,10 @@ static void ask_admission(const struct service *service, const struct http_reque
     /* Not when the request began: a client may take its time with the rest of it. */
     question->now_mono_ms = clock_loop_ms(mailbox_loop(service->mailbox));
     question->now_wall_ms = clock_wall_coarse_ms();
-    if (request->field_count[HTTP_FIELD_X_FORWARDED_FOR] == 0)
-        return;
-    for (uint32_t i = 0; i < request->line_count; i++) {
-        if (request->lines[i].field == HTTP_FIELD_X_FORWARDED_FOR)
-            forwarded[question->forwarded_count++] = request->lines[i].value;
-    }
+    struct text line;
+    for (uint32_t at = 0;
+         (line = http_request_next_field(request, HTTP_FIELD_X_FORWARDED_FOR, &at)).at != NULL;)
+        forwarded[question->forwarded_count++] = line;
 }
 
 /* True: go on. False: replied, or deferred until its rate limit is decided. */

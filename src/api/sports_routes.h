@@ -5,11 +5,10 @@
 #include "sports/sports.h"
 
 /*
- * The three sports routes. Admission, rate limit, method, and the path's
- * form are settled. They reply to the request, at once or later; they set request->abandoned and
+ * The sports routes that name a sport. Admission, rate limit, method, and the path's form are
+ * settled. They reply to the request, at once or later; they set request->abandoned and
  * request->deferral when they defer the reply. `request->user` is the caller's.
  */
-void sports_route_list(struct sports_cache *cache, struct http_request *request, sport_set allowed);
 /* sport and event id texts as they stand in the path: 400 invalid_sport, then 400 invalid_event_id,
  * then 403 sport_not_allowed, then the store. */
 void sports_route_catalog(struct sports_cache *cache, struct http_request *request,

@@ -142,8 +142,7 @@ static void reply(struct http_request *request, const struct wallet_answer *answ
 
 static struct pending_request *pending_of(struct http_deferral *deferral)
 {
-    return (struct pending_request *)(void *)((char *)deferral -
-                                              offsetof(struct pending_request, deferral));
+    return CONTAINER_OF(deferral, struct pending_request, deferral);
 }
 
 static void deliver(struct mail *mail)
@@ -181,22 +180,6 @@ static void on_unanswered(struct http_deferral *deferral)
 
 /* ---- the route ------------------------------------------------------------------------------- */
 
-static bool decode(struct http_request *request, struct wallet_request *decoded)
-{
-    struct text type = http_request_only_field(request, HTTP_FIELD_CONTENT_TYPE);
-    switch (wallet_request_decode(type, request->body, decoded)) {
-    case STRICT_JSON_OK:
-        return true;
-    case STRICT_JSON_INVALID:
-        http_reply_error(request, &error_invalid_request);
-        return false;
-    case STRICT_JSON_UNKNOWN_FIELD:
-        http_reply_error(request, &error_unknown_field);
-        return false;
-    }
-    return false;
-}
-
 /* Asked here, where the table is in memory, and judged by the ledger, which knows whether it
  * matters. */
 static enum wallet_game game_of(struct wallet_handler *handler, struct games_pages *games,
@@ -219,8 +202,13 @@ void wallet_route(struct wallet_handler *handler, struct games_pages *games,
 {
     struct wallet_request decoded;
     CHECK(!handler->early.closed && customer_id[0] != '\0');
-    if (!decode(request, &decoded))
+    struct text type = http_request_only_field(request, HTTP_FIELD_CONTENT_TYPE);
+    enum strict_json result = wallet_request_decode(type, request->body, &decoded);
+    if (result != STRICT_JSON_OK) {
+        http_reply_error(request, result == STRICT_JSON_UNKNOWN_FIELD ? &error_unknown_field
+                                                                      : &error_invalid_request);
         return;
+    }
     struct pending_request *pending = memory_alloc_zeroed(1, sizeof *pending);
     pending->job.mail.deliver = deliver;
     pending->job.mailbox = handler->mailbox;

@@ -57,15 +57,9 @@ struct app {
 
     struct odds_store *odds;
     struct platform_facts platform; /* of all the handles of this service */
-    struct policies *policies;
-    struct rate_leases *leases;
-    struct games *games;
-    struct launcher *launcher;
+    struct worker_shared shared;
     struct work_pool *pool;
-    struct sports *sports;
     struct metrics *metrics;
-    struct health *health;
-    struct ledger *ledger;
     struct http_tls *tls;
     struct operator_listener *operator_listener;
     struct reload_socket *reload_socket;
@@ -82,9 +76,9 @@ struct app {
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-static void on_worker_drained(struct mail *mail)
+static void on_worker_drained(void *context)
 {
-    struct app *app = worker_context(worker_of_mail(mail));
+    struct app *app = context;
     if (++app->drained_count == app->worker_count)
         uv_stop(&app->loop);
 }
@@ -242,14 +236,14 @@ static void write_metrics(void *context, struct buffer *out)
     struct odds_facts odds;
     struct ledger_facts ledger;
     struct launcher_facts launcher;
-    if (app->leases != NULL)
-        rate_leases_facts(app->leases, &leases);
-    sports_facts(app->sports, &sports);
-    policies_facts(app->policies, &policies);
+    if (app->shared.leases != NULL)
+        rate_leases_facts(app->shared.leases, &leases);
+    sports_facts(app->shared.sports, &sports);
+    policies_facts(app->shared.policies, &policies);
     odds_store_facts(app->odds, &odds);
-    ledger_facts(app->ledger, &ledger);
-    launcher_facts(app->launcher, &launcher);
-    int64_t games_age_ms = refresher_age_ms(games_refresher(app->games));
+    ledger_facts(app->shared.ledger, &ledger);
+    launcher_facts(app->shared.launcher, &launcher);
+    int64_t games_age_ms = refresher_age_ms(games_refresher(app->shared.games));
     const struct app_facts own = {work_pool_depth(app->pool), log_dropped(app->log)};
     const struct metrics_source sources[] = {
         {metrics_table, app->metrics},      {service_metrics, NULL},
@@ -321,9 +315,10 @@ static enum status open_stores(struct app *app, struct error *error)
             .timeout_ms = config->odds_timeout_ms,
             .prefix = config->odds_prefix,
             .create = true,
+            .patient = true,
             .log = app->log,
         };
-        status = odds_store_open_patiently(&app->odds, &odds, error);
+        status = odds_store_open(&app->odds, &odds, error);
         if (status != STATUS_OK)
             return status;
     }
@@ -332,37 +327,37 @@ static enum status open_stores(struct app *app, struct error *error)
         .refresh_ms = POLICY_REFRESH_MS,
         .log = app->log,
     };
-    app->policies = policies_create(&policies);
+    app->shared.policies = policies_create(&policies);
     if (odds_store_has_leases(app->odds))
-        app->leases = rate_leases_create(app->odds, app->log);
+        app->shared.leases = rate_leases_create(app->odds, app->log);
     const struct games_options games = {
         .store = platform,
         .secrets_key_file = config->secrets_key_file,
         .refresh_ms = POLICY_REFRESH_MS,
         .log = app->log,
     };
-    app->games = games_create(&games);
+    app->shared.games = games_create(&games);
     const struct launcher_options launcher = {
         .store = platform,
         .call_timeout_ms = config->launch_timeout_ms,
         .call_ca_file = config->launch_ca_file,
         .log = app->log,
     };
-    app->launcher = launcher_create(&launcher);
+    app->shared.launcher = launcher_create(&launcher);
     const struct health_options health = {
         .odds = app->odds,
         .odds_timeout_ms = config->odds_timeout_ms,
         .platform = platform,
         .log = app->log,
     };
-    app->health = health_create(&health);
+    app->shared.health = health_create(&health);
     const struct ledger_options ledger = {
         .platform = platform,
         .queue_limit = LEDGER_QUEUE_LIMIT,
         .batch_max = config->batch_max,
         .log = app->log,
     };
-    app->ledger = ledger_create(&ledger);
+    app->shared.ledger = ledger_create(&ledger);
     return STATUS_OK;
 }
 
@@ -377,13 +372,7 @@ static void start_workers(struct app *app)
             .listener = app->listeners[i],
             .config = config,
             .tls = app->tls,
-            .policies = app->policies,
-            .leases = app->leases,
-            .sports = app->sports,
-            .games = app->games,
-            .launcher = app->launcher,
-            .health = app->health,
-            .ledger = app->ledger,
+            .shared = &app->shared,
             .metrics = metrics_shard(app->metrics, i),
             .log = app->log,
             .boss = app->mailbox,
@@ -434,9 +423,9 @@ static void on_starting(uv_timer_t *timer)
 {
     struct app *app = timer->data;
     uint64_t stamp;
-    bool policies = policies_wait_ready(app->policies, 0);
-    bool games =
-        refresher_wait_ready(games_refresher(app->games), 0); /* it says itself what is wrong, */
+    bool policies = policies_wait_ready(app->shared.policies, 0);
+    bool games = refresher_wait_ready(games_refresher(app->shared.games),
+                                      0); /* it says itself what is wrong, */
     bool odds = odds_store_stamp(app->odds, &stamp) == STATUS_OK; /* and so do the odds */
     bool waited = clock_monotonic_ms() - app->started_ms >= STORES_WAIT_MS;
     if (!(policies && games && odds) && !waited)
@@ -489,7 +478,7 @@ static enum status start(struct app *app, struct error *error)
         .loop = &app->loop, .asked = on_reload_asked, .context = app, .log = app->log});
     app->pool =
         work_pool_create("ready", config->threads > 2 ? config->threads : 2, WORK_QUEUE_LIMIT);
-    app->sports = sports_create(app->odds, config->odds_timeout_ms, app->pool, app->log);
+    app->shared.sports = sports_create(app->odds, config->odds_timeout_ms, app->pool, app->log);
     app->started_ms = clock_monotonic_ms();
     CHECK(uv_timer_start(&app->starting, on_starting, 0, STORES_LOOK_MS) == 0);
     return STATUS_OK;
@@ -498,12 +487,12 @@ static enum status start(struct app *app, struct error *error)
 /* Takes down whatever there is; also after a start that failed half-way. */
 static void take_down(struct app *app)
 {
-    health_destroy(&app->health);
-    rate_leases_destroy(&app->leases);
-    launcher_destroy(&app->launcher);
-    ledger_destroy(&app->ledger);
-    if (app->sports != NULL)
-        sports_drain(app->sports);
+    health_destroy(&app->shared.health);
+    rate_leases_destroy(&app->shared.leases);
+    launcher_destroy(&app->shared.launcher);
+    ledger_destroy(&app->shared.ledger);
+    if (app->shared.sports != NULL)
+        sports_drain(app->shared.sports);
     work_pool_destroy(&app->pool);
     for (size_t i = 0; i < app->worker_count; i++)
         worker_stop(&app->workers[i]);
@@ -512,29 +501,12 @@ static void take_down(struct app *app)
         if (app->listeners[i] >= 0)
             (void)close(app->listeners[i]);
     memory_free(app->listeners);
-    sports_destroy(&app->sports);
-    games_destroy(&app->games);
-    policies_destroy(&app->policies);
+    sports_destroy(&app->shared.sports);
+    games_destroy(&app->shared.games);
+    policies_destroy(&app->shared.policies);
     if (app->options->odds == NULL)
         odds_store_close(&app->odds);
     http_tls_release(&app->tls);
-}
-
-static void on_operator_drained(void *context)
-{
-    struct app *app = context;
-    uv_stop(&app->loop);
-}
-
-/* Last, so that an operator can watch the drain; a scrape under way is cut off. */
-static void stop_operator_listener(struct app *app)
-{
-    if (app->operator_listener == NULL)
-        return;
-    operator_listener_drain(app->operator_listener, on_operator_drained, app);
-    operator_listener_abort(app->operator_listener);
-    (void)uv_run(&app->loop, UV_RUN_DEFAULT);
-    operator_listener_destroy(&app->operator_listener);
 }
 
 static void close_handle(uv_handle_t *handle, void *context)
@@ -562,7 +534,7 @@ enum status app_run(const struct app_options *options, struct error *error)
     if (status == STATUS_OK)
         (void)uv_run(&app.loop, UV_RUN_DEFAULT);
     reload_socket_destroy(&app.reload_socket);
-    stop_operator_listener(&app);
+    operator_listener_destroy(&app.operator_listener); /* last: an operator can watch the drain */
     take_down(&app);
     mailbox_destroy(&app.mailbox);
     uv_walk(&app.loop, close_handle, NULL);

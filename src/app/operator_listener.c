@@ -19,8 +19,6 @@ struct operator_listener {
     struct operator_listener_options options;
     struct http_server *server;
     uint16_t port;
-    void (*drained)(void *context);
-    void *drained_context;
 };
 
 static void reply_metrics(struct operator_listener *listener, struct http_request *request)
@@ -89,10 +87,10 @@ enum status operator_listener_create(struct operator_listener **listener_at,
         &(struct http_server_options){
             .loop = options->loop,
             .connection_limit = CONNECTIONS,
-            .header_seconds = HEADER_SECONDS,
-            .body_seconds = BODY_SECONDS,
-            .write_seconds = WRITE_SECONDS,
-            .idle_seconds = IDLE_SECONDS,
+            .deadlines.header_seconds = HEADER_SECONDS,
+            .deadlines.body_seconds = BODY_SECONDS,
+            .deadlines.write_seconds = WRITE_SECONDS,
+            .deadlines.idle_seconds = IDLE_SECONDS,
             .handle = handle,
             .context = listener,
             .log = options->log,
@@ -110,26 +108,16 @@ uint16_t operator_listener_port(const struct operator_listener *listener)
 static void on_drained(void *context)
 {
     struct operator_listener *listener = context;
-    listener->drained(listener->drained_context);
-}
-
-void operator_listener_drain(struct operator_listener *listener, void (*drained)(void *context),
-                             void *context)
-{
-    listener->drained = drained;
-    listener->drained_context = context;
-    http_server_drain(listener->server, 0, on_drained);
-}
-
-void operator_listener_abort(struct operator_listener *listener)
-{
-    http_server_abort(listener->server);
+    uv_stop(listener->options.loop);
 }
 
 void operator_listener_destroy(struct operator_listener **listener)
 {
     if (*listener == NULL)
         return;
+    http_server_drain((*listener)->server, 0, on_drained);
+    http_server_abort((*listener)->server);
+    (void)uv_run((*listener)->options.loop, UV_RUN_DEFAULT);
     http_server_destroy(&(*listener)->server);
     memory_free(*listener);
     *listener = NULL;

@@ -36,12 +36,7 @@ MUST_CHECK enum status operator_listener_create(struct operator_listener **liste
 /* The port that it has. */
 uint16_t operator_listener_port(const struct operator_listener *listener);
 
-/* As http_server_drain and http_server_abort. */
-void operator_listener_drain(struct operator_listener *listener, void (*drained)(void *context),
-                             void *context);
-void operator_listener_abort(struct operator_listener *listener);
-
-/* Only when drained. */
+/* Cuts off a scrape that is under way. Runs the loop until the connections are closed. */
 void operator_listener_destroy(struct operator_listener **listener);
 
 #endif

@@ -31,22 +31,35 @@ static void on_log_flush(uv_timer_t *timer)
     log_batch_flush(worker->service.access_log);
 }
 
+/* On the main thread. */
+static void tell_drained(struct mail *mail)
+{
+    const struct worker_options *options = &CONTAINER_OF(mail, struct worker, drained)->options;
+    options->drained(options->context);
+}
+
 static void on_drained(void *context)
 {
     struct service *service = context;
-    struct worker *worker =
-        (struct worker *)(void *)((char *)service - offsetof(struct worker, service));
+    struct worker *worker = CONTAINER_OF(service, struct worker, service);
     log_batch_flush(service->access_log);
-    worker->drained.deliver = worker->options.drained;
+    worker->drained.deliver = tell_drained;
     mailbox_post(worker->options.boss, &worker->drained);
+}
+
+static struct http_deadlines deadlines_of(const struct config *config)
+{
+    return (struct http_deadlines){config->header_seconds, config->body_seconds,
+                                   config->write_seconds, config->idle_seconds};
 }
 
 static void start_serving(struct worker *worker)
 {
     const struct worker_options *options = &worker->options;
+    const struct worker_shared *shared = options->shared;
     const struct config *config = options->config;
     const struct rate_limiter_options rates = {
-        .leases = options->leases,
+        .leases = shared->leases,
         .mailbox = worker->mailbox,
         .counters = metrics_cells(options->metrics, rate_limiter_metrics),
         .timeout_ms = config->odds_timeout_ms,
@@ -54,15 +67,15 @@ static void start_serving(struct worker *worker)
         .context = &worker->service,
     };
     worker->service = (struct service){
-        .admission = admission_create(options->policies, config->trusted_proxies,
+        .admission = admission_create(shared->policies, config->trusted_proxies,
                                       config->trusted_proxy_count),
         .rates = rate_limiter_create(&rates),
-        .sports = sports_cache_create(options->sports, worker->mailbox,
+        .sports = sports_cache_create(shared->sports, worker->mailbox,
                                       metrics_cells(options->metrics, sports_counted_metrics)),
-        .games = games_pages_create(options->games),
-        .launcher = options->launcher,
-        .wallet = wallet_handler_create(options->ledger, worker->mailbox),
-        .health = options->health,
+        .games = games_pages_create(shared->games),
+        .launcher = shared->launcher,
+        .wallet = wallet_handler_create(shared->ledger, worker->mailbox),
+        .health = shared->health,
         .mailbox = worker->mailbox,
         .metrics = options->metrics,
         .counters = metrics_cells(options->metrics, service_metrics),
@@ -76,10 +89,7 @@ static void start_serving(struct worker *worker)
         .request_user_size = service_request_size(),
         .connection_user_size = service_connection_size(),
         .connection_limit = limit > 0 ? limit : 1,
-        .header_seconds = config->header_seconds,
-        .body_seconds = config->body_seconds,
-        .write_seconds = config->write_seconds,
-        .idle_seconds = config->idle_seconds,
+        .deadlines = deadlines_of(config),
         .handle = service_handle,
         .finished = service_finished,
         .event = service_event,
@@ -135,8 +145,8 @@ static void reload_here(struct mail *mail)
     const struct config *config = order->config;
     admission_set_trusted_proxies(worker->service.admission, config->trusted_proxies,
                                   config->trusted_proxy_count);
-    http_server_set_deadlines(worker->server, config->header_seconds, config->body_seconds,
-                              config->write_seconds, config->idle_seconds);
+    const struct http_deadlines deadlines = deadlines_of(config);
+    http_server_set_deadlines(worker->server, &deadlines);
     if (order->tls != NULL && worker->options.tls != NULL) {
         http_server_set_tls(worker->server, order->tls);
         http_tls_release(&worker->options.tls);
@@ -150,27 +160,29 @@ static void reload_here(struct mail *mail)
     mailbox_post(worker->options.boss, &order->mail);
 }
 
-static void drain_here(struct mail *mail)
+/* An order that says nothing else. */
+static struct worker *take_order(struct mail *mail)
 {
     struct order *order = (struct order *)(void *)mail;
     struct worker *worker = order->worker;
     memory_free(order);
+    return worker;
+}
+
+static void drain_here(struct mail *mail)
+{
+    struct worker *worker = take_order(mail);
     http_server_drain(worker->server, worker->options.config->drain_idle_ms, on_drained);
 }
 
 static void abort_here(struct mail *mail)
 {
-    struct order *order = (struct order *)(void *)mail;
-    struct worker *worker = order->worker;
-    memory_free(order);
-    http_server_abort(worker->server);
+    http_server_abort(take_order(mail)->server);
 }
 
 static void stop_here(struct mail *mail)
 {
-    struct order *order = (struct order *)(void *)mail;
-    struct worker *worker = order->worker;
-    memory_free(order);
+    struct worker *worker = take_order(mail);
     http_server_destroy(&worker->server);
     rate_limiter_destroy(&worker->service.rates);
     sports_cache_destroy(&worker->service.sports);
@@ -197,16 +209,6 @@ struct worker *worker_start(const struct worker_options *options)
     (void)snprintf(name, sizeof name, "worker-%zu", options->index % 1000);
     thread_start(&worker->thread, name, run, worker);
     return worker;
-}
-
-struct worker *worker_of_mail(struct mail *mail)
-{
-    return (struct worker *)(void *)((char *)mail - offsetof(struct worker, drained));
-}
-
-void *worker_context(const struct worker *worker)
-{
-    return worker->options.context;
 }
 
 void worker_reload(struct worker *worker, const struct config *config, struct http_tls *tls,

@@ -32,11 +32,8 @@
 
 struct worker;
 
-struct worker_options {
-    size_t index;
-    int listener; /* descriptor, taken over */
-    const struct config *config;
-    struct http_tls *tls; /* held; NULL: plain */
+/* What all serving threads use. */
+struct worker_shared {
     struct policies *policies;
     struct rate_leases *leases; /* NULL: rate limits are this server's alone */
     struct sports *sports;
@@ -44,18 +41,22 @@ struct worker_options {
     struct launcher *launcher;
     struct ledger *ledger;
     struct health *health;
+};
+
+struct worker_options {
+    size_t index;
+    int listener; /* descriptor, taken over */
+    const struct config *config;
+    struct http_tls *tls;               /* held; NULL: plain */
+    const struct worker_shared *shared; /* borrowed, all of it */
     struct metrics_shard *metrics;
     struct log *log;
-    struct mailbox *boss;               /* of the main thread */
-    void (*drained)(struct mail *mail); /* runs on the main thread, once */
-    void *context;                      /* for worker_of_mail's caller */
+    struct mailbox *boss;           /* of the main thread */
+    void (*drained)(void *context); /* runs on the main thread, once */
+    void *context;
 };
 
 struct worker *worker_start(const struct worker_options *options);
-
-/* From the mail that `drained` was given. */
-struct worker *worker_of_mail(struct mail *mail);
-void *worker_context(const struct worker *worker);
 
 /* New settings (held); `tls` may be NULL. `done` runs on the main thread when they are in force;
  * also while the boss's mailbox is destroyed. */

@@ -62,24 +62,19 @@ static struct tm utc_of(int64_t wall_ms)
     return utc;
 }
 
+/* The locale is always "C". */
 void clock_format_rfc3339(int64_t wall_ms, char out[CLOCK_TEXT_SIZE])
 {
     struct tm utc = utc_of(wall_ms);
-    int milliseconds = (int)(((wall_ms % 1000) + 1000) % 1000);
-    (void)snprintf(out, CLOCK_TEXT_SIZE, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ",
-                   (utc.tm_year + 1900) % 10000, utc.tm_mon + 1, utc.tm_mday, utc.tm_hour,
-                   utc.tm_min, utc.tm_sec, milliseconds);
+    size_t size = strftime(out, CLOCK_TEXT_SIZE, "%Y-%m-%dT%H:%M:%S", &utc);
+    (void)snprintf(out + size, CLOCK_TEXT_SIZE - size, ".%03dZ",
+                   (int)(((wall_ms % 1000) + 1000) % 1000));
 }
 
 void clock_format_http(int64_t wall_ms, char out[CLOCK_TEXT_SIZE])
 {
-    static const char days[7][4] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
-    static const char months[12][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                       "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
     struct tm utc = utc_of(wall_ms);
-    (void)snprintf(out, CLOCK_TEXT_SIZE, "%s, %02d %s %04d %02d:%02d:%02d GMT", days[utc.tm_wday],
-                   utc.tm_mday, months[utc.tm_mon], (utc.tm_year + 1900) % 10000, utc.tm_hour,
-                   utc.tm_min, utc.tm_sec);
+    CHECK(strftime(out, CLOCK_TEXT_SIZE, "%a, %d %b %Y %H:%M:%S GMT", &utc) > 0);
 }
 
 /* Reads exactly `digits` digits at *at and steps over them. */

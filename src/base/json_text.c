@@ -9,9 +9,8 @@
  * 8259 forbids is unreadable and what it allows passes. In everything else the two must agree; a
  * test holds them against each other.
  *
- * The check is one pass without recursion: what may come next is a state, and whether an open
- * bracket is an array or an object is one bit a level. Minifying copies runs between whitespace, so
- * that it costs next to nothing on a document that has none.
+ * The check is one pass, whose recursion is bounded by JSON_TEXT_DEPTH_MAX. Minifying copies runs
+ * between whitespace, so that it costs next to nothing on a document that has none.
  */
 #include "base/json_text.h"
 
@@ -26,8 +25,7 @@ struct scan {
     char *out;        /* NULL: no copy is wanted */
     const char *wrong_at;
     const char *reason;
-    uint32_t depth;
-    uint64_t objects[JSON_TEXT_DEPTH_MAX / 64]; /* bit N: the bracket at depth N is an object */
+    uint32_t depth; /* of open brackets, and so of the recursion */
 };
 
 static bool fail(struct scan *scan, const char *at, const char *reason)
@@ -93,14 +91,6 @@ static const char *skip_plain(const char *at, const char *end)
     while (at < end && is_plain((unsigned char)*at))
         at++;
     return at;
-}
-
-static int hex_value(char byte)
-{
-    if (is_digit(byte))
-        return byte - '0';
-    char lower = (char)(byte | 0x20);
-    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
 /* The escape whose backslash is at `at`; returns what follows it, or NULL. */
@@ -214,24 +204,11 @@ static bool scan_scalar(struct scan *scan)
     }
 }
 
-static bool inside_object(const struct scan *scan)
+/* Steps over white space; false: nothing follows it. */
+static bool find_token(struct scan *scan)
 {
-    uint32_t level = scan->depth - 1;
-    return (scan->objects[level / 64] >> (level % 64) & 1) != 0;
-}
-
-static bool open_bracket(struct scan *scan)
-{
-    if (scan->depth == JSON_TEXT_DEPTH_MAX)
-        return fail(scan, scan->at, "nested more than 256 deep");
-    uint64_t bit = (uint64_t)1 << (scan->depth % 64);
-    if (*scan->at == '{')
-        scan->objects[scan->depth / 64] |= bit;
-    else
-        scan->objects[scan->depth / 64] &= ~bit;
-    scan->depth++;
-    scan->at++;
-    return true;
+    skip_space(scan);
+    return scan->at < scan->end || fail(scan, scan->at, "the document ends too early");
 }
 
 /* A member's name and the colon; leaves the scan before the value. */
@@ -239,75 +216,52 @@ static bool scan_name(struct scan *scan)
 {
     if (*scan->at != '"')
         return fail(scan, scan->at, "expected a member name in double quotes");
-    if (!scan_string(scan))
+    if (!scan_string(scan) || !find_token(scan))
         return false;
-    skip_space(scan);
-    if (scan->at == scan->end)
-        return fail(scan, scan->at, "the document ends too early");
     if (*scan->at != ':')
         return fail(scan, scan->at, "expected ':' after a member name");
     scan->at++;
-    return true;
+    return find_token(scan);
 }
 
-/* What may come next. */
-enum expected {
-    A_VALUE,
-    A_NAME,
-    FIRST_ELEMENT, /* or the end of the array */
-    FIRST_MEMBER,  /* or the end of the object */
-    MORE_OR_END,   /* inside a container, after a value */
-};
+static bool scan_value(struct scan *scan);
 
-/* After a value inside a container. */
-static bool scan_more_or_end(struct scan *scan, enum expected *expected)
+/* An array or object, from its bracket on. */
+static bool scan_container(struct scan *scan)
 {
-    bool object = inside_object(scan);
-    if (*scan->at == ',')
-        *expected = object ? A_NAME : A_VALUE;
-    else if (*scan->at == (object ? '}' : ']'))
-        scan->depth--;
-    else
-        return fail(scan, scan->at, object ? "expected ',' or '}'" : "expected ',' or ']'");
+    bool object = *scan->at == '{';
+    char end = object ? '}' : ']';
+    if (scan->depth == JSON_TEXT_DEPTH_MAX)
+        return fail(scan, scan->at, "nested more than 256 deep");
+    scan->depth++;
+    scan->at++;
+    if (!find_token(scan))
+        return false;
+    bool more = *scan->at != end;
+    while (more) {
+        if (!find_token(scan) || (object && !scan_name(scan)) || !scan_value(scan) ||
+            !find_token(scan))
+            return false;
+        more = *scan->at == ',';
+        if (more)
+            scan->at++;
+        else if (*scan->at != end)
+            return fail(scan, scan->at, object ? "expected ',' or '}'" : "expected ',' or ']'");
+    }
+    scan->depth--;
     scan->at++;
     return true;
 }
 
-static bool scan_step(struct scan *scan, enum expected *expected)
+static bool scan_value(struct scan *scan)
 {
-    char byte = *scan->at;
-    switch (*expected) {
-    case FIRST_MEMBER:
-        if (byte == '}')
-            break;
-        __attribute__((fallthrough));
-    case A_NAME:
-        *expected = A_VALUE;
-        return scan_name(scan);
-    case FIRST_ELEMENT:
-        if (byte == ']')
-            break;
-        __attribute__((fallthrough));
-    case A_VALUE:
-        *expected = byte == '{' ? FIRST_MEMBER : byte == '[' ? FIRST_ELEMENT : MORE_OR_END;
-        return *expected == MORE_OR_END ? scan_scalar(scan) : open_bracket(scan);
-    case MORE_OR_END:
-        break;
-    }
-    *expected = MORE_OR_END;
-    return scan_more_or_end(scan, expected);
+    return *scan->at == '{' || *scan->at == '[' ? scan_container(scan) : scan_scalar(scan);
 }
 
 static bool scan_document(struct scan *scan)
 {
-    enum expected expected = A_VALUE;
-    do {
-        skip_space(scan);
-        if (scan->at == scan->end)
-            return fail(scan, scan->at, "the document ends too early");
-        if (!scan_step(scan, &expected))
-            return false;
-    } while (scan->depth > 0 || expected != MORE_OR_END);
+    if (!find_token(scan) || !scan_value(scan))
+        return false;
     skip_space(scan);
     if (scan->at < scan->end)
         return fail(scan, scan->at, "something follows the document");

@@ -12,24 +12,22 @@
 
 struct mailbox {
     uv_async_t wake;
-    uv_mutex_t lock; /* guards first and last */
-    struct mail *first;
-    struct mail *last;
+    uv_mutex_t lock; /* guards the list */
+    STAILQ_HEAD(mail_list, mail) mails;
 };
 
 /* Returns whether there was any. */
 static bool deliver_all(struct mailbox *mailbox)
 {
+    struct mail_list taken = STAILQ_HEAD_INITIALIZER(taken);
     uv_mutex_lock(&mailbox->lock);
-    struct mail *mail = mailbox->first;
-    mailbox->first = NULL;
-    mailbox->last = NULL;
+    STAILQ_CONCAT(&taken, &mailbox->mails);
     uv_mutex_unlock(&mailbox->lock);
-    bool any = mail != NULL;
-    while (mail != NULL) {
-        struct mail *next = mail->next;
+    bool any = !STAILQ_EMPTY(&taken);
+    while (!STAILQ_EMPTY(&taken)) {
+        struct mail *mail = STAILQ_FIRST(&taken);
+        STAILQ_REMOVE_HEAD(&taken, link); /* delivery may free it, or post it again */
         mail->deliver(mail);
-        mail = next;
     }
     return any;
 }
@@ -42,6 +40,7 @@ static void on_wake(uv_async_t *wake)
 struct mailbox *mailbox_create(uv_loop_t *loop)
 {
     struct mailbox *mailbox = memory_alloc_zeroed(1, sizeof *mailbox);
+    STAILQ_INIT(&mailbox->mails);
     CHECK(uv_mutex_init(&mailbox->lock) == 0);
     CHECK(uv_async_init(loop, &mailbox->wake, on_wake) == 0);
     mailbox->wake.data = mailbox;
@@ -56,13 +55,8 @@ uv_loop_t *mailbox_loop(struct mailbox *mailbox)
 
 void mailbox_post(struct mailbox *mailbox, struct mail *mail)
 {
-    mail->next = NULL;
     uv_mutex_lock(&mailbox->lock);
-    if (mailbox->last == NULL)
-        mailbox->first = mail;
-    else
-        mailbox->last->next = mail;
-    mailbox->last = mail;
+    STAILQ_INSERT_TAIL(&mailbox->mails, mail, link);
     /* Under the lock: the mail can be taken, and what it brings may be the reason to destroy this
      * mailbox, only when the sender has let go of the handle. */
     CHECK(uv_async_send(&mailbox->wake) == 0);

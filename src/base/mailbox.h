@@ -1,6 +1,8 @@
 #ifndef CROUPIER_BASE_MAILBOX_H
 #define CROUPIER_BASE_MAILBOX_H
 
+#include <sys/queue.h>
+
 #include <uv.h>
 
 #include "base/status.h"
@@ -14,7 +16,7 @@
  * was bounded when it was made.
  */
 struct mail {
-    struct mail *next; /* the mailbox's */
+    STAILQ_ENTRY(mail) link; /* the mailbox's */
     void (*deliver)(struct mail *mail);
 };
 

@@ -21,4 +21,8 @@ void *memory_copy(const void *bytes, size_t size) __attribute__((malloc, returns
 /* Gives memory back; NULL is fine. */
 void memory_free(void *memory);
 
+/* The `type` whose `member` is at `pointer`. */
+#define CONTAINER_OF(pointer, type, member) \
+    ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
+
 #endif

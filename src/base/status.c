@@ -10,31 +10,20 @@
 
 const char *status_name(enum status status)
 {
-    switch (status) {
-    case STATUS_OK:
-        return "ok";
-    case STATUS_PENDING:
-        return "pending";
-    case STATUS_INVALID:
-        return "invalid";
-    case STATUS_NOT_FOUND:
-        return "not found";
-    case STATUS_EXISTS:
-        return "exists already";
-    case STATUS_CONFLICT:
-        return "in conflict";
-    case STATUS_FULL:
-        return "full";
-    case STATUS_MALFORMED:
-        return "malformed";
-    case STATUS_UNAVAILABLE:
-        return "unavailable";
-    case STATUS_TIMEOUT:
-        return "timed out";
-    case STATUS_INTERNAL:
-        return "internal error";
-    }
-    return "unknown status";
+    static const char *const names[] = {
+        [STATUS_OK] = "ok",
+        [STATUS_PENDING] = "pending",
+        [STATUS_INVALID] = "invalid",
+        [STATUS_NOT_FOUND] = "not found",
+        [STATUS_EXISTS] = "exists already",
+        [STATUS_CONFLICT] = "in conflict",
+        [STATUS_FULL] = "full",
+        [STATUS_MALFORMED] = "malformed",
+        [STATUS_UNAVAILABLE] = "unavailable",
+        [STATUS_TIMEOUT] = "timed out",
+        [STATUS_INTERNAL] = "internal error",
+    };
+    return (size_t)status < sizeof names / sizeof names[0] ? names[status] : "unknown status";
 }
 
 enum status error_set(struct error *error, enum status status, const char *format, ...)

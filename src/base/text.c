@@ -63,6 +63,14 @@ struct text text_cut(struct text *rest, char separator)
     return first;
 }
 
+int hex_value(char digit)
+{
+    if (digit >= '0' && digit <= '9')
+        return digit - '0';
+    char lower = lower_ascii(digit);
+    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
 enum status text_to_u64(struct text text, uint64_t maximum, uint64_t *value)
 {
     if (text.size == 0)
@@ -172,29 +180,18 @@ bool text_is_plain(struct text text)
     return true;
 }
 
-static void append_json_byte(struct buffer *buffer, unsigned char byte)
+static void append_json_byte(struct buffer *buffer, char byte)
 {
-    switch (byte) {
-    case '"':
-        buffer_append(buffer, "\\\"", 2);
-        break;
-    case '\\':
-        buffer_append(buffer, "\\\\", 2);
-        break;
-    case '\n':
-        buffer_append(buffer, "\\n", 2);
-        break;
-    case '\r':
-        buffer_append(buffer, "\\r", 2);
-        break;
-    case '\t':
-        buffer_append(buffer, "\\t", 2);
-        break;
-    default:
-        if (byte < 0x20 || byte == 0x7F)
-            buffer_append_format(buffer, "\\u%04x", byte);
-        else
-            buffer_append_char(buffer, (char)byte);
+    static const char special[] = "\"\\\n\r\t";
+    static const char letters[] = "\"\\nrt";
+    const char *found = memchr(special, byte, sizeof special - 1);
+    if (found != NULL) {
+        buffer_append_char(buffer, '\\');
+        buffer_append_char(buffer, letters[found - special]);
+    } else if ((unsigned char)byte < 0x20 || byte == 0x7F) {
+        buffer_append_format(buffer, "\\u%04x", (unsigned)byte);
+    } else {
+        buffer_append_char(buffer, byte);
     }
 }
 
@@ -205,7 +202,7 @@ void buffer_append_json_string(struct buffer *buffer, struct text text)
     for (size_t i = 0; i < text.size;) {
         size_t length = utf8_sequence(text.at + i, text.size - i);
         if (length == 1)
-            append_json_byte(buffer, at[i]);
+            append_json_byte(buffer, text.at[i]);
         else if (length == 0)
             buffer_append(buffer, "\xEF\xBF\xBD", 3);
         else if (at[i] == 0xC2 && at[i + 1] < 0xA0) /* C1 controls steer terminals too */

@@ -40,6 +40,9 @@ bool text_is_plain(struct text text);
  * (`rest->at` is NULL when there was no separator, so a loop ends there). */
 struct text text_cut(struct text *rest, char separator);
 
+/* What the hexadecimal digit stands for; -1: it is none. */
+int hex_value(char digit);
+
 /* Decimal digits only, no sign, no space; STATUS_INVALID otherwise or above `maximum`. */
 MUST_CHECK enum status text_to_u64(struct text text, uint64_t maximum, uint64_t *value);
 

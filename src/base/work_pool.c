@@ -10,8 +10,7 @@
 struct work_pool {
     uv_mutex_t lock; /* guards everything below */
     uv_cond_t more;
-    struct work *first;
-    struct work *last;
+    STAILQ_HEAD(, work) queue;
     size_t depth;
     size_t limit;
     bool ending;
@@ -22,13 +21,11 @@ struct work_pool {
 static struct work *take(struct work_pool *pool)
 {
     uv_mutex_lock(&pool->lock);
-    while (pool->first == NULL && !pool->ending)
+    while (STAILQ_EMPTY(&pool->queue) && !pool->ending)
         uv_cond_wait(&pool->more, &pool->lock);
-    struct work *work = pool->first;
+    struct work *work = STAILQ_FIRST(&pool->queue);
     if (work != NULL) {
-        pool->first = work->next;
-        if (pool->first == NULL)
-            pool->last = NULL;
+        STAILQ_REMOVE_HEAD(&pool->queue, link);
         pool->depth--;
     }
     uv_mutex_unlock(&pool->lock);
@@ -49,6 +46,7 @@ struct work_pool *work_pool_create(const char *name, size_t threads, size_t queu
     CHECK(threads > 0 && queue_limit > 0);
     CHECK(uv_mutex_init(&pool->lock) == 0);
     CHECK(uv_cond_init(&pool->more) == 0);
+    STAILQ_INIT(&pool->queue);
     pool->limit = queue_limit;
     for (; pool->thread_count < threads; pool->thread_count++)
         thread_start(&pool->threads[pool->thread_count], name, run, pool);
@@ -61,12 +59,7 @@ enum status work_pool_submit(struct work_pool *pool, struct work *work)
     uv_mutex_lock(&pool->lock);
     CHECK(!pool->ending);
     if (pool->depth < pool->limit) {
-        work->next = NULL;
-        if (pool->last == NULL)
-            pool->first = work;
-        else
-            pool->last->next = work;
-        pool->last = work;
+        STAILQ_INSERT_TAIL(&pool->queue, work, link);
         pool->depth++;
         uv_cond_signal(&pool->more);
         status = STATUS_OK;

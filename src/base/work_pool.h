@@ -2,6 +2,7 @@
 #define CROUPIER_BASE_WORK_POOL_H
 
 #include <stddef.h>
+#include <sys/queue.h>
 
 #include "base/status.h"
 
@@ -12,7 +13,7 @@
  * on a pool thread, once, never inside submit. A full queue is STATUS_FULL at once. Threads: any.
  */
 struct work {
-    struct work *next; /* the pool's */
+    STAILQ_ENTRY(work) link; /* the pool's */
     void (*run)(struct work *work);
 };
 

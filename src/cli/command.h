@@ -15,9 +15,8 @@
  *   croupier [GROUP] COMMAND [OPTIONS] [ARGUMENTS]
  *
  * Every command takes `-c FILE`, `--json` and `--help`; `croupier help [GROUP [COMMAND]]` is the
- * same help, `croupier help settings` the table of settings. Several rows of the table may have the
- * same name: their commands make one group. Options may stand before or after arguments, as `--name
- * value` or `--name=value`; `--` ends them. Exit: 0 done, 1 refused or failed, with one clear line
+ * same help, `croupier help settings` the table of settings. Options may stand before or after
+ * arguments, as `--name value` or `--name=value`; `--` ends them. Exit: 0 done, 1 refused or failed, with one clear line
  * on stderr ("croupier customer add: …"), 2 usage. A value that is malformed, whatever the stores
  * hold, is usage; what the stores, the system or a file's content stand against is refused.
  */
@@ -91,9 +90,10 @@ void command_note(const struct command_line *line, const char *format, ...) PRIN
  */
 #define TABLE_COLUMNS_MAX 16
 struct table;
-struct table *table_create(const char *const *headers); /* NULL-terminated */
-void table_cell(struct table *table, const char *format, ...) PRINTF_LIKE(2, 3); /* left to right */
-void table_print(struct table **table, FILE *out);                               /* and destroys */
-void table_destroy(struct table **table); /* unprinted; a NULL table is fine */
+/* `headers` ends in NULL. */
+struct table *table_create(const char *const *headers);
+void table_cell(struct table *table, const char *text); /* left to right */
+void table_print(struct table **table, FILE *out);      /* and destroys */
+void table_destroy(struct table **table);               /* unprinted; a NULL table is fine */
 
 #endif

@@ -26,21 +26,33 @@ static void problem(struct command_line *line, const char *format, ...)
             *at = '?';
 }
 
+/* Where a command's name is looked up. */
+static const struct command_group *group_to_search(const struct command_line *line)
+{
+    return line->group != NULL ? line->group : command_find_group(line->groups, "");
+}
+
+/* `prefix`: what stands before the name that is offered, "--" of an option. */
+static void problem_unknown(struct command_line *line, const char *what, const char *word,
+                            const char *prefix, const struct nearest *nearest)
+{
+    if (nearest->name == NULL)
+        problem(line, "there is no %s '%s'", what, word);
+    else
+        problem(line, "there is no %s '%s'; did you mean '%s%s'?", what, word, prefix,
+                nearest->name);
+}
+
 static void problem_unknown_word(struct command_line *line, const char *word)
 {
-    const char *group_name = line->group == NULL ? "" : line->group->name;
+    const struct command_group *in = group_to_search(line);
     struct nearest nearest = {.written = word};
-    for (const struct command_group *group = line->groups; group->name != NULL; group++) {
+    for (const struct command_group *group = line->groups; group->name != NULL; group++)
         if (line->group == NULL && group->name[0] != '\0')
             nearest_offer(&nearest, group->name);
-        if (strcmp(group->name, group_name) != 0)
-            continue;
-        for (const struct command *command = group->commands; command->name != NULL; command++)
-            nearest_offer(&nearest, command->name);
-    }
-    problem(line, "there is no command '%s'%s%s%s", word,
-            nearest.name == NULL ? "" : "; did you mean '",
-            nearest.name == NULL ? "" : nearest.name, nearest.name == NULL ? "" : "'?");
+    for (const struct command *command = in->commands; command->name != NULL; command++)
+        nearest_offer(&nearest, command->name);
+    problem_unknown(line, "command", word, "", &nearest);
 }
 
 static void problem_unknown_option(struct command_line *line, const char *word)
@@ -53,15 +65,12 @@ static void problem_unknown_option(struct command_line *line, const char *word)
         return;
     }
     struct nearest nearest = {.written = name + strspn(name, "-")};
-    const struct command_option *own = line->known;
-    for (; own != NULL && own->name != NULL; own++)
-        nearest_offer(&nearest, own->name);
-    for (const struct command_option *common = command_common_options; common->name != NULL;
-         common++)
-        nearest_offer(&nearest, common->name);
-    problem(line, "there is no option '%s'%s%s%s", name,
-            nearest.name == NULL ? "" : "; did you mean '--",
-            nearest.name == NULL ? "" : nearest.name, nearest.name == NULL ? "" : "'?");
+    const struct command_option *const tables[] = {line->known, command_common_options};
+    for (size_t i = 0; i < 2; i++)
+        for (const struct command_option *option = tables[i];
+             option != NULL && option->name != NULL; option++)
+            nearest_offer(&nearest, option->name);
+    problem_unknown(line, "option", name, "--", &nearest);
 }
 
 /* ---- taking the line apart ------------------------------------------------------------------- */
@@ -134,9 +143,10 @@ static void take_word(struct command_line *line, const char *word)
     }
     if (line->problem[0] != '\0')
         return; /* an unknown word is not followed by a known one */
-    const char *group_name = line->group == NULL ? "" : line->group->name;
-    line->command = command_find(line->groups, group_name, word, &line->group);
+    const struct command_group *group = group_to_search(line);
+    line->command = command_find(group, word);
     if (line->command != NULL) {
+        line->group = group;
         line->known = command_options(line->group, line->command, line->made);
         return;
     }

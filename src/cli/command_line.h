@@ -11,13 +11,11 @@
 
 extern const struct command_option command_common_options[]; /* -c FILE, --json, --help … */
 
-/* A group of this name, or NULL. Several rows of the table may have one name: their commands count
- * as one group, and this is the first of them. */
+/* The group of this name ("" for none), or NULL. */
 const struct command_group *command_find_group(const struct command_group *groups,
                                                const char *name);
-/* The command of this name in the group of that name ("" for none), or NULL. With its group row. */
-const struct command *command_find(const struct command_group *groups, const char *group,
-                                   const char *name, const struct command_group **found);
+/* The command of this name in the group, or NULL. */
+const struct command *command_find(const struct command_group *group, const char *name);
 /* The option of this name, or NULL. `options` may be NULL. */
 const struct command_option *command_find_option(const struct command_option *options,
                                                  struct text name);

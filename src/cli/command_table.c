@@ -19,19 +19,11 @@ const struct command_group *command_find_group(const struct command_group *group
     return NULL;
 }
 
-const struct command *command_find(const struct command_group *groups, const char *group_name,
-                                   const char *name, const struct command_group **found)
+const struct command *command_find(const struct command_group *group, const char *name)
 {
-    for (const struct command_group *group = groups; group->name != NULL; group++) {
-        if (strcmp(group->name, group_name) != 0)
-            continue;
-        for (const struct command *command = group->commands; command->name != NULL; command++) {
-            if (strcmp(command->name, name) != 0)
-                continue;
-            *found = group;
+    for (const struct command *command = group->commands; command->name != NULL; command++)
+        if (strcmp(command->name, name) == 0)
             return command;
-        }
-    }
     return NULL;
 }
 

@@ -25,24 +25,17 @@ static void print_indented(const char *text, FILE *out)
     }
 }
 
-static void print_commands(const struct command_group *groups, const char *group_name, int column,
-                           FILE *out)
+static void print_commands(const struct command_group *group, int column, FILE *out)
 {
-    for (const struct command_group *group = groups; group->name != NULL; group++) {
-        if (strcmp(group->name, group_name) != 0)
-            continue;
-        for (const struct command *command = group->commands; command->name != NULL; command++)
-            (void)fprintf(out, "  %-*s  %s\n", column, command->name, command->help->summary);
-    }
+    for (const struct command *command = group->commands; command->name != NULL; command++)
+        (void)fprintf(out, "  %-*s  %s\n", column, command->name, command->help->summary);
 }
 
-static int column_of_commands(const struct command_group *groups, const char *group_name)
+static int column_of_commands(const struct command_group *group)
 {
     int column = 0;
-    for (const struct command_group *group = groups; group->name != NULL; group++)
-        for (const struct command *command = group->commands;
-             strcmp(group->name, group_name) == 0 && command->name != NULL; command++)
-            column = column_for(column, strlen(command->name));
+    for (const struct command *command = group->commands; command->name != NULL; command++)
+        column = column_for(column, strlen(command->name));
     return column;
 }
 
@@ -51,13 +44,14 @@ static void print_overview(const struct command_group *groups, FILE *out)
     (void)fputs("croupier deals sports odds and casino games to an operator's customers over one "
                 "JSON API.\n\nUsage: croupier [GROUP] COMMAND [OPTIONS] [ARGUMENTS]\n\nCommands:\n",
                 out);
-    int column = column_of_commands(groups, "");
+    const struct command_group *service = command_find_group(groups, "");
+    int column = column_of_commands(service);
     for (const struct command_group *group = groups; group->name != NULL; group++)
         column = column_for(column, strlen(group->name));
-    print_commands(groups, "", column, out);
+    print_commands(service, column, out);
     (void)fputs("\nGroups of commands:\n", out);
     for (const struct command_group *group = groups; group->name != NULL; group++)
-        if (group->name[0] != '\0' && command_find_group(groups, group->name) == group)
+        if (group->name[0] != '\0')
             (void)fprintf(out, "  %-*s  %s\n", column, group->name, group->summary);
     (void)fputs("\nMore help:\n"
                 "  croupier COMMAND --help        what a command does, its options, examples\n"
@@ -72,25 +66,18 @@ static void print_overview(const struct command_group *groups, FILE *out)
                 out);
 }
 
-static void print_group(const struct command_group *groups, const struct command_group *group,
-                        FILE *out)
+static void print_group(const struct command_group *group, FILE *out)
 {
     (void)fprintf(out,
                   "croupier %s: %s\n\nUsage: croupier %s COMMAND [OPTIONS] [ARGUMENTS]\n\n"
                   "Commands:\n",
                   group->name, group->summary, group->name);
-    print_commands(groups, group->name, column_of_commands(groups, group->name), out);
+    print_commands(group, column_of_commands(group), out);
     (void)fputs("\nExamples:\n", out);
-    for (const struct command_group *row = groups; row->name != NULL; row++) {
-        if (strcmp(row->name, group->name) != 0)
-            continue;
-        for (const struct command *command = row->commands; command->name != NULL; command++) {
-            if (command->help->examples == NULL)
-                continue;
-            size_t first_line = strcspn(command->help->examples, "\n");
-            (void)fprintf(out, "  %.*s\n", (int)first_line, command->help->examples);
-        }
-    }
+    for (const struct command *command = group->commands; command->name != NULL; command++)
+        if (command->help->examples != NULL)
+            (void)fprintf(out, "  %.*s\n", (int)strcspn(command->help->examples, "\n"),
+                          command->help->examples);
     (void)fprintf(out, "\n'croupier %s COMMAND --help' says more about one.\n", group->name);
 }
 
@@ -151,7 +138,7 @@ void command_print_help(const struct command_line *line, FILE *out)
     if (line->command != NULL)
         print_command(line->group, line->command, line->known, out);
     else if (line->group != NULL && line->group->name[0] != '\0')
-        print_group(line->groups, line->group, out);
+        print_group(line->group, out);
     else
         print_overview(line->groups, out);
 }

@@ -2,7 +2,6 @@
  * A plain table. Cells are kept as texts until all are known, because a column is as wide as its
  * widest cell. Width is counted in characters (code points): names are UTF-8.
  */
-#include <stdarg.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -45,22 +44,10 @@ struct table *table_create(const char *const *headers)
     return table;
 }
 
-void table_cell(struct table *table, const char *format, ...)
+void table_cell(struct table *table, const char *text)
 {
-    struct buffer text = {0};
-    va_list arguments;
-    va_start(arguments, format);
-    va_list again;
-    va_copy(again, arguments);
-    int length = vsnprintf(NULL, 0, format, arguments);
-    va_end(arguments);
-    CHECK(length >= 0);
-    buffer_reserve(&text, (size_t)length + 1);
-    (void)vsnprintf(text.data, (size_t)length + 1, format, again);
-    va_end(again);
-    append_shown(&table->cells, text.data);
+    append_shown(&table->cells, text);
     table->count++;
-    buffer_free(&text);
 }
 
 void table_print(struct table **table_at, FILE *out)

@@ -12,7 +12,6 @@
 
 #include "cli/document.h"
 #include "commands/commands.h"
-#include "commands/help_texts.h"
 #include "http/tls.h"
 #include "launch/outgoing.h"
 #include "records/provider_secret.h"
@@ -32,9 +31,9 @@ enum result { FAILED = false, FINE = true, WARNING };
 static void tell(struct report *report, const char *check, enum result result, const char *message)
 {
     bool ok = result != FAILED;
-    table_cell(report->table, "%s", result == WARNING ? "WARNING" : ok ? "ok" : "FAILED");
-    table_cell(report->table, "%s", check);
-    table_cell(report->table, "%s", message);
+    table_cell(report->table, result == WARNING ? "WARNING" : ok ? "ok" : "FAILED");
+    table_cell(report->table, check);
+    table_cell(report->table, message);
     json_object(&report->document.json, NULL);
     json_string(&report->document.json, "check", check);
     json_bool(&report->document.json, "ok", ok);
@@ -182,8 +181,9 @@ struct unsealing {
     char failed[PROVIDER_ID_SIZE]; /* the first provider whose secret does not open; "": none */
 };
 
-static bool unseal(void *context, const struct provider_record *record)
+static bool unseal(void *context, const void *visited)
 {
+    const struct provider_record *record = visited;
     struct unsealing *unsealing = context;
     struct buffer plain = {0};
     if (unsealing->failed[0] == '\0' &&
@@ -198,10 +198,8 @@ static bool unseal(void *context, const struct provider_record *record)
 /* Does it open what is stored? A store that fails says nothing of the key. */
 static void try_secrets(struct unsealing *unsealing, struct platform_store *platform)
 {
-    const struct record_visitor visit = {.provider = unseal, .context = unsealing};
     struct error error = {0};
-    uint64_t revision;
-    if (platform_games_read(platform, &visit, &revision, &error) != STATUS_OK)
+    if (platform_list(platform, &provider_table, NULL, unseal, unsealing, &error) != STATUS_OK)
         unsealing->failed[0] = '\0';
 }
 
@@ -258,7 +256,7 @@ static void check_all(struct report *report, const char *path)
     config_release(&config);
 }
 
-static int run_check(const struct command_line *line)
+int run_check(const struct command_line *line)
 {
     static const char *const headers[] = {"RESULT", "CHECK", "MESSAGE", NULL};
     struct report report = {.table = table_create(headers)};
@@ -274,8 +272,3 @@ static int run_check(const struct command_line *line)
         return EXIT_DONE;
     return command_refuse(line, "%u of %u checks failed", report.failures, report.checks);
 }
-
-const struct command check_commands[] = {
-    {"check", "", &help_check, .run = run_check},
-    {0},
-};

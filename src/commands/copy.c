@@ -140,12 +140,18 @@ static enum status open_both(const struct places *places, struct platform_store 
 
 static void print_platform(const struct command_line *line, const struct platform_counts *counts)
 {
+    const uint64_t *records = counts->records;
     const struct document_count rows[] = {
-        {"customers", counts->customers}, {"keys", counts->keys},
-        {"addresses", counts->addresses}, {"providers", counts->providers},
-        {"games", counts->games},         {"game_lists", counts->game_lists},
-        {"players", counts->players},     {"transactions", counts->transactions},
-        {"entries", counts->entries},     {0},
+        {"customers", records[RECORD_CUSTOMER]},
+        {"keys", records[RECORD_KEY]},
+        {"addresses", records[RECORD_ADDRESS]},
+        {"providers", records[RECORD_PROVIDER]},
+        {"games", records[RECORD_GAME]},
+        {"game_lists", records[RECORD_GAME_POLICY]},
+        {"players", records[RECORD_PLAYER]},
+        {"transactions", counts->transactions},
+        {"entries", counts->entries},
+        {0},
     };
     static const char *const shown[] = {
         "customers",      "keys",    "addresses",           "providers",     "games",
@@ -180,7 +186,7 @@ static int run_platform_copy(const struct command_line *line)
     if (code != EXIT_DONE)
         return code;
     print_platform(line, &counts);
-    if (counts.providers > 0)
+    if (counts.records[RECORD_PROVIDER] > 0)
         command_note(line, "providers' secrets are still sealed with the key of [casino] "
                            "secrets_key_file: every instance on the copy needs that file");
     return EXIT_DONE;

@@ -1,6 +1,6 @@
 /*
- * `croupier demo`: everything in one process, for somebody who sees croupier for the first time.
- * The screen it prints is the tour; every command on it works as printed
+ * `croupier demo`: everything in one process, for whoever sees croupier for the first time. The
+ * screen it prints (demo/screen.txt) is the tour; every command on it works as printed
  * (tests/service/test_demo.py runs them).
  *
  * Nothing is touched before it is clear that the demo can run: the directory is this process's own
@@ -19,9 +19,9 @@
 #include "base/memory.h"
 #include "cli/document.h"
 #include "commands/commands.h"
-#include "commands/help_texts.h"
 #include "demo/demo.h"
 #include "demo/simulate.h"
+#include "demo/texts.h"
 #include "http/http.h"
 
 #define OVERRIDES_MAX 9 /* four settings and the end */
@@ -78,17 +78,46 @@ static void append_url(struct buffer *out, const char *scheme, const char *host,
                          brackets ? "]" : "", (unsigned)port);
 }
 
+/* What stands for the @names@ of the screen; of print_json too. */
+#define VALUES_MAX 24
 struct screen {
-    struct buffer api;      /* http://127.0.0.1:8080/api/v1 */
-    struct buffer operator; /* http://127.0.0.1:9090 */
-    struct buffer program;  /* this one, as a word for the shell */
-    struct buffer config;   /* the same */
-    struct buffer etag;     /* a file, the same */
-    struct buffer launch;   /* the same */
-    const char *curl;       /* with the options that every command needs */
-    const char *key, *limited;
-    char football[EVENT_ID_DIGITS + 1], cricket[EVENT_ID_DIGITS + 1];
+    struct value {
+        const char *name;
+        struct buffer text;
+    } values[VALUES_MAX];
+    size_t count;
 };
+
+static struct buffer *add_value(struct screen *screen, const char *name)
+{
+    CHECK(screen->count < VALUES_MAX);
+    screen->values[screen->count].name = name;
+    return &screen->values[screen->count++].text;
+}
+
+static void set_value(struct screen *screen, const char *name, const char *text)
+{
+    buffer_append_string(add_value(screen, name), text);
+}
+
+static struct text value_of(const struct screen *screen, struct text name)
+{
+    size_t i = 0;
+    while (i < screen->count && !text_equals(name, text_of(screen->values[i].name)))
+        i++;
+    CHECK(i < screen->count);
+    return buffer_text(&screen->values[i].text);
+}
+
+/* A file in the demo's directory. */
+static void set_file(struct screen *screen, const char *name, const struct demo *demo,
+                     const char *file)
+{
+    struct buffer path = {0};
+    buffer_append_format(&path, "%s/%s", demo->directory, file);
+    append_shell_word(add_value(screen, name), buffer_string(&path));
+    buffer_free(&path);
+}
 
 /* Where this program is, so that a command works whatever the PATH. */
 static void append_program(struct buffer *out)
@@ -98,156 +127,94 @@ static void append_program(struct buffer *out)
     free(program);
 }
 
+/* Values that are empty leave out the lines that begin with their name (fill_in). */
 static void make_screen(const struct demo *demo, struct screen *screen)
 {
-    bool tls = demo->config->tls_certificate[0] != '\0';
+    const struct config *config = demo->config;
+    bool tls = config->tls_certificate[0] != '\0';
+    bool loopback =
+        strncmp(config->listen.host, "127.", 4) == 0 || strcmp(config->listen.host, "0.0.0.0") == 0;
     struct simulator_facts facts;
     simulation_facts(demo->simulation, &facts);
-    *screen = (struct screen){.curl = tls ? "curl -sk" : "curl -s",
-                              .key = demo->keys.all_sports,
-                              .limited = demo->keys.limited};
-    memcpy(screen->football, facts.example[SPORT_FOOTBALL].digits, sizeof screen->football);
-    memcpy(screen->cricket, facts.example[SPORT_CRICKET].digits, sizeof screen->cricket);
-    append_url(&screen->api, tls ? "https" : "http", demo->config->listen.host, demo->port);
-    buffer_append_string(&screen->api, "/api/v1");
-    append_url(&screen->operator, "http", demo->config->operator_listen.host, demo->operator_port);
-    append_program(&screen->program);
-    append_shell_word(&screen->config, demo->config_file);
-    struct buffer etag = {0};
-    buffer_append_format(&etag, "%s/last.etag", demo->directory);
-    append_shell_word(&screen->etag, buffer_string(&etag));
-    buffer_clear(&etag);
-    buffer_append_format(&etag, "%s/last.launch", demo->directory);
-    append_shell_word(&screen->launch, buffer_string(&etag));
-    buffer_free(&etag);
-    (void)buffer_string(&screen->launch);
-    (void)buffer_string(&screen->api);
-    (void)buffer_string(&screen->operator);
-    (void)buffer_string(&screen->program);
-    (void)buffer_string(&screen->config);
-    (void)buffer_string(&screen->etag);
+    *screen = (struct screen){0};
+    set_value(screen, "version", CROUPIER_VERSION);
+    set_value(screen, "directory", demo->directory);
+    set_value(screen, "customer", DEMO_CUSTOMER);
+    set_value(screen, "key", demo->keys.all_sports);
+    set_value(screen, "limited_customer", DEMO_LIMITED_CUSTOMER);
+    set_value(screen, "limited_key", demo->keys.limited);
+    buffer_append_format(add_value(screen, "limit"), "%u requests in %u seconds",
+                         DEMO_LIMITED_REQUESTS, DEMO_LIMITED_SECONDS);
+    set_value(screen, "address", loopback ? DEMO_LEGACY_ADDRESS : "");
+    set_value(screen, "game", DEMO_GAME);
+    set_value(screen, "football", facts.example[SPORT_FOOTBALL].digits);
+    set_value(screen, "cricket", facts.example[SPORT_CRICKET].digits);
+    set_value(screen, "curl", tls ? "curl -sk" : "curl -s");
+    struct buffer *api = add_value(screen, "api");
+    append_url(api, tls ? "https" : "http", config->listen.host, demo->port);
+    buffer_append_string(api, "/api/v1");
+    append_url(add_value(screen, "operator"), "http", config->operator_listen.host,
+               demo->operator_port);
+    struct buffer *taken = add_value(screen, "taken");
+    if (demo->operator_listen[0] != '\0')
+        buffer_append_u64(taken, demo->usual_operator_port);
+    append_program(add_value(screen, "program"));
+    append_shell_word(add_value(screen, "config"), demo->config_file);
+    set_file(screen, "etag", demo, "last.etag");
+    set_file(screen, "launch", demo, "last.launch");
 }
 
 static void free_screen(struct screen *screen)
 {
-    buffer_free(&screen->api);
-    buffer_free(&screen->operator);
-    buffer_free(&screen->program);
-    buffer_free(&screen->config);
-    buffer_free(&screen->etag);
-    buffer_free(&screen->launch);
+    for (size_t i = 0; i < screen->count; i++) {
+        struct buffer *text = &screen->values[i].text;
+        if (text->data != NULL)
+            explicit_bzero(text->data, text->size); /* some are keys */
+        buffer_free(text);
+    }
 }
 
-static void print_head(const struct demo *demo, const struct screen *screen)
+/* "@name@" becomes its value; a line that begins with "?name|" is there when that has one. */
+static void fill_in(const struct screen *screen, struct text form, struct buffer *out)
 {
-    printf("croupier %s: five sports with moving odds and a casino, out of %s\n\n",
-           CROUPIER_VERSION, demo->directory);
-    printf("  API       %s\n", screen->api.data);
-    printf("  key       %s   (%s: all sports and the casino, from this machine)\n", screen->key,
-           DEMO_CUSTOMER);
-    printf("  metrics   %s/metrics\n", screen->operator.data);
-    if (demo->operator_listen[0] != '\0')
-        printf("            (port %u is taken; this one was free)\n", demo->usual_operator_port);
-    (void)puts("\nCommands to try in another terminal; they work as printed.");
+    while (form.size > 0) {
+        struct text line = text_cut(&form, '\n');
+        if (text_starts_with(line, TEXT("?"))) {
+            struct text name = text_cut(&line, '|');
+            if (value_of(screen, (struct text){name.at + 1, name.size - 1}).size == 0)
+                continue;
+        }
+        while (line.at != NULL) {
+            buffer_append_text(out, text_cut(&line, '@'));
+            if (line.at != NULL)
+                buffer_append_text(out, value_of(screen, text_cut(&line, '@')));
+        }
+        buffer_append_char(out, '\n');
+    }
 }
 
-static void print_polling(const struct screen *screen)
+static void print_screen(const struct screen *screen)
 {
-    const char *api = screen->api.data, *key = screen->key, *curl = screen->curl;
-    printf("\nWhich sports this key may see, and the events of one:\n\n");
-    printf("  %s -H 'Authorization: Bearer %s' %s/sports\n", curl, key, api);
-    printf("  %s -H 'Authorization: Bearer %s' %s/football/events\n", curl, key, api);
-    printf("\nOne event with its markets. While somebody polls it, it moves every second:\n\n");
-    printf("  %s -H 'X-Api-Key: %s' %s/football/events/%s\n", curl, key, api, screen->football);
-    printf("  for i in 1 2 3 4 5; do %s -H 'X-Api-Key: %s' %s/cricket/events/%s | "
-           "grep -o '\"price\":[0-9.]*' | head -6 | tr '\\n' ' '; echo; sleep 1; done\n",
-           curl, key, api, screen->cricket);
-    printf("\nPolling is cheap: nothing new is 304, and gzip is ready-made:\n\n");
-    printf("  %s -o /dev/null --etag-save %s -w '%%{http_code}\\n' -H 'X-Api-Key: %s' "
-           "%s/sports\n",
-           curl, screen->etag.data, key, api);
-    printf("  %s -o /dev/null --etag-compare %s -w '%%{http_code}\\n' -H 'X-Api-Key: %s' "
-           "%s/sports\n",
-           curl, screen->etag.data, key, api);
-    printf("  %s --compressed -o /dev/null -w '%%{size_download} bytes\\n' -H 'X-Api-Key: %s' "
-           "%s/football/events/%s\n",
-           curl, key, api, screen->football);
-}
-
-static void print_casino(const struct screen *screen)
-{
-    const char *api = screen->api.data, *curl = screen->curl;
-    printf(
-        "\nThe casino: some of its games, and a launch, whose URL shows what the provider gets (a "
-        "browser opens it, too):\n\n");
-    printf("  %s -H 'X-Api-Key: %s' '%s/casino/games?category=slots&limit=3'\n", curl, screen->key,
-           api);
-    printf("  %s -H 'X-Api-Key: %s' -H 'Content-Type: application/json' -d '{\"mode\":\"real\","
-           "\"player_reference\":\"player-1\",\"currency\":\"EUR\"}' "
-           "%s/casino/games/%s/launch | tee %s\n",
-           curl, screen->key, api, DEMO_GAME, screen->launch.data);
-    printf("  curl -s \"$(grep -o 'http[^\"]*' %s)\"\n", screen->launch.data);
-    printf("\nThe wallet of the player that was launched: money in, and the balance. Send a call "
-           "again and nothing moves twice:\n\n");
-    printf(
-        "  P=$(grep -o 'ply_[0-9A-Za-z]*' %s); %s -H 'X-Api-Key: %s' "
-        "-H 'Content-Type: application/json' -d '{\"operation\":\"CREDIT\",\"player_id\":\"'$P'\","
-        "\"transaction_id\":\"first\",\"amount_minor\":2500,\"currency\":\"EUR\"}' "
-        "%s/casino/wallet\n",
-        screen->launch.data, curl, screen->key, api);
-    printf("  P=$(grep -o 'ply_[0-9A-Za-z]*' %s); %s -H 'X-Api-Key: %s' "
-           "-H 'Content-Type: application/json' -d "
-           "'{\"operation\":\"BALANCE\",\"player_id\":\"'$P'\"}' "
-           "%s/casino/wallet\n",
-           screen->launch.data, curl, screen->key, api);
-}
-
-static void print_refusals(const struct demo *demo, const struct screen *screen)
-{
-    const char *api = screen->api.data, *curl = screen->curl;
-    printf(
-        "\nWhat is refused: no such sport, a wrong key, a sport this customer has not got, and too "
-        "many requests\n(%s: cricket and football, %u requests in %u seconds):\n\n",
-        DEMO_LIMITED_CUSTOMER, DEMO_LIMITED_REQUESTS, DEMO_LIMITED_SECONDS);
-    printf("  %s -H 'X-Api-Key: %s' %s/curling/events\n", curl, screen->key, api);
-    printf("  %s -H 'X-Api-Key: wrong' %s/sports\n", curl, api);
-    printf("  %s -H 'X-Api-Key: %s' %s/tennis/events\n", curl, screen->limited, api);
-    printf("  for i in 1 2 3 4 5 6 7 8 9 10 11; do %s -o /dev/null -w '%%{http_code} ' "
-           "-H 'X-Api-Key: %s' %s/sports; done; echo\n",
-           curl, screen->limited, api);
-    const char *host = demo->config->listen.host;
-    if (strncmp(host, "127.", 4) != 0 && strcmp(host, "0.0.0.0") != 0)
-        return;
-    printf("\nWithout a key, from an address that has a policy of its own (%s, tennis):\n\n",
-           DEMO_LEGACY_ADDRESS);
-    printf("  %s --interface %s %s/sports\n", curl, DEMO_LEGACY_ADDRESS, api);
-}
-
-static void print_operation(const struct screen *screen)
-{
-    printf("\nFor operators: health, metrics, customers, what is being polled:\n\n");
-    printf("  %s %s/health\n", screen->curl, screen->api.data);
-    printf("  curl -s %s/metrics\n", screen->operator.data);
-    printf("  %s customer list -c %s\n", screen->program.data, screen->config.data);
-    printf("  %s feed interest football -c %s\n", screen->program.data, screen->config.data);
-    printf(
-        "\nCtrl-C stops. The stores stay for the next start, which issues fresh keys; remove the "
-        "directory to begin anew.\n");
+    struct buffer out = {0};
+    fill_in(screen, text_of(demo_screen), &out);
+    (void)fwrite(out.data, 1, out.size, stdout);
+    explicit_bzero(out.data, out.size); /* there are keys in it */
+    buffer_free(&out);
 }
 
 static void print_json(const struct demo *demo, const struct screen *screen)
 {
     struct document document;
     struct json_writer *json = document_object(&document, JSON_COMPACT);
-    json_text(json, "api", buffer_text(&screen->api));
-    json_text(json, "operator", buffer_text(&screen->operator));
+    json_text(json, "api", value_of(screen, TEXT("api")));
+    json_text(json, "operator", value_of(screen, TEXT("operator")));
     json_string(json, "directory", demo->directory);
     json_string(json, "config", demo->config_file);
-    json_string(json, "key", screen->key);
-    json_string(json, "limited_key", screen->limited);
+    json_string(json, "key", demo->keys.all_sports);
+    json_string(json, "limited_key", demo->keys.limited);
     json_object(json, "events");
-    json_string(json, "cricket", screen->cricket);
-    json_string(json, "football", screen->football);
+    json_text(json, "cricket", value_of(screen, TEXT("cricket")));
+    json_text(json, "football", value_of(screen, TEXT("football")));
     json_end(json);
     document_print(&document);
 }
@@ -255,9 +222,11 @@ static void print_json(const struct demo *demo, const struct screen *screen)
 /* Only now is it known where the operator listener is. */
 static void point_launches_here(struct demo *demo, const struct screen *screen)
 {
+    struct text listener = value_of(screen, TEXT("operator"));
     struct buffer url = {0};
     struct error error;
-    buffer_append_format(&url, "%s%s", screen->operator.data, DEMO_PAGE_PATH);
+    buffer_append_text(&url, listener);
+    buffer_append_string(&url, DEMO_PAGE_PATH);
     if (demo_casino_set_url(&demo->casino, demo->config->platform_store,
                             demo->config->platform_timeout_ms, buffer_string(&url),
                             &error) != STATUS_OK)
@@ -273,15 +242,10 @@ static void on_ready(void *context, uint16_t port, uint16_t operator_port)
     demo->operator_port = operator_port;
     make_screen(demo, &screen);
     point_launches_here(demo, &screen);
-    if (command_json(demo->line)) {
+    if (command_json(demo->line))
         print_json(demo, &screen);
-    } else {
-        print_head(demo, &screen);
-        print_polling(&screen);
-        print_casino(&screen);
-        print_refusals(demo, &screen);
-        print_operation(&screen);
-    }
+    else
+        print_screen(&screen);
     (void)fflush(stdout);
     free_screen(&screen);
 }
@@ -315,7 +279,7 @@ static enum status load_config(struct demo *demo, struct error *error)
                        error);
 }
 
-/* The operator's port is not worth failing for, unless somebody asked for that very one. */
+/* The operator's port is not worth failing for, unless that very one was asked for. */
 static enum status choose_operator_port(struct demo *demo, struct error *error)
 {
     const struct listen_address *wanted = &demo->config->operator_listen;
@@ -360,7 +324,7 @@ static enum status check_stores(const struct demo *demo, struct error *error)
         status = error_set(
             error, STATUS_INVALID,
             "%s, or the environment variable CROUPIER_%s_STORE, names the store %s, which "
-            "is not in %s; remove the file, which is then written anew, or the variable",
+            "is not in %s; remove the file, which is then written again, or the variable",
             demo->config_file, odds ? "PLATFORM" : "ODDS", buffer_string(&shown), demo->directory);
         buffer_free(&shown);
     }
@@ -439,7 +403,7 @@ static void let_go(struct demo *demo)
     memory_free(demo->platform_uri);
 }
 
-static int run_demo(const struct command_line *line)
+int run_demo(const struct command_line *line)
 {
     struct demo demo = {.line = line, .lock = -1};
     struct error error = {0};
@@ -470,15 +434,8 @@ static int run_demo(const struct command_line *line)
     return code;
 }
 
-/* ---- the table ------------------------------------------------------------------------------- */
-
-static const struct command_option demo_options[] = {
+const struct command_option demo_options[] = {
     {"dir", "DIR", "where the stores are, made when missing (./demo-data)", false},
     {"listen", "ADDR:PORT", "where customers call (127.0.0.1:8080)", false},
-    {0},
-};
-
-const struct command demo_commands[] = {
-    {"demo", "", &help_demo, .options = demo_options, .run = run_demo},
     {0},
 };

@@ -265,7 +265,7 @@ static void print_interest(const struct command_line *line, const struct odds_in
                            size_t count, int64_t now_ms)
 {
     struct document document;
-    char when[CLOCK_TEXT_SIZE];
+    char when[CLOCK_TEXT_SIZE], ago[24];
     if (command_json(line)) {
         struct json_writer *json = document_array(&document, JSON_COMPACT);
         for (size_t i = 0; i < count; i++) {
@@ -286,9 +286,10 @@ static void print_interest(const struct command_line *line, const struct odds_in
     for (size_t i = 0; i < count; i++) {
         clock_format_rfc3339(list[i].requested_ms, when);
         int64_t ago_ms = now_ms > list[i].requested_ms ? now_ms - list[i].requested_ms : 0;
-        table_cell(table, "%s", list[i].event.digits);
-        table_cell(table, "%s", when);
-        table_cell(table, "%" PRId64, ago_ms / 1000);
+        table_cell(table, list[i].event.digits);
+        table_cell(table, when);
+        (void)snprintf(ago, sizeof ago, "%" PRId64, ago_ms / 1000);
+        table_cell(table, ago);
     }
     table_print(&table, stdout);
 }

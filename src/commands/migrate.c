@@ -6,12 +6,11 @@
 #include "base/memory.h"
 #include "cli/document.h"
 #include "commands/commands.h"
-#include "commands/help_texts.h"
 #include "commands/platform.h"
 #include "records/secrets.h"
 #include "stores/platform.h"
 
-static bool count_provider(void *context, const struct provider_record *record)
+static bool count_provider(void *context, const void *record)
 {
     size_t *count = context;
     (void)record;
@@ -22,9 +21,7 @@ static bool count_provider(void *context, const struct provider_record *record)
 /* Of providers whose secrets are stored, so that there was a key. */
 static enum status count_providers(struct platform_store *store, size_t *count, struct error *error)
 {
-    const struct record_visitor visit = {.provider = count_provider, .context = count};
-    uint64_t revision;
-    return platform_games_read(store, &visit, &revision, error);
+    return platform_list(store, &provider_table, NULL, count_provider, count, error);
 }
 
 /*
@@ -148,7 +145,7 @@ static int migrate(const struct command_line *line, struct platform_store *store
     return make_secrets_key(line, providers, &migrated->key_made) ? EXIT_DONE : EXIT_REFUSED;
 }
 
-static int run_migrate(const struct command_line *line)
+int run_migrate(const struct command_line *line)
 {
     struct platform_store *store = NULL;
     struct migrated migrated = {0};
@@ -162,15 +159,10 @@ static int run_migrate(const struct command_line *line)
     return code;
 }
 
-static const struct command_option migrate_options[] = {
+const struct command_option migrate_options[] = {
     {.name = "no-backup", .help = "upgrade a SQLite file without copying it first"},
     {.name = "backed-up", .help = "there is a backup: make none, ask for none"},
     {.name = "new-secrets-key",
      .help = "make a key although secrets are stored under one that is lost"},
-    {0},
-};
-
-const struct command migrate_commands[] = {
-    {"migrate", "", &help_migrate, .options = migrate_options, .run = run_migrate},
     {0},
 };

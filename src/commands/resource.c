@@ -123,23 +123,24 @@ struct listing {
     struct table *table;
 };
 
-static void see(void *context, const void *record)
+static bool see(void *context, const void *record)
 {
     const struct listing *listing = context;
     struct buffer cell = {0};
     const struct field_output brief = {.text = &cell, .brief = true};
     if (listing->json != NULL) {
         resource_write(listing->resource, record, listing->json);
-        return;
+        return true;
     }
     for (const struct field *field = listing->resource->fields; field->type != NULL; field++) {
         if (field->title == NULL)
             continue;
         buffer_clear(&cell);
         (void)field->type->write(field, record, &brief);
-        table_cell(listing->table, "%s", buffer_string(&cell));
+        table_cell(listing->table, buffer_string(&cell));
     }
     buffer_free(&cell);
+    return true;
 }
 
 static struct table *begin_table(const struct resource *resource)
@@ -160,7 +161,6 @@ int resource_run_list(const struct command_line *line)
     struct platform_store *store = NULL;
     struct error error = {0};
     struct listing listing = {.resource = commands_of(line)->resource};
-    struct resource_visit visit = {see, &listing};
     if (!command_open_platform(line, false, &store))
         return EXIT_REFUSED;
     if (command_json(line)) {
@@ -169,7 +169,7 @@ int resource_run_list(const struct command_line *line)
         listing.table = begin_table(listing.resource);
     }
     enum status status =
-        resource_list(listing.resource, store, command_argument(line, 0), &visit, &error);
+        resource_list(listing.resource, store, command_argument(line, 0), see, &listing, &error);
     platform_store_close(&store);
     if (status == STATUS_OK && listing.json != NULL) {
         document_print(&document);
@@ -245,7 +245,7 @@ static int run(const struct command_line *line, const struct doing *doing)
     if (status == STATUS_OK && !command_open_platform(line, false, &store))
         goto done;
     if (status == STATUS_OK)
-        status = doing->add ? resource->add(store, record, &error)
+        status = doing->add ? resource_insert(resource, store, record, &error)
                             : resource_change(resource, store, command_argument(line, 0),
                                               &doing->edit, record, &error);
     code = status == STATUS_OK ? finish(line, doing, record) : command_fail(line, status, &error);

@@ -266,7 +266,8 @@ void config_release(const struct config **config)
 static bool needs_restart(const struct setting *setting, const char *before, const char *after)
 {
     if (setting->about.reloadable)
-        return setting->stays_set && (before[0] == '\0') != (after[0] == '\0');
+        return (setting->rules & SETTING_STAYS_SET) != 0 &&
+               (before[0] == '\0') != (after[0] == '\0');
     return strcmp(before, after) != 0;
 }
 

@@ -106,7 +106,7 @@ static enum status read_key(struct reading *reading, struct text text, struct er
 static enum status go_on(struct reading *reading, struct text text, struct error *error)
 {
     const struct setting *setting = &settings[reading->last->setting];
-    if (!setting->list)
+    if ((setting->rules & SETTING_LIST) == 0)
         return error_set(error, STATUS_INVALID,
                          "this line begins with a space and goes on with [%s] %s, which is no list",
                          setting->about.section, setting->about.key);

@@ -15,8 +15,13 @@ struct setting {
     enum status (*read)(const struct setting *setting, char *value, void *field,
                         struct error *error);
     uint32_t least, most; /* of a number */
-    bool list;            /* may go on over several lines of the file */
-    bool stays_set;       /* reloadable, but a restart has to set it, or to make it empty again */
+    unsigned rules;
+};
+
+enum setting_rule {
+    SETTING_RELOADABLE = 1,
+    SETTING_LIST = 2,      /* may go on over several lines of the file */
+    SETTING_STAYS_SET = 4, /* reloadable, but a restart has to set it, or to make it empty again */
 };
 
 extern const struct setting settings[];

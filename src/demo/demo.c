@@ -106,8 +106,9 @@ struct name_search {
     char id[CUSTOMER_ID_SIZE]; /* "" while not found */
 };
 
-static bool match_name(void *context, const struct customer_record *record)
+static bool match_name(void *context, const void *visited)
 {
+    const struct customer_record *record = visited;
     struct name_search *search = context;
     if (strcmp(record->name, search->name) != 0)
         return true;
@@ -121,7 +122,7 @@ static enum status ensure_customer(struct platform_store *store, const struct se
                                    int64_t now_ms, char id[CUSTOMER_ID_SIZE], struct error *error)
 {
     struct name_search search = {.name = settings[0].text};
-    enum status status = platform_customer_list(store, match_name, &search, error);
+    enum status status = platform_list(store, &customer_table, NULL, match_name, &search, error);
     if (status != STATUS_OK)
         return status;
     if (search.id[0] == '\0') {
@@ -146,8 +147,9 @@ struct old_keys {
     size_t count;
 };
 
-static bool match_demo_key(void *context, const struct key_record *record)
+static bool match_demo_key(void *context, const void *visited)
 {
+    const struct key_record *record = visited;
     struct old_keys *old = context;
     if (record->revoked_ms == 0 && strcmp(record->label, DEMO_KEY_LABEL) == 0)
         memcpy(old->ids[old->count++], record->id, sizeof record->id);
@@ -160,7 +162,8 @@ static enum status renew_key(struct platform_store *store, const char *customer_
     struct old_keys old;
     do { /* there is one, unless somebody labelled keys like ours */
         old.count = 0;
-        enum status status = platform_key_list(store, customer_id, match_demo_key, &old, error);
+        enum status status =
+            platform_list(store, &key_table, customer_id, match_demo_key, &old, error);
         for (size_t i = 0; status == STATUS_OK && i < old.count; i++)
             status = platform_key_revoke(store, old.ids[i], now_ms, error);
         if (status != STATUS_OK)
@@ -190,7 +193,7 @@ static enum status prepare_casino(struct platform_store *store, const char *secr
         status = demo_casino_prepare(casino, store, secrets, now_ms, &added, error);
     secrets_destroy(&secrets);
     if (status == STATUS_OK && added)
-        status = platform_customer_list(store, match_name, &search, error);
+        status = platform_list(store, &customer_table, NULL, match_name, &search, error);
     if (status == STATUS_OK && search.id[0] != '\0') {
         struct customer_view customer = {0};
         status = resource_change(&customer_resource, store, search.id, EDIT({"casino", "yes"}),

@@ -4,6 +4,9 @@
  * Whatever looks random here is a hash of the event's salt, so that an event that has not moved is
  * written the same.
  */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -36,57 +39,60 @@ static const char *const section_statuses[] = {
     [SECTION_BALL_RUNNING] = "Ball Running",
 };
 
-/* ---- small things ---------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
-static void put(struct buffer *out, const char *text)
+/* A string that needs no escapes. */
+static void PRINTF_LIKE(3, 4)
+    put_format(struct json_writer *json, const char *name, const char *format, ...)
 {
-    buffer_append_string(out, text);
-}
-
-static void put_text(struct buffer *out, const char *name, const char *value)
-{
-    buffer_append_format(out, ",\"%s\":", name);
-    buffer_append_json_string(out, text_of(value));
-}
-
-static void put_number(struct buffer *out, const char *name, uint64_t value)
-{
-    buffer_append_format(out, ",\"%s\":", name);
-    buffer_append_u64(out, value);
+    char text[128];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    json_string(json, name, text);
 }
 
 /* Some upstreams write booleans as strings. */
-static void put_bool(struct buffer *out, const char *name, bool value, bool as_string)
+static void put_bool(struct json_writer *json, const char *name, bool value, bool as_string)
 {
-    const char *quote = as_string ? "\"" : "";
-    buffer_append_format(out, ",\"%s\":%s%s%s", name, quote, value ? "true" : "false", quote);
+    if (as_string)
+        json_string(json, name, value ? "true" : "false");
+    else
+        json_bool(json, name, value);
+}
+
+/* Upstream numbers rows 1, 2, 3, and a late one 2.1. */
+static void put_row_number(struct json_writer *json, uint64_t number, bool late)
+{
+    if (late)
+        json_raw(json, "sno", TEXT("2.1"));
+    else
+        json_unsigned(json, "sno", number);
 }
 
 /* An available stake: mostly like 283.3844663329566, sometimes 1500.25 or 40. */
-static void put_size(struct buffer *out, uint64_t hash)
+static void put_size(struct json_writer *json, uint64_t hash)
 {
-    uint64_t whole = 2 + hash % 40 * (1 + (hash >> 8) % 120);
-    buffer_append_u64(out, whole);
+    json_unsigned(json, "size", 2 + hash % 40 * (1 + (hash >> 8) % 120));
     if (hash >> 60 == 0)
         return;
-    buffer_append_char(out, '.');
+    buffer_append_char(json->out, '.');
     unsigned digits = hash >> 62 == 0 ? 2 : 13;
     uint64_t fraction = chance_mix(hash);
     for (unsigned i = 1; i < digits; i++, fraction /= 10)
-        buffer_append_char(out, (char)('0' + fraction % 10));
-    buffer_append_char(out, (char)('1' + fraction % 9));
+        buffer_append_char(json->out, (char)('0' + fraction % 10));
+    buffer_append_char(json->out, (char)('1' + fraction % 9));
 }
 
-static void put_id(struct buffer *out, const char *name, uint64_t id, bool as_string)
+static void put_price(struct json_writer *json, const char *name, uint32_t tick)
 {
-    buffer_append_format(out, as_string ? "\"%s\":\"" : "\"%s\":", name);
-    buffer_append_u64(out, id);
-    if (as_string)
-        buffer_append_char(out, '"');
+    json_begin_raw(json, name);
+    price_append(json->out, price_ladder_at(tick));
 }
 
 /* "6/10/2026 7:30:00 PM", or "May 25 2026 10:00AM (IST)" from another upstream. */
-static void put_start_time(struct buffer *out, const struct event *event)
+static void put_start_time(struct json_writer *json, const struct event *event)
 {
     bool indian = event->serial % 8 == 6;
     time_t seconds =
@@ -97,12 +103,11 @@ static void put_start_time(struct buffer *out, const struct event *event)
     const char *half = at.tm_hour < 12 ? "AM" : "PM";
     static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
     if (indian)
-        buffer_append_format(out, ",\"stime\":\"%.3s %d %d %d:%02d%s (IST)\"",
-                             months + (ptrdiff_t)at.tm_mon * 3, at.tm_mday, at.tm_year + 1900, hour,
-                             at.tm_min, half);
+        put_format(json, "stime", "%.3s %d %d %d:%02d%s (IST)", months + (ptrdiff_t)at.tm_mon * 3,
+                   at.tm_mday, at.tm_year + 1900, hour, at.tm_min, half);
     else
-        buffer_append_format(out, ",\"stime\":\"%d/%d/%d %d:%02d:%02d %s\"", at.tm_mon + 1,
-                             at.tm_mday, at.tm_year + 1900, hour, at.tm_min, at.tm_sec, half);
+        put_format(json, "stime", "%d/%d/%d %d:%02d:%02d %s", at.tm_mon + 1, at.tm_mday,
+                   at.tm_year + 1900, hour, at.tm_min, at.tm_sec, half);
 }
 
 /* ---- score ----------------------------------------------------------------------------------- */
@@ -130,7 +135,8 @@ static void write_tennis_score(const struct tennis_state *state, struct buffer *
                                                                    : "40-Ad");
 }
 
-void simulated_event_write_score(const struct event *event, struct buffer *out)
+/* For people: "2-1 (67')", "84/3 (9.4)"; empty before the start. */
+static void write_score(const struct event *event, struct buffer *out)
 {
     if (event->stage == STAGE_UPCOMING)
         return;
@@ -147,16 +153,17 @@ void simulated_event_write_score(const struct event *event, struct buffer *out)
         break;
     case SPORT_HORSE_RACING:
     case SPORT_GREYHOUND_RACING:
-        put(out, event->stage == STAGE_IN_PLAY ? "Off" : "Finished");
+        buffer_append_string(out, event->stage == STAGE_IN_PLAY ? "Off" : "Finished");
         break;
     }
 }
 
-static void put_score(struct buffer *out, const char *name, const struct event *event)
+static void put_score(struct json_writer *json, const struct event *event)
 {
-    buffer_append_format(out, ",\"%s\":\"", name);
-    simulated_event_write_score(event, out);
-    buffer_append_char(out, '"');
+    struct buffer score = {0};
+    write_score(event, &score);
+    json_text(json, "score", buffer_text(&score));
+    buffer_free(&score);
 }
 
 /* ---- the catalog row ------------------------------------------------------------------------- */
@@ -179,300 +186,292 @@ static const char *event_status(const struct event *event)
 }
 
 /* The native form of the first market's best prices: rows of odds. */
-static void put_row_section(struct buffer *out, const struct event *event, size_t index)
+static void put_best(struct json_writer *json, const struct event *event, size_t index, bool back)
 {
     const struct runner *runner = &event->markets[0].runners[index];
-    buffer_append_format(out, "%s{\"sid\":%zu,\"psid\":%u,\"sno\":%zu", index == 0 ? "" : ",",
-                         index + 1, 6 + (unsigned)index, index + 1);
-    put_text(out, "gstatus", runner_statuses[runner->status]);
-    put_text(out, "nat", runner->name);
-    put(out, ",\"odds\":[");
-    if (runner->status == RUNNER_ACTIVE && event->offered) {
-        put(out, "{\"odds\":");
-        price_append(out, price_ladder_at(runner->tick));
-        put(out, ",\"otype\":\"back\",\"oname\":\"back1\",\"tno\":0,\"size\":");
-        put_size(out, chance_mix(event->salt + index * 2 + runner->size_epoch));
-        put(out, "},{\"odds\":");
-        price_append(out, price_ladder_at(runner->tick + runner->spread));
-        put(out, ",\"otype\":\"lay\",\"oname\":\"lay1\",\"tno\":0,\"size\":");
-        put_size(out, chance_mix(event->salt + index * 2 + 1 + runner->size_epoch));
-        put(out, "}");
-    }
-    put(out, "]}");
+    json_object(json, NULL);
+    put_price(json, "odds", back ? runner->tick : runner->tick + runner->spread);
+    json_string(json, "otype", back ? "back" : "lay");
+    json_string(json, "oname", back ? "back1" : "lay1");
+    json_unsigned(json, "tno", 0);
+    put_size(json, chance_mix(event->salt + index * 2 + (back ? 0 : 1) + runner->size_epoch));
+    json_end(json);
 }
 
-static bool has_fancies(const struct event *event)
+static void put_row_section(struct json_writer *json, const struct event *event, size_t index)
 {
-    return event->sport == SPORT_CRICKET;
+    const struct runner *runner = &event->markets[0].runners[index];
+    json_object(json, NULL);
+    json_unsigned(json, "sid", index + 1);
+    json_unsigned(json, "psid", 6 + index);
+    json_unsigned(json, "sno", index + 1);
+    json_string(json, "gstatus", runner_statuses[runner->status]);
+    json_string(json, "nat", runner->name);
+    json_array(json, "odds");
+    if (runner->status == RUNNER_ACTIVE && event->offered) {
+        put_best(json, event, index, true);
+        put_best(json, event, index, false);
+    }
+    json_end(json);
+    json_end(json);
 }
 
-void simulated_event_write_row(const struct event *event, struct buffer *out)
+void simulated_event_write_row(const struct event *event, struct json_writer *json)
 {
     bool strings = event->serial % 7 == 3, racing = event->sport >= SPORT_HORSE_RACING;
-    bool in_play = event->stage == STAGE_IN_PLAY;
+    bool in_play = event->stage == STAGE_IN_PLAY, fancies = event->sport == SPORT_CRICKET;
     const struct market *first = &event->markets[0];
-    const char *quote = event->serial % 12 == 4 ? "\"" : "";
-    buffer_append_format(out, "{\"gmid\":%s%s%s", quote, event->id.digits, quote);
-    put_text(out, "ename", event->name);
-    put_number(out, "etid", sport_ids[event->sport]);
-    buffer_append_format(out, ",\"providerEventId\":\"px-%u-%s\"", sport_ids[event->sport],
-                         event->id.digits);
-    put_number(out, "cid", 6000000 + chance_mix(event->salt) % 1000000);
-    put_text(out, "cname", event->competition);
-    put_bool(out, "iplay", in_play, strings);
-    put_start_time(out, event);
-    put_bool(out, "tv", event->serial % 3 != 0, strings);
-    put_bool(out, "bm", !racing, strings);
-    put_bool(out, "f", has_fancies(event), strings);
-    put_number(out, "f1", has_fancies(event) ? 1 : 0);
-    put_number(out, "iscc", 0);
-    put_number(out, "mid", first->id);
-    put_text(out, "mname", first->native_name);
-    put_text(out, "status", event_status(event));
-    put_number(out, "rc", first->runner_count);
-    put_number(out, "gscode", in_play ? 1 : 0);
-    put_number(out, "m", 1);
-    put_number(out, "oid", 0);
-    put_text(out, "gtype", "match");
-    put_score(out, "score", event);
+    json_object(json, NULL);
+    if (event->serial % 12 == 4)
+        json_string(json, "gmid", event->id.digits);
+    else
+        json_raw(json, "gmid", event_id_text(&event->id));
+    json_string(json, "ename", event->name);
+    json_unsigned(json, "etid", sport_ids[event->sport]);
+    put_format(json, "providerEventId", "px-%u-%s", sport_ids[event->sport], event->id.digits);
+    json_unsigned(json, "cid", 6000000 + chance_mix(event->salt) % 1000000);
+    json_string(json, "cname", event->competition);
+    put_bool(json, "iplay", in_play, strings);
+    put_start_time(json, event);
+    put_bool(json, "tv", event->serial % 3 != 0, strings);
+    put_bool(json, "bm", !racing, strings);
+    put_bool(json, "f", fancies, strings);
+    json_unsigned(json, "f1", fancies ? 1 : 0);
+    json_unsigned(json, "iscc", 0);
+    json_unsigned(json, "mid", first->id);
+    json_string(json, "mname", first->native_name);
+    json_string(json, "status", event_status(event));
+    json_unsigned(json, "rc", first->runner_count);
+    json_unsigned(json, "gscode", in_play ? 1 : 0);
+    json_unsigned(json, "m", 1);
+    json_unsigned(json, "oid", 0);
+    json_string(json, "gtype", "match");
+    put_score(json, event);
     /* A name may be written with escapes: it is the same name. */
-    put(out, event->serial % 16 == 9 ? ",\"feed\\u005fsource\":\"sim-b\""
-                                     : ",\"feed_source\":\"sim-a\"");
-    put(out, ",\"section\":[");
+    if (event->serial % 16 == 9)
+        json_string(json, "feed\\u005fsource", "sim-b");
+    else
+        json_string(json, "feed_source", "sim-a");
+    json_array(json, "section");
     for (size_t i = 0; !racing && i < first->runner_count; i++)
-        put_row_section(out, event, i);
-    put(out, "]}");
+        put_row_section(json, event, i);
+    json_end(json);
+    json_end(json);
 }
 
 /* ---- exchange and bookmaker markets ---------------------------------------------------------- */
 
-/* BACK1 in capitals while suspended. */
-static void put_side(struct buffer *out, bool back, bool capitals, uint32_t level)
-{
-    const char *name = back ? (capitals ? "BACK" : "back") : (capitals ? "LAY" : "lay");
-    buffer_append_format(out, ",\"otype\":\"%s\",\"oname\":\"%s%u\",\"tno\":%u}",
-                         back ? "back" : "lay", name, level + 1, level);
-}
-
 struct writing {
-    struct buffer *out;
+    struct json_writer json;
     const struct event *event;
     const struct market *market;
     uint64_t salt; /* of the market */
 };
 
-static void put_exchange_levels(const struct writing *writing, const struct runner *runner,
-                                size_t index, bool back)
+/* BACK1 in capitals while suspended. Ends the level. */
+static void put_side(struct json_writer *json, bool back, bool capitals, uint32_t level)
 {
-    struct buffer *out = writing->out;
-    bool suspended = writing->market->status == MARKET_SUSPENDED;
-    put(out, back ? "\"availableToBack\":[" : "\"availableToLay\":[");
+    const char *name = back ? (capitals ? "BACK" : "back") : (capitals ? "LAY" : "lay");
+    json_string(json, "otype", back ? "back" : "lay");
+    put_format(json, "oname", "%s%u", name, level + 1);
+    json_unsigned(json, "tno", level);
+    json_end(json);
+}
+
+static void put_exchange_level(struct writing *writing, const struct runner *runner, size_t index,
+                               bool back, uint32_t level)
+{
     uint32_t best = back ? runner->tick : runner->tick + runner->spread;
-    for (uint32_t level = 0; level < 3; level++) {
-        if (back ? best < level : best + level >= PRICE_LADDER_TICKS)
-            break; /* the ladder ends here */
-        put(out, level == 0 ? "{\"price\":" : ",{\"price\":");
-        price_append(out, price_ladder_at(back ? best - level : best + level));
-        put(out, ",\"size\":");
-        put_size(out, chance_mix(writing->salt + index * 16 + level * 2 + back +
-                                 (uint64_t)(runner->size_epoch / (level + 1)) * 1024));
-        put_side(out, back, suspended, level);
-    }
-    put(out, "]");
+    if (back ? best < level : best + level >= PRICE_LADDER_TICKS)
+        return; /* the ladder ends here */
+    json_object(&writing->json, NULL);
+    put_price(&writing->json, "price", back ? best - level : best + level);
+    put_size(&writing->json, chance_mix(writing->salt + index * 16 + level * 2 + back +
+                                        (uint64_t)(runner->size_epoch / (level + 1)) * 1024));
+    put_side(&writing->json, back, writing->market->status == MARKET_SUSPENDED, level);
 }
 
 /* One level that counts and two that are empty; price1 is the price as it is spoken: 1.85 is 85. */
-static void put_bookmaker_levels(const struct writing *writing, const struct runner *runner,
-                                 size_t index, bool back)
+static void put_bookmaker_level(struct writing *writing, const struct runner *runner, size_t index,
+                                bool back, uint32_t level)
 {
-    struct buffer *out = writing->out;
+    struct json_writer *json = &writing->json;
     bool suspended = writing->market->status == MARKET_SUSPENDED;
+    bool quoted = level == 0 && !suspended;
     uint32_t fair = 100 * CHANCE_ONE / runner->chance_ppm;
     uint32_t price = fair - fair / 100 > 101 ? fair - fair / 100 - 1 : 101;
+    uint64_t size = 1000 * (1 + chance_mix(writing->salt + index + runner->size_epoch) % 500);
     if (!back)
         price += 2 + price / 50;
-    put(out, back ? "\"availableToBack\":[" : "\"availableToLay\":[");
-    for (uint32_t level = 0; level < 3; level++) {
-        bool quoted = level == 0 && !suspended;
-        put(out, level == 0 ? "{\"price\":" : ",{\"price\":");
-        price_append_two_decimals(out, quoted ? price : 0);
-        put_number(out, "price1", quoted ? price - 100 : 0);
-        put(out, ",\"size\":");
-        if (quoted)
-            buffer_append_u64(
-                out, 1000 * (1 + chance_mix(writing->salt + index + runner->size_epoch) % 500));
-        else
-            put(out, "0");
-        put_side(out, back, suspended, level);
-    }
-    put(out, "]");
+    json_object(json, NULL);
+    json_begin_raw(json, "price");
+    price_append_two_decimals(json->out, quoted ? price : 0);
+    json_unsigned(json, "price1", quoted ? price - 100 : 0);
+    json_unsigned(json, "size", quoted ? size : 0);
+    put_side(json, back, suspended, level);
 }
 
-static void put_racing_details(const struct writing *writing, size_t index)
+static void put_levels(struct writing *writing, const struct runner *runner, size_t index,
+                       bool back)
+{
+    bool exchange = writing->market->type == MARKET_MATCH;
+    json_array(&writing->json, back ? "availableToBack" : "availableToLay");
+    for (uint32_t level = 0; level < 3 && runner->status == RUNNER_ACTIVE; level++)
+        (exchange ? put_exchange_level : put_bookmaker_level)(writing, runner, index, back, level);
+    json_end(&writing->json);
+}
+
+static void put_racing_details(struct writing *writing, size_t index)
 {
     const struct event *event = writing->event;
-    struct buffer *out = writing->out;
+    struct json_writer *json = &writing->json;
     char jockey[NAME_SIZE], trainer[NAME_SIZE];
     struct chance chance = {event->salt + index};
     name_player(&chance, jockey);
     name_player(&chance, trainer);
     const char *name = strchr(writing->market->runners[index].name, ' ');
-    put_text(out, "rname", name == NULL ? "" : name + 1);
-    put_text(out, "jname", event->sport == SPORT_HORSE_RACING ? jockey : "");
-    put_text(out, "tname", trainer);
-    put_number(out, "hage", 2 + chance_below(&chance, 7));
-    buffer_append_format(out, ",\"himg\":\"silk-%u.png\"", chance_below(&chance, 9000) + 1000);
-    put_number(out, "adfa", 0);
-    put_text(out, "rdt", "");
-    put_number(out, "cno", index + 1);
-    put_number(out, "sdraw", event->racing.draw[index]);
+    json_string(json, "rname", name == NULL ? "" : name + 1);
+    json_string(json, "jname", event->sport == SPORT_HORSE_RACING ? jockey : "");
+    json_string(json, "tname", trainer);
+    json_unsigned(json, "hage", 2 + chance_below(&chance, 7));
+    put_format(json, "himg", "silk-%u.png", chance_below(&chance, 9000) + 1000);
+    json_unsigned(json, "adfa", 0);
+    json_string(json, "rdt", "");
+    json_unsigned(json, "cno", index + 1);
+    json_unsigned(json, "sdraw", event->racing.draw[index]);
 }
 
-static void put_runner(const struct writing *writing, size_t index)
+static void put_runner(struct writing *writing, size_t index)
 {
     const struct runner *runner = &writing->market->runners[index];
-    struct buffer *out = writing->out;
-    bool exchange = writing->market->type == MARKET_MATCH;
-    put(out, index == 0 ? "{" : ",{");
-    put_id(out, "selectionId", runner->selection_id, writing->salt % 2 == 0);
-    put_text(out, "runnerName", runner->name);
-    put_text(out, "status", runner_statuses[runner->status]);
-    /* Upstream numbers rows 1, 2, 3, and a late one 2.1. */
-    if (index == 2 && writing->event->serial % 6 == 1)
-        put(out, ",\"sno\":2.1");
+    struct json_writer *json = &writing->json;
+    json_object(json, NULL);
+    if (writing->salt % 2 == 0)
+        put_format(json, "selectionId", "%" PRIu64, runner->selection_id);
     else
-        put_number(out, "sno", index + 1);
-    put_number(out, "sortPriority", index + 1);
-    if (writing->event->sport >= SPORT_HORSE_RACING && exchange)
+        json_unsigned(json, "selectionId", runner->selection_id);
+    json_string(json, "runnerName", runner->name);
+    json_string(json, "status", runner_statuses[runner->status]);
+    put_row_number(json, index + 1, index == 2 && writing->event->serial % 6 == 1);
+    json_unsigned(json, "sortPriority", index + 1);
+    if (writing->event->sport >= SPORT_HORSE_RACING && writing->market->type == MARKET_MATCH)
         put_racing_details(writing, index);
-    put(out, ",\"ex\":{");
-    if (runner->status != RUNNER_ACTIVE) {
-        put(out, "\"availableToBack\":[],\"availableToLay\":[]}}");
-        return;
-    }
-    if (exchange) {
-        put_exchange_levels(writing, runner, index, true);
-        put(out, ",");
-        put_exchange_levels(writing, runner, index, false);
-    } else {
-        put_bookmaker_levels(writing, runner, index, true);
-        put(out, ",");
-        put_bookmaker_levels(writing, runner, index, false);
-    }
-    put(out, "}}");
+    json_object(json, "ex");
+    put_levels(writing, runner, index, true);
+    put_levels(writing, runner, index, false);
+    json_end(json);
+    json_end(json);
 }
 
 /* ---- fancy markets --------------------------------------------------------------------------- */
 
-static void put_section_price(const struct writing *writing, const struct section *section,
-                              bool back)
+static void put_section_price(struct writing *writing, const struct section *section, bool back)
 {
-    struct buffer *out = writing->out;
+    struct json_writer *json = &writing->json;
     bool suspended = section->status == SECTION_SUSPENDED;
+    json_object(json, NULL);
     /* "-" is what some upstreams write for "no price". */
-    put(out, back ? "{\"odds\":" : ",{\"odds\":");
-    if (suspended)
-        put(out, section->sid % 3 == 0 ? "\"-\"" : "0");
+    if (suspended && section->sid % 3 == 0)
+        json_string(json, "odds", "-");
     else
-        buffer_append_u64(out, back ? section->line + section->spread : section->line);
-    put(out, ",\"size\":");
-    buffer_append_u64(out, suspended                               ? 0
-                           : writing->market->type == MARKET_FANCY ? 100
-                                                                   : 50000 + section->sid * 1000);
-    put_side(out, back, suspended, 0);
+        json_unsigned(json, "odds",
+                      suspended ? 0
+                      : back    ? section->line + section->spread
+                                : section->line);
+    json_unsigned(json, "size",
+                  suspended                               ? 0
+                  : writing->market->type == MARKET_FANCY ? 100
+                                                          : 50000 + section->sid * 1000);
+    put_side(json, back, suspended, 0);
 }
 
-static void put_section(const struct writing *writing, const struct section *section, bool first)
+static void put_section(struct writing *writing, const struct section *section)
 {
-    struct buffer *out = writing->out;
-    put(out, first ? "{" : ",{");
-    put_id(out, "sid", section->sid, false);
-    put_number(out, "psid", section->sid);
-    if (section->sid % 9 == 2)
-        put(out, ",\"sno\":2.1");
-    else
-        put_number(out, "sno", section->sid);
-    put_number(out, "psrno", section->sid);
-    put_text(out, "gstatus", section_statuses[section->status]);
-    put_text(out, "nat", section->name);
-    put_number(out, "gscode", section->status == SECTION_SUSPENDED ? 0 : 1);
-    put_number(out, "max", 100000);
-    put_number(out, "min", 100);
-    put_text(out, "rem", "");
-    put_bool(out, "br", section->status == SECTION_BALL_RUNNING, writing->salt % 5 == 0);
-    put(out, ",\"odds\":[");
+    struct json_writer *json = &writing->json;
+    json_object(json, NULL);
+    json_unsigned(json, "sid", section->sid);
+    json_unsigned(json, "psid", section->sid);
+    put_row_number(json, section->sid, section->sid % 9 == 2);
+    json_unsigned(json, "psrno", section->sid);
+    json_string(json, "gstatus", section_statuses[section->status]);
+    json_string(json, "nat", section->name);
+    json_unsigned(json, "gscode", section->status == SECTION_SUSPENDED ? 0 : 1);
+    json_unsigned(json, "max", 100000);
+    json_unsigned(json, "min", 100);
+    json_string(json, "rem", "");
+    put_bool(json, "br", section->status == SECTION_BALL_RUNNING, writing->salt % 5 == 0);
+    json_array(json, "odds");
     put_section_price(writing, section, true);
     if (writing->market->type != MARKET_FANCY2) /* khado and meter are quoted one way */
         put_section_price(writing, section, false);
-    put(out, "]}");
+    json_end(json);
+    json_end(json);
 }
 
 /* ---- a market -------------------------------------------------------------------------------- */
 
-static void put_market_head(const struct writing *writing)
+static void put_market_head(struct writing *writing)
 {
     const struct event *event = writing->event;
     const struct market *market = writing->market;
-    struct buffer *out = writing->out;
+    struct json_writer *json = &writing->json;
     bool strings = event->serial % 7 == 3, in_play = event->stage == STAGE_IN_PLAY;
-    size_t index = (size_t)(market - event->markets);
-    buffer_append_format(out, "%s{\"marketId\":\"1.%llu\"", index == 0 ? "" : ",",
-                         (unsigned long long)market->id);
-    put_text(out, "marketName", market->name);
-    /* The event's id, this time as text. */
-    buffer_append_format(out, ",\"gmid\":\"%s\"", event->id.digits);
-    put_number(out, "mid", market->id);
-    put_number(out, "pmid", market->id);
-    put_text(out, "mname", market->native_name);
-    put_text(out, "gtype", type_names[market->type]);
-    put_text(out, "status", market_statuses[market->status]);
-    put_score(out, "score", event);
-    put_text(out, "rem", event->remark);
-    put_number(out, "rc", market->runner_count > 0 ? market->runner_count : market->section_count);
-    put_bool(out, "visible", true, strings);
-    put(out, ",\"pid\":0,\"gscode\":1,\"maxb\":1");
-    put_number(out, "sno", index + 1);
-    put(out, ",\"dtype\":0,\"ocnt\":6,\"m\":0,\"max\":250000,\"min\":100");
-    put_bool(out, "biplay", true, strings);
-    put(out, ",\"umaxbof\":0");
-    put_bool(out, "boplay", true, strings);
-    put_bool(out, "iplay", in_play, strings);
-    put(out, ",\"btcnt\":0,\"company\":null");
-    put(out, event->serial % 16 == 9 ? ",\"t\\u0076\":true" : ",\"tv\":true");
-    buffer_append_format(out, ",\"tvChannel\":\"https://tv.invalid/%s\",\"odd_type\":\"%s\"",
-                         event->id.digits, market->runner_count > 0 ? "decimal" : "line");
+    bool has_runners = market->runner_count > 0;
+    put_format(json, "marketId", "1.%" PRIu64, market->id);
+    json_string(json, "marketName", market->name);
+    json_string(json, "gmid", event->id.digits); /* this time as text */
+    json_unsigned(json, "mid", market->id);
+    json_unsigned(json, "pmid", market->id);
+    json_string(json, "mname", market->native_name);
+    json_string(json, "gtype", type_names[market->type]);
+    json_string(json, "status", market_statuses[market->status]);
+    put_score(json, event);
+    json_string(json, "rem", event->remark);
+    json_unsigned(json, "rc", has_runners ? market->runner_count : market->section_count);
+    put_bool(json, "visible", true, strings);
+    json_unsigned(json, "pid", 0);
+    json_unsigned(json, "gscode", 1);
+    json_unsigned(json, "maxb", 1);
+    json_unsigned(json, "sno", (uint64_t)(market - event->markets) + 1);
+    json_unsigned(json, "dtype", 0);
+    json_unsigned(json, "ocnt", 6);
+    json_unsigned(json, "m", 0);
+    json_unsigned(json, "max", 250000);
+    json_unsigned(json, "min", 100);
+    put_bool(json, "biplay", true, strings);
+    json_unsigned(json, "umaxbof", 0);
+    put_bool(json, "boplay", true, strings);
+    put_bool(json, "iplay", in_play, strings);
+    json_unsigned(json, "btcnt", 0);
+    json_null(json, "company");
+    json_bool(json, event->serial % 16 == 9 ? "t\\u0076" : "tv", true);
+    put_format(json, "tvChannel", "https://tv.invalid/%s", event->id.digits);
+    json_string(json, "odd_type", has_runners ? "decimal" : "line");
 }
 
-static void put_market(const struct writing *writing)
+static void put_market(struct writing *writing)
 {
     const struct market *market = writing->market;
+    json_object(&writing->json, NULL);
     put_market_head(writing);
-    if (market->runner_count > 0) {
-        put(writing->out, ",\"runners\":[");
-        for (size_t i = 0; i < market->runner_count; i++)
-            put_runner(writing, i);
-    } else {
-        put(writing->out, ",\"section\":[");
-        bool first = true;
-        for (size_t i = 0; i < market->section_count; i++) {
-            if (!market->sections[i].shown)
-                continue;
-            put_section(writing, &market->sections[i], first);
-            first = false;
-        }
-    }
-    put(writing->out, "]}");
+    json_array(&writing->json, market->runner_count > 0 ? "runners" : "section");
+    for (size_t i = 0; i < market->runner_count; i++)
+        put_runner(writing, i);
+    for (size_t i = 0; i < market->section_count; i++)
+        if (market->sections[i].shown)
+            put_section(writing, &market->sections[i]);
+    json_end(&writing->json);
+    json_end(&writing->json);
 }
 
 void simulated_event_write_markets(const struct event *event, struct buffer *out)
 {
-    put(out, "[");
+    struct writing writing = {.json = {.out = out}, .event = event};
+    json_array(&writing.json, NULL);
     for (size_t m = 0; m < event->market_count && event->offered; m++) {
-        struct writing writing = {.out = out,
-                                  .event = event,
-                                  .market = &event->markets[m],
-                                  .salt = chance_mix(event->salt ^ event->markets[m].id)};
+        writing.market = &event->markets[m];
+        writing.salt = chance_mix(event->salt ^ writing.market->id);
         put_market(&writing);
     }
-    put(out, "]");
+    json_end(&writing.json);
 }

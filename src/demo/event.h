@@ -5,21 +5,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/json_writer.h"
 #include "demo/chance.h"
 #include "demo/price_ladder.h"
 #include "records/event_id.h"
 #include "records/sport.h"
 
 /*
- * One event of the simulated feed: what happens in it, and what its markets say. Internal to
- * demo/simulate*.c.
- *
- *   simulated_event.c     the life of an event: stages, suspensions, withdrawals, settlement, and
- *                         how prices move
- *   simulated_football.c, _cricket.c, _tennis.c, _racing.c
- *                         what happens in a match, and what that makes likely
- *   simulated_document.c  the catalog row and the odds document, dirt included
- *   simulated_names.c     invented teams, players, courses and runners
+ * One event of the simulated feed: what happens in it, and what its markets say. Internal to demo/.
  *
  * An event advances by time alone, in steps: publishing changes nothing in it. The same seed and
  * the same times give the same event.
@@ -230,10 +223,8 @@ void market_set_chances(struct market *market, const uint32_t *ppm);
 
 /* ---- documents ------------------------------------------------------------------------------- */
 
-void simulated_event_write_row(const struct event *event, struct buffer *out);
+void simulated_event_write_row(const struct event *event, struct json_writer *json);
 void simulated_event_write_markets(const struct event *event, struct buffer *out);
-/* The score or state for people: "2-1 (67')", "84/3 (9.4)"; empty before the start. */
-void simulated_event_write_score(const struct event *event, struct buffer *out);
 
 /* ---- names ----------------------------------------------------------------------------------- */
 

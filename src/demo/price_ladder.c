@@ -33,22 +33,16 @@ uint32_t price_ladder_floor(uint32_t hundredths)
     return tick < PRICE_LADDER_TICKS ? tick : PRICE_LADDER_TICKS - 1;
 }
 
-void price_append(struct buffer *out, uint32_t hundredths)
-{
-    buffer_append_u64(out, hundredths / 100);
-    uint32_t rest = hundredths % 100;
-    if (rest == 0)
-        return;
-    buffer_append_char(out, '.');
-    buffer_append_char(out, (char)('0' + rest / 10));
-    if (rest % 10 != 0)
-        buffer_append_char(out, (char)('0' + rest % 10));
-}
-
 void price_append_two_decimals(struct buffer *out, uint32_t hundredths)
 {
-    buffer_append_u64(out, hundredths / 100);
-    buffer_append_char(out, '.');
-    buffer_append_char(out, (char)('0' + hundredths / 10 % 10));
-    buffer_append_char(out, (char)('0' + hundredths % 10));
+    buffer_append_format(out, "%u.%02u", hundredths / 100, hundredths % 100);
+}
+
+void price_append(struct buffer *out, uint32_t hundredths)
+{
+    price_append_two_decimals(out, hundredths);
+    for (int zeros = 0; zeros < 2 && out->data[out->size - 1] == '0'; zeros++)
+        out->size--;
+    if (out->data[out->size - 1] == '.')
+        out->size--;
 }

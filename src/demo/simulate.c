@@ -2,13 +2,12 @@
  * The simulated feed's timetable: which events there are, when each is moved, and what is due for
  * publication. What happens in an event is demo/event.c and its models.
  *
- * State and publication are apart: advancing moves events by time and collects what is due;
- * only simulator_published marks it as done. So a store that is away loses nothing but time.
+ * State and publication are apart: advancing moves events by time and collects what is due; only
+ * simulator_published marks it as done. So a store that is away loses nothing but time.
  */
 #include "demo/simulate.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "demo/event.h"
@@ -22,9 +21,10 @@
 #define RACES_SPAN_MS (20 * 60 * 1000)
 #define RACE_EVERY_MS (60 * 1000)
 
-struct slot {
+struct slot { /* of an event, and after it of the next one */
     struct event *event;
     struct buffer document; /* while in a batch */
+    struct event_id left;   /* was published here before, and is to be withdrawn; size 0: none */
     int64_t requested_ms;   /* time of day of the last known request */
     int64_t published_ms;   /* 0: never */
     int64_t due_ms;         /* the next publication of an event that is not polled */
@@ -32,14 +32,8 @@ struct slot {
     bool in_batch;
 };
 
-struct retired {
-    struct event_id id;
-    enum sport sport;
-};
-
-struct desk { /* one sport */
-    struct slot *slots;
-    struct slot **order; /* as the catalog lists them */
+struct timetable {      /* of one sport */
+    struct slot *slots; /* as many as options.events, in the order of the last catalog */
     struct buffer catalog;
     uint32_t serial; /* of the next event */
     int64_t last_start_ms;
@@ -50,18 +44,17 @@ struct desk { /* one sport */
 
 struct simulator {
     struct simulator_options options;
-    struct desk desks[SPORT_COUNT];
+    struct timetable timetables[SPORT_COUNT]; /* zeros of a sport that is not simulated */
+    struct slot *slots;                       /* of all sports, one sport after the other */
+    struct slot *slots_end;
     struct chance chance;
     uint64_t next_id;
     uint64_t next_large_id;
-    int64_t clock_ms; /* time of day when last advanced */
-    int64_t shift_ms; /* time of day minus the time that events live in */
-    int64_t now_ms;   /* that time */
-    bool cleared;     /* the store holds nothing from before */
-    struct retired *retired;
-    size_t retired_count, retired_capacity;
-    struct odds_change *changes;
-    size_t change_count, change_capacity;
+    int64_t clock_ms;      /* time of day when last advanced */
+    int64_t shift_ms;      /* time of day minus the time that events live in */
+    int64_t now_ms;        /* that time */
+    bool cleared;          /* the store holds nothing from before */
+    struct buffer changes; /* struct odds_change, one after the other */
     struct simulator_facts facts;
 };
 
@@ -86,8 +79,8 @@ static struct event_id new_event_id(struct simulator *simulator, enum sport spor
 static void fill_slot(struct simulator *simulator, enum sport sport, struct slot *slot,
                       int64_t start_ms)
 {
-    struct desk *desk = &simulator->desks[sport];
-    uint32_t serial = desk->serial++;
+    struct timetable *timetable = &simulator->timetables[sport];
+    uint32_t serial = timetable->serial++;
     struct event_plan plan = {
         .sport = sport,
         .serial = serial,
@@ -96,9 +89,9 @@ static void fill_slot(struct simulator *simulator, enum sport sport, struct slot
         .start_ms = start_ms,
         .born_ms = simulator->now_ms,
     };
-    *slot = (struct slot){.event = simulated_event_create(&plan)};
+    *slot = (struct slot){.event = simulated_event_create(&plan), .left = slot->left};
     slot->event->clock_shift_ms = simulator->shift_ms;
-    desk->last_start_ms = start_ms;
+    timetable->last_start_ms = start_ms;
 }
 
 static void step_event(struct event *event, int64_t now_ms)
@@ -110,25 +103,24 @@ static void step_event(struct event *event, int64_t now_ms)
 }
 
 /* Matches: about a third are being played at any time. Races: one after the other. */
-static void open_desk(struct simulator *simulator, enum sport sport)
+static void open_timetable(struct simulator *simulator, enum sport sport)
 {
-    struct desk *desk = &simulator->desks[sport];
+    struct timetable *timetable = &simulator->timetables[sport];
     uint32_t count = simulator->options.events;
     int64_t length_ms = simulated_event_length_ms(sport), first_ms = simulator->now_ms;
     if (sport == SPORT_HORSE_RACING || sport == SPORT_GREYHOUND_RACING) {
         int64_t even_ms = RACES_SPAN_MS / count;
-        desk->spacing_ms = even_ms < RACE_EVERY_MS ? even_ms : RACE_EVERY_MS;
+        timetable->spacing_ms = even_ms < RACE_EVERY_MS ? even_ms : RACE_EVERY_MS;
         first_ms -= length_ms / 2;
     } else {
-        desk->spacing_ms = length_ms * 3 / count;
+        timetable->spacing_ms = length_ms * 3 / count;
         first_ms -= length_ms * 2 / 3;
     }
-    desk->slots = memory_alloc_zeroed(count, sizeof *desk->slots);
-    desk->order = memory_alloc_zeroed(count, sizeof(struct slot *));
+    timetable->slots = simulator->slots_end;
     for (uint32_t i = 0; i < count; i++) {
-        desk->order[i] = &desk->slots[i];
-        fill_slot(simulator, sport, &desk->slots[i], first_ms + i * desk->spacing_ms);
-        step_event(desk->slots[i].event, simulator->now_ms);
+        struct slot *slot = simulator->slots_end++;
+        fill_slot(simulator, sport, slot, first_ms + i * timetable->spacing_ms);
+        step_event(slot->event, simulator->now_ms);
     }
 }
 
@@ -143,49 +135,44 @@ struct simulator *simulator_create(const struct simulator_options *options, int6
     /* Ids go up with time, so that a restarted simulator does not give an old id to a new event. */
     simulator->next_id = 34000001 + (uint64_t)(now_ms / 3000) % 50000000;
     simulator->next_large_id = 9007199254740993U + simulator->next_id * 2;
+    simulator->slots =
+        memory_alloc_zeroed((size_t)options->events * SPORT_COUNT, sizeof *simulator->slots);
+    simulator->slots_end = simulator->slots;
     for (int sport = 0; sport < SPORT_COUNT; sport++)
         if (simulates(simulator, sport))
-            open_desk(simulator, (enum sport)sport);
+            open_timetable(simulator, (enum sport)sport);
     return simulator;
 }
 
-void simulator_destroy(struct simulator **simulator)
+void simulator_destroy(struct simulator **at)
 {
-    if (*simulator == NULL)
+    struct simulator *simulator = *at;
+    *at = NULL;
+    if (simulator == NULL)
         return;
-    for (int sport = 0; sport < SPORT_COUNT; sport++) {
-        struct desk *desk = &(*simulator)->desks[sport];
-        for (uint32_t i = 0; desk->slots != NULL && i < (*simulator)->options.events; i++) {
-            simulated_event_destroy(&desk->slots[i].event);
-            buffer_free(&desk->slots[i].document);
-        }
-        memory_free(desk->slots);
-        memory_free(desk->order);
-        buffer_free(&desk->catalog);
+    for (struct slot *slot = simulator->slots; slot < simulator->slots_end; slot++) {
+        simulated_event_destroy(&slot->event);
+        buffer_free(&slot->document);
     }
-    memory_free((*simulator)->retired);
-    memory_free((*simulator)->changes);
-    memory_free(*simulator);
-    *simulator = NULL;
+    for (int sport = 0; sport < SPORT_COUNT; sport++)
+        buffer_free(&simulator->timetables[sport].catalog);
+    memory_free(simulator->slots);
+    buffer_free(&simulator->changes);
+    memory_free(simulator);
 }
 
-/* An event has left: a fresh one takes its place. Its odds must go from the store, if they are
- * there; so what waits here is never more than what was published. */
-static void replace_event(struct simulator *simulator, enum sport sport, struct slot *slot)
+/* An event has left: a new one follows it in its slot. What was published of it must go from the
+ * store. One id a slot is enough: an event that came and left while the store was away was never
+ * published. */
+static void replace_event(struct simulator *simulator, struct slot *slot)
 {
-    struct desk *desk = &simulator->desks[sport];
-    if (slot->published_ms != 0) {
-        if (simulator->retired_count == simulator->retired_capacity) {
-            simulator->retired_capacity = simulator->retired_capacity * 2 + 64;
-            simulator->retired = memory_resize(simulator->retired, simulator->retired_capacity *
-                                                                       sizeof *simulator->retired);
-        }
-        simulator->retired[simulator->retired_count++] =
-            (struct retired){.id = slot->event->id, .sport = sport};
-    }
+    enum sport sport = slot->event->sport;
+    struct timetable *timetable = &simulator->timetables[sport];
+    if (slot->published_ms != 0)
+        slot->left = slot->event->id;
     simulated_event_destroy(&slot->event);
     buffer_free(&slot->document);
-    int64_t start_ms = desk->last_start_ms + desk->spacing_ms;
+    int64_t start_ms = timetable->last_start_ms + timetable->spacing_ms;
     int64_t soonest_ms = simulator->now_ms + LEAD_MS;
     fill_slot(simulator, sport, slot, start_ms > soonest_ms ? start_ms : soonest_ms);
     simulator->facts.retired++;
@@ -203,32 +190,35 @@ static bool is_better_example(const struct event *event, const struct event *bes
 
 void simulator_facts(const struct simulator *simulator, struct simulator_facts *facts)
 {
+    const struct event *best[SPORT_COUNT] = {NULL};
     *facts = simulator->facts;
-    for (int sport = 0; sport < SPORT_COUNT; sport++) {
-        const struct event *best = NULL;
-        for (uint32_t i = 0; simulates(simulator, sport) && i < simulator->options.events; i++) {
-            const struct event *event = simulator->desks[sport].slots[i].event;
-            if (is_better_example(event, best))
-                best = event;
-        }
-        if (best != NULL)
-            facts->example[sport] = best->id;
+    for (const struct slot *slot = simulator->slots; slot < simulator->slots_end; slot++) {
+        enum sport sport = slot->event->sport;
+        if (!is_better_example(slot->event, best[sport]))
+            continue;
+        best[sport] = slot->event;
+        facts->example[sport] = slot->event->id;
     }
 }
 
 /* ---- what is due ----------------------------------------------------------------------------- */
 
+static struct slot *find_slot(const struct simulator *simulator, enum sport sport,
+                              const struct event_id *event)
+{
+    struct slot *slots = simulator->timetables[sport].slots;
+    for (uint32_t i = 0; slots != NULL && i < simulator->options.events; i++)
+        if (event_id_equals(&slots[i].event->id, event))
+            return &slots[i];
+    return NULL;
+}
+
 void simulator_note_interest(struct simulator *simulator, enum sport sport,
                              const struct event_id *event, int64_t requested_ms)
 {
-    const struct desk *desk = &simulator->desks[sport];
-    for (uint32_t i = 0; desk->slots != NULL && i < simulator->options.events; i++) {
-        if (!event_id_equals(&desk->slots[i].event->id, event))
-            continue;
-        if (requested_ms > desk->slots[i].requested_ms)
-            desk->slots[i].requested_ms = requested_ms;
-        return;
-    }
+    struct slot *slot = find_slot(simulator, sport, event);
+    if (slot != NULL && requested_ms > slot->requested_ms)
+        slot->requested_ms = requested_ms;
 }
 
 static bool is_polled(const struct simulator *simulator, const struct slot *slot)
@@ -247,24 +237,28 @@ static bool odds_are_due(const struct simulator *simulator, const struct slot *s
     return simulator->now_ms >= slot->due_ms;
 }
 
-static bool catalog_is_due(const struct simulator *simulator, const struct desk *desk)
+static bool catalog_is_due(const struct simulator *simulator, const struct timetable *timetable)
 {
-    if (simulator->now_ms >= desk->catalog_due_ms)
+    if (simulator->now_ms >= timetable->catalog_due_ms)
         return true;
     for (uint32_t i = 0; i < simulator->options.events; i++)
-        if (desk->slots[i].event->changed)
+        if (timetable->slots[i].event->changed)
             return true;
     return false;
 }
 
-static void add_change(struct simulator *simulator, struct odds_change change)
+/* Odds without a document are withdrawn. */
+static void add_change(struct simulator *simulator, enum odds_kind kind, enum sport sport,
+                       const struct event_id *event, const struct buffer *document)
 {
-    if (simulator->change_count == simulator->change_capacity) {
-        simulator->change_capacity = simulator->change_capacity * 2 + 64;
-        simulator->changes = memory_resize(simulator->changes,
-                                           simulator->change_capacity * sizeof *simulator->changes);
+    struct odds_change change = {.kind = kind, .sport = sport};
+    if (event != NULL)
+        change.event = *event;
+    if (document != NULL) {
+        change.bytes = document->data;
+        change.size = document->size;
     }
-    simulator->changes[simulator->change_count++] = change;
+    buffer_append(&simulator->changes, &change, sizeof change);
 }
 
 /* In play first, then what comes next, then what is over. */
@@ -275,8 +269,8 @@ static int rank(const struct event *event)
 
 static int compare_slots(const void *left, const void *right)
 {
-    const struct event *a = (*(struct slot *const *)left)->event;
-    const struct event *b = (*(struct slot *const *)right)->event;
+    const struct event *a = ((const struct slot *)left)->event;
+    const struct event *b = ((const struct slot *)right)->event;
     if (rank(a) != rank(b))
         return rank(a) - rank(b);
     if (a->start_ms != b->start_ms)
@@ -286,43 +280,29 @@ static int compare_slots(const void *left, const void *right)
 
 static void collect_catalog(struct simulator *simulator, enum sport sport)
 {
-    struct desk *desk = &simulator->desks[sport];
-    uint32_t count = simulator->options.events;
-    qsort(desk->order, count, sizeof(struct slot *), compare_slots);
-    buffer_clear(&desk->catalog);
-    for (uint32_t i = 0; i < count; i++) {
-        buffer_append_char(&desk->catalog, i == 0 ? '[' : ',');
-        simulated_event_write_row(desk->order[i]->event, &desk->catalog);
-    }
-    buffer_append_char(&desk->catalog, ']');
-    desk->in_batch = true;
-    add_change(simulator, (struct odds_change){.kind = ODDS_CATALOG,
-                                               .sport = sport,
-                                               .bytes = desk->catalog.data,
-                                               .size = desk->catalog.size});
+    struct timetable *timetable = &simulator->timetables[sport];
+    struct json_writer json = {.out = &timetable->catalog};
+    qsort(timetable->slots, simulator->options.events, sizeof *timetable->slots, compare_slots);
+    buffer_clear(&timetable->catalog);
+    json_array(&json, NULL);
+    for (uint32_t i = 0; i < simulator->options.events; i++)
+        simulated_event_write_row(timetable->slots[i].event, &json);
+    json_end(&json);
+    timetable->in_batch = true;
+    add_change(simulator, ODDS_CATALOG, sport, NULL, &timetable->catalog);
 }
 
-static void collect_desk(struct simulator *simulator, enum sport sport)
+static void collect_odds(struct simulator *simulator, struct slot *slot)
 {
-    struct desk *desk = &simulator->desks[sport];
-    if (catalog_is_due(simulator, desk))
-        collect_catalog(simulator, sport);
-    for (uint32_t i = 0; i < simulator->options.events; i++) {
-        struct slot *slot = &desk->slots[i];
-        simulator->facts.events++;
-        simulator->facts.in_play += slot->event->stage == STAGE_IN_PLAY;
-        simulator->facts.polled += is_polled(simulator, slot);
-        if (!odds_are_due(simulator, slot))
-            continue;
-        buffer_clear(&slot->document);
-        simulated_event_write_markets(slot->event, &slot->document);
-        slot->in_batch = true;
-        add_change(simulator, (struct odds_change){.kind = ODDS_MARKETS,
-                                                   .sport = sport,
-                                                   .event = slot->event->id,
-                                                   .bytes = slot->document.data,
-                                                   .size = slot->document.size});
-    }
+    simulator->facts.events++;
+    simulator->facts.in_play += slot->event->stage == STAGE_IN_PLAY;
+    simulator->facts.polled += is_polled(simulator, slot);
+    slot->in_batch = odds_are_due(simulator, slot);
+    if (!slot->in_batch)
+        return;
+    buffer_clear(&slot->document);
+    simulated_event_write_markets(slot->event, &slot->document);
+    add_change(simulator, ODDS_MARKETS, slot->event->sport, &slot->event->id, &slot->document);
 }
 
 /* The time that events live in: the time of day without the gaps and the steps back. */
@@ -335,49 +315,38 @@ static void move_clock(struct simulator *simulator, int64_t clock_ms)
         return;
     }
     simulator->shift_ms = clock_ms - simulator->now_ms;
-    for (int sport = 0; sport < SPORT_COUNT; sport++)
-        for (uint32_t i = 0; simulates(simulator, sport) && i < simulator->options.events; i++) {
-            simulator->desks[sport].slots[i].event->clock_shift_ms = simulator->shift_ms;
-            simulator->desks[sport].slots[i].event->changed = true;
-        }
-}
-
-static void drop_batch(struct simulator *simulator)
-{
-    simulator->change_count = 0;
-    simulator->facts.events = simulator->facts.in_play = simulator->facts.polled = 0;
-    for (int sport = 0; sport < SPORT_COUNT; sport++) {
-        simulator->desks[sport].in_batch = false;
-        for (uint32_t i = 0; simulates(simulator, sport) && i < simulator->options.events; i++)
-            simulator->desks[sport].slots[i].in_batch = false;
+    for (struct slot *slot = simulator->slots; slot < simulator->slots_end; slot++) {
+        slot->event->clock_shift_ms = simulator->shift_ms;
+        slot->event->changed = true;
     }
 }
 
 void simulator_advance(struct simulator *simulator, int64_t now_ms,
                        const struct odds_change **changes, size_t *count)
 {
-    drop_batch(simulator);
+    simulator->facts.events = simulator->facts.in_play = simulator->facts.polled = 0;
+    buffer_clear(&simulator->changes);
     move_clock(simulator, now_ms);
-    for (int sport = 0; sport < SPORT_COUNT; sport++) {
-        for (uint32_t i = 0; simulates(simulator, sport) && i < simulator->options.events; i++) {
-            struct slot *slot = &simulator->desks[sport].slots[i];
-            step_event(slot->event, simulator->now_ms);
-            if (slot->event->stage == STAGE_GONE)
-                replace_event(simulator, (enum sport)sport, slot);
-        }
+    for (struct slot *slot = simulator->slots; slot < simulator->slots_end; slot++) {
+        step_event(slot->event, simulator->now_ms);
+        if (slot->event->stage == STAGE_GONE)
+            replace_event(simulator, slot);
+        if (slot->left.size > 0)
+            add_change(simulator, ODDS_MARKETS, slot->event->sport, &slot->left, NULL);
     }
-    for (size_t i = 0; i < simulator->retired_count; i++)
-        add_change(simulator, (struct odds_change){.kind = ODDS_MARKETS,
-                                                   .sport = simulator->retired[i].sport,
-                                                   .event = simulator->retired[i].id});
-    for (int sport = 0; sport < SPORT_COUNT; sport++)
-        if (simulates(simulator, sport))
-            collect_desk(simulator, (enum sport)sport);
-    *changes = simulator->changes;
-    *count = simulator->change_count;
+    for (int sport = 0; sport < SPORT_COUNT; sport++) {
+        struct timetable *timetable = &simulator->timetables[sport];
+        timetable->in_batch = false;
+        if (simulates(simulator, sport) && catalog_is_due(simulator, timetable))
+            collect_catalog(simulator, (enum sport)sport);
+    }
+    for (struct slot *slot = simulator->slots; slot < simulator->slots_end; slot++)
+        collect_odds(simulator, slot);
+    *changes = (const struct odds_change *)(const void *)simulator->changes.data;
+    *count = simulator->changes.size / sizeof **changes;
 }
 
-static void publish_slot(struct simulator *simulator, struct slot *slot)
+static void mark_published(struct simulator *simulator, struct slot *slot)
 {
     bool first = slot->published_ms == 0;
     slot->published_ms = simulator->now_ms;
@@ -393,92 +362,71 @@ static void publish_slot(struct simulator *simulator, struct slot *slot)
 
 void simulator_published(struct simulator *simulator)
 {
-    for (int sport = 0; sport < SPORT_COUNT; sport++) {
-        struct desk *desk = &simulator->desks[sport];
-        for (uint32_t i = 0; simulates(simulator, sport) && i < simulator->options.events; i++) {
-            if (desk->slots[i].in_batch)
-                publish_slot(simulator, &desk->slots[i]);
-            if (desk->in_batch)
-                desk->slots[i].event->changed = false;
-        }
-        if (desk->in_batch) {
-            simulator->facts.catalogs++;
-            simulator->facts.bytes += desk->catalog.size;
-            desk->catalog_due_ms = simulator->now_ms + CATALOG_MS;
-            desk->in_batch = false;
-        }
+    for (struct slot *slot = simulator->slots; slot < simulator->slots_end; slot++) {
+        slot->left = (struct event_id){0};
+        if (slot->in_batch)
+            mark_published(simulator, slot);
+        if (simulator->timetables[slot->event->sport].in_batch)
+            slot->event->changed = false;
     }
-    simulator->retired_count = 0;
-    simulator->change_count = 0;
+    for (int sport = 0; sport < SPORT_COUNT; sport++) {
+        struct timetable *timetable = &simulator->timetables[sport];
+        if (!timetable->in_batch)
+            continue;
+        simulator->facts.catalogs++;
+        simulator->facts.bytes += timetable->catalog.size;
+        timetable->catalog_due_ms = simulator->now_ms + CATALOG_MS;
+        timetable->in_batch = false;
+    }
 }
 
 /* ---- into a store ---------------------------------------------------------------------------- */
 
-static enum status read_interest(struct simulator *simulator, int64_t now_ms,
-                                 struct odds_store *store, struct error *error)
+static enum status read_interest(struct simulator *simulator, enum sport sport,
+                                 struct odds_store *store, int64_t now_ms, struct error *error)
 {
-    for (int sport = 0; sport < SPORT_COUNT; sport++) {
-        if (!simulates(simulator, sport))
-            continue;
-        struct odds_interest *list = NULL;
-        size_t count = 0;
-        enum status status = odds_store_list_interest(
-            store, (enum sport)sport, now_ms - POLLED_WITHIN_MS, &list, &count, error);
-        if (status != STATUS_OK)
-            return status;
-        for (size_t i = 0; i < count; i++)
-            simulator_note_interest(simulator, (enum sport)sport, &list[i].event,
-                                    list[i].requested_ms);
-        memory_free(list);
-    }
-    return STATUS_OK;
+    struct odds_interest *list = NULL;
+    size_t count = 0;
+    enum status status =
+        odds_store_list_interest(store, sport, now_ms - POLLED_WITHIN_MS, &list, &count, error);
+    for (size_t i = 0; status == STATUS_OK && i < count; i++)
+        simulator_note_interest(simulator, sport, &list[i].event, list[i].requested_ms);
+    memory_free(list);
+    return status;
 }
 
-static bool has_event(const struct simulator *simulator, enum sport sport,
-                      const struct event_id *event)
+/* Adds the withdrawal of what was published before this simulator. */
+static enum status collect_leftovers(struct simulator *simulator, enum sport sport,
+                                     struct odds_store *store, struct error *error)
 {
-    const struct desk *desk = &simulator->desks[sport];
-    for (uint32_t i = 0; i < simulator->options.events; i++)
-        if (event_id_equals(&desk->slots[i].event->id, event))
-            return true;
-    return false;
-}
-
-/* Adds the withdrawal of what somebody published before this simulator. */
-static enum status collect_leftovers(struct simulator *simulator, struct odds_store *store,
-                                     struct error *error)
-{
-    for (int sport = 0; sport < SPORT_COUNT; sport++) {
-        struct event_id *list = NULL;
-        size_t count = 0;
-        if (!simulates(simulator, sport))
-            continue;
-        enum status status = odds_store_list_events(store, (enum sport)sport, &list, &count, error);
-        if (status != STATUS_OK)
-            return status;
-        for (size_t i = 0; i < count; i++)
-            if (!has_event(simulator, (enum sport)sport, &list[i]))
-                add_change(simulator, (struct odds_change){.kind = ODDS_MARKETS,
-                                                           .sport = (enum sport)sport,
-                                                           .event = list[i]});
-        memory_free(list);
-    }
-    return STATUS_OK;
+    struct event_id *list = NULL;
+    size_t count = 0;
+    enum status status = odds_store_list_events(store, sport, &list, &count, error);
+    for (size_t i = 0; status == STATUS_OK && i < count; i++)
+        if (find_slot(simulator, sport, &list[i]) == NULL)
+            add_change(simulator, ODDS_MARKETS, sport, &list[i], NULL);
+    memory_free(list);
+    return status;
 }
 
 enum status simulator_tick(struct simulator *simulator, int64_t now_ms, struct odds_store *store,
                            struct error *error)
 {
-    enum status status = read_interest(simulator, now_ms, store, error);
-    if (status != STATUS_OK)
-        return status;
     const struct odds_change *changes;
     size_t count;
+    enum status status = STATUS_OK;
+    for (int sport = 0; sport < SPORT_COUNT && status == STATUS_OK; sport++)
+        if (simulates(simulator, sport))
+            status = read_interest(simulator, (enum sport)sport, store, now_ms, error);
+    if (status != STATUS_OK)
+        return status;
     simulator_advance(simulator, now_ms, &changes, &count);
-    if (!simulator->cleared)
-        status = collect_leftovers(simulator, store, error);
-    if (status == STATUS_OK && simulator->change_count > 0)
-        status = odds_store_publish(store, simulator->changes, simulator->change_count, error);
+    for (int sport = 0; sport < SPORT_COUNT && status == STATUS_OK; sport++)
+        if (simulates(simulator, sport) && !simulator->cleared)
+            status = collect_leftovers(simulator, (enum sport)sport, store, error);
+    count = simulator->changes.size / sizeof *changes;
+    if (status == STATUS_OK && count > 0)
+        status = odds_store_publish(store, (const void *)simulator->changes.data, count, error);
     if (status != STATUS_OK)
         return status;
     simulator->cleared = true;

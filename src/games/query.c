@@ -7,10 +7,9 @@
 #include <string.h>
 
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
 
 #include "base/base64url.h"
+#include "base/digest.h"
 
 #define VALUE_MAX (GAMES_CURSOR_SIZE - 1)
 
@@ -47,17 +46,6 @@ static const struct parameter texts[] = {
 
 /* ---- decoding -------------------------------------------------------------------------------- */
 
-static int hexadecimal(char digit)
-{
-    if (digit >= '0' && digit <= '9')
-        return digit - '0';
-    if (digit >= 'A' && digit <= 'F')
-        return digit - 'A' + 10;
-    if (digit >= 'a' && digit <= 'f')
-        return digit - 'a' + 10;
-    return -1;
-}
-
 /* Decodes into `out` of VALUE_MAX + 1 bytes. False: a bad escape, a NUL, or too long. */
 static bool decode(struct text encoded, char out[VALUE_MAX + 1], struct text *decoded)
 {
@@ -67,8 +55,8 @@ static bool decode(struct text encoded, char out[VALUE_MAX + 1], struct text *de
         if (byte == '%') {
             if (encoded.size - i < 3)
                 return false;
-            int high = hexadecimal(encoded.at[i + 1]);
-            int low = hexadecimal(encoded.at[i + 2]);
+            int high = hex_value(encoded.at[i + 1]);
+            int low = hex_value(encoded.at[i + 2]);
             if (high < 0 || low < 0)
                 return false;
             byte = (char)(high * 16 + low);
@@ -161,10 +149,9 @@ bool games_query_parse(struct text text, struct games_query *query)
 /* No field holds a NUL, so fields that are ended by one cannot be mistaken for others. */
 static void authenticate(const uint8_t key[32], const char *customer_id,
                          const struct games_query *query, struct text last_id,
-                         uint8_t tag[EVP_MAX_MD_SIZE])
+                         uint8_t tag[DIGEST_SIZE])
 {
     struct buffer data = {0};
-    unsigned size = 0;
     buffer_append(&data, customer_id, strlen(customer_id) + 1);
     for (size_t i = 0; i < FILTER_COUNT; i++) {
         const char *value = (const char *)query + texts[i].offset;
@@ -172,9 +159,7 @@ static void authenticate(const uint8_t key[32], const char *customer_id,
     }
     buffer_append_char(&data, (char)('0' + (int)query->demo));
     buffer_append_text(&data, last_id);
-    CHECK(HMAC(EVP_sha256(), key, 32, (const unsigned char *)data.data, data.size, tag, &size) !=
-          NULL);
-    CHECK(size >= GAMES_CURSOR_TAG_SIZE);
+    digest_hmac_sha256((struct text){(const char *)key, 32}, buffer_text(&data), tag);
     buffer_free(&data);
 }
 
@@ -182,7 +167,7 @@ void games_cursor_write(const uint8_t key[32], const char *customer_id,
                         const struct games_query *query, struct text last_id,
                         char out[GAMES_CURSOR_SIZE])
 {
-    uint8_t tag[EVP_MAX_MD_SIZE];
+    uint8_t tag[DIGEST_SIZE];
     struct buffer plain = {0};
     struct buffer text = {0};
     authenticate(key, customer_id, query, last_id, tag);
@@ -198,7 +183,7 @@ void games_cursor_write(const uint8_t key[32], const char *customer_id,
 bool games_cursor_read(const uint8_t key[32], const char *customer_id,
                        const struct games_query *query, char last_id[GAME_ID_SIZE])
 {
-    uint8_t tag[EVP_MAX_MD_SIZE];
+    uint8_t tag[DIGEST_SIZE];
     struct buffer plain = {0};
     last_id[0] = '\0';
     if (query->cursor[0] == '\0')

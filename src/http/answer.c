@@ -9,9 +9,10 @@
 
 #include <string.h>
 
-#include <openssl/evp.h>
 #include <zlib.h>
 
+#include "base/base64url.h"
+#include "base/digest.h"
 #include "base/memory.h"
 
 #define TAG_DIGEST_BYTES 18 /* of the SHA-256: 144 bits, which are 24 characters of base64 */
@@ -37,15 +38,13 @@ struct answer {
 
 static void write_tags(struct answer *answer, struct text body)
 {
-    unsigned char digest[EVP_MAX_MD_SIZE];
-    unsigned char base64[EVP_MAX_MD_SIZE * 2];
-    CHECK(EVP_Digest(body.at, body.size, digest, NULL, EVP_sha256(), NULL) == 1);
-    int size = EVP_EncodeBlock(base64, digest, TAG_DIGEST_BYTES);
-    for (int i = 0; i < size; i++) { /* base64url: RFC 4648 section 5 */
-        base64[i] = base64[i] == '+' ? '-' : base64[i] == '/' ? '_' : base64[i];
-    }
-    (void)snprintf(answer->plain_tag, TAG_SIZE, "\"%.24s\"", (const char *)base64);
-    (void)snprintf(answer->gzip_tag, TAG_SIZE, "\"%.24s-gz\"", (const char *)base64);
+    uint8_t digest[DIGEST_SIZE];
+    struct buffer base64 = {0};
+    digest_sha256(body.at, body.size, digest);
+    buffer_append_base64url(&base64, digest, TAG_DIGEST_BYTES);
+    (void)snprintf(answer->plain_tag, TAG_SIZE, "\"%.24s\"", buffer_string(&base64));
+    (void)snprintf(answer->gzip_tag, TAG_SIZE, "\"%.24s-gz\"", buffer_string(&base64));
+    buffer_free(&base64);
 }
 
 /* The fields of 200 and 304 alike: RFC 9110 section 15.4.5 wants them in both. */

@@ -28,6 +28,11 @@ static uint64_t now_ms(const struct http_connection *connection)
     return clock_loop_ms(connection->server->options.loop);
 }
 
+static void set_deadline(struct http_connection *connection, uint32_t seconds)
+{
+    connection->deadline_ms = now_ms(connection) + seconds * UINT64_C(1000);
+}
+
 static void settle(struct http_connection *connection);
 static void start_reading(struct http_connection *connection);
 
@@ -47,6 +52,7 @@ static void exchange_end(struct http_connection *connection, bool complete)
             .status = exchange->status,
             .bytes = exchange->bytes,
             .duration_ns = clock_monotonic_ns() - exchange->request.started_ns,
+            .waited_ns = exchange->waited_ns,
             .complete = complete,
             .refused = exchange->refused,
         };
@@ -83,6 +89,9 @@ void http_connection_close(struct http_connection *connection)
         struct http_request *request = &connection->exchange->request;
         if (request->abandoned != NULL)
             request->abandoned(request);
+    } else if (before == CONNECTION_PARKED) {
+        struct http_parked *parked = http_parked_take(connection);
+        parked->gone(parked);
     }
 }
 
@@ -103,7 +112,7 @@ static void linger(struct http_connection *connection)
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-static void exchange_begin(struct http_connection *connection)
+void http_connection_begin_exchange(struct http_connection *connection)
 {
     struct http_server *server = connection->server;
     struct http_exchange *exchange = http_exchange_take(server);
@@ -113,11 +122,17 @@ static void exchange_begin(struct http_connection *connection)
         server->options.connection_user_size > 0 ? connection + 1 : NULL;
     exchange->request.started_ns = clock_monotonic_ns();
     connection->exchange = exchange;
+}
+
+static void exchange_begin(struct http_connection *connection)
+{
+    struct http_server *server = connection->server;
+    http_connection_begin_exchange(connection);
     connection->state = CONNECTION_RECEIVING;
     connection->served = true;
     connection->close_after = false;
     connection->blank = 0;
-    connection->deadline_ms = now_ms(connection) + server->header_ms;
+    set_deadline(connection, server->options.deadlines.header_seconds);
 }
 
 /* Steps over the empty line or two that may precede a request (RFC 9112 section 2.2). When `blank`
@@ -165,7 +180,7 @@ static void receive(struct http_connection *connection, struct text *input)
     struct http_request *request = &connection->exchange->request;
     struct text raw = *input;
     /* Only a request that lies in one piece of input can be compared with the memo. */
-    bool whole = intake->size == 0;
+    bool whole = intake->bytes.size == 0;
     if (whole && http_memo_recall(connection->memo, intake, request, input)) {
         connection->more_input = input->size > 0;
         hand_over(connection);
@@ -175,7 +190,7 @@ static void receive(struct http_connection *connection, struct text *input)
     case INTAKE_MORE:
         break;
     case INTAKE_HEAD:
-        connection->deadline_ms = now_ms(connection) + connection->server->body_ms;
+        set_deadline(connection, connection->server->options.deadlines.body_seconds);
         if (intake->expect_continue && input->size == 0 &&
             http_output_interim(connection, TEXT("HTTP/1.1 100 Continue\r\n\r\n")) == OUTPUT_BROKEN)
             http_connection_close(connection);
@@ -252,7 +267,8 @@ static void take_input(struct http_connection *connection, struct text input)
         process(connection, &input);
     /* The thread's buffer is read into again: what has to wait is copied. */
     if (input.size > 0 &&
-        (connection->state == CONNECTION_HANDLING || connection->state == CONNECTION_WRITING))
+        (connection->state == CONNECTION_HANDLING || connection->state == CONNECTION_PARKED ||
+         connection->state == CONNECTION_WRITING))
         keep_for_later(connection, input);
     settle(connection);
 }
@@ -260,6 +276,8 @@ static void take_input(struct http_connection *connection, struct text input)
 static void input_ended(struct http_connection *connection)
 {
     connection->input_ended = true;
+    if (connection->state == CONNECTION_PARKED)
+        connection->parked->ended(connection->parked);
     if (connection->state == CONNECTION_LINGERING || connection->state == CONNECTION_OPENING)
         http_connection_close(connection);
     settle(connection);
@@ -312,7 +330,7 @@ static void on_sent(struct http_connection *connection, enum http_output result)
         return;
     }
     connection->state = CONNECTION_IDLE;
-    connection->deadline_ms = now_ms(connection) + connection->server->idle_ms;
+    set_deadline(connection, connection->server->options.deadlines.idle_seconds);
     if (!connection->processing)
         resume(connection);
 }
@@ -373,7 +391,7 @@ static void take_cipher(struct http_connection *connection, struct text cipher)
         result = tls_session_read(connection->tls, server->plain_buffer, HTTP_READ_SIZE, &size);
         if (connection->state == CONNECTION_OPENING && tls_session_established(connection->tls)) {
             connection->state = CONNECTION_IDLE;
-            connection->deadline_ms = now_ms(connection) + server->idle_ms;
+            set_deadline(connection, server->options.deadlines.idle_seconds);
             if (server->draining)
                 http_connection_drain(connection);
         }
@@ -454,11 +472,11 @@ void http_connection_start(struct http_connection *connection)
     struct http_server *server = connection->server;
     connection->sent = on_sent;
     connection->state = CONNECTION_IDLE;
-    connection->deadline_ms = now_ms(connection) + server->idle_ms;
+    set_deadline(connection, server->options.deadlines.idle_seconds);
     if (server->tls != NULL) {
         connection->tls = tls_session_create(server->tls, &server->cipher);
         connection->state = CONNECTION_OPENING;
-        connection->deadline_ms = now_ms(connection) + server->header_ms;
+        set_deadline(connection, server->options.deadlines.header_seconds);
     }
     if (server->draining)
         http_connection_drain(connection);
@@ -494,7 +512,7 @@ void http_connection_sweep(struct http_connection *connection, uint64_t now)
         size_t unsent = unsent_size(connection);
         if (unsent < connection->unsent) {
             connection->unsent = unsent;
-            connection->deadline_ms = now + connection->server->write_ms;
+            set_deadline(connection, connection->server->options.deadlines.write_seconds);
             return;
         }
     }

@@ -51,7 +51,7 @@ static void on_timer(uv_timer_t *timer)
     uint64_t now_ms = clock_loop_ms(timer->loop);
     while (queue->next != NULL && queue->next->deadline_ms <= now_ms) {
         struct http_deferral *deferral = queue->next;
-        queue->next = deferral->newer;
+        queue->next = TAILQ_NEXT(deferral, link);
         queue->late(deferral);
     }
     if (queue->next != NULL)
@@ -62,6 +62,7 @@ void http_deferral_queue_init(struct http_deferral_queue *queue, uv_loop_t *loop
                               void (*late)(struct http_deferral *deferral))
 {
     *queue = (struct http_deferral_queue){.limit_ms = limit_ms, .late = late};
+    TAILQ_INIT(&queue->deferrals);
     CHECK(uv_timer_init(loop, &queue->timer) == 0);
     queue->timer.data = queue;
     uv_unref((uv_handle_t *)&queue->timer);
@@ -72,13 +73,7 @@ void http_deferral_append(struct http_deferral_queue *queue, struct http_deferra
     CHECK(deferral->queue == NULL && !queue->closed);
     deferral->queue = queue;
     deferral->deadline_ms = clock_loop_ms(queue->timer.loop) + queue->limit_ms;
-    deferral->newer = NULL;
-    deferral->older = queue->newest;
-    if (queue->newest != NULL)
-        queue->newest->newer = deferral;
-    else
-        queue->oldest = deferral;
-    queue->newest = deferral;
+    TAILQ_INSERT_TAIL(&queue->deferrals, deferral, link);
     queue->count++;
     if (queue->next == NULL)
         queue->next = deferral;
@@ -99,15 +94,8 @@ void http_deferral_remove(struct http_deferral *deferral)
         return;
     deferral->queue = NULL;
     if (queue->next == deferral)
-        queue->next = deferral->newer;
-    if (deferral->newer != NULL)
-        deferral->newer->older = deferral->older;
-    else
-        queue->newest = deferral->older;
-    if (deferral->older != NULL)
-        deferral->older->newer = deferral->newer;
-    else
-        queue->oldest = deferral->newer;
+        queue->next = TAILQ_NEXT(deferral, link);
+    TAILQ_REMOVE(&queue->deferrals, deferral, link);
     queue->count--;
     end_when_over(queue);
 }
@@ -122,8 +110,8 @@ static void on_timer_closed(uv_handle_t *timer)
 void http_deferral_queue_close(struct http_deferral_queue *queue, void (*over)(void *owner),
                                void *owner)
 {
-    for (const struct http_deferral *deferral = queue->oldest; deferral != NULL;
-         deferral = deferral->newer)
+    const struct http_deferral *deferral;
+    TAILQ_FOREACH (deferral, &queue->deferrals, link)
         CHECK(deferral->request == NULL);
     CHECK(!queue->closed);
     queue->closed = true;

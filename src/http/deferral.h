@@ -1,6 +1,8 @@
 #ifndef CROUPIER_HTTP_DEFERRAL_H
 #define CROUPIER_HTTP_DEFERRAL_H
 
+#include <sys/queue.h>
+
 #include <uv.h>
 
 #include "http/http.h"
@@ -15,7 +17,7 @@ struct http_deferral {
     /* The client went away, and `request` is NULL. May be NULL. */
     void (*gone)(struct http_deferral *deferral);
     struct http_deferral_queue *queue; /* from here on the queue's */
-    struct http_deferral *newer, *older;
+    TAILQ_ENTRY(http_deferral) link;
     uint64_t deadline_ms; /* of the loop's clock */
 };
 
@@ -40,8 +42,8 @@ struct http_deferral_queue {
     void (*over)(void *owner);
     void *owner;
     size_t count;
-    struct http_deferral *newest, *oldest;
-    struct http_deferral *next; /* to be late: the oldest that was not; NULL: none */
+    TAILQ_HEAD(, http_deferral) deferrals; /* the oldest first */
+    struct http_deferral *next;            /* to be late: the oldest that was not; NULL: none */
     uv_timer_t timer;
     bool closed, timer_closed;
 };

@@ -34,27 +34,19 @@ static void write_id(struct http_server *server, char *id)
 
 struct http_exchange *http_exchange_take(struct http_server *server)
 {
-    struct http_exchange *exchange = server->spare_exchanges;
+    struct http_exchange *exchange = SLIST_FIRST(&server->spare_exchanges);
     if (exchange != NULL) {
-        server->spare_exchanges = exchange->next_spare;
+        SLIST_REMOVE_HEAD(&server->spare_exchanges, link);
         server->spare_exchange_count--;
     } else {
         exchange = memory_alloc(exchange_size() + server->options.request_user_size);
-        http_intake_init(&exchange->intake);
-        exchange->held = NULL;
     }
-    /* Not all of it: the arrays of the intake are large, and only what is counted in is read. */
-    memset(&exchange->request, 0, sizeof exchange->request);
+    memset(exchange, 0, offsetof(struct http_exchange, reply_head));
     if (server->options.request_user_size > 0) {
         exchange->request.user = (char *)exchange + exchange_size();
         memset(exchange->request.user, 0, server->options.request_user_size);
     }
     exchange->magic = EXCHANGE_MAGIC;
-    exchange->added_size = 0;
-    exchange->replied = false;
-    exchange->refused = false;
-    exchange->bytes = 0;
-    memset(exchange->rest, 0, sizeof exchange->rest);
     write_id(server, exchange->request.id);
     http_intake_start(&exchange->intake);
     return exchange;
@@ -69,8 +61,7 @@ void http_exchange_give_back(struct http_server *server, struct http_exchange *e
         memory_free(exchange);
         return;
     }
-    exchange->next_spare = server->spare_exchanges;
-    server->spare_exchanges = exchange;
+    SLIST_INSERT_HEAD(&server->spare_exchanges, exchange, link);
     server->spare_exchange_count++;
 }
 
@@ -100,6 +91,19 @@ void http_request_add_field(struct http_request *request, struct text name, stru
     put(&at, value.at, value.size);
     put(&at, "\r\n", 2);
     exchange->added_size += (uint32_t)size;
+}
+
+struct text http_exchange_added(const struct http_exchange *exchange)
+{
+    return (struct text){exchange->reply_head + HTTP_ADDED_AT, exchange->added_size};
+}
+
+void http_exchange_add(struct http_exchange *exchange, struct text added)
+{
+    CHECK(added.size <= HTTP_ADDED_MAX - exchange->added_size);
+    char *at = exchange->reply_head + HTTP_ADDED_AT + exchange->added_size;
+    put(&at, added.at, added.size);
+    exchange->added_size += (uint32_t)added.size;
 }
 
 /* Date has whole seconds, so it is formatted once a second. */

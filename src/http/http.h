@@ -86,6 +86,7 @@ enum http_field {
     HTTP_FIELD_CONTENT_TYPE,
     HTTP_FIELD_CONTENT_ENCODING,
     HTTP_FIELD_EXPECT,
+    HTTP_FIELD_PREFER,
     HTTP_FIELD_OTHER,
 };
 #define HTTP_FIELD_COUNT HTTP_FIELD_OTHER
@@ -126,6 +127,11 @@ struct http_request {
     struct http_connection *connection;
 };
 
+/* The next line of that field from the line `*at` on, which it steps over, or the empty text with
+ * at == NULL. */
+struct text http_request_next_field(const struct http_request *request, enum http_field field,
+                                    uint32_t *at);
+
 /* The first line of that field, or the empty text with at == NULL. */
 struct text http_request_field(const struct http_request *request, enum http_field field);
 
@@ -152,6 +158,32 @@ void http_reply_text(struct http_request *request, int status, const char *conte
 /* Sends the error's document: {"error": code, "message": message}. */
 void http_reply_error(struct http_request *request, const struct http_error *error);
 
+/* ---- requests put aside ----------------------------------------------------------------------- */
+
+/*
+ * A request without a body may be put aside for a long time: its connection then holds no exchange
+ * for it, only its bytes and a pointer to this struct, which is part of whatever waits. Requests
+ * that come behind it wait for its answer.
+ */
+struct http_parked {
+    /* Either ends it, from the loop: the client has gone, and nothing may follow; or it has shut its
+     * side, and may be gone: it is to be answered soon. */
+    void (*gone)(struct http_parked *parked);
+    void (*ended)(struct http_parked *parked);
+    struct http_connection *connection; /* from here on http's; NULL: not parked */
+    uint64_t since_ns;                  /* when it was parked first */
+    char *added;                        /* what http_request_add_field has added */
+    uint32_t added_size;
+};
+
+/* The request is gone when this returns true. False: it is not one that may be put aside (it has a
+ * body, its client has shut its side, or the server drains), and is to be answered now. */
+bool http_park(struct http_parked *parked, struct http_request *request);
+
+/* The request, as it was when it came, but for `id`, `user` (zeros) and started_ns (now): to be
+ * replied to, deferred, or parked again. */
+struct http_request *http_unpark(struct http_parked *parked);
+
 /* ---- content negotiation (pure) -------------------------------------------------------------- */
 
 /* Does Accept-Encoding (all its lines) prefer gzip to identity? RFC 9110 section 12.5.3: "gzip" or
@@ -166,6 +198,13 @@ bool http_body_is_encoded(const struct http_request *request);
  * "*"? RFC 9110 section 13.1.2. */
 bool http_matches_etag(const struct http_request *request, struct text etag);
 
+/* The same, but "*" names none. */
+bool http_names_etag(const struct http_request *request, struct text etag);
+
+/* The seconds of `Prefer: wait=N` (RFC 7240 section 4.3), at most `most`; 0: it is not preferred to
+ * wait. Of several the first counts. */
+uint32_t http_preferred_wait(const struct http_request *request, uint32_t most);
+
 /* ---- the server of one thread ---------------------------------------------------------------- */
 
 struct http_tls; /* certificate and key, shared by all threads; see http/tls.h */
@@ -177,7 +216,8 @@ struct http_outcome {
     const struct http_request *request;
     int status;
     uint64_t bytes;
-    uint64_t duration_ns;
+    uint64_t duration_ns; /* without waited_ns */
+    uint64_t waited_ns;   /* that it was parked for; 0: it was not */
     bool complete;
     bool refused;
 };
@@ -189,13 +229,17 @@ enum http_event {
     HTTP_EVENT_TLS_FAILED, /* handshake failed */
 };
 
+struct http_deadlines {
+    uint32_t header_seconds, body_seconds, write_seconds, idle_seconds;
+};
+
 struct http_server_options {
     uv_loop_t *loop;
     struct http_tls *tls;        /* borrowed; NULL: plain */
     size_t request_user_size;    /* bytes at request->user */
     size_t connection_user_size; /* bytes at request->connection_user; wiped on close */
     uint32_t connection_limit;   /* of this thread */
-    uint32_t header_seconds, body_seconds, write_seconds, idle_seconds;
+    struct http_deadlines deadlines;
     void (*handle)(void *context, struct http_request *request);
     void (*finished)(void *context, const struct http_outcome *outcome); /* may be NULL */
     void (*event)(void *context, enum http_event event);                 /* may be NULL */
@@ -218,10 +262,8 @@ MUST_CHECK enum status http_listen(const char *host, uint16_t port, bool share, 
 
 struct http_server *http_server_create(const struct http_server_options *options, int descriptor);
 
-/* Deadlines and the like that may change while running (SIGHUP). */
-void http_server_set_deadlines(struct http_server *server, uint32_t header_seconds,
-                               uint32_t body_seconds, uint32_t write_seconds,
-                               uint32_t idle_seconds);
+/* These may change while it runs (SIGHUP). */
+void http_server_set_deadlines(struct http_server *server, const struct http_deadlines *deadlines);
 void http_server_set_tls(struct http_server *server, struct http_tls *tls);
 
 /*

@@ -9,7 +9,6 @@
 
 #include <string.h>
 
-#include "base/memory.h"
 #include "http/characters.h"
 #include "http/target.h"
 
@@ -51,6 +50,7 @@ static const struct {
     {{"content-type", 12}, HTTP_FIELD_CONTENT_TYPE},
     {{"content-encoding", 16}, HTTP_FIELD_CONTENT_ENCODING},
     {{"expect", 6}, HTTP_FIELD_EXPECT},
+    {{"prefer", 6}, HTTP_FIELD_PREFER},
     {{"connection", 10}, FIELD_CONNECTION},
     {{"content-length", 14}, FIELD_CONTENT_LENGTH},
     {{"transfer-encoding", 17}, FIELD_TRANSFER_ENCODING},
@@ -66,13 +66,22 @@ static int field_of_name(struct text name)
     return HTTP_FIELD_OTHER;
 }
 
-struct text http_request_field(const struct http_request *request, enum http_field field)
+struct text http_request_next_field(const struct http_request *request, enum http_field field,
+                                    uint32_t *at)
 {
     if (request->field_count[field] > 0)
-        for (uint32_t i = 0; i < request->line_count; i++)
-            if (request->lines[i].field == field)
-                return request->lines[i].value;
+        while (*at < request->line_count) {
+            const struct http_field_line *line = &request->lines[(*at)++];
+            if (line->field == field)
+                return line->value;
+        }
     return (struct text){NULL, 0};
+}
+
+struct text http_request_field(const struct http_request *request, enum http_field field)
+{
+    uint32_t at = 0;
+    return http_request_next_field(request, field, &at);
 }
 
 struct text http_request_only_field(const struct http_request *request, enum http_field field)
@@ -83,64 +92,15 @@ struct text http_request_only_field(const struct http_request *request, enum htt
 
 /* ---- storage --------------------------------------------------------------------------------- */
 
-void http_intake_init(struct http_intake *intake)
-{
-    intake->bytes = intake->inline_bytes;
-    intake->capacity = INTAKE_INLINE;
-}
-
 void http_intake_start(struct http_intake *intake)
 {
-    intake->phase = INTAKE_METHOD;
-    intake->refused = false;
-    intake->version_complete = false;
-    intake->head_complete = false;
-    intake->message_complete = false;
-    intake->in_chunk = false;
-    intake->chunk_line = CHUNK_LINE_START;
-    intake->keep_alive = false;
-    intake->expect_continue = false;
-    intake->method_size = 0;
-    intake->target_at = intake->target_size = 0;
-    intake->version_at = intake->version_size = 0;
-    intake->fields_at = 0;
-    intake->position = 0;
-    intake->span_count = 0;
-    intake->trailer_count = 0;
-    intake->body_at = intake->body_size = 0;
-    intake->wire_body = 0;
-    intake->size = 0;
+    /* Not the arrays behind: they are large, and only what is counted in is read. */
+    memset(intake, 0, offsetof(struct http_intake, spans));
 }
 
 void http_intake_reset(struct http_intake *intake)
 {
-    if (intake->bytes != intake->inline_bytes)
-        memory_free(intake->bytes);
-    http_intake_init(intake);
-}
-
-static void reserve(struct http_intake *intake, size_t more)
-{
-    size_t needed = intake->size + more;
-    if (needed <= intake->capacity)
-        return;
-    size_t capacity = intake->capacity;
-    while (capacity < needed)
-        capacity *= 2;
-    if (intake->bytes == intake->inline_bytes) {
-        intake->bytes = memory_alloc(capacity);
-        memcpy(intake->bytes, intake->inline_bytes, intake->size);
-    } else {
-        intake->bytes = memory_resize(intake->bytes, capacity);
-    }
-    intake->capacity = (uint32_t)capacity;
-}
-
-static void store(struct http_intake *intake, const char *at, size_t size)
-{
-    reserve(intake, size);
-    memcpy(intake->bytes + intake->size, at, size);
-    intake->size += (uint32_t)size;
+    buffer_free(&intake->bytes);
 }
 
 static void step(struct text *input, size_t size)
@@ -294,8 +254,8 @@ static int on_body(llhttp_t *parser, const char *at, size_t size)
     if (size > HTTP_BODY_MAX - intake->body_size)
         return stop(intake, &error_payload_too_large);
     /* Reserved when the head was judged: the request's texts point into `bytes`. */
-    CHECK(intake->size + size <= intake->capacity);
-    store(intake, at, size);
+    CHECK(intake->bytes.size + size <= intake->bytes.capacity);
+    buffer_append(&intake->bytes, at, size);
     intake->body_size += (uint32_t)size;
     return 0;
 }
@@ -337,12 +297,13 @@ static enum http_intake_result begin_parsing(struct http_intake *intake)
 {
     llhttp_init(&intake->parser, HTTP_REQUEST, &settings);
     intake->parser.data = intake;
+    buffer_reserve(&intake->bytes, INTAKE_FIRST);
     intake->spans[0] = (struct http_intake_span){0};
     intake->phase = INTAKE_LINE;
-    if (intake->size > 0) { /* a part of the method that came before */
-        intake->feed = intake->bytes;
-        CHECK(llhttp_execute(&intake->parser, intake->bytes, intake->size) == HPE_OK);
-        intake->position = intake->size;
+    if (intake->bytes.size > 0) { /* a part of the method that came before */
+        intake->feed = intake->bytes.data;
+        CHECK(llhttp_execute(&intake->parser, intake->bytes.data, intake->bytes.size) == HPE_OK);
+        intake->position = (uint32_t)intake->bytes.size;
     }
     return INTAKE_HEAD;
 }
@@ -354,17 +315,17 @@ static enum http_intake_result take_method(struct http_intake *intake, struct ht
     size_t size = 0;
     /* Not left to llhttp, which takes the first wrong letter for an error: 400 where 501 is due. */
     while (size < input->size && is_token_character(input->at[size]))
-        if (intake->size + ++size > INTAKE_METHOD_MAX)
+        if (intake->bytes.size + ++size > INTAKE_METHOD_MAX)
             return refuse(intake, &error_bad_request);
     if (size == input->size) {
-        store(intake, input->at, size);
+        buffer_append(&intake->bytes, input->at, size);
         step(input, size);
         return INTAKE_MORE;
     }
     char name[INTAKE_METHOD_MAX];
-    memcpy(name, intake->bytes, intake->size);
-    memcpy(name + intake->size, input->at, size);
-    intake->method_size = (uint16_t)(intake->size + size);
+    memcpy(name, intake->bytes.data, intake->bytes.size);
+    memcpy(name + intake->bytes.size, input->at, size);
+    intake->method_size = (uint16_t)(intake->bytes.size + size);
     struct text method = {name, intake->method_size};
     /* Known at once, so that a refused HEAD has no body either. */
     bool known = find_method(method, &request->method);
@@ -409,8 +370,9 @@ static void take_connection_option(struct framing *framing, struct text option)
 static void take_field(struct http_intake *intake, struct http_request *request,
                        struct framing *framing, const struct http_intake_span *span)
 {
-    struct text name = {intake->bytes + span->name_at, span->name_size};
-    struct text value = text_trim((struct text){intake->bytes + span->value_at, span->value_size});
+    struct text name = {intake->bytes.data + span->name_at, span->name_size};
+    struct text value =
+        text_trim((struct text){intake->bytes.data + span->value_at, span->value_size});
     int field = field_of_name(name);
     if (field == FIELD_CONTENT_LENGTH) {
         framing->lengths++;
@@ -456,13 +418,15 @@ static bool host_is_sound(const struct http_intake *intake, const struct http_re
 /* RFC 9110 section 10.1.1; HTTP/1.0 knows no expectations. */
 static bool expectation_is_known(struct http_intake *intake, const struct http_request *request)
 {
-    if (request->field_count[HTTP_FIELD_EXPECT] == 0 || intake->parser.http_minor == 0)
+    struct text line;
+    if (intake->parser.http_minor == 0)
         return true;
-    for (uint32_t i = 0; i < request->line_count; i++)
-        if (request->lines[i].field == HTTP_FIELD_EXPECT &&
-            !text_equals_ignore_case(request->lines[i].value, TEXT("100-continue")))
+    for (uint32_t at = 0;
+         (line = http_request_next_field(request, HTTP_FIELD_EXPECT, &at)).at != NULL;) {
+        if (!text_equals_ignore_case(line, TEXT("100-continue")))
             return false;
-    intake->expect_continue = true;
+        intake->expect_continue = true;
+    }
     return true;
 }
 
@@ -473,15 +437,15 @@ static enum http_intake_result judge_head(struct http_intake *intake, struct htt
     uint64_t length = intake->parser.content_length;
     /* From here on `bytes` must not move: the request's texts point into it. */
     size_t body_room = chunked ? HTTP_BODY_MAX : length <= HTTP_BODY_MAX ? (size_t)length : 0;
-    reserve(intake, body_room);
-    intake->body_at = intake->size;
+    buffer_reserve(&intake->bytes, body_room);
+    intake->body_at = (uint32_t)intake->bytes.size;
 
     struct framing framing = {0};
     request->lines = intake->lines;
     for (uint32_t i = 0; i < intake->span_count; i++)
         take_field(intake, request, &framing, &intake->spans[i]);
-    if (http_target_split(intake->bytes + intake->target_at, intake->target_size, request->method,
-                          &request->path, &request->query) != STATUS_OK ||
+    if (http_target_split(intake->bytes.data + intake->target_at, intake->target_size,
+                          request->method, &request->path, &request->query) != STATUS_OK ||
         !framing_is_sound(intake, &framing) || !host_is_sound(intake, request))
         return refuse(intake, &error_bad_request);
     if (framing.codings > 1) /* RFC 9112 section 6.1: chunked, around something not known here */
@@ -509,7 +473,7 @@ static const struct http_error *error_of_parser(const struct http_intake *intake
 
 static enum http_intake_result finish(struct http_intake *intake, struct http_request *request)
 {
-    request->body = (struct text){intake->bytes + intake->body_at, intake->body_size};
+    request->body = (struct text){intake->bytes.data + intake->body_at, intake->body_size};
     intake->phase = INTAKE_FINISHED;
     return INTAKE_COMPLETE;
 }
@@ -584,7 +548,7 @@ static enum http_intake_result judge_line(struct http_intake *intake)
     if (intake->version_size == 0) /* HTTP/0.9 */
         return refuse(intake, &error_version_not_supported);
     /* llhttp also speaks RTSP, whose name is as long. on_version has checked where it stands. */
-    if (memcmp(intake->bytes + intake->version_at - 5, "HTTP/", 5) != 0)
+    if (memcmp(intake->bytes.data + intake->version_at - 5, "HTTP/", 5) != 0)
         return refuse(intake, &error_bad_request);
     intake->fields_at = intake->position;
     intake->phase = INTAKE_FIELDS;
@@ -612,7 +576,7 @@ static enum http_intake_result run_parser(struct http_intake *intake, struct htt
     if (intake->chunk_line == CHUNK_LINE_END) /* and llhttp has not seen the end of that line */
         return refuse(intake, &error_bad_request);
     if (in_head) {
-        store(intake, input->at, used); /* as it was sent, with its tabs */
+        buffer_append(&intake->bytes, input->at, used); /* as it was sent, with its tabs */
         intake->position += (uint32_t)used;
     } else {
         intake->wire_body += (uint32_t)used;

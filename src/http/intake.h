@@ -39,9 +39,9 @@
  * request does not depend on how its bytes arrive.
  *
  * Bounds: `bytes` never holds more than the request line, HTTP_HEAD_MAX of fields and HTTP_BODY_MAX
- * of body, whatever is sent. Beyond INTAKE_INLINE it is allocated, and given back on reset.
+ * of body, whatever is sent.
  */
-#define INTAKE_INLINE 1024U
+#define INTAKE_FIRST 1024U /* bytes that most requests fit */
 #define INTAKE_METHOD_MAX 32U
 /* What the chunks of a body of HTTP_BODY_MAX may take on the wire, extensions and trailers too. */
 #define INTAKE_WIRE_BODY_MAX (8U * HTTP_BODY_MAX)
@@ -81,11 +81,9 @@ struct http_intake {
     uint32_t wire_body; /* bytes after the head, framing included */
     enum chunk_line chunk_line;
     const char *feed; /* what llhttp is looking at */
-    char *bytes;
-    uint32_t size, capacity;
+    struct buffer bytes;
     struct http_intake_span spans[HTTP_FIELDS_MAX];
     struct http_field_line lines[HTTP_FIELDS_MAX];
-    char inline_bytes[INTAKE_INLINE];
 };
 
 enum http_intake_result {
@@ -95,7 +93,6 @@ enum http_intake_result {
     INTAKE_REFUSED,  /* `error` says why; the connection must end */
 };
 
-void http_intake_init(struct http_intake *intake);  /* once for the memory */
 void http_intake_start(struct http_intake *intake); /* before each request */
 void http_intake_reset(struct http_intake *intake); /* gives memory back */
 

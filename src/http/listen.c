@@ -1,6 +1,5 @@
 /* Listening sockets; see http_listen in http.h. */
 #include <errno.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -10,27 +9,15 @@
 
 #define BACKLOG 4096 /* the kernel cuts it down to net.core.somaxconn */
 
-static enum status resolve(const char *host, uint16_t port, struct sockaddr_storage *address,
-                           struct error *error)
+static enum status read_address(const char *host, uint16_t port, struct sockaddr_storage *address,
+                                struct error *error)
 {
     struct sockaddr_in *v4 = (struct sockaddr_in *)address;
     struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)address;
     memset(address, 0, sizeof *address);
     if (uv_ip4_addr(host, port, v4) == 0 || uv_ip6_addr(host, port, v6) == 0)
         return STATUS_OK;
-    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
-    struct addrinfo *found = NULL;
-    int failure = getaddrinfo(host, NULL, &hints, &found);
-    if (failure != 0)
-        return error_set(error, STATUS_INVALID, "cannot listen on '%s': %s", host,
-                         gai_strerror(failure));
-    memcpy(address, found->ai_addr, found->ai_addrlen);
-    freeaddrinfo(found);
-    if (address->ss_family == AF_INET6)
-        v6->sin6_port = htons(port);
-    else
-        v4->sin_port = htons(port);
-    return STATUS_OK;
+    return error_set(error, STATUS_INVALID, "cannot listen on '%s': not an address", host);
 }
 
 static socklen_t size_of(const struct sockaddr_storage *address)
@@ -89,7 +76,7 @@ enum status http_listen(const char *host, uint16_t port, bool share, int *descri
 {
     struct sockaddr_storage address;
     bool first = *bound == 0;
-    enum status status = resolve(host, first ? port : *bound, &address, error);
+    enum status status = read_address(host, first ? port : *bound, &address, error);
     if (status != STATUS_OK)
         return status;
     if (share && first && port != 0) {

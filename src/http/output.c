@@ -60,8 +60,9 @@ static void on_written(uv_write_t *write, int status)
 
 static void wait_to_write(struct http_connection *connection)
 {
+    const struct http_server_options *options = &connection->server->options;
     connection->deadline_ms =
-        clock_loop_ms(connection->server->options.loop) + connection->server->write_ms;
+        clock_loop_ms(options->loop) + options->deadlines.write_seconds * UINT64_C(1000);
     connection->unsent = SIZE_MAX;
 }
 

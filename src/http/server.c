@@ -76,7 +76,8 @@ static void on_sweep(uv_timer_t *timer)
             turn_away_newcomers(server);
     }
     /* Closing takes effect after this callback, so the list stays as it is under us. */
-    for (struct http_connection *at = server->connections; at != NULL; at = at->next)
+    struct http_connection *at;
+    LIST_FOREACH (at, &server->connections, link)
         http_connection_sweep(at, now);
 }
 
@@ -96,54 +97,29 @@ static void finish_drain_when_empty(struct http_server *server)
         uv_close((uv_handle_t *)&server->sweep, on_sweep_closed);
 }
 
-static size_t connection_size(const struct http_server *server)
-{
-    return sizeof(struct http_connection) + server->options.connection_user_size;
-}
-
 /* libuv has let go of a closed connection. */
 static void on_connection_closed(struct http_connection *connection)
 {
     struct http_server *server = connection->server;
-    if (connection->previous != NULL)
-        connection->previous->next = connection->next;
-    else
-        server->connections = connection->next;
-    if (connection->next != NULL)
-        connection->next->previous = connection->previous;
+    LIST_REMOVE(connection, link);
     connection->magic = 0;
     /* It may hold a client's key. */
     explicit_bzero(connection + 1, server->options.connection_user_size);
-    if (server->spare_connection_count < HTTP_SPARE_CONNECTIONS) {
-        connection->next = server->spare_connections;
-        server->spare_connections = connection;
-        server->spare_connection_count++;
-    } else {
-        memory_free(connection);
-    }
+    memory_free(connection);
     server->connection_count--;
     stop_sweeping(server);
     http_tell(server, HTTP_EVENT_CLOSED);
     finish_drain_when_empty(server);
 }
 
-static struct http_connection *connection_take(struct http_server *server)
+static struct http_connection *make_connection(struct http_server *server)
 {
-    struct http_connection *connection = server->spare_connections;
-    if (connection != NULL) {
-        server->spare_connections = connection->next;
-        server->spare_connection_count--;
-        memset(connection, 0, connection_size(server));
-    } else {
-        connection = memory_alloc_zeroed(1, connection_size(server));
-    }
+    struct http_connection *connection =
+        memory_alloc_zeroed(1, sizeof *connection + server->options.connection_user_size);
     connection->magic = CONNECTION_MAGIC;
     connection->server = server;
     connection->closed = on_connection_closed;
-    connection->next = server->connections;
-    if (connection->next != NULL)
-        connection->next->previous = connection;
-    server->connections = connection;
+    LIST_INSERT_HEAD(&server->connections, connection, link);
     server->connection_count++;
     start_sweeping(server);
     http_tell(server, HTTP_EVENT_OPENED);
@@ -172,7 +148,7 @@ void http_server_adopt(struct http_server *server, int descriptor)
         (void)close(descriptor);
         return;
     }
-    struct http_connection *connection = connection_take(server);
+    struct http_connection *connection = make_connection(server);
     CHECK(uv_tcp_init(server->options.loop, &connection->tcp) == 0);
     connection->tcp.data = connection;
     if (uv_tcp_open(&connection->tcp, descriptor) != 0) {
@@ -275,8 +251,6 @@ struct http_server *http_server_create(const struct http_server_options *options
     server->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
     server->read_buffer = memory_alloc(HTTP_READ_SIZE);
     make_id_start(server);
-    http_server_set_deadlines(server, options->header_seconds, options->body_seconds,
-                              options->write_seconds, options->idle_seconds);
     if (options->tls != NULL)
         http_server_set_tls(server, options->tls);
     CHECK(uv_timer_init(options->loop, &server->sweep) == 0);
@@ -290,13 +264,9 @@ struct http_server *http_server_create(const struct http_server_options *options
     return server;
 }
 
-void http_server_set_deadlines(struct http_server *server, uint32_t header_seconds,
-                               uint32_t body_seconds, uint32_t write_seconds, uint32_t idle_seconds)
+void http_server_set_deadlines(struct http_server *server, const struct http_deadlines *deadlines)
 {
-    server->header_ms = header_seconds * UINT64_C(1000);
-    server->body_ms = body_seconds * UINT64_C(1000);
-    server->write_ms = write_seconds * UINT64_C(1000);
-    server->idle_ms = idle_seconds * UINT64_C(1000);
+    server->options.deadlines = *deadlines;
 }
 
 void http_server_set_tls(struct http_server *server, struct http_tls *tls)
@@ -368,7 +338,8 @@ void http_server_drain(struct http_server *server, uint32_t idle_ms, void (*drai
     server->draining = true;
     server->drain_idle_ms = idle_ms;
     server->drain_accept_ms = clock_loop_ms(server->options.loop) + idle_ms;
-    for (struct http_connection *at = server->connections; at != NULL; at = at->next)
+    struct http_connection *at;
+    LIST_FOREACH (at, &server->connections, link)
         http_connection_drain(at);
     if (server->descriptor >= 0 && idle_ms == 0)
         stop_listening(server);
@@ -380,7 +351,8 @@ void http_server_abort(struct http_server *server)
     CHECK(server->draining);
     if (server->descriptor >= 0)
         close_listener(server);
-    for (struct http_connection *at = server->connections; at != NULL; at = at->next)
+    struct http_connection *at;
+    LIST_FOREACH (at, &server->connections, link)
         http_connection_close(at);
 }
 
@@ -389,15 +361,10 @@ void http_server_destroy(struct http_server **server)
     struct http_server *gone = *server;
     *server = NULL;
     CHECK(gone->drained_told && gone->connection_count == 0);
-    while (gone->spare_exchanges != NULL) {
-        struct http_exchange *exchange = gone->spare_exchanges;
-        gone->spare_exchanges = exchange->next_spare;
+    while (!SLIST_EMPTY(&gone->spare_exchanges)) {
+        struct http_exchange *exchange = SLIST_FIRST(&gone->spare_exchanges);
+        SLIST_REMOVE_HEAD(&gone->spare_exchanges, link);
         memory_free(exchange);
-    }
-    while (gone->spare_connections != NULL) {
-        struct http_connection *connection = gone->spare_connections;
-        gone->spare_connections = connection->next;
-        memory_free(connection);
     }
     for (size_t i = 0; i < HTTP_ERROR_SLOTS; i++)
         http_message_release(&gone->errors[i].message);

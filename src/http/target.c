@@ -15,7 +15,7 @@ static size_t decode_unreserved(char *at, size_t size)
     size_t length = (size_t)(first - at);
     for (size_t i = length; i < size; i++) {
         at[length] = at[i];
-        if (at[i] == '%') { /* is_target has seen the two digits */
+        if (at[i] == '%') { /* two digits follow: see http_target_split */
             char decoded = (char)(hex_value(at[i + 1]) * 16 + hex_value(at[i + 2]));
             if (is_unreserved(decoded)) {
                 at[length] = decoded;
@@ -27,21 +27,25 @@ static size_t decode_unreserved(char *at, size_t size)
     return length;
 }
 
-/* Has it only the characters of a URI (RFC 3986 section 2) that a target may have? No fragment. '['
- * and ']' belong to a host alone, but clients write them in queries, and nobody takes them for
- * more. */
-static bool is_target(const char *at, size_t size)
+/* How many bytes the character at `i` takes: a percent-encoding, an unreserved character or one of
+ * `others` (RFC 3986 section 2); 0: it is none of them. */
+static size_t character_size(struct text text, size_t i, const char *others)
 {
-    for (size_t i = 0; i < size; i++) {
-        if (at[i] == '%') {
-            if (size - i <= 2 || hex_value(at[i + 1]) < 0 || hex_value(at[i + 2]) < 0)
-                return false;
-            i += 2;
-        } else if (!is_unreserved(at[i]) && !is_one_of(at[i], ":/?[]@!$&'()*+,;=")) {
+    if (text.at[i] == '%')
+        return text.size - i > 2 && hex_value(text.at[i + 1]) >= 0 && hex_value(text.at[i + 2]) >= 0
+                   ? 3
+                   : 0;
+    return is_unreserved(text.at[i]) || is_one_of(text.at[i], others) ? 1 : 0;
+}
+
+static bool consists_of(struct text text, const char *others)
+{
+    for (size_t i = 0, size; i < text.size; i += size) {
+        size = character_size(text, i, others);
+        if (size == 0)
             return false;
-        }
     }
-    return size > 0;
+    return text.size > 0;
 }
 
 /* "http://host/path?query" becomes "/path?query"; false when it is not of that form. */
@@ -71,7 +75,9 @@ static bool skip_authority(char **at, size_t *size)
 enum status http_target_split(char *target, size_t size, enum http_method method, struct text *path,
                               struct text *query)
 {
-    if (!is_target(target, size))
+    /* No fragment. '[' and ']' belong to a host alone, but clients write them in queries, where they
+     * harm nothing. */
+    if (!consists_of((struct text){target, size}, ":/?[]@!$&'()*+,;="))
         return STATUS_INVALID;
     if (method == HTTP_CONNECT) {
         *path = (struct text){target, size};
@@ -86,12 +92,6 @@ enum status http_target_split(char *target, size_t size, enum http_method method
     *query = mark == NULL ? (struct text){NULL, 0} : (struct text){mark + 1, size - path_size - 1};
     *path = (struct text){target, decode_unreserved(target, path_size)};
     return STATUS_OK;
-}
-
-/* The characters of reg-name (RFC 3986 section 3.2.2); '%' is checked by the caller. */
-static bool is_name_character(char character)
-{
-    return is_unreserved(character) || is_one_of(character, "!$&'()*+,;=");
 }
 
 static bool is_ip_literal(struct text literal)
@@ -124,17 +124,6 @@ bool http_host_is_valid(struct text host)
     }
     struct text port = host;
     struct text name = text_cut(&port, ':');
-    if (name.size == 0 || (port.at != NULL && !is_port(port)))
-        return false;
-    for (size_t i = 0; i < name.size; i++) {
-        if (name.at[i] == '%') {
-            if (name.size - i <= 2 || hex_value(name.at[i + 1]) < 0 ||
-                hex_value(name.at[i + 2]) < 0)
-                return false;
-            i += 2;
-        } else if (!is_name_character(name.at[i])) {
-            return false;
-        }
-    }
-    return true;
+    /* reg-name: RFC 3986 section 3.2.2 */
+    return (port.at == NULL || is_port(port)) && consists_of(name, "!$&'()*+,;=");
 }

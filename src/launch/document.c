@@ -4,10 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
-
 #include "base/clock.h"
+#include "base/digest.h"
 #include "base/json_writer.h"
 #include "base/strict_json.h"
 #include "stores/platform.h"
@@ -66,18 +64,15 @@ void launch_document_append(struct buffer *out, const struct launch_facts *facts
 void launch_document_sign(struct text timestamp, struct text document, struct text secret,
                           char out[LAUNCH_SIGNATURE_SIZE])
 {
-    uint8_t tag[EVP_MAX_MD_SIZE];
-    unsigned size = 0;
+    uint8_t tag[DIGEST_SIZE];
     struct buffer data = {0};
     buffer_append_text(&data, timestamp);
     buffer_append_char(&data, '.');
     buffer_append_text(&data, document);
-    CHECK(HMAC(EVP_sha256(), secret.at, (int)secret.size, (const unsigned char *)data.data,
-               data.size, tag, &size) != NULL);
-    CHECK(3 + 2 * (size_t)size < LAUNCH_SIGNATURE_SIZE);
+    digest_hmac_sha256(secret, buffer_text(&data), tag);
     memcpy(out, "v1=", 3);
-    for (unsigned i = 0; i < size; i++)
-        (void)snprintf(out + 3 + 2 * (size_t)i, 3, "%02x", tag[i]);
+    for (size_t i = 0; i < sizeof tag; i++)
+        (void)snprintf(out + 3 + 2 * i, 3, "%02x", tag[i]);
     buffer_free(&data);
 }
 

@@ -1,10 +1,4 @@
-/*
- * libcurl's sockets and its one timer, as libuv's handles; see outgoing.h.
- *
- * libcurl tells which sockets it waits for (on_socket) and until when (on_timer); the loop tells it
- * what happened (curl_multi_socket_action); then finished transfers are collected. A watch lives as
- * long as libcurl waits for its socket, which ends before the socket is closed.
- */
+/* POSTs by libcurl; see outgoing.h. */
 #include "launch/outgoing.h"
 
 #include <stdio.h>
@@ -13,46 +7,29 @@
 #include <openssl/err.h>
 #include <openssl/x509.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
 
 struct outgoing {
-    uv_loop_t *loop;
-    uv_timer_t timer;
     CURLM *multi;
-    char *ca_file;
-    struct outgoing_post *first;
+    char *ca_file; /* NULL: the system's certificates */
+    LIST_HEAD(, outgoing_post) posts;
 };
-
-struct watch {
-    uv_poll_t poll;
-    struct outgoing *outgoing;
-    curl_socket_t socket;
-    int events; /* that libcurl waits for */
-    unsigned errors;
-};
-
-/* What came before an error is read in fewer turns: 16 KiB a turn, of a bounded answer. */
-#define ERRORS_MAX 64
 
 /* An option that libcurl may lack, or refuse, is a bug or a missing piece of it: never go on
  * without. */
 #define SET(easy, option, value) \
     CHECK(curl_easy_setopt((easy), CURLOPT_##option, (value)) == CURLE_OK)
-#define SET_MULTI(multi, option, value) \
-    CHECK(curl_multi_setopt((multi), CURLMOPT_##option, (value)) == CURLM_OK)
 
 /* ---- the end of a transfer ------------------------------------------------------------------- */
 
-static void finish(struct outgoing_post *post, enum outgoing_result result)
+static void finish(struct outgoing *outgoing, struct outgoing_post *post,
+                   enum outgoing_result result)
 {
     post->result = result;
-    CHECK(curl_multi_remove_handle(post->outgoing->multi, post->easy) == CURLM_OK);
+    CHECK(curl_multi_remove_handle(outgoing->multi, post->easy) == CURLM_OK);
     curl_easy_cleanup(post->easy);
     curl_slist_free_all(post->list);
-    *post->link = post->next;
-    if (post->next != NULL)
-        post->next->link = post->link;
+    LIST_REMOVE(post, link);
     struct buffer answer = post->answer;
     post->done(post); /* may free the post */
     buffer_free(&answer);
@@ -92,102 +69,25 @@ static void collect(struct outgoing *outgoing)
         CHECK(curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&post) ==
               CURLE_OK);
         CHECK(curl_easy_getinfo(post->easy, CURLINFO_RESPONSE_CODE, &post->status) == CURLE_OK);
-        if (post->reason[0] == '\0' && code != CURLE_OK)
+        if (post->too_large)
+            (void)snprintf(post->reason, sizeof post->reason, "the answer is too long");
+        else if (post->reason[0] == '\0' && code != CURLE_OK)
             (void)snprintf(post->reason, sizeof post->reason, "%s", curl_easy_strerror(code));
-        finish(post, result_of(post, code));
+        finish(outgoing, post, result_of(post, code));
     }
 }
 
-/* ---- sockets and the timer ------------------------------------------------------------------- */
-
-static void act(struct outgoing *outgoing, curl_socket_t socket, int what)
+void outgoing_turn(struct outgoing *outgoing, int wait_ms)
 {
     int running;
-    CHECK(curl_multi_socket_action(outgoing->multi, socket, what, &running) == CURLM_OK);
+    CHECK(curl_multi_poll(outgoing->multi, NULL, 0, wait_ms, NULL) == CURLM_OK);
+    CHECK(curl_multi_perform(outgoing->multi, &running) == CURLM_OK);
     collect(outgoing);
 }
 
-static void on_poll(uv_poll_t *poll, int status, int events);
-
-static void start_watching(struct watch *watch)
+void outgoing_wake(struct outgoing *outgoing)
 {
-    CHECK(uv_poll_start(&watch->poll, watch->events, on_poll) == 0);
-}
-
-/* Refused, or reset. An answer may have come before, and libcurl would not look for one if it was
- * told of the error: it is to read, and finds the error after it. libuv, which has ceased to watch,
- * is to go on; but not without end. */
-static int what_after_error(struct watch *watch)
-{
-    if (++watch->errors > ERRORS_MAX)
-        return CURL_CSELECT_ERR;
-    start_watching(watch);
-    return CURL_CSELECT_IN | CURL_CSELECT_OUT;
-}
-
-static void on_poll(uv_poll_t *poll, int status, int events)
-{
-    struct watch *watch = poll->data; /* may be gone when libcurl returns */
-    int what = status < 0 ? what_after_error(watch) : 0;
-    if ((events & UV_READABLE) != 0)
-        what |= CURL_CSELECT_IN;
-    if ((events & UV_WRITABLE) != 0)
-        what |= CURL_CSELECT_OUT;
-    act(watch->outgoing, watch->socket, what);
-}
-
-static void on_watch_closed(uv_handle_t *handle)
-{
-    memory_free(handle->data);
-}
-
-static struct watch *make_watch(struct outgoing *outgoing, curl_socket_t socket)
-{
-    struct watch *watch = memory_alloc_zeroed(1, sizeof *watch);
-    watch->outgoing = outgoing;
-    watch->socket = socket;
-    CHECK(uv_poll_init_socket(outgoing->loop, &watch->poll, socket) == 0);
-    watch->poll.data = watch;
-    CHECK(curl_multi_assign(outgoing->multi, socket, watch) == CURLM_OK);
-    return watch;
-}
-
-static int on_socket(CURL *easy, curl_socket_t socket, int what, void *context, void *assigned)
-{
-    struct watch *watch = assigned;
-    (void)easy;
-    if (what == CURL_POLL_REMOVE) {
-        if (watch == NULL)
-            return 0;
-        CHECK(uv_poll_stop(&watch->poll) == 0);
-        uv_close((uv_handle_t *)&watch->poll, on_watch_closed);
-        return 0;
-    }
-    if (watch == NULL)
-        watch = make_watch(context, socket);
-    watch->events = (what & CURL_POLL_IN) != 0 ? UV_READABLE : 0;
-    if ((what & CURL_POLL_OUT) != 0)
-        watch->events |= UV_WRITABLE;
-    start_watching(watch);
-    return 0;
-}
-
-static void on_timeout(uv_timer_t *timer)
-{
-    act(timer->data, CURL_SOCKET_TIMEOUT, 0);
-}
-
-static int on_timer(CURLM *multi, long timeout_ms, void *context)
-{
-    struct outgoing *outgoing = context;
-    (void)multi;
-    if (timeout_ms < 0) {
-        CHECK(uv_timer_stop(&outgoing->timer) == 0);
-        return 0;
-    }
-    clock_refresh_loop(outgoing->loop);
-    CHECK(uv_timer_start(&outgoing->timer, on_timeout, (uint64_t)timeout_ms, 0) == 0);
-    return 0;
+    CHECK(curl_multi_wakeup(outgoing->multi) == CURLM_OK);
 }
 
 /* ---- a transfer ------------------------------------------------------------------------------ */
@@ -248,7 +148,7 @@ static void set_manners(const struct outgoing *outgoing, CURL *easy)
     if (outgoing->ca_file != NULL)
         SET(easy, CAINFO, outgoing->ca_file);
     /* With certificates from a file alone libcurl reads them once a day; with a directory beside
-     * it, for each connection anew, and nothing else goes on meanwhile. */
+     * it, again for each connection, and nothing else goes on meanwhile. */
     if (outgoing->ca_file != NULL || curl_version_info(CURLVERSION_NOW)->cainfo != NULL)
         SET(easy, CAPATH, NULL);
 }
@@ -281,21 +181,9 @@ void outgoing_start(struct outgoing *outgoing, struct outgoing_post *post)
     CHECK(post->timeout_ms > 0);
     post->easy = curl_easy_init();
     CHECK(post->easy != NULL);
-    post->outgoing = outgoing;
-    post->list = NULL;
-    post->sent = 0;
-    post->head_size = 0;
-    post->too_large = false;
-    post->status = 0;
-    post->reason[0] = '\0';
-    post->answer = (struct buffer){0};
     set_manners(outgoing, post->easy);
     set_question(post->easy, post);
-    post->link = &outgoing->first;
-    post->next = outgoing->first;
-    if (post->next != NULL)
-        post->next->link = &post->next;
-    outgoing->first = post;
+    LIST_INSERT_HEAD(&outgoing->posts, post, link);
     CHECK(curl_multi_add_handle(outgoing->multi, post->easy) == CURLM_OK);
 }
 
@@ -315,28 +203,15 @@ enum status outgoing_check_ca_file(const char *path, struct error *error)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-struct outgoing *outgoing_create(const struct outgoing_options *options)
+struct outgoing *outgoing_create(const char *ca_file, unsigned kept_connections)
 {
     struct outgoing *outgoing = memory_alloc_zeroed(1, sizeof *outgoing);
-    outgoing->loop = options->loop;
-    outgoing->ca_file = options->ca_file == NULL ? NULL : memory_copy_string(options->ca_file);
+    outgoing->ca_file = ca_file[0] == '\0' ? NULL : memory_copy_string(ca_file);
     outgoing->multi = curl_multi_init();
     CHECK(outgoing->multi != NULL);
-    CHECK(uv_timer_init(options->loop, &outgoing->timer) == 0);
-    outgoing->timer.data = outgoing;
-    SET_MULTI(outgoing->multi, SOCKETFUNCTION, on_socket);
-    SET_MULTI(outgoing->multi, SOCKETDATA, outgoing);
-    SET_MULTI(outgoing->multi, TIMERFUNCTION, on_timer);
-    SET_MULTI(outgoing->multi, TIMERDATA, outgoing);
-    SET_MULTI(outgoing->multi, MAXCONNECTS, (long)options->kept_connections);
+    CHECK(curl_multi_setopt(outgoing->multi, CURLMOPT_MAXCONNECTS, (long)kept_connections) ==
+          CURLM_OK);
     return outgoing;
-}
-
-static void on_closed(uv_handle_t *handle)
-{
-    struct outgoing *outgoing = handle->data;
-    memory_free(outgoing->ca_file);
-    memory_free(outgoing);
 }
 
 void outgoing_destroy(struct outgoing **at)
@@ -345,8 +220,9 @@ void outgoing_destroy(struct outgoing **at)
     *at = NULL;
     if (outgoing == NULL)
         return;
-    while (outgoing->first != NULL)
-        finish(outgoing->first, OUTGOING_CANCELLED);
+    while (!LIST_EMPTY(&outgoing->posts))
+        finish(outgoing, LIST_FIRST(&outgoing->posts), OUTGOING_CANCELLED);
     CHECK(curl_multi_cleanup(outgoing->multi) == CURLM_OK);
-    uv_close((uv_handle_t *)&outgoing->timer, on_closed);
+    memory_free(outgoing->ca_file);
+    memory_free(outgoing);
 }

@@ -1,27 +1,28 @@
 #ifndef CROUPIER_LAUNCH_OUTGOING_H
 #define CROUPIER_LAUNCH_OUTGOING_H
 
+#include <sys/queue.h>
+
 #include <curl/curl.h>
-#include <uv.h>
 
 #include "base/status.h"
 #include "base/text.h"
 
 /*
- * Outgoing HTTP: POSTs of one thread, by libcurl's multi interface on that thread's libuv loop.
+ * Outgoing HTTP: POSTs of one thread, by libcurl's multi interface, which waits for the sockets.
  *
  * Certificate and host name of https are verified, TLS is 1.2 at least. No redirect is followed, no
  * proxy is used whatever the environment says, nothing but http and https is spoken. An answer is
  * bounded in its head and body and by one deadline for all of it. Connections are kept and used
- * again. Nothing blocks the loop: names are resolved on threads of libcurl's, and one that takes
+ * again. Nothing blocks the thread: names are resolved on threads of libcurl's, and one that takes
  * too long is left behind.
  *
  * A POST is sent once: what a server does with a second one is unknown. The one exception is a
  * kept connection that turns out to have ended before a byte of the body was sent on it.
  *
  * A `struct outgoing_post` is embedded in whatever asks. It is this module's from outgoing_start
- * until `done`, which runs on the loop's thread, once, never inside outgoing_start. Everything here
- * is for the loop's thread; curl_global_init is the caller's.
+ * until `done`, which runs once, in outgoing_turn or outgoing_destroy. Everything here is for one
+ * thread, but for outgoing_wake; curl_global_init is the caller's.
  */
 enum outgoing_result {
     OUTGOING_ANSWERED,    /* `status` and `answer` are filled in */
@@ -39,7 +40,7 @@ enum outgoing_result {
 struct outgoing;
 
 struct outgoing_post {
-    /* the asker's; what they point to lives until `done` */
+    /* the asker's, and all else zeros; what they point to lives until `done` */
     const char *url;
     struct text body;
     const char *fields[OUTGOING_FIELDS_MAX]; /* "Name: value"; NULL beyond the last */
@@ -55,27 +56,26 @@ struct outgoing_post {
     char reason[CURL_ERROR_SIZE]; /* for people, when not ANSWERED; never of the URL's query */
 
     /* this module's */
-    struct outgoing *outgoing;
-    struct outgoing_post *next, **link;
+    LIST_ENTRY(outgoing_post) link;
     CURL *easy;
     struct curl_slist *list;
     size_t sent, head_size;
     bool too_large;
 };
 
-struct outgoing_options {
-    uv_loop_t *loop;
-    const char *ca_file; /* PEM, in place of the system's certificates; NULL: those. Borrowed */
-    uint32_t kept_connections;
-};
-
 /* Whether there is a certificate in the file. Any thread. */
 MUST_CHECK enum status outgoing_check_ca_file(const char *path, struct error *error);
 
-struct outgoing *outgoing_create(const struct outgoing_options *options);
+/* `ca_file` (PEM; copied) is used in place of the system's certificates; "": those. */
+struct outgoing *outgoing_create(const char *ca_file, unsigned kept_connections);
 void outgoing_start(struct outgoing *outgoing, struct outgoing_post *post);
-/* Everything under way is done, as cancelled. The loop must run once more to let go of the
- * handles. */
+
+/* Waits for the posts under way, at most `wait_ms`, and calls `done` of those that are. */
+void outgoing_turn(struct outgoing *outgoing, int wait_ms);
+/* The turn that waits, or the next one, waits no longer. Any thread. */
+void outgoing_wake(struct outgoing *outgoing);
+
+/* Everything under way is done, as cancelled. */
 void outgoing_destroy(struct outgoing **outgoing);
 
 #endif

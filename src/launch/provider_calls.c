@@ -1,11 +1,11 @@
 /*
  * The provider thread: lanes of calls, and what becomes of each; see provider_calls.h.
  *
- * Everything but the counters belongs to the thread, whose loop gets calls by mail and gives them
- * back by mail. Calls of a lane wait in the order in which they came, so nearly in the order of
- * their deadlines: a sweep that looks at the first of each lane, often enough, finds those that are
- * late. Late is a call when half of its time has passed: one that begins with less left would
- * likely be given up, and the provider would have been troubled for nothing.
+ * The thread takes the calls that have arrived and gives them back by mail; between, it waits in
+ * libcurl. Calls of a lane wait in the order in which they came, so nearly in the order of their
+ * deadlines: looking at the first of each lane, often enough, finds those that are late. A call is
+ * late when half of its time has passed: one that begins with less left would likely be given up,
+ * and the provider would have been troubled for nothing.
  */
 #include "launch/provider_calls.h"
 
@@ -16,14 +16,17 @@
 #include "base/memory.h"
 #include "base/threads.h"
 
-#define SWEEP_MS 20U
+#define TURN_MS 1000 /* nothing waits: what comes wakes the thread */
+#define SWEEP_MS 20  /* between two looks for late calls */
 #define KEPT_CONNECTIONS 64U
 #define NEWS_NS 1000000000U /* at most one line of the log in this time, of one provider */
 
+STAILQ_HEAD(call_list, provider_call);
+
 struct provider_lane {
-    struct provider_lane *next;
+    SLIST_ENTRY(provider_lane) link;
     char provider_id[PROVIDER_ID_SIZE];
-    struct provider_call *first, *last; /* waiting */
+    struct call_list calls; /* waiting */
     size_t waiting, in_flight;
     bool failing;
     bool full;         /* one was refused since calls began to wait */
@@ -32,26 +35,18 @@ struct provider_lane {
 
 struct provider_calls {
     struct provider_calls_options options;
-    char *ca_file;
     uv_thread_t thread;
-    uv_loop_t loop;
-    struct mailbox *mailbox;
-    struct mail stop;
+
+    uv_mutex_t lock; /* guards the next four */
+    struct call_list arrived;
+    size_t accepted; /* submitted and not yet delivered */
+    bool ending;
+    struct provider_calls_facts facts;
 
     /* the thread's own */
     struct outgoing *outgoing;
-    uv_timer_t sweep;
-    uv_async_t alive; /* keeps the loop going while nothing is under way */
-    struct provider_lane *lanes;
+    SLIST_HEAD(, provider_lane) lanes; /* kept for good: providers are never deleted */
     size_t in_flight, waiting;
-    bool stopping;
-
-    /* anybody's */
-    atomic_uint_least64_t accepted;
-    atomic_uint_least64_t outcomes[PROVIDER_OUTCOME_COUNT];
-    atomic_uint_least64_t durations[PROVIDER_CALL_BUCKETS];
-    atomic_uint_least64_t duration_ns;
-    atomic_uint_least64_t in_flight_now, waiting_now;
 };
 
 const uint32_t provider_call_bounds_ms[PROVIDER_CALL_BUCKETS - 1] = {10,   50,   100,  250,
@@ -68,17 +63,6 @@ const char *provider_outcome_name(size_t outcome)
     };
     CHECK(outcome < PROVIDER_OUTCOME_COUNT);
     return names[outcome];
-}
-
-static void count(atomic_uint_least64_t *at, uint64_t more)
-{
-    atomic_fetch_add_explicit(at, more, memory_order_relaxed);
-}
-
-static void show_depths(struct provider_calls *calls)
-{
-    atomic_store_explicit(&calls->in_flight_now, calls->in_flight, memory_order_relaxed);
-    atomic_store_explicit(&calls->waiting_now, calls->waiting, memory_order_relaxed);
 }
 
 /* ---- the end of a call ----------------------------------------------------------------------- */
@@ -111,14 +95,22 @@ static void note(struct provider_calls *calls, struct provider_lane *lane,
                   LOG_STRING("provider", lane->provider_id));
 }
 
+static void show_depths(struct provider_calls *calls)
+{
+    calls->facts.in_flight = calls->in_flight;
+    calls->facts.waiting = calls->waiting;
+}
+
 /* Gives the call back. */
 static void finish(struct provider_calls *calls, struct provider_call *call,
                    enum provider_outcome outcome, const char *reason)
 {
     note(calls, call->lane, outcome, reason);
-    count(&calls->outcomes[outcome], 1);
+    uv_mutex_lock(&calls->lock);
+    calls->accepted--;
+    calls->facts.outcomes[outcome]++;
     show_depths(calls);
-    atomic_fetch_sub_explicit(&calls->accepted, 1, memory_order_relaxed);
+    uv_mutex_unlock(&calls->lock);
     call->outcome = outcome;
     call->mail.deliver = call->delivered;
     mailbox_post(call->mailbox, &call->mail);
@@ -131,12 +123,14 @@ static void count_duration(struct provider_calls *calls, const struct provider_c
     while (bucket + 1 < PROVIDER_CALL_BUCKETS &&
            ns > (uint64_t)provider_call_bounds_ms[bucket] * 1000000U)
         bucket++;
-    count(&calls->durations[bucket], 1);
-    count(&calls->duration_ns, ns);
+    uv_mutex_lock(&calls->lock);
+    calls->facts.durations[bucket]++;
+    calls->facts.duration_ns += ns;
+    uv_mutex_unlock(&calls->lock);
 }
 
-/* `reason` has room for CURL_ERROR_SIZE. */
-static enum provider_outcome judge(struct provider_call *call, char *reason)
+/* Why it is not a launch stands in the post's `reason`. */
+static enum provider_outcome judge(struct provider_call *call)
 {
     static const enum provider_outcome outcomes[] = {
         [OUTGOING_UNREACHABLE] = PROVIDER_UNREACHABLE, [OUTGOING_UNTRUSTED] = PROVIDER_UNTRUSTED,
@@ -144,74 +138,50 @@ static enum provider_outcome judge(struct provider_call *call, char *reason)
         [OUTGOING_TIMEOUT] = PROVIDER_TIMEOUT,         [OUTGOING_CANCELLED] = PROVIDER_CANCELLED,
     };
     struct outgoing_post *post = &call->post;
-    if (post->result == OUTGOING_TOO_LARGE) {
-        (void)snprintf(reason, CURL_ERROR_SIZE, "the answer is too long");
-        return PROVIDER_MALFORMED;
-    }
-    if (post->result != OUTGOING_ANSWERED) {
-        (void)snprintf(reason, CURL_ERROR_SIZE, "%s", post->reason);
+    if (post->result != OUTGOING_ANSWERED)
         return outcomes[post->result];
-    }
     if (post->status != 200) {
-        (void)snprintf(reason, CURL_ERROR_SIZE, "status %ld", post->status);
+        (void)snprintf(post->reason, sizeof post->reason, "status %ld", post->status);
         return PROVIDER_REFUSED;
     }
     const char *wrong =
         launch_answer_decode(buffer_text(&post->answer), clock_wall_ms(), &call->answer);
-    (void)snprintf(reason, CURL_ERROR_SIZE, "%s", wrong == NULL ? "" : wrong);
-    return wrong == NULL ? PROVIDER_LAUNCHED : PROVIDER_MALFORMED;
+    if (wrong == NULL)
+        return PROVIDER_LAUNCHED;
+    (void)snprintf(post->reason, sizeof post->reason, "%s", wrong);
+    return PROVIDER_MALFORMED;
 }
-
-static void start_waiting(struct provider_calls *calls);
 
 static void on_done(struct outgoing_post *post)
 {
     struct provider_call *call = post->context;
     struct provider_calls *calls = call->calls;
-    char reason[CURL_ERROR_SIZE];
-    enum provider_outcome outcome = judge(call, reason);
+    enum provider_outcome outcome = judge(call);
     calls->in_flight--;
     call->lane->in_flight--;
     count_duration(calls, call);
-    finish(calls, call, outcome, reason);
-    start_waiting(calls);
+    finish(calls, call, outcome, post->reason);
 }
 
 /* ---- who is next ----------------------------------------------------------------------------- */
 
 static struct provider_lane *lane_of(struct provider_calls *calls, const char *provider_id)
 {
-    struct provider_lane *lane = calls->lanes;
-    while (lane != NULL && strcmp(lane->provider_id, provider_id) != 0)
-        lane = lane->next;
-    if (lane == NULL) { /* kept for good: providers are never deleted */
-        lane = memory_alloc_zeroed(1, sizeof *lane);
-        (void)snprintf(lane->provider_id, sizeof lane->provider_id, "%s", provider_id);
-        lane->next = calls->lanes;
-        calls->lanes = lane;
-    }
+    struct provider_lane *lane;
+    SLIST_FOREACH (lane, &calls->lanes, link)
+        if (strcmp(lane->provider_id, provider_id) == 0)
+            return lane;
+    lane = memory_alloc_zeroed(1, sizeof *lane);
+    (void)snprintf(lane->provider_id, sizeof lane->provider_id, "%s", provider_id);
+    STAILQ_INIT(&lane->calls);
+    SLIST_INSERT_HEAD(&calls->lanes, lane, link);
     return lane;
-}
-
-static void push(struct provider_calls *calls, struct provider_call *call)
-{
-    struct provider_lane *lane = call->lane;
-    call->next = NULL;
-    if (lane->last == NULL)
-        lane->first = call;
-    else
-        lane->last->next = call;
-    lane->last = call;
-    lane->waiting++;
-    calls->waiting++;
 }
 
 static struct provider_call *pop(struct provider_calls *calls, struct provider_lane *lane)
 {
-    struct provider_call *call = lane->first;
-    lane->first = call->next;
-    if (lane->first == NULL)
-        lane->last = NULL;
+    struct provider_call *call = STAILQ_FIRST(&lane->calls);
+    STAILQ_REMOVE_HEAD(&lane->calls, link);
     lane->waiting--;
     calls->waiting--;
     lane->full = lane->full && lane->waiting > 0;
@@ -222,7 +192,8 @@ static struct provider_call *pop(struct provider_calls *calls, struct provider_l
 static struct provider_lane *next_lane(const struct provider_calls *calls)
 {
     struct provider_lane *best = NULL;
-    for (struct provider_lane *lane = calls->lanes; lane != NULL; lane = lane->next)
+    struct provider_lane *lane;
+    SLIST_FOREACH (lane, &calls->lanes, link)
         if (lane->waiting > 0 && lane->in_flight < PROVIDER_LANE_AT_ONCE &&
             (best == NULL || lane->in_flight < best->in_flight))
             best = lane;
@@ -231,10 +202,6 @@ static struct provider_lane *next_lane(const struct provider_calls *calls)
 
 static void start_call(struct provider_calls *calls, struct provider_call *call, uint64_t now_ns)
 {
-    (void)snprintf(call->fields[0], sizeof call->fields[0], "X-Croupier-Timestamp: %s",
-                   call->timestamp);
-    (void)snprintf(call->fields[1], sizeof call->fields[1], "X-Croupier-Signature: %s",
-                   call->signature);
     call->post = (struct outgoing_post){
         .url = call->url,
         .body = buffer_text(&call->document),
@@ -250,36 +217,30 @@ static void start_call(struct provider_calls *calls, struct provider_call *call,
     outgoing_start(calls->outgoing, &call->post);
 }
 
+static void give_up_late(struct provider_calls *calls, uint64_t now_ns)
+{
+    struct provider_lane *lane;
+    SLIST_FOREACH (lane, &calls->lanes, link)
+        while (lane->waiting > 0 && now_ns >= STAILQ_FIRST(&lane->calls)->begin_by_ns)
+            finish(calls, pop(calls, lane), PROVIDER_TIMEOUT,
+                   "the provider is slow: no call could begin");
+}
+
 static void start_waiting(struct provider_calls *calls)
 {
     struct provider_lane *lane;
     uint64_t now_ns = clock_monotonic_ns();
-    while (!calls->stopping && calls->in_flight < PROVIDER_CALLS_AT_ONCE &&
-           (lane = next_lane(calls)) != NULL) {
+    give_up_late(calls, now_ns); /* what is left has time */
+    while (calls->in_flight < PROVIDER_CALLS_AT_ONCE && (lane = next_lane(calls)) != NULL) {
         struct provider_call *call = pop(calls, lane);
         if (atomic_load_explicit(&call->abandoned, memory_order_relaxed))
             finish(calls, call, PROVIDER_ABANDONED, "");
-        else if (now_ns >= call->begin_by_ns)
-            finish(calls, call, PROVIDER_TIMEOUT, "the provider is slow: no call could begin");
         else
             start_call(calls, call, now_ns);
     }
-    show_depths(calls);
 }
 
 /* ---- the thread ------------------------------------------------------------------------------ */
-
-static void on_sweep(uv_timer_t *timer)
-{
-    struct provider_calls *calls = timer->data;
-    uint64_t now_ns = clock_monotonic_ns();
-    for (struct provider_lane *lane = calls->lanes; lane != NULL; lane = lane->next)
-        while (lane->first != NULL && now_ns >= lane->first->begin_by_ns)
-            finish(calls, pop(calls, lane), PROVIDER_TIMEOUT,
-                   "the provider is slow: no call could begin");
-    if (calls->waiting == 0)
-        CHECK(uv_timer_stop(timer) == 0);
-}
 
 static void refuse(struct provider_calls *calls, struct provider_call *call)
 {
@@ -291,74 +252,81 @@ static void refuse(struct provider_calls *calls, struct provider_call *call)
     finish(calls, call, PROVIDER_OVERLOADED, "");
 }
 
-static void arrive(struct mail *mail)
+static void arrive(struct provider_calls *calls, struct provider_call *call)
 {
-    struct provider_call *call = (struct provider_call *)(void *)mail; /* `mail` comes first */
-    struct provider_calls *calls = call->calls;
-    call->lane = lane_of(calls, call->provider_id);
-    if (call->lane->waiting == PROVIDER_LANE_WAITING) {
+    struct provider_lane *lane = lane_of(calls, call->provider_id);
+    call->lane = lane;
+    if (lane->waiting == PROVIDER_LANE_WAITING) {
         refuse(calls, call);
         return;
     }
-    push(calls, call);
+    STAILQ_INSERT_TAIL(&lane->calls, call, link);
+    lane->waiting++;
+    calls->waiting++;
     start_waiting(calls);
-    if (calls->waiting > 0 && !uv_is_active((uv_handle_t *)&calls->sweep))
-        CHECK(uv_timer_start(&calls->sweep, on_sweep, SWEEP_MS, SWEEP_MS) == 0);
 }
 
-static void stop_here(struct mail *mail)
+/* False: the end. */
+static bool take_arrived(struct provider_calls *calls)
 {
-    struct provider_calls *calls =
-        (struct provider_calls *)(void *)((char *)mail - offsetof(struct provider_calls, stop));
-    calls->stopping = true;
-    for (struct provider_lane *lane = calls->lanes; lane != NULL; lane = lane->next)
-        while (lane->first != NULL)
-            finish(calls, pop(calls, lane), PROVIDER_CANCELLED, "");
-    outgoing_destroy(&calls->outgoing);
-    uv_close((uv_handle_t *)&calls->sweep, NULL);
-    uv_close((uv_handle_t *)&calls->alive, NULL);
-    mailbox_destroy(&calls->mailbox);
+    struct call_list arrived = STAILQ_HEAD_INITIALIZER(arrived);
+    uv_mutex_lock(&calls->lock);
+    STAILQ_CONCAT(&arrived, &calls->arrived);
+    bool ending = calls->ending;
+    uv_mutex_unlock(&calls->lock);
+    while (!STAILQ_EMPTY(&arrived)) {
+        struct provider_call *call = STAILQ_FIRST(&arrived);
+        STAILQ_REMOVE_HEAD(&arrived, link);
+        arrive(calls, call);
+    }
+    return !ending;
 }
 
 static void run(void *argument)
 {
     struct provider_calls *calls = argument;
-    (void)uv_run(&calls->loop, UV_RUN_DEFAULT);
+    while (take_arrived(calls)) {
+        start_waiting(calls);
+        uv_mutex_lock(&calls->lock);
+        show_depths(calls);
+        uv_mutex_unlock(&calls->lock);
+        outgoing_turn(calls->outgoing, calls->waiting > 0 ? SWEEP_MS : TURN_MS);
+    }
+    struct provider_lane *lane;
+    SLIST_FOREACH (lane, &calls->lanes, link)
+        while (lane->waiting > 0)
+            finish(calls, pop(calls, lane), PROVIDER_CANCELLED, "");
+    outgoing_destroy(&calls->outgoing);
 }
 
 /* ---- any thread ------------------------------------------------------------------------------ */
 
 enum status provider_calls_submit(struct provider_calls *calls, struct provider_call *call)
 {
-    if (atomic_fetch_add_explicit(&calls->accepted, 1, memory_order_relaxed) >=
-        PROVIDER_CALLS_MAX) {
-        atomic_fetch_sub_explicit(&calls->accepted, 1, memory_order_relaxed);
-        count(&calls->outcomes[PROVIDER_OVERLOADED], 1);
-        return STATUS_FULL;
-    }
     call->calls = calls;
     call->submitted_ns = clock_monotonic_ns();
     call->deadline_ns = call->submitted_ns + (uint64_t)calls->options.timeout_ms * 1000000U;
     call->begin_by_ns = call->submitted_ns + (uint64_t)calls->options.timeout_ms * 500000U;
-    call->mail.deliver = arrive;
-    mailbox_post(calls->mailbox, &call->mail);
+    uv_mutex_lock(&calls->lock);
+    bool accepted = calls->accepted < PROVIDER_CALLS_MAX;
+    if (accepted) {
+        calls->accepted++;
+        STAILQ_INSERT_TAIL(&calls->arrived, call, link);
+    } else {
+        calls->facts.outcomes[PROVIDER_OVERLOADED]++;
+    }
+    uv_mutex_unlock(&calls->lock);
+    if (!accepted)
+        return STATUS_FULL;
+    outgoing_wake(calls->outgoing);
     return STATUS_OK;
-}
-
-static uint64_t read_count(atomic_uint_least64_t *at)
-{
-    return atomic_load_explicit(at, memory_order_relaxed);
 }
 
 void provider_calls_facts(struct provider_calls *calls, struct provider_calls_facts *facts)
 {
-    for (size_t i = 0; i < PROVIDER_OUTCOME_COUNT; i++)
-        facts->outcomes[i] = read_count(&calls->outcomes[i]);
-    for (size_t i = 0; i < PROVIDER_CALL_BUCKETS; i++)
-        facts->durations[i] = read_count(&calls->durations[i]);
-    facts->duration_ns = read_count(&calls->duration_ns);
-    facts->in_flight = read_count(&calls->in_flight_now);
-    facts->waiting = read_count(&calls->waiting_now);
+    uv_mutex_lock(&calls->lock);
+    *facts = calls->facts;
+    uv_mutex_unlock(&calls->lock);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -369,15 +337,9 @@ struct provider_calls *provider_calls_create(const struct provider_calls_options
     CHECK(options->timeout_ms > 0);
     CHECK(curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK);
     calls->options = *options;
-    calls->ca_file = options->ca_file[0] == '\0' ? NULL : memory_copy_string(options->ca_file);
-    CHECK(uv_loop_init(&calls->loop) == 0);
-    calls->mailbox = mailbox_create(&calls->loop);
-    const struct outgoing_options outgoing = {
-        .loop = &calls->loop, .ca_file = calls->ca_file, .kept_connections = KEPT_CONNECTIONS};
-    calls->outgoing = outgoing_create(&outgoing);
-    CHECK(uv_timer_init(&calls->loop, &calls->sweep) == 0);
-    calls->sweep.data = calls;
-    CHECK(uv_async_init(&calls->loop, &calls->alive, NULL) == 0);
+    calls->outgoing = outgoing_create(options->ca_file, KEPT_CONNECTIONS);
+    STAILQ_INIT(&calls->arrived);
+    CHECK(uv_mutex_init(&calls->lock) == 0);
     thread_start(&calls->thread, "provider", run, calls);
     return calls;
 }
@@ -388,16 +350,17 @@ void provider_calls_destroy(struct provider_calls **at)
     *at = NULL;
     if (calls == NULL)
         return;
-    calls->stop.deliver = stop_here;
-    mailbox_post(calls->mailbox, &calls->stop);
+    uv_mutex_lock(&calls->lock);
+    calls->ending = true;
+    outgoing_wake(calls->outgoing); /* under the lock: the thread ends only after it */
+    uv_mutex_unlock(&calls->lock);
     CHECK(uv_thread_join(&calls->thread) == 0);
-    CHECK(uv_loop_close(&calls->loop) == 0);
-    while (calls->lanes != NULL) {
-        struct provider_lane *lane = calls->lanes;
-        calls->lanes = lane->next;
+    while (!SLIST_EMPTY(&calls->lanes)) {
+        struct provider_lane *lane = SLIST_FIRST(&calls->lanes);
+        SLIST_REMOVE_HEAD(&calls->lanes, link);
         memory_free(lane);
     }
-    memory_free(calls->ca_file);
+    uv_mutex_destroy(&calls->lock);
     memory_free(calls);
     curl_global_cleanup();
 }

@@ -2,6 +2,7 @@
 #define CROUPIER_LAUNCH_PROVIDER_CALLS_H
 
 #include <stdatomic.h>
+#include <sys/queue.h>
 
 #include "base/log.h"
 #include "base/mailbox.h"
@@ -50,8 +51,7 @@ struct provider_call {
     char provider_id[PROVIDER_ID_SIZE];
     char url[GAME_URL_SIZE];
     struct buffer document; /* freed by its owner */
-    char timestamp[24];     /* seconds, as signed */
-    char signature[LAUNCH_SIGNATURE_SIZE];
+    char fields[2][128];    /* X-Croupier-Timestamp and X-Croupier-Signature */
 
     /* when delivered */
     enum provider_outcome outcome;
@@ -60,21 +60,19 @@ struct provider_call {
     /* this module's */
     struct provider_calls *calls;
     struct provider_lane *lane;
-    struct provider_call *next;
+    STAILQ_ENTRY(provider_call) link;
     struct outgoing_post post;
     uint64_t submitted_ns, begin_by_ns, deadline_ns;
-    char fields[2][128];
 };
 
 struct provider_calls_options {
     uint32_t timeout_ms;
-    const char *ca_file; /* "": the system's certificates; borrowed */
+    const char *ca_file; /* "": the system's certificates; copied */
     struct log *log;     /* borrowed; may be NULL */
 };
 
 struct provider_calls *provider_calls_create(const struct provider_calls_options *options);
-/* What is under way is delivered, as cancelled, so before the mailboxes go. No submit may follow
- * more. */
+/* What is under way is delivered, as cancelled, so before the mailboxes go. No submit may follow. */
 void provider_calls_destroy(struct provider_calls **calls);
 
 /* Any thread. STATUS_FULL at once when there are too many: the call stays the asker's. */

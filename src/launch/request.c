@@ -4,10 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
-
 #include "base/base64url.h"
+#include "base/digest.h"
 #include "records/records.h"
 
 enum { REAL = 1, DEMO = 2, EITHER = REAL | DEMO };
@@ -49,14 +47,12 @@ enum strict_json launch_request_decode(struct text content_type, struct text bod
 void launch_token_append(struct buffer *out, struct text claims, struct text secret)
 {
     static const char header[] = "{\"alg\":\"HS256\",\"typ\":\"JWT\"}";
-    uint8_t tag[EVP_MAX_MD_SIZE];
-    unsigned size = 0;
+    uint8_t tag[DIGEST_SIZE];
     size_t start = out->size;
     buffer_append_base64url(out, header, sizeof header - 1);
     buffer_append_char(out, '.');
     buffer_append_base64url(out, claims.at, claims.size);
-    CHECK(HMAC(EVP_sha256(), secret.at, (int)secret.size, (const unsigned char *)out->data + start,
-               out->size - start, tag, &size) != NULL);
+    digest_hmac_sha256(secret, (struct text){out->data + start, out->size - start}, tag);
     buffer_append_char(out, '.');
-    buffer_append_base64url(out, tag, size);
+    buffer_append_base64url(out, tag, sizeof tag);
 }

@@ -202,8 +202,8 @@ void metric_age(struct buffer *out, const char *name, const char *labels, int64_
         buffer_append_format(out, "%lld.%03d\n", (long long)(age_ms / 1000), (int)(age_ms % 1000));
 }
 
-static uint64_t write_buckets(struct buffer *out, const char *name,
-                              const struct metric_histogram *histogram, bool milliseconds)
+void metric_histogram(struct buffer *out, const char *name,
+                      const struct metric_histogram *histogram)
 {
     uint64_t count = 0;
     for (size_t i = 0; i < histogram->bucket_count; i++) {
@@ -211,31 +211,17 @@ static uint64_t write_buckets(struct buffer *out, const char *name,
         buffer_append_format(out, "%s_bucket{le=\"", name);
         if (i + 1 == histogram->bucket_count)
             buffer_append_string(out, "+Inf");
-        else if (milliseconds)
+        else if (histogram->of_times)
             buffer_append_format(out, "%g", histogram->bounds[i] / 1000.0);
         else
             buffer_append_u64(out, histogram->bounds[i]);
         metric_number(out, "\"}", NULL, count);
     }
-    return count;
-}
-
-void metric_histogram(struct buffer *out, const char *name,
-                      const struct metric_histogram *histogram)
-{
-    uint64_t count = write_buckets(out, name, histogram, false);
     buffer_append_string(out, name);
-    metric_number(out, "_sum", NULL, histogram->sum);
-    buffer_append_string(out, name);
-    metric_number(out, "_count", NULL, count);
-}
-
-void metric_histogram_of_times(struct buffer *out, const char *name,
-                               const struct metric_histogram *histogram)
-{
-    uint64_t count = write_buckets(out, name, histogram, true);
-    buffer_append_string(out, name);
-    metric_seconds(out, "_sum", NULL, histogram->sum);
+    if (histogram->of_times)
+        metric_seconds(out, "_sum", NULL, histogram->sum);
+    else
+        metric_number(out, "_sum", NULL, histogram->sum);
     buffer_append_string(out, name);
     metric_number(out, "_count", NULL, count);
 }

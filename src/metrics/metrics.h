@@ -2,6 +2,7 @@
 #define CROUPIER_METRICS_METRICS_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -107,12 +108,10 @@ struct metric_histogram {
     const uint32_t *bounds; /* bucket_count - 1 */
     const uint64_t *counts;
     size_t bucket_count;
-    uint64_t sum; /* of what was counted; for milliseconds, in nanoseconds */
+    uint64_t sum;  /* of what was counted; of times, in nanoseconds */
+    bool of_times; /* bounds are milliseconds; what is written is seconds */
 };
 void metric_histogram(struct buffer *out, const char *name,
                       const struct metric_histogram *histogram);
-/* The same, of bounds in milliseconds, in seconds. */
-void metric_histogram_of_times(struct buffer *out, const char *name,
-                               const struct metric_histogram *histogram);
 
 #endif

@@ -87,7 +87,7 @@ static enum status get(struct platform_store *store, const char *id, void *recor
     struct address address;
     char text[ADDRESS_TEXT_SIZE];
     CHECK(address_parse(text_of(id), &address) == STATUS_OK);
-    enum status status = platform_legacy_get(store, &address, &found, error);
+    enum status status = platform_get(store, &legacy_table, &address, &found, error);
     if (status == STATUS_OK && !found.removed) {
         *(struct legacy_record *)record = found;
         return STATUS_OK;
@@ -103,7 +103,7 @@ static enum status add(struct platform_store *store, void *record, struct error 
 {
     struct legacy_record *made = record;
     struct legacy_record old = {.removed = true};
-    enum status status = platform_legacy_get(store, &made->address, &old, error);
+    enum status status = platform_get(store, &legacy_table, &made->address, &old, error);
     if (status != STATUS_OK && status != STATUS_NOT_FOUND)
         return status;
     if (!old.removed) {
@@ -113,15 +113,7 @@ static enum status add(struct platform_store *store, void *record, struct error 
                          "%s is there already; to change it: croupier ip set %s", text, text);
     }
     made->revision = old.revision; /* so that of two who add it at once one is refused */
-    return platform_legacy_put(store, made, error);
-}
-
-static enum status put(struct platform_store *store, void *record, struct error *error)
-{
-    struct legacy_record *address = record;
-    enum status status = platform_legacy_put(store, address, error);
-    address->usable |= status == STATUS_OK;
-    return status;
+    return platform_put(store, &legacy_table, made, error);
 }
 
 void address_remove(const void *context, void *record)
@@ -142,5 +134,4 @@ const struct resource address_resource = {
     .check_mending = check_mending,
     .get = get,
     .add = add,
-    .put = put,
 };

@@ -7,7 +7,6 @@
 #include "admission/key.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "operator/keys.h"
 #include "records/customer.h"
 
 /* ---- the name -------------------------------------------------------------------------------- */
@@ -134,8 +133,9 @@ struct key_counts {
     int64_t now_ms;
 };
 
-static bool count_key(void *context, const struct key_record *record)
+static bool count_key(void *context, const void *visited)
 {
+    const struct key_record *record = visited;
     struct key_counts *counts = context;
     if (!key_is_live(record, counts->now_ms))
         return true;
@@ -157,7 +157,7 @@ static enum status count_keys(struct key_counts *counts, struct platform_store *
                               const char *customer_id, struct error *error)
 {
     *counts = (struct key_counts){.now_ms = clock_wall_ms()};
-    enum status status = platform_key_list(store, customer_id, count_key, counts, error);
+    enum status status = platform_list(store, &key_table, customer_id, count_key, counts, error);
     if (counts->count > 0)
         qsort(counts->owners, counts->count, sizeof counts->owners[0], compare_owners);
     return status;
@@ -207,9 +207,10 @@ static enum status get(struct platform_store *store, const char *id, void *recor
     struct customer_view *view = record;
     struct customer_record found;
     struct key_counts counts;
-    enum status status = platform_customer_get(store, id, &found, error);
+    enum status status = platform_get(store, &customer_table, id, &found, error);
     if (status != STATUS_OK)
-        return status;
+        return status == STATUS_NOT_FOUND ? resource_missing(&customer_resource, id, error)
+                                          : status;
     status = count_keys(&counts, store, found.id, error);
     if (status == STATUS_OK)
         *view = (struct customer_view){found, counts.count};
@@ -219,52 +220,38 @@ static enum status get(struct platform_store *store, const char *id, void *recor
     return status;
 }
 
-static enum status add(struct platform_store *store, void *record, struct error *error)
-{
-    return platform_customer_add(store, record, error);
-}
-
-static enum status put(struct platform_store *store, void *record, struct error *error)
-{
-    struct customer_record *customer = record;
-    enum status status = platform_customer_update(store, customer, error);
-    customer->usable |= status == STATUS_OK;
-    return status;
-}
-
 struct listing {
     struct key_counts counts;
-    struct resource_visit *visit;
+    record_function *see;
+    void *context;
 };
 
-static bool list_customer(void *context, const struct customer_record *record)
+static bool list_customer(void *context, const void *visited)
 {
+    const struct customer_record *record = visited;
     const struct listing *listing = context;
     const struct customer_view view = {*record, count_of(&listing->counts, record->id)};
-    return resource_see(listing->visit, &view);
+    return listing->see(listing->context, &view);
 }
 
-static enum status list(struct platform_store *store, const char *of, struct resource_visit *visit,
-                        struct error *error)
+static enum status list(struct platform_store *store, const char *of, record_function *see,
+                        void *context, struct error *error)
 {
-    struct listing listing = {.visit = visit};
+    struct listing listing = {.see = see, .context = context};
     (void)of;
     enum status status = count_keys(&listing.counts, store, NULL, error);
     if (status == STATUS_OK)
-        status = platform_customer_list(store, list_customer, &listing, error);
+        status = platform_list(store, &customer_table, NULL, list_customer, &listing, error);
     memory_free(listing.counts.owners);
     return status;
 }
 
 const struct resource customer_resource = {
     .kind = RECORD_CUSTOMER,
-    .noun = "customer",
     .fields = fields,
     .size = sizeof(struct customer_view),
     .begin = begin,
     .check_mending = check_mending,
     .get = get,
-    .add = add,
-    .put = put,
     .list = list,
 };

@@ -1,11 +1,9 @@
 /* Games as an operator handles them; see games.h. */
 #include "operator/games.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/memory.h"
 #include "games/document.h"
 #include "operator/customers.h"
 
@@ -59,12 +57,6 @@ static void write_game(struct json_writer *json, const void *record)
     game_record_write(json, record);
 }
 
-static enum status get(struct platform_store *store, const char *id, void *record,
-                       struct error *error)
-{
-    return platform_game_get(store, id, record, error);
-}
-
 /* Only whether it is enabled changes, and with it `updated_ms`. */
 static enum status put(struct platform_store *store, void *record, struct error *error)
 {
@@ -72,69 +64,45 @@ static enum status put(struct platform_store *store, void *record, struct error 
     char id[GAME_ID_SIZE];
     memcpy(id, game->id, sizeof id);
     enum status status = platform_game_enable(store, id, game->enabled, clock_wall_ms(), error);
-    return status == STATUS_OK ? platform_game_get(store, id, record, error) : status;
+    return status == STATUS_OK ? platform_get(store, &game_table, id, record, error) : status;
 }
 
 const struct resource game_resource = {
     .kind = RECORD_GAME,
-    .noun = "game",
     .fields = fields,
     .size = sizeof(struct game_record),
     .write = write_game,
-    .get = get,
     .put = put,
 };
 
 /* ---- import ---------------------------------------------------------------------------------- */
 
-/* The ids of all providers. */
-struct provider_ids {
-    char (*ids)[PROVIDER_ID_SIZE];
-    size_t count, room;
-};
-
-static bool note_provider(void *context, const struct provider_record *record)
+/* Providers are few: their ids are one list. */
+static bool note_provider(void *context, const void *record)
 {
-    struct provider_ids *found = context;
-    if (found->count == found->room) {
-        found->room = found->room == 0 ? 16 : found->room * 2;
-        found->ids = memory_resize(found->ids, found->room * sizeof found->ids[0]);
-    }
-    memcpy(found->ids[found->count++], record->id, PROVIDER_ID_SIZE);
+    buffer_append_format(context, "%s\n", ((const struct provider_record *)record)->id);
     return true;
 }
 
-static int compare_ids(const void *a, const void *b)
-{
-    return strcmp(a, b);
-}
-
-/* They come in order. */
 static bool has_provider(void *context, struct text id)
 {
-    const struct provider_ids *found = context;
-    char key[PROVIDER_ID_SIZE] = "";
-    if (id.size >= sizeof key || found->count == 0)
-        return false;
-    memcpy(key, id.at, id.size);
-    return bsearch(key, found->ids, found->count, sizeof found->ids[0], compare_ids) != NULL;
+    return game_list_has(buffer_text(context), id);
 }
 
 enum status games_import(struct platform_store *store, const char *name, struct text document,
                          int64_t now_ms, struct games_put_result *result, struct error *error)
 {
-    struct provider_ids providers = {0};
+    struct buffer providers = {0};
     struct games_document read = {0};
-    uint64_t revision;
-    const struct record_visitor visit = {.provider = note_provider, .context = &providers};
-    enum status status = platform_games_read(store, &visit, &revision, error);
+    enum status status =
+        platform_list(store, &provider_table, NULL, note_provider, &providers, error);
     if (status == STATUS_OK)
         status = games_document_read(&read, name, document, has_provider, &providers, error);
     if (status == STATUS_OK)
         status = platform_games_put(store, read.records, read.set_enabled, read.count, now_ms,
                                     result, error);
     games_document_free(&read);
-    memory_free(providers.ids);
+    buffer_free(&providers);
     return status;
 }
 
@@ -164,11 +132,10 @@ struct policy_search {
     struct buffer *games;
 };
 
-static bool find_policy(void *context, const struct game_policy_record *record)
+static bool find_policy(void *context, const void *visited)
 {
+    const struct game_policy_record *record = visited;
     struct policy_search *search = context;
-    if (strcmp(record->customer_id, search->record->customer_id) != 0)
-        return true;
     search->record->every_game = record->every_game;
     buffer_append_text(search->games, record->games);
     return true;
@@ -178,13 +145,12 @@ enum status games_allowed(struct platform_store *store, struct game_policy_recor
                           struct buffer *games, bool *casino, struct error *error)
 {
     struct policy_search search = {record, games};
-    const struct record_visitor visit = {.policy = find_policy, .context = &search};
-    uint64_t revision;
     enum status status = read_casino(store, record->customer_id, casino, error);
     if (status != STATUS_OK)
         return status;
     record->every_game = true;
-    status = platform_games_read(store, &visit, &revision, error);
+    status =
+        platform_list(store, &game_policy_table, record->customer_id, find_policy, &search, error);
     record->games = buffer_text(games);
     return status;
 }

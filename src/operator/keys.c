@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "operator/customers.h"
 
 #define EXPIRES_MAX_MS 253402300799999 /* the end of the year 9999 */
 
@@ -52,16 +53,11 @@ enum status expiry_parse(struct text text, int64_t now_ms, int64_t *expires_ms, 
 
 /* ---- the fields ------------------------------------------------------------------------------ */
 
-static enum status no_customer(const char *id, struct error *error)
-{
-    return error_set(error, STATUS_NOT_FOUND, "there is no customer '%.*s'", 64, id);
-}
-
 static enum status set_customer(const struct field *field, struct text text, void *record,
                                 struct error *error)
 {
     enum status status = field_set_text(field, "customer", text, record, error);
-    return status == STATUS_OK ? status : no_customer(text.at, error);
+    return status == STATUS_OK ? status : resource_missing(&customer_resource, text.at, error);
 }
 
 static enum status set_label(const struct field *field, struct text text, void *record,
@@ -140,9 +136,9 @@ enum status keys_issue(struct platform_store *store, struct key_record *record, 
     key_generate(fresh);
     key_digest(text_of(fresh), made.digest);
     key_prefix(text_of(fresh), made.prefix);
-    enum status status = platform_key_add(store, &made, error);
+    enum status status = platform_add(store, &key_table, &made, error);
     if (status == STATUS_NOT_FOUND)
-        status = no_customer(made.customer_id, error);
+        status = resource_missing(&customer_resource, made.customer_id, error);
     if (status == STATUS_OK) {
         memcpy(key, fresh, sizeof fresh);
         *record = made;
@@ -152,32 +148,33 @@ enum status keys_issue(struct platform_store *store, struct key_record *record, 
 }
 
 struct listing {
-    struct resource_visit *visit;
+    record_function *see;
+    void *context;
     int64_t now_ms;
 };
 
-static bool list_key(void *context, const struct key_record *record)
+static bool list_key(void *context, const void *record)
 {
     const struct listing *listing = context;
-    const struct key_view view = {*record, listing->now_ms};
-    return resource_see(listing->visit, &view);
+    const struct key_view view = {*(const struct key_record *)record, listing->now_ms};
+    return listing->see(listing->context, &view);
 }
 
-static enum status list(struct platform_store *store, const char *of, struct resource_visit *visit,
-                        struct error *error)
+static enum status list(struct platform_store *store, const char *of, record_function *see,
+                        void *context, struct error *error)
 {
-    struct listing listing = {visit, clock_wall_ms()};
+    struct listing listing = {see, context, clock_wall_ms()};
     struct customer_record owner;
-    enum status status = platform_customer_get(store, of, &owner, error);
+    enum status status = platform_get(store, &customer_table, of, &owner, error);
     if (status != STATUS_OK)
-        return status == STATUS_NOT_FOUND ? no_customer(of, error) : status;
+        return status == STATUS_NOT_FOUND ? resource_missing(&customer_resource, of, error)
+                                          : status;
     customer_record_free(&owner);
-    return platform_key_list(store, of, list_key, &listing, error);
+    return platform_list(store, &key_table, of, list_key, &listing, error);
 }
 
 const struct resource key_resource = {
     .kind = RECORD_KEY,
-    .noun = "key",
     .fields = fields,
     .size = sizeof(struct key_view),
     .begin = begin,
@@ -185,11 +182,6 @@ const struct resource key_resource = {
 };
 
 /* ---- finding --------------------------------------------------------------------------------- */
-
-bool key_is_live(const struct key_record *record, int64_t now_ms)
-{
-    return record->revoked_ms == 0 && (record->expires_ms == 0 || record->expires_ms > now_ms);
-}
 
 enum key_form { KEY_FORM_ID, KEY_FORM_WHOLE, KEY_FORM_PREFIX, KEY_FORM_NONE };
 
@@ -240,8 +232,9 @@ static bool matches(const struct key_search *search, const struct key_record *re
     }
 }
 
-static bool search_key(void *context, const struct key_record *record)
+static bool search_key(void *context, const void *visited)
 {
+    const struct key_record *record = visited;
     struct key_search *search = context;
     if (!matches(search, record))
         return true;
@@ -281,7 +274,7 @@ enum status keys_find(struct platform_store *store, const char *wanted, int64_t 
         return status;
     if (search.form == KEY_FORM_WHOLE)
         key_digest(search.wanted, search.digest);
-    status = platform_key_list(store, NULL, search_key, &search, error);
+    status = platform_list(store, &key_table, NULL, search_key, &search, error);
     if (status != STATUS_OK)
         return status;
     if (search.live > 1)

@@ -40,6 +40,4 @@ MUST_CHECK enum status keys_find(struct platform_store *store, const char *wante
 MUST_CHECK enum status keys_revoke(struct platform_store *store, const char *wanted, int64_t now_ms,
                                    struct key_record *record, bool *before, struct error *error);
 
-bool key_is_live(const struct key_record *record, int64_t now_ms);
-
 #endif

@@ -1,16 +1,16 @@
 /*
- * Each kind of record is read by a visitor of the source's that writes into the target. The first
- * error of the target's ends the walk where the visitor can say so, else the rest of it is passed
- * over.
+ * Each kind of record is listed from the source by a function that writes into the target. The first
+ * error of the target ends the list.
  *
  * The comparison at the end is of fingerprints: the same walk over both stores, every field of
- * every record mixed into one SHA-256 a kind. It also tells when the source was written to
- * meanwhile. What is written during the comparison itself, the revisions and counts tell that were
+ * every record mixed into one SHA-256 a kind. It also shows when the source was written to
+ * meanwhile. What is written during the comparison itself, the revisions and counts show that were
  * read before all else.
  */
 #include "operator/platform_copy.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <openssl/evp.h>
@@ -21,20 +21,12 @@
 
 #define PLAYERS_AT_ONCE 1000
 #define DIGEST_SIZE 32
+#define PART_COUNT (RECORD_KIND_COUNT + 1) /* the kinds of records, and the ledger */
 
-enum part {
-    PART_CUSTOMERS,
-    PART_KEYS,
-    PART_ADDRESSES,
-    PART_GAMES, /* providers and lists with them */
-    PART_PLAYERS,
-    PART_LEDGER,
-};
-#define PART_COUNT 6
-
-static const char *const part_names[PART_COUNT] = {
-    "customers", "keys", "addresses", "games", "players", "the ledger",
-};
+/* The order of copying: what a record belongs to comes before it, and what admits callers last. */
+static const enum record_kind before_ledger[] = {RECORD_CUSTOMER, RECORD_PROVIDER, RECORD_GAME,
+                                                 RECORD_GAME_POLICY, RECORD_PLAYER};
+static const enum record_kind after_ledger[] = {RECORD_KEY, RECORD_ADDRESS};
 
 struct copy {
     struct platform_store *to;
@@ -43,6 +35,9 @@ struct copy {
     struct error *error;
     enum status status; /* of the target, or of a record; the walks' own are returned by them */
     struct platform_counts counts;
+
+    const struct record_table *table; /* of the kind that is being copied */
+    char what[32];                    /* "copying players" */
 
     struct player_record *players; /* up to PLAYERS_AT_ONCE, not yet written */
     size_t player_count;
@@ -56,7 +51,7 @@ struct copy {
     struct ledger_batch *batch;
 };
 
-static void tell(const struct copy *copy, const char *what, uint64_t done)
+static void report(const struct copy *copy, const char *what, uint64_t done)
 {
     if (copy->progress != NULL)
         copy->progress(copy->context, what, done);
@@ -69,104 +64,22 @@ static bool may_go_on(struct copy *copy, enum status status)
     return copy->status == STATUS_OK;
 }
 
-static enum status unusable(struct error *error, const char *what, const char *id)
+/* ---- records --------------------------------------------------------------------------------- */
+
+static enum status check_usable(const struct copy *copy, const void *record)
 {
-    return error_set(error, STATUS_MALFORMED, "%s %s makes no sense in the source; mend it first",
-                     what, id);
+    const struct record_table *table = copy->table;
+    const struct column *key = &table->columns[0];
+    char id[ADDRESS_TEXT_SIZE + GAME_ID_SIZE];
+    if (table->usable == 0 || *(const bool *)((const char *)record + table->usable))
+        return STATUS_OK;
+    if (key->type->kind == COLUMN_BYTES)
+        address_format(column_field(key, record), id);
+    else
+        (void)snprintf(id, sizeof id, "%s", (const char *)column_field(key, record));
+    return error_set(copy->error, STATUS_MALFORMED,
+                     "%s %s cannot be read in the source; mend it first", table->what, id);
 }
-
-/* ---- customers, keys, addresses -------------------------------------------------------------- */
-
-static bool copy_customer(void *context, const struct customer_record *record)
-{
-    struct copy *copy = context;
-    tell(copy, "copying customers", ++copy->counts.customers);
-    return may_go_on(copy, record->usable ? platform_customer_add(copy->to, record, copy->error)
-                                          : unusable(copy->error, "customer", record->id));
-}
-
-static bool copy_key(void *context, const struct key_record *record)
-{
-    struct copy *copy = context;
-    tell(copy, "copying keys", ++copy->counts.keys);
-    return may_go_on(copy, platform_key_add(copy->to, record, copy->error));
-}
-
-static bool copy_address(void *context, const struct legacy_record *record)
-{
-    struct copy *copy = context;
-    struct legacy_record fresh = *record;
-    char text[ADDRESS_TEXT_SIZE];
-    fresh.revision = 0; /* whatever is there: nothing */
-    tell(copy, "copying addresses", ++copy->counts.addresses);
-    address_format(&record->address, text);
-    return may_go_on(copy, record->usable ? platform_legacy_put(copy->to, &fresh, copy->error)
-                                          : unusable(copy->error, "address", text));
-}
-
-/* ---- games ----------------------------------------------------------------------------------- */
-
-static bool copy_provider(void *context, const struct provider_record *record)
-{
-    struct copy *copy = context;
-    copy->counts.providers++;
-    if (copy->status == STATUS_OK)
-        copy->status = record->usable ? platform_provider_add(copy->to, record, copy->error)
-                                      : unusable(copy->error, "provider", record->id);
-    return true;
-}
-
-/* Every game keeps its updated_ms, which is one for all that are put at once. */
-static void write_games(struct copy *copy)
-{
-    struct games_put_result result;
-    if (copy->game_count > 0 && copy->status == STATUS_OK)
-        copy->status =
-            platform_games_put(copy->to, copy->games, copy->set_enabled, copy->game_count,
-                               copy->games[0].updated_ms, &result, copy->error);
-    copy->game_count = 0;
-}
-
-static bool copy_game(void *context, const struct game_record *record)
-{
-    struct copy *copy = context;
-    tell(copy, "copying games", ++copy->counts.games);
-    if (!record->usable && copy->status == STATUS_OK)
-        copy->status = unusable(copy->error, "game", record->id);
-    if (copy->game_count > 0 && copy->games[0].updated_ms != record->updated_ms)
-        write_games(copy);
-    CHECK(copy->game_count < GAMES_MAX);
-    copy->games[copy->game_count] = *record;
-    copy->set_enabled[copy->game_count++] = true;
-    return true;
-}
-
-static bool copy_list(void *context, const struct game_policy_record *record)
-{
-    struct copy *copy = context;
-    write_games(copy);
-    copy->counts.game_lists++;
-    if (copy->status == STATUS_OK)
-        copy->status = platform_game_policy_put(copy->to, record, copy->error);
-    return true;
-}
-
-static enum status copy_games(struct copy *copy, struct platform_store *from)
-{
-    const struct record_visitor visit = {
-        .provider = copy_provider, .game = copy_game, .policy = copy_list, .context = copy};
-    uint64_t revision;
-    copy->games = memory_alloc_zeroed(GAMES_MAX, sizeof *copy->games);
-    copy->set_enabled = memory_alloc_zeroed(GAMES_MAX, sizeof *copy->set_enabled);
-    enum status status = platform_games_read(from, &visit, &revision, copy->error);
-    if (status == STATUS_OK)
-        write_games(copy);
-    memory_free(copy->games);
-    memory_free(copy->set_enabled);
-    return status == STATUS_OK ? copy->status : status;
-}
-
-/* ---- players --------------------------------------------------------------------------------- */
 
 static enum status write_players(struct copy *copy)
 {
@@ -175,23 +88,63 @@ static enum status write_players(struct copy *copy)
     return platform_player_put(copy->to, copy->players, count, copy->error);
 }
 
-static bool copy_player(void *context, const struct player_record *record)
+/* Every game keeps its updated_ms, which is one for all that are put at once. */
+static enum status write_games(struct copy *copy)
 {
-    struct copy *copy = context;
-    copy->players[copy->player_count++] = *record;
-    tell(copy, "copying players", ++copy->counts.players);
-    return copy->player_count < PLAYERS_AT_ONCE || may_go_on(copy, write_players(copy));
+    struct games_put_result result;
+    size_t count = copy->game_count;
+    copy->game_count = 0;
+    return count == 0 ? STATUS_OK
+                      : platform_games_put(copy->to, copy->games, copy->set_enabled, count,
+                                           copy->games[0].updated_ms, &result, copy->error);
 }
 
-static enum status copy_players(struct copy *copy, struct platform_store *from)
+static enum status add_player(struct copy *copy, const void *record)
 {
-    copy->players = memory_alloc_zeroed(PLAYERS_AT_ONCE, sizeof *copy->players);
-    enum status status = platform_player_list(from, copy_player, copy, copy->error);
+    memcpy(&copy->players[copy->player_count++], record, sizeof *copy->players);
+    return copy->player_count == PLAYERS_AT_ONCE ? write_players(copy) : STATUS_OK;
+}
+
+static enum status add_game(struct copy *copy, const void *record)
+{
+    const struct game_record *game = record;
+    enum status status = STATUS_OK;
+    if (copy->game_count > 0 && copy->games[0].updated_ms != game->updated_ms)
+        status = write_games(copy);
+    CHECK(copy->game_count < GAMES_MAX);
+    copy->games[copy->game_count] = *game;
+    copy->set_enabled[copy->game_count++] = true;
+    return status;
+}
+
+static bool copy_record(void *context, const void *record)
+{
+    struct copy *copy = context;
+    report(copy, copy->what, ++copy->counts.records[copy->table->kind]);
+    enum status status = check_usable(copy, record);
     if (status == STATUS_OK)
-        status = copy->status;
-    if (status == STATUS_OK)
-        status = write_players(copy);
-    memory_free(copy->players);
+        status = copy->table == &player_table ? add_player(copy, record)
+                 : copy->table == &game_table
+                     ? add_game(copy, record)
+                     : platform_add(copy->to, copy->table, record, copy->error);
+    return may_go_on(copy, status);
+}
+
+static enum status copy_kinds(struct copy *copy, struct platform_store *from,
+                              const enum record_kind *kinds, size_t count)
+{
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        copy->table = record_tables[kinds[i]];
+        (void)snprintf(copy->what, sizeof copy->what, "copying %s", copy->table->plural);
+        status = platform_list(from, copy->table, NULL, copy_record, copy, copy->error);
+        if (status == STATUS_OK)
+            status = copy->status;
+        if (status == STATUS_OK) /* what is left of the last batch */
+            status = write_games(copy);
+        if (status == STATUS_OK)
+            status = write_players(copy);
+    }
     return status;
 }
 
@@ -296,7 +249,7 @@ static bool copy_transaction(void *context, const struct ledger_transaction *tra
     struct copy *copy = context;
     copy->waiting[copy->waiting_count++] = *transaction;
     copy->counts.entries += ledger_is_entry(transaction);
-    tell(copy, "copying transactions", ++copy->counts.transactions);
+    report(copy, "copying transactions", ++copy->counts.transactions);
     return copy->waiting_count < LEDGER_BATCH_MAX || may_go_on(copy, write_waiting(copy));
 }
 
@@ -319,6 +272,8 @@ static enum status copy_ledger(struct copy *copy, struct platform_store *from)
 struct fingerprint {
     EVP_MD_CTX *digest;
     const struct copy *copy;
+    const struct record_table *table; /* NULL: of the ledger */
+    char what[32];                    /* "comparing players" */
     uint64_t count;
 };
 
@@ -340,21 +295,21 @@ static void mix_number(struct fingerprint *print, int64_t number)
 }
 
 /* All that a record holds but its revision, which is the store's. */
-static bool mix_record(void *context, const struct record_table *table, const void *record)
+static bool mix_record(void *context, const void *record)
 {
     struct fingerprint *print = context;
-    for (size_t i = 0; i < table->column_count; i++) {
+    for (size_t i = 0; i < print->table->column_count; i++) {
+        const struct column *column = &print->table->columns[i];
         struct column_value value;
-        if (table->columns[i].type == &column_revision)
+        if (column->type == &column_revision)
             continue;
-        column_get(&table->columns[i], record, &value);
+        column_get(column, record, &value);
         mix_number(print, value.null);
         mix_number(print, value.integer);
         mix(print, value.bytes.at, value.bytes.size);
         column_value_free(&value);
     }
-    if (table->kind == RECORD_PLAYER)
-        tell(print->copy, "comparing players", ++print->count);
+    report(print->copy, print->what, ++print->count);
     return true;
 }
 
@@ -377,7 +332,7 @@ static bool mix_transaction(void *context, const struct ledger_transaction *tran
     mix_number(print, transaction->movement_minor);
     mix_number(print, transaction->balance_minor);
     mix(print, transaction->hash, sizeof transaction->hash);
-    tell(print->copy, "comparing transactions", ++print->count);
+    report(print->copy, print->what, ++print->count);
     return true;
 }
 
@@ -400,42 +355,35 @@ static enum status walk_ledger(struct platform_store *store, struct fingerprint 
     return status == STATUS_OK ? store->ledger->declines(store, mix_decline, print, error) : status;
 }
 
-static enum status walk(struct platform_store *store, enum part part, struct fingerprint *print,
-                        struct error *error)
+/* The table of a part: the kinds of records in their order, and then the ledger, which is NULL. */
+static const struct record_table *table_of(int part)
 {
-    static const unsigned kinds[PART_COUNT] = {
-        [PART_CUSTOMERS] = 1U << RECORD_CUSTOMER,
-        [PART_KEYS] = 1U << RECORD_KEY,
-        [PART_ADDRESSES] = 1U << RECORD_ADDRESS,
-        [PART_GAMES] = 1U << RECORD_PROVIDER | 1U << RECORD_GAME | 1U << RECORD_GAME_POLICY,
-        [PART_PLAYERS] = 1U << RECORD_PLAYER,
-    };
-    const struct record_visitor visitor = {
-        .any = mix_record, .kinds = kinds[part], .context = print};
-    if (part == PART_LEDGER)
-        return walk_ledger(store, print, error);
-    return platform_list(store, &visitor, error);
+    return part < RECORD_KIND_COUNT ? record_tables[part] : NULL;
 }
 
-static enum status take_fingerprint(const struct copy *copy, struct platform_store *store,
-                                    enum part part, uint8_t out[DIGEST_SIZE])
+static enum status take_fingerprint(const struct copy *copy, struct platform_store *store, int part,
+                                    uint8_t out[DIGEST_SIZE])
 {
-    struct fingerprint print = {.digest = EVP_MD_CTX_new(), .copy = copy};
+    struct fingerprint print = {.digest = EVP_MD_CTX_new(), .copy = copy, .table = table_of(part)};
     unsigned size = 0;
+    (void)snprintf(print.what, sizeof print.what, "comparing %s",
+                   print.table == NULL ? "transactions" : print.table->plural);
     CHECK(print.digest != NULL && EVP_DigestInit_ex(print.digest, EVP_sha256(), NULL) == 1);
-    enum status status = walk(store, part, &print, copy->error);
+    enum status status = print.table == NULL ? walk_ledger(store, &print, copy->error)
+                                             : platform_list(store, print.table, NULL, mix_record,
+                                                             &print, copy->error);
     CHECK(EVP_DigestFinal_ex(print.digest, out, &size) == 1 && size == DIGEST_SIZE);
     EVP_MD_CTX_free(print.digest);
     return status;
 }
 
-static void tell_audit(void *context, uint64_t done, uint64_t total)
+static void report_audit(void *context, uint64_t done, uint64_t total)
 {
-    tell(context,
-         done == 0 && total > 0 ? "checking the copy's store itself"
-         : done < total         ? "auditing entries"
-                                : "audited entries; looking for rows without their counterpart",
-         done);
+    report(context,
+           done == 0 && total > 0 ? "checking the copy's store itself"
+           : done < total         ? "auditing entries"
+                                  : "audited entries; looking for rows without their counterpart",
+           done);
 }
 
 static enum status was_written_to(struct error *error, const char *what)
@@ -454,25 +402,26 @@ static enum status compare(struct copy *copy, struct platform_store *from)
     uint8_t targets[PART_COUNT][DIGEST_SIZE] = {0};
     enum status status = STATUS_OK;
     for (int part = 0; part < PART_COUNT && status == STATUS_OK; part++)
-        status = take_fingerprint(copy, copy->to, (enum part)part, targets[part]);
+        status = take_fingerprint(copy, copy->to, part, targets[part]);
     if (status == STATUS_OK)
-        status = wallet_audit(copy->to, tell_audit, copy, &audited, copy->error);
+        status = wallet_audit(copy->to, report_audit, copy, &audited, copy->error);
     if (status == STATUS_OK && audited.entries != copy->counts.entries)
         status = error_set(copy->error, STATUS_MALFORMED,
                            "the copy has %" PRIu64 " entries and the source %" PRIu64,
                            audited.entries, copy->counts.entries);
     for (int part = 0; part < PART_COUNT && status == STATUS_OK; part++) {
         uint8_t source[DIGEST_SIZE] = {0};
-        status = take_fingerprint(copy, from, (enum part)part, source);
+        status = take_fingerprint(copy, from, part, source);
         if (status == STATUS_OK && memcmp(source, targets[part], sizeof source) != 0)
-            status = was_written_to(copy->error, part_names[part]);
+            status = was_written_to(copy->error,
+                                    table_of(part) != NULL ? table_of(part)->plural : "the ledger");
     }
     return status;
 }
 
 /* ---- the source stands still ----------------------------------------------------------------- */
 
-/* What tells in moments whether something was written, where not all is read again. */
+/* What shows in moments whether something was written, where not all is read again. */
 struct source_state {
     uint64_t revision;
     uint64_t games_revision;
@@ -480,7 +429,7 @@ struct source_state {
     uint64_t entries;
 };
 
-static bool count_player(void *context, const struct player_record *record)
+static bool count_player(void *context, const void *record)
 {
     (void)record;
     (*(uint64_t *)context)++;
@@ -495,7 +444,7 @@ static enum status read_state(struct platform_store *store, struct source_state 
     if (status == STATUS_OK)
         status = platform_games_revision(store, &read.games_revision, error);
     if (status == STATUS_OK)
-        status = platform_player_list(store, count_player, &read.players, error);
+        status = platform_list(store, &player_table, NULL, count_player, &read.players, error);
     if (status == STATUS_OK)
         status = store->ledger->count(store, &read.entries, error);
     if (status == STATUS_OK)
@@ -514,9 +463,9 @@ static enum status check_untouched(struct platform_store *from, const struct sou
     if (after.revision != before->revision)
         return was_written_to(error, "customers, keys or addresses");
     if (after.games_revision != before->games_revision)
-        return was_written_to(error, part_names[PART_GAMES]);
+        return was_written_to(error, "providers or games");
     if (after.players != before->players)
-        return was_written_to(error, part_names[PART_PLAYERS]);
+        return was_written_to(error, player_table.plural);
     if (after.entries != before->entries)
         return was_written_to(error, "entries");
     return STATUS_OK;
@@ -524,27 +473,32 @@ static enum status check_untouched(struct platform_store *from, const struct sou
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static bool see_player(void *context, const struct player_record *record)
-{
-    (void)record;
-    *(bool *)context = true;
-    return false;
-}
-
 static enum status check_empty(struct platform_store *store, struct error *error)
 {
-    uint64_t revision = 0;
-    uint64_t games_revision = 0;
-    bool has_players = false;
-    enum status status = platform_revision(store, &revision, error);
-    if (status == STATUS_OK)
-        status = platform_games_revision(store, &games_revision, error);
-    if (status == STATUS_OK)
-        status = platform_player_list(store, see_player, &has_players, error);
-    if (status == STATUS_OK && (revision > 0 || games_revision > 0 || has_players))
+    struct source_state state;
+    enum status status = read_state(store, &state, error);
+    if (status == STATUS_OK &&
+        (state.revision > 0 || state.games_revision > 0 || state.players > 0))
         status = error_set(error, STATUS_EXISTS,
                            "the target is not empty; a copy needs a store of its own (one that "
                            "broke off is to be thrown away)");
+    return status;
+}
+
+static enum status copy_all(struct copy *copy, struct platform_store *from)
+{
+    copy->games = memory_alloc_zeroed(GAMES_MAX, sizeof *copy->games);
+    copy->set_enabled = memory_alloc_zeroed(GAMES_MAX, sizeof *copy->set_enabled);
+    copy->players = memory_alloc_zeroed(PLAYERS_AT_ONCE, sizeof *copy->players);
+    enum status status =
+        copy_kinds(copy, from, before_ledger, sizeof before_ledger / sizeof before_ledger[0]);
+    if (status == STATUS_OK)
+        status = copy_ledger(copy, from);
+    if (status == STATUS_OK)
+        status = copy_kinds(copy, from, after_ledger, sizeof after_ledger / sizeof after_ledger[0]);
+    memory_free(copy->games);
+    memory_free(copy->set_enabled);
+    memory_free(copy->players);
     return status;
 }
 
@@ -558,23 +512,7 @@ enum status platform_copy(struct platform_store *from, struct platform_store *to
     if (status == STATUS_OK)
         status = read_state(from, &before, error);
     if (status == STATUS_OK)
-        status = platform_customer_list(from, copy_customer, &copy, error);
-    if (status == STATUS_OK)
-        status = copy.status;
-    if (status == STATUS_OK)
-        status = copy_games(&copy, from);
-    if (status == STATUS_OK)
-        status = copy_players(&copy, from);
-    if (status == STATUS_OK)
-        status = copy_ledger(&copy, from);
-    if (status == STATUS_OK)
-        status = platform_key_list(from, NULL, copy_key, &copy, error);
-    if (status == STATUS_OK)
-        status = copy.status;
-    if (status == STATUS_OK)
-        status = platform_legacy_list(from, copy_address, &copy, error);
-    if (status == STATUS_OK)
-        status = copy.status;
+        status = copy_all(&copy, from);
     if (status == STATUS_OK)
         status = compare(&copy, from);
     if (status == STATUS_OK)

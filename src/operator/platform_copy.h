@@ -18,15 +18,9 @@
  */
 
 struct platform_counts {
-    uint64_t customers;
-    uint64_t keys;
-    uint64_t addresses;
-    uint64_t providers;
-    uint64_t games;
-    uint64_t game_lists; /* of customers that may not use every game */
-    uint64_t players;
-    uint64_t transactions; /* all that the ledger keeps */
-    uint64_t entries;      /* those of them that are entries */
+    uint64_t records[RECORD_KIND_COUNT]; /* by kind */
+    uint64_t transactions;               /* all that the ledger keeps */
+    uint64_t entries;                    /* those of them that are entries */
 };
 
 /* What is being done ("copying players"), and how far it is; called often. May be NULL. */
@@ -34,7 +28,7 @@ typedef void platform_copy_progress(void *context, const char *what, uint64_t do
 
 /*
  * `to` has been migrated. STATUS_EXISTS: `to` is not empty, nothing was written. STATUS_MALFORMED:
- * `from` holds what makes no sense, or the two differ at the end (named; the source was written
+ * `from` holds what cannot be read, or the two differ at the end (named; the source was written
  * to). Else the store failed. After any failure but STATUS_EXISTS, `to` is to be thrown away.
  */
 MUST_CHECK enum status platform_copy(struct platform_store *from, struct platform_store *to,

@@ -107,34 +107,6 @@ static void begin(void *record, int64_t now_ms)
         (struct provider_record){.enabled = true, .usable = true, .created_ms = now_ms};
 }
 
-static enum status get(struct platform_store *store, const char *id, void *record,
-                       struct error *error)
-{
-    return platform_provider_get(store, id, record, error);
-}
-
-static enum status add(struct platform_store *store, void *record, struct error *error)
-{
-    const struct provider_record *provider = record;
-    enum status status = platform_provider_add(store, provider, error);
-    return status == STATUS_EXISTS
-               ? error_set(error, status, "there is a provider '%s' already", provider->id)
-               : status;
-}
-
-static enum status put(struct platform_store *store, void *record, struct error *error)
-{
-    struct provider_record *provider = record;
-    enum status status = platform_provider_update(store, provider, error);
-    provider->usable |= status == STATUS_OK;
-    return status;
-}
-
-static enum status check(const void *record, struct error *error)
-{
-    return provider_record_check(record, error);
-}
-
 static const struct provider_record sound = {.id = "id",
                                              .name = "name",
                                              .launch_url = "https://launch/",
@@ -143,13 +115,8 @@ static const struct provider_record sound = {.id = "id",
 
 const struct resource provider_resource = {
     .kind = RECORD_PROVIDER,
-    .noun = "provider",
-    .check = check,
     .sound = &sound,
     .fields = fields,
     .size = sizeof(struct provider_record),
     .begin = begin,
-    .get = get,
-    .add = add,
-    .put = put,
 };

@@ -1,6 +1,6 @@
 /*
  * The verbs of an operator. A change is read, edited and written back under the revision that was
- * read, and done again when somebody was quicker.
+ * read, and done again when another writer was quicker.
  */
 #include "operator/resource.h"
 
@@ -28,46 +28,64 @@ void resource_release(const struct resource *resource, void *record)
         record_tables[resource->kind]->release(record);
 }
 
+static const struct record_table *table_of(const struct resource *resource)
+{
+    return record_tables[resource->kind];
+}
+
+/* Is it acceptable as a whole, where that is judged before the store does? */
+static enum status check(const struct resource *resource, const void *record, struct error *error)
+{
+    return resource->sound == NULL ? STATUS_OK : table_of(resource)->check(record, error);
+}
+
 /* The settings, and what no text says. */
 static enum status apply_all(const struct resource *resource, const struct resource_edit *edit,
                              void *record, struct error *error)
 {
     enum status status = apply(resource, edit->settings, record, error);
-    if (status == STATUS_OK && edit->edit != NULL)
+    if (status != STATUS_OK)
+        return status;
+    if (edit->edit != NULL)
         edit->edit(edit->context, record);
-    if (status == STATUS_OK && resource->check != NULL)
-        status = resource->check(record, error);
+    return check(resource, record, error);
+}
+
+static enum status released_unless_ok(const struct resource *resource, void *record,
+                                      enum status status)
+{
+    if (status != STATUS_OK)
+        resource_release(resource, record);
     return status;
 }
 
 enum status resource_make(const struct resource *resource, const struct resource_edit *edit,
                           int64_t now_ms, void *record, struct error *error)
 {
-    void *made = memory_alloc_zeroed(1, resource->size);
-    resource->begin(made, now_ms);
-    enum status status = apply_all(resource, edit, made, error);
-    if (status == STATUS_OK)
-        memcpy(record, made, resource->size);
-    else
-        resource_release(resource, made);
-    memory_free(made);
-    return status;
+    memset(record, 0, resource->size);
+    resource->begin(record, now_ms);
+    return released_unless_ok(resource, record, apply_all(resource, edit, record, error));
+}
+
+enum status resource_insert(const struct resource *resource, struct platform_store *store,
+                            void *record, struct error *error)
+{
+    if (resource->add != NULL)
+        return resource->add(store, record, error);
+    enum status status = platform_add(store, table_of(resource), record, error);
+    return status == STATUS_EXISTS ? error_set(error, status, "there is a %s '%s' already",
+                                               table_of(resource)->what, (const char *)record)
+                                   : status;
 }
 
 enum status resource_add(const struct resource *resource, struct platform_store *store,
                          const struct resource_edit *edit, int64_t now_ms, void *record,
                          struct error *error)
 {
-    void *made = memory_alloc_zeroed(1, resource->size);
-    enum status status = resource_make(resource, edit, now_ms, made, error);
-    if (status == STATUS_OK) {
-        status = resource->add(store, made, error);
-        if (status == STATUS_OK)
-            memcpy(record, made, resource->size);
-        else
-            resource_release(resource, made);
-    }
-    memory_free(made);
+    enum status status = resource_make(resource, edit, now_ms, record, error);
+    if (status == STATUS_OK)
+        status =
+            released_unless_ok(resource, record, resource_insert(resource, store, record, error));
     return status;
 }
 
@@ -75,26 +93,26 @@ enum status resource_get(const struct resource *resource, struct platform_store 
                          const char *id, void *record, struct error *error)
 {
     enum status status = resource->check_id == NULL ? STATUS_OK : resource->check_id(id, error);
-    if (status == STATUS_OK)
-        status = resource->get(store, id, record, error);
-    return status == STATUS_NOT_FOUND && resource->noun != NULL
-               ? error_set(error, status, "there is no %s '%.*s'", resource->noun, 64, id)
-               : status;
+    if (status != STATUS_OK)
+        return status;
+    if (resource->get != NULL)
+        return resource->get(store, id, record, error);
+    status = platform_get(store, table_of(resource), id, record, error);
+    return status == STATUS_NOT_FOUND ? resource_missing(resource, id, error) : status;
 }
 
-static bool see_any(void *context, const struct record_table *table, const void *record)
+enum status resource_missing(const struct resource *resource, const char *id, struct error *error)
 {
-    (void)table;
-    return resource_see(context, record);
+    return error_set(error, STATUS_NOT_FOUND, "there is no %s '%.*s'", table_of(resource)->what, 64,
+                     id);
 }
 
 enum status resource_list(const struct resource *resource, struct platform_store *store,
-                          const char *of, struct resource_visit *visit, struct error *error)
+                          const char *of, record_function *see, void *context, struct error *error)
 {
-    const struct record_visitor visitor = {
-        .any = see_any, .kinds = 1U << resource->kind, .context = visit};
-    return resource->list != NULL ? resource->list(store, of, visit, error)
-                                  : platform_list(store, &visitor, error);
+    return resource->list != NULL
+               ? resource->list(store, of, see, context, error)
+               : platform_list(store, table_of(resource), NULL, see, context, error);
 }
 
 enum status resource_check(const struct resource *resource, const char *id,
@@ -106,10 +124,22 @@ enum status resource_check(const struct resource *resource, const char *id,
         memcpy(scratch, resource->sound, resource->size);
     if (status == STATUS_OK)
         status = apply(resource, settings, scratch, error);
-    if (status == STATUS_OK && resource->check != NULL)
-        status = resource->check(scratch, error);
+    if (status == STATUS_OK)
+        status = check(resource, scratch, error);
     resource_release(resource, scratch);
     memory_free(scratch);
+    return status;
+}
+
+static enum status put(const struct resource *resource, struct platform_store *store, void *record,
+                       struct error *error)
+{
+    const struct record_table *table = table_of(resource);
+    if (resource->put != NULL)
+        return resource->put(store, record, error);
+    enum status status = platform_update(store, table, record, error);
+    if (status == STATUS_OK && table->usable != 0)
+        *(bool *)((char *)record + table->usable) = true; /* whatever it was */
     return status;
 }
 
@@ -117,24 +147,19 @@ enum status resource_change(const struct resource *resource, struct platform_sto
                             const char *id, const struct resource_edit *edit, void *record,
                             struct error *error)
 {
-    void *changed = memory_alloc_zeroed(1, resource->size);
-    enum status status = STATUS_EXISTS; /* somebody was quicker */
+    enum status status = STATUS_EXISTS; /* another writer was quicker */
     for (int i = 0; i < CHANGE_TRIES && status == STATUS_EXISTS; i++) {
-        status = resource_get(resource, store, id, changed, error);
+        status = resource_get(resource, store, id, record, error);
         if (status != STATUS_OK)
-            break;
+            return status;
         if (resource->check_mending != NULL && edit->settings->name != NULL)
-            status = resource->check_mending(changed, edit->settings, error);
+            status = resource->check_mending(record, edit->settings, error);
         if (status == STATUS_OK)
-            status = apply_all(resource, edit, changed, error);
+            status = apply_all(resource, edit, record, error);
         if (status == STATUS_OK)
-            status = resource->put(store, changed, error);
-        if (status == STATUS_OK)
-            memcpy(record, changed, resource->size);
-        else
-            resource_release(resource, changed);
+            status = put(resource, store, record, error);
+        status = released_unless_ok(resource, record, status);
     }
-    memory_free(changed);
     return status;
 }
 
@@ -172,13 +197,6 @@ void resource_show(const struct resource *resource, const void *record, struct b
 }
 
 /* ---- for resources --------------------------------------------------------------------------- */
-
-bool resource_see(void *context, const void *record)
-{
-    const struct resource_visit *visit = context;
-    visit->see(visit->context, record);
-    return true;
-}
 
 bool settings_have(const struct setting *settings, const char *const *names)
 {

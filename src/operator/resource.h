@@ -21,15 +21,8 @@ struct setting {
     const char *text;
 };
 
-/* Who is shown each record of a list. */
-struct resource_visit {
-    void (*see)(void *context, const void *record);
-    void *context;
-};
-
 struct resource {
     enum record_kind kind;      /* of what the store has; a record begins with it */
-    const char *noun;           /* "customer"; NULL: `get` says what is not there */
     const struct field *fields; /* the first is the id */
     size_t size;                /* of a record */
 
@@ -39,24 +32,23 @@ struct resource {
     void (*write)(struct json_writer *json, const void *record);
     /* STATUS_INVALID: nothing can be called that. NULL: whatever is written. */
     enum status (*check_id)(const char *id, struct error *error);
-    /* Is it acceptable as a whole? NULL: when each setting is. `sound` is a record that is, on
-     * which settings are tried. */
-    enum status (*check)(const void *record, struct error *error);
+    /* A record that is acceptable as a whole, as the kind's table judges it: settings are tried on
+     * it. NULL: a record is acceptable when each setting is. */
     const void *sound;
     /* May a record that is perhaps not usable be changed by these? NULL: the store judges. */
     enum status (*check_mending)(const void *record, const struct setting *settings,
                                  struct error *error);
 
-    /* Of the store. Those that write may change the record into what is stored then. `put` is
-     * STATUS_EXISTS when somebody has changed it since it was read. */
+    /* What the store does otherwise than for any record of the kind (stores/platform.h); NULL: as
+     * for any. Those that write may change the record into what is stored then. `put` is
+     * STATUS_EXISTS when the record was changed since it was read. `list` gets `of`: whose, where
+     * records belong to something; else NULL. */
     enum status (*get)(struct platform_store *store, const char *id, void *record,
                        struct error *error);
     enum status (*add)(struct platform_store *store, void *record, struct error *error);
     enum status (*put)(struct platform_store *store, void *record, struct error *error);
-    /* `of`: whose, where records belong to something; else NULL. NULL: as the store lists the
-     * kind. */
-    enum status (*list)(struct platform_store *store, const char *of, struct resource_visit *visit,
-                        struct error *error);
+    enum status (*list)(struct platform_store *store, const char *of, record_function *see,
+                        void *context, struct error *error);
 };
 
 /* ---- verbs ----------------------------------------------------------------------------------- */
@@ -73,12 +65,18 @@ struct resource_edit {
 #define EDIT(...) \
     (&(const struct resource_edit){.settings = (const struct setting[]){__VA_ARGS__, {0}}})
 
-/* Fills a record, which is the caller's to release: as new, and then edited. Needs no store. */
+/* Fills a record, which is the caller's to release when that succeeds: as new, and then edited.
+ * Needs no store. */
 MUST_CHECK enum status resource_make(const struct resource *resource,
                                      const struct resource_edit *edit, int64_t now_ms, void *record,
                                      struct error *error);
 
-/* Makes and adds. */
+/* Adds a record that was made. */
+MUST_CHECK enum status resource_insert(const struct resource *resource,
+                                       struct platform_store *store, void *record,
+                                       struct error *error);
+
+/* Makes and inserts. */
 MUST_CHECK enum status resource_add(const struct resource *resource, struct platform_store *store,
                                     const struct resource_edit *edit, int64_t now_ms, void *record,
                                     struct error *error);
@@ -86,16 +84,17 @@ MUST_CHECK enum status resource_add(const struct resource *resource, struct plat
 MUST_CHECK enum status resource_get(const struct resource *resource, struct platform_store *store,
                                     const char *id, void *record, struct error *error);
 
-/* All, in the store's order; `of`: whose, where records belong to something. */
+/* All, in the store's order, as record_function says; `of`: whose, where records belong to
+ * something. */
 MUST_CHECK enum status resource_list(const struct resource *resource, struct platform_store *store,
-                                     const char *of, struct resource_visit *visit,
+                                     const char *of, record_function *see, void *context,
                                      struct error *error);
 
 /* Are these settings what they must be, and the id? Needs no store. */
 MUST_CHECK enum status resource_check(const struct resource *resource, const char *id,
                                       const struct setting *settings, struct error *error);
 
-/* Changes what is given and leaves the rest, also when somebody else changes the rest meanwhile. */
+/* Changes what is given and leaves the rest, also when another writer changes the rest meanwhile. */
 MUST_CHECK enum status resource_change(const struct resource *resource,
                                        struct platform_store *store, const char *id,
                                        const struct resource_edit *edit, void *record,
@@ -112,8 +111,8 @@ void resource_show(const struct resource *resource, const void *record, struct b
 
 /* ---- for resources --------------------------------------------------------------------------- */
 
-/* Shows a record to a struct resource_visit; true, as visitors of the store return. */
-bool resource_see(void *visit, const void *record);
+/* STATUS_NOT_FOUND: "there is no customer 'cus_…'". */
+enum status resource_missing(const struct resource *resource, const char *id, struct error *error);
 
 /* Does the list have all of these names (NULL-terminated)? */
 bool settings_have(const struct setting *settings, const char *const *names);

@@ -1,8 +1,9 @@
 /* A policy of one address: what is acceptable, and its columns; see address_policy.h. */
 #include "records/address_policy.h"
 
-enum status legacy_record_check(const struct legacy_record *record, struct error *error)
+static enum status check(const void *checked, struct error *error)
 {
+    const struct legacy_record *record = checked;
     return policy_check(record->sports, &record->rate, error);
 }
 
@@ -17,15 +18,10 @@ static const struct column columns[] = {
     COLUMN(legacy_record, revision, column_revision, 0),
 };
 
-static bool settle(void *record, bool sound)
-{
-    ((struct legacy_record *)record)->usable = sound;
-    return true;
-}
-
 const struct record_table legacy_table = {
     .kind = RECORD_ADDRESS,
     .what = "address",
+    .plural = "addresses",
     .name = "legacy_address",
     .listed = "NOT removed",
     .order = "address",
@@ -33,5 +29,6 @@ const struct record_table legacy_table = {
     .columns = columns,
     .column_count = sizeof columns / sizeof columns[0],
     .size = sizeof(struct legacy_record),
-    .settle = settle,
+    .usable = offsetof(struct legacy_record, usable),
+    .check = check,
 };

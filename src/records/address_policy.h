@@ -8,7 +8,7 @@ struct legacy_record {
     struct address address;
     bool enabled;
     bool removed;
-    bool usable; /* false: the stored row makes no sense (set on reading); admits nobody */
+    bool usable; /* false: the stored row is not sound (set on reading); admits nobody */
     sport_set sports;
     struct rate_limit rate;
     int64_t created_ms;
@@ -16,8 +16,5 @@ struct legacy_record {
 };
 
 extern const struct record_table legacy_table;
-
-/* STATUS_INVALID with the field and the reason. */
-MUST_CHECK enum status legacy_record_check(const struct legacy_record *record, struct error *error);
 
 #endif

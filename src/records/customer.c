@@ -3,8 +3,9 @@
 
 #include "base/memory.h"
 
-enum status customer_record_check(const struct customer_record *record, struct error *error)
+static enum status check(const void *checked, struct error *error)
 {
+    const struct customer_record *record = checked;
     if (!record_id_is_sound(record->id, sizeof record->id, "cus_"))
         return error_set(error, STATUS_INVALID, "id: is not a customer id (cus_…)");
     if (!record_text_is_sound(record->name, sizeof record->name, 1))
@@ -17,11 +18,12 @@ enum status customer_record_check(const struct customer_record *record, struct e
     return policy_check(record->sports, &record->rate, error);
 }
 
-void customer_record_free(struct customer_record *record)
+void customer_record_free(void *record)
 {
-    memory_free(record->cidrs);
-    record->cidrs = NULL;
-    record->cidr_count = 0;
+    struct customer_record *customer = record;
+    memory_free(customer->cidrs);
+    customer->cidrs = NULL;
+    customer->cidr_count = 0;
 }
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
@@ -91,26 +93,17 @@ static const struct column columns[] = {
     COLUMN(customer_record, revision, column_revision, 0),
 };
 
-static bool settle(void *record, bool sound)
-{
-    ((struct customer_record *)record)->usable = sound;
-    return true;
-}
-
-static void release(void *record)
-{
-    customer_record_free(record);
-}
-
 const struct record_table customer_table = {
     .kind = RECORD_CUSTOMER,
     .what = "customer",
+    .plural = "customers",
     .name = "customer",
     .order = "number",
     .counter = "store_revision",
     .columns = columns,
     .column_count = sizeof columns / sizeof columns[0],
     .size = sizeof(struct customer_record),
-    .settle = settle,
-    .release = release,
+    .usable = offsetof(struct customer_record, usable),
+    .check = check,
+    .release = customer_record_free,
 };

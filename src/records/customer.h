@@ -12,7 +12,7 @@ struct customer_record {
     char name[CUSTOMER_NAME_SIZE];
     bool enabled;
     bool casino; /* may use the casino */
-    bool usable; /* false: the stored row makes no sense (set on reading); admits nobody */
+    bool usable; /* false: the stored row is not sound (set on reading); admits nobody */
     sport_set sports;
     struct rate_limit rate;
     struct cidr *cidrs; /* owned by the record */
@@ -23,11 +23,7 @@ struct customer_record {
 
 extern const struct record_table customer_table;
 
-void customer_record_free(struct customer_record *record); /* what it owns, not the struct */
-
-/* STATUS_INVALID with the field and the reason. */
-MUST_CHECK enum status customer_record_check(const struct customer_record *record,
-                                             struct error *error);
+void customer_record_free(void *record); /* what it owns, not the struct */
 
 /* "192.0.2.0/24 2001:db8::/32": canonical, one space between, "" for none. A customer's blocks
  * in one column, because reading 100,000 customers must be one scan and not a join. */

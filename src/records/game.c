@@ -21,8 +21,9 @@ static enum status check_lists(const struct game_record *record, struct error *e
     return status;
 }
 
-enum status game_record_check(const struct game_record *record, struct error *error)
+static enum status check(const void *checked, struct error *error)
 {
+    const struct game_record *record = checked;
     enum status status = game_id_check(record->id, error);
     if (status == STATUS_OK)
         status = game_id_check(record->provider_id, error);
@@ -39,8 +40,9 @@ enum status game_record_check(const struct game_record *record, struct error *er
     return status == STATUS_OK ? check_lists(record, error) : status;
 }
 
-enum status game_policy_record_check(const struct game_policy_record *record, struct error *error)
+static enum status check_policy(const void *checked, struct error *error)
 {
+    const struct game_policy_record *record = checked;
     CHECK(!record->every_game || record->games.size == 0);
     struct text rest = record->games;
     while (rest.size > 0)
@@ -91,23 +93,19 @@ static const struct column columns[] = {
     COLUMN(game_record, revision, column_revision, 0),
 };
 
-static bool settle(void *record, bool sound)
-{
-    struct game_record *game = record;
-    game->usable = sound && game_record_check(game, NULL) == STATUS_OK;
-    return true;
-}
-
 const struct record_table game_table = {
     .kind = RECORD_GAME,
     .what = "game",
+    .plural = "games",
     .name = "game",
     .order = "id",
     .counter = "games_revision",
     .columns = columns,
     .column_count = sizeof columns / sizeof columns[0],
     .size = sizeof(struct game_record),
-    .settle = settle,
+    .usable = offsetof(struct game_record, usable),
+    .checked = true,
+    .check = check,
 };
 
 /* ---- a list's columns ------------------------------------------------------------------------ */
@@ -146,11 +144,13 @@ static bool settle_policy(void *record, bool sound)
 const struct record_table game_policy_table = {
     .kind = RECORD_GAME_POLICY,
     .what = "list of games",
+    .plural = "lists of games",
     .name = "customer_games",
     .order = "customer_id",
     .counter = "games_revision",
     .columns = policy_columns,
     .column_count = sizeof policy_columns / sizeof policy_columns[0],
     .size = sizeof(struct game_policy_record),
+    .check = check_policy,
     .settle = settle_policy,
 };

@@ -22,7 +22,7 @@ struct game_record {
     char languages[GAME_LIST_SIZE];
     char devices[GAME_LIST_SIZE];
     bool enabled;
-    bool usable; /* false: the stored row makes no sense; hidden */
+    bool usable; /* false: the stored row is not sound; hidden */
     int64_t updated_ms;
     uint64_t revision;
 };
@@ -40,10 +40,5 @@ extern const struct record_table game_policy_table; /* a row that makes no sense
 
 /* "low", "medium", "high"; NULL for none. */
 const char *game_volatility_name(enum game_volatility volatility);
-
-/* STATUS_INVALID with the field and the reason. */
-MUST_CHECK enum status game_record_check(const struct game_record *record, struct error *error);
-MUST_CHECK enum status game_policy_record_check(const struct game_policy_record *record,
-                                                struct error *error);
 
 #endif

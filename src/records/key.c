@@ -3,8 +3,14 @@
 
 #include <string.h>
 
-enum status key_record_check(const struct key_record *record, struct error *error)
+bool key_is_live(const struct key_record *record, int64_t now_ms)
 {
+    return record->revoked_ms == 0 && (record->expires_ms == 0 || record->expires_ms > now_ms);
+}
+
+static enum status check(const void *checked, struct error *error)
+{
+    const struct key_record *record = checked;
     if (!record_id_is_sound(record->id, sizeof record->id, "key_"))
         return error_set(error, STATUS_INVALID, "id: is not a key id (key_…)");
     if (!record_id_is_sound(record->customer_id, sizeof record->customer_id, "cus_"))
@@ -45,11 +51,13 @@ static bool settle(void *record, bool sound)
 const struct record_table key_table = {
     .kind = RECORD_KEY,
     .what = "key",
+    .plural = "keys",
     .name = "api_key",
     .order = "number",
     .counter = "store_revision",
     .columns = columns,
     .column_count = sizeof columns / sizeof columns[0],
     .size = sizeof(struct key_record),
+    .check = check,
     .settle = settle,
 };

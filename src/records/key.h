@@ -23,7 +23,7 @@ struct key_record {
 
 extern const struct record_table key_table;
 
-/* STATUS_INVALID with the field and the reason. */
-MUST_CHECK enum status key_record_check(const struct key_record *record, struct error *error);
+/* Neither revoked nor expired. */
+bool key_is_live(const struct key_record *record, int64_t now_ms);
 
 #endif

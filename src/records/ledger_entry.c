@@ -1,13 +1,12 @@
 /* Names, and the chain's hash; see ledger_record.h. Both are in every store: never change them. */
 #include "records/ledger_entry.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
-#include <openssl/sha.h>
+#include "base/digest.h"
 
 #define LINES_SIZE 1024 /* of what is hashed, at most */
+#define NUMBER_SIZE 21  /* a number's digits and its line feed */
 
 static const char *const operations[LEDGER_OPERATION_COUNT] = {
     [LEDGER_DEBIT] = "DEBIT",
@@ -66,32 +65,70 @@ bool ledger_is_entry(const struct ledger_transaction *transaction)
     return transaction->outcome == LEDGER_APPLIED || transaction->outcome == LEDGER_VOIDED;
 }
 
-/* The hash of `previous` and a line a field. No field can hold a line feed, so no two have the same
- * text. */
-static void hash_lines(const uint8_t previous[LEDGER_HASH_SIZE], const char *lines, int size,
-                       uint8_t hash[LEDGER_HASH_SIZE])
-{
+/* What is hashed: the hash before, then a line a field. No field can hold a line feed, so no two
+ * have the same text. Written by hand and not by printf, which would take longer than hashing. */
+struct lines {
+    size_t size;
     char bytes[LEDGER_HASH_SIZE + LINES_SIZE];
-    CHECK(size > 0 && size < LINES_SIZE);
-    memcpy(bytes, previous, LEDGER_HASH_SIZE);
-    memcpy(bytes + LEDGER_HASH_SIZE, lines, (size_t)size);
-    CHECK(SHA256((const unsigned char *)bytes, LEDGER_HASH_SIZE + (size_t)size, hash) != NULL);
+};
+
+static void begin_lines(struct lines *lines, const uint8_t previous[LEDGER_HASH_SIZE])
+{
+    memcpy(lines->bytes, previous, LEDGER_HASH_SIZE);
+    lines->size = LEDGER_HASH_SIZE;
+}
+
+static void add_line(struct lines *lines, const char *text)
+{
+    size_t size = strlen(text);
+    CHECK(size < sizeof lines->bytes - lines->size);
+    memcpy(lines->bytes + lines->size, text, size);
+    lines->size += size;
+    lines->bytes[lines->size++] = '\n';
+}
+
+static void add_unsigned(struct lines *lines, uint64_t number)
+{
+    CHECK(sizeof lines->bytes - lines->size > NUMBER_SIZE);
+    lines->size += decimal_write(lines->bytes + lines->size, number);
+    lines->bytes[lines->size++] = '\n';
+}
+
+static void add_signed(struct lines *lines, int64_t number)
+{
+    CHECK(lines->size < sizeof lines->bytes);
+    if (number < 0)
+        lines->bytes[lines->size++] = '-';
+    add_unsigned(lines, number < 0 ? 0 - (uint64_t)number : (uint64_t)number);
+}
+
+static void hash_lines(const struct lines *lines, uint8_t hash[LEDGER_HASH_SIZE])
+{
+    digest_sha256(lines->bytes, lines->size, hash);
 }
 
 void ledger_entry_hash(const struct ledger_transaction *entry,
                        const uint8_t previous[LEDGER_HASH_SIZE], uint8_t hash[LEDGER_HASH_SIZE])
 {
-    char lines[LINES_SIZE];
+    struct lines lines;
     CHECK(ledger_is_entry(entry));
-    int size = snprintf(lines, sizeof lines,
-                        "%s\n%s\n%" PRIu64 "\n%s\n%s\n%s\n%s\n%u\n%" PRId64 "\n%" PRId64
-                        "\n%" PRId64 "\n%s\n%s\n%s\n%" PRId64 "\n",
-                        entry->customer_id, entry->player_id, entry->sequence,
-                        entry->transaction_id, operations[entry->operation],
-                        outcomes[entry->outcome], entry->currency, entry->currency_exponent,
-                        entry->amount_minor, entry->movement_minor, entry->balance_minor,
-                        entry->reference, entry->game_id, entry->round_id, entry->created_ms);
-    hash_lines(previous, lines, size, hash);
+    begin_lines(&lines, previous);
+    add_line(&lines, entry->customer_id);
+    add_line(&lines, entry->player_id);
+    add_unsigned(&lines, entry->sequence);
+    add_line(&lines, entry->transaction_id);
+    add_line(&lines, operations[entry->operation]);
+    add_line(&lines, outcomes[entry->outcome]);
+    add_line(&lines, entry->currency);
+    add_unsigned(&lines, entry->currency_exponent);
+    add_signed(&lines, entry->amount_minor);
+    add_signed(&lines, entry->movement_minor);
+    add_signed(&lines, entry->balance_minor);
+    add_line(&lines, entry->reference);
+    add_line(&lines, entry->game_id);
+    add_line(&lines, entry->round_id);
+    add_signed(&lines, entry->created_ms);
+    hash_lines(&lines, hash);
 }
 
 /* The first line keeps it apart from every entry. The migrations of PostgreSQL write the same in
@@ -99,16 +136,24 @@ void ledger_entry_hash(const struct ledger_transaction *entry,
 void ledger_decline_hash(const struct ledger_transaction *decline,
                          const uint8_t previous[LEDGER_HASH_SIZE], uint8_t hash[LEDGER_HASH_SIZE])
 {
-    char lines[LINES_SIZE];
+    struct lines lines;
     CHECK(!ledger_is_entry(decline) && decline->decline > 0);
-    int size = snprintf(
-        lines, sizeof lines,
-        "decline\n%s\n%s\n%" PRIu64 "\n%s\n%s\n%s\n%s\n%u\n%" PRId64 "\n%s\n%s\n%s\n%" PRId64 "\n",
-        decline->customer_id, decline->player_id, decline->decline, decline->transaction_id,
-        operations[decline->operation], outcomes[decline->outcome], decline->currency,
-        decline->currency_exponent, decline->amount_minor, decline->reference, decline->game_id,
-        decline->round_id, decline->created_ms);
-    hash_lines(previous, lines, size, hash);
+    begin_lines(&lines, previous);
+    add_line(&lines, "decline");
+    add_line(&lines, decline->customer_id);
+    add_line(&lines, decline->player_id);
+    add_unsigned(&lines, decline->decline);
+    add_line(&lines, decline->transaction_id);
+    add_line(&lines, operations[decline->operation]);
+    add_line(&lines, outcomes[decline->outcome]);
+    add_line(&lines, decline->currency);
+    add_unsigned(&lines, decline->currency_exponent);
+    add_signed(&lines, decline->amount_minor);
+    add_line(&lines, decline->reference);
+    add_line(&lines, decline->game_id);
+    add_line(&lines, decline->round_id);
+    add_signed(&lines, decline->created_ms);
+    hash_lines(&lines, hash);
 }
 
 void ledger_chain_decline(struct ledger_account *account, struct ledger_transaction *decline)

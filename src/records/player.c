@@ -15,8 +15,9 @@ void player_id_generate(char id[PLAYER_ID_SIZE])
     base62_random(id + sizeof ID_START - 1, ID_RANDOM);
 }
 
-enum status player_record_check(const struct player_record *record, struct error *error)
+static enum status check(const void *checked, struct error *error)
 {
+    const struct player_record *record = checked;
     if (!record_id_is_sound(record->id, sizeof record->id, ID_START))
         return error_set(error, STATUS_INVALID, "id: is not a player id (ply_…)");
     if (!record_id_is_sound(record->customer_id, sizeof record->customer_id, "cus_"))
@@ -49,11 +50,13 @@ static bool settle(void *record, bool sound)
 const struct record_table player_table = {
     .kind = RECORD_PLAYER,
     .what = "player",
+    .plural = "players",
     .name = "player",
     .join = "currency ON currency.code = player.currency",
     .order = "player.number",
     .columns = columns,
     .column_count = sizeof columns / sizeof columns[0],
     .size = sizeof(struct player_record),
+    .check = check,
     .settle = settle,
 };

@@ -24,7 +24,4 @@ extern const struct record_table player_table;
 /* A new id. */
 void player_id_generate(char id[PLAYER_ID_SIZE]);
 
-/* STATUS_INVALID with the field and the reason. */
-MUST_CHECK enum status player_record_check(const struct player_record *record, struct error *error);
-
 #endif

@@ -5,8 +5,9 @@
 
 #define SEALED_MIN 29 /* a nonce, one byte and a tag */
 
-enum status provider_record_check(const struct provider_record *record, struct error *error)
+static enum status check(const void *checked, struct error *error)
 {
+    const struct provider_record *record = checked;
     enum status status = game_id_check(record->id, error);
     if (status != STATUS_OK)
         return status;
@@ -68,21 +69,17 @@ static const struct column columns[] = {
     COLUMN(provider_record, revision, column_revision, 0),
 };
 
-static bool settle(void *record, bool sound)
-{
-    struct provider_record *provider = record;
-    provider->usable = sound && provider_record_check(provider, NULL) == STATUS_OK;
-    return true;
-}
-
 const struct record_table provider_table = {
     .kind = RECORD_PROVIDER,
     .what = "provider",
+    .plural = "providers",
     .name = "provider",
     .order = "id",
     .counter = "games_revision",
     .columns = columns,
     .column_count = sizeof columns / sizeof columns[0],
     .size = sizeof(struct provider_record),
-    .settle = settle,
+    .usable = offsetof(struct provider_record, usable),
+    .checked = true,
+    .check = check,
 };

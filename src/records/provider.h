@@ -18,15 +18,11 @@ struct provider_record {
     uint8_t secret[PROVIDER_SEALED_MAX];   /* sealed (records/secrets.h) */
     size_t secret_size;
     bool enabled;
-    bool usable; /* false: the stored row makes no sense (set on reading); its games are hidden */
+    bool usable; /* false: the stored row is not sound (set on reading); its games are hidden */
     int64_t created_ms;
     uint64_t revision;
 };
 
 extern const struct record_table provider_table;
-
-/* STATUS_INVALID with the field and the reason. */
-MUST_CHECK enum status provider_record_check(const struct provider_record *record,
-                                             struct error *error);
 
 #endif

@@ -17,6 +17,15 @@ void column_value_free(struct column_value *value)
     buffer_free(&value->made);
 }
 
+bool record_settle(const struct record_table *table, void *record, bool sound)
+{
+    if (table->checked)
+        sound = sound && table->check(record, NULL) == STATUS_OK;
+    if (table->usable != 0)
+        *(bool *)((char *)record + table->usable) = sound;
+    return table->settle == NULL || table->settle(record, sound);
+}
+
 /* ---- texts ----------------------------------------------------------------------------------- */
 
 static void get_text(const struct column *column, const void *record, struct column_value *value)

@@ -95,6 +95,7 @@ enum record_kind {
 struct record_table {
     enum record_kind kind;
     const char *what;   /* for people: "customer" */
+    const char *plural; /* "customers" */
     const char *name;   /* of the table */
     const char *join;   /* where joined columns come from; NULL: there are none */
     const char *listed; /* a condition: which rows a list has; NULL: all */
@@ -103,9 +104,13 @@ struct record_table {
         *counter; /* the table with the number that every change takes; NULL: none takes one */
     const struct column *columns; /* the first finds a row */
     size_t column_count;
-    size_t size; /* of the struct */
-    /* After all fields of a zeroed struct were set, `sound` when all fitted. False: the row is
-     * not fit to be seen, which is an error (money is at stake). */
+    size_t size;   /* of the struct */
+    size_t usable; /* where the bool is that says whether the stored row was sound; 0: none */
+    bool checked;  /* a row that `check` refuses is not sound either */
+    /* Is it acceptable? Else STATUS_INVALID with the field and the reason. */
+    enum status (*check)(const void *record, struct error *error);
+    /* After all fields of a zeroed struct were set. False: the row is not fit to be seen, which is
+     * an error (money is at stake). NULL: nothing more to do. */
     bool (*settle)(void *record, bool sound);
     void (*release)(void *record); /* what it owns; NULL: nothing */
 };
@@ -122,6 +127,9 @@ static inline void *column_field_to_set(const struct column *column, void *recor
 {
     return (char *)record + column->at;
 }
+
+/* Settles a record whose fields were read from a row; `sound` when all fitted. */
+bool record_settle(const struct record_table *table, void *record, bool sound);
 
 /* The value of one field. Free it after use. */
 void column_get(const struct column *column, const void *record, struct column_value *value);

@@ -15,9 +15,9 @@
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <openssl/rand.h>
 
+#include "base/digest.h"
 #include "base/memory.h"
 
 #define NONCE_SIZE 12
@@ -138,10 +138,7 @@ void secrets_destroy(struct secrets **secrets)
 
 static void hmac(const uint8_t key[SECRETS_KEY_SIZE], struct text data, uint8_t tag[32])
 {
-    unsigned size = 0;
-    CHECK(HMAC(EVP_sha256(), key, SECRETS_KEY_SIZE, (const unsigned char *)data.at, data.size, tag,
-               &size) != NULL);
-    CHECK(size == 32);
+    digest_hmac_sha256((struct text){(const char *)key, SECRETS_KEY_SIZE}, data, tag);
 }
 
 void secrets_derive(const struct secrets *secrets, const char *purpose,

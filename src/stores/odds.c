@@ -1,61 +1,39 @@
 /*
  * The face of the odds store: chooses the engine by the URI's scheme, and checks once, for all
- * engines, what every call has to respect. See odds_store.h.
+ * engines, what every call has to respect. See odds.h.
  */
 #include "stores/odds.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include <uv.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "stores/odds_engine.h"
 
-static const struct odds_engine *const engines[] = {
-    &odds_engine_lmdb,       &odds_engine_redis,          &odds_engine_rediss,
-    &odds_engine_redis_unix, &odds_engine_redis_sentinel,
-};
-#define ENGINE_COUNT (sizeof engines / sizeof engines[0])
-
-static const struct odds_engine *engine_of(const char *uri, const char **place)
-{
-    for (size_t i = 0; i < ENGINE_COUNT; i++) {
-        size_t size = strlen(engines[i]->scheme);
-        if (strncmp(uri, engines[i]->scheme, size) == 0) {
-            *place = uri + size;
-            return engines[i];
-        }
-    }
-    return NULL;
-}
-
-static enum status open_store(struct odds_store **store, const struct odds_store_options *options,
-                              bool patient, struct error *error)
-{
-    const char *uri = options->uri != NULL ? options->uri : "";
-    const char *place = NULL;
-    const struct odds_engine *engine = engine_of(uri, &place);
-    /* The URI may hold a password, so it is not quoted. */
-    if (engine == NULL)
-        return error_set(
-            error, STATUS_INVALID,
-            "this odds store is of no known kind; use embedded:DIRECTORY, redis://HOST, "
-            "rediss://HOST, unix:PATH or redis+sentinel://HOSTS/SERVICE");
-    if (place[0] == '\0')
-        return error_set(error, STATUS_INVALID, "the odds store %s names no place", engine->scheme);
-    return engine->open(store, options, place, patient, error);
-}
+static const struct odds_engine *const engines[] = {&odds_engine_lmdb, &odds_engine_redis};
 
 enum status odds_store_open(struct odds_store **store, const struct odds_store_options *options,
                             struct error *error)
 {
-    return open_store(store, options, false, error);
-}
-
-enum status odds_store_open_patiently(struct odds_store **store,
-                                      const struct odds_store_options *options, struct error *error)
-{
-    return open_store(store, options, true, error);
+    struct text uri = text_of(options->uri);
+    for (size_t i = 0; i < sizeof engines / sizeof engines[0]; i++) {
+        for (const char *const *scheme = engines[i]->schemes; *scheme != NULL; scheme++) {
+            if (!text_starts_with(uri, text_of(*scheme)))
+                continue;
+            const char *place = uri.at + strlen(*scheme);
+            if (place[0] == '\0')
+                return error_set(error, STATUS_INVALID, "the odds store %s names no place",
+                                 *scheme);
+            return engines[i]->open(store, options, place, error);
+        }
+    }
+    /* The URI may hold a password, so it is not quoted. */
+    return error_set(error, STATUS_INVALID,
+                     "this odds store is of no known kind; use embedded:DIRECTORY, redis://HOST, "
+                     "rediss://HOST, unix:PATH or redis+sentinel://HOSTS/SERVICE");
 }
 
 void odds_store_close(struct odds_store **store)
@@ -66,14 +44,44 @@ void odds_store_close(struct odds_store **store)
     *store = NULL;
 }
 
+void odds_store_begin(struct odds_store *store, const struct odds_engine *engine)
+{
+    store->engine = engine;
+    store->watch = NULL;
+    CHECK(uv_mutex_init(&store->watch_lock) == 0);
+}
+
+void odds_store_end(struct odds_store *store)
+{
+    uv_mutex_destroy(&store->watch_lock);
+}
+
+void odds_store_watch(struct odds_store *store, struct odds_watch *watch)
+{
+    uv_mutex_lock(&store->watch_lock);
+    store->watch = watch;
+    uv_mutex_unlock(&store->watch_lock);
+}
+
+bool odds_store_is_watched(struct odds_store *store)
+{
+    uv_mutex_lock(&store->watch_lock);
+    bool watched = store->watch != NULL;
+    uv_mutex_unlock(&store->watch_lock);
+    return watched;
+}
+
+void odds_store_tell(struct odds_store *store, const struct odds_subject *subject)
+{
+    uv_mutex_lock(&store->watch_lock);
+    if (store->watch != NULL)
+        store->watch->changed(store->watch, subject);
+    uv_mutex_unlock(&store->watch_lock);
+}
+
 static bool sport_is_real(enum sport sport)
 {
     return (unsigned)sport < SPORT_COUNT;
-}
-
-static bool event_is_real(const struct event_id *event)
-{
-    return event->size >= 1 && event->size <= EVENT_ID_DIGITS;
 }
 
 /* The two kinds, each with what it needs: a bug in the caller otherwise. */
@@ -81,7 +89,7 @@ static void check_subject(enum odds_kind kind, enum sport sport, const struct ev
 {
     CHECK(kind == ODDS_CATALOG || kind == ODDS_MARKETS);
     CHECK(sport_is_real(sport));
-    CHECK(kind == ODDS_CATALOG || event_is_real(event));
+    CHECK(kind == ODDS_CATALOG || (event->size >= 1 && event->size <= EVENT_ID_DIGITS));
 }
 
 enum status odds_store_stamp(struct odds_store *store, uint64_t *stamp)
@@ -89,25 +97,11 @@ enum status odds_store_stamp(struct odds_store *store, uint64_t *stamp)
     return store->engine->stamp(store, stamp);
 }
 
-struct odds_reader *odds_reader_create(struct odds_store *store)
+enum status odds_store_versions(struct odds_store *store, enum sport sport,
+                                const struct event_id *event, struct odds_versions *versions)
 {
-    return store->engine->reader_create(store);
-}
-
-void odds_reader_destroy(struct odds_reader **reader)
-{
-    if (*reader == NULL)
-        return;
-    (*reader)->store->engine->reader_destroy(*reader);
-    *reader = NULL;
-}
-
-enum status odds_reader_versions(struct odds_reader *reader, enum sport sport,
-                                 const struct event_id *event, struct odds_versions *versions)
-{
-    CHECK(sport_is_real(sport));
-    CHECK(event == NULL || event_is_real(event));
-    return reader->store->engine->versions(reader, sport, event, versions);
+    check_subject(event == NULL ? ODDS_CATALOG : ODDS_MARKETS, sport, event);
+    return store->engine->versions(store, sport, event, versions);
 }
 
 enum status odds_store_read(struct odds_store *store, struct odds_read *read)
@@ -149,7 +143,7 @@ enum status odds_store_ping(struct odds_store *store, enum odds_need need, struc
 void odds_store_note_interest(struct odds_store *store, enum sport sport,
                               const struct event_id *event)
 {
-    CHECK(sport_is_real(sport) && event_is_real(event));
+    check_subject(ODDS_MARKETS, sport, event);
     store->engine->note_interest(store, sport, event);
 }
 
@@ -194,12 +188,48 @@ enum status odds_store_withdraw_sport(struct odds_store *store, enum sport sport
     return store->engine->withdraw_sport(store, sport, error);
 }
 
+static int by_event_then_latest(const void *a, const void *b)
+{
+    const struct odds_interest *left = a;
+    const struct odds_interest *right = b;
+    int order = strcmp(left->event.digits, right->event.digits);
+    if (order != 0)
+        return order;
+    return left->requested_ms > right->requested_ms ? -1 : left->requested_ms < right->requested_ms;
+}
+
+static int latest_first(const void *a, const void *b)
+{
+    const struct odds_interest *left = a;
+    const struct odds_interest *right = b;
+    if (left->requested_ms != right->requested_ms)
+        return left->requested_ms > right->requested_ms ? -1 : 1;
+    return strcmp(left->event.digits, right->event.digits);
+}
+
+/* Latest first, each event once; returns how many there are then. */
+static size_t sort_interest(struct odds_interest *list, size_t count)
+{
+    size_t kept = 0;
+    if (count > 0)
+        qsort(list, count, sizeof *list, by_event_then_latest);
+    for (size_t i = 0; i < count; i++)
+        if (kept == 0 || !event_id_equals(&list[kept - 1].event, &list[i].event))
+            list[kept++] = list[i];
+    if (kept > 0)
+        qsort(list, kept, sizeof *list, latest_first);
+    return kept;
+}
+
 enum status odds_store_list_interest(struct odds_store *store, enum sport sport, int64_t since_ms,
                                      struct odds_interest **list, size_t *count,
                                      struct error *error)
 {
     CHECK(sport_is_real(sport));
-    return store->engine->list_interest(store, sport, since_ms, list, count, error);
+    enum status status = store->engine->list_interest(store, sport, since_ms, list, count, error);
+    if (status == STATUS_OK)
+        *count = sort_interest(*list, *count);
+    return status;
 }
 
 enum status odds_store_list_events(struct odds_store *store, enum sport sport,

@@ -27,17 +27,15 @@
  *   odds_store_stamp      a number that moves whenever anything in the store may have changed
  *                         (LMDB: the last committed transaction; Redis: invalidations seen, while
  *                         they are known to arrive);
- *   odds_reader_versions  the version of one event's two values, asked when the stamp has moved.
+ *   odds_store_versions   the version of one event's two values, asked when the stamp has moved.
  *
  * An answer made from versions (c, o) may be sent if the stamp is one under which (c, o) were
  * confirmed. A version is never reused for other bytes; 0 means "not stored".
  *
- * Threads: a `struct odds_store` may be used by any thread; a `struct odds_reader` by one at a
- * time.
+ * Threads: any.
  */
 
 struct odds_store;
-struct odds_reader;
 
 #define ODDS_VALUE_MAX (32U * 1024 * 1024) /* the largest document, in bytes */
 
@@ -47,25 +45,25 @@ struct odds_store_options {
     const char
         *prefix;     /* of key names; engines that share a server with others use it. May be NULL */
     bool create;     /* make the (embedded) store when it is not there at first; never later */
+    bool patient;    /* what the server uses: see odds_store_open */
     struct log *log; /* borrowed; may be NULL */
 };
 
-/* STATUS_INVALID: the URI is unknown or malformed. Anything that may mend itself while the process
+/*
+ * STATUS_INVALID: the URI is unknown or malformed. Anything that may mend itself while the process
  * runs (a directory that is missing, unreadable, full or corrupt) is also reported here, as
- * STATUS_UNAVAILABLE or STATUS_MALFORMED with a text that names the path and the reason. */
+ * STATUS_UNAVAILABLE or STATUS_MALFORMED with a text that names the path and the reason.
+ *
+ * A patient store that cannot be used now is opened all the same: every call says
+ * STATUS_UNAVAILABLE, the reason is logged once, and the engine goes on trying in the background
+ * (at least once a second). It also notices a store that is replaced on disk under its path. Only
+ * STATUS_INVALID is still returned.
+ */
 MUST_CHECK enum status odds_store_open(struct odds_store **store,
                                        const struct odds_store_options *options,
                                        struct error *error);
 
-/* The same, but a store that cannot be used now is opened all the same: every call says
- * STATUS_UNAVAILABLE, the reason is logged once, and the engine goes on trying in the background
- * (at least once a second). It also notices a store that is replaced on disk under its path. Only
- * STATUS_INVALID is still returned. This is what the server uses. */
-MUST_CHECK enum status odds_store_open_patiently(struct odds_store **store,
-                                                 const struct odds_store_options *options,
-                                                 struct error *error);
-
-/* No reader and no read may be outstanding. */
+/* No read may be outstanding. */
 void odds_store_close(struct odds_store **store);
 
 /* ---- serving --------------------------------------------------------------------------------- */
@@ -83,15 +81,12 @@ struct odds_versions {
     uint64_t odds;    /* 0: no odds payload, or no event was asked for */
 };
 
-struct odds_reader *odds_reader_create(struct odds_store *store);
-void odds_reader_destroy(struct odds_reader **reader);
-
 /* In place, does not block. `event` may be NULL. STATUS_PENDING: this engine can tell neither
  * without asking; use odds_store_read, whose result carries the version. It may also be able to
  * tell one and not the other, which is ODDS_VERSION_UNKNOWN then. */
-MUST_CHECK enum status odds_reader_versions(struct odds_reader *reader, enum sport sport,
-                                            const struct event_id *event,
-                                            struct odds_versions *versions);
+MUST_CHECK enum status odds_store_versions(struct odds_store *store, enum sport sport,
+                                           const struct event_id *event,
+                                           struct odds_versions *versions);
 
 enum odds_kind { ODDS_CATALOG, ODDS_MARKETS };
 
@@ -128,7 +123,6 @@ struct odds_read {
     void (*done)(struct odds_read *read);
     enum status result;
     struct odds_value value;
-    void *engine; /* the engine's while pending */
 };
 MUST_CHECK enum status odds_store_read(struct odds_store *store, struct odds_read *read);
 /* For commands, which have time: returns the result, never STATUS_PENDING. Sets `done` itself. */
@@ -146,6 +140,29 @@ MUST_CHECK enum status odds_store_ping(struct odds_store *store, enum odds_need 
  * background. */
 void odds_store_note_interest(struct odds_store *store, enum sport sport,
                               const struct event_id *event);
+
+/* ---- what changes ---------------------------------------------------------------------------- */
+
+struct odds_subject {
+    enum odds_kind kind;
+    enum sport sport;
+    struct event_id event; /* for ODDS_MARKETS */
+};
+
+/*
+ * Tells whoever waits for a change, by the store's own word of it (LMDB: a commit; Redis: an
+ * invalidation), after the stamp has moved and never by asking in a loop. Something may be told of
+ * that has not changed after all, and nothing is told twice for certain; but what has changed is
+ * told of, or everything is. On a thread of the engine's, one call at a time, to be quick.
+ */
+struct odds_watch {
+    /* NULL: nobody knows what; perhaps everything. */
+    void (*changed)(struct odds_watch *watch, const struct odds_subject *subject);
+};
+
+/* Instead of the one before; NULL: nobody watches, and no call is under way any more. Of a patient
+ * store. */
+void odds_store_watch(struct odds_store *store, struct odds_watch *watch);
 
 /* ---- budgets of requests that several servers share ------------------------------------------ */
 
@@ -186,7 +203,6 @@ struct odds_lease {
     uint64_t left_us;     /* from the moment the store answered to the end of the window */
     int64_t store_ms;     /* the store's wall clock at that moment */
     uint64_t answered_ns; /* our monotonic clock when the answer came */
-    void *engine;         /* the engine's while pending */
 };
 
 /* Whether this engine has leases; without, each server limits for itself. */

@@ -1,30 +1,30 @@
 #ifndef CROUPIER_STORES_ODDS_ENGINE_H
 #define CROUPIER_STORES_ODDS_ENGINE_H
 
+#include <uv.h>
+
 #include "stores/odds.h"
 
 /*
- * What an engine of the odds store provides. For engines and odds_store.c alone; everybody else
- * includes odds_store.h.
+ * What an engine of the odds store provides. For engines and stores/odds.c alone; everybody else
+ * includes stores/odds.h.
  *
- * An engine is one constant of this struct, listed in odds_store.c. The verbs mean what
- * odds_store.h says of the function of the same name; arguments have been checked by then (kinds
+ * An engine is one constant of this struct, listed in stores/odds.c. The verbs mean what
+ * stores/odds.h says of the function of the same name; arguments have been checked by then (kinds
  * and sports are real ones, event ids are there where one is needed, sizes are in bounds). An
- * engine's own struct starts with a `struct odds_store`, its reader's with a `struct odds_reader`.
+ * engine's own struct starts with a `struct odds_store`.
  */
 
 struct odds_engine {
-    const char *scheme; /* with its colon: "embedded:" */
+    const char *schemes[5]; /* each with its colon: "embedded:"; a NULL ends the list */
 
-    /* `place` is what follows the scheme, never empty. `patient`: odds_store_open_patiently. */
+    /* `place` is what follows the scheme, never empty. */
     enum status (*open)(struct odds_store **store, const struct odds_store_options *options,
-                        const char *place, bool patient, struct error *error);
+                        const char *place, struct error *error);
     void (*close)(struct odds_store *store);
 
     enum status (*stamp)(struct odds_store *store, uint64_t *stamp);
-    struct odds_reader *(*reader_create)(struct odds_store *store);
-    void (*reader_destroy)(struct odds_reader *reader);
-    enum status (*versions)(struct odds_reader *reader, enum sport sport,
+    enum status (*versions)(struct odds_store *store, enum sport sport,
                             const struct event_id *event, struct odds_versions *versions);
     enum status (*read)(struct odds_store *store, struct odds_read *read);
     enum status (*ping)(struct odds_store *store, enum odds_need need, struct error *error);
@@ -36,6 +36,7 @@ struct odds_engine {
     enum status (*publish)(struct odds_store *store, const struct odds_change *changes,
                            size_t count, struct error *error);
     enum status (*withdraw_sport)(struct odds_store *store, enum sport sport, struct error *error);
+    /* In any order, events more than once: odds.c sorts them. */
     enum status (*list_interest)(struct odds_store *store, enum sport sport, int64_t since_ms,
                                  struct odds_interest **list, size_t *count, struct error *error);
     enum status (*list_events)(struct odds_store *store, enum sport sport, struct event_id **list,
@@ -44,16 +45,19 @@ struct odds_engine {
 
 struct odds_store {
     const struct odds_engine *engine;
+    uv_mutex_t watch_lock;
+    struct odds_watch *watch; /* guarded by the lock, which is held while it is told */
 };
 
-struct odds_reader {
-    struct odds_store *store;
-};
+/* Begins and ends the part of it that all engines have. */
+void odds_store_begin(struct odds_store *store, const struct odds_engine *engine);
+void odds_store_end(struct odds_store *store);
 
-extern const struct odds_engine odds_engine_lmdb;           /* odds_lmdb.c */
-extern const struct odds_engine odds_engine_redis;          /* odds_redis.c, */
-extern const struct odds_engine odds_engine_rediss;         /* by TLS, */
-extern const struct odds_engine odds_engine_redis_unix;     /* by a socket of this machine, */
-extern const struct odds_engine odds_engine_redis_sentinel; /* by Sentinel */
+bool odds_store_is_watched(struct odds_store *store);
+/* Tells the watch. Any thread of the engine's. */
+void odds_store_tell(struct odds_store *store, const struct odds_subject *subject);
+
+extern const struct odds_engine odds_engine_lmdb;
+extern const struct odds_engine odds_engine_redis;
 
 #endif

@@ -95,50 +95,39 @@ MUST_CHECK enum status platform_store_migrate(struct platform_store *store, uint
 /* Really asks the database. */
 MUST_CHECK enum status platform_store_ping(struct platform_store *store, struct error *error);
 
-/* ---- customers, keys, legacy addresses ------------------------------------------------------- */
+/* ---- records of any kind --------------------------------------------------------------------- */
 
-/* Records that are not acceptable (a bad id, a name too long, a rate out of range) are
- * STATUS_INVALID. The caller fills everything but `revision`; ids come from identity_generate
- * (admission/key.h). An id or digest that is there already is STATUS_EXISTS; a key's customer that
- * is not, NOT_FOUND. */
-MUST_CHECK enum status platform_customer_add(struct platform_store *store,
-                                             const struct customer_record *record,
-                                             struct error *error);
-/* Replaces name, enabled, casino, sports, rate, cidrs of the customer with this id. NOT_FOUND. With
- * a `revision` other than 0 only if the stored row still has it, else STATUS_EXISTS: somebody else
- * has changed it meanwhile, so read it again (so that `set` never undoes somebody's `disable`). */
-MUST_CHECK enum status platform_customer_update(struct platform_store *store,
-                                                const struct customer_record *record,
-                                                struct error *error);
-MUST_CHECK enum status platform_customer_get(struct platform_store *store, const char *id,
-                                             struct customer_record *record, struct error *error);
+/* `table` is that of the record's kind (records/). Records that are not acceptable (a bad id, a name
+ * too long, a rate out of range) are STATUS_INVALID. The caller fills everything but `revision`;
+ * ids of customers and keys come from identity_generate (admission/key.h). */
 
-MUST_CHECK enum status platform_key_add(struct platform_store *store,
-                                        const struct key_record *record, struct error *error);
+/* EXISTS: there is one with this id (or digest) already; NOT_FOUND: what it belongs to is not there
+ * (a key's customer). */
+MUST_CHECK enum status platform_add(struct platform_store *store, const struct record_table *table,
+                                    const void *record, struct error *error);
+/* Replaces all of the record with this id but its COLUMN_FIXED columns. NOT_FOUND. With a `revision`
+ * other than 0 only if the stored row still has it, else STATUS_EXISTS: somebody else has changed it
+ * meanwhile, so read it again (so that `set` never undoes somebody's `disable`). */
+MUST_CHECK enum status platform_update(struct platform_store *store,
+                                       const struct record_table *table, const void *record,
+                                       struct error *error);
+/* Adds, or replaces all of it; `revision` as above. */
+MUST_CHECK enum status platform_put(struct platform_store *store, const struct record_table *table,
+                                    const void *record, struct error *error);
+/* `id` is what the struct's first field holds: a string, or an address's bytes. */
+MUST_CHECK enum status platform_get(struct platform_store *store, const struct record_table *table,
+                                    const void *id, void *record, struct error *error);
+
+/* `see` is called for every record in the order of its table (customers, keys and players: as
+ * created; addresses: by address, without removed ones), from one snapshot, in constant memory. It
+ * must not call the store. `customer_id`: whose, of a kind that belongs to customers; NULL: all. */
+MUST_CHECK enum status platform_list(struct platform_store *store, const struct record_table *table,
+                                     const char *customer_id, record_function *see, void *context,
+                                     struct error *error);
+
 /* Marks it revoked; STATUS_NOT_FOUND, or STATUS_OK also when it was revoked before. */
 MUST_CHECK enum status platform_key_revoke(struct platform_store *store, const char *key_id,
                                            int64_t now_ms, struct error *error);
-
-MUST_CHECK enum status platform_legacy_put(struct platform_store *store,
-                                           const struct legacy_record *record,
-                                           struct error *error); /* adds or replaces by address;
-                                                                  * `revision` as for customers */
-MUST_CHECK enum status platform_legacy_get(struct platform_store *store,
-                                           const struct address *address,
-                                           struct legacy_record *record, struct error *error);
-
-/* Listing: the visitor is called for every record in order (customers and keys: as created;
- * addresses: by address; removed ones are left out). It must not call the store. */
-MUST_CHECK enum status platform_customer_list(struct platform_store *store, customer_visitor *visit,
-                                              void *context, struct error *error);
-/* `customer_id` NULL: of all customers. */
-MUST_CHECK enum status platform_key_list(struct platform_store *store, const char *customer_id,
-                                         key_visitor *visit, void *context, struct error *error);
-MUST_CHECK enum status platform_legacy_list(struct platform_store *store, legacy_visitor *visit,
-                                            void *context, struct error *error);
-/* All kinds that the visitor wants, one after the other, from one snapshot. */
-MUST_CHECK enum status platform_list(struct platform_store *store,
-                                     const struct record_visitor *visitor, struct error *error);
 
 /* ---- players --------------------------------------------------------------------------------- */
 
@@ -152,12 +141,6 @@ MUST_CHECK enum status platform_player_open(struct platform_store *store, const 
                                             const char *reference, const char *currency,
                                             uint8_t exponent, struct player_record *player,
                                             struct error *error);
-MUST_CHECK enum status platform_player_get(struct platform_store *store, const char *player_id,
-                                           struct player_record *player, struct error *error);
-
-/* Every player, as created, from one snapshot, in constant memory. The visitor as for customers. */
-MUST_CHECK enum status platform_player_list(struct platform_store *store, player_visitor *visit,
-                                            void *context, struct error *error);
 
 /* Adds players as they are, id and time included, in one transaction: for copying a store (croupier
  * platform copy). EXISTS: one is there; INVALID: a currency is there with another exponent, or a
@@ -196,18 +179,6 @@ MUST_CHECK enum status platform_key_touch(struct platform_store *store, const st
  * reads everything again when the number has moved: platform_games_read, from one snapshot.
  */
 
-/* EXISTS: the id is taken. */
-MUST_CHECK enum status platform_provider_add(struct platform_store *store,
-                                             const struct provider_record *record,
-                                             struct error *error);
-/* Replaces all but id and created_ms. NOT_FOUND; with a `revision` other than 0 only if the
- * stored row still has it, else EXISTS: somebody else was quicker, so read it again. */
-MUST_CHECK enum status platform_provider_update(struct platform_store *store,
-                                                const struct provider_record *record,
-                                                struct error *error);
-MUST_CHECK enum status platform_provider_get(struct platform_store *store, const char *id,
-                                             struct provider_record *record, struct error *error);
-
 /* How an import went; what is the same already is left alone, updated_ms included. */
 struct games_put_result {
     size_t added, changed, unchanged;
@@ -219,8 +190,6 @@ MUST_CHECK enum status platform_games_put(struct platform_store *store,
                                           const struct game_record *records,
                                           const bool *set_enabled, size_t count, int64_t now_ms,
                                           struct games_put_result *result, struct error *error);
-MUST_CHECK enum status platform_game_get(struct platform_store *store, const char *id,
-                                         struct game_record *record, struct error *error);
 /* Takes effect, and a new updated_ms, only when it was otherwise. NOT_FOUND. */
 MUST_CHECK enum status platform_game_enable(struct platform_store *store, const char *id,
                                             bool enabled, int64_t now_ms, struct error *error);

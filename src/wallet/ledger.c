@@ -730,15 +730,15 @@ static void write_batches(const struct metric *metric, const void *facts, struct
     const struct ledger_facts *ledger = facts;
     metric_histogram(out, metric->name,
                      &(struct metric_histogram){batch_bounds, ledger->batches, LEDGER_BATCH_BUCKETS,
-                                                ledger->batched});
+                                                ledger->batched, false});
 }
 
 static void write_commits(const struct metric *metric, const void *facts, struct buffer *out)
 {
     const struct ledger_facts *ledger = facts;
-    metric_histogram_of_times(out, metric->name,
-                              &(struct metric_histogram){commit_bounds_ms, ledger->commits,
-                                                         LEDGER_COMMIT_BUCKETS, ledger->commit_ns});
+    metric_histogram(out, metric->name,
+                     &(struct metric_histogram){commit_bounds_ms, ledger->commits,
+                                                LEDGER_COMMIT_BUCKETS, ledger->commit_ns, true});
 }
 
 const struct metric ledger_metrics[] = {

@@ -52,8 +52,8 @@ static struct odds_store *open_store(const char *uri, bool patiently)
     if (patiently && log == NULL)
         log = log_create(STDERR_FILENO, LOG_INFO, LOG_FORMAT_TEXT);
     options.log = log;
-    enum status status = patiently ? odds_store_open_patiently(&store, &options, &error)
-                                   : odds_store_open(&store, &options, &error);
+    options.patient = patiently;
+    enum status status = odds_store_open(&store, &options, &error);
     if (status != STATUS_OK) {
         (void)printf("%s: %s\n", status_name(status), error.text);
         exit(1);
@@ -194,7 +194,7 @@ struct seen {
 };
 
 /* STATUS_INTERNAL, and said: what must never be seen. */
-static enum status look(struct odds_store *store, struct odds_reader *reader, struct seen *seen)
+static enum status look(struct odds_store *store, struct seen *seen)
 {
     struct event_id event = event_number(1);
     struct odds_versions versions;
@@ -203,7 +203,7 @@ static enum status look(struct odds_store *store, struct odds_reader *reader, st
     uint64_t stamp;
     enum status status = odds_store_stamp(store, &stamp);
     if (status == STATUS_OK)
-        status = odds_reader_versions(reader, SPORT_CRICKET, &event, &versions);
+        status = odds_store_versions(store, SPORT_CRICKET, &event, &versions);
     if (status != STATUS_OK)
         return status;
     if (versions.catalog != versions.odds) {
@@ -231,12 +231,11 @@ static enum status look(struct odds_store *store, struct odds_reader *reader, st
 static int watch(const char *uri)
 {
     struct odds_store *store = open_store(uri, true);
-    struct odds_reader *reader = odds_reader_create(store);
     struct event_id event = event_number(1);
     enum status said = STATUS_PENDING;
     struct seen seen = {0};
     for (;;) {
-        enum status status = look(store, reader, &seen);
+        enum status status = look(store, &seen);
         if (status == STATUS_INTERNAL)
             break;
         if (status != said)
@@ -246,7 +245,6 @@ static int watch(const char *uri)
         if (status != STATUS_OK)
             (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
-    odds_reader_destroy(&reader);
     odds_store_close(&store);
     return 1;
 }
@@ -260,8 +258,7 @@ struct kept {
     uint64_t number;
 };
 
-static uint64_t answer(struct odds_store *store, struct odds_reader *reader, struct kept *kept,
-                       uint64_t counts[3])
+static uint64_t answer(struct odds_store *store, struct kept *kept, uint64_t counts[3])
 {
     struct event_id event = event_number(1);
     struct odds_versions versions;
@@ -271,7 +268,7 @@ static uint64_t answer(struct odds_store *store, struct odds_reader *reader, str
         counts[0]++;
         return kept->number;
     }
-    CHECK(odds_reader_versions(reader, SPORT_CRICKET, &event, &versions) == STATUS_OK);
+    CHECK(odds_store_versions(store, SPORT_CRICKET, &event, &versions) == STATUS_OK);
     counts[1]++;
     if (versions.odds != kept->version) {
         counts[2]++;
@@ -287,7 +284,6 @@ static uint64_t answer(struct odds_store *store, struct odds_reader *reader, str
 static int stay_fresh(const char *uri)
 {
     struct odds_store *store = open_store(uri, true);
-    struct odds_reader *reader = odds_reader_create(store);
     struct kept kept = {0};
     uint64_t counts[3] = {0};
     uint64_t published = 0;
@@ -301,7 +297,6 @@ static int stay_fresh(const char *uri)
                 (void)printf("ok stamps=%" PRIu64 " versions=%" PRIu64 " reads=%" PRIu64
                              " published=%" PRIu64 "\n",
                              counts[0], counts[1], counts[2], published);
-                odds_reader_destroy(&reader);
                 odds_store_close(&store);
                 return 0;
             }
@@ -316,10 +311,9 @@ static int stay_fresh(const char *uri)
         }
         /* … is what an answer given now must hold, or something newer. */
         for (int i = 0; i < 20; i++) {
-            uint64_t number = answer(store, reader, &kept, counts);
+            uint64_t number = answer(store, &kept, counts);
             if (number < published) {
                 (void)printf("stale: %" PRIu64 " after %" PRIu64 "\n", number, published);
-                odds_reader_destroy(&reader);
                 odds_store_close(&store);
                 return 1;
             }
@@ -332,7 +326,6 @@ static int stay_fresh(const char *uri)
 static int measure(const char *uri)
 {
     struct odds_store *store = open_store(uri, false);
-    struct odds_reader *reader = odds_reader_create(store);
     struct event_id event = event_number(1);
     struct odds_versions versions;
     uint64_t stamp = 0;
@@ -342,14 +335,13 @@ static int measure(const char *uri)
         CHECK(odds_store_stamp(store, &stamp) == STATUS_OK);
     uint64_t middle = clock_monotonic_ns();
     for (int i = 0; i < ROUNDS; i++)
-        CHECK(odds_reader_versions(reader, SPORT_CRICKET, &event, &versions) == STATUS_OK);
+        CHECK(odds_store_versions(store, SPORT_CRICKET, &event, &versions) == STATUS_OK);
     uint64_t last = clock_monotonic_ns();
     for (int i = 0; i < ROUNDS; i++)
         odds_store_note_interest(store, SPORT_CRICKET, &event);
     uint64_t end = clock_monotonic_ns();
     (void)printf("stamp %" PRIu64 " ns, versions %" PRIu64 " ns, note interest %" PRIu64 " ns\n",
                  (middle - start) / ROUNDS, (last - middle) / ROUNDS, (end - last) / ROUNDS);
-    odds_reader_destroy(&reader);
     odds_store_close(&store);
     return 0;
 }

@@ -94,13 +94,13 @@ static void ask_stamp(void)
     say("stamp %s %" PRIu64, word_of(status), stamp);
 }
 
-static void ask_versions(struct odds_reader *reader)
+static void ask_versions(void)
 {
     struct odds_versions versions = {0};
     struct event_id event;
     enum sport sport = sport_word();
     bool one = event_word(&event);
-    enum status status = odds_reader_versions(reader, sport, one ? &event : NULL, &versions);
+    enum status status = odds_store_versions(store, sport, one ? &event : NULL, &versions);
     if (status == STATUS_PENDING)
         versions.catalog = versions.odds = ODDS_VERSION_UNKNOWN;
     char catalog[24];
@@ -233,7 +233,7 @@ static void tell_facts(void)
         facts.connected, facts.invalidations, facts.round_trip_ns);
 }
 
-static void obey(struct odds_reader *reader)
+static void obey(void)
 {
     struct text verb = word();
     struct error error = {{0}};
@@ -241,7 +241,7 @@ static void obey(struct odds_reader *reader)
     if (text_equals(verb, TEXT("stamp"))) {
         ask_stamp();
     } else if (text_equals(verb, TEXT("versions"))) {
-        ask_versions(reader);
+        ask_versions();
     } else if (text_equals(verb, TEXT("read"))) {
         start_read();
     } else if (text_equals(verb, TEXT("publish"))) {
@@ -273,22 +273,21 @@ int main(int count, char **arguments)
     struct odds_store_options options = {.uri = arguments[1],
                                          .timeout_ms = (uint32_t)timeout_ms,
                                          .prefix = count > 3 ? arguments[3] : NULL,
+                                         .patient = true,
                                          .log = log};
     struct error error = {{0}};
-    if (odds_store_open_patiently(&store, &options, &error) != STATUS_OK) {
+    if (odds_store_open(&store, &options, &error) != STATUS_OK) {
         say("%s", error.text);
         return 1;
     }
-    struct odds_reader *reader = odds_reader_create(store);
     say("open");
     char *line = NULL;
     size_t capacity = 0;
     for (ssize_t size; (size = getline(&line, &capacity, stdin)) > 0;) {
         line_rest = (struct text){line, (size_t)size - 1};
-        obey(reader);
+        obey();
     }
     free(line);
-    odds_reader_destroy(&reader);
     odds_store_close(&store);
     log_destroy(&log);
     return 0;

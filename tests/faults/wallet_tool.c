@@ -49,7 +49,7 @@ static int setup(const char *uri)
     uint32_t after;
     if (platform_store_open(&store, &options, &error) != STATUS_OK ||
         platform_store_migrate(store, &before, &after, &error) != STATUS_OK ||
-        platform_customer_add(store, &customer, &error) != STATUS_OK)
+        platform_add(store, &customer_table, &customer, &error) != STATUS_OK)
         return fail("setup", &error);
     for (int i = 0; i < 2; i++) {
         if (platform_player_open(store, "cus_One", i == 0 ? "a" : "b", "EUR", 2, &player, &error) !=

@@ -110,7 +110,7 @@ static void fuzz_document(struct text text)
         return;
     }
     for (size_t i = 0; i < document.count; i++)
-        CHECK(game_record_check(&document.records[i], NULL) == STATUS_OK);
+        CHECK(game_table.check(&document.records[i], NULL) == STATUS_OK);
     games_document_free(&document);
 }
 

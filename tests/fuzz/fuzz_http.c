@@ -105,10 +105,10 @@ static struct harness *make_harness(void)
         .request_user_size = sizeof(void *),
         .connection_user_size = 8,
         .connection_limit = 4,
-        .header_seconds = 60,
-        .body_seconds = 60,
-        .write_seconds = 60,
-        .idle_seconds = 60,
+        .deadlines.header_seconds = 60,
+        .deadlines.body_seconds = 60,
+        .deadlines.write_seconds = 60,
+        .deadlines.idle_seconds = 60,
         .handle = on_request,
         .finished = on_finished,
         .context = harness,
@@ -196,7 +196,6 @@ static void feed(struct verdict *verdict, const uint8_t *bytes, size_t size)
 static void begin(struct verdict *verdict)
 {
     memset(&verdict->request, 0, sizeof verdict->request);
-    http_intake_init(&verdict->intake);
     http_intake_start(&verdict->intake);
     verdict->result = INTAKE_MORE;
     verdict->used = 0;

@@ -57,13 +57,14 @@ def sanitizer_environment():
 
 
 def eventually(condition, seconds=10.0, interval=0.02):
-    """The first true value of condition(), asked again and again; fails when there is none in time."""
-    deadline = time.monotonic() + seconds * PATIENCE
+    """The first true value of condition(), asked again and again; fails when there is none in time: in several
+    times `seconds`, because the machine may be busy with something else."""
+    deadline = time.monotonic() + 4 * seconds * PATIENCE
     while True:
         value = condition()
         if value:
             return value
-        assert time.monotonic() < deadline, f"not within {seconds} s: {condition}"
+        assert time.monotonic() < deadline, f"not within four times {seconds} s: {condition}"
         time.sleep(interval)
 
 

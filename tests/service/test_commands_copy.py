@@ -154,7 +154,7 @@ def test_the_configured_store_needs_no_password_on_the_line(house, make_service,
     ("UPDATE ledger_transaction SET sequence = 3000 WHERE sequence = 300", "sequence 3000: it is not the next entry"),
     ("UPDATE ledger_transaction SET movement_minor = 8, balance_minor = balance_minor + 1 WHERE sequence = 300",
      "sequence 300: the balance is not the one before plus the movement"),
-    ("UPDATE customer SET sports = 'curling' WHERE name = 'Other'", "makes no sense"),
+    ("UPDATE customer SET sports = 'curling' WHERE name = 'Other'", "cannot be read"),
 ])
 def test_a_source_that_is_not_sound_is_not_copied(house, tmp_path, tampering, told):
     spoiled = engines.platform_store(tmp_path)

@@ -5,11 +5,10 @@ import json
 import os
 import re
 import signal
-import time
 
 import pytest
 
-from servers import free_port
+from servers import Stopwatch, free_port
 from croupier import PATIENCE, eventually
 
 pytestmark = pytest.mark.depends_on()
@@ -64,9 +63,9 @@ def poll_until_dropped(service):
 
 def ends(service):
     service.signal(signal.SIGTERM)
-    started = time.monotonic()
+    watch = Stopwatch()
     status = service.wait()
-    assert time.monotonic() - started < 15 * PATIENCE
+    assert watch.seconds() < 15 * PATIENCE
     return status
 
 

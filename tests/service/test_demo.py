@@ -34,7 +34,7 @@ class Demo:
     def screen(self):
         """The screen up to its last line."""
         text = ""
-        while not text.rstrip().endswith("begin anew."):
+        while not text.rstrip().endswith("start over."):
             line = self.process.stdout.readline().decode()
             assert line, self.process.stderr.read().decode()
             text += line

@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+from servers import Stopwatch
 from croupier import PATIENCE, eventually, row
 
 pytestmark = [pytest.mark.only("redis"), pytest.mark.depends_on("odds")]
@@ -130,17 +131,17 @@ def test_the_same_bytes_again_make_nothing_anew(dealing):
 def test_a_server_that_is_gone_is_told_of_at_once_and_its_return_found_soon(dealing):
     service = dealing(timeout_ms=250)
     service.odds.take_away()
-    began = time.monotonic()
+    watch = Stopwatch()
     assert get_number(service) == (503, "cache_unavailable")
-    assert time.monotonic() - began < 0.2 * PATIENCE
+    assert watch.seconds() < 0.2 * PATIENCE
     health = service.get("/api/v1/health")
     assert health.status == 503 and health.json() == {"status": "degraded", "cache": "unreachable"}
     assert service.metrics()["croupier_odds_connected"] == 0
     time.sleep(2)
     service.odds.bring_back()
-    began = time.monotonic()
+    watch = Stopwatch()
     eventually(lambda: service.get("/api/v1/health").status == 200)
-    assert time.monotonic() - began < 5
+    assert watch.seconds() < 5
     assert eventually(lambda: get_number(service)[0] == 200)
     metrics = service.metrics()
     assert metrics["croupier_odds_connected"] == 1 and metrics["croupier_odds_reopened_total"] >= 1
@@ -152,16 +153,16 @@ def test_a_server_that_is_silent_is_waited_for_no_longer_than_its_deadline(deali
     service.odds.server.freeze()
     time.sleep(0.25)  # half of it: nothing in memory may be used any more
     for _ in range(3):
-        began = time.monotonic()
+        watch = Stopwatch()
         assert get_number(service) == (504, "cache_timeout")
-        assert time.monotonic() - began < 0.5 * PATIENCE
-    began = time.monotonic()
+        assert watch.seconds() < 0.5 * PATIENCE
+    watch = Stopwatch()
     assert service.get("/api/v1/health").status == 503
-    assert time.monotonic() - began < 0.8 * PATIENCE
+    assert watch.seconds() < 0.8 * PATIENCE
     service.odds.server.thaw()
-    began = time.monotonic()
+    watch = Stopwatch()
     eventually(lambda: get_number(service) == (200, 0))
-    assert time.monotonic() - began < 5
+    assert watch.seconds() < 5
 
 
 def ask_a_silent_server(service):
@@ -202,9 +203,9 @@ def test_a_server_stops_while_values_that_nobody_waits_for_are_read(dealing, gon
             service.signal(signal.SIGTERM)
             assert connection.at_end()
             connection.close()
-        began = time.monotonic()
+        watch = Stopwatch()
         assert service.wait() == 0, service.log_text()
-        assert time.monotonic() - began < 3 + 2 * PATIENCE, "no longer than the read's deadline"
+        assert watch.seconds() < 3 + 2 * PATIENCE, "no longer than the read's deadline"
     finally:
         service.odds.server.thaw()
 
@@ -306,13 +307,13 @@ def suppressed(redis, *words):
 def test_nothing_stale_is_ever_dealt(dealing, fault):
     """What was stored a moment before a request must be in its answer: a moment in which the word of it may still
     have travelled, and, when its way was cut, half of timeout_ms at the most."""
-    timeout_ms = 400
+    # Where nothing is wrong no answer may be 504, also when a busy machine does not run Redis for a while.
+    timeout_ms, allowed = (5000, 1.0) if fault == "none" else (400, 0.25)
     service = dealing(timeout_ms=timeout_ms)
     redis = service.odds.server
     writer = Writer(redis)
     writer.start()
-    allowed = timeout_ms / 2000 + 0.05
-    answers, statuses, late = 0, {}, []
+    answers, statuses = 0, {}
     until = time.monotonic() + 6
     spoiler = threading.Thread(target=lambda: [(time.sleep(0.7), FAULTS[fault](redis))
                                                for _ in iter(lambda: time.monotonic() < until - 1.5, False)])
@@ -328,14 +329,11 @@ def test_nothing_stale_is_ever_dealt(dealing, fault):
                 continue
             number = response.json()["odds"][0]["n"]
             assert number >= writer.stored_at(asked - allowed), f"{fault}: stale by more than {allowed} s"
-            late.append(writer.stored_at(asked) - number)
             answers += 1
     spoiler.join()
     writer.ending = True
     writer.join()
-    assert answers > 50 and set(statuses) <= {200, 503, 504}, statuses
-    if fault == "none":  # 504 is right where the machine did not run Redis for timeout_ms
-        assert set(statuses) <= {200, 504} and statuses.get(504, 0) * 1000 <= answers, statuses
+    assert answers > 50 and set(statuses) <= ({200} if fault == "none" else {200, 503, 504}), statuses
     eventually(lambda: get_number(service)[0] == 200)
     eventually(lambda: get_number(service) == (200, writer.stored[-1][1]))  # the word of it may be on its way
 
@@ -367,12 +365,12 @@ def test_a_row_and_its_odds_are_always_of_one_transaction(dealing, pause, paddin
     feed = Transactions(service.odds.server, pause, padding)
     feed.start()
     eventually(lambda: "n" in service.get(event_path(1), key=service.customer.key).json().get("event", {}))
-    torn, seen, until = [], set(), time.monotonic() + 4
+    torn, seen, began = [], set(), time.monotonic()
 
     def ask():
         last = 0
         with service.connect() as connection:
-            while time.monotonic() < until:
+            while (took := time.monotonic() - began) < 4 or (len(seen) <= 20 and took < 60 * PATIENCE):
                 connection.send(request(event_path(1), service.customer.key))
                 response = connection.receive()
                 assert response.status == 200, response.status

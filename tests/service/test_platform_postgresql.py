@@ -13,6 +13,7 @@ import time
 import pytest
 
 import engines
+from servers import Stopwatch
 from croupier import PATIENCE, ROOT, eventually
 from servers import Postgres
 from wallet_model import add_games, add_player, balance, credit, send
@@ -87,13 +88,13 @@ def test_a_frozen_server_stops_nobody_for_long(guarded):
     guarded.await_admission(customer.key)
     guarded.platform.server.freeze()
     try:
-        began = time.monotonic()
+        watch = Stopwatch()
         assert "did not answer within 500 ms" in guarded.run("customer", "list", status=1).errors
-        assert time.monotonic() - began < 3
+        assert watch.seconds() < 3 * PATIENCE
         eventually(lambda: admitted(guarded, customer.key) == 503, 4)
-        began = time.monotonic()
+        watch = Stopwatch()
         assert guarded.get("/api/v1/health").status == 503
-        assert time.monotonic() - began < 3
+        assert watch.seconds() < 3 * PATIENCE
     finally:
         guarded.platform.server.thaw()
     eventually(lambda: admitted(guarded, customer.key) == 200, 5)
@@ -131,9 +132,9 @@ def launching(guarded):
 
 
 def test_launches_do_not_wait_for_a_frozen_server_one_after_the_other(guarded, launching):
-    began = time.monotonic()
+    watch = Stopwatch()
     assert {connection.receive().error for connection in launching} == {(503, "ledger_unavailable")}
-    assert time.monotonic() - began < 6 * PATIENCE  # two seconds, and the call that was under way then
+    assert watch.seconds() < 6 * PATIENCE  # two seconds, and the call that was under way then
 
 
 def test_a_server_ends_without_looking_for_players_that_nobody_waits_for(guarded, launching):
@@ -141,10 +142,10 @@ def test_a_server_ends_without_looking_for_players_that_nobody_waits_for(guarded
         connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         connection.close()
     eventually(lambda: guarded.metrics()["croupier_connections"] == 0)
-    began = time.monotonic()
+    watch = Stopwatch()
     guarded.signal(signal.SIGTERM)
     assert guarded.wait(60) == 0
-    assert time.monotonic() - began < 6 * PATIENCE
+    assert watch.seconds() < 6 * PATIENCE
     guarded.platform.server.thaw()
     [(players,)] = guarded.platform.execute("SELECT count(*) FROM player")
     assert int(players) <= 2, "the first, and the one that was under way"
@@ -177,14 +178,14 @@ def test_sessions_that_are_ended_over_and_over_are_made_again(guarded):
     thread = threading.Thread(target=end_sessions)
     thread.start()
     try:
-        deadline = time.monotonic() + 2
-        while time.monotonic() < deadline:
+        began = time.monotonic()
+        while time.monotonic() < began + 2 or guarded.metrics()["croupier_platform_connects_total"] <= 3:
             assert admitted(guarded, customer.key) in (200, 503)
+            assert time.monotonic() < began + 60 * PATIENCE
     finally:
         stop.set()
         thread.join()
     eventually(lambda: admitted(guarded, customer.key) == 200, 5)
-    assert guarded.metrics()["croupier_platform_connects_total"] > 3
 
 
 def test_an_instance_holds_few_connections_and_shows_them(guarded):

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from servers import Stopwatch
 from croupier import PATIENCE, Clock, Connection, eventually
 
 pytestmark = [pytest.mark.only("redis"), pytest.mark.depends_on("odds")]
@@ -235,11 +236,10 @@ def test_without_the_store_each_server_limits_for_itself_and_at_once(cluster):
     services, customer = cluster(f"200/{WINDOW}", own_stores=True, timeout_ms=250)
     assert sum(together(services, customer.key, 25, clients=1)) == 50
     services[0].odds.server.kill()
-    began = time.monotonic()
+    watch = Stopwatch()
     alone = together(services, customer.key, 400, clients=1)
-    took = time.monotonic() - began
+    assert watch.seconds() < 10
     assert 150 <= sum(alone) and max(alone) <= 200 - 25
-    assert took < 10, took
     for service in services:
         assert service.metrics()[ALONE] > 0
         assert any(line["message"].startswith("rate limits are kept by this server alone") for line in service.log_lines())
@@ -287,9 +287,9 @@ def test_a_frozen_store_delays_nobody_longer_than_its_deadline(cluster):
         slowest = 0
         for _ in range(100):
             for service in services:
-                began = time.monotonic()
+                watch = Stopwatch()
                 admitted += service.get(SPORTS, key=key).status == 200
-                slowest = max(slowest, time.monotonic() - began)
+                slowest = max(slowest, watch.seconds())
         assert slowest < 0.25 + 0.25
     finally:
         services[0].odds.server.thaw()

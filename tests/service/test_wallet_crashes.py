@@ -19,6 +19,7 @@ import time
 
 import pytest
 
+from servers import Stopwatch
 from croupier import BINARY, PATIENCE, REPORT, Service, eventually
 from wallet_model import Model, add_player, balance, credit, debit, rollback, send, told
 
@@ -304,9 +305,9 @@ class Asking(threading.Thread):
         self.start()
 
     def run(self):
-        began = time.monotonic()
+        watch = Stopwatch()
         self.response = self.ask()
-        self.took = time.monotonic() - began
+        self.took, self.took_at_most = watch.elapsed(), watch.seconds()  # the latter but for a busy machine
 
     def answer(self):
         self.join()
@@ -337,12 +338,12 @@ def test_what_waits_for_a_batch_is_given_up_and_what_is_in_one_is_not(slow):
     time.sleep(0.3)
     queued = [ask(slow, debit(slow.player, f"queued-{i}", 10)) for i in range(3)]
     other = ask(slow, balance(slow.player))  # which waits for nobody
-    assert other.answer().json()["balance_minor"] == 100 and other.took < 1 * PATIENCE
+    assert other.answer().json()["balance_minor"] == 100 and other.took_at_most < 1 * PATIENCE
     for asking in queued:
         assert asking.answer().error == (503, "ledger_unavailable")
-        assert 1.9 < asking.took < 3 * PATIENCE
+        assert 1.9 < asking.took and asking.took_at_most < 3 * PATIENCE
     assert in_batch.answer().error == (500, "internal_error")
-    assert 9.9 < in_batch.took < 12 * PATIENCE
+    assert 9.9 < in_batch.took and in_batch.took_at_most < 12 * PATIENCE
     holder.execute("ROLLBACK")
     holder.close()
     # What was said to be surely not applied was not; what nobody knew has been done all the same.
@@ -359,7 +360,7 @@ def test_a_lock_that_outlives_the_stores_deadline_is_surely_not_applied(slow):
     holder = sqlite3.connect(slow.platform.path, isolation_level=None)
     holder.execute("BEGIN EXCLUSIVE")
     refused = ask(slow, credit(slow.player, "c", 5))
-    assert refused.answer().error == (503, "ledger_unavailable") and 0.4 < refused.took < 2 * PATIENCE
+    assert refused.answer().error == (503, "ledger_unavailable") and 0.4 < refused.took and refused.took_at_most < 2 * PATIENCE
     holder.execute("ROLLBACK")
     holder.close()
     again = eventually(lambda: (lambda answer: answer.status == 200 and answer)(
@@ -374,13 +375,13 @@ def test_a_sync_that_takes_long_keeps_its_own_batch_and_nobody_elses(slow):
     assert slow.start_with("fdatasync:delay_enter=6000000:when=8")
     for i in range(20):
         asking = ask(slow, credit(slow.player, f"c-{i}", 5))
-        asking.join(0.7 * min(PATIENCE, 3))
+        asking.join(2.0)  # a third of what the disk takes: it hangs, and is not only slow
         if asking.is_alive():
             break
         assert asking.response.status == 200
     behind = ask(slow, credit(slow.player, "behind", 5))
     other = ask(slow, balance(slow.player))
-    assert other.answer().json()["balance_minor"] == 5 * i and other.took < 1 * PATIENCE
+    assert other.answer().json()["balance_minor"] == 5 * i and other.took_at_most < 1 * PATIENCE
     assert behind.answer().error == (503, "ledger_unavailable") and 1.9 < behind.took
     assert asking.answer().json()["replayed"] is False and asking.took > 3.5
     assert ask(slow, credit(slow.player, f"c-{i}", 5)).answer().json()["replayed"] is True

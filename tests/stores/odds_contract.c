@@ -511,13 +511,12 @@ static void the_stamp_moves_when_something_may_have_changed(void **state)
     assert_true(stamp_of(store) != after);
 }
 
-/* An engine that must ask is asked here, so that the reader can tell. */
-static struct odds_versions versions_of(struct odds_store *store, struct odds_reader *reader,
-                                        const struct event_id *event)
+/* An engine that must ask is asked here, so that it can tell. */
+static struct odds_versions versions_of(struct odds_store *store, const struct event_id *event)
 {
     struct odds_versions versions = {0};
     for (int i = 0; i < 100; i++) {
-        enum status status = odds_reader_versions(reader, SPORT_CRICKET, event, &versions);
+        enum status status = odds_store_versions(store, SPORT_CRICKET, event, &versions);
         assert_true(status == STATUS_OK || status == STATUS_PENDING);
         if (status == STATUS_OK && versions.catalog != ODDS_VERSION_UNKNOWN &&
             versions.odds != ODDS_VERSION_UNKNOWN && versions.stamp == stamp_of(store))
@@ -526,27 +525,25 @@ static struct odds_versions versions_of(struct odds_store *store, struct odds_re
         if (event != NULL)
             (void)version_of(store, ODDS_MARKETS, SPORT_CRICKET, event->digits);
     }
-    fail_msg("the reader cannot tell");
+    fail_msg("the store cannot tell");
     return versions;
 }
 
-static void a_reader_tells_the_versions_of_an_event(void **state)
+static void the_versions_of_an_event_are_told(void **state)
 {
     struct odds_store *store = ((struct fixture *)*state)->store;
-    struct odds_reader *reader = odds_reader_create(store);
     struct event_id event = event_of("77");
-    struct odds_versions versions = versions_of(store, reader, &event);
+    struct odds_versions versions = versions_of(store, &event);
     assert_true(versions.catalog == 0 && versions.odds == 0);
     publish_one(store, catalog_change(SPORT_CRICKET, "[]"));
     publish_one(store, odds_change(SPORT_CRICKET, "77", "[]"));
     uint64_t catalog = version_of(store, ODDS_CATALOG, SPORT_CRICKET, NULL);
     uint64_t odds = version_of(store, ODDS_MARKETS, SPORT_CRICKET, "77");
-    versions = versions_of(store, reader, &event);
+    versions = versions_of(store, &event);
     assert_true(versions.catalog == catalog && versions.odds == odds);
     assert_true(catalog != 0 && odds != 0);
-    versions = versions_of(store, reader, NULL);
+    versions = versions_of(store, NULL);
     assert_true(versions.catalog == catalog && versions.odds == 0);
-    odds_reader_destroy(&reader);
 }
 
 static void another_process_is_seen_at_once(void **state)
@@ -849,7 +846,8 @@ static void an_unknown_uri_is_refused_by_both_ways_of_opening(void **state)
         struct odds_store *store = NULL;
         struct error error = {{0}};
         assert_int_equal(odds_store_open(&store, &options, &error), STATUS_INVALID);
-        assert_int_equal(odds_store_open_patiently(&store, &options, &error), STATUS_INVALID);
+        options.patient = true;
+        assert_int_equal(odds_store_open(&store, &options, &error), STATUS_INVALID);
         assert_null(store);
         assert_true(error.text[0] != '\0');
     }
@@ -1056,6 +1054,89 @@ static void what_a_server_knows_is_counted_in_that_window_alone(void **state)
     assert_true(draw(store, lease).left > 20);
 }
 
+/* ---- what changes ---------------------------------------------------------------------------- */
+
+struct watcher {
+    struct odds_watch watch; /* first */
+    pthread_mutex_t lock;
+    pthread_cond_t told;
+    size_t count; /* of those that follow, and of all that was told of */
+    size_t all;
+    struct odds_subject subjects[64];
+};
+
+static void on_changed(struct odds_watch *watch, const struct odds_subject *subject)
+{
+    struct watcher *watcher = (struct watcher *)(void *)watch;
+    assert_int_equal(pthread_mutex_lock(&watcher->lock), 0);
+    if (subject == NULL)
+        watcher->all++;
+    else
+        watcher->subjects[watcher->count++ % 64] = *subject;
+    assert_int_equal(pthread_cond_broadcast(&watcher->told), 0);
+    assert_int_equal(pthread_mutex_unlock(&watcher->lock), 0);
+}
+
+/* Waits until that was told of, and forgets all that was told before. `event` NULL: the catalog. */
+static void await_change(struct watcher *watcher, enum sport sport, const char *event)
+{
+    bool found = false;
+    assert_int_equal(pthread_mutex_lock(&watcher->lock), 0);
+    while (!found) {
+        for (size_t i = 0; i < watcher->count && !found; i++) {
+            const struct odds_subject *subject = &watcher->subjects[i];
+            found = subject->sport == sport &&
+                    (event == NULL ? subject->kind == ODDS_CATALOG
+                                   : subject->kind == ODDS_MARKETS &&
+                                         strcmp(subject->event.digits, event) == 0);
+        }
+        if (!found)
+            assert_int_equal(pthread_cond_wait(&watcher->told, &watcher->lock), 0);
+    }
+    watcher->count = 0;
+    assert_int_equal(pthread_mutex_unlock(&watcher->lock), 0);
+}
+
+static void what_has_changed_is_told(void **state)
+{
+    struct fixture *fixture = *state;
+    odds_store_close(&fixture->store);
+    struct odds_store_options options = {
+        .uri = fixture->uri, .timeout_ms = 2000, .prefix = fixture->prefix, .patient = true};
+    struct error error = {{0}};
+    assert_int_equal(odds_store_open(&fixture->store, &options, &error), STATUS_OK);
+    struct odds_store *store = fixture->store;
+    struct watcher watcher = {.watch.changed = on_changed,
+                              .lock = PTHREAD_MUTEX_INITIALIZER,
+                              .told = PTHREAD_COND_INITIALIZER};
+    odds_store_watch(store, &watcher.watch);
+    /* An engine may begin with a word that everything may have changed. */
+    if (strcmp(engine->name, "embedded") == 0) {
+        assert_int_equal(pthread_mutex_lock(&watcher.lock), 0);
+        while (watcher.all == 0)
+            assert_int_equal(pthread_cond_wait(&watcher.told, &watcher.lock), 0);
+        assert_int_equal(pthread_mutex_unlock(&watcher.lock), 0);
+    }
+    size_t all = watcher.all;
+    publish_one(store, catalog_change(SPORT_TENNIS, "[{\"gmid\":7}]"));
+    await_change(&watcher, SPORT_TENNIS, NULL);
+    const struct odds_change batch[] = {odds_change(SPORT_TENNIS, "7", "[]"),
+                                        odds_change(SPORT_CRICKET, "8", "[]"),
+                                        odds_change(SPORT_CRICKET, "9", "[]")};
+    publish(store, batch, 3);
+    await_change(&watcher, SPORT_CRICKET, "9");
+    publish_one(store, odds_change(SPORT_TENNIS, "7", "[{}]"));
+    await_change(&watcher, SPORT_TENNIS, "7");
+    publish_one(store, odds_change(SPORT_CRICKET, "8", NULL));
+    await_change(&watcher, SPORT_CRICKET, "8");
+    publish_in_another_process(fixture, "cricket", "9", "[{}]");
+    await_change(&watcher, SPORT_CRICKET, "9");
+    assert_int_equal(odds_store_withdraw_sport(store, SPORT_CRICKET, &error), STATUS_OK);
+    await_change(&watcher, SPORT_CRICKET, "9");
+    assert_int_equal(watcher.all, all); /* each time it was known what */
+    odds_store_watch(store, NULL);
+}
+
 #define CONTRACT(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(int count, char **arguments)
@@ -1086,7 +1167,7 @@ int main(int count, char **arguments)
         CONTRACT(a_version_moves_with_every_publication),
         CONTRACT(a_version_stays_while_others_change),
         CONTRACT(the_stamp_moves_when_something_may_have_changed),
-        CONTRACT(a_reader_tells_the_versions_of_an_event),
+        CONTRACT(the_versions_of_an_event_are_told),
         CONTRACT(another_process_is_seen_at_once),
         CONTRACT(what_was_published_outlives_the_handle),
         CONTRACT(threads_publish_while_others_read),
@@ -1094,6 +1175,7 @@ int main(int count, char **arguments)
         CONTRACT(a_part_of_the_catalog_is_of_the_moment_of_the_odds),
         CONTRACT(facts_tell_the_last_publication_of_each_sport),
         CONTRACT(a_store_that_works_answers_a_ping),
+        CONTRACT(what_has_changed_is_told),
         CONTRACT(interest_is_listed_latest_first),
         CONTRACT(interest_in_one_event_is_written_once_a_second),
         CONTRACT(more_interest_than_fits_is_dropped_and_counted),

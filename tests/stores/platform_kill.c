@@ -75,10 +75,10 @@ _Noreturn static void write_until_killed(struct scene *scene, int writer, uint32
         struct key_record key;
         fill_customer(&customer, writer, number);
         fill_key(&key, writer, number);
-        enum status status = platform_customer_add(store, &customer, &error);
+        enum status status = platform_add(store, &customer_table, &customer, &error);
         /* The one that was in flight when the last round ended may have been kept. */
         if (status == STATUS_OK || status == STATUS_EXISTS)
-            status = platform_key_add(store, &key, &error);
+            status = platform_add(store, &key_table, &key, &error);
         if ((status != STATUS_OK && status != STATUS_EXISTS) ||
             write(pipe_end, &number, sizeof number) != sizeof number) {
             (void)fprintf(stderr, "writer %d: %s\n", writer, error.text);
@@ -136,8 +136,9 @@ static bool *slot(bool (*table)[ACKNOWLEDGED_MAX], const char *id)
     return &table[writer][number];
 }
 
-static bool see_customer(void *context, const struct customer_record *record)
+static bool see_customer(void *context, const void *visited)
 {
+    const struct customer_record *record = visited;
     struct verdict *verdict = context;
     assert_true(record->usable);
     assert_true(record->revision > verdict->last_revision);
@@ -147,8 +148,9 @@ static bool see_customer(void *context, const struct customer_record *record)
     return true;
 }
 
-static bool see_key(void *context, const struct key_record *record)
+static bool see_key(void *context, const void *visited)
 {
+    const struct key_record *record = visited;
     struct verdict *verdict = context;
     assert_true(*slot(verdict->customer, record->customer_id));
     *slot(verdict->key, record->id) = true;
@@ -156,7 +158,7 @@ static bool see_key(void *context, const struct key_record *record)
     return true;
 }
 
-static bool see_legacy(void *context, const struct legacy_record *record)
+static bool see_legacy(void *context, const void *record)
 {
     (void)context;
     (void)record;
@@ -175,8 +177,10 @@ static void verify(struct scene *scene)
     struct platform_store *store = open_store(scene, false);
     struct error error = {0};
     struct verdict *verdict = calloc(1, sizeof *verdict);
-    struct record_visitor visit = {
-        .customer = see_customer, .key = see_key, .legacy = see_legacy, .context = verdict};
+    struct record_visitor visit = {.see[RECORD_CUSTOMER] = see_customer,
+                                   .see[RECORD_KEY] = see_key,
+                                   .see[RECORD_ADDRESS] = see_legacy,
+                                   .context = verdict};
     uint64_t revision = 0;
     if (platform_changes_since(store, 0, &visit, &revision, &error) != STATUS_OK)
         fail_msg("%s", error.text);

@@ -164,7 +164,7 @@ static struct customer_record customer(const char *id)
 static enum status add(struct fixture *fixture, const char *id)
 {
     struct customer_record record = customer(id);
-    return platform_customer_add(fixture->store, &record, &fixture->error);
+    return platform_add(fixture->store, &customer_table, &record, &fixture->error);
 }
 
 /* A socket that takes connections and never says a word. */
@@ -437,7 +437,7 @@ static void another_database_in_the_same_place_fails_one_call(void **state)
     assert_int_equal(revision, 1);
 }
 
-static bool see(void *context, const struct customer_record *record)
+static bool see(void *context, const void *record)
 {
     (void)record;
     ++*(unsigned *)context;
@@ -452,16 +452,18 @@ static void a_snapshot_that_lost_its_connection_brings_no_mixture(void **state)
     OK(fixture->store->ledger->snapshot_begin(fixture->store, &fixture->error));
     run(fixture, "INSERT INTO customer (id, name, enabled, casino, sports, cidrs, created_ms,"
                  " revision) VALUES ('cus_2', 'n', true, true, 'all', '', 1, 2)");
-    OK(platform_customer_list(fixture->store, see, &seen, &fixture->error));
+    OK(platform_list(fixture->store, &customer_table, NULL, see, &seen, &fixture->error));
     assert_int_equal(seen, 1);
     run(fixture, "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
                  " WHERE application_name = 'croupier'");
-    assert_int_equal(platform_customer_list(fixture->store, see, &seen, &fixture->error),
-                     STATUS_UNAVAILABLE);
-    assert_int_equal(platform_customer_list(fixture->store, see, &seen, &fixture->error),
-                     STATUS_UNAVAILABLE);
+    assert_int_equal(
+        platform_list(fixture->store, &customer_table, NULL, see, &seen, &fixture->error),
+        STATUS_UNAVAILABLE);
+    assert_int_equal(
+        platform_list(fixture->store, &customer_table, NULL, see, &seen, &fixture->error),
+        STATUS_UNAVAILABLE);
     fixture->store->ledger->snapshot_end(fixture->store);
-    OK(platform_customer_list(fixture->store, see, &seen, &fixture->error));
+    OK(platform_list(fixture->store, &customer_table, NULL, see, &seen, &fixture->error));
     assert_int_equal(seen, 3);
 }
 
@@ -787,21 +789,21 @@ static void no_text_holds_a_part_of_the_password(void **state)
 
 /* ---- what it costs --------------------------------------------------------------------------- */
 
-static bool ignore_customer(void *context, const struct customer_record *record)
+static bool ignore_customer(void *context, const void *record)
 {
     (void)context;
     (void)record;
     return true;
 }
 
-static bool ignore_key(void *context, const struct key_record *record)
+static bool ignore_key(void *context, const void *record)
 {
     (void)context;
     (void)record;
     return true;
 }
 
-static bool ignore_legacy(void *context, const struct legacy_record *record)
+static bool ignore_legacy(void *context, const void *record)
 {
     (void)context;
     (void)record;
@@ -811,8 +813,10 @@ static bool ignore_legacy(void *context, const struct legacy_record *record)
 static void frequent_calls_are_one_round_trip_each(void **state)
 {
     struct fixture *fixture = *state;
-    const struct record_visitor visit = {
-        .customer = ignore_customer, .key = ignore_key, .legacy = ignore_legacy, .context = NULL};
+    const struct record_visitor visit = {.see[RECORD_CUSTOMER] = ignore_customer,
+                                         .see[RECORD_KEY] = ignore_key,
+                                         .see[RECORD_ADDRESS] = ignore_legacy,
+                                         .context = NULL};
     const struct key_use uses[2] = {{.used_ms = 5}, {.used_ms = 6}};
     struct player_record player;
     uint64_t revision;
@@ -829,7 +833,7 @@ static void frequent_calls_are_one_round_trip_each(void **state)
     assert_int_equal(count(&fixture->facts.connects), 2); /* one of them migrated */
 }
 
-static bool see_two(void *context, const struct customer_record *record)
+static bool see_two(void *context, const void *record)
 {
     (void)record;
     return ++*(unsigned *)context < 2;
@@ -842,15 +846,16 @@ static void a_long_list_that_nobody_reads_to_its_end_does_not_harm(void **state)
     run(fixture, "INSERT INTO customer (id, name, enabled, casino, sports, cidrs, created_ms,"
                  " revision) SELECT 'cus_' || n, 'n', true, true, 'all', '', 1, n"
                  " FROM generate_series(1, 30000) AS n");
-    OK(platform_customer_list(fixture->store, see_two, &seen, &fixture->error));
+    OK(platform_list(fixture->store, &customer_table, NULL, see_two, &seen, &fixture->error));
     assert_int_equal(seen, 2);
     seen = 0;
-    OK(platform_customer_list(fixture->store, see, &seen, &fixture->error));
+    OK(platform_list(fixture->store, &customer_table, NULL, see, &seen, &fixture->error));
     assert_int_equal(seen, 30000);
 }
 
-static bool see_slowly(void *context, const struct customer_record *record)
+static bool see_slowly(void *context, const void *visited)
 {
+    const struct customer_record *record = visited;
     const struct timespec pause = {.tv_nsec = (TIMEOUT_MS / 3) * 1000000L};
     (void)nanosleep(&pause, NULL);
     return see(context, record);
@@ -865,7 +870,7 @@ static void a_slow_reader_is_not_a_slow_server(void **state)
         (void)snprintf(id, sizeof id, "cus_%d", i);
         OK(add(fixture, id));
     }
-    OK(platform_customer_list(fixture->store, see_slowly, &seen, &fixture->error));
+    OK(platform_list(fixture->store, &customer_table, NULL, see_slowly, &seen, &fixture->error));
     assert_int_equal(seen, 5);
 }
 

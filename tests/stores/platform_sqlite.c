@@ -123,7 +123,7 @@ static void add_customer(struct fixture *fixture, const char *id)
     struct customer_record record = {.enabled = true, .sports = SPORT_SET_ALL, .created_ms = 1};
     (void)snprintf(record.id, sizeof record.id, "%s", id);
     (void)snprintf(record.name, sizeof record.name, "A customer");
-    OK(platform_customer_add(fixture->store, &record, &fixture->error));
+    OK(platform_add(fixture->store, &customer_table, &record, &fixture->error));
 }
 
 /* Runs `body` as a user who may only do what the file modes say, also when the tests run as
@@ -405,7 +405,7 @@ static void a_lock_held_by_another_process_is_waited_for_and_then_told(void **st
     struct customer_record record = {.id = "cus_1", .name = "n", .created_ms = 1};
     uint64_t revision = 9;
     uint64_t start = clock_monotonic_ms();
-    assert_refused(fixture, platform_customer_add(fixture->store, &record, &fixture->error),
+    assert_refused(fixture, platform_add(fixture->store, &customer_table, &record, &fixture->error),
                    STATUS_TIMEOUT, "locked for more than 50 ms");
     assert_true(clock_monotonic_ms() - start >= 40);
     OK(platform_revision(fixture->store, &revision, &fixture->error)); /* reading goes on */
@@ -413,7 +413,7 @@ static void a_lock_held_by_another_process_is_waited_for_and_then_told(void **st
 
     assert_int_equal(sqlite3_exec(other, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_close(other), SQLITE_OK);
-    OK(platform_customer_add(fixture->store, &record, &fixture->error));
+    OK(platform_add(fixture->store, &customer_table, &record, &fixture->error));
 }
 
 static void a_file_that_is_replaced_is_noticed_and_opened_afresh(void **state)
@@ -466,26 +466,28 @@ static void a_database_damaged_while_in_use_fails_and_recovers_when_restored(voi
     assert_refused(fixture, platform_revision(fixture->store, &revision, &fixture->error),
                    STATUS_MALFORMED, "is damaged");
     struct customer_record record = {.id = "cus_1", .name = "n", .created_ms = 1};
-    assert_refused(fixture, platform_customer_add(fixture->store, &record, &fixture->error),
+    assert_refused(fixture, platform_add(fixture->store, &customer_table, &record, &fixture->error),
                    STATUS_MALFORMED, "is damaged");
     execute(fixture, "INSERT INTO store_revision VALUES (1, 41)");
-    OK(platform_customer_add(fixture->store, &record, &fixture->error));
+    OK(platform_add(fixture->store, &customer_table, &record, &fixture->error));
     OK(platform_revision(fixture->store, &revision, &fixture->error));
     assert_int_equal(revision, 42);
 }
 
 /* ---- rows that make no sense ----------------------------------------------------------------- */
 
-static bool note_usable(void *context, const struct customer_record *record)
+static bool note_usable(void *context, const void *visited)
 {
+    const struct customer_record *record = visited;
     char *verdicts = context;
     size_t at = strlen(verdicts);
     verdicts[at] = record->usable ? '+' : '-';
     return true;
 }
 
-static bool note_legacy_usable(void *context, const struct legacy_record *record)
+static bool note_legacy_usable(void *context, const void *visited)
 {
+    const struct legacy_record *record = visited;
     char *verdicts = context;
     size_t at = strlen(verdicts);
     verdicts[at] = record->usable ? '+' : '-';
@@ -518,15 +520,18 @@ static void rows_that_make_no_sense_are_unusable_and_harm_no_other(void **state)
             " (x'00000000000000000000ffffc0000202', 1, 0, 'ludo', NULL, NULL, 1, 14);"
             "UPDATE store_revision SET revision = 14");
     char verdicts[32] = "";
-    OK(platform_customer_list(fixture->store, note_usable, verdicts, &fixture->error));
+    OK(platform_list(fixture->store, &customer_table, NULL, note_usable, verdicts,
+                     &fixture->error));
     assert_string_equal(verdicts, "+---------+");
     char legacy_verdicts[32] = "";
-    OK(platform_legacy_list(fixture->store, note_legacy_usable, legacy_verdicts, &fixture->error));
+    OK(platform_list(fixture->store, &legacy_table, NULL, note_legacy_usable, legacy_verdicts,
+                     &fixture->error));
     assert_string_equal(legacy_verdicts, "+--");
 }
 
-static bool note_revoked(void *context, const struct key_record *record)
+static bool note_revoked(void *context, const void *visited)
 {
+    const struct key_record *record = visited;
     *(int64_t *)context = record->revoked_ms;
     return true;
 }
@@ -540,7 +545,7 @@ static void a_key_row_that_makes_no_sense_opens_nothing(void **state)
     execute(fixture, "PRAGMA ignore_check_constraints = ON;"
                      "INSERT INTO api_key (id, customer_id, label, prefix, digest, created_ms,"
                      " revision) VALUES ('key_1', 'cus_1', '', 'crk_abcd', x'0102', 1, 2)");
-    OK(platform_key_list(fixture->store, NULL, note_revoked, &revoked_ms, &fixture->error));
+    OK(platform_list(fixture->store, &key_table, NULL, note_revoked, &revoked_ms, &fixture->error));
     assert_true(revoked_ms != 0);
 }
 

@@ -292,7 +292,7 @@ static int set_up(void **state)
     fixture->store = open_store(fixture, true);
     assert_non_null(fixture->store);
     OK(platform_store_migrate(fixture->store, &before, &after, &fixture->error));
-    OK(platform_customer_add(fixture->store, &customer, &fixture->error));
+    OK(platform_add(fixture->store, &customer_table, &customer, &fixture->error));
     for (int i = 0; i < PLAYERS; i++)
         OK(platform_player_open(fixture->store, "cus_1", names[i], "EUR", 2, &fixture->players[i],
                                 &fixture->error));

@@ -44,7 +44,7 @@ static int set_up(void **state)
             .enabled = true, .sports = SPORT_SET_ALL, .created_ms = 1};
         (void)snprintf(customer.id, sizeof customer.id, "cus_%u", i + 1);
         (void)snprintf(customer.name, sizeof customer.name, "customer %u", i + 1);
-        OK(platform_customer_add(fixture->store, &customer, &fixture->error));
+        OK(platform_add(fixture->store, &customer_table, &customer, &fixture->error));
         OK(platform_player_open(fixture->store, customer.id, "anna", "EUR", 2, &fixture->players[i],
                                 &fixture->error));
     }

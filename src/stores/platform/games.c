@@ -108,7 +108,7 @@ enum status platform_games_put(struct platform_store *store, const struct game_r
                                struct games_put_result *result, struct error *error)
 {
     for (size_t i = 0; i < count; i++) {
-        enum status status = game_record_check(&records[i], error);
+        enum status status = game_table.check(&records[i], error);
         if (status != STATUS_OK)
             return status;
     }
@@ -203,7 +203,7 @@ static enum status put_policy(struct platform_store *store, void *context, struc
 enum status platform_game_policy_put(struct platform_store *store,
                                      const struct game_policy_record *record, struct error *error)
 {
-    enum status status = game_policy_record_check(record, error);
+    enum status status = game_policy_table.check(record, error);
     if (status != STATUS_OK)
         return status;
     struct policy_writing writing = {record, sql_flight_create(store)};

@@ -80,7 +80,7 @@ enum status platform_player_open(struct platform_store *store, const char *custo
         !copy_field(wanted.currency, sizeof wanted.currency, currency))
         return error_set(error, STATUS_INVALID, "player: a field is too long");
     player_id_generate(wanted.id);
-    enum status status = player_record_check(&wanted, error);
+    enum status status = player_table.check(&wanted, error);
     if (status != STATUS_OK)
         return status;
     bind_names(&names, &wanted); /* nearly always there already */
@@ -93,22 +93,7 @@ enum status platform_player_open(struct platform_store *store, const char *custo
     return status;
 }
 
-enum status platform_player_get(struct platform_store *store, const char *player_id,
-                                struct player_record *player, struct error *error)
-{
-    struct sql_parameters parameters = {0};
-    sql_add_text(&parameters, text_of(player_id));
-    return record_find(store, &player_table, STATEMENT_GET, &parameters, player, error);
-}
-
 /* ---- copying --------------------------------------------------------------------------------- */
-
-enum status platform_player_list(struct platform_store *store, player_visitor *visit, void *context,
-                                 struct error *error)
-{
-    const struct record_visitor visitor = {.player = visit, .context = context};
-    return platform_list(store, &visitor, error);
-}
 
 struct putting {
     const struct player_record *records;
@@ -168,7 +153,7 @@ enum status platform_player_put(struct platform_store *store, const struct playe
                                 size_t count, struct error *error)
 {
     for (size_t i = 0; i < count; i++) {
-        enum status status = player_record_check(&records[i], error);
+        enum status status = player_table.check(&records[i], error);
         if (status != STATUS_OK)
             return status;
     }

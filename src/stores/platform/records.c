@@ -1,6 +1,6 @@
 /*
- * Customers, keys, legacy addresses and providers in any engine: what the statements of their
- * tables (statements.c) do for platform.h.
+ * Records of any kind in any engine: what the statements of their tables (statements.c) do for
+ * platform.h.
  *
  * Every change is one transaction that takes the next revision first and, with it, the lock on the
  * counter's row until the commit: revisions become visible in their order, whoever writes. Reading
@@ -31,7 +31,7 @@ bool record_read_row(const struct record_table *table, const struct sql_row *row
         struct column_value value = row->value(row, (int)i, column->type->kind);
         sound &= column->type->set(column, record, &value);
     }
-    return table->settle(record, sound);
+    return record_settle(table, record, sound);
 }
 
 bool record_on_row(void *context, const struct sql_row *row)
@@ -77,11 +77,14 @@ enum status record_find(struct platform_store *store, const struct record_table 
     return status;
 }
 
-static enum status get_by_id(struct platform_store *store, const struct record_table *table,
-                             const char *id, void *record, struct error *error)
+enum status platform_get(struct platform_store *store, const struct record_table *table,
+                         const void *id, void *record, struct error *error)
 {
     struct sql_parameters parameters = {0};
-    sql_add_text(&parameters, text_of(id));
+    if (table->columns[0].type->kind == COLUMN_BYTES)
+        sql_add_bytes(&parameters, id, table->columns[0].room);
+    else
+        sql_add_text(&parameters, text_of(id));
     return record_find(store, table, STATEMENT_GET, &parameters, record, error);
 }
 
@@ -105,10 +108,11 @@ static bool on_row(void *context, const struct sql_row *row)
     struct walk *walk = kind->walk;
     if (walk->done)
         return false;
+    record_function *see = walk->visitor->see[kind->table->kind];
     bool fit = record_read_row(kind->table, row, kind->record);
     if (!fit)
         walk->damaged = kind->table;
-    walk->done = !fit || !record_visit(walk->visitor, kind->table->kind, kind->record);
+    walk->done = !fit || !see(walk->visitor->context, kind->record);
     if (kind->table->release != NULL)
         kind->table->release(kind->record);
     return !walk->done;
@@ -132,7 +136,6 @@ static enum status walk_records(struct platform_store *store, enum statement_for
     struct walk walk = {.visitor = visitor};
     struct walk_kind kinds[RECORD_KIND_COUNT];
     struct sql_query queries[RECORD_KIND_COUNT + 1];
-    struct record_look_up damaged;
     int64_t number = -1;
     size_t count = 0;
     size_t kind_count = 0;
@@ -143,7 +146,7 @@ static enum status walk_records(struct platform_store *store, enum statement_for
                                .context = &number};
     for (int i = 0; i < RECORD_KIND_COUNT; i++) {
         const struct record_table *table = record_tables[i];
-        if (!record_visitor_wants(visitor, table->kind))
+        if (visitor->see[table->kind] == NULL)
             continue;
         kinds[kind_count] = (struct walk_kind){&walk, table, memory_alloc(table->size)};
         queries[count++] = (struct sql_query){.sql = statement_of(store, table, form),
@@ -155,10 +158,9 @@ static enum status walk_records(struct platform_store *store, enum statement_for
     enum status status = store->engine->sql->read(store, queries, count, error);
     for (size_t i = 0; i < kind_count; i++)
         memory_free(kinds[i].record);
-    if (status == STATUS_OK && walk.damaged != NULL) {
-        damaged = (struct record_look_up){.table = walk.damaged, .found = true};
-        return record_looked_up(store, &damaged, error);
-    }
+    if (status == STATUS_OK && walk.damaged != NULL)
+        return record_looked_up(
+            store, &(struct record_look_up){.table = walk.damaged, .found = true}, error);
     if (status == STATUS_OK && counted != NULL && number < 0)
         return no_revision(store, error);
     if (status == STATUS_OK && counted != NULL)
@@ -166,10 +168,17 @@ static enum status walk_records(struct platform_store *store, enum statement_for
     return status;
 }
 
-enum status platform_list(struct platform_store *store, const struct record_visitor *visitor,
+enum status platform_list(struct platform_store *store, const struct record_table *table,
+                          const char *customer_id, record_function *see, void *context,
                           struct error *error)
 {
-    return walk_records(store, STATEMENT_LIST, NULL, visitor, NULL, NULL, error);
+    struct record_visitor visitor = {.context = context};
+    struct sql_parameters customer = {0};
+    visitor.see[table->kind] = see;
+    if (customer_id == NULL)
+        return walk_records(store, STATEMENT_LIST, NULL, &visitor, NULL, NULL, error);
+    sql_add_text(&customer, text_of(customer_id));
+    return walk_records(store, STATEMENT_OF_CUSTOMER, &customer, &visitor, NULL, NULL, error);
 }
 
 enum status platform_changes_since(struct platform_store *store, uint64_t since,
@@ -251,53 +260,34 @@ enum status record_change(struct platform_store *store, struct record_change *ch
 static enum status write_record(struct platform_store *store, const struct record_table *table,
                                 enum statement_form form, const void *record, struct error *error)
 {
+    enum status status = table->check(record, error);
+    if (status != STATUS_OK)
+        return status;
     struct record_change change = {
         .table = table, .sql = statement_of(store, table, form), .adds = form == STATEMENT_ADD};
     statement_bind(table, form, record, &change.parameters);
     return record_change(store, &change, error);
 }
 
-/* ---- customers ------------------------------------------------------------------------------- */
-
-enum status platform_customer_add(struct platform_store *store,
-                                  const struct customer_record *record, struct error *error)
+enum status platform_add(struct platform_store *store, const struct record_table *table,
+                         const void *record, struct error *error)
 {
-    enum status status = customer_record_check(record, error);
-    return status == STATUS_OK ? write_record(store, &customer_table, STATEMENT_ADD, record, error)
-                               : status;
+    return write_record(store, table, STATEMENT_ADD, record, error);
 }
 
-enum status platform_customer_update(struct platform_store *store,
-                                     const struct customer_record *record, struct error *error)
+enum status platform_update(struct platform_store *store, const struct record_table *table,
+                            const void *record, struct error *error)
 {
-    enum status status = customer_record_check(record, error);
-    return status == STATUS_OK
-               ? write_record(store, &customer_table, STATEMENT_UPDATE, record, error)
-               : status;
+    return write_record(store, table, STATEMENT_UPDATE, record, error);
 }
 
-enum status platform_customer_get(struct platform_store *store, const char *id,
-                                  struct customer_record *record, struct error *error)
+enum status platform_put(struct platform_store *store, const struct record_table *table,
+                         const void *record, struct error *error)
 {
-    return get_by_id(store, &customer_table, id, record, error);
-}
-
-enum status platform_customer_list(struct platform_store *store, customer_visitor *visit,
-                                   void *context, struct error *error)
-{
-    const struct record_visitor visitor = {.customer = visit, .context = context};
-    return platform_list(store, &visitor, error);
+    return write_record(store, table, STATEMENT_PUT, record, error);
 }
 
 /* ---- keys ------------------------------------------------------------------------------------ */
-
-enum status platform_key_add(struct platform_store *store, const struct key_record *record,
-                             struct error *error)
-{
-    enum status status = key_record_check(record, error);
-    return status == STATUS_OK ? write_record(store, &key_table, STATEMENT_ADD, record, error)
-                               : status;
-}
 
 enum status platform_key_revoke(struct platform_store *store, const char *key_id, int64_t now_ms,
                                 struct error *error)
@@ -311,17 +301,6 @@ enum status platform_key_revoke(struct platform_store *store, const char *key_id
     sql_add_text(&change.parameters, text_of(key_id));
     sql_add_integer(&change.parameters, now_ms);
     return record_change(store, &change, error);
-}
-
-enum status platform_key_list(struct platform_store *store, const char *customer_id,
-                              key_visitor *visit, void *context, struct error *error)
-{
-    const struct record_visitor visitor = {.key = visit, .context = context};
-    struct sql_parameters parameters = {0};
-    if (customer_id == NULL)
-        return platform_list(store, &visitor, error);
-    sql_add_text(&parameters, text_of(customer_id));
-    return walk_records(store, STATEMENT_OF_CUSTOMER, &parameters, &visitor, NULL, NULL, error);
 }
 
 static int compare_uses(const void *a, const void *b)
@@ -368,60 +347,4 @@ enum status platform_key_touch(struct platform_store *store, const struct key_us
     enum status status = store->engine->sql->transact(store, touch_keys, &touching, error);
     memory_free(touching.uses);
     return status;
-}
-
-/* ---- legacy addresses ------------------------------------------------------------------------ */
-
-enum status platform_legacy_put(struct platform_store *store, const struct legacy_record *record,
-                                struct error *error)
-{
-    enum status status = legacy_record_check(record, error);
-    return status == STATUS_OK ? write_record(store, &legacy_table, STATEMENT_PUT, record, error)
-                               : status;
-}
-
-enum status platform_legacy_get(struct platform_store *store, const struct address *address,
-                                struct legacy_record *record, struct error *error)
-{
-    struct sql_parameters parameters = {0};
-    sql_add_bytes(&parameters, address->bytes, sizeof address->bytes);
-    return record_find(store, &legacy_table, STATEMENT_GET, &parameters, record, error);
-}
-
-enum status platform_legacy_list(struct platform_store *store, legacy_visitor *visit, void *context,
-                                 struct error *error)
-{
-    const struct record_visitor visitor = {.legacy = visit, .context = context};
-    return platform_list(store, &visitor, error);
-}
-
-/* ---- providers ------------------------------------------------------------------------------- */
-
-enum status platform_provider_add(struct platform_store *store,
-                                  const struct provider_record *record, struct error *error)
-{
-    enum status status = provider_record_check(record, error);
-    return status == STATUS_OK ? write_record(store, &provider_table, STATEMENT_ADD, record, error)
-                               : status;
-}
-
-enum status platform_provider_update(struct platform_store *store,
-                                     const struct provider_record *record, struct error *error)
-{
-    enum status status = provider_record_check(record, error);
-    return status == STATUS_OK
-               ? write_record(store, &provider_table, STATEMENT_UPDATE, record, error)
-               : status;
-}
-
-enum status platform_provider_get(struct platform_store *store, const char *id,
-                                  struct provider_record *record, struct error *error)
-{
-    return get_by_id(store, &provider_table, id, record, error);
-}
-
-enum status platform_game_get(struct platform_store *store, const char *id,
-                              struct game_record *record, struct error *error)
-{
-    return get_by_id(store, &game_table, id, record, error);
 }

@@ -14,10 +14,10 @@ static void changes_are_what_is_above_the_revision_customers_first(void **state)
     struct key_record key_record = key("key_1", "cus_1", 1);
     two.cidrs = &block;
     two.cidr_count = 1;
-    OK(platform_legacy_put(fixture->store, &legacy_record, &fixture->error)); /* 1 */
-    OK(platform_customer_add(fixture->store, &one, &fixture->error));         /* 2 */
-    OK(platform_key_add(fixture->store, &key_record, &fixture->error));       /* 3 */
-    OK(platform_customer_add(fixture->store, &two, &fixture->error));         /* 4 */
+    OK(platform_put(fixture->store, &legacy_table, &legacy_record, &fixture->error)); /* 1 */
+    OK(platform_add(fixture->store, &customer_table, &one, &fixture->error));         /* 2 */
+    OK(platform_add(fixture->store, &key_table, &key_record, &fixture->error));       /* 3 */
+    OK(platform_add(fixture->store, &customer_table, &two, &fixture->error));         /* 4 */
 
     assert_int_equal(look(fixture, fixture->store, 0, &seen), 4);
     assert_int_equal(seen.customers, 2);
@@ -38,7 +38,7 @@ static void changes_are_what_is_above_the_revision_customers_first(void **state)
     assert_int_equal(look(fixture, fixture->store, 1000, &seen), 4);
     assert_int_equal(seen.customers + seen.keys + seen.addresses, 0);
 
-    OK(platform_customer_update(fixture->store, &one, &fixture->error)); /* 5 */
+    OK(platform_update(fixture->store, &customer_table, &one, &fixture->error)); /* 5 */
     assert_int_equal(look(fixture, fixture->store, 4, &seen), 5);
     assert_int_equal(seen.customers, 1);
     assert_string_equal(seen.customer[0].id, "cus_1");
@@ -53,24 +53,25 @@ struct meddler {
     size_t keys;
 };
 
-static bool meddle(void *context, const struct customer_record *record)
+static bool meddle(void *context, const void *visited)
 {
+    const struct customer_record *record = visited;
     struct meddler *meddler = context;
     struct fixture *fixture = meddler->fixture;
     struct key_record late = key("key_late", record->id, 77);
     meddler->customers++;
-    OK(platform_key_add(meddler->writer, &late, &fixture->error));
+    OK(platform_add(meddler->writer, &key_table, &late, &fixture->error));
     return true;
 }
 
-static bool count_key(void *context, const struct key_record *record)
+static bool count_key(void *context, const void *record)
 {
     (void)record;
     ((struct meddler *)context)->keys++;
     return true;
 }
 
-static bool ignore_legacy(void *context, const struct legacy_record *record)
+static bool ignore_legacy(void *context, const void *record)
 {
     (void)context;
     (void)record;
@@ -83,9 +84,11 @@ static void changes_come_from_one_snapshot_and_block_no_writer(void **state)
     struct meddler meddler = {.fixture = fixture, .writer = open_store(fixture, false)};
     struct customer_record record = customer("cus_1", "One");
     uint64_t revision = 0;
-    OK(platform_customer_add(fixture->store, &record, &fixture->error));
-    struct record_visitor visit = {
-        .customer = meddle, .key = count_key, .legacy = ignore_legacy, .context = &meddler};
+    OK(platform_add(fixture->store, &customer_table, &record, &fixture->error));
+    struct record_visitor visit = {.see[RECORD_CUSTOMER] = meddle,
+                                   .see[RECORD_KEY] = count_key,
+                                   .see[RECORD_ADDRESS] = ignore_legacy,
+                                   .context = &meddler};
     OK(platform_changes_since(fixture->store, 0, &visit, &revision, &fixture->error));
     assert_int_equal(meddler.customers, 1);
     assert_int_equal(meddler.keys, 0); /* written after the snapshot was taken */
@@ -104,11 +107,11 @@ static void another_handle_sees_a_change_at_once(void **state)
     uint64_t revision = 0;
     OK(platform_revision(reader, &revision, &fixture->error));
     assert_int_equal(revision, 0);
-    OK(platform_customer_add(fixture->store, &record, &fixture->error));
+    OK(platform_add(fixture->store, &customer_table, &record, &fixture->error));
     OK(platform_revision(reader, &revision, &fixture->error));
     assert_int_equal(revision, 1);
     struct customer_record found;
-    OK(platform_customer_get(reader, "cus_1", &found, &fixture->error));
+    OK(platform_get(reader, &customer_table, "cus_1", &found, &fixture->error));
     customer_record_free(&found);
     platform_store_close(&reader);
 }
@@ -134,7 +137,7 @@ static void *write_rows(void *context)
         struct customer_record record = {.enabled = true, .created_ms = 1};
         (void)snprintf(record.id, sizeof record.id, "cus_%ux%u", writer->number, i);
         (void)snprintf(record.name, sizeof record.name, "n");
-        writer->status = platform_customer_add(writer->store, &record, &writer->error);
+        writer->status = platform_add(writer->store, &customer_table, &record, &writer->error);
     }
     return NULL;
 }
@@ -145,8 +148,9 @@ struct follower {
     bool in_order;
 };
 
-static bool follow_customer(void *context, const struct customer_record *record)
+static bool follow_customer(void *context, const void *visited)
 {
+    const struct customer_record *record = visited;
     struct follower *follower = context;
     if (record->revision <= follower->revision)
         follower->in_order = false;
@@ -155,7 +159,7 @@ static bool follow_customer(void *context, const struct customer_record *record)
     return true;
 }
 
-static bool ignore_key(void *context, const struct key_record *record)
+static bool ignore_key(void *context, const void *record)
 {
     (void)context;
     (void)record;
@@ -167,9 +171,9 @@ static void a_follower_of_several_writers_sees_every_row_once(void **state)
     struct fixture *fixture = *state;
     struct writer writers[WRITERS];
     struct follower follower = {.in_order = true};
-    struct record_visitor visit = {.customer = follow_customer,
-                                   .key = ignore_key,
-                                   .legacy = ignore_legacy,
+    struct record_visitor visit = {.see[RECORD_CUSTOMER] = follow_customer,
+                                   .see[RECORD_KEY] = ignore_key,
+                                   .see[RECORD_ADDRESS] = ignore_legacy,
                                    .context = &follower};
     for (unsigned i = 0; i < WRITERS; i++) {
         writers[i] =

@@ -58,9 +58,9 @@ struct address address(const char *text);
 struct customer_record customer(const char *id, const char *name);
 struct key_record key(const char *id, const char *customer_id, uint8_t digest);
 struct legacy_record legacy(const char *text);
-bool see_customer(void *context, const struct customer_record *record);
-bool see_key(void *context, const struct key_record *record);
-bool see_legacy(void *context, const struct legacy_record *record);
+bool see_customer(void *context, const void *record);
+bool see_key(void *context, const void *record);
+bool see_legacy(void *context, const void *record);
 uint64_t look(struct fixture *fixture, struct platform_store *store, uint64_t since,
               struct seen *seen);
 struct player_record open_player(struct fixture *fixture, const char *customer_id,

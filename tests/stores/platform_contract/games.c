@@ -61,10 +61,10 @@ static void a_provider_comes_back_as_it_was_stored_and_changed(void **state)
     struct fixture *fixture = *state;
     struct provider_record record = provider("acme");
     struct provider_record read = {0};
-    OK(platform_provider_add(fixture->store, &record, &fixture->error));
-    assert_int_equal(platform_provider_add(fixture->store, &record, &fixture->error),
+    OK(platform_add(fixture->store, &provider_table, &record, &fixture->error));
+    assert_int_equal(platform_add(fixture->store, &provider_table, &record, &fixture->error),
                      STATUS_EXISTS);
-    OK(platform_provider_get(fixture->store, "acme", &read, &fixture->error));
+    OK(platform_get(fixture->store, &provider_table, "acme", &read, &fixture->error));
     assert_true(read.usable && read.enabled);
     assert_string_equal(read.name, record.name);
     assert_string_equal(read.launch_url, record.launch_url);
@@ -79,23 +79,24 @@ static void a_provider_comes_back_as_it_was_stored_and_changed(void **state)
     read.enabled = false;
     read.launch_call = true;
     read.return_url[0] = '\0';
-    OK(platform_provider_update(fixture->store, &read, &fixture->error));
-    assert_int_equal(platform_provider_update(fixture->store, &read, &fixture->error),
+    OK(platform_update(fixture->store, &provider_table, &read, &fixture->error));
+    assert_int_equal(platform_update(fixture->store, &provider_table, &read, &fixture->error),
                      STATUS_EXISTS); /* its revision has passed */
-    OK(platform_provider_get(fixture->store, "acme", &read, &fixture->error));
+    OK(platform_get(fixture->store, &provider_table, "acme", &read, &fixture->error));
     assert_false(read.enabled);
     assert_true(read.launch_call);
     assert_string_equal(read.return_url, "");
     assert_true(read.revision > seen);
     struct provider_record called = provider("called");
     called.launch_call = true;
-    OK(platform_provider_add(fixture->store, &called, &fixture->error));
-    OK(platform_provider_get(fixture->store, "called", &read, &fixture->error));
+    OK(platform_add(fixture->store, &provider_table, &called, &fixture->error));
+    OK(platform_get(fixture->store, &provider_table, "called", &read, &fixture->error));
     assert_true(read.usable && read.launch_call);
-    assert_int_equal(platform_provider_get(fixture->store, "nobody", &read, &fixture->error),
-                     STATUS_NOT_FOUND);
+    assert_int_equal(
+        platform_get(fixture->store, &provider_table, "nobody", &read, &fixture->error),
+        STATUS_NOT_FOUND);
     record = provider("nobody");
-    assert_int_equal(platform_provider_update(fixture->store, &record, &fixture->error),
+    assert_int_equal(platform_update(fixture->store, &provider_table, &record, &fixture->error),
                      STATUS_NOT_FOUND);
 }
 
@@ -113,20 +114,20 @@ static void providers_and_games_that_are_not_acceptable_are_refused(void **state
     struct provider_record wrong;
     for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
         wrong = provider(ids[i]);
-        assert_int_equal(platform_provider_add(fixture->store, &wrong, &fixture->error),
+        assert_int_equal(platform_add(fixture->store, &provider_table, &wrong, &fixture->error),
                          STATUS_INVALID);
     }
     for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++) {
         wrong = provider("acme");
         (void)snprintf(wrong.launch_url, sizeof wrong.launch_url, "%s", urls[i]);
-        assert_int_equal(platform_provider_add(fixture->store, &wrong, &fixture->error),
+        assert_int_equal(platform_add(fixture->store, &provider_table, &wrong, &fixture->error),
                          STATUS_INVALID);
     }
     for (size_t i = 0; i < sizeof endpoints / sizeof endpoints[0]; i++) {
         wrong = provider("acme");
         wrong.launch_call = true;
         (void)snprintf(wrong.launch_url, sizeof wrong.launch_url, "%s", endpoints[i]);
-        assert_int_equal(platform_provider_add(fixture->store, &wrong, &fixture->error),
+        assert_int_equal(platform_add(fixture->store, &provider_table, &wrong, &fixture->error),
                          STATUS_INVALID);
     }
     struct game_record games[4] = {game("a", "acme"), game("b", "acme"), game("c", "acme"),
@@ -151,7 +152,7 @@ static void an_import_adds_changes_and_leaves_alone_or_does_nothing(void **state
     struct game_record read = {0};
     struct games_put_result result = {0};
     const bool set_enabled[3] = {false};
-    OK(platform_provider_add(fixture->store, &host, &fixture->error));
+    OK(platform_add(fixture->store, &provider_table, &host, &fixture->error));
     games[1].rtp_bps = -1;
     games[1].volatility = GAME_VOLATILITY_NONE;
     games[1].thumbnail_url[0] = '\0';
@@ -159,7 +160,7 @@ static void an_import_adds_changes_and_leaves_alone_or_does_nothing(void **state
     put_games(fixture, games, 2, 1000, &result);
     assert_int_equal(result.added, 2);
     for (size_t i = 0; i < 2; i++) {
-        OK(platform_game_get(fixture->store, games[i].id, &read, &fixture->error));
+        OK(platform_get(fixture->store, &game_table, games[i].id, &read, &fixture->error));
         assert_true(read.usable);
         assert_same_game(&read, &games[i]);
         assert_int_equal(read.updated_ms, 1000);
@@ -169,7 +170,7 @@ static void an_import_adds_changes_and_leaves_alone_or_does_nothing(void **state
     assert_int_equal(result.added, 1);
     assert_int_equal(result.changed, 1);
     assert_int_equal(result.unchanged, 1);
-    OK(platform_game_get(fixture->store, "aa", &read, &fixture->error));
+    OK(platform_get(fixture->store, &game_table, "aa", &read, &fixture->error));
     assert_int_equal(read.updated_ms, 1000);
 
     games[0].rtp_bps = 1;
@@ -177,7 +178,7 @@ static void an_import_adds_changes_and_leaves_alone_or_does_nothing(void **state
     assert_int_equal(
         platform_games_put(fixture->store, games, set_enabled, 3, 3000, &result, &fixture->error),
         STATUS_NOT_FOUND);
-    OK(platform_game_get(fixture->store, "aa", &read, &fixture->error));
+    OK(platform_get(fixture->store, &game_table, "aa", &read, &fixture->error));
     assert_int_equal(read.rtp_bps, 9612);
 }
 
@@ -189,17 +190,17 @@ static void an_import_keeps_a_disabled_game_disabled_unless_it_says_otherwise(vo
     struct game_record read = {0};
     struct games_put_result result = {0};
     const bool set_enabled = true;
-    OK(platform_provider_add(fixture->store, &host, &fixture->error));
+    OK(platform_add(fixture->store, &provider_table, &host, &fixture->error));
     put_games(fixture, &record, 1, 1000, &result);
     OK(platform_game_enable(fixture->store, "aa", false, 2000, &fixture->error));
     OK(platform_game_enable(fixture->store, "aa", false, 3000, &fixture->error));
     record.rtp_bps = 1;
     put_games(fixture, &record, 1, 4000, &result);
-    OK(platform_game_get(fixture->store, "aa", &read, &fixture->error));
+    OK(platform_get(fixture->store, &game_table, "aa", &read, &fixture->error));
     assert_false(read.enabled);
     OK(platform_games_put(fixture->store, &record, &set_enabled, 1, 5000, &result,
                           &fixture->error));
-    OK(platform_game_get(fixture->store, "aa", &read, &fixture->error));
+    OK(platform_get(fixture->store, &game_table, "aa", &read, &fixture->error));
     assert_true(read.enabled);
     assert_int_equal(read.updated_ms, 5000);
     assert_int_equal(platform_game_enable(fixture->store, "zz", true, 1, &fixture->error),
@@ -216,20 +217,23 @@ static void see(struct games_seen *seen, const char *kind, const char *what)
     (void)snprintf(seen->text + used, sizeof seen->text - used, "%s:%s ", kind, what);
 }
 
-static bool see_provider(void *context, const struct provider_record *record)
+static bool see_provider(void *context, const void *visited)
 {
+    const struct provider_record *record = visited;
     see(context, "provider", record->id);
     return true;
 }
 
-static bool see_game(void *context, const struct game_record *record)
+static bool see_game(void *context, const void *visited)
 {
+    const struct game_record *record = visited;
     see(context, "game", record->id);
     return true;
 }
 
-static bool see_policy(void *context, const struct game_policy_record *record)
+static bool see_policy(void *context, const void *visited)
 {
+    const struct game_policy_record *record = visited;
     char games[64];
     (void)snprintf(games, sizeof games, "%s=%s%.*s", record->customer_id,
                    record->every_game ? "all" : "", (int)record->games.size,
@@ -242,8 +246,10 @@ static void everything_about_games_is_read_at_a_revision_that_moves_with_every_c
 {
     struct fixture *fixture = *state;
     struct games_seen seen = {{0}};
-    const struct record_visitor visit = {
-        .provider = see_provider, .game = see_game, .policy = see_policy, .context = &seen};
+    const struct record_visitor visit = {.see[RECORD_PROVIDER] = see_provider,
+                                         .see[RECORD_GAME] = see_game,
+                                         .see[RECORD_GAME_POLICY] = see_policy,
+                                         .context = &seen};
     struct provider_record hosts[2] = {provider("beta"), provider("acme")};
     struct game_record games[2] = {game("bb", "acme"), game("aa", "beta")};
     struct customer_record owner = customer("cus_0000000000000001", "One");
@@ -255,10 +261,10 @@ static void everything_about_games_is_read_at_a_revision_that_moves_with_every_c
     uint64_t customers_after = 1;
     OK(platform_games_revision(fixture->store, &before, &fixture->error));
     assert_int_equal(before, 0);
-    OK(platform_customer_add(fixture->store, &owner, &fixture->error));
+    OK(platform_add(fixture->store, &customer_table, &owner, &fixture->error));
     OK(platform_revision(fixture->store, &customers_before, &fixture->error));
-    OK(platform_provider_add(fixture->store, &hosts[0], &fixture->error));
-    OK(platform_provider_add(fixture->store, &hosts[1], &fixture->error));
+    OK(platform_add(fixture->store, &provider_table, &hosts[0], &fixture->error));
+    OK(platform_add(fixture->store, &provider_table, &hosts[1], &fixture->error));
     put_games(fixture, games, 2, 1000, &result);
     memcpy(policy.customer_id, owner.id, sizeof policy.customer_id);
     OK(platform_games_revision(fixture->store, &before, &fixture->error));

@@ -83,8 +83,9 @@ struct legacy_record legacy(const char *text)
                                   .created_ms = 1763700000002};
 }
 
-bool see_customer(void *context, const struct customer_record *record)
+bool see_customer(void *context, const void *visited)
 {
+    const struct customer_record *record = visited;
     struct seen *seen = context;
     assert_true(seen->customers < SEEN_MAX);
     seen->customer_after_key = seen->keys > 0 || seen->addresses > 0;
@@ -95,16 +96,18 @@ bool see_customer(void *context, const struct customer_record *record)
     return ++seen->customers != seen->stop_after;
 }
 
-bool see_key(void *context, const struct key_record *record)
+bool see_key(void *context, const void *visited)
 {
+    const struct key_record *record = visited;
     struct seen *seen = context;
     assert_true(seen->keys < SEEN_MAX);
     seen->key[seen->keys] = *record;
     return ++seen->keys != seen->stop_after;
 }
 
-bool see_legacy(void *context, const struct legacy_record *record)
+bool see_legacy(void *context, const void *visited)
 {
+    const struct legacy_record *record = visited;
     struct seen *seen = context;
     assert_true(seen->addresses < SEEN_MAX);
     seen->legacy[seen->addresses] = *record;
@@ -116,8 +119,10 @@ uint64_t look(struct fixture *fixture, struct platform_store *store, uint64_t si
 {
     uint64_t revision = 0;
     *seen = (struct seen){0};
-    struct record_visitor visit = {
-        .customer = see_customer, .key = see_key, .legacy = see_legacy, .context = seen};
+    struct record_visitor visit = {.see[RECORD_CUSTOMER] = see_customer,
+                                   .see[RECORD_KEY] = see_key,
+                                   .see[RECORD_ADDRESS] = see_legacy,
+                                   .context = seen};
     OK(platform_changes_since(store, since, &visit, &revision, &fixture->error));
     return revision;
 }
@@ -135,8 +140,8 @@ void add_two_customers(struct fixture *fixture)
 {
     struct customer_record first = customer("cus_One", "One");
     struct customer_record second = customer("cus_Two", "Two");
-    OK(platform_customer_add(fixture->store, &first, &fixture->error));
-    OK(platform_customer_add(fixture->store, &second, &fixture->error));
+    OK(platform_add(fixture->store, &customer_table, &first, &fixture->error));
+    OK(platform_add(fixture->store, &customer_table, &second, &fixture->error));
 }
 
 int main(int argc, char **argv)

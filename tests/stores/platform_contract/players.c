@@ -25,7 +25,7 @@ static void one_customer_reference_and_currency_is_one_player_for_ever(void **st
     for (size_t i = 0; i < 3; i++)
         assert_string_not_equal(other[i].id, player.id);
     struct player_record got = {0};
-    OK(platform_player_get(fixture->store, player.id, &got, &fixture->error));
+    OK(platform_get(fixture->store, &player_table, player.id, &got, &fixture->error));
     assert_memory_equal(&got, &player, sizeof player);
     uint64_t revision = 99;
     OK(platform_revision(fixture->store, &revision, &fixture->error));
@@ -77,8 +77,9 @@ static void players_that_are_not_acceptable_are_refused(void **state)
         STATUS_INVALID);
     (void)open_player(fixture, "cus_One", longest, "EUR", 2);
     (void)open_player(fixture, "cus_One", "A.z_9:-", "EUR", 2);
-    assert_int_equal(platform_player_get(fixture->store, "ply_none", &player, &fixture->error),
-                     STATUS_NOT_FOUND);
+    assert_int_equal(
+        platform_get(fixture->store, &player_table, "ply_none", &player, &fixture->error),
+        STATUS_NOT_FOUND);
 }
 
 #define OPENERS 4
@@ -127,8 +128,9 @@ struct players_seen {
     struct player_record players[4];
 };
 
-static bool see_player(void *context, const struct player_record *record)
+static bool see_player(void *context, const void *visited)
 {
+    const struct player_record *record = visited;
     struct players_seen *seen = context;
     seen->players[seen->count++] = *record;
     return seen->count < seen->most;
@@ -142,12 +144,12 @@ static void players_are_listed_as_created_and_can_be_put_into_another_store(void
     add_two_customers(fixture);
     struct player_record zoe = open_player(fixture, "cus_Two", "zoe", "EUR", 2);
     struct player_record bob = open_player(fixture, "cus_One", "bob", "JPY", 0);
-    OK(platform_player_list(fixture->store, see_player, &seen, &fixture->error));
+    OK(platform_list(fixture->store, &player_table, NULL, see_player, &seen, &fixture->error));
     assert_int_equal(seen.count, 2);
     assert_memory_equal(&seen.players[0], &zoe, sizeof zoe);
     assert_memory_equal(&seen.players[1], &bob, sizeof bob);
     seen = (struct players_seen){.most = 1};
-    OK(platform_player_list(fixture->store, see_player, &seen, &fixture->error));
+    OK(platform_list(fixture->store, &player_table, NULL, see_player, &seen, &fixture->error));
     assert_int_equal(seen.count, 1); /* stopped early */
 
     struct player_record put[2] = {zoe, zoe};
@@ -157,14 +159,15 @@ static void players_are_listed_as_created_and_can_be_put_into_another_store(void
     memcpy(put[1].id, "ply_00000000000000A2", 21);
     memcpy(put[1].reference, "zoe", 4);
     assert_int_equal(platform_player_put(fixture->store, put, 2, &fixture->error), STATUS_EXISTS);
-    assert_int_equal(platform_player_get(fixture->store, put[0].id, &found, &fixture->error),
-                     STATUS_NOT_FOUND); /* none, when one is refused */
+    assert_int_equal(
+        platform_get(fixture->store, &player_table, put[0].id, &found, &fixture->error),
+        STATUS_NOT_FOUND); /* none, when one is refused */
     memcpy(put[1].currency, "GBP", 4);
     put[1].currency_exponent = 3; /* first use: frozen as given */
     OK(platform_player_put(fixture->store, put, 2, &fixture->error));
-    OK(platform_player_get(fixture->store, put[0].id, &found, &fixture->error));
+    OK(platform_get(fixture->store, &player_table, put[0].id, &found, &fixture->error));
     assert_memory_equal(&found, &put[0], sizeof found);
-    OK(platform_player_get(fixture->store, put[1].id, &found, &fixture->error));
+    OK(platform_get(fixture->store, &player_table, put[1].id, &found, &fixture->error));
     assert_memory_equal(&found, &put[1], sizeof found);
     memcpy(put[0].id, "ply_00000000000000A3", 21);
     memcpy(put[0].reference, "eve", 4);

@@ -22,11 +22,11 @@ static void migrating_again_changes_nothing(void **state)
     struct customer_record record = customer("cus_1", "One");
     uint32_t before = 0;
     uint32_t after = 0;
-    OK(platform_customer_add(fixture->store, &record, &fixture->error));
+    OK(platform_add(fixture->store, &customer_table, &record, &fixture->error));
     OK(platform_store_migrate(fixture->store, &before, &after, &fixture->error));
     assert_true(before == after && before >= 1);
     struct customer_record found;
-    OK(platform_customer_get(fixture->store, "cus_1", &found, &fixture->error));
+    OK(platform_get(fixture->store, &customer_table, "cus_1", &found, &fixture->error));
     customer_record_free(&found);
 }
 
@@ -41,10 +41,10 @@ static void a_customer_comes_back_as_it_was_stored(void **state)
     record.rate = (struct rate_limit){true, 1000000000, 86400};
     record.cidrs = blocks;
     record.cidr_count = 3;
-    OK(platform_customer_add(fixture->store, &record, &fixture->error));
+    OK(platform_add(fixture->store, &customer_table, &record, &fixture->error));
 
     struct customer_record found;
-    OK(platform_customer_get(fixture->store, record.id, &found, &fixture->error));
+    OK(platform_get(fixture->store, &customer_table, record.id, &found, &fixture->error));
     assert_string_equal(found.id, record.id);
     assert_string_equal(found.name, record.name);
     assert_false(found.enabled);
@@ -77,17 +77,17 @@ static void a_customer_may_have_no_sport_no_limit_no_block_or_the_most(void **st
     memset(most.name, 'n', CUSTOMER_NAME_SIZE - 1);
     most.cidrs = blocks;
     most.cidr_count = CIDRS_MAX;
-    OK(platform_customer_add(fixture->store, &least, &fixture->error));
-    OK(platform_customer_add(fixture->store, &most, &fixture->error));
+    OK(platform_add(fixture->store, &customer_table, &least, &fixture->error));
+    OK(platform_add(fixture->store, &customer_table, &most, &fixture->error));
 
     struct customer_record found;
-    OK(platform_customer_get(fixture->store, "cus_least", &found, &fixture->error));
+    OK(platform_get(fixture->store, &customer_table, "cus_least", &found, &fixture->error));
     assert_true(found.usable);
     assert_int_equal(found.sports, 0);
     assert_false(found.rate.enabled);
     assert_int_equal(found.cidr_count, 0);
     customer_record_free(&found);
-    OK(platform_customer_get(fixture->store, "cus_most", &found, &fixture->error));
+    OK(platform_get(fixture->store, &customer_table, "cus_most", &found, &fixture->error));
     assert_true(found.usable);
     assert_int_equal(strlen(found.name), CUSTOMER_NAME_SIZE - 1);
     assert_memory_equal(found.cidrs, blocks, sizeof blocks);
@@ -110,13 +110,15 @@ static void records_that_are_not_acceptable_are_refused(void **state)
     wrong[6].sports = 1U << SPORT_COUNT;
     wrong[7].rate = (struct rate_limit){true, 0, 1};
     for (size_t i = 0; i < 8; i++)
-        assert_int_equal(platform_customer_add(store, &wrong[i], &fixture->error), STATUS_INVALID);
+        assert_int_equal(platform_add(store, &customer_table, &wrong[i], &fixture->error),
+                         STATUS_INVALID);
     struct legacy_record address_record = legacy("192.0.2.1");
     address_record.rate = (struct rate_limit){true, 1, 86401};
-    assert_int_equal(platform_legacy_put(store, &address_record, &fixture->error), STATUS_INVALID);
+    assert_int_equal(platform_put(store, &legacy_table, &address_record, &fixture->error),
+                     STATUS_INVALID);
     struct key_record key_record = key("key_1", "cus_1", 1);
     key_record.label[0] = '\x07';
-    assert_int_equal(platform_key_add(store, &key_record, &fixture->error), STATUS_INVALID);
+    assert_int_equal(platform_add(store, &key_table, &key_record, &fixture->error), STATUS_INVALID);
     struct seen seen;
     assert_int_equal(look(fixture, store, 0, &seen), 0);
 }
@@ -127,13 +129,15 @@ static void ids_are_unique(void **state)
     struct customer_record record = customer("cus_1", "One");
     struct key_record key_record = key("key_1", "cus_1", 1);
     uint64_t revision;
-    OK(platform_customer_add(fixture->store, &record, &fixture->error));
-    OK(platform_key_add(fixture->store, &key_record, &fixture->error));
-    assert_int_equal(platform_customer_add(fixture->store, &record, &fixture->error),
+    OK(platform_add(fixture->store, &customer_table, &record, &fixture->error));
+    OK(platform_add(fixture->store, &key_table, &key_record, &fixture->error));
+    assert_int_equal(platform_add(fixture->store, &customer_table, &record, &fixture->error),
                      STATUS_EXISTS);
-    assert_int_equal(platform_key_add(fixture->store, &key_record, &fixture->error), STATUS_EXISTS);
+    assert_int_equal(platform_add(fixture->store, &key_table, &key_record, &fixture->error),
+                     STATUS_EXISTS);
     key_record = key("key_2", "cus_1", 1); /* another id, the same key */
-    assert_int_equal(platform_key_add(fixture->store, &key_record, &fixture->error), STATUS_EXISTS);
+    assert_int_equal(platform_add(fixture->store, &key_table, &key_record, &fixture->error),
+                     STATUS_EXISTS);
     OK(platform_revision(fixture->store, &revision, &fixture->error));
     assert_int_equal(revision, 2); /* what failed took none */
 }
@@ -146,7 +150,7 @@ static void an_update_replaces_everything_but_id_and_creation(void **state)
     record.cidrs = blocks;
     record.cidr_count = 2;
     record.rate = (struct rate_limit){true, 5, 1};
-    OK(platform_customer_add(fixture->store, &record, &fixture->error));
+    OK(platform_add(fixture->store, &customer_table, &record, &fixture->error));
     struct customer_record update = customer("cus_1", "Uno");
     update.enabled = false;
     update.casino = true;
@@ -154,10 +158,10 @@ static void an_update_replaces_everything_but_id_and_creation(void **state)
     update.cidrs = &blocks[1];
     update.cidr_count = 1;
     update.created_ms = 5;
-    OK(platform_customer_update(fixture->store, &update, &fixture->error));
+    OK(platform_update(fixture->store, &customer_table, &update, &fixture->error));
 
     struct customer_record found;
-    OK(platform_customer_get(fixture->store, "cus_1", &found, &fixture->error));
+    OK(platform_get(fixture->store, &customer_table, "cus_1", &found, &fixture->error));
     assert_string_equal(found.name, "Uno");
     assert_false(found.enabled);
     assert_true(found.casino);
@@ -174,28 +178,29 @@ static void an_update_of_a_revision_that_has_passed_is_refused(void **state)
 {
     struct fixture *fixture = *state;
     struct customer_record record = customer("cus_1", "One");
-    OK(platform_customer_add(fixture->store, &record, &fixture->error));
+    OK(platform_add(fixture->store, &customer_table, &record, &fixture->error));
     struct customer_record first;
     struct customer_record second;
-    OK(platform_customer_get(fixture->store, "cus_1", &first, &fixture->error));
-    OK(platform_customer_get(fixture->store, "cus_1", &second, &fixture->error));
+    OK(platform_get(fixture->store, &customer_table, "cus_1", &first, &fixture->error));
+    OK(platform_get(fixture->store, &customer_table, "cus_1", &second, &fixture->error));
     first.enabled = false;
-    OK(platform_customer_update(fixture->store, &first, &fixture->error));
-    assert_int_equal(platform_customer_update(fixture->store, &second, &fixture->error),
+    OK(platform_update(fixture->store, &customer_table, &first, &fixture->error));
+    assert_int_equal(platform_update(fixture->store, &customer_table, &second, &fixture->error),
                      STATUS_EXISTS);
     customer_record_free(&first);
     customer_record_free(&second);
     struct customer_record found;
-    OK(platform_customer_get(fixture->store, "cus_1", &found, &fixture->error));
+    OK(platform_get(fixture->store, &customer_table, "cus_1", &found, &fixture->error));
     assert_false(found.enabled);
     customer_record_free(&found);
 
     struct legacy_record put = legacy("192.0.2.1");
-    OK(platform_legacy_put(fixture->store, &put, &fixture->error));
+    OK(platform_put(fixture->store, &legacy_table, &put, &fixture->error));
     put.revision = 2; /* that of another row */
-    assert_int_equal(platform_legacy_put(fixture->store, &put, &fixture->error), STATUS_EXISTS);
+    assert_int_equal(platform_put(fixture->store, &legacy_table, &put, &fixture->error),
+                     STATUS_EXISTS);
     put.revision = 3;
-    OK(platform_legacy_put(fixture->store, &put, &fixture->error));
+    OK(platform_put(fixture->store, &legacy_table, &put, &fixture->error));
 }
 
 static void what_is_not_there_is_not_found(void **state)
@@ -207,16 +212,19 @@ static void what_is_not_there_is_not_found(void **state)
     struct legacy_record legacy_record;
     struct address nobody = address("192.0.2.1");
     struct platform_store *store = fixture->store;
-    assert_int_equal(platform_customer_get(store, "cus_none", &untouched, &fixture->error),
+    assert_int_equal(platform_get(store, &customer_table, "cus_none", &untouched, &fixture->error),
                      STATUS_NOT_FOUND);
     assert_string_equal(untouched.name, "untouched");
-    assert_int_equal(platform_customer_get(store, "", &untouched, NULL), STATUS_NOT_FOUND);
-    assert_int_equal(platform_customer_update(store, &record, &fixture->error), STATUS_NOT_FOUND);
+    assert_int_equal(platform_get(store, &customer_table, "", &untouched, NULL), STATUS_NOT_FOUND);
+    assert_int_equal(platform_update(store, &customer_table, &record, &fixture->error),
+                     STATUS_NOT_FOUND);
     record.revision = 5;
-    assert_int_equal(platform_customer_update(store, &record, &fixture->error), STATUS_NOT_FOUND);
-    assert_int_equal(platform_key_add(store, &key_record, &fixture->error), STATUS_NOT_FOUND);
+    assert_int_equal(platform_update(store, &customer_table, &record, &fixture->error),
+                     STATUS_NOT_FOUND);
+    assert_int_equal(platform_add(store, &key_table, &key_record, &fixture->error),
+                     STATUS_NOT_FOUND);
     assert_int_equal(platform_key_revoke(store, "key_1", 1, &fixture->error), STATUS_NOT_FOUND);
-    assert_int_equal(platform_legacy_get(store, &nobody, &legacy_record, &fixture->error),
+    assert_int_equal(platform_get(store, &legacy_table, &nobody, &legacy_record, &fixture->error),
                      STATUS_NOT_FOUND);
     uint64_t revision;
     OK(platform_revision(store, &revision, &fixture->error));
@@ -230,10 +238,10 @@ static void a_key_comes_back_as_it_was_stored(void **state)
     struct key_record record = key("key_0123456789abcdef", "cus_1", 0xA5);
     record.expires_ms = 1800000000000;
     (void)snprintf(record.label, sizeof record.label, "b\xC3\xBCro");
-    OK(platform_customer_add(fixture->store, &owner, &fixture->error));
-    OK(platform_key_add(fixture->store, &record, &fixture->error));
+    OK(platform_add(fixture->store, &customer_table, &owner, &fixture->error));
+    OK(platform_add(fixture->store, &key_table, &record, &fixture->error));
     struct seen seen = {0};
-    OK(platform_key_list(fixture->store, "cus_1", see_key, &seen, &fixture->error));
+    OK(platform_list(fixture->store, &key_table, "cus_1", see_key, &seen, &fixture->error));
     assert_int_equal(seen.keys, 1);
     assert_string_equal(seen.key[0].id, record.id);
     assert_string_equal(seen.key[0].customer_id, "cus_1");
@@ -252,8 +260,8 @@ static void revoking_keeps_the_first_time_and_is_seen_as_a_change(void **state)
     struct customer_record owner = customer("cus_1", "One");
     struct key_record record = key("key_1", "cus_1", 1);
     struct seen seen;
-    OK(platform_customer_add(fixture->store, &owner, &fixture->error));
-    OK(platform_key_add(fixture->store, &record, &fixture->error));
+    OK(platform_add(fixture->store, &customer_table, &owner, &fixture->error));
+    OK(platform_add(fixture->store, &key_table, &record, &fixture->error));
     OK(platform_key_revoke(fixture->store, "key_1", 1000, &fixture->error));
     uint64_t revision = look(fixture, fixture->store, 2, &seen);
     assert_int_equal(revision, 3);
@@ -271,9 +279,9 @@ static void touching_keys_moves_forward_only_and_takes_no_revision(void **state)
     struct customer_record owner = customer("cus_1", "One");
     struct key_record first = key("key_1", "cus_1", 1);
     struct key_record second = key("key_2", "cus_1", 2);
-    OK(platform_customer_add(fixture->store, &owner, &fixture->error));
-    OK(platform_key_add(fixture->store, &first, &fixture->error));
-    OK(platform_key_add(fixture->store, &second, &fixture->error));
+    OK(platform_add(fixture->store, &customer_table, &owner, &fixture->error));
+    OK(platform_add(fixture->store, &key_table, &first, &fixture->error));
+    OK(platform_add(fixture->store, &key_table, &second, &fixture->error));
     struct key_use uses[3] = {{.used_ms = 500}, {.used_ms = 600}, {.used_ms = 700}};
     memset(uses[0].digest, 1, KEY_DIGEST_SIZE);
     memset(uses[1].digest, 9, KEY_DIGEST_SIZE); /* nobody's */
@@ -296,8 +304,8 @@ static void a_legacy_address_is_added_replaced_and_removed_but_never_gone(void *
     struct legacy_record found;
     struct seen seen = {0};
     record.rate = (struct rate_limit){true, 10, 60};
-    OK(platform_legacy_put(fixture->store, &record, &fixture->error));
-    OK(platform_legacy_get(fixture->store, &wanted, &found, &fixture->error));
+    OK(platform_put(fixture->store, &legacy_table, &record, &fixture->error));
+    OK(platform_get(fixture->store, &legacy_table, &wanted, &found, &fixture->error));
     assert_memory_equal(&found.address, &wanted, sizeof wanted);
     assert_true(found.enabled && found.usable && !found.removed);
     assert_int_equal(found.rate.requests, 10);
@@ -307,20 +315,20 @@ static void a_legacy_address_is_added_replaced_and_removed_but_never_gone(void *
     record.sports = SPORT_BIT(SPORT_GREYHOUND_RACING);
     record.rate.enabled = false;
     record.enabled = false;
-    OK(platform_legacy_put(fixture->store, &record, &fixture->error));
-    OK(platform_legacy_get(fixture->store, &wanted, &found, &fixture->error));
+    OK(platform_put(fixture->store, &legacy_table, &record, &fixture->error));
+    OK(platform_get(fixture->store, &legacy_table, &wanted, &found, &fixture->error));
     assert_false(found.enabled);
     assert_false(found.rate.enabled);
     assert_int_equal(found.sports, SPORT_BIT(SPORT_GREYHOUND_RACING));
 
     record.removed = true;
-    OK(platform_legacy_put(fixture->store, &record, &fixture->error));
-    OK(platform_legacy_list(fixture->store, see_legacy, &seen, &fixture->error));
+    OK(platform_put(fixture->store, &legacy_table, &record, &fixture->error));
+    OK(platform_list(fixture->store, &legacy_table, NULL, see_legacy, &seen, &fixture->error));
     assert_int_equal(seen.addresses, 0);
     assert_int_equal(look(fixture, fixture->store, 2, &seen), 3);
     assert_int_equal(seen.addresses, 1);
     assert_true(seen.legacy[0].removed);
-    OK(platform_legacy_get(fixture->store, &wanted, &found, &fixture->error));
+    OK(platform_get(fixture->store, &legacy_table, &wanted, &found, &fixture->error));
     assert_true(found.removed);
 }
 
@@ -330,8 +338,8 @@ static void both_spellings_of_a_v4_address_are_one(void **state)
     struct legacy_record record = legacy("192.0.2.1");
     struct address mapped = address("::ffff:192.0.2.1");
     struct legacy_record found;
-    OK(platform_legacy_put(fixture->store, &record, &fixture->error));
-    OK(platform_legacy_get(fixture->store, &mapped, &found, &fixture->error));
+    OK(platform_put(fixture->store, &legacy_table, &record, &fixture->error));
+    OK(platform_get(fixture->store, &legacy_table, &mapped, &found, &fixture->error));
 }
 
 static void lists_keep_their_order_and_stop_when_told(void **state)
@@ -344,17 +352,17 @@ static void lists_keep_their_order_and_stop_when_told(void **state)
         struct customer_record record = customer(ids[i], "n");
         struct key_record key_record = key(key_ids[i], i == 1 ? "cus_a" : "cus_c", (uint8_t)i);
         struct legacy_record legacy_record = legacy(addresses[i]);
-        OK(platform_customer_add(fixture->store, &record, &fixture->error));
-        OK(platform_key_add(fixture->store, &key_record, &fixture->error));
-        OK(platform_legacy_put(fixture->store, &legacy_record, &fixture->error));
+        OK(platform_add(fixture->store, &customer_table, &record, &fixture->error));
+        OK(platform_add(fixture->store, &key_table, &key_record, &fixture->error));
+        OK(platform_put(fixture->store, &legacy_table, &legacy_record, &fixture->error));
     }
     struct customer_record update = customer("cus_c", "changed last");
-    OK(platform_customer_update(fixture->store, &update, &fixture->error));
+    OK(platform_update(fixture->store, &customer_table, &update, &fixture->error));
 
     struct seen seen = {0};
-    OK(platform_customer_list(fixture->store, see_customer, &seen, &fixture->error));
-    OK(platform_key_list(fixture->store, NULL, see_key, &seen, &fixture->error));
-    OK(platform_legacy_list(fixture->store, see_legacy, &seen, &fixture->error));
+    OK(platform_list(fixture->store, &customer_table, NULL, see_customer, &seen, &fixture->error));
+    OK(platform_list(fixture->store, &key_table, NULL, see_key, &seen, &fixture->error));
+    OK(platform_list(fixture->store, &legacy_table, NULL, see_legacy, &seen, &fixture->error));
     assert_int_equal(seen.customers, 3);
     assert_int_equal(seen.keys, 3);
     assert_int_equal(seen.addresses, 3);
@@ -365,16 +373,17 @@ static void lists_keep_their_order_and_stop_when_told(void **state)
         assert_memory_equal(&seen.legacy[i].address, &expected, sizeof expected);
     }
     seen = (struct seen){0};
-    OK(platform_key_list(fixture->store, "cus_c", see_key, &seen, &fixture->error));
+    OK(platform_list(fixture->store, &key_table, "cus_c", see_key, &seen, &fixture->error));
     assert_int_equal(seen.keys, 2);
-    OK(platform_key_list(fixture->store, "cus_nobody", see_key, &seen, &fixture->error));
+    OK(platform_list(fixture->store, &key_table, "cus_nobody", see_key, &seen, &fixture->error));
     assert_int_equal(seen.keys, 2);
 
     seen = (struct seen){.stop_after = 2};
-    OK(platform_customer_list(fixture->store, see_customer, &seen, &fixture->error));
+    OK(platform_list(fixture->store, &customer_table, NULL, see_customer, &seen, &fixture->error));
     assert_int_equal(seen.customers, 2);
-    OK(platform_customer_add(fixture->store, &(struct customer_record){.id = "cus_d", .name = "d"},
-                             &fixture->error)); /* a stopped list leaves nothing open */
+    OK(platform_add(fixture->store, &customer_table,
+                    &(struct customer_record){.id = "cus_d", .name = "d"},
+                    &fixture->error)); /* a stopped list leaves nothing open */
 }
 
 static void an_unknown_kind_of_store_is_refused_without_repeating_it(void **state)

@@ -98,16 +98,16 @@ enum status platform_changes_since(struct platform_store *store, uint64_t since,
     fake.asked_all += since == 0 ? 1 : 0;
     for (size_t i = 0; i < fake.customers; i++) {
         if (fake.customer[i].revision > since)
-            (void)visit->customer(visit->context, &fake.customer[i]);
+            (void)visit->see[RECORD_CUSTOMER](visit->context, &fake.customer[i]);
     }
     enum status status = fake.changes_status;
     for (size_t i = 0; i < fake.keys && status == STATUS_OK; i++) {
         if (fake.key[i].revision > since)
-            (void)visit->key(visit->context, &fake.key[i]);
+            (void)visit->see[RECORD_KEY](visit->context, &fake.key[i]);
     }
     for (size_t i = 0; i < fake.legacy && status == STATUS_OK; i++) {
         if (fake.address[i].revision > since)
-            (void)visit->legacy(visit->context, &fake.address[i]);
+            (void)visit->see[RECORD_ADDRESS](visit->context, &fake.address[i]);
     }
     if (status == STATUS_OK)
         *revision = fake.revision;
@@ -211,8 +211,8 @@ static bool fake_settle(struct policies *policies, uint32_t timeout_ms)
         struct timespec moment = {.tv_nsec = 1000000};
         (void)nanosleep(&moment, NULL);
         policies_facts(policies, &facts);
-    } while (facts.revision != revision && clock_monotonic_ms() - began_ms < timeout_ms);
-    return facts.revision == revision;
+    } while (facts.table.revision != revision && clock_monotonic_ms() - began_ms < timeout_ms);
+    return facts.table.revision == revision;
 }
 
 #endif

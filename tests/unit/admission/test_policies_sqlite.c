@@ -77,7 +77,7 @@ static struct customer_record add_customer(struct scene *scene, struct cidr *blo
     assert_int_equal(cidr_parse(TEXT("192.0.2.0/24"), block, NULL), STATUS_OK);
     identity_generate("cus_", record.id, sizeof record.id);
     (void)snprintf(record.name, sizeof record.name, "a customer");
-    assert_int_equal(platform_customer_add(scene->store, &record, &error), STATUS_OK);
+    assert_int_equal(platform_add(scene->store, &customer_table, &record, &error), STATUS_OK);
     return record;
 }
 
@@ -90,7 +90,7 @@ static struct key_record add_key(struct scene *scene, const char *customer_id, c
     memcpy(record.customer_id, customer_id, sizeof record.customer_id);
     key_prefix(text_of(out), record.prefix);
     key_digest(text_of(out), record.digest);
-    assert_int_equal(platform_key_add(scene->store, &record, &error), STATUS_OK);
+    assert_int_equal(platform_add(scene->store, &key_table, &record, &error), STATUS_OK);
     return record;
 }
 
@@ -128,18 +128,19 @@ static void what_the_operator_does_decides_the_next_verdicts(void **state)
     struct key_record record = add_key(scene, customer.id, key);
     assert_true(becomes(scene, key, DENIAL_NONE));
     customer.enabled = false;
-    assert_int_equal(platform_customer_update(scene->store, &customer, &error), STATUS_OK);
+    assert_int_equal(platform_update(scene->store, &customer_table, &customer, &error), STATUS_OK);
     assert_true(becomes(scene, key, DENIAL_CUSTOMER_DISABLED));
     customer.enabled = true;
-    assert_int_equal(platform_customer_update(scene->store, &customer, &error), STATUS_OK);
+    assert_int_equal(platform_update(scene->store, &customer_table, &customer, &error), STATUS_OK);
     assert_true(becomes(scene, key, DENIAL_NONE));
     assert_int_equal(platform_key_revoke(scene->store, record.id, clock_wall_ms(), &error),
                      STATUS_OK);
     assert_true(becomes(scene, key, DENIAL_UNKNOWN_KEY));
 }
 
-static bool keep_last_use(void *context, const struct key_record *record)
+static bool keep_last_use(void *context, const void *visited)
 {
+    const struct key_record *record = visited;
     int64_t *last_used_ms = context;
     *last_used_ms = record->last_used_ms;
     return true;
@@ -159,7 +160,7 @@ static void the_last_use_arrives_in_the_store(void **state)
     admission_destroy(&scene->admission);
     policies_destroy(&scene->policies);
     assert_int_equal(
-        platform_key_list(scene->store, customer.id, keep_last_use, &last_used_ms, &error),
+        platform_list(scene->store, &key_table, customer.id, keep_last_use, &last_used_ms, &error),
         STATUS_OK);
     assert_true(last_used_ms >= began_ms);
 }

@@ -59,7 +59,7 @@ static enum status shop_lease(struct odds_store *store, struct odds_lease *lease
     return status;
 }
 
-static const struct odds_engine shop_engine = {.scheme = "shop:", .lease = shop_lease};
+static const struct odds_engine shop_engine = {.schemes = {"shop:"}, .lease = shop_lease};
 
 /* What the script in the real store does. */
 static void draw(struct shop *shop, struct odds_lease *lease, uint64_t now_ns)

@@ -37,7 +37,7 @@ static enum status fake_lease(struct odds_store *store, struct odds_lease *lease
     return STATUS_PENDING;
 }
 
-static const struct odds_engine fake_engine = {.scheme = "fake:", .lease = fake_lease};
+static const struct odds_engine fake_engine = {.schemes = {"fake:"}, .lease = fake_lease};
 
 static void answer(struct fake *fake, enum status result, uint32_t granted, uint32_t left)
 {

@@ -84,9 +84,6 @@ static const struct command customer_commands[] = {
     {"add", "NAME [NICK]", &add_help, .options = add_options, .run = show},
     {"refuse", "", &refuse_help, .options = add_options, .run = refuse},
     {"misuse", "", &misuse_help, .run = misuse},
-    {0},
-};
-static const struct command more_customer_commands[] = {
     {"list", "[WHICH…]", &list_help, .make_options = make_options, .run = show},
     {0},
 };
@@ -97,8 +94,7 @@ static const struct command top_commands[] = {
 };
 static const struct command_group table[] = {
     {"", "", top_commands, NULL},
-    {"customer", "who may call", customer_commands, NULL},
-    {"customer", "who may call", more_customer_commands, add_options},
+    {"customer", "who may call", customer_commands, add_options},
     {0},
 };
 

@@ -21,7 +21,7 @@
 static char directory[] = "/tmp/croupier-test-check-XXXXXX";
 static char config_path[128];
 
-static const struct command_group groups[] = {{"", "", check_commands, NULL}, {0}};
+static const struct command_group groups[] = {{"", "", service_commands, NULL}, {0}};
 
 static int make_directory(void **state)
 {
@@ -80,7 +80,7 @@ static void make_stores(void)
 }
 
 /* Runs `croupier check --json -c …`; the document on stdout is for the caller to free. */
-static yyjson_doc *run_check(int expected_code)
+static yyjson_doc *check(int expected_code)
 {
     static char words[][12] = {"croupier", "check", "--json", "-c"};
     char *argv[] = {words[0], words[1], words[2], words[3], config_path};
@@ -124,7 +124,7 @@ static void when_all_is_well_it_succeeds(void **state)
     (void)state;
     make_stores();
     write_config("listen = 127.0.0.1:0", "odds", "platform.db");
-    yyjson_doc *document = run_check(EXIT_DONE);
+    yyjson_doc *document = check(EXIT_DONE);
     assert_int_equal(yyjson_arr_size(yyjson_doc_get_root(document)), 7);
     expect_result(document, "configuration", true, config_path);
     expect_result(document, "tls", true, "plain HTTP");
@@ -142,7 +142,7 @@ static void all_that_is_wrong_is_told_at_once(void **state)
     write_config("listen = 192.0.2.1:0\ntls_certificate = /nonexistent/c.pem\n"
                  "tls_key = /nonexistent/k.pem",
                  "nowhere/odds", "nowhere/platform.db");
-    yyjson_doc *document = run_check(EXIT_REFUSED);
+    yyjson_doc *document = check(EXIT_REFUSED);
     expect_result(document, "configuration", true, config_path);
     expect_result(document, "tls", false, "/nonexistent/c.pem");
     expect_result(document, "server.listen", false, "192.0.2.1:0 cannot be listened on");
@@ -156,7 +156,7 @@ static void an_odds_store_that_can_be_made_is_fine(void **state)
     (void)state;
     make_stores();
     write_config("listen = 127.0.0.1:0", "not-yet", "platform.db");
-    yyjson_doc *document = run_check(EXIT_DONE);
+    yyjson_doc *document = check(EXIT_DONE);
     expect_result(document, "odds store", true, "not there yet");
     yyjson_doc_free(document);
 }
@@ -165,7 +165,7 @@ static void a_configuration_that_is_refused_is_the_only_check(void **state)
 {
     (void)state;
     write_config("listen = here", "odds", "platform.db");
-    yyjson_doc *document = run_check(EXIT_REFUSED);
+    yyjson_doc *document = check(EXIT_REFUSED);
     assert_int_equal(yyjson_arr_size(yyjson_doc_get_root(document)), 1);
     expect_result(document, "configuration", false, ":2: [server] listen: ");
     yyjson_doc_free(document);
@@ -184,7 +184,7 @@ static void an_address_in_use_is_a_running_service(void **state)
     (void)snprintf(line, sizeof line, "listen = 127.0.0.1:%d", ntohs(address.sin_port));
     make_stores();
     write_config(line, "odds", "platform.db");
-    yyjson_doc *document = run_check(EXIT_DONE);
+    yyjson_doc *document = check(EXIT_DONE);
     expect_result(document, "server.listen", true, "is in use");
     yyjson_doc_free(document);
     (void)close(other);

@@ -55,7 +55,7 @@ static void a_game_may_say_everything_or_only_what_it_must(void **state)
     assert_true(second->enabled);
     assert_false(document.set_enabled[1]);
     for (size_t i = 0; i < 2; i++)
-        assert_int_equal(game_record_check(&document.records[i], &error), STATUS_OK);
+        assert_int_equal(game_table.check(&document.records[i], &error), STATUS_OK);
     games_document_free(&document);
 }
 

@@ -76,9 +76,9 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     if (!scene->queue.closed) {
-        while (scene->queue.oldest != NULL) {
-            (void)http_deferral_take(scene->queue.oldest);
-            http_deferral_remove(scene->queue.oldest);
+        while (TAILQ_FIRST(&scene->queue.deferrals) != NULL) {
+            (void)http_deferral_take(TAILQ_FIRST(&scene->queue.deferrals));
+            http_deferral_remove(TAILQ_FIRST(&scene->queue.deferrals));
         }
         http_deferral_queue_close(&scene->queue, on_over, scene);
     }
@@ -172,7 +172,7 @@ static void one_that_is_late_may_remove_the_next(void **state)
     assert_int_equal(scene->lates, 2);
     assert_int_equal(scene->order[1], 2);
     assert_int_equal(scene->queue.count, 1);
-    assert_ptr_equal(scene->queue.oldest, &scene->deferrals[2]);
+    assert_ptr_equal(TAILQ_FIRST(&scene->queue.deferrals), &scene->deferrals[2]);
     http_deferral_append(&scene->queue, &scene->deferrals[1]); /* and it goes on */
     run_for((uint64_t)LIMIT_MS * 4);
     assert_int_equal(scene->late[1], 1);

@@ -25,7 +25,6 @@ struct fixture {
 
 static void begin(struct fixture *fixture)
 {
-    http_intake_init(&fixture->intake);
     http_intake_start(&fixture->intake);
     memset(&fixture->request, 0, sizeof fixture->request);
 }

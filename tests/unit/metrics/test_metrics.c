@@ -68,14 +68,14 @@ static void write_batches(const struct metric *metric, const void *facts, struct
 {
     const struct clock_facts *clock = facts;
     metric_histogram(out, metric->name,
-                     &(struct metric_histogram){bounds, clock->batches, 3, clock->batched});
+                     &(struct metric_histogram){bounds, clock->batches, 3, clock->batched, false});
 }
 
 static void write_commits(const struct metric *metric, const void *facts, struct buffer *out)
 {
     const struct clock_facts *clock = facts;
-    metric_histogram_of_times(
-        out, metric->name, &(struct metric_histogram){bounds, clock->commits, 3, clock->commit_ns});
+    metric_histogram(out, metric->name,
+                     &(struct metric_histogram){bounds, clock->commits, 3, clock->commit_ns, true});
 }
 
 static const struct metric clocks[] = {

@@ -76,8 +76,9 @@ static enum status issue(struct fixture *fixture, const struct resource_edit *ed
     return status;
 }
 
-static bool keep_key(void *context, const struct key_record *record)
+static bool keep_key(void *context, const void *visited)
 {
+    const struct key_record *record = visited;
     *(struct key_record *)context = *record;
     return true;
 }
@@ -94,7 +95,7 @@ static void what_is_stored_of_a_key_is_its_digest_and_prefix(void **state)
     OK(issue(fixture, EDIT({"customer", customer_id}, {"label", "prod"}, {"expires_at", "1d"}), key,
              &record));
     assert_true(key_is_well_formed(text_of(key)));
-    OK(platform_key_list(fixture->store, customer_id, keep_key, &stored, &fixture->error));
+    OK(platform_list(fixture->store, &key_table, customer_id, keep_key, &stored, &fixture->error));
     key_digest(text_of(key), digest);
     assert_memory_equal(stored.digest, digest, sizeof digest);
     assert_memory_equal(stored.prefix, key, KEY_PREFIX_SIZE - 1);
@@ -177,7 +178,7 @@ static void add_key(struct fixture *fixture, const char *customer_id, const char
     strcpy(record.id, id);
     strcpy(record.customer_id, customer_id);
     memcpy(record.digest, id, strlen(id));
-    OK(platform_key_add(fixture->store, &record, &fixture->error));
+    OK(platform_add(fixture->store, &key_table, &record, &fixture->error));
 }
 
 static void a_prefix_of_several_live_keys_is_refused_with_their_ids(void **state)
@@ -222,13 +223,14 @@ struct seen {
     size_t count;
 };
 
-static void see(void *context, const void *record)
+static bool see(void *context, const void *record)
 {
     struct seen *seen = context;
     const struct customer_view *view = record;
     assert_true(seen->count < 2);
     strcpy(seen->ids[seen->count], view->record.id);
     seen->live_keys[seen->count++] = view->live_keys;
+    return true;
 }
 
 static void live_keys_are_counted_for_each_customer(void **state)
@@ -240,7 +242,6 @@ static void live_keys_are_counted_for_each_customer(void **state)
     struct key_record record;
     struct customer_view view;
     struct seen seen = {0};
-    struct resource_visit visit = {see, &seen};
     bool before;
     add_customer(fixture, first);
     add_customer(fixture, second);
@@ -250,7 +251,7 @@ static void live_keys_are_counted_for_each_customer(void **state)
     add_key(fixture, first, "key_expired", NOW_MS);
     add_key(fixture, second, "key_revoked", 0);
     OK(keys_revoke(fixture->store, "key_revoked", NOW_MS, &record, &before, &fixture->error));
-    OK(resource_list(&customer_resource, fixture->store, NULL, &visit, &fixture->error));
+    OK(resource_list(&customer_resource, fixture->store, NULL, see, &seen, &fixture->error));
     assert_int_equal(seen.count, 2);
     assert_string_equal(seen.ids[0], first);
     assert_int_equal(seen.live_keys[0], 2);

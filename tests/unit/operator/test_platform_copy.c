@@ -53,7 +53,7 @@ static enum status add_customer(struct house *house, const char *id)
 {
     struct customer_record customer = {.name = "n", .enabled = true, .usable = true};
     (void)snprintf(customer.id, sizeof customer.id, "%s", id);
-    return platform_customer_add(house->late, &customer, &house->error);
+    return platform_add(house->late, &customer_table, &customer, &house->error);
 }
 
 /* One more entry of the only player, as the ledger would write it. */
@@ -140,7 +140,7 @@ static enum status late_provider(struct house *house)
     memcpy(provider.launch_url, "https://acme.example/", 22);
     memcpy(provider.audience, "acme", 5);
     provider.secret_size = 32;
-    return platform_provider_add(house->late, &provider, &house->error);
+    return platform_add(house->late, &provider_table, &provider, &house->error);
 }
 
 static enum status late_player(struct house *house)

@@ -70,12 +70,12 @@ static void ids_have_their_kind_and_plain_characters(void **state)
     strcpy(record.customer_id, "cus_1");
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         strcpy(record.id, wrong[i]);
-        assert_int_equal(key_record_check(&record, NULL), STATUS_INVALID);
+        assert_int_equal(key_table.check(&record, NULL), STATUS_INVALID);
     }
     strcpy(record.id, "key_0123456789abcdefXYZ"); /* as long as there is room for */
-    assert_int_equal(key_record_check(&record, NULL), STATUS_OK);
+    assert_int_equal(key_table.check(&record, NULL), STATUS_OK);
     memset(record.id + 4, 'a', sizeof record.id - 4); /* no NUL */
-    assert_int_equal(key_record_check(&record, NULL), STATUS_INVALID);
+    assert_int_equal(key_table.check(&record, NULL), STATUS_INVALID);
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */
@@ -88,6 +88,7 @@ static void every_table_is_whole(void **state)
         size_t revisions = 0;
         assert_int_equal(table->kind, kind);
         assert_in_range(table->column_count, 1, RECORD_COLUMNS_MAX);
+        assert_true(table->what != NULL && table->plural != NULL && table->check != NULL);
         assert_int_equal(table->columns[0].rules, 0); /* the key */
         for (size_t i = 0; i < table->column_count; i++) {
             const struct column *column = &table->columns[i];
@@ -118,7 +119,7 @@ static bool set_guarded(const struct record_table *table, const struct column *c
         assert_int_equal(record[i], 0);
     for (size_t i = column->at + column->room + sizeof(size_t); i < table->size; i++)
         assert_int_equal(record[i], 0);
-    (void)table->settle(record, fits); /* whatever the rest holds */
+    (void)record_settle(table, record, fits); /* whatever the rest holds */
     if (table->release != NULL)
         table->release(record);
     free(room);

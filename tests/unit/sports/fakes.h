@@ -136,27 +136,9 @@ enum status odds_store_stamp(struct odds_store *store, uint64_t *stamp)
     return status;
 }
 
-struct odds_reader {
-    struct odds_store *store;
-};
-
-struct odds_reader *odds_reader_create(struct odds_store *store)
+enum status odds_store_versions(struct odds_store *store, enum sport sport,
+                                const struct event_id *event, struct odds_versions *versions)
 {
-    struct odds_reader *reader = memory_alloc(sizeof *reader);
-    reader->store = store;
-    return reader;
-}
-
-void odds_reader_destroy(struct odds_reader **reader)
-{
-    memory_free(*reader);
-    *reader = NULL;
-}
-
-enum status odds_reader_versions(struct odds_reader *reader, enum sport sport,
-                                 const struct event_id *event, struct odds_versions *versions)
-{
-    struct odds_store *store = reader->store;
     enum status status = (enum status)atomic_load(&store->status);
     if (status != STATUS_OK)
         return status;

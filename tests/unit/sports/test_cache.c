@@ -11,6 +11,7 @@
 #include "api/sports_routes.h"
 #include "fakes.h"
 #include "sports/shared.h"
+#include "sports/sports.h"
 
 struct world {
     struct odds_store *store;
@@ -757,7 +758,7 @@ static void assert_sports(struct world *world, sport_set allowed, const char *bo
 {
     struct fake_request request;
     fake_request_init(&request, NULL, NULL);
-    sports_route_list(world->thread.cache, &request.request, allowed);
+    sports_cache_answer_sports(world->thread.cache, &request.request, allowed);
     assert_string_equal(request.outcome, FAKE_SENT);
     assert_true(text_equals((struct text){request.message->body, request.message->body_size},
                             text_of(body)));

@@ -189,16 +189,15 @@ static void a_missing_store_is_not_made_unless_asked(void **state)
 static void a_patient_store_says_unavailable_until_it_is_there(void **state)
 {
     struct fixture *fixture = *state;
-    struct odds_store_options options = {.uri = fixture->uri, .timeout_ms = 1000};
+    struct odds_store_options options = {.uri = fixture->uri, .timeout_ms = 1000, .patient = true};
     struct odds_store *store = NULL;
     struct error error = {{0}};
     uint64_t number = 0;
     struct odds_versions versions;
-    assert_int_equal(odds_store_open_patiently(&store, &options, &error), STATUS_OK);
-    struct odds_reader *reader = odds_reader_create(store);
+    assert_int_equal(odds_store_open(&store, &options, &error), STATUS_OK);
     assert_int_equal(odds_store_stamp(store, &number), STATUS_UNAVAILABLE);
     assert_int_equal(read_odds(store, "1", &number), STATUS_UNAVAILABLE);
-    assert_int_equal(odds_reader_versions(reader, SPORT_CRICKET, NULL, &versions),
+    assert_int_equal(odds_store_versions(store, SPORT_CRICKET, NULL, &versions),
                      STATUS_UNAVAILABLE);
     assert_int_equal(odds_store_ping(store, ODDS_TO_READ, &error), STATUS_UNAVAILABLE);
     assert_non_null(strstr(error.text, fixture->root));
@@ -213,8 +212,7 @@ static void a_patient_store_says_unavailable_until_it_is_there(void **state)
     await_stamp(store, STATUS_OK);
     assert_int_equal(read_odds(store, "1", &number), STATUS_OK);
     assert_true(number != 0);
-    assert_int_equal(odds_reader_versions(reader, SPORT_CRICKET, NULL, &versions), STATUS_OK);
-    odds_reader_destroy(&reader);
+    assert_int_equal(odds_store_versions(store, SPORT_CRICKET, NULL, &versions), STATUS_OK);
     odds_store_close(&store);
 }
 
@@ -443,13 +441,11 @@ static enum status look_at(struct odds_store *store, int number, int turn)
     struct buffer wanted = {0};
     struct odds_read read = {.kind = number == 0 ? ODDS_CATALOG : ODDS_MARKETS};
     struct odds_versions versions = {0};
-    struct odds_reader *reader = odds_reader_create(store);
     if (number > 0)
         read.event = event_number(number);
     bool there = number == 0 || has_odds(number);
     enum status told =
-        odds_reader_versions(reader, SPORT_CRICKET, number > 0 ? &read.event : NULL, &versions);
-    odds_reader_destroy(&reader);
+        odds_store_versions(store, SPORT_CRICKET, number > 0 ? &read.event : NULL, &versions);
     assert_true(told == STATUS_OK || told == STATUS_UNAVAILABLE);
     uint64_t version = number == 0 ? versions.catalog : versions.odds;
     assert_false(told == STATUS_OK && there && version == 0);

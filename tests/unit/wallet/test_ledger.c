@@ -65,7 +65,7 @@ static void add_customer(struct fixture *fixture, const char *id)
         .enabled = true, .usable = true, .casino = true, .created_ms = 1763700000000};
     (void)snprintf(record.id, sizeof record.id, "%s", id);
     (void)snprintf(record.name, sizeof record.name, "%s", id);
-    OK(platform_customer_add(fixture->store, &record, &fixture->error));
+    OK(platform_add(fixture->store, &customer_table, &record, &fixture->error));
 }
 
 static int set_up(void **state)

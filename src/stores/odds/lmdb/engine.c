@@ -10,16 +10,14 @@
  * Who may touch it: a call enters a gate, looks at `values`, uses it, leaves the gate. Retiring
  * takes it out of `values`; once every gate has been seen empty after that, nobody can be inside
  * any more. There are many gates so that serving threads do not fight over one counter's cache
- * line; entering and leaving is wait-free. Publishers, which may wait for another process, hold
- * publish_lock instead.
+ * line; entering and leaving is wait-free.
  *
- * The background thread opens, looks whether the path still leads to what is open, clears the
+ * The background thread tells what commits have changed (watch.c), opens, looks whether the path still leads to what is open, clears the
  * reader slots of dead processes, closes what was retired, and writes interest.
  *
- * Locks, in this order: publish_lock (a publication), lock (`problem`, `stopping`, the thread's
- * wake-up).
+ * Locks, in this order: publish_lock (the publishers of this process, one at a time), lock
+ * (`problem`, `stopping`, the thread's wake-up).
  */
-#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -34,7 +32,6 @@
 #define READER_CHECK_EVERY_MS 1000
 #define OPEN_WAIT_MS 10000 /* for others who are opening the same store, when asked to open now */
 #define LOOK_AGAIN_MS 2000 /* at a damaged file that has not been touched */
-#define GATES 64           /* a power of two */
 
 struct gate {
     atomic_uint inside;
@@ -48,20 +45,21 @@ struct lmdb_store {
     uint32_t timeout_ms;
     struct log *log;
     struct lmdb_interest *interest;
+    struct lmdb_watch *watch;
 
     _Atomic(struct lmdb_values *) values; /* the current one, or NULL */
-    struct gate gates[GATES];
+    struct gate gates[LMDB_THREADS];
 
     uv_mutex_t publish_lock;
 
     uv_mutex_t lock; /* guards what follows */
-    uv_cond_t wake;
     bool stopping;
     struct lmdb_values *retired; /* to be closed; at most one, as none opens before it is gone */
     struct error problem;        /* why `values` is NULL */
 
     /* The background thread's (before it starts: the opener's). */
     uint64_t epoch;
+    uint64_t ticked_ms;
     bool create; /* make the store when it is not there; false once it has been opened */
     uint64_t readers_checked_ms;
     bool complained; /* about `complaint` */
@@ -69,19 +67,12 @@ struct lmdb_store {
     struct stat damaged; /* the file that was found damaged, so as not to walk it every time */
     uint64_t damaged_until_ms; /* 0: none was */
     struct error damage;
-    uint64_t identity;    /* of the store that was open last; 0: none was */
-    uint64_t transaction; /* its newest that was read */
+    struct lmdb_state last; /* of the store that was open last */
 
     atomic_uint_fast64_t reads;
     atomic_uint_fast64_t errors;
     atomic_uint_fast64_t opened;
     uv_thread_t thread;
-};
-
-struct lmdb_reader {
-    struct odds_reader base;
-    uint64_t epoch; /* whose slot it is */
-    struct lmdb_slot *slot;
 };
 
 static struct lmdb_store *lmdb_store_of(struct odds_store *store)
@@ -92,26 +83,8 @@ static struct lmdb_store *lmdb_store_of(struct odds_store *store)
 
 /* ---- gates and retiring ---------------------------------------------------------------------- */
 
-static struct gate *gate_of_thread(struct lmdb_store *store)
-{
-    uint64_t thread = (uint64_t)pthread_self();
-    return &store->gates[(thread * 0x9E3779B97F4A7C15U) >> 58];
-}
-
-static struct lmdb_values *enter(struct lmdb_store *store, struct gate **gate)
-{
-    *gate = gate_of_thread(store);
-    (void)atomic_fetch_add(&(*gate)->inside, 1);
-    return atomic_load(&store->values);
-}
-
-static void leave(struct gate *gate)
-{
-    (void)atomic_fetch_sub(&gate->inside, 1);
-}
-
-/* Takes `values` out of use; inside a gate or under publish_lock. Of several who find it broken,
- * the first does it. */
+/* Takes `values` out of use; inside a gate, or on the background thread. Of several who find it
+ * broken, the first does it. */
 static void retire(struct lmdb_store *store, struct lmdb_values *values, const char *why)
 {
     struct lmdb_values *expected = values;
@@ -121,32 +94,51 @@ static void retire(struct lmdb_store *store, struct lmdb_values *values, const c
         store->retired = values;
         (void)error_set(&store->problem, STATUS_UNAVAILABLE, "the odds store at %s: %s",
                         store->root, why);
-        uv_cond_signal(&store->wake);
+        lmdb_watch_wake(store->watch);
     }
     uv_mutex_unlock(&store->lock);
 }
 
-/* What a call answers; a broken environment is retired on the way. */
-static enum status finish(struct lmdb_store *store, struct lmdb_values *values, enum status status)
+static enum status count_error(struct lmdb_store *store, enum status status)
 {
-    if (status == STATUS_INTERNAL) {
-        retire(store, values, "its file is damaged");
-        status = STATUS_UNAVAILABLE;
-    }
     if (status != STATUS_OK)
         (void)atomic_fetch_add_explicit(&store->errors, 1, memory_order_relaxed);
     return status;
 }
 
-static enum status unavailable(struct lmdb_store *store, struct error *error)
+/* A call: from enter, which may refuse it, to leave. */
+struct use {
+    struct lmdb_store *store;
+    struct gate *gate;
+    struct lmdb_values *values;
+};
+
+static enum status enter(struct odds_store *base, struct use *use, struct error *error)
 {
-    (void)atomic_fetch_add_explicit(&store->errors, 1, memory_order_relaxed);
+    struct lmdb_store *store = lmdb_store_of(base);
+    *use = (struct use){store, &store->gates[lmdb_thread_number()], NULL};
+    (void)atomic_fetch_add(&use->gate->inside, 1);
+    use->values = atomic_load(&store->values);
+    if (use->values != NULL)
+        return STATUS_OK;
+    (void)atomic_fetch_sub(&use->gate->inside, 1);
     if (error != NULL) {
         uv_mutex_lock(&store->lock);
         *error = store->problem;
         uv_mutex_unlock(&store->lock);
     }
-    return STATUS_UNAVAILABLE;
+    return count_error(store, STATUS_UNAVAILABLE);
+}
+
+/* What the call answers; a broken environment is retired on the way. */
+static enum status leave(struct use *use, enum status status)
+{
+    if (status == STATUS_INTERNAL) {
+        retire(use->store, use->values, "its file is damaged");
+        status = STATUS_UNAVAILABLE;
+    }
+    (void)atomic_fetch_sub(&use->gate->inside, 1);
+    return count_error(use->store, status);
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -171,11 +163,11 @@ static bool stat_data(const struct lmdb_store *store, struct stat *data)
 static enum status refuse_older(struct lmdb_store *store, struct lmdb_values **values,
                                 struct error *error)
 {
-    if (lmdb_values_identity(*values) != store->identity ||
-        lmdb_values_transaction(*values) >= store->transaction)
+    struct lmdb_state state = lmdb_values_state(*values);
+    if (state.identity != store->last.identity || state.transaction >= store->last.transaction)
         return STATUS_OK;
     lmdb_values_close(values);
-    store->transaction = UINT64_MAX;
+    store->last.transaction = UINT64_MAX;
     return error_set(error, STATUS_MALFORMED,
                      "the odds store at %s was replaced by an older state of itself; publish "
                      "everything in a new one, or restart this process to use it",
@@ -242,10 +234,10 @@ static void try_to_open(struct lmdb_store *store)
 
 /* ---- the background thread ------------------------------------------------------------------- */
 
-static bool gates_are_empty(struct lmdb_store *store, bool seen_empty[GATES])
+static bool gates_are_empty(struct lmdb_store *store, bool seen_empty[LMDB_THREADS])
 {
     bool all = true;
-    for (size_t i = 0; i < GATES; i++) {
+    for (size_t i = 0; i < LMDB_THREADS; i++) {
         seen_empty[i] = seen_empty[i] || atomic_load(&store->gates[i].inside) == 0;
         all = all && seen_empty[i];
     }
@@ -255,13 +247,10 @@ static bool gates_are_empty(struct lmdb_store *store, bool seen_empty[GATES])
 /* Waits until nobody can be using what was retired, and closes it. */
 static void close_retired(struct lmdb_store *store, struct lmdb_values *retired)
 {
-    bool seen_empty[GATES] = {false};
+    bool seen_empty[LMDB_THREADS] = {false};
     while (!gates_are_empty(store, seen_empty))
         clock_pause_ns(200000);
-    uv_mutex_lock(&store->publish_lock); /* a publication that was under way has ended */
-    uv_mutex_unlock(&store->publish_lock);
-    store->identity = lmdb_values_identity(retired);
-    store->transaction = lmdb_values_transaction(retired);
+    store->last = lmdb_values_state(retired);
     lmdb_values_close(&retired);
     uv_mutex_lock(&store->lock);
     store->retired = NULL;
@@ -288,27 +277,38 @@ static void look_after(struct lmdb_store *store, struct lmdb_values *values)
 static void work(struct lmdb_store *store)
 {
     struct lmdb_values *values = atomic_load(&store->values);
-    if (values != NULL)
-        look_after(store, values); /* only this thread closes, so no gate is needed */
-    uv_mutex_lock(&store->lock);   /* under which both change together */
+    uint64_t now_ms = clock_monotonic_ms();
+    bool tick = now_ms - store->ticked_ms >= TICK_MS;
+    if (tick)
+        store->ticked_ms = now_ms;
+    /* Only this thread closes, so no gate is needed. */
+    lmdb_watch_look(store->watch, values, store->epoch);
+    if (values != NULL && tick)
+        look_after(store, values);
+    uv_mutex_lock(&store->lock); /* under which both change together */
     bool open = atomic_load(&store->values) != NULL;
     struct lmdb_values *retired = store->retired;
     uv_mutex_unlock(&store->lock);
     if (retired != NULL)
         close_retired(store, retired);
-    if (!open)
+    if (!open && (tick || retired != NULL))
         try_to_open(store);
 }
 
-/* Waits for the next tick, or less when something was retired; false: the end. */
-static bool wait_for_tick(struct lmdb_store *store)
+/* Until something has happened or the next tick; false: the end. */
+static bool wait_for_work(struct lmdb_store *store)
 {
-    uint64_t until_ns = clock_monotonic_ns() + TICK_MS * UINT64_C(1000000);
+    uint64_t now_ms = clock_monotonic_ms();
+    uint64_t tick_ms = store->ticked_ms + TICK_MS;
     uv_mutex_lock(&store->lock);
-    while (!store->stopping && store->retired == NULL &&
-           condition_wait_until(&store->wake, &store->lock, until_ns)) {
-    }
     bool on = !store->stopping;
+    bool retired = store->retired != NULL;
+    uv_mutex_unlock(&store->lock);
+    /* What comes after this look ends the wait. */
+    if (on && !retired && tick_ms > now_ms)
+        lmdb_watch_wait(store->watch, tick_ms - now_ms);
+    uv_mutex_lock(&store->lock);
+    on = !store->stopping;
     uv_mutex_unlock(&store->lock);
     return on;
 }
@@ -316,7 +316,7 @@ static bool wait_for_tick(struct lmdb_store *store)
 static void run(void *argument)
 {
     struct lmdb_store *store = argument;
-    while (wait_for_tick(store))
+    while (wait_for_work(store))
         work(store);
 }
 
@@ -325,7 +325,8 @@ static void run(void *argument)
 static struct lmdb_store *create(const struct odds_store_options *options, const char *root)
 {
     struct lmdb_store *store = memory_alloc_zeroed(1, sizeof *store);
-    store->base.engine = &odds_engine_lmdb;
+    odds_store_begin(&store->base, &odds_engine_lmdb);
+    store->watch = lmdb_watch_create(&store->base);
     store->root = memory_copy_string(root);
     for (size_t size = strlen(root); size > 1 && store->root[size - 1] == '/'; size--)
         store->root[size - 1] = '\0';
@@ -333,7 +334,6 @@ static struct lmdb_store *create(const struct odds_store_options *options, const
     store->create = options->create;
     store->log = options->log;
     store->interest = lmdb_interest_create(store->root, options->log);
-    CHECK(uv_cond_init(&store->wake) == 0);
     CHECK(uv_mutex_init(&store->lock) == 0);
     CHECK(uv_mutex_init(&store->publish_lock) == 0);
     return store;
@@ -347,16 +347,17 @@ static void destroy(struct lmdb_store *store)
     lmdb_values_close(&store->retired);
     uv_mutex_destroy(&store->publish_lock);
     uv_mutex_destroy(&store->lock);
-    uv_cond_destroy(&store->wake);
+    lmdb_watch_destroy(&store->watch);
+    odds_store_end(&store->base);
     memory_free(store->root);
     memory_free(store);
 }
 
 static enum status lmdb_open(struct odds_store **store, const struct odds_store_options *options,
-                             const char *place, bool patient, struct error *error)
+                             const char *place, struct error *error)
 {
     struct lmdb_store *opening = create(options, place);
-    if (patient) {
+    if (options->patient) {
         try_to_open(opening);
     } else {
         enum status status = open_values(opening, OPEN_WAIT_MS, error);
@@ -375,7 +376,7 @@ static void lmdb_close(struct odds_store *base)
     struct lmdb_store *store = lmdb_store_of(base);
     uv_mutex_lock(&store->lock);
     store->stopping = true;
-    uv_cond_signal(&store->wake);
+    lmdb_watch_wake(store->watch);
     uv_mutex_unlock(&store->lock);
     CHECK(uv_thread_join(&store->thread) == 0);
     destroy(store);
@@ -385,91 +386,41 @@ static void lmdb_close(struct odds_store *base)
 
 static enum status lmdb_stamp(struct odds_store *base, uint64_t *stamp)
 {
-    struct lmdb_store *store = lmdb_store_of(base);
-    struct gate *gate;
-    struct lmdb_values *values = enter(store, &gate);
-    enum status status = values == NULL ? unavailable(store, NULL)
-                                        : finish(store, values, lmdb_values_stamp(values, stamp));
-    leave(gate);
-    return status;
+    struct use use;
+    enum status status = enter(base, &use, NULL);
+    return status != STATUS_OK ? status : leave(&use, lmdb_values_stamp(use.values, stamp));
 }
 
-static struct odds_reader *lmdb_reader_create(struct odds_store *base)
-{
-    struct lmdb_reader *reader = memory_alloc_zeroed(1, sizeof *reader);
-    reader->base.store = base;
-    return &reader->base;
-}
-
-static void lmdb_reader_destroy(struct odds_reader *base)
-{
-    struct lmdb_reader *reader = (struct lmdb_reader *)base;
-    struct gate *gate;
-    struct lmdb_values *values = enter(lmdb_store_of(base->store), &gate);
-    /* Of an older opening there is nothing to give back: it went when that was closed. */
-    if (reader->slot != NULL && values != NULL && lmdb_values_epoch(values) == reader->epoch)
-        lmdb_values_return_slot(values, reader->slot);
-    leave(gate);
-    memory_free(reader);
-}
-
-static enum status lmdb_versions(struct odds_reader *base, enum sport sport,
+static enum status lmdb_versions(struct odds_store *base, enum sport sport,
                                  const struct event_id *event, struct odds_versions *versions)
 {
-    struct lmdb_reader *reader = (struct lmdb_reader *)base;
-    struct lmdb_store *store = lmdb_store_of(base->store);
-    struct gate *gate;
-    enum status status;
-    struct lmdb_values *values = enter(store, &gate);
-    if (values == NULL) {
-        status = unavailable(store, NULL);
-    } else {
-        if (reader->epoch != lmdb_values_epoch(values)) {
-            reader->slot = lmdb_values_borrow_slot(values);
-            reader->epoch = lmdb_values_epoch(values);
-        }
-        status = finish(store, values,
-                        lmdb_values_versions(values, reader->slot, sport, event, versions));
-    }
-    leave(gate);
-    return status;
+    struct use use;
+    enum status status = enter(base, &use, NULL);
+    return status != STATUS_OK
+               ? status
+               : leave(&use, lmdb_values_versions(use.values, sport, event, versions));
 }
 
 static enum status lmdb_read(struct odds_store *base, struct odds_read *read)
 {
-    struct lmdb_store *store = lmdb_store_of(base);
-    struct gate *gate;
-    enum status status;
-    struct lmdb_values *values = enter(store, &gate);
-    if (values == NULL) {
-        status = unavailable(store, NULL);
-    } else {
-        (void)atomic_fetch_add_explicit(&store->reads, 1, memory_order_relaxed);
-        struct lmdb_slot *slot = lmdb_values_borrow_slot(values);
-        status = finish(store, values, lmdb_values_read(values, slot, read));
-        lmdb_values_return_slot(values, slot);
-    }
-    leave(gate);
-    return status;
+    struct use use;
+    enum status status = enter(base, &use, NULL);
+    if (status != STATUS_OK)
+        return status;
+    (void)atomic_fetch_add_explicit(&use.store->reads, 1, memory_order_relaxed);
+    return leave(&use, lmdb_values_read(use.values, read));
 }
 
 static enum status lmdb_ping(struct odds_store *base, enum odds_need need, struct error *error)
 {
     (void)need; /* whoever has opened it may do both */
-    struct lmdb_store *store = lmdb_store_of(base);
-    struct gate *gate;
-    enum status status;
-    struct lmdb_values *values = enter(store, &gate);
-    if (values == NULL) {
-        status = unavailable(store, error);
-    } else {
-        struct lmdb_slot *slot = lmdb_values_borrow_slot(values);
-        status = finish(store, values, lmdb_values_ping(values, slot));
-        lmdb_values_return_slot(values, slot);
-        if (status != STATUS_OK)
-            (void)error_set(error, status, "the odds store at %s cannot be read", store->root);
-    }
-    leave(gate);
+    struct use use;
+    enum status status = enter(base, &use, error);
+    if (status != STATUS_OK)
+        return status;
+    status = leave(&use, lmdb_values_ping(use.values));
+    if (status != STATUS_OK)
+        (void)error_set(error, status, "the odds store at %s cannot be read", use.store->root);
     return status;
 }
 
@@ -483,87 +434,70 @@ static void lmdb_facts(struct odds_store *base, struct odds_facts *facts)
 {
     struct lmdb_store *store = lmdb_store_of(base);
     uint64_t opened = atomic_load(&store->opened);
-    *facts = (struct odds_facts){.reads = atomic_load(&store->reads),
-                                 .errors = atomic_load(&store->errors),
-                                 .reopened = opened > 0 ? opened - 1 : 0,
+    *facts = (struct odds_facts){.reopened = opened > 0 ? opened - 1 : 0,
                                  .connected = atomic_load(&store->values) != NULL};
     lmdb_interest_facts(store->interest, facts);
-    struct gate *gate;
-    struct lmdb_values *values = enter(store, &gate);
-    if (values != NULL) {
-        struct lmdb_slot *slot = lmdb_values_borrow_slot(values);
-        if (finish(store, values, lmdb_values_published(values, slot, facts->published_ms)) !=
-            STATUS_OK)
-            memset(facts->published_ms, 0, sizeof facts->published_ms);
-        lmdb_values_return_slot(values, slot);
-    }
-    leave(gate);
+    facts->reads = atomic_load(&store->reads);
+    facts->errors = atomic_load(&store->errors);
+    struct use use;
+    if (facts->connected && enter(base, &use, NULL) == STATUS_OK)
+        (void)leave(&use, lmdb_values_published(use.values, facts->published_ms));
 }
 
 /* ---- feeding --------------------------------------------------------------------------------- */
 
+/* May wait for another process, for as long as publishing may take. */
+static enum status write_values(struct odds_store *base, const struct odds_change *changes,
+                                size_t count, enum sport sport, struct error *error)
+{
+    struct lmdb_store *store = lmdb_store_of(base);
+    struct use use;
+    uv_mutex_lock(&store->publish_lock);
+    enum status status = enter(base, &use, error);
+    if (status == STATUS_OK)
+        status = leave(&use, lmdb_values_write(use.values, changes, count, sport, error));
+    uv_mutex_unlock(&store->publish_lock);
+    return status;
+}
+
 static enum status lmdb_publish(struct odds_store *base, const struct odds_change *changes,
                                 size_t count, struct error *error)
 {
-    struct lmdb_store *store = lmdb_store_of(base);
-    uv_mutex_lock(&store->publish_lock);
-    struct lmdb_values *values = atomic_load(&store->values);
-    enum status status =
-        values == NULL ? unavailable(store, error)
-                       : finish(store, values, lmdb_values_publish(values, changes, count, error));
-    uv_mutex_unlock(&store->publish_lock);
-    return status;
+    return write_values(base, changes, count, changes[0].sport, error);
 }
 
 static enum status lmdb_withdraw_sport(struct odds_store *base, enum sport sport,
                                        struct error *error)
 {
-    struct lmdb_store *store = lmdb_store_of(base);
-    uv_mutex_lock(&store->publish_lock);
-    struct lmdb_values *values = atomic_load(&store->values);
-    enum status status =
-        values == NULL ? unavailable(store, error)
-                       : finish(store, values, lmdb_values_withdraw_sport(values, sport, error));
-    uv_mutex_unlock(&store->publish_lock);
-    return status;
+    return write_values(base, NULL, 0, sport, error);
 }
 
 static enum status lmdb_list_interest(struct odds_store *base, enum sport sport, int64_t since_ms,
                                       struct odds_interest **list, size_t *count,
                                       struct error *error)
 {
-    struct lmdb_store *store = lmdb_store_of(base);
-    if (atomic_load(&store->values) == NULL)
-        return unavailable(store, error);
-    return lmdb_interest_list(store->interest, sport, since_ms, list, count, error);
+    struct use use;
+    enum status status = enter(base, &use, error);
+    return status != STATUS_OK ? status
+                               : leave(&use, lmdb_interest_list(use.store->interest, sport,
+                                                                since_ms, list, count, error));
 }
 
 static enum status lmdb_list_events(struct odds_store *base, enum sport sport,
                                     struct event_id **list, size_t *count, struct error *error)
 {
-    struct lmdb_store *store = lmdb_store_of(base);
-    struct gate *gate;
-    enum status status;
-    struct lmdb_values *values = enter(store, &gate);
-    if (values == NULL) {
-        status = unavailable(store, error);
-    } else {
-        struct lmdb_slot *slot = lmdb_values_borrow_slot(values);
-        status =
-            finish(store, values, lmdb_values_list_events(values, slot, sport, list, count, error));
-        lmdb_values_return_slot(values, slot);
-    }
-    leave(gate);
-    return status;
+    struct use use;
+    enum status status = enter(base, &use, error);
+    return status != STATUS_OK
+               ? status
+               : leave(&use, lmdb_values_list_events(use.values, sport, list, count, error));
 }
 
 const struct odds_engine odds_engine_lmdb = {
-    .scheme = "embedded:",
+    .schemes = {"embedded:"},
     .open = lmdb_open,
     .close = lmdb_close,
     .stamp = lmdb_stamp,
-    .reader_create = lmdb_reader_create,
-    .reader_destroy = lmdb_reader_destroy,
     .versions = lmdb_versions,
     .read = lmdb_read,
     .ping = lmdb_ping,

@@ -171,16 +171,9 @@ void lmdb_make_root(const char *root)
     memory_free(path);
 }
 
-/* LMDB reports a bare errno; people need to know which file. */
-static enum status check_presence(const struct lmdb_env *env, const struct lmdb_place *place,
-                                  struct error *error)
+static enum status no_store(const struct lmdb_place *place, const char *yet, struct error *error)
 {
-    struct stat data;
-    if (stat(env->data_path, &data) == 0 || (errno == ENOENT && place->create))
-        return STATUS_OK;
-    if (errno == ENOENT)
-        return error_set(error, STATUS_UNAVAILABLE, "there is no odds store at %s", place->root);
-    return path_error(error, env->data_path, "used", errno);
+    return error_set(error, STATUS_UNAVAILABLE, "there is no odds store at %s%s", place->root, yet);
 }
 
 /* The lock file is written through a map of it: where the disk has no room for its pages, that is a
@@ -205,7 +198,7 @@ static enum status check_start(const struct lmdb_env *env, const struct lmdb_pla
 {
     int descriptor = open(env->data_path, O_RDWR | O_CLOEXEC);
     if (descriptor < 0 && errno == ENOENT)
-        return STATUS_OK; /* check_presence allowed that only for `create` */
+        return place->create ? STATUS_OK : no_store(place, "", error);
     if (descriptor < 0)
         return path_error(error, env->data_path, "opened for reading and writing", errno);
     enum status status = STATUS_OK;
@@ -219,8 +212,7 @@ static enum status check_start(const struct lmdb_env *env, const struct lmdb_pla
                      ? STATUS_OK
                      : path_error(error, env->data_path, "written", errno);
     else if (data.st_size == 0)
-        status =
-            error_set(error, STATUS_UNAVAILABLE, "there is no odds store at %s yet", place->root);
+        status = no_store(place, " yet", error);
     else {
         status = lmdb_verify_start(descriptor, error);
         if (status != STATUS_OK)
@@ -237,7 +229,6 @@ struct opening {
     const struct lmdb_place *place;
     const char *folder;
     MDB_txn *reader;
-    struct lmdb_edit edit; /* for making what is missing */
     int result;
     enum lmdb_format format;
 };
@@ -257,18 +248,20 @@ static void open_body(void *context)
         (void)mdb_reader_check(env, &dead);
 }
 
-static void begin_body(void *context)
-{
-    struct opening *opening = context;
-    opening->result = mdb_txn_begin(opening->env->env, NULL, MDB_RDONLY, &opening->reader);
-}
-
 static void end_body(void *context)
 {
     struct opening *opening = context;
     MDB_txn *reader = opening->reader;
     opening->reader = NULL;
     mdb_txn_abort(reader);
+}
+
+/* A snapshot, instead of the one that there may be. */
+static void begin_body(void *context)
+{
+    struct opening *opening = context;
+    end_body(opening);
+    opening->result = mdb_txn_begin(opening->env->env, NULL, MDB_RDONLY, &opening->reader);
 }
 
 static void format_body(void *context)
@@ -279,28 +272,10 @@ static void format_body(void *context)
         opening->result = lmdb_format_read(opening->reader, opening->env->dbi, &opening->format);
 }
 
-/* All that a new store begins with, or that makes a new one of an older, is one transaction. */
-static void make_body(void *context)
+/* A fault, or a result that means "broken", is a damaged file. */
+static enum status judge(const struct opening *opening, bool fault, struct error *error)
 {
-    struct opening *opening = context;
-    struct lmdb_edit *edit = &opening->edit;
-    opening->result = lmdb_edit_make(edit, opening->env->env, opening->env->dbi);
-    if (opening->result != 0)
-        return; /* aborted by the caller */
-    MDB_txn *txn = edit->view.txn;
-    opening->result = mdb_txn_commit(txn); /* ends it, whatever it says */
-    edit->view.txn = NULL;
-}
-
-static void abort_body(void *context)
-{
-    mdb_txn_abort(context);
-}
-
-/* Runs one step; a fault or a result that means "broken" is a damaged file. */
-static enum status step(struct opening *opening, void (*body)(void *), struct error *error)
-{
-    if (!odds_guard_run(body, opening))
+    if (fault)
         return error_set(error, STATUS_MALFORMED, "the odds store at %s is damaged: values",
                          opening->place->root);
     enum status status = lmdb_status(opening->env, opening->result);
@@ -315,6 +290,12 @@ static enum status step(struct opening *opening, void (*body)(void *), struct er
                      opening->place->root, mdb_strerror(opening->result));
 }
 
+static enum status step(struct opening *opening, void (*body)(void *), struct error *error)
+{
+    bool fault = !odds_guard_run(body, opening);
+    return judge(opening, fault, error);
+}
+
 /* Walks the file under a read transaction, which keeps a writer from reusing its pages. */
 static enum status verify(struct opening *opening, struct error *error)
 {
@@ -324,8 +305,6 @@ static enum status verify(struct opening *opening, struct error *error)
         return path_error(error, env->data_path, "opened", errno);
     enum status status = STATUS_NOT_FOUND;
     for (int attempt = 0; attempt < SNAPSHOT_ATTEMPTS && status == STATUS_NOT_FOUND; attempt++) {
-        if (opening->reader != NULL && !odds_guard_run(end_body, opening))
-            break;
         status = step(opening, begin_body, error);
         if (status != STATUS_OK)
             break;
@@ -341,16 +320,12 @@ static enum status verify(struct opening *opening, struct error *error)
 static enum status make(struct opening *opening, struct error *error)
 {
     struct lmdb_env *env = opening->env;
-    enum status status = lmdb_env_lock_writer(env, opening->place->wait_ms);
-    if (status != STATUS_OK)
+    enum status status =
+        lmdb_env_write(env, opening->place->wait_ms, lmdb_edit_make, NULL, &opening->result);
+    if (status == STATUS_TIMEOUT)
         return error_set(error, STATUS_UNAVAILABLE,
                          "another process has been writing %s for too long", env->data_path);
-    status = step(opening, make_body, error);
-    if (opening->edit.view.txn != NULL && !odds_guard_run(abort_body, opening->edit.view.txn))
-        status = error_set(error, STATUS_MALFORMED, "%s is damaged", env->data_path);
-    lmdb_edit_free(&opening->edit);
-    lmdb_env_unlock_writer(env);
-    return status;
+    return judge(opening, status == STATUS_MALFORMED, error);
 }
 
 static enum status check_format(struct opening *opening, struct error *error)
@@ -363,42 +338,32 @@ static enum status check_format(struct opening *opening, struct error *error)
         return error_set(error, STATUS_MALFORMED, "%s is not an odds store that this program knows",
                          opening->env->data_path);
     if (opening->format == LMDB_NO_FORMAT && !place->create)
-        return error_set(error, STATUS_UNAVAILABLE, "there is no odds store at %s yet",
-                         place->root);
+        return no_store(place, " yet", error);
     return make(opening, error);
 }
 
-static enum status remember_identity(struct lmdb_env *env, struct error *error)
+static enum status remember_files(struct lmdb_env *env, struct error *error)
 {
-    struct stat data;
-    struct stat lock;
-    if (stat(env->data_path, &data) != 0)
+    if (stat(env->data_path, &env->data) != 0)
         return path_error(error, env->data_path, "used", errno);
-    if (stat(env->lock_path, &lock) != 0)
+    if (stat(env->lock_path, &env->lock) != 0)
         return path_error(error, env->lock_path, "used", errno);
-    env->data_device = data.st_dev;
-    env->data_inode = data.st_ino;
-    env->data_size = data.st_size;
-    env->lock_device = lock.st_dev;
-    env->lock_inode = lock.st_ino;
     return STATUS_OK;
 }
 
 static enum status open_here(struct lmdb_env *env, const struct lmdb_place *place,
                              const char *folder, struct error *error)
 {
-    enum status status = check_presence(env, place, error);
-    if (status != STATUS_OK)
-        return status;
     env->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (env->folder < 0)
-        return path_error(error, folder, "opened", errno);
+        return errno == ENOENT ? no_store(place, "", error)
+                               : path_error(error, folder, "opened", errno);
     if (claim_folder(env) != STATUS_OK)
         return error_set(error, STATUS_UNAVAILABLE,
                          "this process has the odds store at %s open already", place->root);
-    status = reserve_lock_file(env, error);
+    enum status status = check_start(env, place, error);
     if (status == STATUS_OK)
-        status = check_start(env, place, error);
+        status = reserve_lock_file(env, error);
     if (status != STATUS_OK)
         return status;
     CHECK(mdb_env_create(&env->env) == 0);
@@ -411,7 +376,7 @@ static enum status open_here(struct lmdb_env *env, const struct lmdb_place *plac
     if (opening.reader != NULL && !odds_guard_run(end_body, &opening) && status == STATUS_OK)
         status = error_set(error, STATUS_MALFORMED, "%s is damaged", env->lock_path);
     if (status == STATUS_OK)
-        status = remember_identity(env, error);
+        status = remember_files(env, error);
     return status;
 }
 
@@ -422,11 +387,9 @@ enum status lmdb_env_open(struct lmdb_env *env, const struct lmdb_place *place, 
                               .data_path = join_path(folder, "data.mdb"),
                               .lock_path = join_path(folder, "lock.mdb")};
     enum status status = STATUS_OK;
-    int root = -1;
-    root = open(place->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int root = open(place->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (root < 0) {
-        status = errno == ENOENT ? error_set(error, STATUS_UNAVAILABLE,
-                                             "there is no odds store at %s", place->root)
+        status = errno == ENOENT ? no_store(place, "", error)
                                  : path_error(error, place->root, "opened", errno);
         goto out;
     }
@@ -477,33 +440,72 @@ void lmdb_env_close(struct lmdb_env *env)
     env->lock_path = NULL;
 }
 
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
 bool lmdb_env_changed(struct lmdb_env *env, const char **why)
 {
     struct stat data;
     struct stat lock;
-    if (stat(env->data_path, &data) != 0 || stat(env->lock_path, &lock) != 0) {
+    *why = NULL;
+    if (stat(env->data_path, &data) != 0 || stat(env->lock_path, &lock) != 0)
         *why = "a file of it was removed";
-        return true;
-    }
-    if (data.st_dev != env->data_device || data.st_ino != env->data_inode ||
-        lock.st_dev != env->lock_device || lock.st_ino != env->lock_inode) {
+    else if (!is_same(&data, &env->data) || !is_same(&lock, &env->lock))
         *why = "another store is there now";
-        return true;
-    }
-    if (data.st_size < env->data_size) {
+    else if (data.st_size < env->data.st_size)
         *why = "its file was cut short";
-        return true;
-    }
-    env->data_size = data.st_size;
-    return false;
+    else
+        env->data.st_size = data.st_size;
+    return *why != NULL;
 }
 
-enum status lmdb_env_lock_writer(struct lmdb_env *env, uint32_t wait_ms)
+/* ---- writing --------------------------------------------------------------------------------- */
+
+struct writing {
+    struct lmdb_env *env;
+    lmdb_edit_body *body;
+    void *context;
+    struct lmdb_edit edit;
+    int result;
+};
+
+static void write_body(void *context)
 {
-    return lock_file(env->folder, wait_ms);
+    struct writing *writing = context;
+    MDB_txn **txn = &writing->edit.view.txn;
+    writing->edit.view.dbi = writing->env->dbi;
+    writing->result = mdb_txn_begin(writing->env->env, NULL, 0, txn);
+    if (writing->result == 0)
+        writing->result = writing->body(&writing->edit, writing->context);
+    if (writing->result == 0)
+        writing->result = lmdb_edit_finish(&writing->edit);
+    if (writing->result != 0)
+        return;                             /* aborted below */
+    writing->result = mdb_txn_commit(*txn); /* ends it, whatever it says, */
+    *txn = NULL;                            /* unless it faults */
 }
 
-void lmdb_env_unlock_writer(struct lmdb_env *env)
+static void abort_body(void *context)
 {
+    mdb_txn_abort(context);
+}
+
+enum status lmdb_env_write(struct lmdb_env *env, uint32_t wait_ms, lmdb_edit_body *body,
+                           void *context, int *result)
+{
+    struct writing writing = {.env = env, .body = body, .context = context};
+    /* Before LMDB's own lock, which cannot be waited for with a limit. The kernel gives this one
+     * back when a process dies. */
+    enum status status = lock_file(env->folder, wait_ms);
+    if (status != STATUS_OK)
+        return STATUS_TIMEOUT;
+    bool fault = !odds_guard_run(write_body, &writing);
+    if (writing.edit.view.txn != NULL && !odds_guard_run(abort_body, writing.edit.view.txn))
+        fault = true;
+    lmdb_edit_free(&writing.edit);
     (void)flock(env->folder, LOCK_UN);
+    *result = writing.result;
+    return fault ? STATUS_MALFORMED : lmdb_status(env, writing.result);
 }

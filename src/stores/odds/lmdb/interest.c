@@ -15,7 +15,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -207,15 +206,6 @@ static void list_body(void *context)
     }
 }
 
-static int latest_first(const void *a, const void *b)
-{
-    const struct odds_interest *left = a;
-    const struct odds_interest *right = b;
-    if (left->requested_ms != right->requested_ms)
-        return left->requested_ms > right->requested_ms ? -1 : 1;
-    return strcmp(left->event.digits, right->event.digits);
-}
-
 enum status lmdb_interest_list(struct lmdb_interest *interest, enum sport sport, int64_t since_ms,
                                struct odds_interest **list, size_t *count, struct error *error)
 {
@@ -228,8 +218,6 @@ enum status lmdb_interest_list(struct lmdb_interest *interest, enum sport sport,
     }
     *list = (struct odds_interest *)(void *)task.list.data;
     *count = task.list.size / sizeof **list;
-    if (*count > 0)
-        qsort(*list, *count, sizeof **list, latest_first);
     return STATUS_OK;
 }
 

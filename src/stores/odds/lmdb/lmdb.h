@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
+#include <sys/stat.h>
 
 #include "base/log.h"
 #include "base/status.h"
@@ -20,7 +20,8 @@
  *   engine.c       the store: life, background thread, who may use what when
  *   values.c       the values environment: snapshots, versions, publishing
  *   records.c      what is in it: records, checksums, the index of events
- *   environment.c  the LMDB environment on disk: opening, the writer's turn, noticing change
+ *   environment.c  the LMDB environment on disk: opening, writing, noticing change
+ *   watch.c        noticing a commit, and what it has changed
  *   verify.c       may LMDB be let near this file? without LMDB, so that no garbage can hurt
  *   interest.c     which events were asked for, in a file of its own, and the queue before it
  *
@@ -43,11 +44,8 @@ struct lmdb_env {
     size_t claim; /* on being the only one of this process; 0: none */
     char *data_path;
     char *lock_path;
-    dev_t data_device;
-    ino_t data_inode;
-    dev_t lock_device;
-    ino_t lock_inode;
-    off_t data_size; /* the largest seen */
+    struct stat data; /* its size: the largest seen */
+    struct stat lock;
 };
 
 /* Makes DIR and what is missing above it; that it failed is told by the opening that follows. */
@@ -67,11 +65,6 @@ void lmdb_env_close(struct lmdb_env *env);
 
 /* Is what is open no longer what is under the path? Says why. One thread at a time. */
 bool lmdb_env_changed(struct lmdb_env *env, const char **why);
-
-/* The writer's turn among processes. LMDB's own lock cannot be waited for with a limit; every
- * writer takes this one first, which the kernel gives back when a process dies. */
-MUST_CHECK enum status lmdb_env_lock_writer(struct lmdb_env *env, uint32_t wait_ms);
-void lmdb_env_unlock_writer(struct lmdb_env *env);
 
 /* What an LMDB result means. STATUS_INTERNAL: the environment is broken and must be opened
  * again. */
@@ -130,6 +123,20 @@ typedef void lmdb_index_visit(void *context, enum sport sport, const struct even
                               uint64_t transaction);
 int lmdb_index_each(const struct lmdb_view *view, lmdb_index_visit *visit, void *context);
 
+/* What the index said when it was looked at last. Zeroed: nothing was. */
+struct lmdb_seen {
+    uint64_t transaction;
+    uint64_t catalogs[LMDB_SPORTS];
+    uint64_t buckets[LMDB_BUCKETS];
+    struct buffer entries[LMDB_BUCKETS]; /* the buckets' bytes */
+};
+/* Calls for what differs from `seen`, and makes `seen` what the snapshot says. NULL: the part of the
+ * index that would tell is damaged. */
+typedef void lmdb_change_visit(void *context, const struct odds_subject *subject);
+void lmdb_index_changes(const struct lmdb_view *view, struct lmdb_seen *seen,
+                        lmdb_change_visit *visit, void *context);
+void lmdb_seen_clear(struct lmdb_seen *seen);
+
 struct lmdb_record {
     uint64_t checksum;
     uint64_t transaction;
@@ -154,15 +161,22 @@ struct lmdb_edit {
     struct buffer older_keys; /* for upgrading */
     struct buffer older_value;
 };
-int lmdb_edit_begin(struct lmdb_edit *edit, MDB_env *env, MDB_dbi dbi);
+/* What a write transaction is for: the result is LMDB's; 0: it is finished and committed then. */
+typedef int lmdb_edit_body(struct lmdb_edit *edit, void *context);
 int lmdb_edit_put(struct lmdb_edit *edit, const struct odds_change *change, int64_t now_ms);
 int lmdb_edit_withdraw_sport(struct lmdb_edit *edit, enum sport sport);
-int lmdb_edit_finish(struct lmdb_edit *edit); /* writes the index; to be committed now */
+int lmdb_edit_finish(struct lmdb_edit *edit); /* writes the index */
 void lmdb_edit_free(struct lmdb_edit *edit);
 
-/* Marks the store as one of this format, and writes what a new one begins with or an older one
- * lacks. For a zeroed edit instead of lmdb_edit_begin; its transaction is to be committed after. */
-int lmdb_edit_make(struct lmdb_edit *edit, MDB_env *env, MDB_dbi dbi);
+/* The body that marks the store as one of this format, and writes what a new one begins with or an
+ * older one lacks. */
+int lmdb_edit_make(struct lmdb_edit *edit, void *context);
+
+/* A write transaction of its own (environment.c): STATUS_TIMEOUT: it is another process's turn for
+ * longer than that. STATUS_MALFORMED: the file faults. Else what `result`, which is LMDB's, means.
+ * Nothing is written unless STATUS_OK. */
+MUST_CHECK enum status lmdb_env_write(struct lmdb_env *env, uint32_t wait_ms, lmdb_edit_body *body,
+                                      void *context, int *result);
 
 enum lmdb_format { LMDB_NO_FORMAT, LMDB_THIS_FORMAT, LMDB_OLDER_FORMAT, LMDB_OTHER_FORMAT };
 int lmdb_format_read(MDB_txn *txn, MDB_dbi dbi, enum lmdb_format *format);
@@ -170,43 +184,68 @@ int lmdb_format_read(MDB_txn *txn, MDB_dbi dbi, enum lmdb_format *format);
 /* ---- values.c -------------------------------------------------------------------------------- */
 
 struct lmdb_values;
-struct lmdb_slot; /* a read transaction at rest */
 
 MUST_CHECK enum status lmdb_values_open(struct lmdb_values **values, const char *root, bool create,
                                         uint64_t epoch, uint32_t wait_ms, struct error *error);
-void lmdb_values_close(struct lmdb_values **values); /* nobody uses it or its slots any more */
+void lmdb_values_close(struct lmdb_values **values); /* nobody uses it any more */
 
-uint64_t lmdb_values_epoch(const struct lmdb_values *values);
+/* Which store this is, and how new: the latest transaction that was read. */
+struct lmdb_state {
+    uint64_t identity; /* 0: of none */
+    uint64_t transaction;
+};
+struct lmdb_state lmdb_values_state(const struct lmdb_values *values);
 uint64_t lmdb_values_damaged(const struct lmdb_values *values); /* when it was opened */
-uint64_t lmdb_values_identity(const struct lmdb_values *values);
-uint64_t lmdb_values_transaction(const struct lmdb_values *values); /* the latest that was read */
 bool lmdb_values_changed(struct lmdb_values *values, const char **why);
 void lmdb_values_clear_dead_readers(struct lmdb_values *values);
 
-/* Of all that follow, STATUS_INTERNAL means: broken, retire it. */
+/* A number below LMDB_THREADS by which what threads use is spread, so that few of them share. */
+#define LMDB_THREADS 64U
+size_t lmdb_thread_number(void);
+
+/* Of all that follow, STATUS_INTERNAL means: broken, retire it. Each does what the verb of its name
+ * in stores/odds.h says. Any thread. */
 MUST_CHECK enum status lmdb_values_stamp(struct lmdb_values *values, uint64_t *stamp);
-
-struct lmdb_slot *lmdb_values_borrow_slot(struct lmdb_values *values);
-void lmdb_values_return_slot(struct lmdb_values *values, struct lmdb_slot *slot);
-MUST_CHECK enum status lmdb_values_versions(struct lmdb_values *values, struct lmdb_slot *slot,
-                                            enum sport sport, const struct event_id *event,
+MUST_CHECK enum status lmdb_values_versions(struct lmdb_values *values, enum sport sport,
+                                            const struct event_id *event,
                                             struct odds_versions *versions);
-MUST_CHECK enum status lmdb_values_read(struct lmdb_values *values, struct lmdb_slot *slot,
-                                        struct odds_read *read);
-MUST_CHECK enum status lmdb_values_ping(struct lmdb_values *values, struct lmdb_slot *slot);
-MUST_CHECK enum status lmdb_values_published(struct lmdb_values *values, struct lmdb_slot *slot,
+MUST_CHECK enum status lmdb_values_read(struct lmdb_values *values, struct odds_read *read);
+MUST_CHECK enum status lmdb_values_ping(struct lmdb_values *values);
+MUST_CHECK enum status lmdb_values_published(struct lmdb_values *values,
                                              int64_t published_ms[SPORT_COUNT]);
+MUST_CHECK enum status lmdb_values_list_events(struct lmdb_values *values, enum sport sport,
+                                               struct event_id **list, size_t *count,
+                                               struct error *error);
 
-MUST_CHECK enum status lmdb_values_list_events(struct lmdb_values *values, struct lmdb_slot *slot,
-                                               enum sport sport, struct event_id **list,
-                                               size_t *count, struct error *error);
+/* The same for what has changed since; on one thread. `behind`: something newer is being committed,
+ * which cannot be read yet. */
+MUST_CHECK enum status lmdb_values_changes(struct lmdb_values *values, struct lmdb_seen *seen,
+                                           lmdb_change_visit *visit, void *context, bool *behind);
+const char *lmdb_values_path(const struct lmdb_values *values); /* of the data file */
 
-/* One writer of this process at a time. */
-MUST_CHECK enum status lmdb_values_publish(struct lmdb_values *values,
-                                           const struct odds_change *changes, size_t count,
-                                           struct error *error);
-MUST_CHECK enum status lmdb_values_withdraw_sport(struct lmdb_values *values, enum sport sport,
-                                                  struct error *error);
+/* One writer of this process at a time. No changes: withdraws the sport. */
+MUST_CHECK enum status lmdb_values_write(struct lmdb_values *values,
+                                         const struct odds_change *changes, size_t count,
+                                         enum sport sport, struct error *error);
+
+/* ---- watch.c --------------------------------------------------------------------------------- */
+
+/*
+ * The background thread's way of waiting, for whatever comes first: a wake-up, a commit of any
+ * process, or the time. A commit writes the data file, of which the kernel tells (inotify).
+ */
+struct lmdb_watch;
+
+struct lmdb_watch *lmdb_watch_create(struct odds_store *store);
+void lmdb_watch_destroy(struct lmdb_watch **watch);
+
+/* Any thread: ends the wait that is under way, or the next one. */
+void lmdb_watch_wake(struct lmdb_watch *watch);
+/* At most that long. */
+void lmdb_watch_wait(struct lmdb_watch *watch, uint64_t ms);
+/* Tells the store's watch, if there is one, what has changed in `values`, which the caller keeps
+ * from being closed; NULL: there are none. `epoch`: of the opening. */
+void lmdb_watch_look(struct lmdb_watch *watch, struct lmdb_values *values, uint64_t epoch);
 
 /* ---- interest.c ------------------------------------------------------------------------------ */
 

@@ -269,6 +269,84 @@ int lmdb_index_each(const struct lmdb_view *view, lmdb_index_visit *visit, void 
     return worst;
 }
 
+/* ---- what has changed ------------------------------------------------------------------------ */
+
+/* Events mostly keep their places, so the one at the same place is looked at first. */
+static size_t place_of(struct text bucket, const struct entry *entry, size_t guess)
+{
+    struct event_id event = entry->event;
+    struct entry listed;
+    if (guess + sizeof listed <= bucket.size) {
+        listed = entry_at(bucket, guess);
+        if (entry_is(&listed, (enum sport)entry->sport, &event))
+            return guess;
+    }
+    for (size_t at = BUCKET_START; at + sizeof listed <= bucket.size; at += sizeof listed) {
+        listed = entry_at(bucket, at);
+        if (entry_is(&listed, (enum sport)entry->sport, &event))
+            return at;
+    }
+    return SIZE_MAX;
+}
+
+/* The events of `here` that `there` does not list, or, when they `differ`, lists with another
+ * transaction. */
+static void visit_differences(struct text here, struct text there, bool differ,
+                              lmdb_change_visit *visit, void *context)
+{
+    for (size_t at = BUCKET_START; at + sizeof(struct entry) <= here.size;
+         at += sizeof(struct entry)) {
+        struct entry entry = entry_at(here, at);
+        size_t place = place_of(there, &entry, at);
+        if (place != SIZE_MAX &&
+            (!differ || entry_at(there, place).transaction == entry.transaction))
+            continue;
+        struct odds_subject subject = {
+            .kind = ODDS_MARKETS, .sport = (enum sport)entry.sport, .event = entry.event};
+        visit(context, &subject);
+    }
+}
+
+static void bucket_changes(const struct lmdb_view *view, struct lmdb_seen *seen, size_t number,
+                           lmdb_change_visit *visit, void *context)
+{
+    struct buffer *before = &seen->entries[number];
+    struct text now = {NULL, 0};
+    if (view->root.buckets[number] != 0 && find_bucket(view, number, &now) != 0) {
+        visit(context, NULL);
+    } else {
+        visit_differences(now, buffer_text(before), true, visit, context);
+        visit_differences(buffer_text(before), now, false, visit, context);
+    }
+    buffer_clear(before);
+    if (now.size > 0)
+        buffer_append(before, now.at, now.size);
+    seen->buckets[number] = view->root.buckets[number];
+}
+
+void lmdb_index_changes(const struct lmdb_view *view, struct lmdb_seen *seen,
+                        lmdb_change_visit *visit, void *context)
+{
+    for (unsigned i = 0; i < SPORT_COUNT; i++) {
+        struct odds_subject subject = {.kind = ODDS_CATALOG, .sport = (enum sport)i};
+        if (seen->catalogs[i] == view->root.catalogs[i])
+            continue;
+        seen->catalogs[i] = view->root.catalogs[i];
+        visit(context, &subject);
+    }
+    for (size_t number = 0; number < LMDB_BUCKETS; number++) {
+        if (seen->buckets[number] != view->root.buckets[number])
+            bucket_changes(view, seen, number, visit, context);
+    }
+}
+
+void lmdb_seen_clear(struct lmdb_seen *seen)
+{
+    for (size_t number = 0; number < LMDB_BUCKETS; number++)
+        buffer_free(&seen->entries[number]);
+    memset(seen, 0, sizeof *seen);
+}
+
 /* ---- writing --------------------------------------------------------------------------------- */
 
 /* A bucket as the writer has it: its bytes, empty until it is first needed. */
@@ -312,14 +390,6 @@ static void list_event(struct lmdb_edit *edit, enum sport sport, const struct ev
     } else if (transaction != 0) {
         buffer_append(bytes, &entry, sizeof entry);
     }
-}
-
-int lmdb_edit_begin(struct lmdb_edit *edit, MDB_env *env, MDB_dbi dbi)
-{
-    edit->view.dbi = dbi;
-    int result = mdb_txn_begin(env, NULL, 0, &edit->view.txn);
-    /* Every commit writes the root: any other number, and this is not the store that it was. */
-    return result != 0 ? result : lmdb_root_read(&edit->view, mdb_txn_id(edit->view.txn) - 1);
 }
 
 int lmdb_edit_put(struct lmdb_edit *edit, const struct odds_change *change, int64_t now_ms)
@@ -479,22 +549,18 @@ static MDB_val value_of_text(const char *text)
     return (MDB_val){strlen(text), (void *)(uintptr_t)text};
 }
 
-int lmdb_edit_make(struct lmdb_edit *edit, MDB_env *env, MDB_dbi dbi)
+int lmdb_edit_make(struct lmdb_edit *edit, void *context)
 {
+    (void)context;
     MDB_val name = value_of_text("format");
     MDB_val format = value_of_text(this_format);
-    edit->view.dbi = dbi;
     CHECK(getrandom(&edit->view.root.identity, sizeof edit->view.root.identity, 0) ==
           (ssize_t)sizeof edit->view.root.identity);
-    int result = mdb_txn_begin(env, NULL, 0, &edit->view.txn);
-    if (result == 0)
-        result = collect_older_keys(edit);
+    int result = collect_older_keys(edit);
     struct text keys = buffer_text(&edit->older_keys);
     while (result == 0 && keys.size > 0)
         result = upgrade_value(edit, text_cut(&keys, '\n'));
-    if (result == 0)
-        result = mdb_put(edit->view.txn, dbi, &name, &format, 0);
-    return result != 0 ? result : lmdb_edit_finish(edit);
+    return result != 0 ? result : mdb_put(edit->view.txn, edit->view.dbi, &name, &format, 0);
 }
 
 int lmdb_format_read(MDB_txn *txn, MDB_dbi dbi, enum lmdb_format *format)

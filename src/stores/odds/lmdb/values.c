@@ -20,10 +20,9 @@
  * Everything that touches the map runs under odds_guard_run. A body leaves what has to be cleaned
  * up in its context; a read transaction that was interrupted is reset, so that it pins no pages.
  */
+#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
-
-#include <uv.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -37,29 +36,62 @@
 #define EPOCH_SHIFT LMDB_TRANSACTION_BITS
 #define TRANSACTION_MASK (((uint64_t)1 << LMDB_TRANSACTION_BITS) - 1)
 
+/* A read transaction at rest. */
 struct lmdb_slot {
-    struct lmdb_slot *next; /* of all, for closing */
-    struct lmdb_slot *next_idle;
     struct lmdb_view view; /* its txn is reset, or NULL until first used */
 };
 
 struct lmdb_values {
     struct lmdb_env env;
     uint64_t epoch;
-    uint64_t identity;
+    uint64_t identity;          /* 0: not known yet */
     uint64_t damaged;           /* values, when it was opened */
     atomic_uint_fast64_t whole; /* the newest transaction whose root was read and found whole */
-    uv_mutex_t lock;            /* guards the two lists */
-    struct lmdb_slot *slots;
-    struct lmdb_slot *idle;
+    _Atomic(struct lmdb_slot *) idle[LMDB_THREADS];
 };
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- slots ----------------------------------------------------------------------------------- */
+
+size_t lmdb_thread_number(void)
+{
+    return (size_t)(((uint64_t)pthread_self() * 0x9E3779B97F4A7C15U) >> 58);
+}
 
 static void abort_body(void *context)
 {
     mdb_txn_abort(context);
 }
+
+static void free_slot(struct lmdb_slot *slot)
+{
+    if (slot->view.txn != NULL && !odds_guard_run(abort_body, slot->view.txn))
+        slot->view.txn = NULL; /* lost with the rest of it */
+    memory_free(slot);
+}
+
+/* This thread's own as a rule, any that is idle otherwise. Neither this nor giving it back waits
+ * for another thread. */
+static struct lmdb_slot *borrow_slot(struct lmdb_values *values)
+{
+    size_t first = lmdb_thread_number();
+    struct lmdb_slot *slot = NULL;
+    for (size_t i = 0; i < LMDB_THREADS && slot == NULL; i++)
+        slot = atomic_exchange(&values->idle[(first + i) % LMDB_THREADS], NULL);
+    return slot != NULL ? slot : memory_alloc_zeroed(1, sizeof *slot);
+}
+
+static void return_slot(struct lmdb_values *values, struct lmdb_slot *slot)
+{
+    size_t first = lmdb_thread_number();
+    for (size_t i = 0; i < LMDB_THREADS; i++) {
+        struct lmdb_slot *none = NULL;
+        if (atomic_compare_exchange_strong(&values->idle[(first + i) % LMDB_THREADS], &none, slot))
+            return;
+    }
+    free_slot(slot);
+}
+
+/* ---- looking into one snapshot --------------------------------------------------------------- */
 
 /*
  * Begins a snapshot and reads its root; in a body. A reader of LMDB's takes the number first and
@@ -85,22 +117,84 @@ static int begin_snapshot(struct lmdb_values *values, struct lmdb_view *view)
     return result;
 }
 
-/* Reads everything once. */
-struct survey {
+struct looking {
     struct lmdb_values *values;
-    struct lmdb_view view;
-    int result;
+    enum sport sport;
+    const struct event_id *event; /* whose odds to look for in the index; NULL: nobody's */
+    enum status (*more)(struct looking *looking); /* to be done in the snapshot; may be NULL */
+
+    struct lmdb_view *view;
+    int result; /* of the snapshot and its root */
+    uint64_t transaction;
+    uint64_t odds;    /* which transaction wrote them; 0: there are none */
+    bool odds_unsure; /* the part of the index that should tell is damaged */
+    enum status outcome;
+
+    /* What `more` leaves, also when it is interrupted. */
+    struct odds_value value;
+    struct odds_part whole, part; /* of the value; of the catalog beside it */
+    int64_t published_ms[SPORT_COUNT];
     uint64_t damaged;
+    struct buffer ids; /* of struct event_id */
+    struct lmdb_seen *seen;
+    lmdb_change_visit *visit;
+    void *visitor;
 };
 
-static void survey_record(struct survey *survey, enum odds_kind kind, enum sport sport,
+static void look_body(void *context)
+{
+    struct looking *looking = context;
+    struct lmdb_view *view = looking->view;
+    looking->result = begin_snapshot(looking->values, view);
+    looking->transaction = mdb_txn_id(view->txn);
+    if (looking->result == 0 && looking->event != NULL)
+        looking->odds_unsure =
+            lmdb_index_find(view, looking->sport, looking->event, &looking->odds) != 0;
+    if (looking->result == 0 && looking->more != NULL)
+        looking->outcome = looking->more(looking);
+    mdb_txn_reset(view->txn);
+}
+
+static void reset_body(void *context)
+{
+    struct lmdb_view *view = context;
+    if (view->txn != NULL)
+        mdb_txn_reset(view->txn);
+}
+
+static enum status look(struct looking *looking)
+{
+    struct lmdb_values *values = looking->values;
+    struct lmdb_slot *slot = borrow_slot(values);
+    looking->view = &slot->view;
+    looking->outcome = STATUS_OK;
+    bool fault = !odds_guard_run(look_body, looking);
+    if (fault && !odds_guard_run(reset_body, looking->view))
+        slot->view.txn = NULL; /* even the lock file's map is gone */
+    return_slot(values, slot);
+    enum status status = fault ? STATUS_INTERNAL : lmdb_status(&values->env, looking->result);
+    if (status != STATUS_OK)
+        return status;
+    /* The newest that was read; others may have read newer ones meanwhile. */
+    uint64_t seen = atomic_load_explicit(&values->whole, memory_order_relaxed);
+    while (seen < looking->transaction &&
+           !atomic_compare_exchange_weak_explicit(&values->whole, &seen, looking->transaction,
+                                                  memory_order_release, memory_order_relaxed))
+        continue;
+    return looking->outcome;
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static void survey_record(struct looking *looking, enum odds_kind kind, enum sport sport,
                           const struct event_id *event, uint64_t transaction)
 {
+    const struct lmdb_view *view = looking->view;
     struct lmdb_key key = lmdb_key_of(kind, sport, event);
     struct lmdb_record record;
-    if (lmdb_record_find(&survey->view, &key, transaction, &record) != 0 ||
-        !lmdb_record_is_whole(&record, survey->view.root.identity, &key, record.bytes))
-        survey->damaged++;
+    if (lmdb_record_find(view, &key, transaction, &record) != 0 ||
+        !lmdb_record_is_whole(&record, view->root.identity, &key, record.bytes))
+        looking->damaged++;
 }
 
 static void survey_event(void *context, enum sport sport, const struct event_id *event,
@@ -109,38 +203,16 @@ static void survey_event(void *context, enum sport sport, const struct event_id 
     survey_record(context, ODDS_MARKETS, sport, event, transaction);
 }
 
-static void survey_body(void *context)
+/* Reads everything once. */
+static enum status survey(struct looking *looking)
 {
-    struct survey *survey = context;
-    struct lmdb_view *view = &survey->view;
-    survey->result = begin_snapshot(survey->values, view);
-    if (survey->result != 0)
-        return;
-    atomic_store(&survey->values->whole, mdb_txn_id(view->txn));
+    const struct lmdb_root *root = &looking->view->root;
     for (unsigned i = 0; i < SPORT_COUNT; i++)
-        if (view->root.catalogs[i] != 0)
-            survey_record(survey, ODDS_CATALOG, (enum sport)i, NULL, view->root.catalogs[i]);
-    if (lmdb_index_each(view, survey_event, survey) != 0)
-        survey->damaged++;
-}
-
-static enum status survey(struct lmdb_values *values, struct error *error)
-{
-    struct survey survey = {.values = values};
-    bool fault = !odds_guard_run(survey_body, &survey);
-    if (survey.view.txn != NULL && !odds_guard_run(abort_body, survey.view.txn))
-        fault = true;
-    enum status status = fault ? STATUS_INTERNAL : lmdb_status(&values->env, survey.result);
-    if (status == STATUS_INTERNAL)
-        return error_set(error, STATUS_MALFORMED,
-                         "the odds store at %s is damaged, or another version of this program has "
-                         "written to it",
-                         values->env.data_path);
-    if (status != STATUS_OK)
-        return error_set(error, STATUS_UNAVAILABLE, "%s: %s", values->env.data_path,
-                         mdb_strerror(survey.result));
-    values->identity = survey.view.root.identity;
-    values->damaged = survey.damaged;
+        if (root->catalogs[i] != 0)
+            survey_record(looking, ODDS_CATALOG, (enum sport)i, NULL, root->catalogs[i]);
+    if (lmdb_index_each(looking->view, survey_event, looking) != 0)
+        looking->damaged++;
+    looking->values->identity = root->identity;
     return STATUS_OK;
 }
 
@@ -151,21 +223,28 @@ enum status lmdb_values_open(struct lmdb_values **values, const char *root, bool
     if (create)
         lmdb_make_root(root);
     struct lmdb_values *opened = memory_alloc_zeroed(1, sizeof *opened);
+    opened->epoch = epoch;
     enum status status = lmdb_env_open(&opened->env, &place, error);
-    if (status == STATUS_OK) {
-        atomic_init(&opened->whole, 0);
-        status = survey(opened, error);
-        if (status != STATUS_OK)
-            lmdb_env_close(&opened->env);
-    }
     if (status != STATUS_OK) {
         memory_free(opened);
         return status;
     }
-    opened->epoch = epoch;
-    CHECK(uv_mutex_init(&opened->lock) == 0);
-    *values = opened;
-    return STATUS_OK;
+    struct looking looking = {.values = opened, .more = survey};
+    status = look(&looking);
+    opened->damaged = looking.damaged;
+    if (status == STATUS_INTERNAL)
+        status = error_set(error, STATUS_MALFORMED,
+                           "the odds store at %s is damaged, or another version of this program "
+                           "has written to it",
+                           opened->env.data_path);
+    else if (status != STATUS_OK)
+        status = error_set(error, STATUS_UNAVAILABLE, "%s: %s", opened->env.data_path,
+                           mdb_strerror(looking.result));
+    if (status != STATUS_OK)
+        lmdb_values_close(&opened);
+    else
+        *values = opened;
+    return status;
 }
 
 void lmdb_values_close(struct lmdb_values **values)
@@ -173,37 +252,24 @@ void lmdb_values_close(struct lmdb_values **values)
     struct lmdb_values *closing = *values;
     if (closing == NULL)
         return;
-    while (closing->slots != NULL) {
-        struct lmdb_slot *slot = closing->slots;
-        closing->slots = slot->next;
-        if (slot->view.txn != NULL && !odds_guard_run(abort_body, slot->view.txn))
-            slot->view.txn = NULL; /* lost with the rest of it */
-        memory_free(slot);
+    for (size_t i = 0; i < LMDB_THREADS; i++) {
+        struct lmdb_slot *slot = atomic_load(&closing->idle[i]);
+        if (slot != NULL)
+            free_slot(slot);
     }
     lmdb_env_close(&closing->env);
-    uv_mutex_destroy(&closing->lock);
     memory_free(closing);
     *values = NULL;
 }
 
-uint64_t lmdb_values_epoch(const struct lmdb_values *values)
+struct lmdb_state lmdb_values_state(const struct lmdb_values *values)
 {
-    return values->epoch;
+    return (struct lmdb_state){values->identity, atomic_load(&values->whole)};
 }
 
 uint64_t lmdb_values_damaged(const struct lmdb_values *values)
 {
     return values->damaged;
-}
-
-uint64_t lmdb_values_identity(const struct lmdb_values *values)
-{
-    return values->identity;
-}
-
-uint64_t lmdb_values_transaction(const struct lmdb_values *values)
-{
-    return atomic_load(&values->whole);
 }
 
 bool lmdb_values_changed(struct lmdb_values *values, const char **why)
@@ -227,34 +293,12 @@ void lmdb_values_clear_dead_readers(struct lmdb_values *values)
         return; /* lmdb_values_changed will find out why */
 }
 
-struct lmdb_slot *lmdb_values_borrow_slot(struct lmdb_values *values)
-{
-    uv_mutex_lock(&values->lock);
-    struct lmdb_slot *slot = values->idle;
-    if (slot != NULL) {
-        values->idle = slot->next_idle;
-    } else {
-        slot = memory_alloc_zeroed(1, sizeof *slot);
-        slot->next = values->slots;
-        values->slots = slot;
-    }
-    uv_mutex_unlock(&values->lock);
-    return slot;
-}
+/* ---- stamps and versions --------------------------------------------------------------------- */
 
-void lmdb_values_return_slot(struct lmdb_values *values, struct lmdb_slot *slot)
-{
-    uv_mutex_lock(&values->lock);
-    slot->next_idle = values->idle;
-    values->idle = slot;
-    uv_mutex_unlock(&values->lock);
-}
-
-/* ---- reading --------------------------------------------------------------------------------- */
-
+/* 0, which is of no transaction, stays 0. */
 static uint64_t with_epoch(const struct lmdb_values *values, uint64_t transaction)
 {
-    return values->epoch << EPOCH_SHIFT | (transaction & TRANSACTION_MASK);
+    return transaction == 0 ? 0 : values->epoch << EPOCH_SHIFT | (transaction & TRANSACTION_MASK);
 }
 
 struct stamping {
@@ -282,357 +326,230 @@ enum status lmdb_values_stamp(struct lmdb_values *values, uint64_t *stamp)
     return STATUS_OK;
 }
 
-static void remember_whole(struct lmdb_values *values, uint64_t transaction)
+/* The transaction by which the odds' version is called. When it is not known which one wrote them,
+ * it is this snapshot's own, so that every look ends in a read, which says STATUS_MALFORMED. */
+static uint64_t odds_transaction(const struct looking *looking)
 {
-    uint64_t seen = atomic_load_explicit(&values->whole, memory_order_relaxed);
-    while (seen < transaction &&
-           !atomic_compare_exchange_weak_explicit(&values->whole, &seen, transaction,
-                                                  memory_order_release, memory_order_relaxed))
-        continue;
+    return looking->odds_unsure ? looking->transaction : looking->odds;
 }
 
-/* Looks into one snapshot. */
-struct looking {
-    struct lmdb_values *values;
-    struct lmdb_slot *slot;
-    enum sport sport;
-    const struct event_id *event; /* whose odds to look for in the index; NULL: nobody's */
-    bool stay;                    /* keep the snapshot */
-
-    int result; /* of the snapshot and its root */
-    uint64_t transaction;
-    uint64_t odds;    /* which transaction wrote them; 0: there are none */
-    bool odds_unsure; /* the part of the index that should tell is damaged */
-};
-
-static void look_body(void *context)
+static enum status tell_catalog(struct looking *looking)
 {
-    struct looking *looking = context;
-    struct lmdb_slot *slot = looking->slot;
-    struct lmdb_view *view = &slot->view;
-    looking->result = begin_snapshot(looking->values, view);
-    looking->transaction = mdb_txn_id(view->txn);
-    if (looking->result == 0 && looking->event != NULL)
-        looking->odds_unsure =
-            lmdb_index_find(view, looking->sport, looking->event, &looking->odds) != 0;
-    if (!looking->stay || looking->result != 0)
-        mdb_txn_reset(view->txn);
+    looking->value.version = looking->view->root.catalogs[looking->sport];
+    return STATUS_OK;
 }
 
-static void reset_body(void *context)
+enum status lmdb_values_versions(struct lmdb_values *values, enum sport sport,
+                                 const struct event_id *event, struct odds_versions *versions)
 {
-    struct lmdb_slot *slot = context;
-    if (slot->view.txn != NULL)
-        mdb_txn_reset(slot->view.txn);
-}
-
-/* Ends a snapshot from outside of a body. */
-static void reset(struct lmdb_slot *slot)
-{
-    if (!odds_guard_run(reset_body, slot))
-        slot->view.txn = NULL; /* even the lock file's map is gone */
-}
-
-static enum status look(struct looking *looking)
-{
-    if (!odds_guard_run(look_body, looking)) {
-        reset(looking->slot);
-        return STATUS_INTERNAL;
-    }
-    enum status status = lmdb_status(&looking->values->env, looking->result);
+    struct looking looking = {
+        .values = values, .sport = sport, .event = event, .more = tell_catalog};
+    enum status status = look(&looking);
     if (status == STATUS_OK)
-        remember_whole(looking->values, looking->transaction);
+        *versions = (struct odds_versions){.stamp = with_epoch(values, looking.transaction),
+                                           .catalog = with_epoch(values, looking.value.version),
+                                           .odds = with_epoch(values, odds_transaction(&looking))};
     return status;
 }
 
-/* The odds' version. When nobody knows it still has to have one: this snapshot's own, so that
- * every look at it ends in a read, which will say STATUS_MALFORMED. */
-static uint64_t odds_version(const struct looking *looking)
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/* Copies a record, or the part of it that is wanted, which is cut to what there is. What is copied
+ * is not checked. Touching the record may fault, so its memory is in `part` before that. */
+static bool copy_part(const struct lmdb_view *view, const struct lmdb_key *key,
+                      uint64_t transaction, struct lmdb_record *record, struct odds_part *part)
 {
-    uint64_t transaction = looking->odds_unsure ? looking->transaction : looking->odds;
-    return transaction == 0 ? 0 : with_epoch(looking->values, transaction);
+    if (lmdb_record_find(view, key, transaction, record) != 0)
+        return false;
+    size_t at = part->at < record->size ? part->at : record->size;
+    part->size = part->max < record->size - at ? part->max : record->size - at;
+    part->bytes = memory_alloc(part->size + 1);
+    part->bytes[part->size] = '\0';
+    memcpy(part->bytes, record->bytes + at, part->size);
+    return true;
 }
 
-static uint64_t catalog_version(const struct looking *looking)
+static enum status copy_value(struct looking *looking)
 {
-    uint64_t transaction = looking->slot->view.root.catalogs[looking->sport];
-    return transaction == 0 ? 0 : with_epoch(looking->values, transaction);
-}
-
-enum status lmdb_values_versions(struct lmdb_values *values, struct lmdb_slot *slot,
-                                 enum sport sport, const struct event_id *event,
-                                 struct odds_versions *versions)
-{
-    struct looking looking = {.values = values, .slot = slot, .sport = sport, .event = event};
-    enum status status = look(&looking);
-    if (status != STATUS_OK)
-        return status;
-    *versions = (struct odds_versions){.stamp = with_epoch(values, looking.transaction),
-                                       .catalog = catalog_version(&looking),
-                                       .odds = odds_version(&looking)};
-    return STATUS_OK;
-}
-
-/* Copies a record, or a part of it, out of the snapshot. */
-struct copying {
-    struct lmdb_slot *slot;
-    struct lmdb_key key;
-    uint64_t transaction; /* that wrote it */
+    const struct lmdb_view *view = looking->view;
+    uint64_t catalog = view->root.catalogs[looking->sport];
+    uint64_t transaction = looking->event == NULL ? catalog : odds_transaction(looking);
     struct lmdb_record record;
-    int result;
-    char *to;
-    size_t at, size; /* the part, which is cut to what there is */
-};
-
-static void find_body(void *context)
-{
-    struct copying *copying = context;
-    copying->result = lmdb_record_find(&copying->slot->view, &copying->key, copying->transaction,
-                                       &copying->record);
-}
-
-static void copy_body(void *context)
-{
-    struct copying *copying = context;
-    memcpy(copying->to, copying->record.bytes + copying->at, copying->size);
-}
-
-/* What is copied is not checked. */
-static enum status copy_part(struct copying *copying)
-{
-    if (!odds_guard_run(find_body, copying))
-        return STATUS_INTERNAL;
-    if (copying->result != 0)
+    looking->value.version = with_epoch(looking->values, transaction);
+    if (looking->odds_unsure)
         return STATUS_MALFORMED;
-    size_t all = copying->record.size;
-    copying->at = copying->at < all ? copying->at : all;
-    copying->size = copying->size < all - copying->at ? copying->size : all - copying->at;
-    copying->to = memory_alloc(copying->size + 1);
-    copying->to[copying->size] = '\0';
-    if (odds_guard_run(copy_body, copying))
-        return STATUS_OK;
-    memory_free(copying->to);
-    return STATUS_INTERNAL;
-}
-
-static enum status copy_value(struct lmdb_slot *slot, const struct odds_read *read,
-                              struct odds_value *value)
-{
-    struct copying copying = {.slot = slot,
-                              .key = lmdb_key_of(read->kind, read->sport, &read->event),
-                              .transaction = value->version & TRANSACTION_MASK,
-                              .size = SIZE_MAX};
-    enum status status = copy_part(&copying);
-    if (status == STATUS_OK && !lmdb_record_is_whole(&copying.record, slot->view.root.identity,
-                                                     &copying.key, copying.to)) {
-        memory_free(copying.to);
-        status = STATUS_MALFORMED;
+    /* The part of the catalog will be compared with a catalog that was read whole, so it needs no
+     * checksum; where it is damaged it is not known. */
+    if (looking->part.max > 0 && catalog != 0) {
+        struct lmdb_key key = lmdb_key_of(ODDS_CATALOG, looking->sport, NULL);
+        (void)copy_part(view, &key, catalog, &record, &looking->part);
     }
-    if (status != STATUS_OK)
-        return status;
-    value->bytes = copying.to;
-    value->size = copying.size;
-    value->published_ms = copying.record.published_ms;
+    if (transaction == 0)
+        return STATUS_OK;
+    struct lmdb_key key = lmdb_key_of(looking->event == NULL ? ODDS_CATALOG : ODDS_MARKETS,
+                                      looking->sport, looking->event);
+    if (!copy_part(view, &key, transaction, &record, &looking->whole) ||
+        !lmdb_record_is_whole(&record, view->root.identity, &key, looking->whole.bytes))
+        return STATUS_MALFORMED;
+    looking->value.published_ms = record.published_ms;
     return STATUS_OK;
 }
 
-/* The part of the catalog that is wanted with a value. It is compared with a catalog that was read
- * whole, so it needs no checksum. */
-static enum status copy_catalog(struct lmdb_slot *slot, enum sport sport, struct odds_part *part)
+enum status lmdb_values_read(struct lmdb_values *values, struct odds_read *read)
 {
-    struct copying copying = {.slot = slot,
-                              .key = lmdb_key_of(ODDS_CATALOG, sport, NULL),
-                              .transaction = slot->view.root.catalogs[sport],
-                              .at = part->at,
-                              .size = part->max};
-    if (part->max == 0 || copying.transaction == 0)
-        return STATUS_OK;
-    enum status status = copy_part(&copying);
-    if (status == STATUS_OK) {
-        part->bytes = copying.to;
-        part->size = copying.size;
-    }
-    return status == STATUS_MALFORMED ? STATUS_OK : status; /* not known */
-}
-
-enum status lmdb_values_read(struct lmdb_values *values, struct lmdb_slot *slot,
-                             struct odds_read *read)
-{
-    bool catalog = read->kind == ODDS_CATALOG;
     struct looking looking = {.values = values,
-                              .slot = slot,
                               .sport = read->sport,
-                              .event = catalog ? NULL : &read->event,
-                              .stay = true};
+                              .event = read->kind == ODDS_CATALOG ? NULL : &read->event,
+                              .more = copy_value,
+                              .whole = {.max = SIZE_MAX}};
+    if (read->kind == ODDS_MARKETS)
+        looking.part = (struct odds_part){.at = read->catalog.at, .max = read->catalog.max};
     enum status status = look(&looking);
-    if (status != STATUS_OK)
-        return status;
-    struct odds_value got = {.stamp = with_epoch(values, looking.transaction),
-                             .version =
-                                 catalog ? catalog_version(&looking) : odds_version(&looking)};
-    struct odds_part part = read->catalog;
-    if (looking.odds_unsure)
-        status = STATUS_MALFORMED;
-    if (status == STATUS_OK && !catalog)
-        status = copy_catalog(slot, read->sport, &part);
-    if (status == STATUS_OK && got.version != 0)
-        status = copy_value(slot, read, &got);
-    reset(slot);
     if (status != STATUS_OK) {
-        if (part.bytes != read->catalog.bytes)
-            memory_free(part.bytes);
+        memory_free(looking.part.bytes);
+        memory_free(looking.whole.bytes);
         return status;
     }
-    read->value = got;
-    read->catalog = part;
+    read->value = looking.value;
+    read->value.stamp = with_epoch(values, looking.transaction);
+    read->value.bytes = looking.whole.bytes;
+    read->value.size = looking.whole.size;
+    read->catalog = looking.part;
     return STATUS_OK;
 }
 
-enum status lmdb_values_ping(struct lmdb_values *values, struct lmdb_slot *slot)
+static enum status read_afresh(struct looking *looking)
 {
-    struct looking looking = {.values = values, .slot = slot};
-    slot->view.root_checksum = 0; /* it is really read */
+    looking->view->root_checksum = 0; /* the root is not taken from memory */
+    looking->result = lmdb_root_read(looking->view, looking->transaction);
+    return STATUS_OK;
+}
+
+enum status lmdb_values_ping(struct lmdb_values *values)
+{
+    struct looking looking = {.values = values, .more = read_afresh};
     return look(&looking);
 }
 
-enum status lmdb_values_published(struct lmdb_values *values, struct lmdb_slot *slot,
-                                  int64_t published_ms[SPORT_COUNT])
+static enum status copy_published(struct looking *looking)
 {
-    struct looking looking = {.values = values, .slot = slot};
-    enum status status = look(&looking);
-    if (status == STATUS_OK)
-        memcpy(published_ms, slot->view.root.published_ms, SPORT_COUNT * sizeof *published_ms);
-    return status;
+    memcpy(looking->published_ms, looking->view->root.published_ms, sizeof looking->published_ms);
+    return STATUS_OK;
 }
 
-/* Lists the events of a sport, in one snapshot. */
-struct listing {
-    struct lmdb_view *view;
-    enum sport sport;
-    struct buffer ids; /* of struct event_id */
-    int result;
-};
+enum status lmdb_values_published(struct lmdb_values *values, int64_t published_ms[SPORT_COUNT])
+{
+    struct looking looking = {.values = values, .more = copy_published};
+    enum status status = look(&looking);
+    if (status == STATUS_OK)
+        memcpy(published_ms, looking.published_ms, sizeof looking.published_ms);
+    return status;
+}
 
 static void add_event(void *context, enum sport sport, const struct event_id *event,
                       uint64_t transaction)
 {
-    struct listing *listing = context;
+    struct looking *looking = context;
     (void)transaction;
-    if (sport == listing->sport)
-        buffer_append(&listing->ids, event, sizeof *event);
+    if (sport == looking->sport)
+        buffer_append(&looking->ids, event, sizeof *event);
 }
 
-static void list_body(void *context)
+static enum status collect_events(struct looking *looking)
 {
-    struct listing *listing = context;
-    listing->result = lmdb_index_each(listing->view, add_event, listing);
+    return lmdb_index_each(looking->view, add_event, looking) == 0 ? STATUS_OK : STATUS_MALFORMED;
 }
 
-enum status lmdb_values_list_events(struct lmdb_values *values, struct lmdb_slot *slot,
-                                    enum sport sport, struct event_id **list, size_t *count,
-                                    struct error *error)
+enum status lmdb_values_list_events(struct lmdb_values *values, enum sport sport,
+                                    struct event_id **list, size_t *count, struct error *error)
 {
-    struct listing listing = {.view = &slot->view, .sport = sport};
-    struct looking looking = {.values = values, .slot = slot, .stay = true};
+    struct looking looking = {.values = values, .sport = sport, .more = collect_events};
     enum status status = look(&looking);
-    if (status == STATUS_OK) {
-        if (!odds_guard_run(list_body, &listing))
-            status = STATUS_INTERNAL;
-        else if (listing.result != 0)
-            status = STATUS_MALFORMED;
-        reset(slot);
-    }
     if (status != STATUS_OK) {
-        buffer_free(&listing.ids);
+        buffer_free(&looking.ids);
         return error_set(error, status, "%s: its list of events is damaged", values->env.data_path);
     }
-    *list = (struct event_id *)(void *)listing.ids.data;
-    *count = listing.ids.size / sizeof **list;
+    *list = (struct event_id *)(void *)looking.ids.data;
+    *count = looking.ids.size / sizeof **list;
     return STATUS_OK;
+}
+
+/* ---- what has changed ------------------------------------------------------------------------ */
+
+static enum status collect_changes(struct looking *looking)
+{
+    if (looking->seen->transaction == looking->transaction)
+        return STATUS_OK;
+    lmdb_index_changes(looking->view, looking->seen, looking->visit, looking->visitor);
+    looking->seen->transaction = looking->transaction;
+    return STATUS_OK;
+}
+
+enum status lmdb_values_changes(struct lmdb_values *values, struct lmdb_seen *seen,
+                                lmdb_change_visit *visit, void *context, bool *behind)
+{
+    struct looking looking = {.values = values,
+                              .more = collect_changes,
+                              .seen = seen,
+                              .visit = visit,
+                              .visitor = context};
+    struct stamping stamping = {.env = values->env.env};
+    *behind = false;
+    if (!odds_guard_run(stamp_body, &stamping))
+        return STATUS_INTERNAL;
+    if (stamping.transaction == seen->transaction)
+        return STATUS_OK; /* and no snapshot is needed to know it */
+    enum status status = look(&looking);
+    *behind = status == STATUS_OK && stamping.transaction > looking.transaction;
+    return status;
+}
+
+const char *lmdb_values_path(const struct lmdb_values *values)
+{
+    return values->env.data_path;
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
 struct writing {
-    struct lmdb_values *values;
+    const struct lmdb_values *values;
     const struct odds_change *changes;
     size_t count;
     enum sport sport; /* to withdraw, when there are no changes */
     int64_t now_ms;
-
-    struct lmdb_edit edit;
-    int result;
 };
 
-static int write_changes(struct writing *writing)
+static int write_changes(struct lmdb_edit *edit, void *context)
 {
-    int result = 0;
+    const struct writing *writing = context;
+    /* Every commit writes the root: any other number, and this is not the store that it was. */
+    int result = lmdb_root_read(&edit->view, mdb_txn_id(edit->view.txn) - 1);
+    if (result == 0 && edit->view.root.identity != writing->values->identity)
+        result = MDB_CORRUPTED;
+    if (result == 0 && writing->changes == NULL)
+        result = lmdb_edit_withdraw_sport(edit, writing->sport);
     for (size_t i = 0; i < writing->count && result == 0; i++)
-        result = lmdb_edit_put(&writing->edit, &writing->changes[i], writing->now_ms);
+        result = lmdb_edit_put(edit, &writing->changes[i], writing->now_ms);
     return result;
 }
 
-static void write_body(void *context)
+enum status lmdb_values_write(struct lmdb_values *values, const struct odds_change *changes,
+                              size_t count, enum sport sport, struct error *error)
 {
-    struct writing *writing = context;
-    struct lmdb_values *values = writing->values;
-    struct lmdb_edit *edit = &writing->edit;
-    writing->result = lmdb_edit_begin(edit, values->env.env, values->env.dbi);
-    if (writing->result == 0 && edit->view.root.identity != values->identity)
-        writing->result = MDB_CORRUPTED;
-    if (writing->result == 0)
-        writing->result = writing->changes != NULL ? write_changes(writing)
-                                                   : lmdb_edit_withdraw_sport(edit, writing->sport);
-    if (writing->result == 0)
-        writing->result = lmdb_edit_finish(edit);
-    if (writing->result != 0)
-        return; /* aborted by the caller */
-    MDB_txn *txn = edit->view.txn;
-    writing->result = mdb_txn_commit(txn); /* ends it, whatever it says */
-    edit->view.txn = NULL;
-}
-
-static enum status explain(struct lmdb_values *values, enum status status, int result,
-                           struct error *error)
-{
-    if (status == STATUS_FULL)
-        return error_set(error, status, "%s is full: %s; nothing of this was published",
-                         values->env.data_path, mdb_strerror(result));
-    return error_set(error, status, "%s: %s; nothing of this was published", values->env.data_path,
-                     mdb_strerror(result));
-}
-
-static enum status write_all(struct writing *writing, struct error *error)
-{
-    struct lmdb_values *values = writing->values;
-    enum status status = lmdb_env_lock_writer(&values->env, WRITER_WAIT_MS);
-    if (status != STATUS_OK)
+    struct writing writing = {values, changes, count, sport, clock_wall_ms()};
+    const char *path = values->env.data_path;
+    int result = 0;
+    enum status status =
+        lmdb_env_write(&values->env, WRITER_WAIT_MS, write_changes, &writing, &result);
+    if (status == STATUS_OK)
+        return STATUS_OK;
+    if (status == STATUS_TIMEOUT)
         return error_set(error, status,
                          "another process has been writing %s for too long; nothing of this was "
                          "published",
-                         values->env.data_path);
-    bool fault = !odds_guard_run(write_body, writing);
-    if (writing->edit.view.txn != NULL && !odds_guard_run(abort_body, writing->edit.view.txn))
-        fault = true;
-    lmdb_edit_free(&writing->edit);
-    lmdb_env_unlock_writer(&values->env);
-    if (fault)
-        return error_set(error, STATUS_INTERNAL, "%s is damaged", values->env.data_path);
-    status = lmdb_status(&values->env, writing->result);
-    return status == STATUS_OK ? STATUS_OK : explain(values, status, writing->result, error);
-}
-
-enum status lmdb_values_publish(struct lmdb_values *values, const struct odds_change *changes,
-                                size_t count, struct error *error)
-{
-    struct writing writing = {
-        .values = values, .changes = changes, .count = count, .now_ms = clock_wall_ms()};
-    return write_all(&writing, error);
-}
-
-enum status lmdb_values_withdraw_sport(struct lmdb_values *values, enum sport sport,
-                                       struct error *error)
-{
-    struct writing writing = {.values = values, .sport = sport};
-    return write_all(&writing, error);
+                         path);
+    if (status == STATUS_MALFORMED)
+        return error_set(error, STATUS_INTERNAL, "%s is damaged", path);
+    return error_set(error, status, "%s%s: %s; nothing of this was published", path,
+                     status == STATUS_FULL ? " is full" : "", mdb_strerror(result));
 }

@@ -53,12 +53,23 @@ enum phase {
     PHASE_UP,
 };
 
+/* What may have to be said to a server first. */
+enum greeting {
+    GREET_AUTH,
+    GREET_SELECT,
+    GREET_NAME,
+    GREET_PING,
+    GREET_ROLE,
+    GREET_HELLO,
+    GREET_TRACKING
+};
+#define GREETINGS 7
+
 /* What others are told. */
 enum standing { STANDING_TRYING, STANDING_UP, STANDING_DOWN, STANDING_SILENT };
 
 struct redis_connection {
     struct redis_connection_options options;
-    struct redis_tls *tls;
 
     /* For any thread. */
     atomic_uint_fast64_t confirmed_until_ns; /* 0: not confirmed */
@@ -80,9 +91,11 @@ struct redis_connection {
     char host[REDIS_HOST_SIZE]; /* of the target, as it was named */
     uint16_t port;
     struct redis_lookups *lookups;
-    struct redis_addresses addresses; /* of the host, to be tried one after the other */
-    bool answered;                    /* what the target is has said something */
-    enum status told_status;          /* of an address before that answered; OK: none did */
+    struct redis_addresses addresses;   /* of the host, to be tried one after the other */
+    enum greeting greetings[GREETINGS]; /* that were sent */
+    unsigned greeting_count;
+    bool answered;           /* what the target is has said something */
+    enum status told_status; /* of an address before that answered; OK: none did */
     struct error told;
     uv_timer_t step;   /* the end of a phase, or of the rest */
     unsigned failures; /* in a row */
@@ -93,7 +106,7 @@ struct redis_connection {
     uv_timer_t beat;
     bool beat_out; /* asked, and not answered yet */
     uint64_t beat_sent_ns;
-    uint64_t beat_late_turn; /* in which it was found to be overdue; 0: it was not */
+    unsigned beat_late; /* 1: found overdue in this turn of the loop; 2: in one before; 0: not */
     uint64_t counted_swaps,
         counted_roles; /* by the server, at the last beat; no roles: at none yet */
 };
@@ -103,7 +116,7 @@ static void on_step(uv_timer_t *timer);
 
 static const char *shown(const struct redis_connection *connection)
 {
-    return connection->options.place->shown.data;
+    return connection->options.link->place->shown.data;
 }
 
 static uint32_t between(uint32_t value, uint32_t least, uint32_t most)
@@ -113,12 +126,12 @@ static uint32_t between(uint32_t value, uint32_t least, uint32_t most)
 
 static uint32_t window_ms(const struct redis_connection *connection)
 {
-    return between(connection->options.timeout_ms / 2, 1, WINDOW_MS_MAX);
+    return between(connection->options.link->timeout_ms / 2, 1, WINDOW_MS_MAX);
 }
 
 static uint32_t greeting_ms(const struct redis_connection *connection)
 {
-    return between(connection->options.timeout_ms, GREETING_MS_MIN, GREETING_MS_MAX);
+    return between(connection->options.link->timeout_ms, GREETING_MS_MIN, GREETING_MS_MAX);
 }
 
 /* A number below `limit` that differs from instance to instance. */
@@ -180,7 +193,8 @@ void redis_connection_problem(struct redis_connection *connection, struct error 
 
 enum status redis_connection_wait(struct redis_connection *connection, struct error *error)
 {
-    uint64_t seconds = connection->options.track ? FIRST_WAIT_SECONDS : FIRST_WAIT_SECONDS_FEED;
+    uint64_t seconds =
+        connection->options.link->track ? FIRST_WAIT_SECONDS : FIRST_WAIT_SECONDS_FEED;
     uint64_t until_ns = clock_monotonic_ns() + seconds * 1000000000U;
     uv_mutex_lock(&connection->lock);
     while (!connection->first_over &&
@@ -197,15 +211,13 @@ enum status redis_connection_wait(struct redis_connection *connection, struct er
     return status;
 }
 
-void redis_connection_facts(const struct redis_connection *connection,
-                            struct redis_link_facts *facts)
+void redis_connection_facts(const struct redis_connection *connection, struct odds_facts *facts)
 {
-    *facts = (struct redis_link_facts){
-        .connected = atomic_load(&connection->standing) == (int)STANDING_UP,
-        .connected_times = atomic_load(&connection->connected_times),
-        .invalidations = atomic_load(&connection->invalidations),
-        .round_trip_ns = atomic_load(&connection->round_trip_ns),
-    };
+    uint64_t times = atomic_load(&connection->connected_times);
+    facts->connected = atomic_load(&connection->standing) == (int)STANDING_UP;
+    facts->reopened = times > 0 ? times - 1 : 0;
+    facts->invalidations = atomic_load(&connection->invalidations);
+    facts->round_trip_ns = atomic_load(&connection->round_trip_ns);
 }
 
 /* ---- letting go ------------------------------------------------------------------------------ */
@@ -231,11 +243,11 @@ static void complain(struct redis_connection *connection, const struct error *pr
     conclude(connection, problem, !redis_lookups_under_way(connection->lookups));
     connection->complained = true;
     if (was_up)
-        log_event(connection->options.log, LOG_WARNING,
+        log_event(connection->options.link->log, LOG_WARNING,
                   "connection to the odds store is lost; connecting again",
                   LOG_STRING("reason", problem->text));
     else if (news)
-        log_event(connection->options.log, LOG_ERROR,
+        log_event(connection->options.link->log, LOG_ERROR,
                   "odds store cannot be used; trying again until it can",
                   LOG_STRING("reason", problem->text));
 }
@@ -337,7 +349,7 @@ static void refuse(struct redis_connection *connection, const struct redis_reply
 
 static void all_changed(struct redis_connection *connection)
 {
-    connection->options.changed(connection->options.owner, NULL, 0);
+    connection->options.link->changed(connection->options.link->owner, NULL, 0);
     (void)atomic_fetch_add(&connection->invalidations, 1);
 }
 
@@ -354,8 +366,9 @@ static void on_message(void *owner, const struct redis_reply *message)
     }
     for (size_t i = 0; i < keys->count; i++)
         if (keys->elements[i].type == REDIS_STRING)
-            connection->options.changed(connection->options.owner, keys->elements[i].text.at,
-                                        keys->elements[i].text.size);
+            connection->options.link->changed(connection->options.link->owner,
+                                              keys->elements[i].text.at,
+                                              keys->elements[i].text.size);
     (void)atomic_fetch_add(&connection->invalidations, keys->count);
 }
 
@@ -370,8 +383,8 @@ static void come_up(struct redis_connection *connection)
     set_standing(connection, STANDING_UP);
     conclude(connection, NULL, true);
     connection->complained = false;
-    if (connection->options.track)
-        log_event(connection->options.log, LOG_INFO, "connected to the odds store",
+    if (connection->options.link->track)
+        log_event(connection->options.link->log, LOG_INFO, "connected to the odds store",
                   LOG_STRING("store", shown(connection)),
                   LOG_STRING("server", connection->target.name),
                   LOG_INTEGER("port", connection->target.port));
@@ -427,7 +440,7 @@ static bool heed_counts(struct redis_connection *connection, const struct redis_
         all_changed(connection);
         if (swapped)
             log_event(
-                connection->options.log, LOG_WARNING,
+                connection->options.link->log, LOG_WARNING,
                 "databases of the odds store's server were swapped; all values are read again");
     }
     connection->counted_swaps = swaps;
@@ -465,46 +478,42 @@ static void on_beat_reply(void *context, unsigned index, const struct redis_repl
     }
 }
 
-/* Has it been without an answer for too long? Only if there is none in what came while this thread
- * could not run, which is read first. */
-static bool is_silent(struct redis_connection *connection)
-{
-    if (!connection->beat_out || clock_monotonic_ns() - connection->beat_sent_ns <
-                                     connection->options.timeout_ms * NS_PER_MS)
-        return false;
-    if (connection->beat_late_turn == 0)
-        connection->beat_late_turn = *connection->options.turns;
-    return connection->beat_late_turn != *connection->options.turns;
-}
-
 static void ask_beat(struct redis_connection *connection)
 {
     struct buffer commands = {0};
-    if (connection->beat_out)
-        return;
     redis_command(&commands, "CLIENT", "TRACKINGINFO", NULL);
     redis_command(&commands, "ROLE", NULL);
     redis_command(&commands, "INFO", "commandstats", NULL);
     connection->beat_out = true;
-    connection->beat_late_turn = 0;
+    connection->beat_late = 0;
     connection->beat_sent_ns = clock_monotonic_ns();
     redis_wire_send(connection->wire, buffer_text(&commands), 3, on_beat_reply, connection);
     buffer_free(&commands);
 }
 
+/* A server is silent when a heartbeat is overdue at two ticks with a turn of the loop between them: what
+ * came while this thread could not run is read first. */
 static void on_beat(uv_timer_t *timer)
 {
     struct redis_connection *connection = timer->data;
-    if (is_silent(connection))
-        let_go(connection, STATUS_TIMEOUT, "the server does not answer");
-    else
+    uint64_t out_ns = clock_monotonic_ns() - connection->beat_sent_ns;
+    if (!connection->beat_out)
         ask_beat(connection);
+    else if (connection->beat_late > 1)
+        let_go(connection, STATUS_TIMEOUT, "the server does not answer");
+    else if (out_ns >= connection->options.link->timeout_ms * NS_PER_MS)
+        connection->beat_late = 1;
+}
+
+void redis_connection_turn(struct redis_connection *connection)
+{
+    if (connection->beat_late == 1)
+        connection->beat_late = 2;
 }
 
 static void start_beats(struct redis_connection *connection)
 {
     uint64_t every_ms = between(window_ms(connection) / BEATS_A_WINDOW, 1, WINDOW_MS_MAX);
-    connection->beat_out = false;
     connection->counted_roles = 0;
     ask_beat(connection);
     clock_refresh_loop(connection->options.loop);
@@ -513,74 +522,49 @@ static void start_beats(struct redis_connection *connection)
 
 /* ---- greeting -------------------------------------------------------------------------------- */
 
-/* In the order that they are sent. */
-enum greeting {
-    GREET_AUTH,
-    GREET_SELECT,
-    GREET_NAME,
-    GREET_PING,
-    GREET_ROLE,
-    GREET_HELLO,
-    GREET_TRACKING
-};
-#define GREETINGS 7
 static const char *const greeting_names[GREETINGS] = {"AUTH", "SELECT", "CLIENT SETNAME", "PING",
                                                       "ROLE", "HELLO",  "CLIENT TRACKING"};
-
-static bool belongs(const struct redis_connection *connection, enum greeting greeting)
-{
-    switch (greeting) {
-    case GREET_AUTH:
-        return connection->options.place->password != NULL;
-    case GREET_SELECT:
-        return connection->options.place->database != 0;
-    case GREET_TRACKING:
-        return connection->options.track;
-    default:
-        return true;
-    }
-}
 
 static void append_tracking(const struct redis_connection *connection, struct buffer *commands)
 {
     struct buffer catalog = {0};
     struct buffer odds = {0};
-    buffer_append_format(&catalog, "%scatalog:", connection->options.prefix);
-    buffer_append_format(&odds, "%sodds:", connection->options.prefix);
+    buffer_append_format(&catalog, "%scatalog:", connection->options.link->prefix);
+    buffer_append_format(&odds, "%sodds:", connection->options.link->prefix);
     redis_command(commands, "CLIENT", "TRACKING", "ON", "BCAST", "PREFIX", buffer_string(&catalog),
                   "PREFIX", buffer_string(&odds), NULL);
     buffer_free(&catalog);
     buffer_free(&odds);
 }
 
-static void append_greeting(const struct redis_connection *connection, enum greeting greeting,
-                            struct buffer *commands)
+/* What has to be said to this server, in this order. */
+static void append_greetings(struct redis_connection *connection, struct buffer *commands)
 {
-    char number[24];
-    (void)snprintf(number, sizeof number, "%u", connection->options.place->database);
-    switch (greeting) {
-    case GREET_AUTH:
-        redis_command_auth(commands, connection->options.place);
-        break;
-    case GREET_SELECT:
-        redis_command(commands, "SELECT", number, NULL);
-        break;
-    case GREET_NAME:
-        redis_command(commands, "CLIENT", "SETNAME", "croupier", NULL);
-        break;
-    case GREET_PING:
-        redis_command(commands, "PING", NULL);
-        break;
-    case GREET_ROLE:
-        redis_command(commands, "ROLE", NULL);
-        break;
-    case GREET_HELLO:
-        redis_command(commands, "HELLO", "3", NULL);
-        break;
-    case GREET_TRACKING:
-        append_tracking(connection, commands);
-        break;
+    const struct redis_place *place = connection->options.link->place;
+    enum greeting *next = connection->greetings;
+    if (place->password != NULL) {
+        redis_command_auth(commands, place);
+        *next++ = GREET_AUTH;
     }
+    if (place->database != 0) {
+        char number[24];
+        (void)snprintf(number, sizeof number, "%u", place->database);
+        redis_command(commands, "SELECT", number, NULL);
+        *next++ = GREET_SELECT;
+    }
+    redis_command(commands, "CLIENT", "SETNAME", "croupier", NULL);
+    *next++ = GREET_NAME;
+    redis_command(commands, "PING", NULL);
+    *next++ = GREET_PING;
+    redis_command(commands, "ROLE", NULL);
+    *next++ = GREET_ROLE;
+    redis_command(commands, "HELLO", "3", NULL);
+    *next++ = GREET_HELLO;
+    if (connection->options.link->track) {
+        append_tracking(connection, commands);
+        *next++ = GREET_TRACKING;
+    }
+    connection->greeting_count = (unsigned)(next - connection->greetings);
 }
 
 static bool is_too_old(struct text version)
@@ -611,16 +595,6 @@ static bool read_hello(struct redis_connection *connection, const struct redis_r
     return why == NULL;
 }
 
-/* Which greeting the reply number `step` is to. */
-static enum greeting greeting_at(const struct redis_connection *connection, unsigned step)
-{
-    for (unsigned greeting = 0, at = 0; greeting < GREETINGS; greeting++)
-        if (belongs(connection, (enum greeting)greeting) && at++ == step)
-            return (enum greeting)greeting;
-    CHECK(false);
-    return GREET_AUTH;
-}
-
 static bool is_unknown(const struct redis_reply *reply)
 {
     return strncasecmp(reply->text.at, "ERR unknown ", strlen("ERR unknown ")) == 0;
@@ -648,8 +622,8 @@ static void heed_error(struct redis_connection *connection, enum greeting greeti
 static void on_greeting(void *context, unsigned index, const struct redis_reply *reply)
 {
     struct redis_connection *connection = context;
-    enum greeting greeting = greeting_at(connection, index);
-    bool last = greeting == (connection->options.track ? GREET_TRACKING : GREET_HELLO);
+    enum greeting greeting = connection->greetings[index];
+    bool last = index + 1 == connection->greeting_count;
     connection->answered = true;
     if (reply->type == REDIS_ERROR) {
         heed_error(connection, greeting, reply);
@@ -662,9 +636,9 @@ static void on_greeting(void *context, unsigned index, const struct redis_reply 
     }
     if ((greeting == GREET_HELLO && !read_hello(connection, reply)) || !last)
         return;
-    if (connection->options.track) {
+    if (connection->options.link->track) {
         /* All that changes from here on is heard of. */
-        connection->options.begun(connection->options.owner);
+        connection->options.link->begun(connection->options.link->owner);
         start_beats(connection);
     } else {
         come_up(connection);
@@ -681,19 +655,14 @@ static void greet(struct redis_connection *connection)
     connection->target.host = connection->host;
     set_step(connection, greeting_ms(connection));
     if (redis_wire_open(&connection->wire, connection->options.loop, &connection->target,
-                        connection->tls, &events, &error) != STATUS_OK) {
+                        connection->options.link->place->trust, &events, &error) != STATUS_OK) {
         let_go(connection, STATUS_UNAVAILABLE, error.text);
         return;
     }
     struct buffer commands = {0};
-    unsigned replies = 0;
-    for (unsigned greeting = 0; greeting < GREETINGS; greeting++) {
-        if (!belongs(connection, (enum greeting)greeting))
-            continue;
-        append_greeting(connection, (enum greeting)greeting, &commands);
-        replies++;
-    }
-    redis_wire_send(connection->wire, buffer_text(&commands), replies, on_greeting, connection);
+    append_greetings(connection, &commands);
+    redis_wire_send(connection->wire, buffer_text(&commands), connection->greeting_count,
+                    on_greeting, connection);
     explicit_bzero(commands.data, commands.size); /* a password */
     buffer_free(&commands);
 }
@@ -776,7 +745,7 @@ void redis_connection_second(struct redis_connection *connection)
 
 static void begin_attempt(struct redis_connection *connection)
 {
-    const struct redis_place *place = connection->options.place;
+    const struct redis_place *place = connection->options.link->place;
     switch (place->way) {
     case REDIS_BY_UNIX:
         set_target(connection, place->path, 0, true);
@@ -816,7 +785,7 @@ static void on_step(uv_timer_t *timer)
 
 void redis_connection_silent(struct redis_connection *connection)
 {
-    if (connection->phase == PHASE_UP && !connection->options.track)
+    if (connection->phase == PHASE_UP && !connection->options.link->track)
         let_go(connection, STATUS_TIMEOUT, "the server does not answer");
 }
 
@@ -834,25 +803,15 @@ void redis_connection_send(struct redis_connection *connection, struct text comm
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-enum status redis_connection_create(struct redis_connection **connection,
-                                    const struct redis_connection_options *options,
-                                    struct error *error)
+struct redis_connection *redis_connection_create(const struct redis_connection_options *options)
 {
-    struct redis_tls *tls = NULL;
-    if (options->place->tls) {
-        enum status status = redis_tls_create(&tls, options->place->tls_ca, error);
-        if (status != STATUS_OK)
-            return status;
-    }
     struct redis_connection *made = memory_alloc_zeroed(1, sizeof *made);
     made->options = *options;
-    made->tls = tls;
     atomic_init(&made->standing, (int)STANDING_TRYING);
     CHECK(getrandom(&made->random, sizeof made->random, 0) == (ssize_t)sizeof made->random);
     CHECK(uv_mutex_init(&made->lock) == 0);
     CHECK(uv_cond_init(&made->concluded) == 0);
-    *connection = made;
-    return STATUS_OK;
+    return made;
 }
 
 void redis_connection_start(struct redis_connection *connection)
@@ -863,16 +822,14 @@ void redis_connection_start(struct redis_connection *connection)
     connection->beat.data = connection;
     connection->lookups =
         redis_lookups_create(connection->options.mailbox, connection, on_looked_up);
-    const struct redis_sentinel_options options = {.place = connection->options.place,
-                                                   .timeout_ms = connection->options.timeout_ms,
+    const struct redis_sentinel_options options = {.link = connection->options.link,
                                                    .loop = connection->options.loop,
                                                    .lookups = connection->lookups,
-                                                   .log = connection->options.log,
                                                    .owner = connection,
                                                    .found = on_master_found,
                                                    .failed = on_no_master,
                                                    .moved = on_master_moved};
-    if (options.place->way == REDIS_BY_SENTINEL)
+    if (options.link->place->way == REDIS_BY_SENTINEL)
         connection->sentinel = redis_sentinel_create(&options);
     begin_attempt(connection);
 }
@@ -895,6 +852,5 @@ void redis_connection_destroy(struct redis_connection **connection)
         return;
     uv_cond_destroy(&mine->concluded);
     uv_mutex_destroy(&mine->lock);
-    redis_tls_destroy(&mine->tls);
     memory_free(mine);
 }

@@ -11,9 +11,9 @@
  * that was made before a value was read is heard of before the reply or right behind it, and one
  * that was made after it later. Odds are read together with a part of the catalog, so that an
  * answer can be made of what was stored together: both keys are watched (WATCH) until an empty
- * transaction says that neither has changed in between. A value that expires is forgotten a moment
- * before it does, since the server may say so late.
- *
+ * transaction says that neither has changed in between. (Reads inside of a transaction would do the
+ * same in less, but a server that has reached its maxmemory refuses to queue them.) A value that
+ * expires is forgotten a moment before it does, since the server may say so late.
  * Threads: `reading` is the serving link's I/O thread's. The lock guards the making of links.
  */
 #include <stdatomic.h>
@@ -24,12 +24,10 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "stores/odds/notes.h"
-#include "stores/odds/redis/lease.h"
 #include "stores/odds/redis/redis.h"
 #include "stores/odds_engine.h"
 
 #define NS_PER_MS ((uint64_t)1000000)
-#define ZADD_MEMBERS 512 /* in one command */
 
 struct redis_store {
     struct odds_store base;
@@ -45,7 +43,7 @@ struct redis_store {
 
     struct redis_known *known;
     struct odds_notes *notes;
-    struct redis_leases *leases;
+    struct redis_leases leases;
 
     /* The serving I/O thread's. */
     uint64_t alarm_ns;        /* 0: none is set */
@@ -89,12 +87,13 @@ enum reading_step {
     READING_MULTI,
     READING_EXEC,
 };
+static const char *const reading_names[] = {"WATCH", "GETRANGE", "GET", "PTTL", "MULTI", "EXEC"};
 
 struct reading {
     struct redis_call call; /* first */
     struct redis_store *store;
     struct odds_read *read;
-    struct redis_subject subject;
+    struct odds_subject subject;
     struct buffer commands;
     uint64_t sent_ns;
     uint64_t stamp; /* when the value came */
@@ -110,19 +109,18 @@ static bool has_part(const struct reading *reading)
     return reading->part.max > 0;
 }
 
-static void drop_part(struct reading *reading)
+static void free_copies(struct reading *reading)
 {
+    memory_free(reading->bytes);
     memory_free(reading->part.bytes);
+    reading->bytes = NULL;
     reading->part.bytes = NULL;
-    reading->part.size = 0;
 }
 
 static void reading_sent(struct redis_call *call)
 {
     struct reading *reading = (struct reading *)call;
-    memory_free(reading->bytes); /* of a reply before the connection was lost */
-    reading->bytes = NULL;
-    drop_part(reading);
+    free_copies(reading); /* of a reply before the connection was lost */
     reading->got = STATUS_OK;
     reading->sent_ns = clock_monotonic_ns();
 }
@@ -136,13 +134,12 @@ static void complain(struct redis_store *store, const struct error *error)
 }
 
 /* The first that cannot be done is what the reading amounts to. */
-static void take_error(struct reading *reading, const struct redis_reply *reply,
-                       const char *command)
+static void take_error(struct reading *reading, const struct redis_reply *reply, unsigned command)
 {
     struct error error;
     if (reading->got != STATUS_OK)
         return;
-    reading->got = redis_error_of_reply(reply, command, &error);
+    reading->got = redis_error_of_reply(reply, reading_names[command], &error);
     if (reading->got == STATUS_MALFORMED)
         return;
     reading->got = STATUS_UNAVAILABLE;
@@ -161,22 +158,15 @@ static void take_value(struct reading *reading, const struct redis_reply *reply)
 {
     struct redis_store *store = reading->store;
     reading->stamp = redis_known_stamp(store->known);
-    switch (reply->type) {
-    case REDIS_STRING:
+    reading->seen = (struct redis_seen){.stored = reply->type != REDIS_NIL,
+                                        .readable = reply->type == REDIS_NIL};
+    if (reply->type == REDIS_STRING) {
         reading->size = reply->text.size;
         reading->bytes = copy_bytes(reply);
-        reading->seen = (struct redis_seen){
-            .stored = true,
-            .readable = true,
-            .digest = redis_known_digest(store->known, reading->bytes, reading->size)};
-        break;
-    case REDIS_NIL:
-        reading->seen = (struct redis_seen){.readable = true};
-        break;
-    default:
-        reading->seen = (struct redis_seen){.stored = true};
-        take_error(reading, reply, "GET");
-        return;
+        reading->seen.readable = true;
+        reading->seen.digest = redis_known_digest(store->known, reading->bytes, reading->size);
+    } else if (reply->type != REDIS_NIL) {
+        take_error(reading, reply, READING_VALUE);
     }
     if (reading->got == STATUS_OK)
         store->complained = false;
@@ -189,20 +179,9 @@ static void take_part(struct reading *reading, const struct redis_reply *reply)
     if (reply->type == REDIS_STRING && reply->text.size <= reading->part.max) {
         reading->part.bytes = copy_bytes(reply);
         reading->part.size = reply->text.size;
-    } else if (redis_error_of_reply(reply, "GETRANGE", &error) != STATUS_MALFORMED) {
-        take_error(reading, reply, "GETRANGE");
+    } else if (redis_error_of_reply(reply, "", &error) != STATUS_MALFORMED) {
+        take_error(reading, reply, READING_PART);
     }
-}
-
-/* An empty list: nothing that was watched has changed. */
-static void take_end(struct reading *reading, const struct redis_reply *reply)
-{
-    if (reply->type == REDIS_LIST)
-        return;
-    drop_part(reading);
-    reading->seen.current = false;
-    if (reply->type == REDIS_ERROR)
-        take_error(reading, reply, "EXEC");
 }
 
 /* When it expires. Counted from before the question, so that it is not too late. */
@@ -217,33 +196,30 @@ static void take_expiry(struct reading *reading, const struct redis_reply *reply
 static void reading_reply(struct redis_call *call, unsigned index, const struct redis_reply *reply)
 {
     struct reading *reading = (struct reading *)call;
-    switch ((enum reading_step)(has_part(reading) ? index : index + READING_VALUE)) {
-    case READING_WATCH:
-        if (reply->type == REDIS_ERROR)
-            take_error(reading, reply, "WATCH");
-        break;
-    case READING_PART:
+    unsigned step = has_part(reading) ? index : index + READING_VALUE;
+    if (step == READING_PART)
         take_part(reading, reply);
-        break;
-    case READING_VALUE:
+    else if (step == READING_VALUE)
         take_value(reading, reply);
-        break;
-    case READING_EXPIRY:
+    else if (step == READING_EXPIRY)
         take_expiry(reading, reply);
-        break;
-    case READING_MULTI:
-        if (reply->type == REDIS_ERROR)
-            take_error(reading, reply, "MULTI");
-        break;
-    case READING_EXEC:
-        take_end(reading, reply);
-        break;
+    else if (reply->type == REDIS_ERROR)
+        take_error(reading, reply, step);
+    /* An empty list: nothing that was watched has changed. */
+    if (step == READING_EXEC && reply->type != REDIS_LIST) {
+        memory_free(reading->part.bytes);
+        reading->part.bytes = NULL;
+        reading->part.size = 0;
+        reading->seen.current = false;
     }
 }
 
 static void watch_expiry(struct redis_store *store)
 {
+    uint64_t stamp = redis_known_stamp(store->known);
     uint64_t next_ns = redis_known_expire(store->known, clock_monotonic_ns());
+    if (redis_known_stamp(store->known) != stamp)
+        odds_store_tell(&store->base, NULL);
     if (next_ns == 0 || (store->alarm_ns != 0 && store->alarm_ns <= next_ns))
         return;
     store->alarm_ns = next_ns;
@@ -289,8 +265,7 @@ static void reading_done(struct redis_call *call, enum status status)
     if (status == STATUS_OK || status == STATUS_MALFORMED)
         remember(reading);
     (void)count_error(store, status);
-    memory_free(reading->bytes);
-    memory_free(reading->part.bytes);
+    free_copies(reading);
     buffer_free(&reading->commands);
     memory_free(reading);
     read->result = status;
@@ -299,8 +274,7 @@ static void reading_done(struct redis_call *call, enum status status)
 
 /* ---- what the server says has changed -------------------------------------------------------- */
 
-static bool read_key(const struct redis_store *store, struct text key,
-                     struct redis_subject *subject)
+static bool read_key(const struct redis_store *store, struct text key, struct odds_subject *subject)
 {
     static const struct text kinds[] = {TEXT_INIT("catalog:"), TEXT_INIT("odds:")};
     if (!text_starts_with(key, (struct text){store->prefix, store->prefix_size}))
@@ -311,7 +285,7 @@ static bool read_key(const struct redis_store *store, struct text key,
         return false;
     struct text event = {key.at + kinds[!catalog].size, key.size - kinds[!catalog].size};
     struct text sport = text_cut(&event, ':');
-    *subject = (struct redis_subject){.kind = catalog ? ODDS_CATALOG : ODDS_MARKETS};
+    *subject = (struct odds_subject){.kind = catalog ? ODDS_CATALOG : ODDS_MARKETS};
     if (sport_from_key(sport, &subject->sport) != STATUS_OK || catalog == (event.at != NULL))
         return false;
     return catalog || (event_id_parse(event, &subject->event) == STATUS_OK &&
@@ -321,7 +295,7 @@ static bool read_key(const struct redis_store *store, struct text key,
 static void on_changed(void *owner, const char *key, size_t size)
 {
     struct redis_store *store = owner;
-    struct redis_subject subject;
+    struct odds_subject subject;
     if (key == NULL) {
         redis_known_forget_all(store->known);
     } else {
@@ -331,12 +305,14 @@ static void on_changed(void *owner, const char *key, size_t size)
         atomic_store_explicit(&store->published_ms[subject.sport], clock_wall_ms(),
                               memory_order_relaxed);
     }
+    odds_store_tell(&store->base, key == NULL ? NULL : &subject);
 }
 
 static void on_begun(void *owner)
 {
     struct redis_store *store = owner;
     redis_known_forget_all(store->known);
+    odds_store_tell(&store->base, NULL);
     store->rights_wanted = true;
 }
 
@@ -367,44 +343,16 @@ static void look_at_rights(struct redis_store *store)
 
 /* ---- interest, on the I/O thread ------------------------------------------------------------- */
 
-static size_t append_members(struct redis_store *store, const struct odds_note *notes, size_t count,
-                             enum sport sport, size_t *at)
+static void append_interest(struct redis_store *store, const struct odds_note *note)
 {
-    struct buffer words = {0};
-    size_t members = 0;
-    for (; *at < count && members < ZADD_MEMBERS; (*at)++) {
-        const struct odds_note *note = &notes[*at];
-        if (note->sport != sport)
-            continue;
-        char score[24];
-        (void)snprintf(score, sizeof score, "%lld", (long long)note->requested_ms);
-        redis_command_word(&words, text_of(score));
-        redis_command_word(&words, event_id_text(&note->event));
-        members++;
-    }
-    if (members > 0) {
-        struct buffer key = {0};
-        redis_key_of_interest(&key, store->prefix, sport);
-        redis_command_begin(&store->interest_commands, 3 + 2 * members);
-        redis_command_word(&store->interest_commands, TEXT("ZADD"));
-        redis_command_word(&store->interest_commands, buffer_text(&key));
-        redis_command_word(&store->interest_commands, TEXT("GT")); /* the latest of all instances */
-        buffer_append_text(&store->interest_commands, buffer_text(&words));
-        buffer_free(&key);
-    }
-    buffer_free(&words);
-    return members;
-}
-
-static unsigned append_interest(struct redis_store *store, const struct odds_note *notes,
-                                size_t count)
-{
-    unsigned commands = 0;
-    for (unsigned sport = 0; sport < SPORT_COUNT; sport++)
-        for (size_t at = 0; at < count;)
-            if (append_members(store, notes, count, (enum sport)sport, &at) > 0)
-                commands++;
-    return commands;
+    struct buffer key = {0};
+    char score[24];
+    redis_key_of_interest(&key, store->prefix, note->sport);
+    (void)snprintf(score, sizeof score, "%lld", (long long)note->requested_ms);
+    /* GT: the latest of all instances. */
+    redis_command(&store->interest_commands, "ZADD", buffer_string(&key), "GT", score,
+                  note->event.digits, NULL);
+    buffer_free(&key);
 }
 
 static unsigned append_pruning(struct redis_store *store)
@@ -473,11 +421,11 @@ static void write_interest(void *owner)
     const struct odds_note *notes = NULL;
     store->interest_count = odds_notes_take(store->notes, &notes);
     buffer_clear(&store->interest_commands);
-    unsigned commands = append_interest(store, notes, store->interest_count);
-    if (store->interest_count > 0)
-        commands += append_pruning(store);
-    if (commands == 0)
+    if (store->interest_count == 0)
         return;
+    for (size_t i = 0; i < store->interest_count; i++)
+        append_interest(store, &notes[i]);
+    unsigned commands = (unsigned)store->interest_count + append_pruning(store);
     store->interest_failed = false;
     store->interest = (struct redis_call){.bytes = buffer_text(&store->interest_commands),
                                           .replies = commands,
@@ -496,8 +444,7 @@ static void on_second(void *owner)
 
 /* ---- links ----------------------------------------------------------------------------------- */
 
-static enum status make_link(struct redis_store *store, bool serving, struct redis_link **link,
-                             struct error *error)
+static struct redis_link *make_link(struct redis_store *store, bool serving)
 {
     struct redis_link_options options = {
         .place = store->place,
@@ -514,55 +461,66 @@ static enum status make_link(struct redis_store *store, bool serving, struct red
         options.second = on_second;
         options.closing = write_interest;
     }
-    return redis_link_create(link, &options, error);
+    return redis_link_create(&options);
 }
 
-/* The link, made when there is none; waits then until it is known whether it connects. */
+/* The link, made when there is none; waits then until it is known whether it connects: STATUS_OK or
+ * STATUS_PENDING when it does. */
+static enum status start_link(struct redis_store *store, bool serving, struct error *error)
+{
+    _Atomic(struct redis_link *) *place = serving ? &store->serving : &store->feeding;
+    enum status status = STATUS_OK;
+    uv_mutex_lock(&store->lock);
+    if (atomic_load(place) == NULL) {
+        /* Its thread looks there as well, and may find nothing yet. */
+        atomic_store(place, make_link(store, serving));
+        status = redis_link_wait(atomic_load(place), error);
+    }
+    uv_mutex_unlock(&store->lock);
+    return status;
+}
+
 static struct redis_link *need_link(struct redis_store *store, bool serving)
 {
     _Atomic(struct redis_link *) *place = serving ? &store->serving : &store->feeding;
-    struct redis_link *link = atomic_load_explicit(place, memory_order_acquire);
-    if (link != NULL)
-        return link;
-    uv_mutex_lock(&store->lock);
-    link = atomic_load(place);
-    struct error error;
-    if (link == NULL && make_link(store, serving, &link, &error) == STATUS_OK) {
-        /* Its thread looks there itself; nothing is submitted to it before the mutex is let go. */
-        atomic_store(place, link);
-        (void)redis_link_wait(link, NULL);
-    }
-    uv_mutex_unlock(&store->lock);
-    return link;
+    if (atomic_load_explicit(place, memory_order_acquire) == NULL)
+        (void)start_link(store, serving, NULL);
+    return atomic_load(place);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static void destroy(struct redis_store *store)
+static void redis_close(struct odds_store *base)
 {
+    struct redis_store *store = redis_store_of(base);
     struct redis_link *serving = atomic_load(&store->serving);
     struct redis_link *feeding = atomic_load(&store->feeding);
     redis_link_destroy(&serving);
     redis_link_destroy(&feeding);
     redis_known_destroy(&store->known);
     odds_notes_destroy(&store->notes);
-    redis_leases_destroy(&store->leases);
     redis_place_destroy(&store->place);
     buffer_free(&store->interest_commands);
     uv_mutex_destroy(&store->lock);
     memory_free(store->prefix);
+    odds_store_end(&store->base);
     memory_free(store);
 }
 
-static enum status open_engine(struct odds_store **store, const struct odds_store_options *options,
-                               const struct odds_engine *engine, bool patient, struct error *error)
+static enum status redis_open(struct odds_store **store, const struct odds_store_options *options,
+                              const char *location, struct error *error)
 {
+    (void)location; /* the scheme says what it is of */
     struct redis_place *place = NULL;
     enum status status = redis_place_parse(&place, options->uri, error);
-    if (status != STATUS_OK)
+    if (status == STATUS_OK && place->tls)
+        status = redis_tls_create(&place->trust, place->tls_ca, error);
+    if (status != STATUS_OK) {
+        redis_place_destroy(&place);
         return status;
+    }
     struct redis_store *opening = memory_alloc_zeroed(1, sizeof *opening);
-    opening->base.engine = engine;
+    odds_store_begin(&opening->base, &odds_engine_redis);
     opening->place = place;
     opening->prefix = memory_copy_string(options->prefix != NULL ? options->prefix : "");
     opening->prefix_size = strlen(opening->prefix);
@@ -570,28 +528,16 @@ static enum status open_engine(struct odds_store **store, const struct odds_stor
     opening->log = options->log;
     opening->known = redis_known_create();
     opening->notes = odds_notes_create();
-    const struct redis_leases_options leases = {opening->prefix, opening->timeout_ms, opening->log};
-    opening->leases = redis_leases_create(&leases);
+    opening->leases.prefix = opening->prefix;
+    opening->leases.log = options->log;
     CHECK(uv_mutex_init(&opening->lock) == 0);
-    struct redis_link *link = NULL;
-    status = make_link(opening, patient, &link, error);
-    if (status == STATUS_OK) {
-        atomic_store(patient ? &opening->serving : &opening->feeding, link);
-        enum status standing = redis_link_wait(link, error);
-        if (!patient && standing != STATUS_OK && standing != STATUS_PENDING)
-            status = standing;
-    }
-    if (status != STATUS_OK) {
-        destroy(opening);
+    status = start_link(opening, options->patient, error);
+    if (!options->patient && status != STATUS_OK && status != STATUS_PENDING) {
+        redis_close(&opening->base);
         return status;
     }
     *store = &opening->base;
     return STATUS_OK;
-}
-
-static void redis_close(struct odds_store *base)
-{
-    destroy(redis_store_of(base));
 }
 
 /* ---- serving --------------------------------------------------------------------------------- */
@@ -599,38 +545,25 @@ static void redis_close(struct odds_store *base)
 static enum status redis_stamp(struct odds_store *base, uint64_t *stamp)
 {
     struct redis_store *store = redis_store_of(base);
-    struct redis_link *link = need_link(store, true);
-    enum status status = link == NULL ? STATUS_UNAVAILABLE : redis_link_now(link);
+    enum status status = redis_link_now(need_link(store, true));
     if (status == STATUS_OK)
         *stamp = redis_known_stamp(store->known);
     return count_error(store, status);
 }
 
-static struct odds_reader *redis_reader_create(struct odds_store *base)
-{
-    struct odds_reader *reader = memory_alloc_zeroed(1, sizeof *reader);
-    reader->store = base;
-    return reader;
-}
-
-static void redis_reader_destroy(struct odds_reader *reader)
-{
-    memory_free(reader);
-}
-
-static enum status redis_versions(struct odds_reader *reader, enum sport sport,
+static enum status redis_versions(struct odds_store *base, enum sport sport,
                                   const struct event_id *event, struct odds_versions *versions)
 {
-    struct redis_store *store = redis_store_of(reader->store);
+    struct redis_store *store = redis_store_of(base);
     uint64_t stamp = 0;
-    enum status status = redis_stamp(reader->store, &stamp);
+    enum status status = redis_stamp(base, &stamp);
     if (status != STATUS_OK)
         return status;
     struct odds_versions known = {.stamp = stamp};
-    struct redis_subject subject = {.kind = ODDS_CATALOG, .sport = sport};
+    struct odds_subject subject = {.kind = ODDS_CATALOG, .sport = sport};
     known.catalog = redis_known_version(store->known, &subject);
     if (event != NULL) {
-        subject = (struct redis_subject){.kind = ODDS_MARKETS, .sport = sport, .event = *event};
+        subject = (struct odds_subject){.kind = ODDS_MARKETS, .sport = sport, .event = *event};
         known.odds = redis_known_version(store->known, &subject);
     }
     if (known.catalog == ODDS_VERSION_UNKNOWN &&
@@ -640,35 +573,29 @@ static enum status redis_versions(struct odds_reader *reader, enum sport sport,
     return STATUS_OK;
 }
 
-static void append_watch(struct reading *reading, const struct redis_store *store, const char *key)
-{
-    struct redis_subject catalog = {.kind = ODDS_CATALOG, .sport = reading->subject.sport};
-    struct buffer catalog_key = {0};
-    struct buffer first = {0};
-    struct buffer last = {0};
-    redis_key_of_value(&catalog_key, store->prefix, &catalog);
-    buffer_append_u64(&first, reading->part.at);
-    buffer_append_u64(&last, reading->part.at + reading->part.max - 1);
-    redis_command(&reading->commands, "WATCH", buffer_string(&catalog_key), key, NULL);
-    redis_command(&reading->commands, "GETRANGE", buffer_string(&catalog_key),
-                  buffer_string(&first), buffer_string(&last), NULL);
-    buffer_free(&catalog_key);
-    buffer_free(&first);
-    buffer_free(&last);
-}
-
 static void append_reading(struct reading *reading, const struct redis_store *store)
 {
+    struct odds_subject catalog = {.kind = ODDS_CATALOG, .sport = reading->subject.sport};
+    struct buffer *out = &reading->commands;
+    struct buffer catalog_key = {0};
     struct buffer key = {0};
+    redis_key_of_value(&catalog_key, store->prefix, &catalog);
     redis_key_of_value(&key, store->prefix, &reading->subject);
-    if (has_part(reading))
-        append_watch(reading, store, buffer_string(&key));
-    redis_command(&reading->commands, "GET", buffer_string(&key), NULL);
-    redis_command(&reading->commands, "PTTL", buffer_string(&key), NULL);
     if (has_part(reading)) {
-        redis_command(&reading->commands, "MULTI", NULL);
-        redis_command(&reading->commands, "EXEC", NULL);
+        char first[24];
+        char last[24];
+        (void)snprintf(first, sizeof first, "%zu", reading->part.at);
+        (void)snprintf(last, sizeof last, "%zu", reading->part.at + reading->part.max - 1);
+        redis_command(out, "WATCH", buffer_string(&catalog_key), buffer_string(&key), NULL);
+        redis_command(out, "GETRANGE", buffer_string(&catalog_key), first, last, NULL);
     }
+    redis_command(out, "GET", buffer_string(&key), NULL);
+    redis_command(out, "PTTL", buffer_string(&key), NULL);
+    if (has_part(reading)) {
+        redis_command(out, "MULTI", NULL);
+        redis_command(out, "EXEC", NULL);
+    }
+    buffer_free(&catalog_key);
     buffer_free(&key);
 }
 
@@ -676,12 +603,10 @@ static enum status redis_read(struct odds_store *base, struct odds_read *read)
 {
     struct redis_store *store = redis_store_of(base);
     struct redis_link *link = need_link(store, true);
-    if (link == NULL)
-        return count_error(store, STATUS_UNAVAILABLE);
     struct reading *reading = memory_alloc_zeroed(1, sizeof *reading);
     reading->store = store;
     reading->read = read;
-    reading->subject = (struct redis_subject){.kind = read->kind, .sport = read->sport};
+    reading->subject = (struct odds_subject){.kind = read->kind, .sport = read->sport};
     if (read->kind == ODDS_MARKETS) {
         reading->subject.event = read->event;
         reading->part = (struct odds_part){.at = read->catalog.at, .max = read->catalog.max};
@@ -705,10 +630,8 @@ static enum status redis_read(struct odds_store *base, struct odds_read *read)
 static enum status redis_ping(struct odds_store *base, enum odds_need need, struct error *error)
 {
     struct redis_store *store = redis_store_of(base);
-    struct redis_link *link = need_link(store, true);
-    if (link == NULL)
-        return error_set(error, STATUS_UNAVAILABLE, "the odds store cannot be opened");
-    return count_error(store, redis_rights_ask(link, store->prefix, need == ODDS_TO_SERVE, error));
+    return count_error(store, redis_rights_ask(need_link(store, true), store->prefix,
+                                               need == ODDS_TO_SERVE, error));
 }
 
 static void redis_note_interest(struct odds_store *base, enum sport sport,
@@ -722,29 +645,21 @@ static void redis_note_interest(struct odds_store *base, enum sport sport,
 static enum status redis_lease(struct odds_store *base, struct odds_lease *lease)
 {
     struct redis_store *store = redis_store_of(base);
-    struct redis_link *link = need_link(store, true);
-    if (link == NULL)
-        return STATUS_UNAVAILABLE;
-    return count_error(store, redis_leases_ask(store->leases, link, lease));
+    return count_error(store, redis_lease_ask(&store->leases, need_link(store, true), lease));
 }
 
 static void redis_facts(struct odds_store *base, struct odds_facts *facts)
 {
     struct redis_store *store = redis_store_of(base);
     struct redis_link *link = atomic_load(&store->serving);
-    struct redis_link_facts of_link = {0};
-    if (link != NULL)
-        redis_link_facts(link, &of_link);
     *facts = (struct odds_facts){
         .reads = atomic_load(&store->reads),
         .errors = atomic_load(&store->errors),
-        .reopened = of_link.connected_times > 0 ? of_link.connected_times - 1 : 0,
         .interest_written = atomic_load(&store->interest_written),
         .interest_dropped = odds_notes_dropped(store->notes),
-        .connected = of_link.connected,
-        .invalidations = of_link.invalidations,
-        .round_trip_ns = of_link.round_trip_ns,
     };
+    if (link != NULL)
+        redis_link_facts(link, facts);
     for (size_t i = 0; i < SPORT_COUNT; i++)
         facts->published_ms[i] =
             atomic_load_explicit(&store->published_ms[i], memory_order_relaxed);
@@ -752,16 +667,11 @@ static void redis_facts(struct odds_store *base, struct odds_facts *facts)
 
 /* ---- feeding --------------------------------------------------------------------------------- */
 
-static enum status no_link(struct error *error)
-{
-    return error_set(error, STATUS_UNAVAILABLE, "the odds store cannot be opened");
-}
-
 /* Whoever published through this store sees it at once, and not only when the server says so. */
 static void see_changes(struct redis_store *store, const struct odds_change *changes, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        struct redis_subject subject = {.kind = changes[i].kind, .sport = changes[i].sport};
+        struct odds_subject subject = {.kind = changes[i].kind, .sport = changes[i].sport};
         if (subject.kind == ODDS_MARKETS)
             subject.event = changes[i].event;
         redis_known_forget(store->known, &subject);
@@ -774,10 +684,8 @@ static enum status redis_publish(struct odds_store *base, const struct odds_chan
                                  size_t count, struct error *error)
 {
     struct redis_store *store = redis_store_of(base);
-    struct redis_link *link = need_link(store, false);
-    if (link == NULL)
-        return no_link(error);
-    enum status status = redis_feed_publish(link, store->prefix, changes, count, error);
+    enum status status =
+        redis_feed_publish(need_link(store, false), store->prefix, changes, count, error);
     see_changes(store, changes, count);
     return count_error(store, status);
 }
@@ -786,10 +694,8 @@ static enum status redis_withdraw_sport(struct odds_store *base, enum sport spor
                                         struct error *error)
 {
     struct redis_store *store = redis_store_of(base);
-    struct redis_link *link = need_link(store, false);
-    if (link == NULL)
-        return no_link(error);
-    return count_error(store, redis_feed_withdraw_sport(link, store->prefix, sport, error));
+    return count_error(
+        store, redis_feed_withdraw_sport(need_link(store, false), store->prefix, sport, error));
 }
 
 static enum status redis_list_interest(struct odds_store *base, enum sport sport, int64_t since_ms,
@@ -797,54 +703,31 @@ static enum status redis_list_interest(struct odds_store *base, enum sport sport
                                        struct error *error)
 {
     struct redis_store *store = redis_store_of(base);
-    struct redis_link *link = need_link(store, false);
-    if (link == NULL)
-        return no_link(error);
-    return count_error(
-        store, redis_feed_list_interest(link, store->prefix, sport, since_ms, list, count, error));
+    return count_error(store, redis_feed_list_interest(need_link(store, false), store->prefix,
+                                                       sport, since_ms, list, count, error));
 }
 
 static enum status redis_list_events(struct odds_store *base, enum sport sport,
                                      struct event_id **list, size_t *count, struct error *error)
 {
     struct redis_store *store = redis_store_of(base);
-    struct redis_link *link = need_link(store, false);
-    if (link == NULL)
-        return no_link(error);
-    return count_error(store,
-                       redis_feed_list_events(link, store->prefix, sport, list, count, error));
+    return count_error(store, redis_feed_list_events(need_link(store, false), store->prefix, sport,
+                                                     list, count, error));
 }
 
-/* ---- the engines: one, by four names --------------------------------------------------------- */
-
-#define ENGINE(name, scheme_)                                                                   \
-    static enum status open_##name(struct odds_store **store,                                   \
-                                   const struct odds_store_options *options, const char *place, \
-                                   bool patient, struct error *error)                           \
-    {                                                                                           \
-        (void)place;                                                                            \
-        return open_engine(store, options, &odds_engine_##name, patient, error);                \
-    }                                                                                           \
-    const struct odds_engine odds_engine_##name = {                                             \
-        .scheme = (scheme_),                                                                    \
-        .open = open_##name,                                                                    \
-        .close = redis_close,                                                                   \
-        .stamp = redis_stamp,                                                                   \
-        .reader_create = redis_reader_create,                                                   \
-        .reader_destroy = redis_reader_destroy,                                                 \
-        .versions = redis_versions,                                                             \
-        .read = redis_read,                                                                     \
-        .ping = redis_ping,                                                                     \
-        .note_interest = redis_note_interest,                                                   \
-        .lease = redis_lease,                                                                   \
-        .facts = redis_facts,                                                                   \
-        .publish = redis_publish,                                                               \
-        .withdraw_sport = redis_withdraw_sport,                                                 \
-        .list_interest = redis_list_interest,                                                   \
-        .list_events = redis_list_events,                                                       \
-    }
-
-ENGINE(redis, "redis://");
-ENGINE(rediss, "rediss://");
-ENGINE(redis_unix, "unix:");
-ENGINE(redis_sentinel, "redis+sentinel://");
+const struct odds_engine odds_engine_redis = {
+    .schemes = {"redis://", "rediss://", "unix:", "redis+sentinel://"},
+    .open = redis_open,
+    .close = redis_close,
+    .stamp = redis_stamp,
+    .versions = redis_versions,
+    .read = redis_read,
+    .ping = redis_ping,
+    .note_interest = redis_note_interest,
+    .lease = redis_lease,
+    .facts = redis_facts,
+    .publish = redis_publish,
+    .withdraw_sport = redis_withdraw_sport,
+    .list_interest = redis_list_interest,
+    .list_events = redis_list_events,
+};

@@ -16,7 +16,7 @@
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-void redis_key_of_value(struct buffer *out, const char *prefix, const struct redis_subject *subject)
+void redis_key_of_value(struct buffer *out, const char *prefix, const struct odds_subject *subject)
 {
     buffer_append_string(out, prefix);
     buffer_append_string(out, subject->kind == ODDS_CATALOG ? "catalog:" : "odds:");
@@ -36,7 +36,7 @@ void redis_key_of_interest(struct buffer *out, const char *prefix, enum sport sp
 
 static void append_change(struct buffer *out, const char *prefix, const struct odds_change *change)
 {
-    struct redis_subject subject = {.kind = change->kind, .sport = change->sport};
+    struct odds_subject subject = {.kind = change->kind, .sport = change->sport};
     if (change->kind == ODDS_MARKETS)
         subject.event = change->event;
     struct buffer key = {0};
@@ -49,12 +49,19 @@ static void append_change(struct buffer *out, const char *prefix, const struct o
     buffer_free(&key);
 }
 
-static enum status ask(struct redis_link *link, const struct buffer *commands, unsigned replies,
+/* Frees the commands. `reply` may be NULL. */
+static enum status ask(struct redis_link *link, struct redis_call *call, struct buffer *commands,
+                       unsigned replies,
+                       void (*reply)(struct redis_call *, unsigned, const struct redis_reply *),
                        const char *what, struct error *error)
 {
-    struct redis_call call = {
-        .bytes = buffer_text(commands), .replies = replies, .timeout_ms = FEED_TIMEOUT_MS};
-    return redis_link_ask(link, &call, what, error);
+    *call = (struct redis_call){.bytes = buffer_text(commands),
+                                .replies = replies,
+                                .timeout_ms = FEED_TIMEOUT_MS,
+                                .reply = reply};
+    enum status status = redis_link_ask(link, call, what, error);
+    buffer_free(commands);
+    return status;
 }
 
 /* How many of the changes go into one transaction. */
@@ -82,148 +89,58 @@ enum status redis_feed_publish(struct redis_link *link, const char *prefix,
         if (batch > 1)
             redis_command(&commands, "EXEC", NULL);
         unsigned replies = batch > 1 ? (unsigned)batch + 2 : 1;
-        status = ask(link, &commands, replies, "cannot publish", error);
-        buffer_free(&commands);
+        struct redis_call call;
+        status = ask(link, &call, &commands, replies, NULL, "cannot publish", error);
         changes += batch;
         count -= batch;
     }
     return status;
 }
 
-/* ---- walking the keys of a sport ------------------------------------------------------------- */
-
-struct page {
-    struct redis_call call; /* first */
-    struct buffer cursor;
-    void (*each)(void *context, struct text key);
-    void *context;
-};
-
-static void on_page(struct redis_call *call, unsigned index, const struct redis_reply *reply)
-{
-    struct page *page = (struct page *)call;
-    (void)index;
-    buffer_clear(&page->cursor);
-    if (reply->type != REDIS_LIST || reply->count != 2 || reply->elements[0].type != REDIS_STRING ||
-        reply->elements[1].type != REDIS_LIST)
-        return;
-    buffer_append(&page->cursor, reply->elements[0].text.at, reply->elements[0].text.size);
-    const struct redis_reply *keys = &reply->elements[1];
-    for (size_t i = 0; i < keys->count; i++)
-        if (keys->elements[i].type == REDIS_STRING)
-            page->each(page->context,
-                       (struct text){keys->elements[i].text.at, keys->elements[i].text.size});
-}
-
-/* "PREFIXodds:SPORT:", and as a pattern that matches what begins so. */
-static void append_start(struct buffer *out, const char *prefix, enum sport sport, bool pattern)
-{
-    for (const char *at = prefix; *at != '\0'; at++) {
-        if (pattern && strchr("*?[]\\^-", *at) != NULL)
-            buffer_append_char(out, '\\');
-        buffer_append_char(out, *at);
-    }
-    buffer_append_format(out, "odds:%s:%s", sport_key(sport), pattern ? "*" : "");
-}
-
-/* Asks for one page after another; `between` (may be NULL) does something with each. */
-static enum status walk(struct redis_link *link, const char *prefix, enum sport sport,
-                        struct page *page,
-                        enum status (*between)(struct redis_link *, void *, struct error *),
-                        struct error *error)
-{
-    struct buffer pattern = {0};
-    append_start(&pattern, prefix, sport, true);
-    buffer_append_char(&page->cursor, '0');
-    enum status status = STATUS_OK;
-    do {
-        struct buffer commands = {0};
-        redis_command(&commands, "SCAN", buffer_string(&page->cursor), "MATCH",
-                      buffer_string(&pattern), "COUNT", SCAN_COUNT, NULL);
-        page->call = (struct redis_call){.bytes = buffer_text(&commands),
-                                         .replies = 1,
-                                         .timeout_ms = FEED_TIMEOUT_MS,
-                                         .reply = on_page};
-        status = redis_link_ask(link, &page->call, "cannot list the odds of a sport", error);
-        buffer_free(&commands);
-        if (status == STATUS_OK && between != NULL)
-            status = between(link, page->context, error);
-    } while (status == STATUS_OK && page->cursor.size > 0 &&
-             !text_equals(buffer_text(&page->cursor), TEXT("0")));
-    buffer_free(&page->cursor);
-    buffer_free(&pattern);
-    return status;
-}
-
-/* ---- withdrawing a sport --------------------------------------------------------------------- */
-
-struct withdrawing {
-    struct buffer words; /* of UNLINK */
-    size_t count;
-};
-
-static void withdraw_key(void *context, struct text key)
-{
-    struct withdrawing *withdrawing = context;
-    redis_command_word(&withdrawing->words, key);
-    withdrawing->count++;
-}
-
-static enum status unlink_page(struct redis_link *link, void *context, struct error *error)
-{
-    struct withdrawing *withdrawing = context;
-    if (withdrawing->count == 0)
-        return STATUS_OK;
-    struct buffer commands = {0};
-    redis_command_begin(&commands, withdrawing->count + 1);
-    redis_command_word(&commands, TEXT("UNLINK"));
-    buffer_append_text(&commands, buffer_text(&withdrawing->words));
-    enum status status = ask(link, &commands, 1, "cannot withdraw", error);
-    buffer_free(&commands);
-    buffer_clear(&withdrawing->words);
-    withdrawing->count = 0;
-    return status;
-}
-
-enum status redis_feed_withdraw_sport(struct redis_link *link, const char *prefix, enum sport sport,
-                                      struct error *error)
-{
-    /* The catalog first: without it nothing of the sport is dealt any more. */
-    const struct odds_change catalog = {.kind = ODDS_CATALOG, .sport = sport};
-    enum status status = redis_feed_publish(link, prefix, &catalog, 1, error);
-    if (status != STATUS_OK)
-        return status;
-    struct withdrawing withdrawing = {0};
-    struct page page = {.each = withdraw_key, .context = &withdrawing};
-    status = walk(link, prefix, sport, &page, unlink_page, error);
-    buffer_free(&withdrawing.words);
-    return status;
-}
-
 /* ---- listing events -------------------------------------------------------------------------- */
 
 struct listing {
-    size_t start; /* the length of what is before the id */
-    struct event_id *list;
-    size_t count;
-    size_t capacity;
+    struct redis_call call; /* first */
+    struct buffer cursor;
+    size_t start;      /* the length of what is before the id in a key */
+    struct buffer ids; /* of struct event_id */
 };
 
-static void list_key(void *context, struct text key)
+static void list_key(struct listing *listing, struct text key)
 {
-    struct listing *listing = context;
     struct event_id event;
     if (key.size <= listing->start)
         return;
     struct text digits = {key.at + listing->start, key.size - listing->start};
     /* A key that writes its number otherwise is never asked for. */
-    if (event_id_parse(digits, &event) != STATUS_OK || event.size != digits.size)
+    if (event_id_parse(digits, &event) == STATUS_OK && event.size == digits.size)
+        buffer_append(&listing->ids, &event, sizeof event);
+}
+
+static void on_page(struct redis_call *call, unsigned index, const struct redis_reply *reply)
+{
+    struct listing *listing = (struct listing *)call;
+    (void)index;
+    buffer_clear(&listing->cursor);
+    if (reply->type != REDIS_LIST || reply->count != 2 || reply->elements[0].type != REDIS_STRING ||
+        reply->elements[1].type != REDIS_LIST)
         return;
-    if (listing->count == listing->capacity) {
-        listing->capacity = listing->capacity > 0 ? 2 * listing->capacity : 64;
-        listing->list = memory_resize(listing->list, listing->capacity * sizeof *listing->list);
+    buffer_append_text(&listing->cursor, reply->elements[0].text);
+    const struct redis_reply *keys = &reply->elements[1];
+    for (size_t i = 0; i < keys->count; i++)
+        if (keys->elements[i].type == REDIS_STRING)
+            list_key(listing, keys->elements[i].text);
+}
+
+/* A pattern that matches what begins with this. */
+static void append_pattern(struct buffer *out, const char *start)
+{
+    for (; *start != '\0'; start++) {
+        if (strchr("*?[]\\^-", *start) != NULL)
+            buffer_append_char(out, '\\');
+        buffer_append_char(out, *start);
     }
-    listing->list[listing->count++] = event;
+    buffer_append_char(out, '*');
 }
 
 static int by_digits(const void *a, const void *b)
@@ -235,35 +152,69 @@ enum status redis_feed_list_events(struct redis_link *link, const char *prefix, 
                                    struct event_id **list, size_t *count, struct error *error)
 {
     struct buffer start = {0};
-    append_start(&start, prefix, sport, false);
-    struct listing listing = {.start = start.size};
-    struct page page = {.each = list_key, .context = &listing};
-    enum status status = walk(link, prefix, sport, &page, NULL, error);
+    struct buffer pattern = {0};
+    struct listing listing = {0};
+    buffer_append_format(&start, "%sodds:%s:", prefix, sport_key(sport));
+    append_pattern(&pattern, buffer_string(&start));
+    listing.start = start.size;
+    buffer_append_char(&listing.cursor, '0');
+    enum status status = STATUS_OK;
+    do {
+        struct buffer commands = {0};
+        redis_command(&commands, "SCAN", buffer_string(&listing.cursor), "MATCH",
+                      buffer_string(&pattern), "COUNT", SCAN_COUNT, NULL);
+        status = ask(link, &listing.call, &commands, 1, on_page, "cannot list the odds of a sport",
+                     error);
+    } while (status == STATUS_OK && listing.cursor.size > 0 &&
+             !text_equals(buffer_text(&listing.cursor), TEXT("0")));
+    buffer_free(&listing.cursor);
+    buffer_free(&pattern);
     buffer_free(&start);
     if (status != STATUS_OK) {
-        memory_free(listing.list);
+        buffer_free(&listing.ids);
         return status;
     }
     /* SCAN may name a key twice. */
+    struct event_id *ids = (struct event_id *)(void *)listing.ids.data;
+    size_t all = listing.ids.size / sizeof *ids;
     size_t kept = 0;
-    if (listing.count > 0)
-        qsort(listing.list, listing.count, sizeof *listing.list, by_digits);
-    for (size_t i = 0; i < listing.count; i++)
-        if (kept == 0 || by_digits(&listing.list[kept - 1], &listing.list[i]) != 0)
-            listing.list[kept++] = listing.list[i];
-    *list = listing.list;
+    if (all > 0)
+        qsort(ids, all, sizeof *ids, by_digits);
+    for (size_t i = 0; i < all; i++)
+        if (kept == 0 || by_digits(&ids[kept - 1], &ids[i]) != 0)
+            ids[kept++] = ids[i];
+    *list = ids;
     *count = kept;
     return STATUS_OK;
+}
+
+enum status redis_feed_withdraw_sport(struct redis_link *link, const char *prefix, enum sport sport,
+                                      struct error *error)
+{
+    /* The catalog first: without it nothing of the sport is dealt any more. */
+    const struct odds_change catalog = {.kind = ODDS_CATALOG, .sport = sport};
+    struct event_id *events = NULL;
+    size_t count = 0;
+    enum status status = redis_feed_publish(link, prefix, &catalog, 1, error);
+    if (status == STATUS_OK)
+        status = redis_feed_list_events(link, prefix, sport, &events, &count, error);
+    if (status != STATUS_OK)
+        return status;
+    struct odds_change *changes = memory_alloc_zeroed(count + 1, sizeof *changes);
+    for (size_t i = 0; i < count; i++)
+        changes[i] = (struct odds_change){.kind = ODDS_MARKETS, .sport = sport, .event = events[i]};
+    status = redis_feed_publish(link, prefix, changes, count, error);
+    memory_free(changes);
+    memory_free(events);
+    return status;
 }
 
 /* ---- listing interest ------------------------------------------------------------------------ */
 
 struct interest_page {
     struct redis_call call; /* first */
-    struct odds_interest *list;
-    size_t count;
-    size_t capacity;
-    size_t came; /* of this page, usable or not */
+    struct buffer list;     /* of struct odds_interest, of all pages */
+    size_t came;            /* of this page, usable or not */
 };
 
 static void on_interest(struct redis_call *call, unsigned index, const struct redis_reply *reply)
@@ -288,45 +239,8 @@ static void on_interest(struct redis_call *call, unsigned index, const struct re
         if (!(milliseconds >= 0 && milliseconds < 9e15))
             continue;
         entry.requested_ms = (int64_t)milliseconds;
-        if (page->count == page->capacity) {
-            page->capacity = page->capacity > 0 ? 2 * page->capacity : 64;
-            page->list = memory_resize(page->list, page->capacity * sizeof *page->list);
-        }
-        page->list[page->count++] = entry;
+        buffer_append(&page->list, &entry, sizeof entry);
     }
-}
-
-static int by_event_then_latest(const void *a, const void *b)
-{
-    const struct odds_interest *left = a;
-    const struct odds_interest *right = b;
-    int order = memcmp(&left->event, &right->event, sizeof left->event);
-    if (order != 0)
-        return order;
-    return left->requested_ms > right->requested_ms ? -1 : left->requested_ms < right->requested_ms;
-}
-
-static int latest_first(const void *a, const void *b)
-{
-    const struct odds_interest *left = a;
-    const struct odds_interest *right = b;
-    if (left->requested_ms != right->requested_ms)
-        return left->requested_ms > right->requested_ms ? -1 : 1;
-    return strcmp(left->event.digits, right->event.digits);
-}
-
-/* What was asked for again between two pages stands in both. */
-static size_t remove_doubles(struct odds_interest *list, size_t count)
-{
-    size_t kept = 0;
-    if (count > 0)
-        qsort(list, count, sizeof *list, by_event_then_latest);
-    for (size_t i = 0; i < count; i++)
-        if (kept == 0 || !event_id_equals(&list[kept - 1].event, &list[i].event))
-            list[kept++] = list[i];
-    if (kept > 0)
-        qsort(list, kept, sizeof *list, latest_first);
-    return kept;
 }
 
 enum status redis_feed_list_interest(struct redis_link *link, const char *prefix, enum sport sport,
@@ -348,19 +262,16 @@ enum status redis_feed_list_interest(struct redis_link *link, const char *prefix
         struct buffer commands = {0};
         redis_command(&commands, "ZREVRANGEBYSCORE", buffer_string(&key), "+inf", since,
                       "WITHSCORES", "LIMIT", from, most, NULL);
-        page.call = (struct redis_call){.bytes = buffer_text(&commands),
-                                        .replies = 1,
-                                        .timeout_ms = FEED_TIMEOUT_MS,
-                                        .reply = on_interest};
-        status = redis_link_ask(link, &page.call, "cannot list the interest in a sport", error);
-        buffer_free(&commands);
+        status = ask(link, &page.call, &commands, 1, on_interest,
+                     "cannot list the interest in a sport", error);
     }
     buffer_free(&key);
     if (status != STATUS_OK) {
-        memory_free(page.list);
+        buffer_free(&page.list);
         return status == STATUS_MALFORMED ? STATUS_UNAVAILABLE : status;
     }
-    *count = remove_doubles(page.list, page.count);
-    *list = page.list;
+    /* What was asked for again between two pages stands in both; stores/odds.c sees to that. */
+    *list = (struct odds_interest *)(void *)page.list.data;
+    *count = page.list.size / sizeof **list;
     return STATUS_OK;
 }

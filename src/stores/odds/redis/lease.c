@@ -1,24 +1,19 @@
 /*
- * Leases; see lease.h. The script runs in the server as one step, and takes the time
- * from there, so what it decides does not depend on any clock but the server's.
+ * Leases; see redis.h. The script runs in the server as one step, and takes the time from there, so
+ * what it decides does not depend on any clock but the server's. It is sent with each lease, of
+ * which there are a few dozen in a window: a server that was restarted lacks nothing.
  *
  * The key holds "START:USED", the second in which the window began and what was drawn in it since.
  * It is kept a little longer than the window, for the case that the clock is set back a little. A
  * count that began after the start of the present window is kept: the window was made longer
  * meanwhile.
  */
-#include "stores/odds/redis/lease.h"
-
 #include <inttypes.h>
 #include <stdatomic.h>
-#include <stdio.h>
-
-#include <openssl/evp.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
-
-#define NS_PER_MS 1000000U
+#include "stores/odds/redis/redis.h"
 
 /* KEYS: the budget's. ARGV: window in seconds, limit, demand, and what the asker knows: the start
  * of a window, what was drawn in it, and what it has admitted in it without us. */
@@ -44,53 +39,33 @@ static const char script[] =
 
 enum { GRANTED, LEFT, START, LEFT_US, STORE_MS, NUMBERS };
 
-#define DIGEST_TEXT_SIZE 41 /* SHA-1 in hexadecimal, NUL-terminated */
-
-struct redis_leases {
-    struct redis_leases_options options;
-    char digest[DIGEST_TEXT_SIZE]; /* "": this machine's OpenSSL has no SHA-1; the script is sent */
-    atomic_bool complained;
-};
-
 /* One lease under way. */
 struct lease_call {
     struct redis_call call; /* first */
     struct redis_leases *leases;
-    struct redis_link *link;
     struct odds_lease *lease;
     struct buffer bytes;
-    uint64_t began_ns;
-    bool whole;        /* the script itself was sent, not its digest */
-    bool unknown;      /* the server does not have it */
     enum status reply; /* what the reply amounts to */
 };
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-static void append_number(struct buffer *out, uint64_t number)
+static void append_command(struct buffer *out, const char *prefix, const struct odds_lease *lease)
 {
-    char digits[20];
-    redis_command_word(out, (struct text){digits, decimal_write(digits, number)});
-}
-
-static void append_command(struct lease_call *call)
-{
-    const struct odds_lease *lease = call->lease;
-    const char *prefix = call->leases->options.prefix;
-    const uint64_t numbers[] = {lease->window_seconds, lease->limit,      lease->demand,
+    const uint32_t numbers[] = {lease->window_seconds, lease->limit,      lease->demand,
                                 lease->since,          lease->since_used, lease->since_spent};
     size_t count = sizeof numbers / sizeof numbers[0];
     struct buffer key = {0};
-    buffer_append_format(&key, "%srate:%s", prefix != NULL ? prefix : "", lease->client);
-    buffer_clear(&call->bytes);
-    redis_command_begin(&call->bytes, 4 + count);
-    redis_command_word(&call->bytes, call->whole ? TEXT("EVAL") : TEXT("EVALSHA"));
-    redis_command_word(&call->bytes, text_of(call->whole ? script : call->leases->digest));
-    redis_command_word(&call->bytes, TEXT("1"));
-    redis_command_word(&call->bytes, buffer_text(&key));
-    for (size_t i = 0; i < count; i++)
-        append_number(&call->bytes, numbers[i]);
-    call->call.bytes = buffer_text(&call->bytes);
+    buffer_append_format(&key, "%srate:%s", prefix, lease->client);
+    redis_command_begin(out, 4 + count);
+    redis_command_word(out, TEXT("EVAL"));
+    redis_command_word(out, (struct text){script, sizeof script - 1});
+    redis_command_word(out, TEXT("1"));
+    redis_command_word(out, buffer_text(&key));
+    for (size_t i = 0; i < count; i++) {
+        char digits[20];
+        redis_command_word(out, (struct text){digits, decimal_write(digits, numbers[i])});
+    }
     buffer_free(&key);
 }
 
@@ -99,7 +74,7 @@ static void append_command(struct lease_call *call)
 static void complain(struct redis_leases *leases, const struct error *error)
 {
     if (!atomic_exchange(&leases->complained, true))
-        log_event(leases->options.log, LOG_WARNING, "the odds store does not lease rate limits",
+        log_event(leases->log, LOG_WARNING, "the odds store does not lease rate limits",
                   LOG_STRING("reason", error->text));
 }
 
@@ -108,7 +83,7 @@ static bool is_number(const struct redis_reply *reply, int64_t least, int64_t mo
     return reply->type == REDIS_INTEGER && reply->integer >= least && reply->integer <= most;
 }
 
-/* Another script under the same digest there is not, but another server than it says it is. */
+/* Checked, as what answers may be another server than it says it is. */
 static bool read_numbers(const struct redis_reply *reply, struct odds_lease *lease)
 {
     const int64_t limit = lease->limit;
@@ -137,10 +112,6 @@ static void on_reply(struct redis_call *base, unsigned index, const struct redis
     struct redis_leases *leases = call->leases;
     struct error error;
     (void)index;
-    call->unknown = !call->whole && reply->type == REDIS_ERROR &&
-                    text_starts_with(text_of(reply->text.at), TEXT("NOSCRIPT"));
-    if (call->unknown)
-        return;
     if (reply->type == REDIS_ERROR) {
         call->reply = redis_error_of_reply(reply, "leasing a rate limit", &error);
         if (call->reply != STATUS_MALFORMED) /* which is of one key, and told by who asked */
@@ -154,91 +125,36 @@ static void on_reply(struct redis_call *base, unsigned index, const struct redis
     }
 }
 
-static void on_done(struct redis_call *base, enum status status);
-
-static enum status submit(struct lease_call *call)
-{
-    append_command(call);
-    return redis_link_submit(call->link, &call->call);
-}
-
-/* The server has been restarted, or has forgotten its scripts: sends it, in what is left of the
- * time. */
-static enum status send_whole(struct lease_call *call)
-{
-    uint64_t gone_ms = (clock_monotonic_ns() - call->began_ns) / NS_PER_MS;
-    uint32_t timeout_ms = call->leases->options.timeout_ms;
-    if (gone_ms >= timeout_ms)
-        return STATUS_TIMEOUT;
-    call->unknown = false;
-    call->whole = true;
-    call->call.timeout_ms = timeout_ms - (uint32_t)gone_ms;
-    return submit(call);
-}
-
 static void on_done(struct redis_call *base, enum status status)
 {
     struct lease_call *call = (struct lease_call *)base;
     struct odds_lease *lease = call->lease;
     if (status == STATUS_OK)
-        status = call->unknown ? send_whole(call) : call->reply;
-    if (status == STATUS_PENDING)
-        return;
+        status = call->reply;
     buffer_free(&call->bytes);
     memory_free(call);
-    lease->engine = NULL;
     lease->answered_ns = clock_monotonic_ns();
     lease->result = status;
     lease->done(lease);
 }
 
-enum status redis_leases_ask(struct redis_leases *leases, struct redis_link *link,
-                             struct odds_lease *lease)
+enum status redis_lease_ask(struct redis_leases *leases, struct redis_link *link,
+                            struct odds_lease *lease)
 {
     struct lease_call *call = memory_alloc_zeroed(1, sizeof *call);
     call->leases = leases;
-    call->link = link;
     call->lease = lease;
-    call->began_ns = clock_monotonic_ns();
-    call->whole = leases->digest[0] == '\0';
-    call->call.replies = 1;
-    call->call.again = true; /* what was granted before the loss is stranded, never spent twice */
-    call->call.reply = on_reply;
-    call->call.done = on_done;
-    lease->engine = call;
-    enum status status = submit(call);
+    append_command(&call->bytes, leases->prefix, lease);
+    /* Sent again after a loss: what was granted before it is stranded, never spent twice. */
+    call->call = (struct redis_call){.bytes = buffer_text(&call->bytes),
+                                     .replies = 1,
+                                     .again = true,
+                                     .reply = on_reply,
+                                     .done = on_done};
+    enum status status = redis_link_submit(link, &call->call);
     if (status != STATUS_PENDING) {
-        lease->engine = NULL;
         buffer_free(&call->bytes);
         memory_free(call);
     }
     return status;
-}
-
-/* ---- life ------------------------------------------------------------------------------------ */
-
-static void digest_script(char digest[DIGEST_TEXT_SIZE])
-{
-    unsigned char bytes[EVP_MAX_MD_SIZE];
-    unsigned size = 0;
-    if (EVP_Digest(script, sizeof script - 1, bytes, &size, EVP_sha1(), NULL) != 1 || size != 20)
-        return;
-    for (unsigned i = 0; i < size; i++)
-        (void)snprintf(digest + (size_t)i * 2, 3, "%02x", bytes[i]);
-}
-
-struct redis_leases *redis_leases_create(const struct redis_leases_options *options)
-{
-    struct redis_leases *leases = memory_alloc_zeroed(1, sizeof *leases);
-    leases->options = *options;
-    digest_script(leases->digest);
-    return leases;
-}
-
-void redis_leases_destroy(struct redis_leases **leases)
-{
-    if (*leases == NULL)
-        return;
-    memory_free(*leases);
-    *leases = NULL;
 }

@@ -10,6 +10,7 @@
  */
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/queue.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -20,8 +21,9 @@
 #define SECOND_MS 1000
 #define NS_PER_MS ((uint64_t)1000000)
 
+/* A call that was sent, until its replies have come. */
 struct link_sent {
-    struct link_sent *next, *before;
+    TAILQ_ENTRY(link_sent) others;
     struct redis_link *link;
     struct redis_call *call; /* NULL: it did not wait */
     unsigned replies;
@@ -34,16 +36,14 @@ struct redis_link {
     struct mailbox *mailbox;
     uv_thread_t thread;
     struct mail stop;
-    atomic_uint under_way;              /* calls */
-    struct redis_call *newest, *oldest; /* waiting to be sent */
-    struct link_sent *first_sent, *last_sent;
+    atomic_uint under_way;            /* calls */
+    TAILQ_HEAD(, redis_call) waiting; /* to be sent; the oldest first, as below */
+    TAILQ_HEAD(sent_list, link_sent) sent;
     size_t sent_count;
     uv_timer_t deadline;
-    uint64_t deadline_ns;   /* the timer's; 0: it does not run */
-    uint64_t deadline_turn; /* it came in this one, and is heeded in the next; 0: it has not come */
-    uint64_t due_ns;        /* when it came */
+    uint64_t deadline_ns; /* the timer's; 0: it does not run */
+    uint64_t due_ns;      /* when it came; heeded at the end of the turn; 0: it has not come */
     uv_check_t turn;
-    uint64_t turns; /* how often all connections have been looked at */
     uv_timer_t second, alarm;
     bool stopping;
 };
@@ -66,49 +66,9 @@ enum status redis_link_wait(struct redis_link *link, struct error *error)
     return redis_connection_wait(link->connection, error);
 }
 
-void redis_link_facts(const struct redis_link *link, struct redis_link_facts *facts)
+void redis_link_facts(const struct redis_link *link, struct odds_facts *facts)
 {
     redis_connection_facts(link->connection, facts);
-}
-
-/* ---- the list of waiting calls --------------------------------------------------------------- */
-
-static void add_newest(struct redis_link *link, struct redis_call *call)
-{
-    call->stage = REDIS_CALL_WAITING;
-    call->newer = NULL;
-    call->older = link->newest;
-    if (link->newest != NULL)
-        link->newest->newer = call;
-    else
-        link->oldest = call;
-    link->newest = call;
-}
-
-static void add_oldest(struct redis_link *link, struct redis_call *call)
-{
-    call->stage = REDIS_CALL_WAITING;
-    call->older = NULL;
-    call->newer = link->oldest;
-    if (link->oldest != NULL)
-        link->oldest->older = call;
-    else
-        link->newest = call;
-    link->oldest = call;
-}
-
-static void remove_waiting(struct redis_link *link, struct redis_call *call)
-{
-    if (call->newer != NULL)
-        call->newer->older = call->older;
-    else
-        link->newest = call->older;
-    if (call->older != NULL)
-        call->older->newer = call->newer;
-    else
-        link->oldest = call->newer;
-    call->newer = NULL;
-    call->older = NULL;
 }
 
 /* ---- the end of a call ----------------------------------------------------------------------- */
@@ -118,8 +78,6 @@ static void pump(struct redis_link *link);
 
 static void finish(struct redis_link *link, struct redis_call *call, enum status status)
 {
-    call->stage = REDIS_CALL_IDLE;
-    call->slot = NULL;
     (void)atomic_fetch_sub(&link->under_way, 1);
     call->done(call, status); /* from here on it is the caller's */
     end_when_over(link);
@@ -127,16 +85,8 @@ static void finish(struct redis_link *link, struct redis_call *call, enum status
 
 static void drop_sent(struct link_sent *sent)
 {
-    struct redis_link *link = sent->link;
-    if (sent->before != NULL)
-        sent->before->next = sent->next;
-    else
-        link->first_sent = sent->next;
-    if (sent->next != NULL)
-        sent->next->before = sent->before;
-    else
-        link->last_sent = sent->before;
-    link->sent_count--;
+    TAILQ_REMOVE(&sent->link->sent, sent, others);
+    sent->link->sent_count--;
     memory_free(sent);
 }
 
@@ -159,43 +109,37 @@ static uint64_t earlier(uint64_t a_ns, uint64_t b_ns)
     return a_ns == 0 || b_ns < a_ns ? b_ns : a_ns;
 }
 
-/* What came while this thread could not run is read before anything is over that was due then. A
- * timer alone does not see to that: libuv may run one that was started anew in the same pass,
- * before it looks at any connection. */
-static bool has_read_since(struct redis_link *link)
-{
-    if (link->deadline_turn == 0) {
-        link->deadline_turn = link->turns;
-        link->due_ns = clock_monotonic_ns();
-    }
-    if (link->deadline_turn == link->turns) {
-        start_timer(&link->deadline, on_deadline, 1);
-        return false;
-    }
-    link->deadline_turn = 0;
-    return true;
-}
-
+/* Calls end in on_turn, after the connection was looked at: what came while this thread could not
+ * run is read before anything is over that was due then. Until then the timer keeps the loop from
+ * waiting for something to happen. */
 static void on_deadline(uv_timer_t *timer)
 {
     struct redis_link *link = timer->data;
-    if (!has_read_since(link))
-        return;
+    if (link->due_ns == 0)
+        link->due_ns = clock_monotonic_ns();
+    start_timer(&link->deadline, on_deadline, 1);
+}
+
+static void end_due_calls(struct redis_link *link)
+{
     uint64_t due_ns = link->due_ns;
     uint64_t next_ns = 0;
+    bool silent = false;
+    link->due_ns = 0;
     link->deadline_ns = 0;
+    CHECK(uv_timer_stop(&link->deadline) == 0);
     struct redis_call *newer;
-    for (struct redis_call *call = link->oldest; call != NULL; call = newer) {
-        newer = call->newer;
+    for (struct redis_call *call = TAILQ_FIRST(&link->waiting); call != NULL; call = newer) {
+        newer = TAILQ_NEXT(call, others);
         if (call->deadline_ns > due_ns) {
             next_ns = earlier(next_ns, call->deadline_ns);
             continue;
         }
-        remove_waiting(link, call);
+        TAILQ_REMOVE(&link->waiting, call, others);
         finish(link, call, STATUS_TIMEOUT);
     }
-    bool silent = false;
-    for (struct link_sent *sent = link->first_sent; sent != NULL; sent = sent->next) {
+    struct link_sent *sent;
+    TAILQ_FOREACH (sent, &link->sent, others) {
         struct redis_call *call = sent->call;
         if (call != NULL && call->deadline_ns > due_ns) {
             next_ns = earlier(next_ns, call->deadline_ns);
@@ -234,15 +178,8 @@ static void send_call(struct redis_link *link, struct redis_call *call)
     sent->link = link;
     sent->call = call;
     sent->replies = call->replies;
-    sent->before = link->last_sent;
-    if (link->last_sent != NULL)
-        link->last_sent->next = sent;
-    else
-        link->first_sent = sent;
-    link->last_sent = sent;
+    TAILQ_INSERT_TAIL(&link->sent, sent, others);
     link->sent_count++;
-    call->stage = REDIS_CALL_SENT;
-    call->slot = sent;
     redis_connection_send(link->connection, call->bytes, call->replies, on_answer, sent);
     if (call->sent != NULL)
         call->sent(call);
@@ -251,10 +188,10 @@ static void send_call(struct redis_link *link, struct redis_call *call)
 /* Sends what waits, as far as it may be sent now. */
 static void pump(struct redis_link *link)
 {
-    while (redis_connection_is_up(link->connection) && link->oldest != NULL &&
-           link->sent_count < SENT_MAX) {
-        struct redis_call *call = link->oldest;
-        remove_waiting(link, call);
+    struct redis_call *call;
+    while (redis_connection_is_up(link->connection) && link->sent_count < SENT_MAX &&
+           (call = TAILQ_FIRST(&link->waiting)) != NULL) {
+        TAILQ_REMOVE(&link->waiting, call, others);
         send_call(link, call);
     }
 }
@@ -263,26 +200,23 @@ static void pump(struct redis_link *link)
 static void lose_calls(struct redis_link *link, enum status status, bool hope)
 {
     /* From the newest, so that those that wait again stand in their order before the others. */
-    struct link_sent *before;
-    for (struct link_sent *sent = link->last_sent; sent != NULL; sent = before) {
-        before = sent->before;
-        struct redis_call *call = sent->call;
-        if (call == NULL)
+    struct link_sent *sent;
+    TAILQ_FOREACH_REVERSE(sent, &link->sent, sent_list, others)
+    {
+        if (!hope || sent->call == NULL || !sent->call->again)
             continue;
-        if (hope && call->again) {
-            sent->call = NULL;
-            add_oldest(link, call);
-        }
+        TAILQ_INSERT_HEAD(&link->waiting, sent->call, others);
+        sent->call = NULL;
     }
-    while (link->first_sent != NULL) {
-        struct redis_call *call = link->first_sent->call;
-        drop_sent(link->first_sent);
+    while ((sent = TAILQ_FIRST(&link->sent)) != NULL) {
+        struct redis_call *call = sent->call;
+        drop_sent(sent);
         if (call != NULL)
             finish(link, call, status);
     }
-    while (!hope && link->oldest != NULL) {
-        struct redis_call *call = link->oldest;
-        remove_waiting(link, call);
+    struct redis_call *call;
+    while (!hope && (call = TAILQ_FIRST(&link->waiting)) != NULL) {
+        TAILQ_REMOVE(&link->waiting, call, others);
         finish(link, call, status);
     }
 }
@@ -296,7 +230,7 @@ static void on_call(struct mail *mail)
         finish(link, call, now);
         return;
     }
-    add_newest(link, call);
+    TAILQ_INSERT_TAIL(&link->waiting, call, others);
     arm_deadline(link, call->deadline_ns);
     pump(link);
 }
@@ -420,7 +354,9 @@ void redis_link_set_alarm(struct redis_link *link, uint64_t at_ns)
 static void on_turn(uv_check_t *turn)
 {
     struct redis_link *link = turn->data;
-    link->turns++;
+    if (link->due_ns != 0)
+        end_due_calls(link);
+    redis_connection_turn(link->connection);
 }
 
 static void make_timer(struct redis_link *link, uv_timer_t *timer)
@@ -467,18 +403,6 @@ static void run(void *argument)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static void on_begun(void *owner)
-{
-    struct redis_link *link = owner;
-    link->options.begun(link->options.owner);
-}
-
-static void on_changed(void *owner, const char *key, size_t size)
-{
-    struct redis_link *link = owner;
-    link->options.changed(link->options.owner, key, size);
-}
-
 static void on_up(void *owner)
 {
     pump(owner);
@@ -489,34 +413,21 @@ static void on_lost(void *owner, enum status status, bool hope)
     lose_calls(owner, status, hope);
 }
 
-enum status redis_link_create(struct redis_link **link, const struct redis_link_options *options,
-                              struct error *error)
+struct redis_link *redis_link_create(const struct redis_link_options *options)
 {
     struct redis_link *made = memory_alloc_zeroed(1, sizeof *made);
     made->options = *options;
-    made->turns = 1;
+    TAILQ_INIT(&made->waiting);
+    TAILQ_INIT(&made->sent);
     CHECK(uv_loop_init(&made->loop) == 0);
     made->mailbox = mailbox_create(&made->loop);
-    const struct redis_connection_options of_connection = {.place = options->place,
-                                                           .timeout_ms = options->timeout_ms,
-                                                           .prefix = options->prefix,
-                                                           .track = options->track,
-                                                           .log = options->log,
+    const struct redis_connection_options of_connection = {.link = &made->options,
                                                            .loop = &made->loop,
                                                            .mailbox = made->mailbox,
-                                                           .turns = &made->turns,
                                                            .owner = made,
-                                                           .begun = on_begun,
-                                                           .changed = on_changed,
                                                            .up = on_up,
                                                            .lost = on_lost};
-    enum status status = redis_connection_create(&made->connection, &of_connection, error);
-    if (status != STATUS_OK) {
-        mailbox_destroy(&made->mailbox);
-        CHECK(uv_run(&made->loop, UV_RUN_DEFAULT) == 0 && uv_loop_close(&made->loop) == 0);
-        memory_free(made);
-        return status;
-    }
+    made->connection = redis_connection_create(&of_connection);
     made->stop.deliver = on_stop;
     made->turn.data = made;
     CHECK(uv_check_init(&made->loop, &made->turn) == 0);
@@ -527,8 +438,7 @@ enum status redis_link_create(struct redis_link **link, const struct redis_link_
     CHECK(uv_timer_start(&made->second, on_second, SECOND_MS, SECOND_MS) == 0);
     /* No signal reaches it: SIGPIPE neither, which OpenSSL does not keep off. */
     thread_start(&made->thread, "odds-redis", run, made);
-    *link = made;
-    return STATUS_OK;
+    return made;
 }
 
 void redis_link_destroy(struct redis_link **link)

@@ -12,6 +12,8 @@
  */
 #include <string.h>
 
+#include <openssl/ssl.h>
+
 #include "base/memory.h"
 #include "stores/odds/redis/redis.h"
 
@@ -321,5 +323,6 @@ void redis_place_destroy(struct redis_place **place)
     free_secret(mine->user);
     free_secret(mine->password);
     buffer_free(&mine->shown);
+    SSL_CTX_free(mine->trust);
     memory_free(mine);
 }

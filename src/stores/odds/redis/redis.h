@@ -1,10 +1,14 @@
 #ifndef CROUPIER_STORES_ODDS_REDIS_REDIS_H
 #define CROUPIER_STORES_ODDS_REDIS_REDIS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 #include <uv.h>
+
+#include <openssl/types.h>
 
 #include "base/log.h"
 #include "base/mailbox.h"
@@ -37,12 +41,6 @@
  * `interest:SPORT`, `rate:CLIENT` (lease.c).
  */
 
-struct redis_subject {
-    enum odds_kind kind;
-    enum sport sport;
-    struct event_id event; /* ODDS_MARKETS; otherwise zero */
-};
-
 /* ---- location.c ------------------------------------------------------------------------------ */
 
 enum redis_way { REDIS_BY_TCP, REDIS_BY_UNIX, REDIS_BY_SENTINEL };
@@ -65,6 +63,7 @@ struct redis_place {
     char *user;     /* NULL: the default user */
     char *password; /* NULL: none is sent */
     char *tls_ca;   /* a file of certificates to trust instead of the system's; may be NULL */
+    SSL_CTX *trust; /* by TLS; not parse's, but freed with the rest */
     uint32_t database;
     struct buffer shown; /* as it may be shown: without user and password */
 };
@@ -97,15 +96,13 @@ struct redis_target {
     const char *host; /* what the certificate has to be of; TLS only */
 };
 
-/* Whom to trust, by TLS. */
-struct redis_tls;
-MUST_CHECK enum status redis_tls_create(struct redis_tls **tls, const char *ca,
-                                        struct error *error);
-void redis_tls_destroy(struct redis_tls **tls);
+/* Whom to trust: the certificates in this file, or the system's when it is NULL. STATUS_INVALID:
+ * they cannot be read. */
+MUST_CHECK enum status redis_tls_create(SSL_CTX **trust, const char *ca, struct error *error);
 
-/* `tls` may be NULL. STATUS_UNAVAILABLE: refused at once. */
+/* `trust` is NULL without TLS. STATUS_UNAVAILABLE: refused at once. */
 MUST_CHECK enum status redis_wire_open(struct redis_wire **wire, uv_loop_t *loop,
-                                       const struct redis_target *target, struct redis_tls *tls,
+                                       const struct redis_target *target, SSL_CTX *trust,
                                        const struct redis_wire_events *events, struct error *error);
 /* What was sent is not answered any more. */
 void redis_wire_destroy(struct redis_wire **wire);
@@ -163,6 +160,24 @@ MUST_CHECK enum status redis_lookups_find(struct redis_lookups *lookups, const c
                                           struct redis_addresses *addresses, struct error *error);
 bool redis_lookups_under_way(const struct redis_lookups *lookups);
 
+/* ---- what a link is for ---------------------------------------------------------------------- */
+
+struct redis_link_options {
+    const struct redis_place *place; /* borrowed */
+    uint32_t timeout_ms;
+    const char *prefix; /* of the keys */
+    bool track;
+    struct log *log;
+    /* All on the I/O thread; those that will not be called may be NULL: the first three when it
+     * does not track; `second` and `closing` when there is nothing to do. */
+    void *owner;
+    void (*begun)(void *owner); /* connected anew: forget everything */
+    void (*changed)(void *owner, const char *key, size_t size); /* NULL: all keys */
+    void (*alarm)(void *owner);   /* redis_link_set_alarm's time has come */
+    void (*second)(void *owner);  /* about once a second, connected or not */
+    void (*closing)(void *owner); /* the last moment to submit a call; */
+};
+
 /* ---- sentinel.c ------------------------------------------------------------------------------ */
 
 /*
@@ -171,11 +186,9 @@ bool redis_lookups_under_way(const struct redis_lookups *lookups);
 struct redis_sentinel;
 
 struct redis_sentinel_options {
-    const struct redis_place *place; /* borrowed, as are the next three */
+    const struct redis_link_options *link; /* borrowed, as are the next two */
     uv_loop_t *loop;
     struct redis_lookups *lookups;
-    struct log *log;
-    uint32_t timeout_ms;
     void *owner;
     void (*found)(void *owner, const struct redis_host *master);
     void (*failed)(void *owner, enum status status, const char *why); /* none of them knows */
@@ -201,32 +214,25 @@ void redis_sentinel_looked_up(struct redis_sentinel *sentinel, const char *name)
 struct redis_connection;
 
 struct redis_connection_options {
-    const struct redis_place *place; /* borrowed, as are all pointers here */
-    uint32_t timeout_ms;
-    const char *prefix; /* of the keys */
-    bool track;
-    struct log *log;
+    const struct redis_link_options *link; /* borrowed, as are all pointers here */
     uv_loop_t *loop;
     struct mailbox *mailbox;
-    const uint64_t *turns; /* counts how often the loop has looked at all connections */
     void *owner;
-    void (*begun)(void *owner); /* that it tracks: forget everything */
-    void (*changed)(void *owner, const char *key, size_t size); /* NULL: all keys */
-    void (*up)(void *owner);                                    /* commands may be sent */
+    void (*up)(void *owner); /* commands may be sent */
     /* They may not, until `up`, and those that were sent are not answered. `hope`: it is tried
      * again at once. */
     void (*lost)(void *owner, enum status status, bool hope);
 };
 
-/* Any thread. STATUS_INVALID: TLS cannot be had. */
-MUST_CHECK enum status redis_connection_create(struct redis_connection **connection,
-                                               const struct redis_connection_options *options,
-                                               struct error *error);
-void redis_connection_start(struct redis_connection *connection);    /* the first attempt */
-void redis_connection_stop(struct redis_connection *connection);     /* for good */
+struct redis_connection *
+redis_connection_create(const struct redis_connection_options *options); /* any thread */
+void redis_connection_start(struct redis_connection *connection);        /* the first attempt */
+void redis_connection_stop(struct redis_connection *connection);         /* for good */
 void redis_connection_destroy(struct redis_connection **connection); /* when the loop has ended */
 
 void redis_connection_second(struct redis_connection *connection); /* about once a second */
+/* At the end of a turn of the loop, when all that had come was read. */
+void redis_connection_turn(struct redis_connection *connection);
 /* A call was not answered in time, by which alone one that does not track knows that it leads
  * nowhere. */
 void redis_connection_silent(struct redis_connection *connection);
@@ -234,45 +240,19 @@ bool redis_connection_is_up(const struct redis_connection *connection);
 void redis_connection_send(struct redis_connection *connection, struct text commands,
                            unsigned replies, redis_answered *answered, void *context);
 
-struct redis_link_facts {
-    bool connected;
-    uint64_t connected_times;
-    uint64_t invalidations; /* keys, and messages that mean all of them */
-    uint64_t round_trip_ns; /* of late; 0: not known */
-};
-
 /* Any thread; as redis_link_now and redis_link_wait below. `problem`: why it is not connected. */
 enum status redis_connection_now(const struct redis_connection *connection);
 enum status redis_connection_wait(struct redis_connection *connection, struct error *error);
 void redis_connection_problem(struct redis_connection *connection, struct error *error);
-void redis_connection_facts(const struct redis_connection *connection,
-                            struct redis_link_facts *facts);
+void redis_connection_facts(const struct redis_connection *connection, struct odds_facts *facts);
 
 /* ---- link.c ---------------------------------------------------------------------------------- */
 
 /* The link: an I/O thread with a connection to the server that is the master now. */
 struct redis_link;
 
-struct redis_link_options {
-    const struct redis_place *place; /* borrowed */
-    uint32_t timeout_ms;
-    const char *prefix; /* of the keys */
-    bool track;
-    struct log *log;
-    /* All on the I/O thread; those that will not be called may be NULL: the first three when it
-     * does not track; `second` and `closing` when there is nothing to do. */
-    void *owner;
-    void (*begun)(void *owner); /* connected anew: forget everything */
-    void (*changed)(void *owner, const char *key, size_t size); /* NULL: all keys */
-    void (*alarm)(void *owner);   /* redis_link_set_alarm's time has come */
-    void (*second)(void *owner);  /* about once a second, connected or not */
-    void (*closing)(void *owner); /* the last moment to submit a call; */
-};
-
-/* Starts the thread, which connects at once and for ever. STATUS_INVALID: TLS cannot be had. */
-MUST_CHECK enum status redis_link_create(struct redis_link **link,
-                                         const struct redis_link_options *options,
-                                         struct error *error);
+/* Starts the thread, which connects at once and for ever. */
+struct redis_link *redis_link_create(const struct redis_link_options *options);
 /* Waits until all calls are over, which their deadlines see to. */
 void redis_link_destroy(struct redis_link **link);
 
@@ -290,7 +270,8 @@ enum status redis_link_now(const struct redis_link *link);
 /* On the I/O thread: has `alarm` called at that time, instead of at the one that was set before. */
 void redis_link_set_alarm(struct redis_link *link, uint64_t at_ns);
 
-void redis_link_facts(const struct redis_link *link, struct redis_link_facts *facts);
+/* Sets what it knows: connected, reopened, invalidations, round_trip_ns. */
+void redis_link_facts(const struct redis_link *link, struct odds_facts *facts);
 
 /*
  * Commands, from any thread.
@@ -308,12 +289,10 @@ void redis_link_facts(const struct redis_link *link, struct redis_link_facts *fa
 #define REDIS_CALLS_MAX 4096
 
 struct redis_call {
-    struct mail mail;                 /* first; the link's */
-    struct redis_call *newer, *older; /* the link's: among all that are under way, by submission */
-    struct redis_link *link;          /* the link's */
-    enum { REDIS_CALL_IDLE, REDIS_CALL_WAITING, REDIS_CALL_SENT } stage; /* the link's */
-    uint64_t deadline_ns;                                                /* the link's */
-    void *slot;                                                          /* the link's */
+    struct mail mail;               /* first; the link's */
+    TAILQ_ENTRY(redis_call) others; /* the link's, as the next two */
+    struct redis_link *link;
+    uint64_t deadline_ns;
 
     struct text bytes;
     unsigned replies;    /* that they bring; at least 1 */
@@ -348,6 +327,22 @@ typedef void redis_rights_told(void *owner, enum status status, const char *reas
 MUST_CHECK enum status redis_rights_begin(struct redis_link *link, const char *prefix, void *owner,
                                           redis_rights_told *told);
 
+/* ---- lease.c --------------------------------------------------------------------------------- */
+
+/*
+ * Leases of shared rate budgets: one key a client, `rate:CLIENT`, and one script that does all of
+ * it. The commands that a user of the server needs for it: EVAL, TIME, GET, SET.
+ */
+struct redis_leases {
+    const char *prefix;
+    struct log *log;
+    atomic_bool complained;
+};
+
+/* What odds_store_lease says. */
+MUST_CHECK enum status redis_lease_ask(struct redis_leases *leases, struct redis_link *link,
+                                       struct odds_lease *lease);
+
 /* ---- feed.c ---------------------------------------------------------------------------------- */
 
 /* The verbs of the same names in stores/odds.h. */
@@ -365,8 +360,7 @@ MUST_CHECK enum status redis_feed_list_events(struct redis_link *link, const cha
                                               size_t *count, struct error *error);
 
 /* "PREFIXcatalog:SPORT", "PREFIXodds:SPORT:EVENT", "PREFIXinterest:SPORT" */
-void redis_key_of_value(struct buffer *out, const char *prefix,
-                        const struct redis_subject *subject);
+void redis_key_of_value(struct buffer *out, const char *prefix, const struct odds_subject *subject);
 void redis_key_of_interest(struct buffer *out, const char *prefix, enum sport sport);
 
 /* ---- known.c --------------------------------------------------------------------------------- */
@@ -387,10 +381,10 @@ void redis_known_destroy(struct redis_known **known);
 
 uint64_t redis_known_stamp(const struct redis_known *known);
 /* The version, or ODDS_VERSION_UNKNOWN. To be right under a stamp, the stamp is read first. */
-uint64_t redis_known_version(struct redis_known *known, const struct redis_subject *subject);
+uint64_t redis_known_version(struct redis_known *known, const struct odds_subject *subject);
 
 /* Each moves the stamp. redis_known_forget may be called by any thread. */
-void redis_known_forget(struct redis_known *known, const struct redis_subject *subject);
+void redis_known_forget(struct redis_known *known, const struct odds_subject *subject);
 void redis_known_forget_all(struct redis_known *known);
 /* Forgets what has expired at `now_ns`; returns when the next does, 0: never. */
 uint64_t redis_known_expire(struct redis_known *known, uint64_t now_ns);
@@ -404,7 +398,7 @@ struct redis_seen {
     bool current;
     uint64_t expires_ns;
 };
-uint64_t redis_known_see(struct redis_known *known, const struct redis_subject *subject,
+uint64_t redis_known_see(struct redis_known *known, const struct odds_subject *subject,
                          const struct redis_seen *seen);
 
 struct redis_digest redis_known_digest(const struct redis_known *known, const char *bytes,

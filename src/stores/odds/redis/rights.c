@@ -44,7 +44,6 @@ static const struct asked {
     {"PTTL", KEY_ODDS, NULL, {NULL}, true},
     {"ZADD", KEY_INTEREST, NULL, {"XX", "GT", "0", NO_EVENT}, false},
     {"ZREMRANGEBYSCORE", KEY_INTEREST, NULL, {"0", "(0"}, false},
-    {"EVALSHA", KEY_RATE, "0000000000000000000000000000000000000000", {NULL}, false},
     {"EVAL", KEY_RATE, SCRIPT, {NULL}, false},
     {"MULTI", KEY_NONE, NULL, {NULL}, true},
     {"EXEC", KEY_NONE, NULL, {NULL}, true},

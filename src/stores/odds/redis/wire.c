@@ -58,11 +58,7 @@ struct redis_wire {
 
 /* ---- TLS ------------------------------------------------------------------------------------- */
 
-struct redis_tls {
-    SSL_CTX *context;
-};
-
-enum status redis_tls_create(struct redis_tls **tls, const char *ca, struct error *error)
+enum status redis_tls_create(SSL_CTX **trust, const char *ca, struct error *error)
 {
     SSL_CTX *context = SSL_CTX_new(TLS_client_method());
     CHECK(context != NULL);
@@ -80,23 +76,13 @@ enum status redis_tls_create(struct redis_tls **tls, const char *ca, struct erro
         return error_set(error, STATUS_INVALID, "the certificates to trust cannot be read: %s",
                          ca != NULL ? ca : "the system's");
     }
-    *tls = memory_alloc(sizeof **tls);
-    (*tls)->context = context;
+    *trust = context;
     return STATUS_OK;
 }
 
-void redis_tls_destroy(struct redis_tls **tls)
+static SSL *secure(SSL_CTX *trust, int socket, const char *host)
 {
-    if (*tls == NULL)
-        return;
-    SSL_CTX_free((*tls)->context);
-    memory_free(*tls);
-    *tls = NULL;
-}
-
-static SSL *secure(const struct redis_tls *tls, int socket, const char *host)
-{
-    SSL *ssl = SSL_new(tls->context);
+    SSL *ssl = SSL_new(trust);
     CHECK(ssl != NULL && SSL_set_fd(ssl, socket) == 1);
     /* An address is compared with the certificate's addresses, a name with its names. */
     bool address = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host) == 1;
@@ -177,7 +163,7 @@ static void watch(struct redis_wire *wire)
 }
 
 enum status redis_wire_open(struct redis_wire **wire, uv_loop_t *loop,
-                            const struct redis_target *target, struct redis_tls *tls,
+                            const struct redis_target *target, SSL_CTX *trust,
                             const struct redis_wire_events *events, struct error *error)
 {
     int descriptor = connect_to(target);
@@ -187,8 +173,8 @@ enum status redis_wire_open(struct redis_wire **wire, uv_loop_t *loop,
     made->socket = descriptor;
     made->events = *events;
     made->parser = redis_parser_create(ODDS_VALUE_MAX, REPLY_MAX);
-    if (tls != NULL)
-        made->ssl = secure(tls, descriptor, target->host);
+    if (trust != NULL)
+        made->ssl = secure(trust, descriptor, target->host);
     CHECK(uv_poll_init(loop, &made->poll, descriptor) == 0);
     made->poll.data = made;
     watch(made);

@@ -22,23 +22,23 @@
  */
 #include "stores/platform/sqlite/ids.h"
 
-#include <openssl/sha.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checksum.h"
+#include "base/digest.h"
 #include "stores/platform/sqlite/columns.h"
 
 int64_t sqlite_id_key(int64_t customer_number, struct text id)
 {
     uint8_t bytes[sizeof customer_number + TRANSACTION_ID_SIZE];
-    uint8_t hash[SHA256_DIGEST_LENGTH];
+    uint8_t hash[DIGEST_SIZE];
     uint64_t key = 0;
     CHECK(id.size <= TRANSACTION_ID_SIZE);
     for (size_t i = 0; i < sizeof customer_number; i++)
         bytes[i] = (uint8_t)((uint64_t)customer_number >> (8 * i));
     memcpy(bytes + sizeof customer_number, id.at, id.size);
-    CHECK(SHA256(bytes, sizeof customer_number + id.size, hash) != NULL);
+    digest_sha256(bytes, sizeof customer_number + id.size, hash);
     for (size_t i = 0; i < sizeof key; i++)
         key = key << 8 | hash[i];
     return (int64_t)(key & IDS_KEY_MASK);

@@ -1,11 +1,36 @@
-/* croupier reload: asks a running server to read its configuration again. */
+/*
+ * The commands without a group: serve and reload, and those of demo.c, check.c and migrate.c.
+ * `croupier serve` is the service, with the configured stores; `croupier reload` asks a running one
+ * to read its configuration again.
+ */
 #include <limits.h>
 #include <stdio.h>
+#include <unistd.h>
 
+#include "app/app.h"
 #include "app/reload_socket.h"
 #include "cli/document.h"
 #include "commands/commands.h"
 #include "commands/help_texts.h"
+
+static int run_serve(const struct command_line *line)
+{
+    const struct config *config = NULL;
+    if (!command_config(line, &config))
+        return EXIT_REFUSED;
+    struct log *log = log_create(STDERR_FILENO, config->log_level, config->log_format);
+    const struct app_options options = {
+        .config = config,
+        .config_path = command_config_path(line),
+        .log = log,
+    };
+    struct error error;
+    enum status status = app_run(&options, &error);
+    log_destroy(&log); /* first: its lines come before the refusal */
+    int code = status == STATUS_OK ? EXIT_DONE : command_refuse(line, "%s", error.text);
+    config_release(&config);
+    return code;
+}
 
 static void print_document(struct text restart_needed)
 {
@@ -38,7 +63,11 @@ static int run_reload(const struct command_line *line)
     return code;
 }
 
-const struct command reload_commands[] = {
+const struct command service_commands[] = {
+    {"demo", "", &help_demo, .options = demo_options, .run = run_demo},
+    {"serve", "", &help_serve, .run = run_serve},
     {"reload", "PID", &help_reload, .run = run_reload},
+    {"check", "", &help_check, .run = run_check},
+    {"migrate", "", &help_migrate, .options = migrate_options, .run = run_migrate},
     {0},
 };

@@ -1,0 +1,8 @@
+#ifndef CROUPIER_DEMO_TEXTS_H
+#define CROUPIER_DEMO_TEXTS_H
+
+/* Files of demo/ that the build puts into the program (tools/embed_texts.py). */
+extern const char demo_games[]; /* games.json: the casino's, as `croupier game import` reads them */
+extern const char demo_screen[]; /* screen.txt: see commands/demo.c */
+
+#endif
