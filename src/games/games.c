@@ -15,36 +15,6 @@ struct games {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-struct reading {
-    struct games *games;
-    struct games_table *table;
-};
-
-static bool on_provider(void *context, const void *visited)
-{
-    const struct provider_record *record = visited;
-    struct reading *reading = context;
-    if (!games_table_add_provider(reading->table, reading->games->secrets, record))
-        log_event(reading->games->log, LOG_ERROR,
-                  "a provider's secret was stored under another key; set it again",
-                  LOG_STRING("provider", record->id));
-    return true;
-}
-
-static bool on_game(void *context, const void *visited)
-{
-    const struct game_record *record = visited;
-    games_table_add_game(((struct reading *)context)->table, record);
-    return true;
-}
-
-static bool on_policy(void *context, const void *visited)
-{
-    const struct game_policy_record *record = visited;
-    games_table_add_policy(((struct reading *)context)->table, record);
-    return true;
-}
-
 static enum status read_all(void *context, struct platform_store *store, bool all,
                             uint64_t *revision, void **table, struct error *error)
 {
@@ -55,16 +25,16 @@ static enum status read_all(void *context, struct platform_store *store, bool al
         status = secrets_open_key(&games->secrets, games->secrets_key_file, error);
     if (status != STATUS_OK)
         return status;
-    struct reading reading = {games, games_table_create(games->secrets)};
-    const struct record_visitor visit = {.see[RECORD_PROVIDER] = on_provider,
-                                         .see[RECORD_GAME] = on_game,
-                                         .see[RECORD_GAME_POLICY] = on_policy,
-                                         .context = &reading};
+    struct games_table *made = games_table_create(games->secrets, games->log);
+    const struct record_visitor visit = {.see[RECORD_PROVIDER] = games_table_add_provider,
+                                         .see[RECORD_GAME] = games_table_add_game,
+                                         .see[RECORD_GAME_POLICY] = games_table_add_policy,
+                                         .context = made};
     status = platform_games_read(store, &visit, revision, error);
     if (status == STATUS_OK)
-        *table = reading.table;
+        *table = made;
     else
-        games_table_destroy(&reading.table);
+        games_table_destroy(&made);
     return status;
 }
 

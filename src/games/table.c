@@ -23,6 +23,8 @@ struct policy {
 };
 
 struct games_table {
+    const struct secrets *secrets; /* this and the next: while it is built */
+    struct log *log;
     uint8_t cursor_key[SECRETS_KEY_SIZE];
     uint8_t subject_key[SECRETS_KEY_SIZE];
     struct games_provider **providers; /* by id; pointers, so that games may point to them */
@@ -44,38 +46,39 @@ static void *grow(void *items, size_t count, size_t *room, size_t size)
     return memory_resize(items, *room * size);
 }
 
-struct games_table *games_table_create(const struct secrets *secrets)
+struct games_table *games_table_create(const struct secrets *secrets, struct log *log)
 {
     struct games_table *table = memory_alloc_zeroed(1, sizeof *table);
+    table->secrets = secrets;
+    table->log = log;
     secrets_derive(secrets, "games cursor", table->cursor_key);
     secrets_derive(secrets, GAMES_SUBJECT_PURPOSE, table->subject_key);
     return table;
 }
 
-bool games_table_add_provider(struct games_table *table, const struct secrets *secrets,
-                              const struct provider_record *record)
+bool games_table_add_provider(void *context, const void *object)
 {
+    const struct provider_record *record = object;
+    struct games_table *table = context;
     if (!record->enabled || !record->usable)
         return true;
     struct games_provider *provider = memory_alloc_zeroed(1, sizeof *provider);
-    provider->id = memory_copy_string(record->id);
-    provider->name = memory_copy_string(record->name);
-    provider->launch_url = memory_copy_string(record->launch_url);
-    provider->launch_call = record->launch_call;
-    provider->return_url = memory_copy_string(record->return_url);
-    provider->audience = memory_copy_string(record->audience);
+    provider->record = *record;
     buffer_reserve(&provider->secret,
                    SECRETS_PLAIN_MAX); /* at once: growing leaves copies behind */
-    bool opened = provider_secret_unseal(secrets, record, &provider->secret) == STATUS_OK;
+    if (provider_secret_unseal(table->secrets, record, &provider->secret) != STATUS_OK)
+        log_event(table->log, LOG_ERROR,
+                  "a provider's secret was stored under another key; set it again",
+                  LOG_STRING("provider", record->id));
     table->providers = grow(table->providers, table->provider_count, &table->provider_room,
                             sizeof(struct games_provider *));
     table->providers[table->provider_count++] = provider;
-    return opened;
+    return true;
 }
 
 static int compare_provider(const void *id, const void *provider)
 {
-    return strcmp(id, (*(const struct games_provider *const *)provider)->id);
+    return strcmp(id, (*(const struct games_provider *const *)provider)->record.id);
 }
 
 static struct text make_json(const struct game_record *record,
@@ -87,8 +90,8 @@ static struct text make_json(const struct game_record *record,
     json_string(&json, "id", record->id);
     json_string(&json, "name", record->name);
     json_object(&json, "provider");
-    json_string(&json, "id", provider->id);
-    json_string(&json, "name", provider->name);
+    json_string(&json, "id", provider->record.id);
+    json_string(&json, "name", provider->record.name);
     json_end(&json);
     game_record_write_offer(&json, record);
     json_time(&json, "updated_at", record->updated_ms);
@@ -98,15 +101,17 @@ static struct text make_json(const struct game_record *record,
     return made;
 }
 
-void games_table_add_game(struct games_table *table, const struct game_record *record)
+bool games_table_add_game(void *context, const void *object)
 {
+    const struct game_record *record = object;
+    struct games_table *table = context;
     if (!record->enabled || !record->usable || table->provider_count == 0)
-        return;
+        return true;
     struct games_provider **provider =
         bsearch(record->provider_id, table->providers, table->provider_count,
                 sizeof(struct games_provider *), compare_provider);
     if (provider == NULL)
-        return;
+        return true;
     table->games = grow(table->games, table->game_count, &table->game_room, sizeof table->games[0]);
     CHECK(table->game_count == 0 || strcmp(table->games[table->game_count - 1].id, record->id) < 0);
     table->games[table->game_count] = (struct games_game){
@@ -123,6 +128,7 @@ void games_table_add_game(struct games_table *table, const struct game_record *r
         .number = table->game_count,
     };
     table->game_count++;
+    return true;
 }
 
 /* The number of games whose id is before `id`, or with `also_equal`, not behind it. */
@@ -145,8 +151,10 @@ static size_t rank(const struct games_table *table, struct text id, bool also_eq
     return low;
 }
 
-void games_table_add_policy(struct games_table *table, const struct game_policy_record *record)
+bool games_table_add_policy(void *context, const void *object)
 {
+    const struct game_policy_record *record = object;
+    struct games_table *table = context;
     struct text rest = record->games;
     table->policies =
         grow(table->policies, table->policy_count, &table->policy_room, sizeof table->policies[0]);
@@ -154,7 +162,7 @@ void games_table_add_policy(struct games_table *table, const struct game_policy_
     *policy = (struct policy){.every_game = record->every_game};
     memcpy(policy->customer_id, record->customer_id, sizeof policy->customer_id);
     if (policy->every_game)
-        return;
+        return true;
     policy->allowed = memory_alloc_zeroed(table->game_count / 64 + 1, sizeof policy->allowed[0]);
     while (rest.size > 0) {
         struct text id = text_cut(&rest, '\n');
@@ -162,6 +170,7 @@ void games_table_add_policy(struct games_table *table, const struct game_policy_
         if (at < table->game_count && text_equals(text_of(table->games[at].id), id))
             policy->allowed[at / 64] |= (uint64_t)1 << (at % 64);
     }
+    return true;
 }
 
 static void destroy_provider(struct games_provider *provider)
@@ -169,11 +178,6 @@ static void destroy_provider(struct games_provider *provider)
     if (provider->secret.data != NULL)
         OPENSSL_cleanse(provider->secret.data, provider->secret.capacity);
     buffer_free(&provider->secret);
-    memory_free(provider->id);
-    memory_free(provider->name);
-    memory_free(provider->launch_url);
-    memory_free(provider->return_url);
-    memory_free(provider->audience);
     memory_free(provider);
 }
 
@@ -259,7 +263,7 @@ static bool holds_if_wanted(const char *list, const char *wanted)
 
 static bool matches(const struct games_game *game, const struct games_query *query)
 {
-    return equals_if_wanted(game->provider->id, query->provider) &&
+    return equals_if_wanted(game->provider->record.id, query->provider) &&
            equals_if_wanted(game->category, query->category) &&
            (query->demo == GAMES_DEMO_ANY || game->demo == (query->demo == GAMES_DEMO_TRUE)) &&
            holds_if_wanted(game->features, query->feature) &&

@@ -1,6 +1,7 @@
 #ifndef CROUPIER_GAMES_TABLE_H
 #define CROUPIER_GAMES_TABLE_H
 
+#include "base/log.h"
 #include "games/query.h"
 #include "records/secrets.h"
 
@@ -16,8 +17,7 @@
 struct games_table;
 
 struct games_provider {
-    char *id, *name, *launch_url, *return_url, *audience;
-    bool launch_call;     /* launch_url is called; else players are sent there */
+    struct provider_record record;
     struct buffer secret; /* size 0: it cannot be read, so nothing of it can be launched */
 };
 
@@ -32,14 +32,14 @@ struct games_game {
 
 /* ---- building: one thread -------------------------------------------------------------------- */
 
-/* The keys of `secrets` that the table needs are taken at once. */
-struct games_table *games_table_create(const struct secrets *secrets);
-/* In this order: every provider, every game, every list; as platform_games_read reports them.
- * False: the provider's secret was sealed under another key. */
-bool games_table_add_provider(struct games_table *table, const struct secrets *secrets,
-                              const struct provider_record *record);
-void games_table_add_game(struct games_table *table, const struct game_record *record);
-void games_table_add_policy(struct games_table *table, const struct game_policy_record *record);
+/* Both are borrowed until the last provider is added; `log` may be NULL. */
+struct games_table *games_table_create(const struct secrets *secrets, struct log *log);
+/* In this order: every provider, every game, every list; as platform_games_read reports them, to a
+ * struct record_visitor whose context is the table. A provider whose secret was sealed under another
+ * key goes to the log. */
+bool games_table_add_provider(void *table, const void *provider_record);
+bool games_table_add_game(void *table, const void *game_record);
+bool games_table_add_policy(void *table, const void *game_policy_record);
 void games_table_destroy(struct games_table **table);
 
 /* ---- reading: any thread, while none is being built ------------------------------------------ */

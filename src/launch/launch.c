@@ -37,48 +37,54 @@ struct launcher {
     struct provider_calls *calls;
 };
 
-/* A launch for money while its player is looked up. */
-struct job {
+/* A launch until it is replied to: while its player is looked up, then while its provider is asked
+ * for a URL. */
+struct pending_launch {
+    struct provider_call call; /* first; its mail also brings back the look-up */
     struct work work;
-    struct mail mail;
     struct launcher *launcher;
     struct games_pages *pages;
-    struct mailbox *mailbox;
     struct http_deferral deferral;
     uint64_t submitted_ns;
-    atomic_bool abandoned; /* the client went away */
     struct launch_request launch;
     char customer_id[CUSTOMER_ID_SIZE];
     char game_id[GAME_ID_SIZE];
     uint8_t exponent;
-    enum status status;
-    struct player_record player;
+    enum status status;          /* of the look-up */
+    struct player_record player; /* zeros in demo */
+    char launch_id[LAUNCH_ID_SIZE];
+    int64_t expires_ms;
 };
 
 /* ---- the answer ------------------------------------------------------------------------------ */
 
-/* What is answered of a launch, beside its URL. */
-struct launched {
-    char launch_id[LAUNCH_ID_SIZE];
-    char game_id[GAME_ID_SIZE];
-    bool real; /* what follows: only then */
-    struct player_record player;
-};
+static void free_pending(struct pending_launch *pending)
+{
+    buffer_free(&pending->call.document);
+    memory_free(pending);
+}
 
-static void reply_launched(struct http_request *request, const struct launched *launched,
+static void reply_error(struct pending_launch *pending, struct http_request *request,
+                        const struct http_error *error)
+{
+    http_reply_error(request, error);
+    free_pending(pending);
+}
+
+static void reply_launched(struct pending_launch *pending, struct http_request *request,
                            struct text url, int64_t expires_ms)
 {
-    const struct player_record *player = &launched->player;
+    const struct player_record *player = &pending->player;
     struct buffer body = {0};
     struct json_writer json = {.out = &body};
     json_object(&json, NULL);
     json_text(&json, "launch_url", url);
-    json_string(&json, "launch_id", launched->launch_id);
-    json_string_or_null(&json, "player_id", launched->real ? player->id : "");
-    json_string(&json, "game_id", launched->game_id);
-    json_string(&json, "mode", launched->real ? "real" : "demo");
-    json_string_or_null(&json, "currency", launched->real ? player->currency : "");
-    if (launched->real)
+    json_string(&json, "launch_id", pending->launch_id);
+    json_string_or_null(&json, "player_id", player->id);
+    json_string(&json, "game_id", pending->game_id);
+    json_string(&json, "mode", pending->launch.real ? "real" : "demo");
+    json_string_or_null(&json, "currency", player->currency);
+    if (pending->launch.real)
         json_unsigned(&json, "currency_exponent", player->currency_exponent);
     else
         json_null(&json, "currency_exponent");
@@ -86,6 +92,13 @@ static void reply_launched(struct http_request *request, const struct launched *
     json_end(&json);
     http_reply_json(request, 200, buffer_text(&body));
     buffer_free(&body);
+    free_pending(pending);
+}
+
+static void on_gone(struct http_deferral *deferral)
+{
+    struct pending_launch *pending = CONTAINER_OF(deferral, struct pending_launch, deferral);
+    atomic_store_explicit(&pending->call.abandoned, true, memory_order_relaxed);
 }
 
 /* ---- a URL with a token ---------------------------------------------------------------------- */
@@ -95,119 +108,87 @@ static void append_url(struct buffer *out, const struct games_provider *provider
 {
     struct buffer claims = {0};
     launch_claims_append(&claims, facts);
-    buffer_append_string(out, provider->launch_url);
-    buffer_append_string(out, strchr(provider->launch_url, '?') == NULL ? "?token=" : "&token=");
+    const char *launch_url = provider->record.launch_url;
+    buffer_append_string(out, launch_url);
+    buffer_append_string(out, strchr(launch_url, '?') == NULL ? "?token=" : "&token=");
     launch_token_append(out, buffer_text(&claims), buffer_text(&provider->secret));
     buffer_free(&claims);
 }
 
 /* ---- a URL of the provider's ----------------------------------------------------------------- */
 
-/* A launch while the provider is asked for its URL. */
-struct calling {
-    struct provider_call call;
-    struct http_deferral deferral;
-    struct launched launched;
-    int64_t expires_ms;
-};
-
-static void free_calling(struct calling *calling)
-{
-    buffer_free(&calling->call.document);
-    memory_free(calling);
-}
-
 /* Back on the serving thread. */
 static void deliver_call(struct mail *mail)
 {
-    struct calling *calling =
-        (struct calling *)(void *)mail; /* the call, and in it the mail, come first */
-    const struct provider_call *call = &calling->call;
-    struct http_request *request = http_deferral_take(&calling->deferral);
-    if (request != NULL) {
-        int64_t theirs = call->answer.expires_ms;
-        bool sooner = theirs != 0 && theirs < calling->expires_ms;
-        if (call->outcome == PROVIDER_LAUNCHED)
-            reply_launched(request, &calling->launched, text_of(call->answer.launch_url),
-                           sooner ? theirs : calling->expires_ms);
-        else
-            http_reply_error(request, &error_provider_unavailable);
-    }
-    free_calling(calling);
+    struct pending_launch *pending = (struct pending_launch *)(void *)mail;
+    const struct provider_call *call = &pending->call;
+    struct http_request *request = http_deferral_take(&pending->deferral);
+    int64_t theirs = call->answer.expires_ms;
+    bool sooner = theirs != 0 && theirs < pending->expires_ms;
+    if (request == NULL)
+        free_pending(pending);
+    else if (call->outcome == PROVIDER_LAUNCHED)
+        reply_launched(pending, request, text_of(call->answer.launch_url),
+                       sooner ? theirs : pending->expires_ms);
+    else
+        reply_error(pending, request, &error_provider_unavailable);
 }
 
-static void on_caller_gone(struct http_deferral *deferral)
+static void call_provider(struct pending_launch *pending, struct http_request *request,
+                          const struct games_provider *provider, const struct launch_facts *facts)
 {
-    struct calling *calling = CONTAINER_OF(deferral, struct calling, deferral);
-    atomic_store_explicit(&calling->call.abandoned, true, memory_order_relaxed);
-}
-
-static void call_provider(struct launcher *launcher, struct mailbox *mailbox,
-                          struct http_request *request, const struct games_provider *provider,
-                          const struct launched *launched, const struct launch_facts *facts)
-{
-    struct calling *calling = memory_alloc_zeroed(1, sizeof *calling);
-    struct provider_call *call = &calling->call;
+    struct provider_call *call = &pending->call;
     char timestamp[24];
     char signature[LAUNCH_SIGNATURE_SIZE];
-    calling->launched = *launched;
-    calling->expires_ms = facts->expires_seconds * 1000;
-    calling->deferral.gone = on_caller_gone;
-    call->mailbox = mailbox;
     call->delivered = deliver_call;
-    (void)snprintf(call->provider_id, sizeof call->provider_id, "%s", provider->id);
-    (void)snprintf(call->url, sizeof call->url, "%s", provider->launch_url);
+    (void)snprintf(call->provider_id, sizeof call->provider_id, "%s", provider->record.id);
+    (void)snprintf(call->url, sizeof call->url, "%s", provider->record.launch_url);
     launch_document_append(&call->document, facts);
     (void)snprintf(timestamp, sizeof timestamp, "%lld", (long long)facts->issued_seconds);
     launch_document_sign(text_of(timestamp), buffer_text(&call->document),
                          buffer_text(&provider->secret), signature);
     (void)snprintf(call->fields[0], sizeof call->fields[0], "X-Croupier-Timestamp: %s", timestamp);
     (void)snprintf(call->fields[1], sizeof call->fields[1], "X-Croupier-Signature: %s", signature);
-    http_defer(&calling->deferral, request);
-    if (provider_calls_submit(launcher->calls, call) == STATUS_OK)
-        return;
-    (void)http_deferral_take(&calling->deferral);
-    free_calling(calling);
-    http_reply_error(request, &error_provider_unavailable);
+    http_defer(&pending->deferral, request);
+    if (provider_calls_submit(pending->launcher->calls, call) != STATUS_OK) {
+        (void)http_deferral_take(&pending->deferral);
+        reply_error(pending, request, &error_provider_unavailable);
+    }
 }
 
-/* Launches what has been judged. `player` is NULL in demo, where everybody is somebody new. */
-static void launch_game(struct launcher *launcher, struct mailbox *mailbox,
-                        struct http_request *request, const struct games_table *table,
-                        const struct games_game *game, const struct launch_request *launch,
-                        const struct player_record *player)
+/* Launches what has been judged. In demo every player is a new one. */
+static void launch_game(struct pending_launch *pending, struct http_request *request,
+                        const struct games_table *table, const struct games_game *game)
 {
+    const struct launch_request *launch = &pending->launch;
     const struct games_provider *provider = game->provider;
-    struct launched launched = {.real = player != NULL};
     char subject[GAMES_SUBJECT_SIZE];
     int64_t now_seconds = clock_wall_ms() / 1000;
-    identity_generate("lau_", launched.launch_id, sizeof launched.launch_id);
-    memcpy(launched.game_id, game->id, strlen(game->id) + 1);
-    if (player != NULL)
-        launched.player = *player;
-    games_table_subject(table, provider->id, player != NULL ? player->id : launched.launch_id,
-                        subject);
+    identity_generate("lau_", pending->launch_id, sizeof pending->launch_id);
+    pending->expires_ms = (now_seconds + TOKEN_SECONDS) * 1000;
+    games_table_subject(table, provider->record.id,
+                        launch->real ? pending->player.id : pending->launch_id, subject);
     const struct launch_facts facts = {
-        .launch_id = launched.launch_id,
+        .launch_id = pending->launch_id,
         .game_id = game->id,
         .subject = subject,
-        .audience = provider->audience,
+        .audience = provider->record.audience,
         .currency = launch->currency,
         .language = launch->language,
         .device = launch->device,
-        .return_url = provider->return_url,
-        .currency_exponent = launched.player.currency_exponent,
-        .real = launched.real,
+        .return_url = provider->record.return_url,
+        .currency_exponent = pending->player.currency_exponent,
+        .real = launch->real,
         .issued_seconds = now_seconds,
         .expires_seconds = now_seconds + TOKEN_SECONDS,
     };
-    if (provider->launch_call) {
-        call_provider(launcher, mailbox, request, provider, &launched, &facts);
+    if (provider->record.launch_call) {
+        call_provider(pending, request, provider, &facts);
         return;
     }
     struct buffer url = {0};
     append_url(&url, provider, &facts);
-    reply_launched(request, &launched, buffer_text(&url), facts.expires_seconds * 1000);
+    reply_launched(pending, request, buffer_text(&url), pending->expires_ms);
     buffer_free(&url);
 }
 
@@ -219,13 +200,13 @@ static bool offers(const char *list, const char *wanted)
 }
 
 /* The game, when it can be launched like that; else NULL, and replied. */
-static const struct games_game *judge(struct http_request *request, const struct games_table *table,
-                                      const char *customer_id, struct text game_id,
-                                      const struct launch_request *launch)
+static const struct games_game *judge(struct pending_launch *pending, struct http_request *request,
+                                      const struct games_table *table, struct text game_id)
 {
     const struct http_error *error;
+    const struct launch_request *launch = &pending->launch;
     const struct games_game *game =
-        table == NULL ? NULL : games_table_find(table, customer_id, game_id);
+        table == NULL ? NULL : games_table_find(table, pending->customer_id, game_id);
     if (table == NULL)
         error = &error_security_config_unavailable;
     else if (game == NULL)
@@ -242,7 +223,7 @@ static const struct games_game *judge(struct http_request *request, const struct
         error = &error_provider_unavailable;
     else
         return game;
-    http_reply_error(request, error);
+    reply_error(pending, request, error);
     return NULL;
 }
 
@@ -259,111 +240,97 @@ static void note(struct launcher *launcher, enum status status, const struct err
     launcher->failing = failing;
 }
 
-static void deliver(struct mail *mail);
-
-static void on_gone(struct http_deferral *deferral)
-{
-    struct job *job = CONTAINER_OF(deferral, struct job, deferral);
-    atomic_store_explicit(&job->abandoned, true, memory_order_relaxed);
-}
-
 /* While the store does not answer, each job that asks it holds up those behind it for all of its
  * deadline. So the store is not asked for requests that have waited too long or are gone. That
  * goes for all that are queued at the end: by then no request is left. */
-static bool is_worth_asking(const struct job *job)
+static bool is_worth_asking(const struct pending_launch *pending)
 {
-    return !atomic_load_explicit(&job->abandoned, memory_order_relaxed) &&
-           clock_monotonic_ns() - job->submitted_ns < WAIT_NS;
+    return !atomic_load_explicit(&pending->call.abandoned, memory_order_relaxed) &&
+           clock_monotonic_ns() - pending->submitted_ns < WAIT_NS;
 }
 
-static enum status find_player(struct job *job)
+static enum status find_player(struct pending_launch *pending)
 {
-    struct launcher *launcher = job->launcher;
+    struct launcher *launcher = pending->launcher;
+    const struct launch_request *launch = &pending->launch;
     struct error error = {.text = ""};
     enum status status = STATUS_OK;
     if (launcher->store == NULL)
         status = platform_store_open(&launcher->store, &launcher->options.store, &error);
     if (status == STATUS_OK)
         status =
-            platform_player_open(launcher->store, job->customer_id, job->launch.player_reference,
-                                 job->launch.currency, job->exponent, &job->player, &error);
+            platform_player_open(launcher->store, pending->customer_id, launch->player_reference,
+                                 launch->currency, pending->exponent, &pending->player, &error);
     note(launcher, status, &error);
     if (status == STATUS_UNAVAILABLE || status == STATUS_MALFORMED)
         platform_store_close(&launcher->store);
     return status;
 }
 
+/* Back on the serving thread. */
+static void deliver_player(struct mail *mail)
+{
+    struct pending_launch *pending = (struct pending_launch *)(void *)mail;
+    struct http_request *request = http_deferral_take(&pending->deferral);
+    if (request == NULL) {
+        free_pending(pending);
+    } else if (pending->status != STATUS_OK) {
+        reply_error(pending, request, &error_ledger_unavailable);
+    } else {
+        const struct games_table *table = games_pages_table(pending->pages, clock_monotonic_ms());
+        const struct games_game *game = judge(pending, request, table, text_of(pending->game_id));
+        if (game != NULL)
+            launch_game(pending, request, table, game);
+    }
+}
+
 /* On the launcher's thread. */
 static void open_player(struct work *work)
 {
-    struct job *job = (struct job *)(void *)work; /* `work` comes first */
-    job->status = is_worth_asking(job) ? find_player(job) : STATUS_UNAVAILABLE;
-    job->mail.deliver = deliver;
-    mailbox_post(job->mailbox, &job->mail);
+    struct pending_launch *pending = CONTAINER_OF(work, struct pending_launch, work);
+    pending->status = is_worth_asking(pending) ? find_player(pending) : STATUS_UNAVAILABLE;
+    pending->call.mail.deliver = deliver_player;
+    mailbox_post(pending->call.mailbox, &pending->call.mail);
 }
 
-/* Back on the serving thread. */
-static void deliver(struct mail *mail)
+static void submit(struct pending_launch *pending, struct http_request *request)
 {
-    struct job *job = CONTAINER_OF(mail, struct job, mail);
-    struct http_request *request = http_deferral_take(&job->deferral);
-    if (request != NULL) {
-        if (job->status != STATUS_OK) {
-            http_reply_error(request, &error_ledger_unavailable);
-        } else {
-            const struct games_table *table = games_pages_table(job->pages, clock_monotonic_ms());
-            const struct games_game *game =
-                judge(request, table, job->customer_id, text_of(job->game_id), &job->launch);
-            if (game != NULL)
-                launch_game(job->launcher, job->mailbox, request, table, game, &job->launch,
-                            &job->player);
-        }
-    }
-    memory_free(job);
-}
-
-static void submit(struct launcher *launcher, struct games_pages *pages, struct mailbox *mailbox,
-                   struct http_request *request, const char *customer_id,
-                   const struct games_game *game, const struct launch_request *launch)
-{
-    struct job *job = memory_alloc_zeroed(1, sizeof *job);
-    *job = (struct job){.work = {.run = open_player},
-                        .launcher = launcher,
-                        .pages = pages,
-                        .mailbox = mailbox,
-                        .deferral = {.gone = on_gone},
-                        .submitted_ns = clock_monotonic_ns(),
-                        .launch = *launch};
-    memcpy(job->customer_id, customer_id, sizeof job->customer_id);
-    memcpy(job->game_id, game->id, strlen(game->id) + 1);
-    bool known = currency_exponent(text_of(launch->currency), &job->exponent);
-    http_defer(&job->deferral, request);
-    if (known && work_pool_submit(launcher->pool, &job->work) == STATUS_OK)
+    bool known = currency_exponent(text_of(pending->launch.currency), &pending->exponent);
+    pending->work.run = open_player;
+    pending->submitted_ns = clock_monotonic_ns();
+    http_defer(&pending->deferral, request);
+    if (known && work_pool_submit(pending->launcher->pool, &pending->work) == STATUS_OK)
         return;
-    (void)http_deferral_take(&job->deferral);
-    memory_free(job);
-    http_reply_error(request, known ? &error_overloaded : &error_currency_not_supported);
+    (void)http_deferral_take(&pending->deferral);
+    reply_error(pending, request, known ? &error_overloaded : &error_currency_not_supported);
 }
 
 void launch_route(struct launcher *launcher, struct games_pages *pages, struct mailbox *mailbox,
                   struct http_request *request, const char *customer_id, struct text game_id)
 {
-    struct launch_request launch;
+    struct pending_launch *pending = memory_alloc_zeroed(1, sizeof *pending);
     struct text content_type = http_request_only_field(request, HTTP_FIELD_CONTENT_TYPE);
-    enum strict_json decoded = launch_request_decode(content_type, request->body, &launch);
+    enum strict_json decoded = launch_request_decode(content_type, request->body, &pending->launch);
     if (decoded != STRICT_JSON_OK) {
-        http_reply_error(request, decoded == STRICT_JSON_UNKNOWN_FIELD ? &error_unknown_field
-                                                                       : &error_invalid_request);
+        reply_error(pending, request,
+                    decoded == STRICT_JSON_UNKNOWN_FIELD ? &error_unknown_field
+                                                         : &error_invalid_request);
         return;
     }
+    pending->launcher = launcher;
+    pending->pages = pages;
+    pending->call.mailbox = mailbox;
+    pending->deferral.gone = on_gone;
+    memcpy(pending->customer_id, customer_id, strlen(customer_id) + 1);
     const struct games_table *table = games_pages_table(pages, clock_monotonic_ms());
-    const struct games_game *game = judge(request, table, customer_id, game_id, &launch);
+    const struct games_game *game = judge(pending, request, table, game_id);
     if (game == NULL)
         return;
-    if (launch.real)
-        submit(launcher, pages, mailbox, request, customer_id, game, &launch);
+    memcpy(pending->game_id, game->id, strlen(game->id) + 1);
+    if (pending->launch.real)
+        submit(pending, request);
     else
-        launch_game(launcher, mailbox, request, table, game, &launch, NULL);
+        launch_game(pending, request, table, game);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
