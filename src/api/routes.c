@@ -3,7 +3,7 @@
 
 #include "api/service.h"
 #include "api/sports_routes.h"
-#include "sports/cache.h"
+#include "sports/sports.h"
 
 static void answer_health(struct service *service, struct http_request *request,
                           const struct caller *caller, const struct text *values)

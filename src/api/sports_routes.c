@@ -2,8 +2,8 @@
  * path parameters, sport permission, store (docs/interface.md). */
 #include "api/sports_routes.h"
 
-#include "sports/cache.h"
 #include "sports/errors.h"
+#include "sports/sports.h"
 
 /* False: replied. */
 static bool read_sport(struct http_request *request, struct text text, enum sport *sport)
@@ -27,7 +27,7 @@ void sports_route_catalog(struct sports_cache *cache, struct http_request *reque
 {
     enum sport sport;
     if (read_sport(request, sport_text, &sport) && permit(request, allowed, sport))
-        sports_cache_answer_catalog(cache, request, sport);
+        sports_cache_answer(cache, request, sport, NULL);
 }
 
 void sports_route_event(struct sports_cache *cache, struct http_request *request, sport_set allowed,
@@ -42,5 +42,5 @@ void sports_route_event(struct sports_cache *cache, struct http_request *request
         return;
     }
     if (permit(request, allowed, sport))
-        sports_cache_answer_event(cache, request, sport, &event);
+        sports_cache_answer(cache, request, sport, &event);
 }

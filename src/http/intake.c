@@ -52,6 +52,7 @@ static const struct {
     {{"content-type", 12}, HTTP_FIELD_CONTENT_TYPE},
     {{"content-encoding", 16}, HTTP_FIELD_CONTENT_ENCODING},
     {{"expect", 6}, HTTP_FIELD_EXPECT},
+    {{"prefer", 6}, HTTP_FIELD_PREFER},
     {{"connection", 10}, FIELD_CONNECTION},
     {{"content-length", 14}, FIELD_CONTENT_LENGTH},
     {{"transfer-encoding", 17}, FIELD_TRANSFER_ENCODING},

@@ -28,8 +28,6 @@
  * completion is out, its request may be answered (deadline) or go away (abandoned), then the mail
  * frees it.
  */
-#include "sports/cache.h"
-
 #include <stddef.h>
 
 #include "base/clock.h"
@@ -149,7 +147,7 @@ static void drop_event(struct sports_cache *cache, struct cached_event *event)
 static void tidy(struct sports_cache *cache, uint64_t now_ms)
 {
     for (int i = 0; i < 4 && cache->events.count > 0; i++) {
-        struct cached_event *oldest = (struct cached_event *)cache->events.oldest;
+        struct cached_event *oldest = (struct cached_event *)event_table_oldest(&cache->events);
         if (oldest->node.used_ms + SPORTS_KEEP_MS >= now_ms &&
             cache->events.count < CACHE_EVENTS_MAX && !sports_too_large(cache->sports))
             return;
@@ -166,26 +164,20 @@ static struct cached_event *add_event(struct sports_cache *cache, enum sport spo
     return event;
 }
 
-/* At most once a second for an event. Also keeps what it is answered from from being dropped. */
-static void note_interest(struct sports_cache *cache, struct cached_event *event, uint64_t now_ms)
+/* At most once a second for a value. Keeps what it is answered from from being dropped; that an event
+ * (NULL: it is a list) was asked for the feed is told as well. */
+static void note_use(struct sports_cache *cache, struct ready *ready, struct cached_event *event,
+                     uint64_t now_ms)
 {
-    struct ready *ready = &event->ready;
     if (ready->noted_ms != 0 && now_ms < ready->noted_ms + NOTE_MS)
         return;
     ready->noted_ms = now_ms;
-    event_table_touch(&cache->events, &event->node, now_ms);
     if (ready->entry != NULL)
         atomic_store_explicit(&ready->entry->asked_ms, now_ms, memory_order_relaxed);
-    odds_store_note_interest(cache->sports->odds, event->node.sport, &event->node.id);
-}
-
-/* The same for the list of a sport, without the interest. */
-static void note_list(struct ready *ready, uint64_t now_ms)
-{
-    if (ready->noted_ms != 0 && now_ms < ready->noted_ms + NOTE_MS)
+    if (event == NULL)
         return;
-    ready->noted_ms = now_ms;
-    atomic_store_explicit(&ready->entry->asked_ms, now_ms, memory_order_relaxed);
+    event_table_touch(&cache->events, &event->node, now_ms);
+    odds_store_note_interest(cache->sports->odds, event->node.sport, &event->node.id);
 }
 
 /* ---- pending requests ------------------------------------------------------------------------ */
@@ -268,13 +260,19 @@ static void wait_or_fail(struct pending_request *pending, enum status sent)
         fail(pending, sports_error_of(sent, NULL));
 }
 
-/* `seen` is the newest entry that was found, `checked_ns` when that had been checked; may be
- * NULL. */
-static struct completion_for completion_of(struct pending_request *pending,
-                                           const struct entry *seen, uint64_t checked_ns)
+/* Has a job done for the pending request, if it has not been looked for too often. `seen` is the
+ * newest entry that was found, `checked_ns` when that had been checked; may be NULL. */
+static enum status want(struct pending_request *pending, struct job draft, const struct entry *seen,
+                        uint64_t checked_ns)
 {
-    return (struct completion_for){&pending->completion, pending->cache->counters, seen, checked_ns,
-                                   pending->conflicts >= CONFLICTS_TO_READ_BOTH};
+    if (pending->looks++ >= LOOKS_MAX)
+        return STATUS_FULL;
+    draft.sport = pending->sport;
+    draft.counters = pending->cache->counters;
+    pending->completion.seen = seen;
+    pending->completion.seen_checked_ns = checked_ns;
+    return sports_want(pending->cache->sports, draft, &pending->completion,
+                       now_ms_of(pending->deferral.request));
 }
 
 static uint64_t checked_ns_of(const struct entry *entry)
@@ -297,14 +295,16 @@ static bool is_fresh(const struct entry *entry, const uint64_t *known, uint64_t 
 /* Sends the chosen entry's answer, or has it completed first. */
 static void send_chosen(struct pending_request *pending)
 {
-    struct sports_cache *cache = pending->cache;
     struct http_request *request = pending->deferral.request;
     struct answer *answer = entry_answer(pending->chosen);
     struct http_message *message = answer == NULL ? NULL : answer_pick(answer, request);
     enum status sent = STATUS_FULL;
-    if (message == NULL && pending->looks++ < LOOKS_MAX)
-        sent = sports_want_answer(cache->sports, pending->chosen, http_accepts_gzip(request),
-                                  completion_of(pending, NULL, 0));
+    if (message == NULL)
+        sent = want(pending,
+                    (struct job){.kind = JOB_ANSWER,
+                                 .source = pending->chosen,
+                                 .gzip = http_accepts_gzip(request)},
+                    NULL, 0);
     if (message == NULL && sent != STATUS_PENDING && answer != NULL)
         message = answer_plain(answer); /* better than nothing, and always acceptable */
     if (message == NULL) {
@@ -341,7 +341,7 @@ static bool find_catalog(struct pending_request *pending, const struct odds_vers
     if (pending->looks > 0 || !is_fresh(ready->entry, known, pending->arrived_ns)) {
         ready->confirmed = false;
         entry_release(&ready->entry);
-        ready->entry = sports_newest_catalog(cache->sports, pending->sport);
+        ready->entry = sports_newest(cache->sports, pending->sport, NULL, 0);
     }
     uint64_t checked_ns = checked_ns_of(ready->entry);
     if (is_fresh(ready->entry, known, pending->arrived_ns)) {
@@ -350,11 +350,8 @@ static bool find_catalog(struct pending_request *pending, const struct odds_vers
             set_ready(ready, versions->stamp, ready->entry->status);
     }
     if (pending->catalog == NULL) {
-        enum status sent = STATUS_FULL;
-        if (pending->looks++ < LOOKS_MAX)
-            sent = sports_want_catalog(cache->sports, pending->sport, known == NULL ? 0 : *known,
-                                       completion_of(pending, ready->entry, checked_ns));
-        wait_or_fail(pending, sent);
+        const struct job job = {.kind = JOB_CATALOG, .expected = known == NULL ? 0 : *known};
+        wait_or_fail(pending, want(pending, job, ready->entry, checked_ns));
         return false;
     }
     if (pending->catalog->status == STATUS_OK)
@@ -394,13 +391,13 @@ static void look_for_event(struct pending_request *pending, const struct odds_ve
     }
     if (event == NULL)
         event = add_event(cache, pending->sport, &pending->event, now_ms);
-    note_interest(cache, event, now_ms);
     struct ready *ready = &event->ready;
+    note_use(cache, ready, event, now_ms);
     const uint64_t *known = versions == NULL ? NULL : known_version(&versions->odds);
     ready->confirmed = false;
     if (!fits(ready->entry, known, pending->arrived_ns, row)) {
         entry_release(&ready->entry);
-        ready->entry = sports_newest_event(cache->sports, pending->sport, &pending->event, now_ms);
+        ready->entry = sports_newest(cache->sports, pending->sport, &pending->event, now_ms);
     }
     uint64_t checked_ns = checked_ns_of(ready->entry);
     bool confirmed = known != NULL && pending->catalog->version == versions->catalog;
@@ -411,12 +408,12 @@ static void look_for_event(struct pending_request *pending, const struct odds_ve
         return;
     }
     if (!fits(ready->entry, known, pending->arrived_ns, row)) {
-        enum status sent = STATUS_FULL;
-        if (pending->looks++ < LOOKS_MAX)
-            sent = sports_want_event(cache->sports, pending->sport, pending->catalog, row,
-                                     known == NULL ? 0 : *known, now_ms,
-                                     completion_of(pending, ready->entry, checked_ns));
-        wait_or_fail(pending, sent);
+        const struct job job = {.kind = JOB_EVENT,
+                                .source = pending->catalog,
+                                .row = row,
+                                .both = pending->conflicts >= CONFLICTS_TO_READ_BOTH,
+                                .expected = known == NULL ? 0 : *known};
+        wait_or_fail(pending, want(pending, job, ready->entry, checked_ns));
         return;
     }
     if (confirmed && is_current(ready->entry, known, row))
@@ -525,58 +522,34 @@ static bool is_known_missing(const struct ready *catalog, uint64_t stamp,
            catalog_find(catalog->entry->catalog, event) == NULL;
 }
 
-void sports_cache_answer_event(struct sports_cache *cache, struct http_request *request,
-                               enum sport sport, const struct event_id *id)
+void sports_cache_answer(struct sports_cache *cache, struct http_request *request, enum sport sport,
+                         const struct event_id *id)
 {
-    uint64_t stamp;
+    uint64_t stamp = 0;
     enum status status = odds_store_stamp(cache->sports->odds, &stamp);
-    if (status == STATUS_PENDING) {
-        set_out(cache, request, sport, id, NULL);
-        return;
-    }
-    if (status != STATUS_OK) {
+    if (status != STATUS_OK && status != STATUS_PENDING) {
         reply_error(cache, request, sports_error_of(status, NULL));
         return;
     }
-    uint64_t now_ms = now_ms_of(request);
     struct entry *chosen = NULL;
-    struct cached_event *event = (struct cached_event *)event_table_find(&cache->events, sport, id);
-    if (event != NULL && is_ready(&event->ready, stamp)) {
-        note_interest(cache, event, now_ms);
-        if (answer_ready(cache, request, &event->ready, &error_odds_not_found))
+    struct cached_event *event =
+        id == NULL ? NULL : (struct cached_event *)event_table_find(&cache->events, sport, id);
+    struct ready *ready = event != NULL ? &event->ready
+                          : id == NULL  ? &cache->catalogs[sport]
+                                        : NULL;
+    if (status == STATUS_OK && ready != NULL && is_ready(ready, stamp)) {
+        note_use(cache, ready, event, now_ms_of(request));
+        if (answer_ready(cache, request, ready,
+                         id == NULL ? &error_catalog_unavailable : &error_odds_not_found))
             return;
-        chosen = event->ready.entry;
-    } else if (event == NULL && is_known_missing(&cache->catalogs[sport], stamp, id)) {
+        chosen = ready->entry;
+    } else if (status == STATUS_OK && ready == NULL &&
+               is_known_missing(&cache->catalogs[sport], stamp, id)) {
         metrics_add(cache->counters, SPORTS_READY_HITS, 1);
         reply_error(cache, request, &error_event_not_found);
         return;
     }
     set_out(cache, request, sport, id, chosen);
-}
-
-void sports_cache_answer_catalog(struct sports_cache *cache, struct http_request *request,
-                                 enum sport sport)
-{
-    uint64_t stamp;
-    enum status status = odds_store_stamp(cache->sports->odds, &stamp);
-    if (status == STATUS_PENDING) {
-        set_out(cache, request, sport, NULL, NULL);
-        return;
-    }
-    if (status != STATUS_OK) {
-        reply_error(cache, request, sports_error_of(status, NULL));
-        return;
-    }
-    struct entry *chosen = NULL;
-    struct ready *ready = &cache->catalogs[sport];
-    if (is_ready(ready, stamp)) {
-        if (ready->status == STATUS_OK)
-            note_list(ready, now_ms_of(request));
-        if (answer_ready(cache, request, ready, &error_catalog_unavailable))
-            return;
-        chosen = ready->entry;
-    }
-    set_out(cache, request, sport, NULL, chosen);
 }
 
 void sports_cache_answer_sports(struct sports_cache *cache, struct http_request *request,
@@ -626,8 +599,8 @@ void sports_cache_destroy(struct sports_cache **cache)
         if (sports_forget(mine->sports, &pending->completion))
             drop_pending(pending);
     }
-    while (mine->events.oldest != NULL)
-        drop_event(mine, (struct cached_event *)mine->events.oldest);
+    while (mine->events.count > 0)
+        drop_event(mine, (struct cached_event *)event_table_oldest(&mine->events));
     event_table_free(&mine->events);
     for (int i = 0; i < SPORT_COUNT; i++)
         entry_release(&mine->catalogs[i].entry);

@@ -14,6 +14,7 @@ void event_table_init(struct event_table *table)
         .bucket_mask = FIRST_BUCKETS - 1,
         .seed = hash_random_seed(),
     };
+    TAILQ_INIT(&table->order);
 }
 
 void event_table_free(struct event_table *table)
@@ -40,34 +41,17 @@ struct event_node *event_table_find(const struct event_table *table, enum sport 
     return node;
 }
 
-static void link_newest(struct event_table *table, struct event_node *node)
+struct event_node *event_table_oldest(const struct event_table *table)
 {
-    node->newer = NULL;
-    node->older = table->newest;
-    if (table->newest != NULL)
-        table->newest->newer = node;
-    else
-        table->oldest = node;
-    table->newest = node;
-}
-
-static void unlink_order(struct event_table *table, struct event_node *node)
-{
-    if (node->newer != NULL)
-        node->newer->older = node->older;
-    else
-        table->newest = node->older;
-    if (node->older != NULL)
-        node->older->newer = node->newer;
-    else
-        table->oldest = node->newer;
+    return TAILQ_FIRST(&table->order);
 }
 
 static void grow(struct event_table *table)
 {
     size_t mask = 2 * table->bucket_mask + 1;
     struct event_node **buckets = memory_alloc_zeroed(mask + 1, sizeof(struct event_node *));
-    for (struct event_node *node = table->newest; node != NULL; node = node->older) {
+    struct event_node *node;
+    TAILQ_FOREACH (node, &table->order, order) {
         node->chain = buckets[node->hash & mask];
         buckets[node->hash & mask] = node;
     }
@@ -88,7 +72,7 @@ void event_table_add(struct event_table *table, struct event_node *node, enum sp
     struct event_node **bucket = &table->buckets[node->hash & table->bucket_mask];
     node->chain = *bucket;
     *bucket = node;
-    link_newest(table, node);
+    TAILQ_INSERT_TAIL(&table->order, node, order);
     table->count++;
 }
 
@@ -98,7 +82,7 @@ void event_table_remove(struct event_table *table, struct event_node *node)
     while (*link != node)
         link = &(*link)->chain;
     *link = node->chain;
-    unlink_order(table, node);
+    TAILQ_REMOVE(&table->order, node, order);
     table->count--;
 }
 
@@ -107,6 +91,6 @@ void event_table_touch(struct event_table *table, struct event_node *node, uint6
     if (now_ms < node->used_ms + TOUCH_MS)
         return;
     node->used_ms = now_ms;
-    unlink_order(table, node);
-    link_newest(table, node);
+    TAILQ_REMOVE(&table->order, node, order);
+    TAILQ_INSERT_TAIL(&table->order, node, order);
 }

@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "records/event_id.h"
 #include "records/sport.h"
@@ -13,8 +14,8 @@
  * the owner's structs and belong to it. Threads: one at a time.
  */
 struct event_node {
-    struct event_node *chain;         /* next in the bucket */
-    struct event_node *newer, *older; /* by last use */
+    struct event_node *chain;      /* next in the bucket */
+    TAILQ_ENTRY(event_node) order; /* by last use */
     uint64_t hash;
     uint64_t used_ms; /* monotonic */
     struct event_id id;
@@ -25,12 +26,14 @@ struct event_table {
     struct event_node **buckets;
     size_t bucket_mask;
     size_t count;
-    uint64_t seed; /* clients choose ids */
-    struct event_node *newest, *oldest;
+    uint64_t seed;                             /* clients choose ids */
+    TAILQ_HEAD(event_order, event_node) order; /* from the oldest to the newest */
 };
 
 void event_table_init(struct event_table *table);
 void event_table_free(struct event_table *table); /* it is empty */
+
+struct event_node *event_table_oldest(const struct event_table *table); /* NULL: it is empty */
 
 /* NULL: there is none. */
 struct event_node *event_table_find(const struct event_table *table, enum sport sport,

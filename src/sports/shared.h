@@ -15,7 +15,7 @@
  * What the caches share: the newest entry of every catalog and of every event that is asked for,
  * and the jobs that make new ones. Private to src/sports.
  *
- * A cache looks for an entry that the store confirms; when there is none, it asks for one with an
+ * A cache looks for an entry that the store confirms; when there is none, it asks for one with a
  * completion. There is one job at a time for each value, whichever caches ask; when it is over,
  * each completion comes home as mail. A job never decides what a request is answered: it only
  * leaves entries behind, and the cache looks again (cache.c says when an entry is fresh enough).
@@ -32,11 +32,15 @@ enum {
     SPORTS_GZIP_REBUILDS,
 };
 
-/* One waiting party. Its owner sets mailbox and mail.deliver; it must not be asked for anything
- * else until its mail has come. */
+/* What comes back to who has asked for a job. Its owner sets mailbox and mail.deliver; nothing else
+ * may be asked for with it until its mail has come. */
 struct completion {
     struct mail mail; /* first */
     struct mailbox *mailbox;
+    /* The newest entry that its owner has seen (may be NULL), and when that had been checked then.
+     * Without them a job that ends between the owner's look and its asking would be done twice. */
+    const struct entry *seen;
+    uint64_t seen_checked_ns;
     /* OK: look again. CONFLICT: look again for what is newer than all that was seen (an event's row
      * and its odds were not stored together). Else why there is nothing new to look at */
     enum status result;
@@ -44,7 +48,7 @@ struct completion {
     struct completion *next;
 };
 
-/* The place of one value. */
+/* What is known of one value. */
 struct slot {
     struct event_node node; /* first; unused for catalogs */
     struct entry *current;
@@ -72,58 +76,23 @@ struct sports {
 #define SPORTS_EVENTS_MAX 65536U
 #define SPORTS_BYTES_MAX ((uint64_t)1024 * 1024 * 1024)
 
-/* The newest entry there is, held, or NULL. */
-struct entry *sports_newest_catalog(struct sports *sports, enum sport sport);
-struct entry *sports_newest_event(struct sports *sports, enum sport sport,
-                                  const struct event_id *id, uint64_t now_ms);
-
-/*
- * These three set the completion on its way: STATUS_PENDING, and mail will come. STATUS_FULL: the
- * pool is busy, and no mail will come. STATUS_OK: nor will it, for what was wanted has come
- * meanwhile: look again. `expected` is the version that the store was seen to hold, or 0. Any
- * thread.
- */
-struct completion_for {
-    struct completion *completion;
-    metrics_cell *counters; /* where the work is counted */
-    /* The newest entry that its owner has seen, and when that had been checked then. Without them a
-     * job that ends between the owner's look and its completion would be done twice. */
-    const struct entry *seen; /* may be NULL */
-    uint64_t seen_checked_ns;
-    bool both; /* of an event: the catalog moves too fast to be read first; see struct job */
-};
-MUST_CHECK enum status sports_want_catalog(struct sports *sports, enum sport sport,
-                                           uint64_t expected, struct completion_for whom);
-/* An event of this catalog entry (held by the job); `row` is one of its rows. */
-MUST_CHECK enum status sports_want_event(struct sports *sports, enum sport sport,
-                                         struct entry *catalog, const struct catalog_row *row,
-                                         uint64_t expected, uint64_t now_ms,
-                                         struct completion_for whom);
-/* The answer of this entry (held by the job): the list of a catalog; gzipped too when `gzip`. */
-MUST_CHECK enum status sports_want_answer(struct sports *sports, struct entry *entry, bool gzip,
-                                          struct completion_for whom);
-
-/* Calls the completion back. False: its mail is on its way already. */
-bool sports_forget(struct sports *sports, struct completion *completion);
-
-/* ---- jobs (job.c) and the tables (table.c) --------------------------------------------------- */
-
 enum job_kind { JOB_CATALOG, JOB_EVENT, JOB_ANSWER };
 
 struct job {
     struct work work; /* first */
     struct sports *sports;
-    metrics_cell *counters;
+    metrics_cell *counters; /* where the work is counted */
     enum job_kind kind;
     enum sport sport;
-    struct job **place;            /* where others find this job: the slot's or the entry's */
+    struct job **place;            /* where others find this job: in the slot or the entry */
     struct slot *slot;             /* CATALOG, EVENT: where the entry goes */
     struct entry *source;          /* held. EVENT: the catalog; ANSWER: what to complete */
     struct entry *before;          /* held, may be NULL. ANSWER: the entry that `source` replaced */
     const struct catalog_row *row; /* EVENT: in the source's catalog, or in `read_catalog` */
-    bool both;                     /* EVENT: reads the catalog as well, as of the same moment */
+    bool both;                     /* EVENT: reads the catalog as well, as of the same moment: it
+                                    * moves too fast to be read first */
     struct catalog *read_catalog;  /* that one; may be NULL */
-    uint64_t expected;             /* version, or 0 */
+    uint64_t expected;             /* the version that the store was seen to hold, or 0 */
     uint64_t started_ns;           /* before anything was read */
     bool gzip;                     /* ANSWER */
     bool reading;
@@ -131,19 +100,34 @@ struct job {
     struct completion *completions; /* guarded by the lock */
 };
 
+/* The newest entry there is, held, or NULL. Of a catalog when `event` is NULL. */
+struct entry *sports_newest(struct sports *sports, enum sport sport, const struct event_id *event,
+                            uint64_t now_ms);
+
+/*
+ * Has a job done, or joins the one that is under way for the same. Of the draft these are set:
+ * counters, kind; sport, expected; EVENT: source, row, both; ANSWER: source, gzip.
+ * STATUS_PENDING: mail will come. STATUS_FULL: the pool is busy, and no mail will come. STATUS_OK:
+ * nor will it, for what was wanted has come meanwhile: look again. Any thread.
+ */
+MUST_CHECK enum status sports_want(struct sports *sports, struct job draft,
+                                   struct completion *completion, uint64_t now_ms);
+
+/* Takes the completion back. False: its mail is on its way already. */
+bool sports_forget(struct sports *sports, struct completion *completion);
+
+/* ---- jobs (job.c) and the tables (table.c) --------------------------------------------------- */
+
 /* The work; ends in sports_finish. On a pool thread. */
 void job_run(struct work *work);
-
-/* For a few look-ups; nothing slow happens between the two. */
-void sports_lock(struct sports *sports);
-void sports_unlock(struct sports *sports);
 
 /* With the lock held. A job that was started is in its draft's place until sports_finish or, when
  * it could not be submitted, sports_cancel_job. */
 struct job *sports_start_job(const struct job *draft);
 void sports_cancel_job(struct job *job);
 void sports_drop_event(struct sports *sports, struct slot *slot);
-void sports_drop_old_events(struct sports *sports, uint64_t now_ms);
+struct slot *sports_event_slot(struct sports *sports, enum sport sport, const struct event_id *id,
+                               uint64_t now_ms);
 
 bool sports_too_large(const struct sports *sports);
 

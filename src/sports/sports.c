@@ -66,8 +66,8 @@ void sports_destroy(struct sports **sports)
     *sports = NULL;
     if (mine == NULL)
         return;
-    while (mine->events.oldest != NULL)
-        sports_drop_event(mine, (struct slot *)mine->events.oldest);
+    while (mine->events.count > 0)
+        sports_drop_event(mine, (struct slot *)event_table_oldest(&mine->events));
     event_table_free(&mine->events);
     for (int i = 0; i < SPORT_COUNT; i++) {
         CHECK(mine->catalogs[i].job == NULL);
@@ -113,77 +113,29 @@ static enum status join(struct sports *sports, const struct job *draft,
 }
 
 /* Has a job put something into the slot since its owner looked? The lock is held. */
-static bool has_news(const struct slot *slot, const struct completion_for *whom)
+static bool has_news(const struct slot *slot, const struct completion *completion)
 {
     if (slot->job != NULL || slot->current == NULL)
         return false;
-    return slot->current != whom->seen ||
+    return slot->current != completion->seen ||
            atomic_load_explicit(&slot->current->checked_ns, memory_order_acquire) !=
-               whom->seen_checked_ns;
+               completion->seen_checked_ns;
 }
 
-enum status sports_want_catalog(struct sports *sports, enum sport sport, uint64_t expected,
-                                struct completion_for whom)
-{
-    struct slot *slot = &sports->catalogs[sport];
-    enum status status = STATUS_OK;
-    sports_lock(sports);
-    if (!has_news(slot, &whom))
-        status = join(sports,
-                      &(struct job){.sports = sports,
-                                    .counters = whom.counters,
-                                    .kind = JOB_CATALOG,
-                                    .sport = sport,
-                                    .place = &slot->job,
-                                    .slot = slot,
-                                    .expected = expected},
-                      whom.completion);
-    sports_unlock(sports);
-    return status;
-}
-
-enum status sports_want_event(struct sports *sports, enum sport sport, struct entry *catalog,
-                              const struct catalog_row *row, uint64_t expected, uint64_t now_ms,
-                              struct completion_for whom)
+enum status sports_want(struct sports *sports, struct job draft, struct completion *completion,
+                        uint64_t now_ms)
 {
     enum status status = STATUS_OK;
-    sports_lock(sports);
-    struct slot *slot = (struct slot *)event_table_find(&sports->events, sport, &row->id);
-    if (slot == NULL) {
-        sports_drop_old_events(sports, now_ms);
-        slot = memory_alloc_zeroed(1, sizeof *slot);
-        event_table_add(&sports->events, &slot->node, sport, &row->id, now_ms);
-    }
-    if (!has_news(slot, &whom))
-        status = join(sports,
-                      &(struct job){.sports = sports,
-                                    .counters = whom.counters,
-                                    .kind = JOB_EVENT,
-                                    .sport = sport,
-                                    .place = &slot->job,
-                                    .slot = slot,
-                                    .source = catalog,
-                                    .row = row,
-                                    .both = whom.both,
-                                    .expected = expected},
-                      whom.completion);
-    sports_unlock(sports);
-    return status;
-}
-
-enum status sports_want_answer(struct sports *sports, struct entry *entry, bool gzip,
-                               struct completion_for whom)
-{
-    sports_lock(sports);
-    enum status status = join(sports,
-                              &(struct job){.sports = sports,
-                                            .counters = whom.counters,
-                                            .kind = JOB_ANSWER,
-                                            .place = &entry->job,
-                                            .source = entry,
-                                            .gzip = gzip},
-                              whom.completion);
-    sports_unlock(sports);
+    draft.sports = sports;
+    uv_mutex_lock(&sports->lock);
+    if (draft.kind == JOB_CATALOG)
+        draft.slot = &sports->catalogs[draft.sport];
+    else if (draft.kind == JOB_EVENT)
+        draft.slot = sports_event_slot(sports, draft.sport, &draft.row->id, now_ms);
+    draft.place = draft.slot != NULL ? &draft.slot->job : &draft.source->job;
+    if (draft.slot == NULL || !has_news(draft.slot, completion))
+        status = join(sports, &draft, completion);
+    uv_mutex_unlock(&sports->lock);
     return status;
 }
 

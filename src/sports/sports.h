@@ -54,4 +54,12 @@ struct sports_cache *sports_cache_create(struct sports *sports, struct mailbox *
  * The mailbox may be destroyed after it; the loop must run once more to let go of a timer. */
 void sports_cache_destroy(struct sports_cache **cache);
 
+/* What a cache does for a request whose path is right: it replies, at once or later. On the cache's
+ * thread. */
+void sports_cache_answer_sports(struct sports_cache *cache, struct http_request *request,
+                                sport_set allowed);
+/* The list of the sport's events when `event` is NULL. */
+void sports_cache_answer(struct sports_cache *cache, struct http_request *request, enum sport sport,
+                         const struct event_id *event);
+
 #endif

@@ -13,52 +13,39 @@
 
 #include "base/memory.h"
 
-void sports_lock(struct sports *sports)
-{
-    uv_mutex_lock(&sports->lock);
-}
-
-void sports_unlock(struct sports *sports)
-{
-    uv_mutex_unlock(&sports->lock);
-}
-
 /* ---- entries --------------------------------------------------------------------------------- */
 
 struct entry *sports_hold_current(struct sports *sports, struct slot *slot)
 {
-    sports_lock(sports);
+    uv_mutex_lock(&sports->lock);
     struct entry *entry = slot->current == NULL ? NULL : entry_hold(slot->current);
-    sports_unlock(sports);
+    uv_mutex_unlock(&sports->lock);
     return entry;
 }
 
-struct entry *sports_newest_catalog(struct sports *sports, enum sport sport)
+struct entry *sports_newest(struct sports *sports, enum sport sport, const struct event_id *event,
+                            uint64_t now_ms)
 {
-    return sports_hold_current(sports, &sports->catalogs[sport]);
-}
-
-struct entry *sports_newest_event(struct sports *sports, enum sport sport,
-                                  const struct event_id *id, uint64_t now_ms)
-{
+    if (event == NULL)
+        return sports_hold_current(sports, &sports->catalogs[sport]);
     struct entry *entry = NULL;
-    sports_lock(sports);
-    struct slot *slot = (struct slot *)event_table_find(&sports->events, sport, id);
+    uv_mutex_lock(&sports->lock);
+    struct slot *slot = (struct slot *)event_table_find(&sports->events, sport, event);
     if (slot != NULL) {
         event_table_touch(&sports->events, &slot->node, now_ms);
         if (slot->current != NULL)
             entry = entry_hold(slot->current);
     }
-    sports_unlock(sports);
+    uv_mutex_unlock(&sports->lock);
     return entry;
 }
 
 void sports_publish(struct sports *sports, struct slot *slot, struct entry *entry)
 {
-    sports_lock(sports);
+    uv_mutex_lock(&sports->lock);
     struct entry *replaced = slot->current;
     slot->current = entry;
-    sports_unlock(sports);
+    uv_mutex_unlock(&sports->lock);
     entry_release(&replaced);
 }
 
@@ -87,10 +74,10 @@ static uint64_t slot_used_ms(const struct slot *slot)
 /* Releases what was not asked for lately, a few at a time, and of the oldest when there are
  * too many or they are too large. Each new event comes by here, so the table cannot outgrow its
  * bound by more than the jobs in flight. */
-void sports_drop_old_events(struct sports *sports, uint64_t now_ms)
+static void drop_old_events(struct sports *sports, uint64_t now_ms)
 {
-    for (int i = 0; i < 4 && sports->events.oldest != NULL; i++) {
-        struct slot *slot = (struct slot *)sports->events.oldest;
+    for (int i = 0; i < 4 && sports->events.count > 0; i++) {
+        struct slot *slot = (struct slot *)event_table_oldest(&sports->events);
         bool too_many = sports->events.count >= SPORTS_EVENTS_MAX || sports_too_large(sports);
         uint64_t used_ms = slot_used_ms(slot);
         bool old = used_ms + SPORTS_KEEP_MS < now_ms;
@@ -101,6 +88,18 @@ void sports_drop_old_events(struct sports *sports, uint64_t now_ms)
         else
             event_table_touch(&sports->events, &slot->node, now_ms);
     }
+}
+
+struct slot *sports_event_slot(struct sports *sports, enum sport sport, const struct event_id *id,
+                               uint64_t now_ms)
+{
+    struct slot *slot = (struct slot *)event_table_find(&sports->events, sport, id);
+    if (slot != NULL)
+        return slot;
+    drop_old_events(sports, now_ms);
+    slot = memory_alloc_zeroed(1, sizeof *slot);
+    event_table_add(&sports->events, &slot->node, sport, id, now_ms);
+    return slot;
 }
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
@@ -147,16 +146,16 @@ void sports_cancel_job(struct job *job)
 
 struct job *sports_follow_up(struct sports *sports, const struct job *draft)
 {
-    sports_lock(sports);
+    uv_mutex_lock(&sports->lock);
     struct job *job = *draft->place == NULL ? sports_start_job(draft) : NULL;
-    sports_unlock(sports);
+    uv_mutex_unlock(&sports->lock);
     return job;
 }
 
 void sports_finish(struct job *job, enum status result)
 {
     struct sports *sports = job->sports;
-    sports_lock(sports);
+    uv_mutex_lock(&sports->lock);
     *job->place = NULL;
     struct completion *completion = job->completions;
     while (completion != NULL) {
@@ -166,17 +165,17 @@ void sports_finish(struct job *job, enum status result)
         mailbox_post(completion->mailbox, &completion->mail); /* from here on it is the cache's */
         completion = next;
     }
-    sports_unlock(sports);
+    uv_mutex_unlock(&sports->lock);
     free_job(job);
-    sports_lock(sports);
+    uv_mutex_lock(&sports->lock);
     count_ended(sports);
-    sports_unlock(sports);
+    uv_mutex_unlock(&sports->lock);
 }
 
 bool sports_forget(struct sports *sports, struct completion *completion)
 {
     bool forgotten = false;
-    sports_lock(sports);
+    uv_mutex_lock(&sports->lock);
     if (completion->job != NULL) {
         struct completion **link = &completion->job->completions;
         while (*link != completion)
@@ -185,6 +184,6 @@ bool sports_forget(struct sports *sports, struct completion *completion)
         completion->job = NULL;
         forgotten = true;
     }
-    sports_unlock(sports);
+    uv_mutex_unlock(&sports->lock);
     return forgotten;
 }

@@ -10,8 +10,8 @@
 
 #include "api/sports_routes.h"
 #include "fakes.h"
-#include "sports/cache.h"
 #include "sports/shared.h"
+#include "sports/sports.h"
 
 struct world {
     struct odds_store *store;

@@ -43,8 +43,8 @@ static void every_event_is_found_until_it_is_removed(void **state)
         struct event_node *found = event_table_find(&table, (enum sport)(i % 2), &id);
         assert_ptr_equal(found, i % 2 == 0 ? NULL : &nodes[i]);
     }
-    while (table.oldest != NULL)
-        event_table_remove(&table, table.oldest);
+    while (event_table_oldest(&table) != NULL)
+        event_table_remove(&table, event_table_oldest(&table));
     event_table_free(&table);
 }
 
@@ -58,19 +58,19 @@ static void the_oldest_is_the_one_used_longest_ago(void **state)
         struct event_id id = id_of(i + 1);
         event_table_add(&table, &nodes[i], SPORT_CRICKET, &id, 1000);
     }
-    assert_ptr_equal(table.oldest, &nodes[0]);
+    assert_ptr_equal(event_table_oldest(&table), &nodes[0]);
     event_table_touch(&table, &nodes[0], 1500); /* within the second: costs nothing */
-    assert_ptr_equal(table.oldest, &nodes[0]);
+    assert_ptr_equal(event_table_oldest(&table), &nodes[0]);
     event_table_touch(&table, &nodes[0], 2000);
-    assert_ptr_equal(table.oldest, &nodes[1]);
-    assert_ptr_equal(table.newest, &nodes[0]);
+    assert_ptr_equal(event_table_oldest(&table), &nodes[1]);
+    assert_ptr_equal(TAILQ_LAST(&table.order, event_order), &nodes[0]);
     event_table_touch(&table, &nodes[2], 5000);
-    assert_ptr_equal(table.oldest, &nodes[1]);
-    assert_ptr_equal(table.newest, &nodes[2]);
+    assert_ptr_equal(event_table_oldest(&table), &nodes[1]);
+    assert_ptr_equal(TAILQ_LAST(&table.order, event_order), &nodes[2]);
     event_table_remove(&table, &nodes[1]);
-    assert_ptr_equal(table.oldest, &nodes[0]);
+    assert_ptr_equal(event_table_oldest(&table), &nodes[0]);
     event_table_remove(&table, &nodes[2]);
-    assert_ptr_equal(table.newest, &nodes[0]);
+    assert_ptr_equal(TAILQ_LAST(&table.order, event_order), &nodes[0]);
     event_table_remove(&table, &nodes[0]);
     event_table_free(&table);
 }

@@ -36,7 +36,7 @@
 __extension__ typedef unsigned __int128 wide;
 
 struct entry {
-    struct redis_subject subject; /* event.size 0: a catalog, or nothing */
+    struct odds_subject subject; /* event.size 0: a catalog, or nothing */
     bool used;
     bool current;
     bool stored;
@@ -117,7 +117,7 @@ struct spot {
     size_t count;
 };
 
-static struct spot spot_of(struct redis_known *known, const struct redis_subject *subject)
+static struct spot spot_of(struct redis_known *known, const struct odds_subject *subject)
 {
     if (subject->kind == ODDS_CATALOG)
         return (struct spot){&known->guards[0], &known->catalogs[subject->sport], 1};
@@ -126,7 +126,7 @@ static struct spot spot_of(struct redis_known *known, const struct redis_subject
 }
 
 /* The lock is held. */
-static struct entry *find(const struct spot *spot, const struct redis_subject *subject)
+static struct entry *find(const struct spot *spot, const struct odds_subject *subject)
 {
     for (size_t i = 0; i < spot->count; i++) {
         struct entry *entry = &spot->entries[i];
@@ -164,7 +164,7 @@ static void move_stamp(struct redis_known *known)
     (void)atomic_fetch_add_explicit(&known->stamp, 1, memory_order_release);
 }
 
-uint64_t redis_known_version(struct redis_known *known, const struct redis_subject *subject)
+uint64_t redis_known_version(struct redis_known *known, const struct odds_subject *subject)
 {
     struct spot spot = spot_of(known, subject);
     uint64_t version = ODDS_VERSION_UNKNOWN;
@@ -180,7 +180,7 @@ uint64_t redis_known_version(struct redis_known *known, const struct redis_subje
 
 /* ---- learning -------------------------------------------------------------------------------- */
 
-void redis_known_forget(struct redis_known *known, const struct redis_subject *subject)
+void redis_known_forget(struct redis_known *known, const struct odds_subject *subject)
 {
     struct spot spot = spot_of(known, subject);
     uv_mutex_lock(&spot.guard->lock);
@@ -250,7 +250,7 @@ static bool is_same(const struct entry *entry, const struct redis_seen *seen)
            entry->digest.words[1] == seen->digest.words[1];
 }
 
-uint64_t redis_known_see(struct redis_known *known, const struct redis_subject *subject,
+uint64_t redis_known_see(struct redis_known *known, const struct odds_subject *subject,
                          const struct redis_seen *seen)
 {
     struct spot spot = spot_of(known, subject);
