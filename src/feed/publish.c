@@ -1,6 +1,4 @@
-/*
- * Documents on their way into the odds store. Checking is a pure function of the bytes.
- */
+/* Documents on their way into the odds store. Checking is a pure function of the bytes. */
 #include "feed/publish.h"
 
 #include "base/hash.h"
@@ -48,27 +46,26 @@ static bool id_set_add(struct id_set *set, const struct event_id *id)
 
 /* ---- checking -------------------------------------------------------------------------------- */
 
-static enum status check_elements(struct text document, struct feed_report *report,
-                                  struct json_text_error *wrong)
+/* Counts the rows. False: `wrong` says where something else than an object stands. */
+static bool count_rows(struct text document, size_t *rows, struct json_text_error *wrong)
 {
-    struct text array = json_text_trim(document);
-    size_t start = (size_t)(array.at - document.at);
+    struct text array = json_text_trim(document), element;
+    size_t count = 0;
     if (json_text_kind(array) != JSON_TEXT_ARRAY) {
-        json_text_locate(wrong, document, start, "expected an array of objects");
-        return STATUS_MALFORMED;
+        json_text_locate(wrong, document, (size_t)(array.at - document.at),
+                         "expected an array of objects");
+        return false;
     }
     struct json_text_cursor cursor = json_text_open(array);
-    struct text element;
-    while (json_text_next_element(&cursor, &element)) {
+    for (; json_text_next_element(&cursor, &element); count++) {
         if (json_text_kind(element) != JSON_TEXT_OBJECT) {
             json_text_locate(wrong, document, (size_t)(element.at - document.at),
                              "expected an object: every element is one");
-            return STATUS_MALFORMED;
+            return false;
         }
-        report->rows++;
     }
-    report->bytes = document.size;
-    return STATUS_OK;
+    *rows = count;
+    return true;
 }
 
 static size_t line_of(struct text document, struct text row)
@@ -99,20 +96,28 @@ static void count_unaddressable(struct text document, struct feed_report *report
     memory_free(seen.slots);
 }
 
+enum status feed_check_text(enum odds_kind kind, struct text document, struct feed_report *report,
+                            struct json_text_error *wrong)
+{
+    struct feed_report found = {.bytes = document.size};
+    if (json_text_check(document, NULL, wrong) != STATUS_OK ||
+        !count_rows(document, &found.rows, wrong))
+        return STATUS_MALFORMED;
+    if (kind == ODDS_CATALOG)
+        count_unaddressable(document, &found);
+    *report = found;
+    return STATUS_OK;
+}
+
 enum status feed_check(enum odds_kind kind, const char *name, struct text document,
                        struct feed_report *report, struct error *error)
 {
     struct json_text_error wrong;
-    struct feed_report found = {0};
     if (document.size > ODDS_VALUE_MAX)
         return error_set(error, STATUS_MALFORMED, "%s: more than 32 MiB", name);
-    if (json_text_check(document, NULL, &wrong) != STATUS_OK ||
-        check_elements(document, &found, &wrong) != STATUS_OK)
+    if (feed_check_text(kind, document, report, &wrong) != STATUS_OK)
         return error_set(error, STATUS_MALFORMED, "%s:%zu:%zu: %s", name, wrong.line, wrong.column,
                          wrong.reason);
-    if (kind == ODDS_CATALOG)
-        count_unaddressable(document, &found);
-    *report = found;
     return STATUS_OK;
 }
 

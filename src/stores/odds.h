@@ -141,6 +141,29 @@ MUST_CHECK enum status odds_store_ping(struct odds_store *store, enum odds_need 
 void odds_store_note_interest(struct odds_store *store, enum sport sport,
                               const struct event_id *event);
 
+/* ---- what changes ---------------------------------------------------------------------------- */
+
+struct odds_subject {
+    enum odds_kind kind;
+    enum sport sport;
+    struct event_id event; /* for ODDS_MARKETS */
+};
+
+/*
+ * Tells whoever waits for a change, by the store's own word of it (LMDB: a commit; Redis: an
+ * invalidation), after the stamp has moved and never by asking in a loop. Something may be told of
+ * that has not changed after all, and nothing is told twice for certain; but what has changed is
+ * told of, or everything is. On a thread of the engine's, one call at a time, to be quick.
+ */
+struct odds_watch {
+    /* NULL: nobody knows what; perhaps everything. */
+    void (*changed)(struct odds_watch *watch, const struct odds_subject *subject);
+};
+
+/* Instead of the one before; NULL: nobody watches, and no call is under way any more. Of a patient
+ * store. */
+void odds_store_watch(struct odds_store *store, struct odds_watch *watch);
+
 /* ---- budgets of requests that several servers share ------------------------------------------ */
 
 /*

@@ -223,8 +223,9 @@ def test_a_forged_entry_is_refused_for_no_other_reason_than_that_it_does_not_fol
     "UPDATE ledger_transaction SET movement_minor = 1", "UPDATE ledger_transaction SET amount_minor = 1",
     "DELETE FROM ledger_transaction", "DELETE FROM ledger_rollback", "UPDATE ledger_rollback SET target_id = 'x'",
     "DELETE FROM ledger_account", "UPDATE ledger_account SET balance_minor = 5", "DELETE FROM ledger_clearing",
-    forged("sequence + 1", 1, "balance_minor"),
-    forged("sequence + 2", 0, "balance_minor"),
+    # of PostgreSQL verify finds them: test_wallet_tampering.py
+    *(pytest.param(statement, marks=pytest.mark.only("sqlite")) for statement in [
+        forged("sequence + 1", 1, "balance_minor"), forged("sequence + 2", 0, "balance_minor")]),
     forged("sequence", 0, "balance_minor"),
     forged("sequence", 1, "balance_minor + 1"),
     forged("1", 5, "5"),

@@ -522,7 +522,11 @@ static void rest(long ms)
     (void)nanosleep(&pause, NULL);
 }
 
-/* Locks players in the wrong order: deadlocks with every batch that is about both. */
+#define LOCK_ACCOUNT_OF(reference)                     \
+    "SELECT FROM ledger_account WHERE player_number =" \
+    " (SELECT number FROM player WHERE reference = '" reference "') FOR UPDATE"
+
+/* Locks accounts in the wrong order: deadlocks with every batch that is about both. */
 static void *lock_backwards(void *argument)
 {
     struct fixture *fixture = argument;
@@ -530,9 +534,9 @@ static void *lock_backwards(void *argument)
     say(connection, "SET application_name = 'meddler'");
     while (!atomic_load(&fixture->over)) {
         say(connection, "BEGIN");
-        say(connection, "SELECT FROM player WHERE reference = 'p5' FOR UPDATE");
+        say(connection, LOCK_ACCOUNT_OF("p5"));
         rest(5);
-        say(connection, "SELECT FROM player WHERE reference = 'p0' FOR UPDATE");
+        say(connection, LOCK_ACCOUNT_OF("p0"));
         say(connection, "ROLLBACK");
         rest(10);
     }

@@ -28,7 +28,7 @@
 #define EXPIRE_EARLY_NS ((uint64_t)5 * 1000 * 1000)
 
 struct entry {
-    struct redis_subject subject;
+    struct odds_subject subject;
     bool used;
     bool current;
     bool stored;
@@ -75,7 +75,7 @@ void redis_known_destroy(struct redis_known **known)
 /* ---- places ---------------------------------------------------------------------------------- */
 
 /* The set of a value, whose lock is taken. */
-static size_t lock_set(struct redis_known *known, const struct redis_subject *subject)
+static size_t lock_set(struct redis_known *known, const struct odds_subject *subject)
 {
     uint64_t seed = 2 * (uint64_t)subject->sport + (uint64_t)subject->kind;
     size_t set = hash_text(seed, event_id_text(&subject->event)) & (SETS - 1);
@@ -89,8 +89,7 @@ static void unlock_set(struct redis_known *known, size_t set)
 }
 
 /* The lock is held. */
-static struct entry *find(struct redis_known *known, size_t set,
-                          const struct redis_subject *subject)
+static struct entry *find(struct redis_known *known, size_t set, const struct odds_subject *subject)
 {
     for (size_t i = 0; i < WAYS; i++) {
         struct entry *entry = &known->sets[set][i];
@@ -134,7 +133,7 @@ static void move_stamp(struct redis_known *known)
     (void)atomic_fetch_add_explicit(&known->stamp, 1, memory_order_release);
 }
 
-uint64_t redis_known_version(struct redis_known *known, const struct redis_subject *subject)
+uint64_t redis_known_version(struct redis_known *known, const struct odds_subject *subject)
 {
     uint64_t version = ODDS_VERSION_UNKNOWN;
     size_t set = lock_set(known, subject);
@@ -149,7 +148,7 @@ uint64_t redis_known_version(struct redis_known *known, const struct redis_subje
 
 /* ---- learning -------------------------------------------------------------------------------- */
 
-void redis_known_forget(struct redis_known *known, const struct redis_subject *subject)
+void redis_known_forget(struct redis_known *known, const struct odds_subject *subject)
 {
     size_t set = lock_set(known, subject);
     struct entry *entry = find(known, set, subject);
@@ -214,7 +213,7 @@ static bool is_same(const struct entry *entry, const struct redis_seen *seen)
     return memcmp(entry->digest, seen->digest, DIGEST_SIZE) == 0;
 }
 
-uint64_t redis_known_see(struct redis_known *known, const struct redis_subject *subject,
+uint64_t redis_known_see(struct redis_known *known, const struct odds_subject *subject,
                          const struct redis_seen *seen)
 {
     size_t set = lock_set(known, subject);

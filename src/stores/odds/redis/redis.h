@@ -42,12 +42,6 @@
  * `interest:SPORT`, `rate:CLIENT` (lease.c).
  */
 
-struct redis_subject {
-    enum odds_kind kind;
-    enum sport sport;
-    struct event_id event; /* ODDS_MARKETS; otherwise zero */
-};
-
 /* ---- location.c ------------------------------------------------------------------------------ */
 
 enum redis_way { REDIS_BY_TCP, REDIS_BY_UNIX, REDIS_BY_SENTINEL };
@@ -367,8 +361,7 @@ MUST_CHECK enum status redis_feed_list_events(struct redis_link *link, const cha
                                               size_t *count, struct error *error);
 
 /* "PREFIXcatalog:SPORT", "PREFIXodds:SPORT:EVENT", "PREFIXinterest:SPORT" */
-void redis_key_of_value(struct buffer *out, const char *prefix,
-                        const struct redis_subject *subject);
+void redis_key_of_value(struct buffer *out, const char *prefix, const struct odds_subject *subject);
 void redis_key_of_interest(struct buffer *out, const char *prefix, enum sport sport);
 
 /* ---- known.c --------------------------------------------------------------------------------- */
@@ -385,10 +378,10 @@ void redis_known_destroy(struct redis_known **known);
 
 uint64_t redis_known_stamp(const struct redis_known *known);
 /* The version, or ODDS_VERSION_UNKNOWN. To be right under a stamp, the stamp is read first. */
-uint64_t redis_known_version(struct redis_known *known, const struct redis_subject *subject);
+uint64_t redis_known_version(struct redis_known *known, const struct odds_subject *subject);
 
 /* Each moves the stamp. redis_known_forget may be called by any thread. */
-void redis_known_forget(struct redis_known *known, const struct redis_subject *subject);
+void redis_known_forget(struct redis_known *known, const struct odds_subject *subject);
 void redis_known_forget_all(struct redis_known *known);
 /* Forgets what has expired at `now_ns`; returns when the next does, 0: never. */
 uint64_t redis_known_expire(struct redis_known *known, uint64_t now_ns);
@@ -402,7 +395,7 @@ struct redis_seen {
     bool current;
     uint64_t expires_ns;
 };
-uint64_t redis_known_see(struct redis_known *known, const struct redis_subject *subject,
+uint64_t redis_known_see(struct redis_known *known, const struct odds_subject *subject,
                          const struct redis_seen *seen);
 
 #endif

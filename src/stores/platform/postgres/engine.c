@@ -14,7 +14,7 @@ static void postgres_close(struct platform_store *base)
     struct postgres_store *store = postgres_store_of(base);
     postgres_disconnect(store);
     postgres_target_destroy(&store->target);
-    memory_free(store->ledger);
+    postgres_ledger_free(store);
     memory_free(store);
 }
 

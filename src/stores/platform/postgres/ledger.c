@@ -1,13 +1,14 @@
 /*
  * The ledger's batches in PostgreSQL. A batch is one transaction and two round trips: one locks the
- * players and reads what is known, the other writes what was decided and commits. Every statement
- * is about the whole batch, with arrays for parameters.
+ * players and reads what is known (ledger_load.c), the other writes what was decided and commits.
+ * Every statement is about the whole batch, with arrays for parameters.
  *
  * Several instances write at once, so:
  *
  *  - Players are locked first, in order of their numbers, and everything else is read by later
  *    statements, whose snapshots are taken when the locks are held. So one player's requests are
- *    decided one after the other, and the entries of a batch follow the ones before.
+ *    decided one after the other, and the entries of a batch follow the ones before. (A player and
+ *    a sequence are a key as well: of two that decide on the same, whatever they locked, one fails.)
  *  - An id is its customer's, and so is shared by players. Its key decides: a batch that meets an
  *    id or the rollback of one that another has brought meanwhile fails, and is decided again. Keys
  *    are inserted in order, so that two batches do not wait for each other.
@@ -32,25 +33,25 @@
 #include "base/memory.h"
 #include "stores/platform/postgres/ledger.h"
 
-#define NUMBERS_A_BATCH 512 /* what ledger_number is incremented by */
-#define RESOLVE_MS 3000     /* how long to ask what became of a commit */
+#define RESOLVE_MS 3000 /* how long to ask what became of a commit */
 #define RESOLVE_PAUSE_MS 50
 
-/* What is known of the batch between begin and commit. */
-struct postgres_ledger {
-    int64_t transaction; /* its number in the server */
-    int64_t first_number;
-    int64_t player_numbers[LEDGER_BATCH_MAX];   /* of the places */
-    int64_t customer_numbers[LEDGER_BATCH_MAX]; /* of the clearing accounts */
-    bool stored[LEDGER_BATCH_MAX];              /* of the clearing accounts: there is a row */
-    bool lock_clearings;                        /* a limit was met: lock them first */
-};
+struct postgres_ledger *postgres_ledger_of(struct postgres_store *store)
+{
+    if (store->ledger == NULL) {
+        store->ledger = memory_alloc_zeroed(1, sizeof *store->ledger);
+        store->ledger->known = known_create();
+    }
+    return store->ledger;
+}
 
-static struct postgres_ledger *ledger_of(struct postgres_store *store)
+void postgres_ledger_free(struct postgres_store *store)
 {
     if (store->ledger == NULL)
-        store->ledger = memory_alloc_zeroed(1, sizeof *store->ledger);
-    return store->ledger;
+        return;
+    known_destroy(&store->ledger->known);
+    memory_free(store->ledger);
+    store->ledger = NULL;
 }
 
 static bool has_state(const struct postgres_store *store, const char *beginning)
@@ -58,172 +59,14 @@ static bool has_state(const struct postgres_store *store, const char *beginning)
     return strncmp(store->sqlstate, beginning, strlen(beginning)) == 0;
 }
 
-/* Ends a transaction that failed. When another writer was in the way, or the connection was lost
- * before anything was to be committed, doing it again may well succeed. */
-static enum status give_up(struct postgres_store *store, enum status status, struct error *error)
+enum status postgres_ledger_give_up(struct postgres_store *store, enum status status,
+                                    struct error *error)
 {
     bool again = store->repeatable || has_state(store, "23") || has_state(store, "55P03") ||
-                 has_state(store, "57P0"); /* that the server ended the connection */
+                 has_state(store, "57P0");          /* that the server ended the connection */
+    known_forget(postgres_ledger_of(store)->known); /* whoever begins again believes nothing */
     status = postgres_end(store, status, error);
     return again && !store->unknown ? STATUS_CONFLICT : status;
-}
-
-/* ---- reading --------------------------------------------------------------------------------- */
-
-static const char lock_players[] =
-    "SELECT pg_current_xact_id()::text::bigint, count(*) FROM"
-    " (SELECT FROM player WHERE id = ANY ($1::text[]) ORDER BY number FOR NO KEY UPDATE) AS locked";
-
-static const char lock_clearings[] =
-    "SELECT count(*) FROM (SELECT FROM ledger_clearing WHERE (customer_number, currency) IN"
-    "  (SELECT customer.number, player.currency FROM player"
-    "   JOIN customer ON customer.id = player.customer_id WHERE player.id = ANY ($1::text[]))"
-    "  ORDER BY customer_number, currency FOR NO KEY UPDATE) AS locked";
-
-static const char find_places[] =
-    "SELECT asked.at, account.*, declined.declines, declined.head, clearing.balance_minor"
-    " FROM unnest($1::text[]) WITH ORDINALITY AS asked (id, at)"
-    " CROSS JOIN LATERAL (SELECT player.number, customer.number AS customer_number, "
-    /**/ LEDGER_ACCOUNT_COLUMNS " FROM player"
-    "  JOIN customer ON customer.id = player.customer_id"
-    "  JOIN currency ON currency.code = player.currency"
-    "  LEFT JOIN ledger_account ON ledger_account.player_number = player.number"
-    "  WHERE player.id = asked.id LIMIT 1) AS account"
-    " LEFT JOIN LATERAL (SELECT ledger_declined.declines, ledger_declined.head FROM ledger_declined"
-    "  WHERE ledger_declined.player_number = account.number LIMIT 1) AS declined ON true"
-    " LEFT JOIN LATERAL (SELECT ledger_clearing.balance_minor FROM ledger_clearing"
-    "  WHERE ledger_clearing.customer_number = account.customer_number"
-    "  AND ledger_clearing.currency = account.currency LIMIT 1) AS clearing ON true";
-
-/* After everything that is decided on: see sql/postgresql/0004_ledger.sql. */
-static const char take_numbers[] = "SELECT nextval('ledger_number')";
-
-/* The clearing account of a place, among the batch's. */
-static void set_clearing(struct postgres_ledger *ledger, struct ledger_batch *batch,
-                         struct ledger_place *place, int64_t customer_number,
-                         const struct postgres_row *row, int column)
-{
-    const struct player_record *player = &place->account.player;
-    size_t at = 0;
-    while (at < batch->clearing_count &&
-           (ledger->customer_numbers[at] != customer_number ||
-            strcmp(batch->clearings[at].currency, player->currency) != 0))
-        at++;
-    place->clearing = at;
-    if (at < batch->clearing_count)
-        return;
-    struct ledger_clearing *clearing = &batch->clearings[batch->clearing_count++];
-    *clearing = (struct ledger_clearing){.balance_minor = row_integer(row, column)};
-    memcpy(clearing->customer_id, player->customer_id, sizeof clearing->customer_id);
-    memcpy(clearing->currency, player->currency, sizeof clearing->currency);
-    ledger->customer_numbers[at] = customer_number;
-    ledger->stored[at] = !row_is_null(row, column);
-}
-
-static bool read_place(struct postgres_ledger *ledger, struct ledger_batch *batch,
-                       const struct postgres_row *row)
-{
-    int64_t ordinal = row_integer(row, 0);
-    if (ordinal < 1 || (uint64_t)ordinal > batch->place_count)
-        return false;
-    struct ledger_place *place = &batch->places[ordinal - 1];
-    const int declined = 3 + LEDGER_ACCOUNT_COLUMN_COUNT;
-    if (!ledger_read_account(row, 3, &place->account) ||
-        !ledger_read_declined(row, declined, &place->account))
-        return false;
-    place->found = true;
-    ledger->player_numbers[ordinal - 1] = row_integer(row, 1);
-    set_clearing(ledger, batch, place, row_integer(row, 2), row,
-                 declined + LEDGER_DECLINED_COLUMN_COUNT);
-    return true;
-}
-
-static enum status read_batch(struct postgres_store *store, struct ledger_batch *batch,
-                              const struct postgres_query *places,
-                              const struct postgres_query *facts, struct error *error)
-{
-    struct postgres_ledger *ledger = ledger_of(store);
-    batch->clearing_count = 0;
-    for (size_t i = 0; i < batch->place_count; i++)
-        batch->places[i].found = batch->places[i].changed = batch->places[i].declined = false;
-    for (size_t i = 0; i < batch->fact_count; i++)
-        batch->facts[i].id = (struct ledger_id){0};
-    for (int i = 0; i < row_count(places); i++) {
-        const struct postgres_row row = row_at(places, i);
-        if (!read_place(ledger, batch, &row))
-            return platform_damaged(&store->base, "an account makes no sense", error);
-    }
-    for (int i = 0; i < row_count(facts); i++) {
-        const struct postgres_row row = row_at(facts, i);
-        struct ledger_id id;
-        size_t at = 0;
-        if (!ledger_read_fact(&row, batch->fact_count, &at, &id))
-            return platform_damaged(&store->base, "a transaction makes no sense", error);
-        batch->facts[at].id = id;
-    }
-    return STATUS_OK;
-}
-
-/* One flight: what is locked, what is known, and numbers for what will be kept. */
-static enum status load_batch(struct postgres_store *store, struct ledger_batch *batch,
-                              const struct postgres_parameters *players,
-                              const struct postgres_parameters *ids, struct error *error)
-{
-    struct postgres_ledger *ledger = ledger_of(store);
-    struct postgres_query queries[6] = {{.sql = postgres_begin},
-                                        {.sql = lock_players, .parameters = players}};
-    size_t count = 2;
-    if (ledger->lock_clearings)
-        queries[count++] = (struct postgres_query){.sql = lock_clearings, .parameters = players};
-    struct postgres_query *places = &queries[count++];
-    struct postgres_query *facts = &queries[count++];
-    struct postgres_query *numbers = &queries[count++];
-    *places = (struct postgres_query){.sql = find_places, .parameters = players};
-    *facts = (struct postgres_query){.sql = ledger_find_facts, .parameters = ids};
-    *numbers = (struct postgres_query){.sql = take_numbers};
-    enum status status = postgres_run(store, queries, count, error);
-    if (status != STATUS_OK)
-        return give_up(store, status, error);
-    const struct postgres_row locked = row_at(&queries[1], 0);
-    const struct postgres_row number = row_at(numbers, 0);
-    ledger->transaction = row_integer(&locked, 0);
-    ledger->first_number = row_integer(&number, 0);
-    status = read_batch(store, batch, places, facts, error);
-    postgres_clear(queries, count);
-    return status == STATUS_OK ? STATUS_OK : postgres_end(store, status, error);
-}
-
-enum status postgres_ledger_begin(struct platform_store *base, struct ledger_batch *batch,
-                                  struct error *error)
-{
-    struct postgres_store *store = postgres_store_of(base);
-    struct postgres_array players = {.kind = ARRAY_TEXT};
-    struct postgres_array customers = {.kind = ARRAY_TEXT};
-    struct postgres_array ids = {.kind = ARRAY_TEXT};
-    struct postgres_array counts = {.kind = ARRAY_BIGINT};
-    struct postgres_parameters player_parameters = {0};
-    struct postgres_parameters id_parameters = {0};
-    CHECK(!store->snapshot);
-    enum status status = postgres_ready(store, error);
-    if (status != STATUS_OK)
-        return status;
-    for (size_t i = 0; i < batch->place_count; i++)
-        array_add_string(&players, batch->places[i].player_id);
-    for (size_t i = 0; i < batch->fact_count; i++) {
-        array_add_string(&customers, batch->facts[i].customer_id);
-        array_add_string(&ids, batch->facts[i].transaction_id);
-        array_add_integer(&counts, batch->facts[i].counts_credits);
-    }
-    set_array(&player_parameters, 1, &players);
-    set_array(&id_parameters, 1, &customers);
-    set_array(&id_parameters, 2, &ids);
-    set_array(&id_parameters, 3, &counts);
-    status = load_batch(store, batch, &player_parameters, &id_parameters, error);
-    array_free(&players);
-    array_free(&customers);
-    array_free(&ids);
-    array_free(&counts);
-    return status;
 }
 
 /* ---- what is to be written ------------------------------------------------------------------- */
@@ -545,22 +388,26 @@ static void add_clearings(const struct postgres_ledger *ledger, const struct led
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* In order of the keys, so that two who bring the same ids do not wait for each other. */
+/* In order of the keys, so that two who bring the same ids do not wait for each other. What is late
+ * was decided by whoever held its id; an id that another has taken or held since begin is refused by
+ * its key. (unnest in the list of a SELECT costs a third of one in FROM.) */
 static const char insert_kept[] =
     "INSERT INTO ledger_transaction (number, customer_number, player_number, transaction_id, late,"
     " operation, outcome, reference, game_id, round_id, amount_minor, created_ms, sequence,"
     " movement_minor, balance_minor, hash)"
-    " SELECT number, customer, player, id, late = 1 OR EXISTS (SELECT FROM ledger_transaction AS "
-    "key"
-    "  WHERE key.customer_number = customer AND key.transaction_id = id"
-    "  AND key.operation IS NULL OFFSET 0),"
-    " operation, outcome, reference, game, round, amount, created, sequence, movement, balance, "
-    "hash"
-    " FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::bigint[], $6::text[],"
-    " $7::text[], $8::text[], $9::text[], $10::text[], $11::bigint[], $12::bigint[], $13::bigint[],"
-    " $14::bigint[], $15::bigint[], $16::bytea[]) AS kept (number, customer, player, id, late,"
-    " operation, outcome, reference, game, round, amount, created, sequence, movement, balance, "
-    "hash)"
+    " SELECT number, customer, player, id, late = 1 OR CASE WHEN outcome ="
+    "  'transaction_rolled_back' THEN EXISTS (SELECT FROM ledger_transaction AS key"
+    "   WHERE key.customer_number = customer AND key.transaction_id = id"
+    "   AND key.operation IS NULL OFFSET 0) ELSE false END,"
+    " operation, outcome, reference, game, round, amount, created, sequence, movement, balance,"
+    " hash"
+    " FROM (SELECT unnest($1::bigint[]) AS number, unnest($2::bigint[]) AS customer,"
+    "  unnest($3::bigint[]) AS player, unnest($4::text[]) AS id, unnest($5::bigint[]) AS late,"
+    "  unnest($6::text[]) AS operation, unnest($7::text[]) AS outcome,"
+    "  unnest($8::text[]) AS reference, unnest($9::text[]) AS game, unnest($10::text[]) AS round,"
+    "  unnest($11::bigint[]) AS amount, unnest($12::bigint[]) AS created,"
+    "  unnest($13::bigint[]) AS sequence, unnest($14::bigint[]) AS movement,"
+    "  unnest($15::bigint[]) AS balance, unnest($16::bytea[]) AS hash) AS kept"
     " WHERE operation IS NOT NULL OR NOT EXISTS (SELECT FROM ledger_transaction AS used"
     "  WHERE used.customer_number = customer AND used.transaction_id = id OFFSET 0)";
 
@@ -580,7 +427,7 @@ static const char write_declined[] =
 
 static const char write_accounts[] =
     "INSERT INTO ledger_account (player_number, balance_minor, sequence, head)"
-    " SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bytea[])"
+    " SELECT unnest($1::bigint[]), unnest($2::bigint[]), unnest($3::bigint[]), unnest($4::bytea[])"
     " ON CONFLICT (player_number) DO UPDATE SET balance_minor = excluded.balance_minor,"
     " sequence = excluded.sequence, head = excluded.head";
 
@@ -615,7 +462,7 @@ static void set_arrays(struct postgres_parameters *parameters, struct postgres_a
 static enum status write_all(struct postgres_store *store, struct writing *writing,
                              struct error *error)
 {
-    struct postgres_ledger *ledger = ledger_of(store);
+    struct postgres_ledger *ledger = postgres_ledger_of(store);
     struct postgres_parameters parameters[8];
     struct postgres_query queries[9];
     size_t count = 0;
@@ -676,7 +523,7 @@ enum outcome { OUTCOME_OPEN, OUTCOME_COMMITTED, OUTCOME_ABORTED };
 
 static enum outcome ask(struct postgres_store *store, const struct ledger_transaction *first)
 {
-    const struct postgres_ledger *ledger = ledger_of(store);
+    const struct postgres_ledger *ledger = postgres_ledger_of(store);
     struct postgres_parameters transaction = {0};
     struct postgres_parameters row = {0};
     struct postgres_query queries[] = {{.sql = postgres_begin},
@@ -740,16 +587,16 @@ enum status postgres_ledger_commit(struct platform_store *base, const struct led
         return status;
     }
     struct writing *writing = make_writing();
-    list_transactions(ledger_of(store), batch, writing);
+    list_transactions(postgres_ledger_of(store), batch, writing);
     list_keys(writing);
-    add_rows(ledger_of(store), writing);
-    add_declines(ledger_of(store), batch, writing);
-    add_accounts(ledger_of(store), batch, writing);
-    add_clearings(ledger_of(store), batch, writing);
+    add_rows(postgres_ledger_of(store), writing);
+    add_declines(postgres_ledger_of(store), batch, writing);
+    add_accounts(postgres_ledger_of(store), batch, writing);
+    add_clearings(postgres_ledger_of(store), batch, writing);
     status = write_all(store, writing, error);
     free_writing(writing);
     if (status != STATUS_OK || store->warned)
-        status = give_up(store, status, error);
+        status = postgres_ledger_give_up(store, status, error);
     bool interrupted = status != STATUS_OK && store->unknown;
     /* With a connection there is no doubt that it was committed, but that a standby has it. */
     if (interrupted && store->connection == NULL)

@@ -12,6 +12,17 @@
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
+bool ledger_read_balance(const struct postgres_row *row, int first, struct ledger_account *account)
+{
+    int64_t sequence = row_integer(row, first + 1);
+    account->balance_minor = row_integer(row, first);
+    account->sequence = (uint64_t)sequence;
+    return account->balance_minor >= 0 && account->balance_minor <= LEDGER_BALANCE_MAX &&
+           (row_is_null(row, first + 2)
+                ? sequence == 0
+                : row_blob(row, first + 2, account->head, sizeof account->head) && sequence >= 1);
+}
+
 bool ledger_read_account(const struct postgres_row *row, int first, struct ledger_account *account)
 {
     struct ledger_account read = {0};
@@ -23,14 +34,8 @@ bool ledger_read_account(const struct postgres_row *row, int first, struct ledge
     int64_t exponent = row_integer(row, first + 4);
     player->currency_exponent = (uint8_t)exponent;
     player->created_ms = row_integer(row, first + 5);
-    read.balance_minor = row_integer(row, first + 6);
-    int64_t sequence = row_integer(row, first + 7);
-    read.sequence = (uint64_t)sequence;
-    sound &= row_is_null(row, first + 8)
-                 ? sequence == 0
-                 : row_blob(row, first + 8, read.head, sizeof read.head) && sequence >= 1;
+    sound &= ledger_read_balance(row, first + 6, &read);
     sound &= exponent >= 0 && exponent <= CURRENCY_EXPONENT_MAX;
-    sound &= read.balance_minor >= 0 && read.balance_minor <= LEDGER_BALANCE_MAX;
     if (sound)
         *account = read;
     return sound;
@@ -75,8 +80,7 @@ bool ledger_read_transaction(const struct postgres_row *row, int first,
     return sound;
 }
 
-/* Which of `count` things that were asked for a row is about, by WITH ORDINALITY. */
-static bool read_ordinal(const struct postgres_row *row, size_t count, size_t *at)
+bool ledger_read_ordinal(const struct postgres_row *row, size_t count, size_t *at)
 {
     int64_t ordinal = row_integer(row, 0);
     *at = (size_t)(ordinal - 1);
@@ -85,82 +89,106 @@ static bool read_ordinal(const struct postgres_row *row, size_t count, size_t *a
 
 /* ---- ids ------------------------------------------------------------------------------------- */
 
-/* One more standing credit than a batch could take away is as good as any number (LEDGER_BATCH_MAX
- * + 1). */
+/* An id that is rolled back has a row of ledger_transaction: a transaction's, or one that holds its
+ * key. So one look-up is enough for an id that nobody has used. One more standing credit than a
+ * batch could take away is as good as any number (LEDGER_BATCH_MAX + 1). */
 const char ledger_find_facts[] =
-    "SELECT asked.at, fact.*, rollback.player_id,"
+    "SELECT asked.at, " LEDGER_TRANSACTION_COLUMNS ", rollback.player_id,"
     " (SELECT count(*) FROM (SELECT FROM ledger_transaction AS credit"
-    "  WHERE asked.counts = 1 AND fact.operation = 'DEBIT' AND fact.outcome = 'applied'"
-    "  AND credit.customer_number = customer.number AND credit.reference = asked.id"
+    "  WHERE asked.counts = 1 AND ledger_transaction.operation = 'DEBIT'"
+    "  AND ledger_transaction.outcome = 'applied'"
+    "  AND credit.customer_number = asked.customer_number AND credit.reference = asked.id"
     "  AND credit.operation = 'CREDIT' AND credit.outcome = 'applied'"
     "  AND credit.reference IS NOT NULL"
     "  AND NOT EXISTS (SELECT FROM ledger_rollback AS undone"
     "   WHERE undone.customer_number = credit.customer_number"
     "   AND undone.target_id = credit.transaction_id OFFSET 0) LIMIT 257) AS standing)"
-    " FROM unnest($1::text[], $2::text[], $3::bigint[]) WITH ORDINALITY"
-    "  AS asked (customer_id, id, counts, at)"
-    " CROSS JOIN LATERAL (SELECT customer.number FROM customer"
-    "  WHERE customer.id = asked.customer_id LIMIT 1) AS customer"
-    " LEFT JOIN LATERAL (SELECT " LEDGER_TRANSACTION_COLUMNS
-    "  FROM ledger_transaction JOIN player ON player.number = ledger_transaction.player_number"
-    "  JOIN currency ON currency.code = player.currency"
-    "  WHERE ledger_transaction.customer_number = customer.number"
-    "  AND ledger_transaction.transaction_id = asked.id"
-    "  AND ledger_transaction.operation IS NOT NULL LIMIT 1) AS fact ON true"
+    " FROM (SELECT unnest($1::bigint[]) AS customer_number, unnest($2::text[]) AS id,"
+    "  unnest($3::bigint[]) AS counts, generate_subscripts($2::text[], 1) AS at) AS asked"
+    " CROSS JOIN LATERAL (SELECT * FROM ledger_transaction AS kept"
+    "  WHERE kept.customer_number = asked.customer_number AND kept.transaction_id = asked.id"
+    "  LIMIT 2) AS ledger_transaction"
+    " LEFT JOIN LATERAL (SELECT * FROM player"
+    "  WHERE player.number = ledger_transaction.player_number LIMIT 1) AS player ON true"
+    " LEFT JOIN LATERAL (SELECT * FROM currency"
+    "  WHERE currency.code = player.currency LIMIT 1) AS currency ON true"
     " LEFT JOIN LATERAL (SELECT player.id AS player_id FROM ledger_rollback"
     "  JOIN player ON player.number = ledger_rollback.player_number"
-    "  WHERE ledger_rollback.customer_number = customer.number"
-    "  AND ledger_rollback.target_id = asked.id LIMIT 1) AS rollback ON true"
-    " WHERE fact.transaction_id IS NOT NULL OR rollback.player_id IS NOT NULL";
+    "  WHERE ledger_rollback.customer_number = asked.customer_number"
+    "  AND ledger_rollback.target_id = asked.id LIMIT 1) AS rollback ON true";
 
-bool ledger_read_fact(const struct postgres_row *row, size_t count, size_t *at,
-                      struct ledger_id *id)
+#define OPERATION_COLUMN 9 /* of the columns above */
+
+bool ledger_read_fact(const struct postgres_row *row, struct ledger_fact *const *asked,
+                      size_t count)
 {
     const int after = 1 + LEDGER_TRANSACTION_COLUMN_COUNT;
-    struct ledger_id read = {.known = !row_is_null(row, 3),
+    struct ledger_id read = {.known = !row_is_null(row, OPERATION_COLUMN),
                              .rolled_back = !row_is_null(row, after)};
-    bool sound = read_ordinal(row, count, at);
+    size_t at = 0;
+    bool sound = ledger_read_ordinal(row, count, &at) && (read.known || read.rolled_back);
     if (read.known)
         sound &= ledger_read_transaction(row, 1, &read.transaction);
     if (read.rolled_back)
         sound &= row_string(row, after, read.rolled_back_player, sizeof read.rolled_back_player);
     read.standing_credits = (uint32_t)row_integer(row, after + 1);
-    if (sound)
-        *id = read;
+    /* Of an id that was held and then used there are two rows, and the transaction's says more. */
+    if (sound && (read.known || !asked[at]->id.known))
+        asked[at]->id = read;
     return sound;
+}
+
+static enum status find_customer(struct postgres_store *store, const char *customer_id,
+                                 int64_t *number, struct error *error)
+{
+    struct postgres_parameters parameters = {0};
+    struct postgres_query query = {.sql = "SELECT number FROM customer WHERE id = $1",
+                                   .parameters = &parameters};
+    set_string(&parameters, 1, customer_id);
+    enum status status = postgres_read(store, &query, 1, error);
+    if (status != STATUS_OK)
+        return status;
+    if (row_count(&query) > 0) {
+        const struct postgres_row row = row_at(&query, 0);
+        *number = row_integer(&row, 0);
+    }
+    postgres_clear(&query, 1);
+    return STATUS_OK;
 }
 
 enum status postgres_ledger_id(struct platform_store *base, struct ledger_fact *fact,
                                struct error *error)
 {
     struct postgres_store *store = postgres_store_of(base);
-    struct postgres_array customer = {.kind = ARRAY_TEXT};
+    struct postgres_array customer = {.kind = ARRAY_BIGINT};
     struct postgres_array id = {.kind = ARRAY_TEXT};
     struct postgres_array counts = {.kind = ARRAY_BIGINT};
     struct postgres_parameters parameters = {0};
     struct postgres_query query = {.sql = ledger_find_facts, .parameters = &parameters};
-    struct ledger_id found = {0};
-    size_t at = 0;
-    array_add_string(&customer, fact->customer_id);
+    struct ledger_fact found = {0};
+    struct ledger_fact *const asked = &found;
+    int64_t customer_number = 0; /* nobody's */
+    enum status status = find_customer(store, fact->customer_id, &customer_number, error);
+    if (status != STATUS_OK)
+        return status;
+    array_add_integer(&customer, customer_number);
     array_add_string(&id, fact->transaction_id);
     array_add_integer(&counts, fact->counts_credits);
     set_array(&parameters, 1, &customer);
     set_array(&parameters, 2, &id);
     set_array(&parameters, 3, &counts);
-    enum status status = postgres_read(store, &query, 1, error);
+    status = postgres_read(store, &query, 1, error);
     array_free(&customer);
     array_free(&id);
     array_free(&counts);
-    if (status != STATUS_OK)
-        return status;
-    if (row_count(&query) > 0) {
-        const struct postgres_row row = row_at(&query, 0);
-        if (!ledger_read_fact(&row, 1, &at, &found))
+    for (int i = 0; i < row_count(&query) && status == STATUS_OK; i++) {
+        const struct postgres_row row = row_at(&query, i);
+        if (!ledger_read_fact(&row, &asked, 1))
             status = platform_damaged(&store->base, "a transaction makes no sense", error);
     }
     postgres_clear(&query, 1);
     if (status == STATUS_OK)
-        fact->id = found;
+        fact->id = found.id;
     return status;
 }
 
@@ -192,7 +220,8 @@ enum status postgres_ledger_balances(struct platform_store *base, struct ledger_
     for (int i = 0; i < row_count(&query) && status == STATUS_OK; i++) {
         const struct postgres_row row = row_at(&query, i);
         size_t at = 0;
-        if (!read_ordinal(&row, count, &at) || !ledger_read_account(&row, 1, &places[at].account))
+        if (!ledger_read_ordinal(&row, count, &at) ||
+            !ledger_read_account(&row, 1, &places[at].account))
             status = platform_damaged(&store->base, "an account makes no sense", error);
         else
             places[at].found = true;

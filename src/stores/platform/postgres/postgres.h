@@ -210,10 +210,11 @@ MUST_CHECK enum status postgres_execute(struct postgres_store *store, const char
 
 extern const struct sql_verbs postgres_sql; /* platform/postgres/queries.c */
 
-/* ledger.c, ledger_read.c */
+/* ledger_load.c, ledger.c, ledger_read.c */
 enum status postgres_ledger_begin(struct platform_store *, struct ledger_batch *, struct error *);
 enum status postgres_ledger_commit(struct platform_store *, const struct ledger_batch *, bool *,
                                    struct error *);
+void postgres_ledger_free(struct postgres_store *); /* what batches keep in mind */
 enum status postgres_ledger_recover(struct platform_store *, struct error *);
 enum status postgres_ledger_balances(struct platform_store *, struct ledger_place *, size_t,
                                      struct error *);
