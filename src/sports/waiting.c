@@ -236,7 +236,7 @@ static uint64_t deadline_ms(const struct waiting *waiting, const struct http_req
 
 bool waiting_is_wanted(const struct waiting *waiting, const struct http_request *request)
 {
-    return request->field_count[HTTP_FIELD_PREFER] > 0 && request->method == HTTP_GET &&
+    return request->field_count[HTTP_FIELD_PREFER] > 0 && request->method == METHOD_GET &&
            waiting->options.waits != NULL && deadline_ms(waiting, request) > now_ms(waiting);
 }
 
