@@ -101,14 +101,14 @@ static void run(const char *database, int64_t to)
 int main(int argc, char **argv)
 {
     if (argc == 5 && strcmp(argv[1], "run") == 0) {
-        rows.last = atoll(argv[3]);
-        run(argv[2], atoll(argv[4]));
+        rows.last = strtoll(argv[3], NULL, 10);
+        run(argv[2], strtoll(argv[4], NULL, 10));
         return 0;
     }
     if (argc != 4 || strcmp(argv[1], "check") != 0)
         return 2;
     struct id_index_facts facts;
-    rows.last = atoll(argv[3]);
+    rows.last = strtoll(argv[3], NULL, 10);
     struct id_index *index = open_index(argv[2]);
     check(index);
     id_index_facts(index, &facts);
