@@ -36,11 +36,6 @@ struct judged {
     enum admission_denial denial;
 };
 
-size_t service_request_size(void)
-{
-    return sizeof(struct judged);
-}
-
 /* What is worth keeping between the requests of a connection; lives at request->connection_user. */
 struct remembered {
     struct admission_memory admission;
@@ -49,48 +44,23 @@ struct remembered {
     char logged_text[ADDRESS_TEXT_SIZE];
 };
 
-size_t service_connection_size(void)
-{
-    return sizeof(struct remembered);
-}
-
-/* Gathers what admission looks at. `forwarded` has room for every field line that a request can
- * have. */
-static void ask_admission(const struct service *service, const struct http_request *request,
-                          struct text *forwarded, struct admission_question *question)
-{
-    question->peer = request->peer;
-    question->authorization_count = request->field_count[HTTP_FIELD_AUTHORIZATION];
-    question->authorization = http_request_field(request, HTTP_FIELD_AUTHORIZATION);
-    question->api_key_count = request->field_count[HTTP_FIELD_X_API_KEY];
-    question->api_key = http_request_field(request, HTTP_FIELD_X_API_KEY);
-    question->forwarded = forwarded;
-    /* Not when the request began: a client may take its time with the rest of it. */
-    question->now_mono_ms = clock_loop_ms(mailbox_loop(service->mailbox));
-    question->now_wall_ms = clock_wall_coarse_ms();
-    struct text line;
-    for (uint32_t at = 0;
-         (line = http_request_next_field(request, HTTP_FIELD_X_FORWARDED_FOR, &at)).at != NULL;)
-        forwarded[question->forwarded_count++] = line;
-}
-
 /* True: go on. False: replied, or deferred until its rate limit is decided. */
 static bool admit(struct service *service, struct http_request *request, struct judged *judged,
                   struct rate_verdict *rate)
 {
-    struct text forwarded[HTTP_FIELDS_MAX];
-    struct admission_question question = {0};
     const struct policy *policy = NULL;
-    ask_admission(service, request, forwarded, &question);
+    /* Not when the request began: a client may take its time with the rest of it. */
+    uint64_t now_mono_ms = clock_loop_ms(mailbox_loop(service->mailbox));
+    int64_t now_wall_ms = clock_wall_coarse_ms();
     struct remembered *remembered = request->connection_user;
-    judged->denial = admission_judge(service->admission, &remembered->admission, &question, &policy,
-                                     &judged->client);
+    judged->denial = admission_judge(service->admission, &remembered->admission, request,
+                                     now_mono_ms, now_wall_ms, &policy, &judged->client);
     if (judged->denial == DENIAL_UNAVAILABLE) {
         metrics_add(service->counters, COUNTED_POLICY_UNAVAILABLE, 1);
         http_reply_error(request, &error_security_config_unavailable);
         return false;
     }
-    /* An address without a key is nobody in the casino. */
+    /* An address without a key has no identity in the casino. */
     if (judged->denial == DENIAL_NONE && !policy->is_customer && route_is_casino(request->path))
         judged->denial = DENIAL_NO_KEY;
     if (policy != NULL)
@@ -104,8 +74,7 @@ static bool admit(struct service *service, struct http_request *request, struct 
     judged->caller.casino = policy->casino;
     if (judged->match.route == NULL || !judged->match.route->rate_limited)
         return true;
-    return rate_limiter_take(service->rates, request, policy, &judged->client, question.now_wall_ms,
-                             rate);
+    return rate_limiter_take(service->rates, request, policy, &judged->client, now_wall_ms, rate);
 }
 
 static void add_number(struct http_request *request, struct text name, uint64_t value)
@@ -148,7 +117,7 @@ static void dispatch(struct service *service, struct http_request *request,
         http_reply_error(request, &error_casino_access_disabled);
         return;
     }
-    if (request->method == HTTP_POST && http_body_is_encoded(request)) {
+    if (request->method == METHOD_POST && http_body_is_encoded(request)) {
         http_request_add_field(request, TEXT("Accept-Encoding"), TEXT("identity"));
         http_reply_error(request, &error_unsupported_media_type);
         return;
@@ -164,7 +133,7 @@ void service_rate_decided(void *context, struct http_request *request,
         dispatch(service, request, request->user);
 }
 
-void service_handle(void *context, struct http_request *request)
+static void handle(void *context, struct http_request *request)
 {
     struct service *service = context;
     struct judged *judged = request->user;
@@ -226,7 +195,7 @@ static void log_request(struct log_batch *log, const struct http_outcome *outcom
     log_batch_emit(log, LOG_INFO, "request", fields);
 }
 
-void service_finished(void *context, const struct http_outcome *outcome)
+static void finished(void *context, const struct http_outcome *outcome)
 {
     struct service *service = context;
     const struct judged *judged = outcome->refused ? NULL : outcome->request->user;
@@ -239,7 +208,7 @@ void service_finished(void *context, const struct http_outcome *outcome)
         log_request(service->access_log, outcome, judged, route);
 }
 
-void service_event(void *context, enum http_event event)
+static void count_event(void *context, enum http_event event)
 {
     static const size_t counters[] = {
         [HTTP_EVENT_OPENED] = COUNTED_OPENED,
@@ -249,6 +218,19 @@ void service_event(void *context, enum http_event event)
     };
     struct service *service = context;
     metrics_add(service->counters, counters[event], 1);
+}
+
+struct http_server_options service_server_options(struct service *service)
+{
+    return (struct http_server_options){
+        .request_user_size = sizeof(struct judged),
+        .connection_user_size = sizeof(struct remembered),
+        .handle = handle,
+        .finished = finished,
+        .event = count_event,
+        .context = service,
+        .log = service->log,
+    };
 }
 
 static void write_connections(const struct metric *metric, const void *facts, struct buffer *out)

@@ -15,8 +15,7 @@
 /* Walks forward only, so that finding the line of every row costs one pass. */
 struct place {
     const char *at;
-    size_t line;             /* from 1 */
-    const char *line_begins; /* its first byte */
+    size_t line; /* from 1 */
 };
 
 static void walk_to(struct place *place, const char *to)
@@ -26,25 +25,9 @@ static void walk_to(struct place *place, const char *to)
         if (found == NULL)
             break;
         place->line++;
-        place->at = place->line_begins = found + 1;
+        place->at = found + 1;
     }
     place->at = to;
-}
-
-/* In characters, from 1: bytes that continue a character do not count. */
-static size_t column_of(const struct place *place)
-{
-    size_t column = 1;
-    for (const char *at = place->line_begins; at < place->at; at++)
-        column += ((unsigned char)*at & 0xC0) != 0x80;
-    return column;
-}
-
-static enum status refuse(struct error *error, const char *name, const struct place *place,
-                          const char *reason)
-{
-    return error_set(error, STATUS_MALFORMED, "%s:%zu:%zu: %s", name, place->line, column_of(place),
-                     reason);
 }
 
 /* ---- event ids of catalog rows --------------------------------------------------------------- */
@@ -88,29 +71,31 @@ static bool id_set_add(struct id_set *set, const struct event_id *id)
 
 /* ---- checking -------------------------------------------------------------------------------- */
 
-static enum status check_elements(const char *name, struct text document,
-                                  struct feed_report *report, struct error *error)
+/* Counts the rows. False: `wrong` says where something else than an object stands. */
+static bool count_rows(struct text document, size_t *rows, struct json_text_error *wrong)
 {
-    struct text array = json_text_trim(document);
-    struct place place = {.at = document.at, .line = 1, .line_begins = document.at};
-    walk_to(&place, array.at);
-    if (json_text_kind(array) != JSON_TEXT_ARRAY)
-        return refuse(error, name, &place, "expected an array of objects");
-    struct json_text_cursor cursor = json_text_open(array);
-    struct text element;
-    while (json_text_next_element(&cursor, &element)) {
-        walk_to(&place, element.at);
-        if (json_text_kind(element) != JSON_TEXT_OBJECT)
-            return refuse(error, name, &place, "expected an object: every element is one");
-        report->rows++;
+    struct text array = json_text_trim(document), element;
+    size_t count = 0;
+    if (json_text_kind(array) != JSON_TEXT_ARRAY) {
+        json_text_locate(wrong, document, (size_t)(array.at - document.at),
+                         "expected an array of objects");
+        return false;
     }
-    report->bytes = document.size;
-    return STATUS_OK;
+    struct json_text_cursor cursor = json_text_open(array);
+    for (; json_text_next_element(&cursor, &element); count++) {
+        if (json_text_kind(element) != JSON_TEXT_OBJECT) {
+            json_text_locate(wrong, document, (size_t)(element.at - document.at),
+                             "expected an object: every element is one");
+            return false;
+        }
+    }
+    *rows = count;
+    return true;
 }
 
 static void count_unaddressable(struct text document, struct feed_report *report)
 {
-    struct place place = {.at = document.at, .line = 1, .line_begins = document.at};
+    struct place place = {.at = document.at, .line = 1};
     struct json_text_cursor cursor = json_text_open(json_text_trim(document));
     struct text row;
     struct id_set seen;
@@ -131,22 +116,28 @@ static void count_unaddressable(struct text document, struct feed_report *report
     memory_free(seen.slots);
 }
 
-enum status feed_check(enum odds_kind kind, const char *name, struct text document,
-                       struct feed_report *report, struct error *error)
+enum status feed_check_text(enum odds_kind kind, struct text document, struct feed_report *report,
+                            struct json_text_error *wrong)
 {
-    if (document.size > ODDS_VALUE_MAX)
-        return error_set(error, STATUS_MALFORMED, "%s: more than 32 MiB", name);
-    struct json_text_error wrong;
-    if (json_text_check(document, NULL, &wrong) != STATUS_OK)
-        return error_set(error, STATUS_MALFORMED, "%s:%zu:%zu: %s", name, wrong.line, wrong.column,
-                         wrong.reason);
-    struct feed_report found = {0};
-    enum status status = check_elements(name, document, &found, error);
-    if (status != STATUS_OK)
-        return status;
+    struct feed_report found = {.bytes = document.size};
+    if (json_text_check(document, NULL, wrong) != STATUS_OK ||
+        !count_rows(document, &found.rows, wrong))
+        return STATUS_MALFORMED;
     if (kind == ODDS_CATALOG)
         count_unaddressable(document, &found);
     *report = found;
+    return STATUS_OK;
+}
+
+enum status feed_check(enum odds_kind kind, const char *name, struct text document,
+                       struct feed_report *report, struct error *error)
+{
+    struct json_text_error wrong;
+    if (document.size > ODDS_VALUE_MAX)
+        return error_set(error, STATUS_MALFORMED, "%s: more than 32 MiB", name);
+    if (feed_check_text(kind, document, report, &wrong) != STATUS_OK)
+        return error_set(error, STATUS_MALFORMED, "%s:%zu:%zu: %s", name, wrong.line, wrong.column,
+                         wrong.reason);
     return STATUS_OK;
 }
 

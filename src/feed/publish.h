@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/json_text.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "records/event_id.h"
@@ -36,6 +37,10 @@ struct feed_report {
  * "standard input"): "odds.json:3:14: expected a value". STATUS_MALFORMED: refused. */
 MUST_CHECK enum status feed_check(enum odds_kind kind, const char *name, struct text document,
                                   struct feed_report *report, struct error *error);
+
+/* The same for a caller that says where in its own words: `wrong` is set with STATUS_MALFORMED. */
+MUST_CHECK enum status feed_check_text(enum odds_kind kind, struct text document,
+                                       struct feed_report *report, struct json_text_error *wrong);
 
 /* Checks, then publishes. A store that fails is its own status, with the reason. */
 MUST_CHECK enum status feed_publish_catalog(struct odds_store *store, enum sport sport,

@@ -454,8 +454,15 @@ static enum status write_values(struct odds_store *base, const struct odds_chang
     struct use use;
     uv_mutex_lock(&store->publish_lock);
     enum status status = enter(base, &use, error);
-    if (status == STATUS_OK)
-        status = leave(&use, lmdb_values_write(use.values, changes, count, sport, error));
+    if (status == STATUS_OK) {
+        status = lmdb_values_write(use.values, changes, count, sport, error);
+        /* A long-lived writer must not say that it has published where no server will look. */
+        if (status == STATUS_OK && !lmdb_values_in_place(use.values))
+            status = error_set(error, STATUS_UNAVAILABLE,
+                               "the odds store at %s was moved or replaced while it was written",
+                               store->root);
+        status = leave(&use, status);
+    }
     uv_mutex_unlock(&store->publish_lock);
     return status;
 }

@@ -445,6 +445,12 @@ static bool is_same(const struct stat *a, const struct stat *b)
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
+bool lmdb_env_in_place(const struct lmdb_env *env)
+{
+    struct stat data;
+    return stat(env->data_path, &data) == 0 && is_same(&data, &env->data);
+}
+
 bool lmdb_env_changed(struct lmdb_env *env, const char **why)
 {
     struct stat data;

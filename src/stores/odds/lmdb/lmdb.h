@@ -65,6 +65,8 @@ void lmdb_env_close(struct lmdb_env *env);
 
 /* Is what is open no longer what is under the path? Says why. One thread at a time. */
 bool lmdb_env_changed(struct lmdb_env *env, const char **why);
+/* Is its file the one under the path? Any thread. */
+bool lmdb_env_in_place(const struct lmdb_env *env);
 
 /* What an LMDB result means. STATUS_INTERNAL: the environment is broken and must be opened
  * again. */
@@ -197,6 +199,7 @@ struct lmdb_state {
 struct lmdb_state lmdb_values_state(const struct lmdb_values *values);
 uint64_t lmdb_values_damaged(const struct lmdb_values *values); /* when it was opened */
 bool lmdb_values_changed(struct lmdb_values *values, const char **why);
+bool lmdb_values_in_place(const struct lmdb_values *values); /* any thread */
 void lmdb_values_clear_dead_readers(struct lmdb_values *values);
 
 /* A number below LMDB_THREADS by which what threads use is spread, so that few of them share. */

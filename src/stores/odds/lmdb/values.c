@@ -272,6 +272,11 @@ uint64_t lmdb_values_damaged(const struct lmdb_values *values)
     return values->damaged;
 }
 
+bool lmdb_values_in_place(const struct lmdb_values *values)
+{
+    return lmdb_env_in_place(&values->env);
+}
+
 bool lmdb_values_changed(struct lmdb_values *values, const char **why)
 {
     uint64_t stamp;
