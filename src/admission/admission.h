@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "http/http.h"
 #include "metrics/metrics.h"
 #include "records/sport.h"
 #include "stores/platform.h"
@@ -43,6 +44,7 @@ struct policy {
 /* ---- the shared side ------------------------------------------------------------------------- */
 
 struct policies;
+struct refresher;
 
 /*
  * Starts two threads, each with a store handle of its own, which they open and go on trying to open
@@ -60,9 +62,6 @@ struct policies *policies_create(const struct policies_options *options);
  * uses: a few store timeouts at most. */
 void policies_destroy(struct policies **policies);
 
-/* Waits until the first table is loaded, at most `timeout_ms`. For start-up and tests. */
-bool policies_wait_ready(struct policies *policies, uint32_t timeout_ms);
-
 struct policy_table_facts {
     uint64_t revision;
     uint64_t customers, keys, addresses; /* keys: live or expired; not revoked */
@@ -75,6 +74,9 @@ struct policies_facts {
 };
 void policies_facts(struct policies *policies, struct policies_facts *facts);
 extern const struct metric policies_metrics[];
+
+/* Of its struct policy_table: how a serving thread gets at the current one. */
+struct refresher *policies_refresher(struct policies *policies);
 
 /* ---- one serving thread ---------------------------------------------------------------------- */
 
@@ -92,44 +94,22 @@ void admission_destroy(struct admission **admission);
 struct admission_memory {
     uint64_t generation; /* of the table the verdict came from; 0: nothing remembered */
     uint16_t key_size;   /* of the remembered key */
-    uint8_t address_known;
-    uint8_t denial; /* enum admission_denial */
-    char key[48];   /* a longer supplied key is never valid, so never remembered */
+    uint8_t denial;      /* enum admission_denial */
+    char key[48];        /* a longer supplied key is never valid, so never remembered */
     struct address address;
     const struct policy *policy;
     struct policy_entry *entry; /* of the key; NULL without one */
     int64_t expires_ms;         /* of the key; 0: never */
 };
 
-/*
- * What the verdict is about. Texts borrow from the request.
- *
- * The supplied key is the Bearer token when there is one line of Authorization and its scheme is
- * Bearer (whatever its case; the token is what follows, without spaces and tabs around it), else
- * the value of X-Api-Key. It is unusable, which denies, when it is empty, and when either field
- * occurs more than once, whatever the other says: two answers to "who are you" are none. Only
- * without any supplied key does the address alone decide.
- */
-struct admission_question {
-    struct address peer;
-    const struct text *forwarded; /* the X-Forwarded-For lines, in order */
-    size_t forwarded_count;
-    size_t authorization_count; /* lines; more than one is an unusable key */
-    struct text authorization;  /* the first one's value, trimmed */
-    size_t api_key_count;
-    struct text api_key;
-    uint64_t now_mono_ms;
-    int64_t now_wall_ms;
-};
-
-/* Why not: for the operator's log. A client is never told which, only 403 ip_not_allowed or 503. */
+/* Why not: for the operator's log. A client does not see which, only 403 ip_not_allowed or 503. */
 enum admission_denial {
     DENIAL_NONE,         /* admitted */
     DENIAL_NO_POLICY,    /* no key, and no policy for the address, or a disabled one */
     DENIAL_UNUSABLE_KEY, /* empty, malformed, or more than one */
     DENIAL_UNKNOWN_KEY,  /* or a revoked one */
     DENIAL_EXPIRED_KEY,
-    DENIAL_CUSTOMER_DISABLED,  /* or its stored policy makes no sense */
+    DENIAL_CUSTOMER_DISABLED,  /* or its stored policy cannot be applied */
     DENIAL_ADDRESS_NOT_LISTED, /* outside the customer's CIDR list */
     DENIAL_UNKNOWN_ADDRESS,    /* X-Forwarded-For of a trusted proxy cannot be read */
     DENIAL_UNAVAILABLE,        /* 503 security_config_unavailable: the table is not confirmed */
@@ -139,15 +119,28 @@ enum admission_denial {
 const char *admission_denial_name(enum admission_denial denial); /* "unknown_key" */
 
 /*
- * The verdict. `policy` is what the key or the address stands for, also when it is denied; NULL
- * when that was not looked up. It stays valid until the next call of admission_judge on this
- * thread. `client` is set to the address that was judged, also when it is denied; it stays as it is
- * when there is none (an unreadable X-Forwarded-For) or nobody was judged. `memory` may be NULL.
- * Never blocks; the work done does not depend on whether a key is known.
+ * The verdict on a request, by its peer and the fields Authorization, X-Api-Key and X-Forwarded-For.
+ *
+ * The supplied key is the Bearer token when there is one line of Authorization and its scheme is
+ * Bearer (whatever its case; the token is what follows, without spaces and tabs around it), else
+ * the value of X-Api-Key. It is unusable, which denies, when it is empty, and when either field
+ * occurs more than once, whatever the other says: two answers to "who are you" are none. Only
+ * without any supplied key does the address alone decide.
+ *
+ * `policy` is what the key or the address stands for, also when it is denied; NULL when that was not
+ * looked up. It stays valid until the next call of admission_judge on this thread. `client` is set
+ * to the address that was judged, also when it is denied; it stays as it is when there is none (an
+ * unreadable X-Forwarded-For) or nothing was judged. `memory` may be NULL. Never blocks; the work
+ * done does not depend on whether a key is known.
  */
 enum admission_denial admission_judge(struct admission *admission, struct admission_memory *memory,
-                                      const struct admission_question *question,
-                                      const struct policy **policy, struct address *client);
+                                      const struct http_request *request, uint64_t now_mono_ms,
+                                      int64_t now_wall_ms, const struct policy **policy,
+                                      struct address *client);
+
+/* A number that moves whenever a verdict may have changed that does not depend on the time; 0: at
+ * present all of them are DENIAL_UNAVAILABLE. */
+uint64_t admission_epoch(struct admission *admission, uint64_t now_mono_ms);
 
 /* ---- rate limit ------------------------------------------------------------------------------ */
 

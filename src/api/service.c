@@ -24,6 +24,9 @@ enum {
     COUNTED_REFUSED,
     COUNTED_TLS_FAILURES,
     COUNTED_BYTES_SENT,
+    COUNTED_WAITED_CHANGE, /* polls that waited, by what they were answered */
+    COUNTED_WAITED_TIME,
+    COUNTED_WAITED_ERROR,
 };
 
 #define LOGGED_PATH_MAX 128
@@ -36,11 +39,6 @@ struct judged {
     enum admission_denial denial;
 };
 
-size_t service_request_size(void)
-{
-    return sizeof(struct judged);
-}
-
 /* What is worth keeping between the requests of a connection; lives at request->connection_user. */
 struct remembered {
     struct admission_memory admission;
@@ -49,48 +47,22 @@ struct remembered {
     char logged_text[ADDRESS_TEXT_SIZE];
 };
 
-size_t service_connection_size(void)
+/* The policy of who asks; NULL: replied. */
+static const struct policy *judge(struct service *service, struct http_request *request,
+                                  struct judged *judged, int64_t now_wall_ms)
 {
-    return sizeof(struct remembered);
-}
-
-/* Gathers what admission looks at. `forwarded` has room for every field line that a request can
- * have. */
-static void ask_admission(const struct service *service, const struct http_request *request,
-                          struct text *forwarded, struct admission_question *question)
-{
-    question->peer = request->peer;
-    question->authorization_count = request->field_count[HTTP_FIELD_AUTHORIZATION];
-    question->authorization = http_request_field(request, HTTP_FIELD_AUTHORIZATION);
-    question->api_key_count = request->field_count[HTTP_FIELD_X_API_KEY];
-    question->api_key = http_request_field(request, HTTP_FIELD_X_API_KEY);
-    question->forwarded = forwarded;
-    /* Not when the request began: a client may take its time with the rest of it. */
-    question->now_mono_ms = clock_loop_ms(mailbox_loop(service->mailbox));
-    question->now_wall_ms = clock_wall_coarse_ms();
-    struct text line;
-    for (uint32_t at = 0;
-         (line = http_request_next_field(request, HTTP_FIELD_X_FORWARDED_FOR, &at)).at != NULL;)
-        forwarded[question->forwarded_count++] = line;
-}
-
-/* True: go on. False: replied, or deferred until its rate limit is decided. */
-static bool admit(struct service *service, struct http_request *request, struct judged *judged,
-                  struct rate_verdict *rate)
-{
-    struct text forwarded[HTTP_FIELDS_MAX];
-    struct admission_question question = {0};
     const struct policy *policy = NULL;
-    ask_admission(service, request, forwarded, &question);
+    /* Not when the request began: a client may take its time with the rest of it. */
+    uint64_t now_mono_ms = clock_loop_ms(mailbox_loop(service->mailbox));
     struct remembered *remembered = request->connection_user;
-    judged->denial = admission_judge(service->admission, &remembered->admission, &question, &policy,
-                                     &judged->client);
+    judged->denial = admission_judge(service->admission, &remembered->admission, request,
+                                     now_mono_ms, now_wall_ms, &policy, &judged->client);
     if (judged->denial == DENIAL_UNAVAILABLE) {
         metrics_add(service->counters, COUNTED_POLICY_UNAVAILABLE, 1);
         http_reply_error(request, &error_security_config_unavailable);
-        return false;
+        return NULL;
     }
-    /* An address without a key is nobody in the casino. */
+    /* An address without a key has no identity in the casino. */
     if (judged->denial == DENIAL_NONE && !policy->is_customer && route_is_casino(request->path))
         judged->denial = DENIAL_NO_KEY;
     if (policy != NULL)
@@ -98,14 +70,24 @@ static bool admit(struct service *service, struct http_request *request, struct 
     if (judged->denial != DENIAL_NONE) {
         metrics_add(service->counters, COUNTED_NOT_ADMITTED, 1);
         http_reply_error(request, &error_ip_not_allowed);
-        return false;
+        return NULL;
     }
     judged->caller.sports = policy->sports;
     judged->caller.casino = policy->casino;
+    return policy;
+}
+
+/* True: go on. False: replied, or deferred until its rate limit is decided. */
+static bool admit(struct service *service, struct http_request *request, struct judged *judged,
+                  struct rate_verdict *rate)
+{
+    int64_t now_wall_ms = clock_wall_coarse_ms();
+    const struct policy *policy = judge(service, request, judged, now_wall_ms);
+    if (policy == NULL)
+        return false;
     if (judged->match.route == NULL || !judged->match.route->rate_limited)
         return true;
-    return rate_limiter_take(service->rates, request, policy, &judged->client, question.now_wall_ms,
-                             rate);
+    return rate_limiter_take(service->rates, request, policy, &judged->client, now_wall_ms, rate);
 }
 
 static void add_number(struct http_request *request, struct text name, uint64_t value)
@@ -148,7 +130,7 @@ static void dispatch(struct service *service, struct http_request *request,
         http_reply_error(request, &error_casino_access_disabled);
         return;
     }
-    if (request->method == HTTP_POST && http_body_is_encoded(request)) {
+    if (request->method == METHOD_POST && http_body_is_encoded(request)) {
         http_request_add_field(request, TEXT("Accept-Encoding"), TEXT("identity"));
         http_reply_error(request, &error_unsupported_media_type);
         return;
@@ -164,7 +146,7 @@ void service_rate_decided(void *context, struct http_request *request,
         dispatch(service, request, request->user);
 }
 
-void service_handle(void *context, struct http_request *request)
+static void handle(void *context, struct http_request *request)
 {
     struct service *service = context;
     struct judged *judged = request->user;
@@ -175,6 +157,41 @@ void service_handle(void *context, struct http_request *request)
     if (judge && !admit(service, request, judged, &rate))
         return;
     service_rate_decided(service, request, &rate);
+}
+
+/* ---- polls that wait ------------------------------------------------------------------------- */
+
+static void resume(void *context, struct http_request *request)
+{
+    struct service *service = context;
+    struct judged *judged = request->user;
+    judged->client = request->peer;
+    judged->match = route_find(request->path);
+    if (judge(service, request, judged, clock_wall_coarse_ms()) != NULL)
+        dispatch(service, request, judged);
+}
+
+static uint64_t rights_epoch(void *context)
+{
+    struct service *service = context;
+    return admission_epoch(service->admission, clock_loop_ms(mailbox_loop(service->mailbox)));
+}
+
+/* Until its key expires. */
+static uint64_t right_until_ms(void *context, const struct http_request *request)
+{
+    const struct service *service = context;
+    const struct remembered *remembered = request->connection_user;
+    int64_t left_ms = remembered->admission.expires_ms - clock_wall_coarse_ms();
+    if (remembered->admission.expires_ms == 0)
+        return UINT64_MAX;
+    return clock_loop_ms(mailbox_loop(service->mailbox)) + (left_ms > 0 ? (uint64_t)left_ms : 0);
+}
+
+struct sports_waits service_waits(struct service *service)
+{
+    return (struct sports_waits){
+        .context = service, .resume = resume, .epoch = rights_epoch, .until_ms = right_until_ms};
 }
 
 /* ---- afterwards: metrics and the access log -------------------------------------------------- */
@@ -208,7 +225,7 @@ static void log_request(struct log_batch *log, const struct http_outcome *outcom
     /* 503 says all there is to say. */
     enum admission_denial denied =
         judged == NULL || judged->denial == DENIAL_UNAVAILABLE ? DENIAL_NONE : judged->denial;
-    const struct log_field fields[] = {
+    struct log_field fields[] = {
         LOG_WORD("id", text_of(request->id)),
         LOG_WORD("client", client_text(request, judged)),
         LOG_WORD("customer", text_of(judged != NULL ? judged->caller.customer_id : "")),
@@ -219,14 +236,19 @@ static void log_request(struct log_batch *log, const struct http_outcome *outcom
         LOG_INTEGER("bytes", outcome->bytes),
         LOG_INTEGER("microseconds", outcome->duration_ns / 1000),
         LOG_WORD("outcome", outcome->complete ? TEXT("sent") : TEXT("abandoned")),
-        denied == DENIAL_NONE ? (struct log_field){0}
-                              : LOG_WORD("denied", text_of(admission_denial_name(denied))),
+        {0}, /* two that are there sometimes, and the end */
+        {0},
         {0},
     };
+    size_t more = sizeof fields / sizeof fields[0] - 3;
+    if (outcome->waited_ns > 0)
+        fields[more++] = LOG_INTEGER("waited_ms", outcome->waited_ns / 1000000);
+    if (denied != DENIAL_NONE)
+        fields[more] = LOG_WORD("denied", text_of(admission_denial_name(denied)));
     log_batch_emit(log, LOG_INFO, "request", fields);
 }
 
-void service_finished(void *context, const struct http_outcome *outcome)
+static void finished(void *context, const struct http_outcome *outcome)
 {
     struct service *service = context;
     const struct judged *judged = outcome->refused ? NULL : outcome->request->user;
@@ -235,11 +257,17 @@ void service_finished(void *context, const struct http_outcome *outcome)
     metrics_add(service->counters, COUNTED_BYTES_SENT, outcome->bytes);
     if (outcome->status == 304)
         metrics_add(service->counters, COUNTED_NOT_MODIFIED, 1);
+    if (outcome->waited_ns > 0)
+        metrics_add(service->counters,
+                    outcome->status == 200   ? COUNTED_WAITED_CHANGE
+                    : outcome->status == 304 ? COUNTED_WAITED_TIME
+                                             : COUNTED_WAITED_ERROR,
+                    1);
     if (log_enabled(service->log, LOG_INFO))
         log_request(service->access_log, outcome, judged, route);
 }
 
-void service_event(void *context, enum http_event event)
+static void count_event(void *context, enum http_event event)
 {
     static const size_t counters[] = {
         [HTTP_EVENT_OPENED] = COUNTED_OPENED,
@@ -249,6 +277,19 @@ void service_event(void *context, enum http_event event)
     };
     struct service *service = context;
     metrics_add(service->counters, counters[event], 1);
+}
+
+struct http_server_options service_server_options(struct service *service)
+{
+    return (struct http_server_options){
+        .request_user_size = sizeof(struct judged),
+        .connection_user_size = sizeof(struct remembered),
+        .handle = handle,
+        .finished = finished,
+        .event = count_event,
+        .context = service,
+        .log = service->log,
+    };
 }
 
 static void write_connections(const struct metric *metric, const void *facts, struct buffer *out)
@@ -277,6 +318,15 @@ const struct metric service_metrics[] = {
                    "Client connections over max_connections, closed at once"),
     METRIC_COUNTED("croupier_tls_failures_total", COUNTED_TLS_FAILURES,
                    "TLS handshakes that failed"),
+#define WAITED(counter_, by_)                                                        \
+    {                                                                                \
+        .name = "croupier_waiting_ended_total", .type = "counter",                   \
+        .help = "Polls that waited, by what ended it", .labels = "{by=\"" by_ "\"}", \
+        .offset = (counter_) * sizeof(uint64_t)                                      \
+    }
+    WAITED(COUNTED_WAITED_CHANGE, "change"),
+    WAITED(COUNTED_WAITED_TIME, "time"),
+    WAITED(COUNTED_WAITED_ERROR, "error"),
     METRIC_COUNTED("croupier_sent_bytes_total", COUNTED_BYTES_SENT, "Bytes of answers sent"),
     {0},
 };

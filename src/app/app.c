@@ -123,9 +123,9 @@ static void drain(struct app *app, int signal)
 struct reloading {
     struct app *app;
     const struct config *config;
-    struct reload_asker *asker; /* NULL: it was a signal */
-    size_t waits_for;           /* workers */
-    struct buffer restart;      /* the changed settings that need one */
+    int asker;             /* -1: it was a signal */
+    size_t waits_for;      /* workers */
+    struct buffer restart; /* the changed settings that need one */
 };
 
 static void on_worker_reloaded(void *context)
@@ -146,8 +146,7 @@ static void on_worker_reloaded(void *context)
     memory_free(reloading);
 }
 
-static void apply(struct app *app, const struct config *config, struct http_tls *tls,
-                  struct reload_asker *asker)
+static void apply(struct app *app, const struct config *config, struct http_tls *tls, int asker)
 {
     struct reloading *reloading = memory_alloc_zeroed(1, sizeof *reloading);
     reloading->app = app;
@@ -156,8 +155,8 @@ static void apply(struct app *app, const struct config *config, struct http_tls 
     reloading->waits_for = app->worker_count;
     /* Not with what was read last: that has not come into force either. */
     config_list_restart_needed(app->options->config, config, &reloading->restart);
-    log_set_level(app->log, config->log_level);
-    log_set_format(app->log, config->log_format);
+    log_configure(app->log, config->log_level, config->log_format);
+    sports_set_waiting_max(app->shared.sports, config->waiting_max);
     for (size_t i = 0; i < app->worker_count; i++)
         worker_reload(app->workers[i], config, tls, on_worker_reloaded, reloading);
 }
@@ -175,7 +174,7 @@ static enum status read_again(struct app *app, const struct config **config, str
     return status;
 }
 
-static void reload(struct app *app, struct reload_asker *asker)
+static void reload(struct app *app, int asker)
 {
     const struct config *config = NULL;
     struct http_tls *tls = NULL;
@@ -192,7 +191,7 @@ static void reload(struct app *app, struct reload_asker *asker)
     app->config = config;
 }
 
-static void on_reload_asked(void *context, struct reload_asker *asker)
+static void on_reload_asked(void *context, int asker)
 {
     reload(context, asker);
 }
@@ -203,7 +202,7 @@ static void on_signal(uv_signal_t *handle, int signal)
     if (signal == SIGHUP && app->worker_count == 0)
         app->reload_waits = true;
     else if (signal == SIGHUP)
-        reload(app, NULL);
+        reload(app, -1);
     else
         drain(app, signal);
 }
@@ -330,13 +329,8 @@ static enum status open_stores(struct app *app, struct error *error)
     app->shared.policies = policies_create(&policies);
     if (odds_store_has_leases(app->odds))
         app->shared.leases = rate_leases_create(app->odds, app->log);
-    const struct games_options games = {
-        .store = platform,
-        .secrets_key_file = config->secrets_key_file,
-        .refresh_ms = POLICY_REFRESH_MS,
-        .log = app->log,
-    };
-    app->shared.games = games_create(&games);
+    app->shared.games =
+        games_create(&platform, config->secrets_key_file, POLICY_REFRESH_MS, app->log);
     const struct launcher_options launcher = {
         .store = platform,
         .call_timeout_ms = config->launch_timeout_ms,
@@ -395,17 +389,18 @@ static void watch_signals(struct app *app)
     }
 }
 
+static void format_listener(char out[96], const char *host, uint16_t port)
+{
+    (void)snprintf(out, 96, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, port);
+}
+
 static void announce(struct app *app)
 {
     uint16_t operator_port = operator_listener_port(app->operator_listener);
     char public[96];
     char operator[96];
-    (void)snprintf(public, sizeof public,
-                   strchr(app->config->listen.host, ':') ? "[%s]:%u" : "%s:%u",
-                   app->config->listen.host, app->port);
-    (void)snprintf(operator, sizeof operator,
-                   strchr(app->config->operator_listen.host, ':') ? "[%s]:%u" : "%s:%u",
-                   app->config->operator_listen.host, operator_port);
+    format_listener(public, app->config->listen.host, app->port);
+    format_listener(operator, app->config->operator_listen.host, operator_port);
     log_event(app->log, LOG_INFO, "listening", LOG_STRING("listener", "operator"),
               LOG_STRING("address", operator));
     log_event(app->log, LOG_INFO, "listening", LOG_STRING("listener", "public"),
@@ -423,7 +418,7 @@ static void on_starting(uv_timer_t *timer)
 {
     struct app *app = timer->data;
     uint64_t stamp;
-    bool policies = policies_wait_ready(app->shared.policies, 0);
+    bool policies = refresher_wait_ready(policies_refresher(app->shared.policies), 0);
     bool games = refresher_wait_ready(games_refresher(app->shared.games),
                                       0); /* it says itself what is wrong, */
     bool odds = odds_store_stamp(app->odds, &stamp) == STATUS_OK; /* and so do the odds */
@@ -437,7 +432,7 @@ static void on_starting(uv_timer_t *timer)
     start_workers(app);
     announce(app);
     if (app->reload_waits)
-        reload(app, NULL);
+        reload(app, -1);
     reload_socket_accept(app->reload_socket);
 }
 
@@ -474,11 +469,11 @@ static enum status start(struct app *app, struct error *error)
     status = open_stores(app, error);
     if (status != STATUS_OK)
         return status;
-    app->reload_socket = reload_socket_create(&(struct reload_socket_options){
-        .loop = &app->loop, .asked = on_reload_asked, .context = app, .log = app->log});
+    app->reload_socket = reload_socket_create(&app->loop, on_reload_asked, app, app->log);
     app->pool =
         work_pool_create("ready", config->threads > 2 ? config->threads : 2, WORK_QUEUE_LIMIT);
     app->shared.sports = sports_create(app->odds, config->odds_timeout_ms, app->pool, app->log);
+    sports_set_waiting_max(app->shared.sports, config->waiting_max);
     app->started_ms = clock_monotonic_ms();
     CHECK(uv_timer_start(&app->starting, on_starting, 0, STORES_LOOK_MS) == 0);
     return STATUS_OK;

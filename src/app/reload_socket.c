@@ -21,12 +21,9 @@
 #define REFUSED '-'
 
 struct reload_socket {
-    struct reload_socket_options options;
+    reload_asked *asked;
+    void *context;
     uv_poll_t poll;
-    int descriptor;
-};
-
-struct reload_asker {
     int descriptor;
 };
 
@@ -42,23 +39,25 @@ static socklen_t make_name(long process, struct sockaddr_un *address)
 
 /* ---- the server ------------------------------------------------------------------------------ */
 
-struct reload_socket *reload_socket_create(const struct reload_socket_options *options)
+struct reload_socket *reload_socket_create(uv_loop_t *loop, reload_asked *asked, void *context,
+                                           struct log *log)
 {
     struct sockaddr_un name;
     socklen_t size = make_name((long)getpid(), &name);
     int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (descriptor < 0 || bind(descriptor, (struct sockaddr *)&name, size) != 0 ||
         listen(descriptor, BACKLOG) != 0) {
-        log_event(options->log, LOG_WARNING, "croupier reload cannot ask this server",
+        log_event(log, LOG_WARNING, "croupier reload cannot ask this server",
                   LOG_STRING("reason", strerror(errno)));
         if (descriptor >= 0)
             (void)close(descriptor);
         return NULL;
     }
     struct reload_socket *socket = memory_alloc_zeroed(1, sizeof *socket);
-    socket->options = *options;
+    socket->asked = asked;
+    socket->context = context;
     socket->descriptor = descriptor;
-    CHECK(uv_poll_init(options->loop, &socket->poll, descriptor) == 0);
+    CHECK(uv_poll_init(loop, &socket->poll, descriptor) == 0);
     socket->poll.data = socket;
     return socket;
 }
@@ -80,13 +79,10 @@ static void on_readable(uv_poll_t *poll, int status, int events)
         int descriptor = accept4(socket->descriptor, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (descriptor < 0)
             return;
-        if (!may_ask(descriptor)) {
+        if (may_ask(descriptor))
+            socket->asked(socket->context, descriptor);
+        else
             (void)close(descriptor);
-            continue;
-        }
-        struct reload_asker *asker = memory_alloc(sizeof *asker);
-        asker->descriptor = descriptor;
-        socket->options.asked(socket->options.context, asker);
     }
 }
 
@@ -112,19 +108,18 @@ void reload_socket_destroy(struct reload_socket **socket)
     uv_close((uv_handle_t *)&gone->poll, on_closed);
 }
 
-void reload_answer(struct reload_asker *asker, bool done, const char *text)
+void reload_answer(int asker, bool done, const char *text)
 {
-    if (asker == NULL)
+    if (asker < 0)
         return;
     struct buffer answer = {0};
     buffer_append_char(&answer, done ? DONE : REFUSED);
     buffer_append_string(&answer, text);
     size_t size = answer.size < ANSWER_MAX ? answer.size : ANSWER_MAX;
     /* A new socket's buffer holds it. Whoever does not wait any more has missed it. */
-    (void)send(asker->descriptor, answer.data, size, MSG_NOSIGNAL);
-    (void)close(asker->descriptor);
+    (void)send(asker, answer.data, size, MSG_NOSIGNAL);
+    (void)close(asker);
     buffer_free(&answer);
-    memory_free(asker);
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */

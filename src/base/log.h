@@ -19,8 +19,8 @@
  * A `struct log` may be used by any thread; a NULL log discards. A line is written whole, and lines
  * in the order they came.
  *
- * Logging never waits: a thread of the log's own writes. When it does not keep up, because nobody
- * reads the pipe or the disk is full, lines are dropped and counted, and once it goes on a line
+ * Logging never waits: a thread of the log's own writes. When it does not keep up, because the
+ * pipe is not read or the disk is full, lines are dropped and counted, and once it goes on a line
  * says how many: "log lines were dropped lines=1234".
  */
 enum log_level { LOG_ERROR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
@@ -57,9 +57,8 @@ bool log_flush(struct log *log);
 /* Lines dropped since log_create. */
 uint64_t log_dropped(struct log *log);
 
-/* Both may be changed while other threads log. */
-void log_set_level(struct log *log, enum log_level level);
-void log_set_format(struct log *log, enum log_format format);
+/* While other threads log. */
+void log_configure(struct log *log, enum log_level level, enum log_format format);
 
 bool log_enabled(const struct log *log, enum log_level level);
 

@@ -19,6 +19,7 @@
 #include "demo/chance.h"
 #include "demo/simulate.h"
 #include "feed/publish.h"
+#include "feed/stream.h"
 #include "records/sport.h"
 
 #define WITHIN_DEFAULT_SECONDS 60
@@ -26,22 +27,27 @@
 
 /* ---- what the commands share ----------------------------------------------------------------- */
 
-/* Opens the odds store of the configuration; EXIT_DONE, or the exit code when that fails. `create`:
- * make the store when it is not there. Who only reads must not: an empty store in the place of one
- * that is not mounted would be served. */
-static int open_store(const struct command_line *line, bool create, struct odds_store **store)
+static int open_store_as(const struct command_line *line, struct odds_store_options options,
+                         struct odds_store **store)
 {
     const struct config *config = NULL;
     struct error error;
     if (!command_config(line, &config))
         return EXIT_REFUSED;
-    const struct odds_store_options options = {.uri = config->odds_store,
-                                               .timeout_ms = config->odds_timeout_ms,
-                                               .prefix = config->odds_prefix,
-                                               .create = create};
+    options.uri = config->odds_store;
+    options.timeout_ms = config->odds_timeout_ms;
+    options.prefix = config->odds_prefix;
     enum status status = odds_store_open(store, &options, &error);
     config_release(&config);
     return status == STATUS_OK ? EXIT_DONE : command_refuse(line, "%s", error.text);
+}
+
+/* Opens the odds store of the configuration; EXIT_DONE, or the exit code when that fails. `create`:
+ * make the store when it is not there. Who only reads must not: an empty store in the place of one
+ * that is not mounted would be served. */
+static int open_store(const struct command_line *line, bool create, struct odds_store **store)
+{
+    return open_store_as(line, (struct odds_store_options){.create = create}, store);
 }
 
 static int parse_sport(const struct command_line *line, enum sport *sport)
@@ -146,20 +152,23 @@ static void print_odds(const struct command_line *line, enum sport sport,
 /* `event` NULL: a catalog. */
 static int publish_document(const struct command_line *line, struct odds_store *store,
                             enum sport sport, const struct event_id *event, const char *name,
-                            struct text document)
+                            struct text document, const struct feed_report *report)
 {
-    struct feed_report report;
+    struct odds_change change = {
+        .kind = ODDS_CATALOG, .sport = sport, .bytes = document.at, .size = document.size};
     struct error error;
+    if (event != NULL) {
+        change.kind = ODDS_MARKETS;
+        change.event = *event;
+    }
+    if (odds_store_publish(store, &change, 1, &error) != STATUS_OK)
+        return command_refuse(line, "%s", error.text);
     if (event == NULL) {
-        if (feed_publish_catalog(store, sport, name, document, &report, &error) != STATUS_OK)
-            return command_refuse(line, "%s", error.text);
-        note_unaddressable(line, name, &report);
-        print_catalog(line, sport, &report);
+        note_unaddressable(line, name, report);
+        print_catalog(line, sport, report);
         return EXIT_DONE;
     }
     bool listed;
-    if (feed_publish_odds(store, sport, event, name, document, &report, &error) != STATUS_OK)
-        return command_refuse(line, "%s", error.text);
     if (feed_catalog_lists(store, sport, event, &listed, &error) != STATUS_OK)
         return command_refuse(line, "the odds are published, but %s", error.text);
     if (!listed)
@@ -167,7 +176,7 @@ static int publish_document(const struct command_line *line, struct odds_store *
                      "event %s is not in the %s catalog: nobody can ask for its odds until it "
                      "is",
                      event->digits, sport_key(sport));
-    print_odds(line, sport, event, &report, listed);
+    print_odds(line, sport, event, report, listed);
     return EXIT_DONE;
 }
 
@@ -198,7 +207,7 @@ static int run_publish(const struct command_line *line, enum odds_kind kind)
         code = open_store(line, true, &store);
     if (code == EXIT_DONE)
         code = publish_document(line, store, sport, kind == ODDS_MARKETS ? &event : NULL, name,
-                                buffer_text(&document));
+                                buffer_text(&document), &report);
     odds_store_close(&store);
     buffer_free(&document);
     return code;
@@ -320,6 +329,36 @@ static int run_interest(const struct command_line *line)
     }
     odds_store_close(&store);
     return code;
+}
+
+/* ---- feed stream ----------------------------------------------------------------------------- */
+
+#define INTEREST_MOST_SECONDS 3600U
+
+static int run_stream(const struct command_line *line)
+{
+    uint64_t interest_s = 0;
+    struct odds_store *store = NULL;
+    struct error error;
+    int code = parse_number(line, "interest", 1, INTEREST_MOST_SECONDS, &interest_s);
+    /* Refused at once when the store cannot be used now; what happens to it later is waited for. */
+    if (code == EXIT_DONE)
+        code = open_store(line, true, &store);
+    odds_store_close(&store);
+    if (code == EXIT_DONE)
+        code = open_store_as(line, (struct odds_store_options){.patient = true}, &store);
+    if (code != EXIT_DONE)
+        return code;
+    /* A reader that has gone is an error of the write, and says so. */
+    (void)signal(SIGPIPE, SIG_IGN);
+    const struct feed_stream_options options = {.store = store,
+                                                .input = STDIN_FILENO,
+                                                .output = STDOUT_FILENO,
+                                                .interest_s = (uint32_t)interest_s};
+    if (feed_stream(&options, &error) != STATUS_OK)
+        return command_refuse(line, "%s", error.text); /* the store may still be in use */
+    odds_store_close(&store);
+    return EXIT_DONE;
 }
 
 /* ---- feed simulate --------------------------------------------------------------------------- */
@@ -457,6 +496,11 @@ static const struct command_option interest_options[] = {
     {"within", "SECONDS", "how far to look back (60)", false},
     {0},
 };
+static const struct command_option stream_options[] = {
+    {"interest", "SECONDS", "tell of events that are polled, each at most so often, 1 to 3600",
+     false},
+    {0},
+};
 static const struct command_option simulate_options[] = {
     {"sports", "LIST", "which sports, as cricket,tennis (all)", false},
     {"events", "N", "events of each sport, 1 to 1000 (24)", false},
@@ -470,6 +514,7 @@ const struct command feed_commands[] = {
     {"odds", "SPORT EVENT FILE|-", &help_feed_odds, .run = run_odds},
     {"withdraw", "SPORT [EVENT]", &help_feed_withdraw, .run = run_withdraw},
     {"interest", "SPORT", &help_feed_interest, .options = interest_options, .run = run_interest},
+    {"stream", "", &help_feed_stream, .options = stream_options, .run = run_stream},
     {"simulate", "", &help_feed_simulate, .options = simulate_options, .run = run_simulate},
     {0},
 };

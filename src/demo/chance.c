@@ -62,6 +62,14 @@ void chance_share(const uint64_t *weights, size_t count, uint32_t *ppm)
     ppm[largest] += CHANCE_ONE - given;
 }
 
+uint32_t chance_of_stronger(int32_t millibits)
+{
+    uint64_t weights[2] = {chance_weight(millibits), chance_weight(-millibits)};
+    uint32_t ppm[2];
+    chance_share(weights, 2, ppm);
+    return ppm[0];
+}
+
 /* e^-x for x in thousandths, as (1 - x/1024)^1024 in 32-bit fixed point: near enough for odds. */
 static uint64_t exponential_of_minus(uint32_t thousandths)
 {

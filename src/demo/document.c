@@ -116,8 +116,9 @@ static void write_cricket_score(const struct cricket_state *state, struct buffer
 {
     for (uint32_t i = 0; i <= state->current; i++) {
         const struct cricket_innings *innings = &state->innings[i];
-        buffer_append_format(out, "%s%u/%u (%u.%u)", i == 0 ? "" : ", ", innings->runs,
-                             innings->wickets, innings->balls / 6, innings->balls % 6);
+        buffer_append_format(out, "%s%u/%u (%u.%u)", i == 0 ? "" : ", ",
+                             innings->counts[CRICKET_RUNS], innings->counts[CRICKET_WICKETS],
+                             innings->balls / 6, innings->balls % 6);
     }
 }
 

@@ -68,15 +68,17 @@ struct runner {
 
 enum section_status { SECTION_EMPTY, SECTION_ACTIVE, SECTION_SUSPENDED, SECTION_BALL_RUNNING };
 
+struct section_subject { /* what a section is about; the model's */
+    uint8_t kind, side, number;
+};
 struct section {
     char name[64];
     uint32_t sid;
-    uint8_t kind, side, number; /* what it is about; the model's */
+    struct section_subject subject;
     enum section_status status;
     bool shown;      /* has not been decided, and is offered now */
     uint32_t line;   /* lay; back is one above (or, for percent quotes, the price) */
     uint32_t spread; /* back minus lay */
-    uint32_t size_epoch;
 };
 
 struct market {
@@ -85,7 +87,7 @@ struct market {
     bool decided;       /* by what happened; closes before the event does */
     bool only_upcoming; /* not offered in play */
     uint32_t winners;   /* how many runners win: 1, or the places */
-    char name[40];
+    const char *name;
     const char *native_name; /* "MATCH_ODDS" */
     uint64_t id;
     struct runner *runners; /* owned */
@@ -106,18 +108,30 @@ struct football_state {
     bool second_half;
 };
 
+enum cricket_count {
+    CRICKET_RUNS,
+    CRICKET_FOURS,
+    CRICKET_SIXES,
+    CRICKET_BOUNDARIES,
+    CRICKET_WICKETS,
+};
+#define CRICKET_COUNTS 5
+
 struct cricket_innings {
-    uint32_t runs, wickets, balls, fours, sixes;
+    uint32_t balls;
+    uint32_t counts[CRICKET_COUNTS];
+};
+struct cricket_batter {
+    uint32_t number; /* 0 to 10; 11: there is no other */
+    uint32_t runs, boundaries;
 };
 struct cricket_state {
     struct cricket_innings innings[2];
     uint32_t current; /* 0 or 1 */
     uint32_t overs;   /* a side */
     uint32_t first_to_bat;
-    uint32_t batter_runs[2]; /* of the two at the crease */
-    uint32_t batter_boundaries[2];
-    uint32_t batter_number[2]; /* 0 to 10; who they are */
-    uint32_t on_strike;        /* 0, 1 */
+    struct cricket_batter batters_in[2];
+    uint32_t on_strike; /* 0, 1 */
     char batters[2][11][NAME_SIZE];
     int64_t next_ball_ms;
     int64_t ball_over_ms;
@@ -205,10 +219,22 @@ struct event_model {
 };
 extern const struct event_model football_model, cricket_model, tennis_model, racing_model;
 
+/* A market of every match: its runners are separated by '|', and begin with "@home" or "@away" where
+ * the side's name stands. A table ends with zeros. */
+struct market_plan {
+    enum market_type type;
+    const char *name, *native_name;
+    const char *runners;
+};
+void event_add_markets(struct event *event, const struct market_plan *plans);
+/* One without runners and sections; its names are constants. */
 struct market *event_add_market(struct event *event, enum market_type type, const char *name,
-                                const char *native_name, size_t runner_count, size_t section_count);
-void event_name_runner(struct event *event, struct market *market, size_t index, const char *format,
-                       ...) PRINTF_LIKE(4, 5);
+                                const char *native_name);
+void event_add_runner(struct event *event, struct market *market, const char *format, ...)
+    PRINTF_LIKE(3, 4);
+/* Returns its subject, to be set. */
+struct section_subject *event_add_section(struct market *market, const char *format, ...)
+    PRINTF_LIKE(2, 3);
 void event_suspend(struct event *event, int64_t for_ms, const char *remark);
 /* Home, away, name and competition. */
 void event_name_match(struct event *event);
@@ -216,10 +242,13 @@ void event_enter(struct event *event, enum stage stage);
 /* Ends it: suspended, then closed, then settled. */
 void event_finish(struct event *event);
 bool runner_is_in_play(const struct runner *runner);
-/* The runner with this index wins (index == runner_count: none), the others lose. */
+/* The runner with this index wins (index == runner_count: none), the others lose, unless the market
+ * has been decided. */
 void market_decide(struct market *market, size_t winner);
 void market_void(struct market *market);
 void market_set_chances(struct market *market, const uint32_t *ppm);
+/* Of a market of two runners: the chance of the first, which leaves the rest to the second. */
+void market_set_two_chances(struct market *market, uint32_t ppm);
 
 /* ---- documents ------------------------------------------------------------------------------- */
 

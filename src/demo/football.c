@@ -2,7 +2,6 @@
  * Football: ninety minutes in about six. Goals come as two Poisson processes; every market is read
  * off the distribution of the final score, so that they agree with each other at any minute.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "demo/event.h"
@@ -31,48 +30,25 @@ static void football_create(struct event *event)
     state->rate[0] = (uint32_t)chance_between(&event->chance, 900, 2600);
     state->rate[1] = (uint32_t)chance_between(&event->chance, 700, 2100);
 
-    static const struct {
-        const char *name, *native;
-        enum market_type type;
-        size_t runners;
-    } kinds[] = {
-        {"Match Odds", "MATCH_ODDS", MARKET_MATCH, 3},
-        {"Bookmaker", "Bookmaker", MARKET_BOOKMAKER, 3},
-        {"Over/Under 0.5 Goals", "OVER_UNDER_05", MARKET_MATCH, 2},
-        {"Over/Under 1.5 Goals", "OVER_UNDER_15", MARKET_MATCH, 2},
-        {"Over/Under 2.5 Goals", "OVER_UNDER_25", MARKET_MATCH, 2},
-        {"Over/Under 3.5 Goals", "OVER_UNDER_35", MARKET_MATCH, 2},
-        {"Over/Under 4.5 Goals", "OVER_UNDER_45", MARKET_MATCH, 2},
-        {"Both Teams to Score", "BOTH_TEAMS_TO_SCORE", MARKET_MATCH, 2},
-        {"Draw No Bet", "DRAW_NO_BET", MARKET_MATCH, 2},
-        {"Half Time", "HALF_TIME", MARKET_MATCH, 3},
-        {"Correct Score", "CORRECT_SCORE", MARKET_MATCH, SCORE_OTHER + 1},
-        {"oddeven", "oddeven", MARKET_ODDEVEN, 0},
+    static const struct market_plan markets[] = {
+        {MARKET_MATCH, "Match Odds", "MATCH_ODDS", "@home|The Draw|@away"},
+        {MARKET_BOOKMAKER, "Bookmaker", "Bookmaker", "@home|The Draw|@away"},
+        {MARKET_MATCH, "Over/Under 0.5 Goals", "OVER_UNDER_05", "Under 0.5 Goals|Over 0.5 Goals"},
+        {MARKET_MATCH, "Over/Under 1.5 Goals", "OVER_UNDER_15", "Under 1.5 Goals|Over 1.5 Goals"},
+        {MARKET_MATCH, "Over/Under 2.5 Goals", "OVER_UNDER_25", "Under 2.5 Goals|Over 2.5 Goals"},
+        {MARKET_MATCH, "Over/Under 3.5 Goals", "OVER_UNDER_35", "Under 3.5 Goals|Over 3.5 Goals"},
+        {MARKET_MATCH, "Over/Under 4.5 Goals", "OVER_UNDER_45", "Under 4.5 Goals|Over 4.5 Goals"},
+        {MARKET_MATCH, "Both Teams to Score", "BOTH_TEAMS_TO_SCORE", "Yes|No"},
+        {MARKET_MATCH, "Draw No Bet", "DRAW_NO_BET", "@home|@away"},
+        {MARKET_MATCH, "Half Time", "HALF_TIME", "@home|The Draw|@away"},
+        {MARKET_MATCH, "Correct Score", "CORRECT_SCORE",
+         "0 - 0|0 - 1|0 - 2|0 - 3|1 - 0|1 - 1|1 - 2|1 - 3|2 - 0|2 - 1|2 - 2|2 - 3|"
+         "3 - 0|3 - 1|3 - 2|3 - 3|Any Other Score"},
+        {MARKET_ODDEVEN, "oddeven", "oddeven", ""},
+        {0},
     };
-    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
-        struct market *market =
-            event_add_market(event, kinds[k].type, kinds[k].name, kinds[k].native, kinds[k].runners,
-                             kinds[k].type == MARKET_ODDEVEN ? 1 : 0);
-        const char *names[3] = {event->home, kinds[k].runners == 2 ? event->away : "The Draw",
-                                event->away};
-        if (k >= GOALS_FIRST && k < BOTH_SCORE) {
-            event_name_runner(event, market, 0, "Under %zu.5 Goals", k - GOALS_FIRST);
-            event_name_runner(event, market, 1, "Over %zu.5 Goals", k - GOALS_FIRST);
-        } else if (k == BOTH_SCORE) {
-            event_name_runner(event, market, 0, "Yes");
-            event_name_runner(event, market, 1, "No");
-        } else if (k == CORRECT_SCORE) {
-            for (size_t i = 0; i < SCORE_OTHER; i++)
-                event_name_runner(event, market, i, "%zu - %zu", i / SCORES_SIDE, i % SCORES_SIDE);
-            event_name_runner(event, market, SCORE_OTHER, "Any Other Score");
-        } else {
-            for (size_t i = 0; i < kinds[k].runners; i++)
-                event_name_runner(event, market, i, "%s", names[i]);
-        }
-    }
-    struct section *section = &event->markets[ODD_EVEN].sections[0];
-    (void)snprintf(section->name, sizeof section->name, "Total Goals Odd");
-    section->sid = 1;
+    event_add_markets(event, markets);
+    (void)event_add_section(&event->markets[ODD_EVEN], "Total Goals Odd");
 }
 
 /* Whole minutes played of ninety, and how much of the playing time is left, in ppm. */
@@ -88,14 +64,10 @@ static void decide_early(struct event *event)
 {
     const struct football_state *state = &event->football;
     uint32_t total = state->goals[0] + state->goals[1];
-    for (uint32_t line = 0; line < 5; line++) {
-        struct market *market = &event->markets[GOALS_FIRST + line];
-        if (!market->decided && total > line)
-            market_decide(market, 1);
-    }
-    struct market *both = &event->markets[BOTH_SCORE];
-    if (!both->decided && state->goals[0] > 0 && state->goals[1] > 0)
-        market_decide(both, 0);
+    for (uint32_t line = 0; line < 5 && line < total; line++)
+        market_decide(&event->markets[GOALS_FIRST + line], 1);
+    if (state->goals[0] > 0 && state->goals[1] > 0)
+        market_decide(&event->markets[BOTH_SCORE], 0);
     struct market *scores = &event->markets[CORRECT_SCORE];
     for (size_t i = 0; i < SCORE_OTHER; i++)
         if (i / SCORES_SIDE < state->goals[0] || i % SCORES_SIDE < state->goals[1])
@@ -143,17 +115,23 @@ static void football_step(struct event *event)
         event_suspend(event, 10000, "VAR review");
 }
 
+/* How likely each side scores so many more goals. */
+static void goals_to_come(const struct football_state *state, uint32_t left,
+                          uint32_t chances[2][GOALS_MAX])
+{
+    for (size_t side = 0; side < 2; side++)
+        chance_poisson((uint32_t)((uint64_t)state->rate[side] * left / CHANCE_ONE), chances[side],
+                       GOALS_MAX);
+}
+
 static void price_half_time(struct event *event, uint32_t left)
 {
     const struct football_state *state = &event->football;
     struct market *market = &event->markets[HALF_TIME];
     if (market->decided)
         return;
-    uint32_t left_of_half = left > CHANCE_ONE / 2 ? left - CHANCE_ONE / 2 : 0;
     uint32_t chances[2][GOALS_MAX], ppm[3] = {0};
-    for (size_t side = 0; side < 2; side++)
-        chance_poisson((uint32_t)((uint64_t)state->rate[side] * left_of_half / CHANCE_ONE),
-                       chances[side], GOALS_MAX);
+    goals_to_come(state, left > CHANCE_ONE / 2 ? left - CHANCE_ONE / 2 : 0, chances);
     for (uint32_t i = 0; i < GOALS_MAX; i++)
         for (uint32_t j = 0; j < GOALS_MAX; j++)
             ppm[outcome(state->goals[0] + i, state->goals[1] + j)] +=
@@ -165,9 +143,7 @@ static void football_price(struct event *event)
 {
     const struct football_state *state = &event->football;
     uint32_t left = left_ppm(event), chances[2][GOALS_MAX];
-    for (size_t side = 0; side < 2; side++)
-        chance_poisson((uint32_t)((uint64_t)state->rate[side] * left / CHANCE_ONE), chances[side],
-                       GOALS_MAX);
+    goals_to_come(state, left, chances);
     uint32_t match[3] = {0}, score[SCORE_OTHER + 1] = {0}, under[5] = {0}, both = 0, odd = 0;
     for (uint32_t i = 0; i < GOALS_MAX; i++) {
         for (uint32_t j = 0; j < GOALS_MAX; j++) {
@@ -185,16 +161,14 @@ static void football_price(struct event *event)
     market_set_chances(&event->markets[MATCH_ODDS], match);
     market_set_chances(&event->markets[CORRECT_SCORE], score);
     for (size_t line = 0; line < 5; line++)
-        market_set_chances(&event->markets[GOALS_FIRST + line],
-                           (const uint32_t[]){under[line], CHANCE_ONE - under[line]});
-    market_set_chances(&event->markets[BOTH_SCORE], (const uint32_t[]){both, CHANCE_ONE - both});
+        market_set_two_chances(&event->markets[GOALS_FIRST + line], under[line]);
+    market_set_two_chances(&event->markets[BOTH_SCORE], both);
     market_set_chances(&event->markets[DRAW_NO_BET], (const uint32_t[]){match[0], match[2]});
     price_half_time(event, left);
     struct section *section = &event->markets[ODD_EVEN].sections[0];
     section->shown = true;
     section->line = odd / (CHANCE_ONE / 100);
     section->spread = 2;
-    section->size_epoch = state->minute;
 }
 
 static void football_result(struct event *event)
@@ -203,10 +177,8 @@ static void football_result(struct event *event)
     uint32_t home = state->goals[0], away = state->goals[1];
     market_decide(&event->markets[MATCH_ODDS], outcome(home, away));
     for (size_t line = 0; line < 5; line++)
-        if (!event->markets[GOALS_FIRST + line].decided)
-            market_decide(&event->markets[GOALS_FIRST + line], 0);
-    if (!event->markets[BOTH_SCORE].decided)
-        market_decide(&event->markets[BOTH_SCORE], 1);
+        market_decide(&event->markets[GOALS_FIRST + line], 0);
+    market_decide(&event->markets[BOTH_SCORE], 1);
     if (home == away)
         market_void(&event->markets[DRAW_NO_BET]);
     else

@@ -36,26 +36,20 @@ void event_name_match(struct event *event)
 }
 
 struct market *event_add_market(struct event *event, enum market_type type, const char *name,
-                                const char *native_name, size_t runner_count, size_t section_count)
+                                const char *native_name)
 {
-    CHECK(event->market_count < MARKETS_MAX && runner_count <= RUNNERS_MAX);
+    CHECK(event->market_count < MARKETS_MAX);
     struct market *market = &event->markets[event->market_count++];
-    market->type = type;
-    market->winners = 1;
-    (void)snprintf(market->name, sizeof market->name, "%s", name);
-    market->native_name = native_name;
+    *market = (struct market){.type = type, .winners = 1, .name = name, .native_name = native_name};
     market->id = 200000000 + chance_mix(event->salt + event->market_count) % 100000000;
-    market->runners = memory_alloc_zeroed(runner_count + 1, sizeof *market->runners);
-    market->runner_count = runner_count;
-    market->sections = memory_alloc_zeroed(section_count + 1, sizeof *market->sections);
-    market->section_count = section_count;
+    market->runners = memory_alloc_zeroed(RUNNERS_MAX, sizeof *market->runners);
     return market;
 }
 
-void event_name_runner(struct event *event, struct market *market, size_t index, const char *format,
-                       ...)
+void event_add_runner(struct event *event, struct market *market, const char *format, ...)
 {
-    CHECK(index < market->runner_count);
+    CHECK(market->runner_count < RUNNERS_MAX);
+    size_t index = market->runner_count++;
     struct runner *runner = &market->runners[index];
     va_list arguments;
     va_start(arguments, format);
@@ -67,6 +61,38 @@ void event_name_runner(struct event *event, struct market *market, size_t index,
         runner->selection_id += 9007199254740993U;
     runner->noise = chance_between(&event->chance, -60, 60);
     runner->spread = 1;
+}
+
+void event_add_markets(struct event *event, const struct market_plan *plan)
+{
+    for (; plan->name != NULL; plan++) {
+        struct market *market = event_add_market(event, plan->type, plan->name, plan->native_name);
+        struct text rest = text_of(plan->runners);
+        while (rest.size > 0) {
+            struct text name = text_cut(&rest, '|');
+            bool home = text_starts_with(name, TEXT("@home"));
+            const char *side = home                                    ? event->home
+                               : text_starts_with(name, TEXT("@away")) ? event->away
+                                                                       : "";
+            size_t skipped = side[0] == '\0' ? 0 : strlen("@home");
+            event_add_runner(event, market, "%s%.*s", side, (int)(name.size - skipped),
+                             name.at + skipped);
+        }
+    }
+}
+
+struct section_subject *event_add_section(struct market *market, const char *format, ...)
+{
+    size_t count = market->section_count++;
+    market->sections =
+        memory_resize(market->sections, market->section_count * sizeof *market->sections);
+    struct section *section = &market->sections[count];
+    *section = (struct section){.sid = (uint32_t)market->section_count};
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(section->name, sizeof section->name, format, arguments);
+    va_end(arguments);
+    return &section->subject;
 }
 
 void event_suspend(struct event *event, int64_t for_ms, const char *remark)
@@ -95,6 +121,8 @@ bool runner_is_in_play(const struct runner *runner)
 
 void market_decide(struct market *market, size_t winner)
 {
+    if (market->decided)
+        return;
     for (size_t i = 0; i < market->runner_count; i++)
         if (runner_is_in_play(&market->runners[i]))
             market->runners[i].status = i == winner ? RUNNER_WINNER : RUNNER_LOSER;
@@ -114,4 +142,9 @@ void market_set_chances(struct market *market, const uint32_t *ppm)
 {
     for (size_t i = 0; i < market->runner_count; i++)
         market->runners[i].chance_ppm = ppm[i];
+}
+
+void market_set_two_chances(struct market *market, uint32_t ppm)
+{
+    market_set_chances(market, (const uint32_t[]){ppm, CHANCE_ONE - ppm});
 }

@@ -9,27 +9,27 @@
 
 enum { WIN, PLACE };
 
-static bool name_is_taken(const struct market *market, size_t count, const char *name)
+static bool name_is_taken(const struct market *market, const char *name)
 {
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < market->runner_count; i++)
         if (strstr(market->runners[i].name, name) != NULL)
             return true;
     return false;
 }
 
-static void add_runners(struct event *event, struct market *win, struct market *place)
+static void add_runners(struct event *event, size_t count, struct market *win, struct market *place)
 {
     struct racing_state *state = &event->racing;
-    for (size_t i = 0; i < win->runner_count; i++) {
+    for (size_t i = 0; i < count; i++) {
         char name[NAME_SIZE];
         do {
             name_runner(&event->chance, event->sport, name);
-        } while (name_is_taken(win, i, name));
-        event_name_runner(event, win, i, "%zu. %s", i + 1, name);
-        event_name_runner(event, place, i, "%zu. %s", i + 1, name);
+        } while (name_is_taken(win, name));
+        event_add_runner(event, win, "%zu. %s", i + 1, name);
+        event_add_runner(event, place, "%zu. %s", i + 1, name);
         place->runners[i].selection_id = win->runners[i].selection_id;
         state->strength[i] = chance_between(&event->chance, -1600, 1600);
-        state->draw[i] = (uint32_t)((i * 5 + event->serial) % win->runner_count + 1);
+        state->draw[i] = (uint32_t)((i * 5 + event->serial) % count + 1);
     }
 }
 
@@ -55,11 +55,10 @@ static void racing_create(struct event *event)
     size_t runners = horses ? (size_t)chance_between(&event->chance, 6, 14)
                             : (size_t)chance_between(&event->chance, 6, 8);
     state->places = runners >= 8 ? 3 : 2;
-    struct market *win = event_add_market(event, MARKET_MATCH, "Win", "WIN", runners, 0);
-    struct market *place =
-        event_add_market(event, MARKET_MATCH, "To Be Placed", "PLACE", runners, 0);
+    struct market *win = event_add_market(event, MARKET_MATCH, "Win", "WIN");
+    struct market *place = event_add_market(event, MARKET_MATCH, "To Be Placed", "PLACE");
     place->winners = state->places;
-    add_runners(event, win, place);
+    add_runners(event, runners, win, place);
     if (chance_below(&event->chance, 5) < 2)
         state->withdrawal_ms = event->start_ms - 15000 - chance_below(&event->chance, 90000);
 }

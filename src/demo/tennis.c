@@ -23,23 +23,17 @@ static void tennis_create(struct event *event)
     for (size_t i = 0; i < 2; i++)
         state->serve_wins[i] = (uint32_t)chance_between(&event->chance, 560000, 680000);
 
-    static const char *const names[] = {"Match Odds", "Bookmaker", "Set 1 Winner", "Set 2 Winner"};
-    static const char *const natives[] = {"MATCH_ODDS", "Bookmaker", "SET_WINNER", "SET_WINNER"};
-    for (size_t k = 0; k < 4; k++) {
-        struct market *market = event_add_market(
-            event, k == BOOKMAKER ? MARKET_BOOKMAKER : MARKET_MATCH, names[k], natives[k], 2, 0);
-        event_name_runner(event, market, 0, "%s", event->home);
-        event_name_runner(event, market, 1, "%s", event->away);
-    }
-    struct market *betting =
-        event_add_market(event, MARKET_MATCH, "Set Betting", "SET_BETTING", 4, 0);
-    for (size_t i = 0; i < 4; i++)
-        event_name_runner(event, betting, i, "%s 2 - %zu", i < 2 ? event->home : event->away,
-                          i % 2);
-    struct market *games =
-        event_add_market(event, MARKET_MATCH, "Total Games 20.5", "NUMBER_OF_GAMES", 2, 0);
-    event_name_runner(event, games, 0, "Under 20.5 Games");
-    event_name_runner(event, games, 1, "Over 20.5 Games");
+    static const struct market_plan markets[] = {
+        {MARKET_MATCH, "Match Odds", "MATCH_ODDS", "@home|@away"},
+        {MARKET_BOOKMAKER, "Bookmaker", "Bookmaker", "@home|@away"},
+        {MARKET_MATCH, "Set 1 Winner", "SET_WINNER", "@home|@away"},
+        {MARKET_MATCH, "Set 2 Winner", "SET_WINNER", "@home|@away"},
+        {MARKET_MATCH, "Set Betting", "SET_BETTING",
+         "@home 2 - 0|@home 2 - 1|@away 2 - 0|@away 2 - 1"},
+        {MARKET_MATCH, "Total Games 20.5", "NUMBER_OF_GAMES", "Under 20.5 Games|Over 20.5 Games"},
+        {0},
+    };
+    event_add_markets(event, markets);
 }
 
 /* ---- what happens ---------------------------------------------------------------------------- */
@@ -68,9 +62,8 @@ static void win_game(struct event *event, uint32_t winner)
     state->games_played++;
     bool broken = state->server != winner;
     state->server = 1 - state->server;
-    struct market *total = &event->markets[TOTAL_GAMES];
-    if (!total->decided && state->games_played > GAMES_LINE)
-        market_decide(total, 1);
+    if (state->games_played > GAMES_LINE)
+        market_decide(&event->markets[TOTAL_GAMES], 1);
     if (state->games[winner] == 7 || (state->games[winner] == 6 && state->games[loser] <= 4))
         win_set(event, winner);
     else if (broken)
@@ -97,14 +90,6 @@ static void tennis_step(struct event *event)
 
 /* ---- what it makes likely -------------------------------------------------------------------- */
 
-static uint32_t share_of_home(int32_t millibits)
-{
-    uint64_t weights[2] = {chance_weight(millibits), chance_weight(-millibits)};
-    uint32_t ppm[2];
-    chance_share(weights, 2, ppm);
-    return ppm[0];
-}
-
 static uint32_t both(uint32_t a, uint32_t b)
 {
     return (uint32_t)((uint64_t)a * b / CHANCE_ONE);
@@ -129,10 +114,8 @@ static void price_sets(struct event *event, uint32_t this_set, uint32_t other_se
     market_set_chances(&event->markets[SET_BETTING], scores);
     market_set_chances(&event->markets[MATCH_ODDS],
                        (const uint32_t[]){scores[0] + scores[1], scores[2] + scores[3]});
-    if (!event->markets[SET_1].decided)
-        market_set_chances(&event->markets[SET_1], (const uint32_t[]){first, CHANCE_ONE - first});
-    if (!event->markets[SET_2].decided)
-        market_set_chances(&event->markets[SET_2], (const uint32_t[]){second, CHANCE_ONE - second});
+    market_set_two_chances(&event->markets[SET_1], first);
+    market_set_two_chances(&event->markets[SET_2], second);
 }
 
 static void tennis_price(struct event *event)
@@ -143,9 +126,9 @@ static void tennis_price(struct event *event)
     int32_t played = (int32_t)(state->games[0] + state->games[1]);
     int32_t points = (int32_t)state->points[0] - (int32_t)state->points[1];
     int32_t serving = state->server == 0 ? 150 : -150;
-    uint32_t this_set =
-        share_of_home(better + games * (300 + 60 * played) + points * (60 + 12 * played) + serving);
-    price_sets(event, this_set, share_of_home(better));
+    uint32_t this_set = chance_of_stronger(better + games * (300 + 60 * played) +
+                                           points * (60 + 12 * played) + serving);
+    price_sets(event, this_set, chance_of_stronger(better));
 
     struct market *betting = &event->markets[SET_BETTING];
     if (state->sets[1] > 0)
@@ -156,8 +139,8 @@ static void tennis_price(struct event *event)
                             : state->sets_played == 0                  ? 23
                                                                        : 14;
     int32_t expected = (int32_t)state->games_played + (int32_t)sets_to_come - played;
-    uint32_t over = share_of_home((expected - GAMES_LINE) * 350);
-    market_set_chances(&event->markets[TOTAL_GAMES], (const uint32_t[]){CHANCE_ONE - over, over});
+    uint32_t over = chance_of_stronger((expected - GAMES_LINE) * 350);
+    market_set_two_chances(&event->markets[TOTAL_GAMES], CHANCE_ONE - over);
 }
 
 static void tennis_result(struct event *event)
@@ -166,8 +149,7 @@ static void tennis_result(struct event *event)
     uint32_t winner = state->sets[0] == 2 ? 0 : 1;
     market_decide(&event->markets[MATCH_ODDS], winner);
     market_decide(&event->markets[SET_BETTING], winner * 2 + state->sets[1 - winner]);
-    if (!event->markets[TOTAL_GAMES].decided)
-        market_decide(&event->markets[TOTAL_GAMES], 0);
+    market_decide(&event->markets[TOTAL_GAMES], 0);
 }
 
 const struct event_model tennis_model = {

@@ -52,6 +52,7 @@ static void exchange_end(struct http_connection *connection, bool complete)
             .status = exchange->status,
             .bytes = exchange->bytes,
             .duration_ns = clock_monotonic_ns() - exchange->request.started_ns,
+            .waited_ns = exchange->waited_ns,
             .complete = complete,
             .refused = exchange->refused,
         };
@@ -88,6 +89,9 @@ void http_connection_close(struct http_connection *connection)
         struct http_request *request = &connection->exchange->request;
         if (request->abandoned != NULL)
             request->abandoned(request);
+    } else if (before == CONNECTION_PARKED) {
+        struct http_parked *parked = http_parked_take(connection);
+        parked->gone(parked);
     }
 }
 
@@ -108,7 +112,7 @@ static void linger(struct http_connection *connection)
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-static void exchange_begin(struct http_connection *connection)
+void http_connection_begin_exchange(struct http_connection *connection)
 {
     struct http_server *server = connection->server;
     struct http_exchange *exchange = http_exchange_take(server);
@@ -118,6 +122,12 @@ static void exchange_begin(struct http_connection *connection)
         server->options.connection_user_size > 0 ? connection + 1 : NULL;
     exchange->request.started_ns = clock_monotonic_ns();
     connection->exchange = exchange;
+}
+
+static void exchange_begin(struct http_connection *connection)
+{
+    struct http_server *server = connection->server;
+    http_connection_begin_exchange(connection);
     connection->state = CONNECTION_RECEIVING;
     connection->served = true;
     connection->close_after = false;
@@ -160,7 +170,7 @@ static void hand_over(struct http_connection *connection)
     connection->deadline_ms = 0; /* the handler's work has deadlines of its own */
     /* After CONNECT a client may start a tunnel without waiting for our refusal. */
     connection->close_after =
-        !exchange->intake.keep_alive || exchange->request.method == HTTP_CONNECT;
+        !exchange->intake.keep_alive || exchange->request.method == METHOD_CONNECT;
     server->options.handle(server->options.context, &exchange->request);
 }
 
@@ -257,7 +267,8 @@ static void take_input(struct http_connection *connection, struct text input)
         process(connection, &input);
     /* The thread's buffer is read into again: what has to wait is copied. */
     if (input.size > 0 &&
-        (connection->state == CONNECTION_HANDLING || connection->state == CONNECTION_WRITING))
+        (connection->state == CONNECTION_HANDLING || connection->state == CONNECTION_PARKED ||
+         connection->state == CONNECTION_WRITING))
         keep_for_later(connection, input);
     settle(connection);
 }
@@ -265,6 +276,8 @@ static void take_input(struct http_connection *connection, struct text input)
 static void input_ended(struct http_connection *connection)
 {
     connection->input_ended = true;
+    if (connection->state == CONNECTION_PARKED)
+        connection->parked->ended(connection->parked);
     if (connection->state == CONNECTION_LINGERING || connection->state == CONNECTION_OPENING)
         http_connection_close(connection);
     settle(connection);

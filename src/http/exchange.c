@@ -93,6 +93,22 @@ void http_request_add_field(struct http_request *request, struct text name, stru
     exchange->added_size += (uint32_t)size;
 }
 
+struct text http_exchange_added(const struct http_exchange *exchange)
+{
+    return (struct text){exchange->reply_head + HTTP_ADDED_AT, exchange->request.parked_ns > 0
+                                                                   ? exchange->kept_size
+                                                                   : exchange->added_size};
+}
+
+void http_exchange_add(struct http_exchange *exchange, struct text added)
+{
+    CHECK(added.size <= HTTP_ADDED_MAX - exchange->added_size);
+    char *at = exchange->reply_head + HTTP_ADDED_AT + exchange->added_size;
+    put(&at, added.at, added.size);
+    exchange->added_size += (uint32_t)added.size;
+    exchange->kept_size = exchange->added_size;
+}
+
 /* Date has whole seconds, so it is formatted once a second. */
 static const char *date_head(struct http_server *server)
 {
@@ -133,7 +149,7 @@ static struct text small_head(struct http_server *server, struct http_exchange *
 void http_exchange_reply(struct http_server *server, struct http_exchange *exchange,
                          struct http_message *message, bool close_after)
 {
-    bool head_only = exchange_of(&exchange->request)->request.method == HTTP_HEAD;
+    bool head_only = exchange_of(&exchange->request)->request.method == METHOD_HEAD;
     exchange->replied = true;
     exchange->status = message->status;
     exchange->rest[0] = (struct text){message->head, message->head_size};

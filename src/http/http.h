@@ -63,15 +63,15 @@ void http_message_release(struct http_message **message);
 
 /* Methods that exist here; any other is refused with 501 before a handler sees it. */
 enum http_method {
-    HTTP_GET,
-    HTTP_HEAD,
-    HTTP_POST,
-    HTTP_PUT,
-    HTTP_DELETE,
-    HTTP_PATCH,
-    HTTP_OPTIONS,
-    HTTP_TRACE,
-    HTTP_CONNECT,
+    METHOD_GET,
+    METHOD_HEAD,
+    METHOD_POST,
+    METHOD_PUT,
+    METHOD_DELETE,
+    METHOD_PATCH,
+    METHOD_OPTIONS,
+    METHOD_TRACE,
+    METHOD_CONNECT,
 };
 const char *http_method_name(enum http_method method);
 
@@ -86,6 +86,7 @@ enum http_field {
     HTTP_FIELD_CONTENT_TYPE,
     HTTP_FIELD_CONTENT_ENCODING,
     HTTP_FIELD_EXPECT,
+    HTTP_FIELD_PREFER,
     HTTP_FIELD_OTHER,
 };
 #define HTTP_FIELD_COUNT HTTP_FIELD_OTHER
@@ -112,6 +113,8 @@ struct http_request {
     struct address peer; /* of the TCP connection */
     char id[24];         /* X-Request-Id of the answer; NUL-terminated */
     uint64_t started_ns; /* monotonic: when the first byte of the request was seen */
+
+    uint64_t parked_ns; /* monotonic: when it was put aside first; 0: it was not */
 
     /* The user's. `user` starts as zeros for every request; `connection_user` is kept (zeros at
      * first) as long as the connection, for what is worth remembering between requests. Sizes come
@@ -157,6 +160,32 @@ void http_reply_text(struct http_request *request, int status, const char *conte
 /* Sends the error's document: {"error": code, "message": message}. */
 void http_reply_error(struct http_request *request, const struct http_error *error);
 
+/* ---- requests put aside ----------------------------------------------------------------------- */
+
+/*
+ * A request without a body may be put aside for a long time: its connection then holds no exchange
+ * for it, only its bytes and a pointer to this struct, which is part of whatever waits. Requests
+ * that come behind it wait for its answer.
+ */
+struct http_parked {
+    /* Either ends it, from the loop: the client has gone, and nothing may follow; or it has shut its
+     * side, and may be gone: it is to be answered soon. */
+    void (*gone)(struct http_parked *parked);
+    void (*ended)(struct http_parked *parked);
+    struct http_connection *connection; /* from here on http's; NULL: not parked */
+    uint64_t since_ns;                  /* when it was parked first */
+    char *added; /* what http_request_add_field had added before it was parked first */
+    uint32_t added_size;
+};
+
+/* The request is gone when this returns true. False: it is not one that may be put aside (it has a
+ * body, its client has shut its side, or the server drains), and is to be answered now. */
+bool http_park(struct http_parked *parked, struct http_request *request);
+
+/* The request, as it was when it came, but for `id`, `user` (zeros), parked_ns and started_ns (now): to be
+ * replied to, deferred, or parked again. */
+struct http_request *http_unpark(struct http_parked *parked);
+
 /* ---- content negotiation (pure) -------------------------------------------------------------- */
 
 /* Does Accept-Encoding (all its lines) prefer gzip to identity? RFC 9110 section 12.5.3: "gzip" or
@@ -171,6 +200,13 @@ bool http_body_is_encoded(const struct http_request *request);
  * "*"? RFC 9110 section 13.1.2. */
 bool http_matches_etag(const struct http_request *request, struct text etag);
 
+/* The same, but "*" names none. */
+bool http_names_etag(const struct http_request *request, struct text etag);
+
+/* The seconds of `Prefer: wait=N` (RFC 7240 section 4.3), at most `most`; 0: it is not preferred to
+ * wait. Of several the first counts. */
+uint32_t http_preferred_wait(const struct http_request *request, uint32_t most);
+
 /* ---- the server of one thread ---------------------------------------------------------------- */
 
 struct http_tls; /* certificate and key, shared by all threads; see http/tls.h */
@@ -182,7 +218,8 @@ struct http_outcome {
     const struct http_request *request;
     int status;
     uint64_t bytes;
-    uint64_t duration_ns;
+    uint64_t duration_ns; /* without waited_ns */
+    uint64_t waited_ns;   /* that it was parked for; 0: it was not */
     bool complete;
     bool refused;
 };

@@ -18,9 +18,11 @@ _Static_assert(INTAKE_METHOD_MAX + HTTP_TARGET_MAX + HTTP_HEAD_MAX + 64 < UINT16
 /* ---- names ----------------------------------------------------------------------------------- */
 
 static const struct text method_names[] = {
-    [HTTP_GET] = {"GET", 3},         [HTTP_HEAD] = {"HEAD", 4},     [HTTP_POST] = {"POST", 4},
-    [HTTP_PUT] = {"PUT", 3},         [HTTP_DELETE] = {"DELETE", 6}, [HTTP_PATCH] = {"PATCH", 5},
-    [HTTP_OPTIONS] = {"OPTIONS", 7}, [HTTP_TRACE] = {"TRACE", 5},   [HTTP_CONNECT] = {"CONNECT", 7},
+    [METHOD_GET] = {"GET", 3},         [METHOD_HEAD] = {"HEAD", 4},
+    [METHOD_POST] = {"POST", 4},       [METHOD_PUT] = {"PUT", 3},
+    [METHOD_DELETE] = {"DELETE", 6},   [METHOD_PATCH] = {"PATCH", 5},
+    [METHOD_OPTIONS] = {"OPTIONS", 7}, [METHOD_TRACE] = {"TRACE", 5},
+    [METHOD_CONNECT] = {"CONNECT", 7},
 };
 #define METHOD_COUNT (sizeof method_names / sizeof method_names[0])
 
@@ -50,6 +52,7 @@ static const struct {
     {{"content-type", 12}, HTTP_FIELD_CONTENT_TYPE},
     {{"content-encoding", 16}, HTTP_FIELD_CONTENT_ENCODING},
     {{"expect", 6}, HTTP_FIELD_EXPECT},
+    {{"prefer", 6}, HTTP_FIELD_PREFER},
     {{"connection", 10}, FIELD_CONNECTION},
     {{"content-length", 14}, FIELD_CONTENT_LENGTH},
     {{"transfer-encoding", 17}, FIELD_TRANSFER_ENCODING},
@@ -581,7 +584,7 @@ static enum http_intake_result run_parser(struct http_intake *intake, struct htt
         intake->wire_body += (uint32_t)used;
     }
     step(input, used);
-    if (intake->phase == INTAKE_LINE && piece.at[used - 1] == '\n')
+    if (intake->phase == INTAKE_LINE && used > 0 && piece.at[used - 1] == '\n')
         return judge_line(intake);
     if (in_head && intake->head_complete) {
         enum http_intake_result result = judge_head(intake, request);

@@ -15,6 +15,7 @@
  *   server.c      listening, accepting, limits, the sweep of deadlines, draining
  *   connection.c  a connection's life: what it is doing, what arrives, when it ends
  *   output.c      bytes to the kernel, plain or through TLS
+ *   park.c        a request put aside, and back
  *   exchange.c    a request with its reply: from a message to those bytes
  *   message.c     what is ready to be sent; from a document or an error to a message
  *   memo.c        a request that comes again
@@ -27,8 +28,10 @@
  * A connection is in one state at a time:
  *
  *   OPENING ──▶ IDLE ──▶ RECEIVING ──▶ HANDLING ──▶ WRITING ──▶ IDLE … ──▶ LINGERING ──▶ CLOSED
+ *                                      ▲    ▼
+ *                                      PARKED
  *
- * It has an exchange from RECEIVING to the end of WRITING. Idle connections own no buffer at all:
+ * It has an exchange from RECEIVING to the end of WRITING, but not while it is PARKED. Idle connections own no buffer at all:
  * all reads of a thread go to one buffer, and exchanges come from the server's store of them.
  */
 #define HTTP_READ_SIZE 65536U
@@ -36,10 +39,10 @@
 #define HTTP_SWEEP_MS 250U
 #define HTTP_LINGER_MS 2000U             /* for a refused client to read the answer */
 #define HTTP_LINGER_BYTES (256U * 1024U) /* that it may go on sending meanwhile */
-#define HTTP_REFUSAL_RESERVE 64U         /* connections over the limit that are told so at a time */
-#define HTTP_SPARE_EXCHANGES 256U        /* kept for reuse */
-#define HTTP_ERROR_SLOTS 128U            /* more than there are errors */
-#define HTTP_UNSENT_MAX (512U * 1024U)   /* of ciphertext copies a client may let pile up */
+#define HTTP_REFUSAL_RESERVE 64U       /* connections over the limit that are answered at a time */
+#define HTTP_SPARE_EXCHANGES 256U      /* kept for reuse */
+#define HTTP_ERROR_SLOTS 128U          /* more than there are errors */
+#define HTTP_UNSENT_MAX (512U * 1024U) /* of ciphertext copies a client may let pile up */
 
 #define HTTP_DATE_HEAD_SIZE (sizeof "Date: Sat, 21 Nov 2026 04:53:17 GMT\r\nX-Request-Id: " - 1)
 #define HTTP_ID_SIZE 21U /* ten random characters of the server, '-', a counter of ten */
@@ -52,6 +55,7 @@ enum connection_state {
     CONNECTION_IDLE,      /* between requests */
     CONNECTION_RECEIVING, /* a request has begun */
     CONNECTION_HANDLING,  /* it is with the handler */
+    CONNECTION_PARKED,    /* it is put aside, and the connection has no exchange meanwhile */
     CONNECTION_WRITING,   /* the kernel has not taken all of the reply yet */
     CONNECTION_LINGERING, /* our side is shut; what still comes is thrown away */
     CONNECTION_CLOSED,    /* waiting for libuv to let go */
@@ -68,6 +72,8 @@ struct http_exchange {
     bool replied;
     bool refused;
     int status;
+    uint64_t waited_ns; /* parked */
+    uint32_t kept_size; /* of what was added before that */
     uint64_t bytes;
     /* What the kernel has not taken yet; the message is held meanwhile. */
     struct http_message *held;
@@ -96,11 +102,12 @@ struct http_connection {
     /* What became of output that was WAITING: SENT is the whole reply's. */
     void (*sent)(struct http_connection *connection, enum http_output result);
     struct http_exchange *exchange;
-    struct tls_session *tls; /* NULL: plain */
-    struct http_memo *memo;  /* of its last request; NULL: none */
-    uint64_t deadline_ms;    /* by clock_loop_ms; 0: none */
-    size_t unsent;           /* what libuv had left to write at the last sweep */
-    struct buffer ahead;     /* read ahead of the request being answered */
+    struct tls_session *tls;    /* NULL: plain */
+    struct http_memo *memo;     /* of its last request; NULL: none */
+    struct http_parked *parked; /* PARKED */
+    uint64_t deadline_ms;       /* by clock_loop_ms; 0: none */
+    size_t unsent;              /* what libuv had left to write at the last sweep */
+    struct buffer ahead;        /* read ahead of the request being answered */
     size_t ahead_start;
     uint32_t linger_left;
     uint32_t copies_in_flight; /* writes of ciphertext that libuv has not finished */
@@ -140,7 +147,6 @@ struct http_server {
     uint64_t accept_failed_ms;
     uint64_t swept_ms;
     bool swept_late;
-    bool sweeping;
     bool accept_paused; /* accepting failed; the sweep tries again */
     bool listener_closed;
     bool draining;
@@ -174,20 +180,30 @@ void http_connection_sweep(struct http_connection *connection, uint64_t now_ms);
 /* The server drains: an idle connection closes soon, or now. */
 void http_connection_drain(struct http_connection *connection);
 
+/* A new exchange for it. */
+void http_connection_begin_exchange(struct http_connection *connection);
+
 /* ---- output.c -------------------------------------------------------------------------------- */
 /* Sends exchange->rest, parts of `message`. */
 enum http_output http_output_reply(struct http_connection *connection,
                                    struct http_message *message);
 /* The others send now what the kernel takes and a copy of the rest later, of which only a failure
- * is told: a few bytes outside any reply ("100 Continue"); the ciphertext that a TLS session has
+ * is reported: a few bytes outside any reply ("100 Continue"); the ciphertext that a TLS session has
  * left in server->cipher; the end of our side of the stream. */
 enum http_output http_output_interim(struct http_connection *connection, struct text bytes);
 enum http_output http_output_cipher(struct http_connection *connection);
 enum http_output http_output_shutdown(struct http_connection *connection);
 
+/* ---- park.c ---------------------------------------------------------------------------------- */
+/* What was parked is so no more, and what was kept of it is freed. */
+struct http_parked *http_parked_take(struct http_connection *connection);
+
 /* ---- exchange.c ------------------------------------------------------------------------------ */
 struct http_exchange *http_exchange_take(struct http_server *server);
 void http_exchange_give_back(struct http_server *server, struct http_exchange *exchange);
+/* What was added to its reply before it was parked first, and adding that to another's. */
+struct text http_exchange_added(const struct http_exchange *exchange);
+void http_exchange_add(struct http_exchange *exchange, struct text added);
 /* Makes the message the reply: what has to be sent stands in `rest`. */
 void http_exchange_reply(struct http_server *server, struct http_exchange *exchange,
                          struct http_message *message, bool close_after);

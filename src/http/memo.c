@@ -9,12 +9,15 @@
 
 struct http_memo {
     uint32_t size, capacity;
+    bool comparable; /* it is what came, byte by byte */
+    bool keep_alive;
+    uint8_t http_minor;
     uint32_t line_count;
     enum http_method method;
     struct text path, query; /* these and the lines' values point into `bytes` */
     uint8_t field_count[HTTP_FIELD_COUNT];
-    struct http_field_line lines[HTTP_MEMO_LINES];
-    char bytes[];
+    char *bytes;
+    struct http_field_line lines[]; /* and the bytes */
 };
 
 /* Nothing but the bytes themselves went into what was made of them: no body, nothing that was
@@ -24,7 +27,7 @@ static bool is_memorable(const struct http_intake *intake, const struct http_req
 {
     return raw.size <= HTTP_MEMO_MAX && raw.size == intake->bytes.size && intake->body_size == 0 &&
            intake->trailer_count == 0 && intake->keep_alive && intake->parser.http_minor == 1 &&
-           (intake->parser.flags & F_CHUNKED) == 0 && request->method != HTTP_CONNECT &&
+           (intake->parser.flags & F_CHUNKED) == 0 && request->method != METHOD_CONNECT &&
            request->line_count <= HTTP_MEMO_LINES && request->field_count[HTTP_FIELD_EXPECT] == 0 &&
            memcmp(raw.at, intake->bytes.data, raw.size) == 0;
 }
@@ -38,20 +41,24 @@ static struct text moved(const struct http_memo *memo, const struct http_intake 
     return (struct text){memo->bytes + (text.at - intake->bytes.data), text.size};
 }
 
-void http_memo_remember(struct http_memo **memo, const struct http_intake *intake,
-                        const struct http_request *request, struct text raw)
+static void fill(struct http_memo **memo, const struct http_intake *intake,
+                 const struct http_request *request, bool comparable)
 {
-    if (!is_memorable(intake, request, raw))
-        return;
-    if (*memo != NULL && (*memo)->capacity < raw.size)
+    size_t lines = request->line_count * sizeof request->lines[0];
+    size_t needed = lines + intake->bytes.size;
+    if (*memo != NULL && (*memo)->capacity < needed)
         http_memo_forget(memo);
     if (*memo == NULL) {
-        *memo = memory_alloc(sizeof **memo + raw.size);
-        (*memo)->capacity = (uint32_t)raw.size;
+        *memo = memory_alloc(sizeof **memo + needed);
+        (*memo)->capacity = (uint32_t)needed;
     }
     struct http_memo *mine = *memo;
-    memcpy(mine->bytes, raw.at, raw.size);
-    mine->size = (uint32_t)raw.size;
+    mine->bytes = (char *)mine->lines + lines;
+    memcpy(mine->bytes, intake->bytes.data, intake->bytes.size);
+    mine->size = (uint32_t)intake->bytes.size;
+    mine->comparable = comparable;
+    mine->keep_alive = intake->keep_alive;
+    mine->http_minor = intake->parser.http_minor;
     mine->method = request->method;
     mine->path = moved(mine, intake, request->path);
     mine->query = moved(mine, intake, request->query);
@@ -62,11 +69,36 @@ void http_memo_remember(struct http_memo **memo, const struct http_intake *intak
                                                   request->lines[i].field};
 }
 
-bool http_memo_recall(const struct http_memo *memo, struct http_intake *intake,
-                      struct http_request *request, struct text *input)
+void http_memo_remember(struct http_memo **memo, const struct http_intake *intake,
+                        const struct http_request *request, struct text raw)
 {
-    if (memo == NULL || input->size < memo->size || memcmp(input->at, memo->bytes, memo->size) != 0)
+    if (is_memorable(intake, request, raw))
+        fill(memo, intake, request, true);
+}
+
+static bool is_of(const struct http_memo *memo, const struct http_intake *intake,
+                  const struct http_request *request)
+{
+    if (memo == NULL || request->lines == memo->lines)
+        return memo != NULL;
+    return memo->comparable && memo->size == intake->bytes.size &&
+           memcmp(memo->bytes, intake->bytes.data, memo->size) == 0;
+}
+
+bool http_memo_keep(struct http_memo **memo, const struct http_intake *intake,
+                    const struct http_request *request)
+{
+    if (is_of(*memo, intake, request))
+        return true;
+    if (intake->wire_body > 0 || request->body.size > 0)
         return false;
+    fill(memo, intake, request, false);
+    return true;
+}
+
+void http_memo_restore(const struct http_memo *memo, struct http_intake *intake,
+                       struct http_request *request)
+{
     CHECK(intake->phase == INTAKE_METHOD && intake->bytes.size == 0);
     request->method = memo->method;
     request->path = memo->path;
@@ -75,9 +107,18 @@ bool http_memo_recall(const struct http_memo *memo, struct http_intake *intake,
     request->line_count = memo->line_count;
     memcpy(request->field_count, memo->field_count, sizeof memo->field_count);
     request->body = (struct text){NULL, 0};
-    intake->keep_alive = true;
-    intake->parser.http_minor = 1;
+    intake->keep_alive = memo->keep_alive;
+    intake->parser.http_minor = memo->http_minor;
     intake->phase = INTAKE_FINISHED;
+}
+
+bool http_memo_recall(const struct http_memo *memo, struct http_intake *intake,
+                      struct http_request *request, struct text *input)
+{
+    if (memo == NULL || !memo->comparable || input->size < memo->size ||
+        memcmp(input->at, memo->bytes, memo->size) != 0)
+        return false;
+    http_memo_restore(memo, intake, request);
     input->at += memo->size;
     input->size -= memo->size;
     return true;

@@ -23,6 +23,14 @@ void http_memo_remember(struct http_memo **memo, const struct http_intake *intak
  * fed. */
 bool http_memo_recall(const struct http_memo *memo, struct http_intake *intake,
                       struct http_request *request, struct text *input);
+
+/* For a request that is put aside: the memo is of this one from now on, whatever it is like. False:
+ * it has a body. `request` may be one that was recalled. */
+bool http_memo_keep(struct http_memo **memo, const struct http_intake *intake,
+                    const struct http_request *request);
+/* Fills in `request` as http_memo_recall does. */
+void http_memo_restore(const struct http_memo *memo, struct http_intake *intake,
+                       struct http_request *request);
 void http_memo_forget(struct http_memo **memo);
 
 #endif

@@ -79,10 +79,8 @@ bool http_body_is_encoded(const struct http_request *request)
 }
 
 /* Does one line of If-None-Match hold the tag? Entity tags may hold commas, so they are walked. */
-static bool line_matches(struct text line, struct text etag)
+static bool line_names(struct text line, struct text etag)
 {
-    if (text_equals(line, TEXT("*")))
-        return true;
     const char *at = line.at;
     const char *end = line.at + line.size;
     while (at < end) {
@@ -107,12 +105,82 @@ static bool line_matches(struct text line, struct text etag)
     return false;
 }
 
-bool http_matches_etag(const struct http_request *request, struct text etag)
+static bool lines_match(const struct http_request *request, struct text etag, bool any)
 {
     struct text line;
     for (uint32_t at = 0;
          (line = http_request_next_field(request, HTTP_FIELD_IF_NONE_MATCH, &at)).at != NULL;)
-        if (line_matches(line, etag))
+        if ((any && text_equals(line, TEXT("*"))) || line_names(line, etag))
             return true;
     return false;
+}
+
+bool http_matches_etag(const struct http_request *request, struct text etag)
+{
+    return lines_match(request, etag, true);
+}
+
+bool http_names_etag(const struct http_request *request, struct text etag)
+{
+    return lines_match(request, etag, false);
+}
+
+/* ---- preferences ----------------------------------------------------------------------------- */
+
+/* Takes what stands before the next comma that is not inside a quoted string. */
+static struct text cut_preference(struct text *rest)
+{
+    bool quoted = false;
+    size_t at = 0;
+    for (; at < rest->size && (quoted || rest->at[at] != ','); at++) {
+        if (rest->at[at] == '"')
+            quoted = !quoted;
+        else if (quoted && rest->at[at] == '\\')
+            at++;
+    }
+    size_t size = at < rest->size ? at : rest->size;
+    struct text preference = {rest->at, size};
+    size_t used = size < rest->size ? size + 1 : size;
+    rest->at += used;
+    rest->size -= used;
+    return preference;
+}
+
+/* Is this preference `wait`? Its value may be quoted; parameters after it mean nothing here. */
+static bool is_wait(struct text preference, struct text *value)
+{
+    struct text rest = preference;
+    struct text word = text_cut(&rest, ';');
+    rest = word;
+    struct text name = text_trim(text_cut(&rest, '='));
+    if (!text_equals_ignore_case(name, TEXT("wait")))
+        return false;
+    *value = rest.at == NULL ? TEXT("") : text_trim(rest);
+    if (value->size >= 2 && value->at[0] == '"' && value->at[value->size - 1] == '"')
+        *value = (struct text){value->at + 1, value->size - 2};
+    return true;
+}
+
+static uint32_t read_seconds(struct text value, uint32_t most)
+{
+    uint32_t seconds = 0;
+    for (size_t i = 0; i < value.size; i++) {
+        if (value.at[i] < '0' || value.at[i] > '9')
+            return 0;
+        seconds = seconds * 10 + (uint32_t)(value.at[i] - '0');
+        seconds = seconds < most ? seconds : most;
+    }
+    return seconds;
+}
+
+uint32_t http_preferred_wait(const struct http_request *request, uint32_t most)
+{
+    struct text rest;
+    struct text value;
+    for (uint32_t at = 0;
+         (rest = http_request_next_field(request, HTTP_FIELD_PREFER, &at)).at != NULL;)
+        while (rest.size > 0)
+            if (is_wait(cut_preference(&rest), &value))
+                return read_seconds(value, most);
+    return 0;
 }

@@ -117,7 +117,7 @@ struct odds_read {
     enum sport sport;
     struct event_id event; /* for ODDS_MARKETS */
     /* For ODDS_MARKETS: this part of the sport's catalog as it was at the moment at which the value
-     * was as it is told, which proves that an answer made of both holds what was stored
+     * was as it is given, which proves that an answer made of both holds what was stored
      * together. */
     struct odds_part catalog;
     void (*done)(struct odds_read *read);
@@ -141,6 +141,29 @@ MUST_CHECK enum status odds_store_ping(struct odds_store *store, enum odds_need 
 void odds_store_note_interest(struct odds_store *store, enum sport sport,
                               const struct event_id *event);
 
+/* ---- what changes ---------------------------------------------------------------------------- */
+
+struct odds_subject {
+    enum odds_kind kind;
+    enum sport sport;
+    struct event_id event; /* for ODDS_MARKETS */
+};
+
+/*
+ * Tells whoever waits for a change, by the store's own word of it (LMDB: a commit; Redis: an
+ * invalidation), after the stamp has moved and never by asking in a loop. Something may be told of
+ * that has not changed after all, and nothing is told twice for certain; but what has changed is
+ * told of, or everything is. On a thread of the engine's, one call at a time, to be quick.
+ */
+struct odds_watch {
+    /* NULL: nobody knows what; perhaps everything. */
+    void (*changed)(struct odds_watch *watch, const struct odds_subject *subject);
+};
+
+/* Instead of the one before; NULL: nobody watches, and no call is under way any more. Of a patient
+ * store. */
+void odds_store_watch(struct odds_store *store, struct odds_watch *watch);
+
 /* ---- budgets of requests that several servers share ------------------------------------------ */
 
 /*
@@ -157,7 +180,7 @@ void odds_store_note_interest(struct odds_store *store, enum sport sport,
  *
  * Always asynchronous. Returns STATUS_PENDING, then `done` is called once, later, on a thread of
  * the engine's, within the store's deadline, with `result`: STATUS_OK, STATUS_UNAVAILABLE,
- * STATUS_TIMEOUT (then nobody knows whether the store has granted) or STATUS_MALFORMED (what the
+ * STATUS_TIMEOUT (then it is not known whether the store has granted) or STATUS_MALFORMED (what the
  * store holds under that name, or its answer, makes no sense). Anything else returned: not sent,
  * `done` is not called. The struct stays the caller's, and must live until then.
  */
@@ -170,7 +193,7 @@ struct odds_lease {
     uint32_t demand;                     /* what is waiting for it now, above 0 */
     uint32_t since;                      /* start of a window, seconds since the epoch */
     uint32_t since_used;                 /* what the store said was drawn in it */
-    uint32_t since_spent;                /* admitted in it without the store, not told yet */
+    uint32_t since_spent;                /* admitted in it without the store, not reported yet */
     void (*done)(struct odds_lease *lease);
     /* the answer */
     enum status result;

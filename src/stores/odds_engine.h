@@ -1,6 +1,8 @@
 #ifndef CROUPIER_STORES_ODDS_ENGINE_H
 #define CROUPIER_STORES_ODDS_ENGINE_H
 
+#include <uv.h>
+
 #include "stores/odds.h"
 
 /*
@@ -43,7 +45,17 @@ struct odds_engine {
 
 struct odds_store {
     const struct odds_engine *engine;
+    uv_mutex_t watch_lock;
+    struct odds_watch *watch; /* guarded by the lock, which is held while it is told */
 };
+
+/* Begins and ends the part of it that all engines have. */
+void odds_store_begin(struct odds_store *store, const struct odds_engine *engine);
+void odds_store_end(struct odds_store *store);
+
+bool odds_store_is_watched(struct odds_store *store);
+/* Tells the watch. Any thread of the engine's. */
+void odds_store_tell(struct odds_store *store, const struct odds_subject *subject);
 
 extern const struct odds_engine odds_engine_lmdb;
 extern const struct odds_engine odds_engine_redis;

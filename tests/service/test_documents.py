@@ -18,7 +18,7 @@ pytestmark = pytest.mark.only("embedded", "sqlite")  # it has engines of its own
 
 DOCUMENTS = sorted(str(path.relative_to(ROOT)) for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 # What a fenced block may be. Commands are sh, redis (its own) and sql; nothing may hide under another name, or none.
-LANGUAGES = {"sh", "redis", "sql", "c", "python", "http", "json", "ini", "yaml", "text"}
+LANGUAGES = {"sh", "redis", "sql", "c", "python", "javascript", "http", "json", "ini", "yaml", "text"}
 
 # Lines that are not run, and why.
 NOT_RUN = {
@@ -246,8 +246,9 @@ def test_feed(installed):
     catalog, markets, interest = (block.text for block in blocks_of("docs/feed.md") if block.language == "json")
     (installed.work / "events.json").write_text(catalog)
     (installed.work / "markets.json").write_text(markets)
-    commands, keys = commands_of("docs/feed.md")
+    commands, stream, keys = commands_of("docs/feed.md")
     installed.run(commands.script())
+    assert json.loads(installed.run(stream.script())) == {"line": 1, "published": True}
     with Redis() as server, server.connect() as connection:
         for line in keys.text.splitlines():
             assert connection.call(*shlex.split(line.replace(", …}", "}"))) in (b"OK", [])

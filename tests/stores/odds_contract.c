@@ -1054,6 +1054,89 @@ static void what_a_server_knows_is_counted_in_that_window_alone(void **state)
     assert_true(draw(store, lease).left > 20);
 }
 
+/* ---- what changes ---------------------------------------------------------------------------- */
+
+struct watcher {
+    struct odds_watch watch; /* first */
+    pthread_mutex_t lock;
+    pthread_cond_t told;
+    size_t count; /* of those that follow, and of all that was told of */
+    size_t all;
+    struct odds_subject subjects[64];
+};
+
+static void on_changed(struct odds_watch *watch, const struct odds_subject *subject)
+{
+    struct watcher *watcher = (struct watcher *)(void *)watch;
+    assert_int_equal(pthread_mutex_lock(&watcher->lock), 0);
+    if (subject == NULL)
+        watcher->all++;
+    else
+        watcher->subjects[watcher->count++ % 64] = *subject;
+    assert_int_equal(pthread_cond_broadcast(&watcher->told), 0);
+    assert_int_equal(pthread_mutex_unlock(&watcher->lock), 0);
+}
+
+/* Waits until that was told of, and forgets all that was told before. `event` NULL: the catalog. */
+static void await_change(struct watcher *watcher, enum sport sport, const char *event)
+{
+    bool found = false;
+    assert_int_equal(pthread_mutex_lock(&watcher->lock), 0);
+    while (!found) {
+        for (size_t i = 0; i < watcher->count && !found; i++) {
+            const struct odds_subject *subject = &watcher->subjects[i];
+            found = subject->sport == sport &&
+                    (event == NULL ? subject->kind == ODDS_CATALOG
+                                   : subject->kind == ODDS_MARKETS &&
+                                         strcmp(subject->event.digits, event) == 0);
+        }
+        if (!found)
+            assert_int_equal(pthread_cond_wait(&watcher->told, &watcher->lock), 0);
+    }
+    watcher->count = 0;
+    assert_int_equal(pthread_mutex_unlock(&watcher->lock), 0);
+}
+
+static void what_has_changed_is_told(void **state)
+{
+    struct fixture *fixture = *state;
+    odds_store_close(&fixture->store);
+    struct odds_store_options options = {
+        .uri = fixture->uri, .timeout_ms = 2000, .prefix = fixture->prefix, .patient = true};
+    struct error error = {{0}};
+    assert_int_equal(odds_store_open(&fixture->store, &options, &error), STATUS_OK);
+    struct odds_store *store = fixture->store;
+    struct watcher watcher = {.watch.changed = on_changed,
+                              .lock = PTHREAD_MUTEX_INITIALIZER,
+                              .told = PTHREAD_COND_INITIALIZER};
+    odds_store_watch(store, &watcher.watch);
+    /* An engine may begin with a word that everything may have changed. */
+    if (strcmp(engine->name, "embedded") == 0) {
+        assert_int_equal(pthread_mutex_lock(&watcher.lock), 0);
+        while (watcher.all == 0)
+            assert_int_equal(pthread_cond_wait(&watcher.told, &watcher.lock), 0);
+        assert_int_equal(pthread_mutex_unlock(&watcher.lock), 0);
+    }
+    size_t all = watcher.all;
+    publish_one(store, catalog_change(SPORT_TENNIS, "[{\"gmid\":7}]"));
+    await_change(&watcher, SPORT_TENNIS, NULL);
+    const struct odds_change batch[] = {odds_change(SPORT_TENNIS, "7", "[]"),
+                                        odds_change(SPORT_CRICKET, "8", "[]"),
+                                        odds_change(SPORT_CRICKET, "9", "[]")};
+    publish(store, batch, 3);
+    await_change(&watcher, SPORT_CRICKET, "9");
+    publish_one(store, odds_change(SPORT_TENNIS, "7", "[{}]"));
+    await_change(&watcher, SPORT_TENNIS, "7");
+    publish_one(store, odds_change(SPORT_CRICKET, "8", NULL));
+    await_change(&watcher, SPORT_CRICKET, "8");
+    publish_in_another_process(fixture, "cricket", "9", "[{}]");
+    await_change(&watcher, SPORT_CRICKET, "9");
+    assert_int_equal(odds_store_withdraw_sport(store, SPORT_CRICKET, &error), STATUS_OK);
+    await_change(&watcher, SPORT_CRICKET, "9");
+    assert_int_equal(watcher.all, all); /* each time it was known what */
+    odds_store_watch(store, NULL);
+}
+
 #define CONTRACT(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(int count, char **arguments)
@@ -1092,6 +1175,7 @@ int main(int count, char **arguments)
         CONTRACT(a_part_of_the_catalog_is_of_the_moment_of_the_odds),
         CONTRACT(facts_tell_the_last_publication_of_each_sport),
         CONTRACT(a_store_that_works_answers_a_ping),
+        CONTRACT(what_has_changed_is_told),
         CONTRACT(interest_is_listed_latest_first),
         CONTRACT(interest_in_one_event_is_written_once_a_second),
         CONTRACT(more_interest_than_fits_is_dropped_and_counted),

@@ -8,11 +8,11 @@
  * comes first: LMDB must not have one file open twice in a process.)
  *
  * Who may touch it: a call enters a gate, looks at `values`, uses it, leaves the gate. Retiring
- * takes it out of `values`; once every gate has been seen empty after that, nobody can be inside
+ * takes it out of `values`; once every gate has been seen empty after that, no call can be inside
  * any more. There are many gates so that serving threads do not fight over one counter's cache
  * line; entering and leaving is wait-free.
  *
- * The background thread opens, looks whether the path still leads to what is open, clears the
+ * The background thread tells what commits have changed (watch.c), opens, looks whether the path still leads to what is open, clears the
  * reader slots of dead processes, closes what was retired, and writes interest.
  *
  * Locks, in this order: publish_lock (the publishers of this process, one at a time), lock
@@ -45,6 +45,7 @@ struct lmdb_store {
     uint32_t timeout_ms;
     struct log *log;
     struct lmdb_interest *interest;
+    struct lmdb_watch *watch;
 
     _Atomic(struct lmdb_values *) values; /* the current one, or NULL */
     struct gate gates[LMDB_THREADS];
@@ -52,13 +53,13 @@ struct lmdb_store {
     uv_mutex_t publish_lock;
 
     uv_mutex_t lock; /* guards what follows */
-    uv_cond_t wake;
     bool stopping;
     struct lmdb_values *retired; /* to be closed; at most one, as none opens before it is gone */
     struct error problem;        /* why `values` is NULL */
 
     /* The background thread's (before it starts: the opener's). */
     uint64_t epoch;
+    uint64_t ticked_ms;
     bool create; /* make the store when it is not there; false once it has been opened */
     uint64_t readers_checked_ms;
     bool complained; /* about `complaint` */
@@ -93,7 +94,7 @@ static void retire(struct lmdb_store *store, struct lmdb_values *values, const c
         store->retired = values;
         (void)error_set(&store->problem, STATUS_UNAVAILABLE, "the odds store at %s: %s",
                         store->root, why);
-        uv_cond_signal(&store->wake);
+        lmdb_watch_wake(store->watch);
     }
     uv_mutex_unlock(&store->lock);
 }
@@ -243,7 +244,7 @@ static bool gates_are_empty(struct lmdb_store *store, bool seen_empty[LMDB_THREA
     return all;
 }
 
-/* Waits until nobody can be using what was retired, and closes it. */
+/* Waits until no call can be using what was retired, and closes it. */
 static void close_retired(struct lmdb_store *store, struct lmdb_values *retired)
 {
     bool seen_empty[LMDB_THREADS] = {false};
@@ -276,27 +277,38 @@ static void look_after(struct lmdb_store *store, struct lmdb_values *values)
 static void work(struct lmdb_store *store)
 {
     struct lmdb_values *values = atomic_load(&store->values);
-    if (values != NULL)
-        look_after(store, values); /* only this thread closes, so no gate is needed */
-    uv_mutex_lock(&store->lock);   /* under which both change together */
+    uint64_t now_ms = clock_monotonic_ms();
+    bool tick = now_ms - store->ticked_ms >= TICK_MS;
+    if (tick)
+        store->ticked_ms = now_ms;
+    /* Only this thread closes, so no gate is needed. */
+    lmdb_watch_look(store->watch, values, store->epoch);
+    if (values != NULL && tick)
+        look_after(store, values);
+    uv_mutex_lock(&store->lock); /* under which both change together */
     bool open = atomic_load(&store->values) != NULL;
     struct lmdb_values *retired = store->retired;
     uv_mutex_unlock(&store->lock);
     if (retired != NULL)
         close_retired(store, retired);
-    if (!open)
+    if (!open && (tick || retired != NULL))
         try_to_open(store);
 }
 
-/* Waits for the next tick, or less when something was retired; false: the end. */
-static bool wait_for_tick(struct lmdb_store *store)
+/* Until something has happened or the next tick; false: the end. */
+static bool wait_for_work(struct lmdb_store *store)
 {
-    uint64_t until_ns = clock_monotonic_ns() + TICK_MS * UINT64_C(1000000);
+    uint64_t now_ms = clock_monotonic_ms();
+    uint64_t tick_ms = store->ticked_ms + TICK_MS;
     uv_mutex_lock(&store->lock);
-    while (!store->stopping && store->retired == NULL &&
-           condition_wait_until(&store->wake, &store->lock, until_ns)) {
-    }
     bool on = !store->stopping;
+    bool retired = store->retired != NULL;
+    uv_mutex_unlock(&store->lock);
+    /* What comes after this look ends the wait. */
+    if (on && !retired && tick_ms > now_ms)
+        lmdb_watch_wait(store->watch, tick_ms - now_ms);
+    uv_mutex_lock(&store->lock);
+    on = !store->stopping;
     uv_mutex_unlock(&store->lock);
     return on;
 }
@@ -304,7 +316,7 @@ static bool wait_for_tick(struct lmdb_store *store)
 static void run(void *argument)
 {
     struct lmdb_store *store = argument;
-    while (wait_for_tick(store))
+    while (wait_for_work(store))
         work(store);
 }
 
@@ -313,7 +325,8 @@ static void run(void *argument)
 static struct lmdb_store *create(const struct odds_store_options *options, const char *root)
 {
     struct lmdb_store *store = memory_alloc_zeroed(1, sizeof *store);
-    store->base.engine = &odds_engine_lmdb;
+    odds_store_begin(&store->base, &odds_engine_lmdb);
+    store->watch = lmdb_watch_create(&store->base);
     store->root = memory_copy_string(root);
     for (size_t size = strlen(root); size > 1 && store->root[size - 1] == '/'; size--)
         store->root[size - 1] = '\0';
@@ -321,7 +334,6 @@ static struct lmdb_store *create(const struct odds_store_options *options, const
     store->create = options->create;
     store->log = options->log;
     store->interest = lmdb_interest_create(store->root, options->log);
-    CHECK(uv_cond_init(&store->wake) == 0);
     CHECK(uv_mutex_init(&store->lock) == 0);
     CHECK(uv_mutex_init(&store->publish_lock) == 0);
     return store;
@@ -335,7 +347,8 @@ static void destroy(struct lmdb_store *store)
     lmdb_values_close(&store->retired);
     uv_mutex_destroy(&store->publish_lock);
     uv_mutex_destroy(&store->lock);
-    uv_cond_destroy(&store->wake);
+    lmdb_watch_destroy(&store->watch);
+    odds_store_end(&store->base);
     memory_free(store->root);
     memory_free(store);
 }
@@ -363,7 +376,7 @@ static void lmdb_close(struct odds_store *base)
     struct lmdb_store *store = lmdb_store_of(base);
     uv_mutex_lock(&store->lock);
     store->stopping = true;
-    uv_cond_signal(&store->wake);
+    lmdb_watch_wake(store->watch);
     uv_mutex_unlock(&store->lock);
     CHECK(uv_thread_join(&store->thread) == 0);
     destroy(store);
@@ -441,8 +454,15 @@ static enum status write_values(struct odds_store *base, const struct odds_chang
     struct use use;
     uv_mutex_lock(&store->publish_lock);
     enum status status = enter(base, &use, error);
-    if (status == STATUS_OK)
-        status = leave(&use, lmdb_values_write(use.values, changes, count, sport, error));
+    if (status == STATUS_OK) {
+        status = lmdb_values_write(use.values, changes, count, sport, error);
+        /* A long-lived writer must not say that it has published where no server will look. */
+        if (status == STATUS_OK && !lmdb_values_in_place(use.values))
+            status = error_set(error, STATUS_UNAVAILABLE,
+                               "the odds store at %s was moved or replaced while it was written",
+                               store->root);
+        status = leave(&use, status);
+    }
     uv_mutex_unlock(&store->publish_lock);
     return status;
 }

@@ -21,6 +21,7 @@
  *   values.c       the values environment: snapshots, versions, publishing
  *   records.c      what is in it: records, checksums, the index of events
  *   environment.c  the LMDB environment on disk: opening, writing, noticing change
+ *   watch.c        noticing a commit, and what it has changed
  *   verify.c       may LMDB be let near this file? without LMDB, so that no garbage can hurt
  *   interest.c     which events were asked for, in a file of its own, and the queue before it
  *
@@ -47,7 +48,7 @@ struct lmdb_env {
     struct stat lock;
 };
 
-/* Makes DIR and what is missing above it; that it failed is told by the opening that follows. */
+/* Makes DIR and what is missing above it; that it failed is reported by the opening that follows. */
 void lmdb_make_root(const char *root);
 
 /*
@@ -64,6 +65,11 @@ void lmdb_env_close(struct lmdb_env *env);
 
 /* Is what is open no longer what is under the path? Says why. One thread at a time. */
 bool lmdb_env_changed(struct lmdb_env *env, const char **why);
+/* Is its file the one under the path? Any thread. */
+bool lmdb_env_in_place(const struct lmdb_env *env);
+
+/* Ends a transaction, which may be NULL, from outside of a guarded body. False: it faults. */
+bool lmdb_abort(MDB_txn *txn);
 
 /* What an LMDB result means. STATUS_INTERNAL: the environment is broken and must be opened
  * again. */
@@ -122,6 +128,20 @@ typedef void lmdb_index_visit(void *context, enum sport sport, const struct even
                               uint64_t transaction);
 int lmdb_index_each(const struct lmdb_view *view, lmdb_index_visit *visit, void *context);
 
+/* What the index said when it was looked at last. Zeroed: nothing was. */
+struct lmdb_seen {
+    uint64_t transaction;
+    uint64_t catalogs[LMDB_SPORTS];
+    uint64_t buckets[LMDB_BUCKETS];
+    struct buffer entries[LMDB_BUCKETS]; /* the buckets' bytes */
+};
+/* Calls for what differs from `seen`, and makes `seen` what the snapshot says. NULL: the part of the
+ * index that would tell is damaged. */
+typedef void lmdb_change_visit(void *context, const struct odds_subject *subject);
+void lmdb_index_changes(const struct lmdb_view *view, struct lmdb_seen *seen,
+                        lmdb_change_visit *visit, void *context);
+void lmdb_seen_clear(struct lmdb_seen *seen);
+
 struct lmdb_record {
     uint64_t checksum;
     uint64_t transaction;
@@ -172,7 +192,7 @@ struct lmdb_values;
 
 MUST_CHECK enum status lmdb_values_open(struct lmdb_values **values, const char *root, bool create,
                                         uint64_t epoch, uint32_t wait_ms, struct error *error);
-void lmdb_values_close(struct lmdb_values **values); /* nobody uses it any more */
+void lmdb_values_close(struct lmdb_values **values); /* no thread uses it any more */
 
 /* Which store this is, and how new: the latest transaction that was read. */
 struct lmdb_state {
@@ -182,6 +202,7 @@ struct lmdb_state {
 struct lmdb_state lmdb_values_state(const struct lmdb_values *values);
 uint64_t lmdb_values_damaged(const struct lmdb_values *values); /* when it was opened */
 bool lmdb_values_changed(struct lmdb_values *values, const char **why);
+bool lmdb_values_in_place(const struct lmdb_values *values); /* any thread */
 void lmdb_values_clear_dead_readers(struct lmdb_values *values);
 
 /* A number below LMDB_THREADS by which what threads use is spread, so that few of them share. */
@@ -202,10 +223,35 @@ MUST_CHECK enum status lmdb_values_list_events(struct lmdb_values *values, enum 
                                                struct event_id **list, size_t *count,
                                                struct error *error);
 
+/* The same for what has changed since; on one thread. `behind`: something newer is being committed,
+ * which cannot be read yet. */
+MUST_CHECK enum status lmdb_values_changes(struct lmdb_values *values, struct lmdb_seen *seen,
+                                           lmdb_change_visit *visit, void *context, bool *behind);
+const char *lmdb_values_path(const struct lmdb_values *values); /* of the data file */
+
 /* One writer of this process at a time. No changes: withdraws the sport. */
 MUST_CHECK enum status lmdb_values_write(struct lmdb_values *values,
                                          const struct odds_change *changes, size_t count,
                                          enum sport sport, struct error *error);
+
+/* ---- watch.c --------------------------------------------------------------------------------- */
+
+/*
+ * The background thread's way of waiting, for whatever comes first: a wake-up, a commit of any
+ * process, or the time. A commit writes the data file, of which the kernel tells (inotify).
+ */
+struct lmdb_watch;
+
+struct lmdb_watch *lmdb_watch_create(struct odds_store *store);
+void lmdb_watch_destroy(struct lmdb_watch **watch);
+
+/* Any thread: ends the wait that is under way, or the next one. */
+void lmdb_watch_wake(struct lmdb_watch *watch);
+/* At most that long. */
+void lmdb_watch_wait(struct lmdb_watch *watch, uint64_t ms);
+/* Tells the store's watch, if there is one, what has changed in `values`, which the caller keeps
+ * from being closed; NULL: there are none. `epoch`: of the opening. */
+void lmdb_watch_look(struct lmdb_watch *watch, struct lmdb_values *values, uint64_t epoch);
 
 /* ---- interest.c ------------------------------------------------------------------------------ */
 

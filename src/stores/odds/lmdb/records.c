@@ -14,7 +14,7 @@
  * What is not listed has no odds; what is listed and cannot be found so is damaged.
  *
  * A bucket that a writer finds damaged it begins again, marked as incomplete: what it lists is
- * right, and of what it does not list nobody knows. A damaged root is a damaged store.
+ * right, and of what it does not list nothing is known. A damaged root is a damaged store.
  *
  * Everything here runs inside odds_guard_run.
  */
@@ -269,6 +269,84 @@ int lmdb_index_each(const struct lmdb_view *view, lmdb_index_visit *visit, void 
     return worst;
 }
 
+/* ---- what has changed ------------------------------------------------------------------------ */
+
+/* Events mostly keep their places, so the one at the same place is looked at first. */
+static size_t place_of(struct text bucket, const struct entry *entry, size_t guess)
+{
+    struct event_id event = entry->event;
+    struct entry listed;
+    if (guess + sizeof listed <= bucket.size) {
+        listed = entry_at(bucket, guess);
+        if (entry_is(&listed, (enum sport)entry->sport, &event))
+            return guess;
+    }
+    for (size_t at = BUCKET_START; at + sizeof listed <= bucket.size; at += sizeof listed) {
+        listed = entry_at(bucket, at);
+        if (entry_is(&listed, (enum sport)entry->sport, &event))
+            return at;
+    }
+    return SIZE_MAX;
+}
+
+/* The events of `here` that `there` does not list, or, when they `differ`, lists with another
+ * transaction. */
+static void visit_differences(struct text here, struct text there, bool differ,
+                              lmdb_change_visit *visit, void *context)
+{
+    for (size_t at = BUCKET_START; at + sizeof(struct entry) <= here.size;
+         at += sizeof(struct entry)) {
+        struct entry entry = entry_at(here, at);
+        size_t place = place_of(there, &entry, at);
+        if (place != SIZE_MAX &&
+            (!differ || entry_at(there, place).transaction == entry.transaction))
+            continue;
+        struct odds_subject subject = {
+            .kind = ODDS_MARKETS, .sport = (enum sport)entry.sport, .event = entry.event};
+        visit(context, &subject);
+    }
+}
+
+static void bucket_changes(const struct lmdb_view *view, struct lmdb_seen *seen, size_t number,
+                           lmdb_change_visit *visit, void *context)
+{
+    struct buffer *before = &seen->entries[number];
+    struct text now = {NULL, 0};
+    if (view->root.buckets[number] != 0 && find_bucket(view, number, &now) != 0) {
+        visit(context, NULL);
+    } else {
+        visit_differences(now, buffer_text(before), true, visit, context);
+        visit_differences(buffer_text(before), now, false, visit, context);
+    }
+    buffer_clear(before);
+    if (now.size > 0)
+        buffer_append(before, now.at, now.size);
+    seen->buckets[number] = view->root.buckets[number];
+}
+
+void lmdb_index_changes(const struct lmdb_view *view, struct lmdb_seen *seen,
+                        lmdb_change_visit *visit, void *context)
+{
+    for (unsigned i = 0; i < SPORT_COUNT; i++) {
+        struct odds_subject subject = {.kind = ODDS_CATALOG, .sport = (enum sport)i};
+        if (seen->catalogs[i] == view->root.catalogs[i])
+            continue;
+        seen->catalogs[i] = view->root.catalogs[i];
+        visit(context, &subject);
+    }
+    for (size_t number = 0; number < LMDB_BUCKETS; number++) {
+        if (seen->buckets[number] != view->root.buckets[number])
+            bucket_changes(view, seen, number, visit, context);
+    }
+}
+
+void lmdb_seen_clear(struct lmdb_seen *seen)
+{
+    for (size_t number = 0; number < LMDB_BUCKETS; number++)
+        buffer_free(&seen->entries[number]);
+    memset(seen, 0, sizeof *seen);
+}
+
 /* ---- writing --------------------------------------------------------------------------------- */
 
 /* A bucket as the writer has it: its bytes, empty until it is first needed. */
@@ -491,10 +569,10 @@ int lmdb_format_read(MDB_txn *txn, MDB_dbi dbi, enum lmdb_format *format)
     MDB_val value;
     MDB_stat stat;
     int result = mdb_get(txn, dbi, &name, &value);
-    struct text told = result == 0 ? (struct text){value.mv_data, value.mv_size} : TEXT("");
-    *format = text_equals(told, text_of(this_format))    ? LMDB_THIS_FORMAT
-              : text_equals(told, text_of(older_format)) ? LMDB_OLDER_FORMAT
-                                                         : LMDB_OTHER_FORMAT;
+    struct text stored = result == 0 ? (struct text){value.mv_data, value.mv_size} : TEXT("");
+    *format = text_equals(stored, text_of(this_format))    ? LMDB_THIS_FORMAT
+              : text_equals(stored, text_of(older_format)) ? LMDB_OLDER_FORMAT
+                                                           : LMDB_OTHER_FORMAT;
     if (result != MDB_NOTFOUND)
         return result;
     result = mdb_stat(txn, dbi, &stat);

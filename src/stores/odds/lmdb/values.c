@@ -57,15 +57,9 @@ size_t lmdb_thread_number(void)
     return (size_t)(((uint64_t)pthread_self() * 0x9E3779B97F4A7C15U) >> 58);
 }
 
-static void abort_body(void *context)
-{
-    mdb_txn_abort(context);
-}
-
 static void free_slot(struct lmdb_slot *slot)
 {
-    if (slot->view.txn != NULL && !odds_guard_run(abort_body, slot->view.txn))
-        slot->view.txn = NULL; /* lost with the rest of it */
+    (void)lmdb_abort(slot->view.txn); /* else it is lost with the rest of the environment */
     memory_free(slot);
 }
 
@@ -120,7 +114,7 @@ static int begin_snapshot(struct lmdb_values *values, struct lmdb_view *view)
 struct looking {
     struct lmdb_values *values;
     enum sport sport;
-    const struct event_id *event; /* whose odds to look for in the index; NULL: nobody's */
+    const struct event_id *event; /* whose odds to look for in the index; NULL: no event's */
     enum status (*more)(struct looking *looking); /* to be done in the snapshot; may be NULL */
 
     struct lmdb_view *view;
@@ -136,6 +130,9 @@ struct looking {
     int64_t published_ms[SPORT_COUNT];
     uint64_t damaged;
     struct buffer ids; /* of struct event_id */
+    struct lmdb_seen *seen;
+    lmdb_change_visit *visit;
+    void *visitor;
 };
 
 static void look_body(void *context)
@@ -267,6 +264,11 @@ struct lmdb_state lmdb_values_state(const struct lmdb_values *values)
 uint64_t lmdb_values_damaged(const struct lmdb_values *values)
 {
     return values->damaged;
+}
+
+bool lmdb_values_in_place(const struct lmdb_values *values)
+{
+    return lmdb_env_in_place(&values->env);
 }
 
 bool lmdb_values_changed(struct lmdb_values *values, const char **why)
@@ -469,6 +471,41 @@ enum status lmdb_values_list_events(struct lmdb_values *values, enum sport sport
     *list = (struct event_id *)(void *)looking.ids.data;
     *count = looking.ids.size / sizeof **list;
     return STATUS_OK;
+}
+
+/* ---- what has changed ------------------------------------------------------------------------ */
+
+static enum status collect_changes(struct looking *looking)
+{
+    if (looking->seen->transaction == looking->transaction)
+        return STATUS_OK;
+    lmdb_index_changes(looking->view, looking->seen, looking->visit, looking->visitor);
+    looking->seen->transaction = looking->transaction;
+    return STATUS_OK;
+}
+
+enum status lmdb_values_changes(struct lmdb_values *values, struct lmdb_seen *seen,
+                                lmdb_change_visit *visit, void *context, bool *behind)
+{
+    struct looking looking = {.values = values,
+                              .more = collect_changes,
+                              .seen = seen,
+                              .visit = visit,
+                              .visitor = context};
+    struct stamping stamping = {.env = values->env.env};
+    *behind = false;
+    if (!odds_guard_run(stamp_body, &stamping))
+        return STATUS_INTERNAL;
+    if (stamping.transaction == seen->transaction)
+        return STATUS_OK; /* and no snapshot is needed to know it */
+    enum status status = look(&looking);
+    *behind = status == STATUS_OK && stamping.transaction > looking.transaction;
+    return status;
+}
+
+const char *lmdb_values_path(const struct lmdb_values *values)
+{
+    return values->env.data_path;
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */

@@ -93,7 +93,7 @@ struct reading {
     struct redis_call call; /* first */
     struct redis_store *store;
     struct odds_read *read;
-    struct redis_subject subject;
+    struct odds_subject subject;
     struct buffer commands;
     uint64_t sent_ns;
     uint64_t stamp; /* when the value came */
@@ -164,7 +164,7 @@ static void take_value(struct reading *reading, const struct redis_reply *reply)
         reading->size = reply->text.size;
         reading->bytes = copy_bytes(reply);
         reading->seen.readable = true;
-        reading->seen.digest = redis_known_digest(store->known, reading->bytes, reading->size);
+        digest_sha256(reading->bytes, reading->size, reading->seen.digest);
     } else if (reply->type != REDIS_NIL) {
         take_error(reading, reply, READING_VALUE);
     }
@@ -172,7 +172,7 @@ static void take_value(struct reading *reading, const struct redis_reply *reply)
         store->complained = false;
 }
 
-/* A catalog that is no string has no part that could be told, and will be found to be malformed. */
+/* A catalog that is no string has no part; reading it will find that it is malformed. */
 static void take_part(struct reading *reading, const struct redis_reply *reply)
 {
     struct error error;
@@ -216,7 +216,10 @@ static void reading_reply(struct redis_call *call, unsigned index, const struct 
 
 static void watch_expiry(struct redis_store *store)
 {
+    uint64_t stamp = redis_known_stamp(store->known);
     uint64_t next_ns = redis_known_expire(store->known, clock_monotonic_ns());
+    if (redis_known_stamp(store->known) != stamp)
+        odds_store_tell(&store->base, NULL);
     if (next_ns == 0 || (store->alarm_ns != 0 && store->alarm_ns <= next_ns))
         return;
     store->alarm_ns = next_ns;
@@ -271,8 +274,7 @@ static void reading_done(struct redis_call *call, enum status status)
 
 /* ---- what the server says has changed -------------------------------------------------------- */
 
-static bool read_key(const struct redis_store *store, struct text key,
-                     struct redis_subject *subject)
+static bool read_key(const struct redis_store *store, struct text key, struct odds_subject *subject)
 {
     static const struct text kinds[] = {TEXT_INIT("catalog:"), TEXT_INIT("odds:")};
     if (!text_starts_with(key, (struct text){store->prefix, store->prefix_size}))
@@ -283,7 +285,7 @@ static bool read_key(const struct redis_store *store, struct text key,
         return false;
     struct text event = {key.at + kinds[!catalog].size, key.size - kinds[!catalog].size};
     struct text sport = text_cut(&event, ':');
-    *subject = (struct redis_subject){.kind = catalog ? ODDS_CATALOG : ODDS_MARKETS};
+    *subject = (struct odds_subject){.kind = catalog ? ODDS_CATALOG : ODDS_MARKETS};
     if (sport_from_key(sport, &subject->sport) != STATUS_OK || catalog == (event.at != NULL))
         return false;
     return catalog || (event_id_parse(event, &subject->event) == STATUS_OK &&
@@ -293,7 +295,7 @@ static bool read_key(const struct redis_store *store, struct text key,
 static void on_changed(void *owner, const char *key, size_t size)
 {
     struct redis_store *store = owner;
-    struct redis_subject subject;
+    struct odds_subject subject;
     if (key == NULL) {
         redis_known_forget_all(store->known);
     } else {
@@ -303,18 +305,20 @@ static void on_changed(void *owner, const char *key, size_t size)
         atomic_store_explicit(&store->published_ms[subject.sport], clock_wall_ms(),
                               memory_order_relaxed);
     }
+    odds_store_tell(&store->base, key == NULL ? NULL : &subject);
 }
 
 static void on_begun(void *owner)
 {
     struct redis_store *store = owner;
     redis_known_forget_all(store->known);
+    odds_store_tell(&store->base, NULL);
     store->rights_wanted = true;
 }
 
 /* ---- rights, on the I/O thread --------------------------------------------------------------- */
 
-/* Whoever is connected to again and again is told of once. */
+/* Logged once, however often the server is connected to. */
 static void on_rights(void *owner, enum status status, const char *reason)
 {
     struct redis_store *store = owner;
@@ -499,6 +503,7 @@ static void redis_close(struct odds_store *base)
     buffer_free(&store->interest_commands);
     uv_mutex_destroy(&store->lock);
     memory_free(store->prefix);
+    odds_store_end(&store->base);
     memory_free(store);
 }
 
@@ -515,7 +520,7 @@ static enum status redis_open(struct odds_store **store, const struct odds_store
         return status;
     }
     struct redis_store *opening = memory_alloc_zeroed(1, sizeof *opening);
-    opening->base.engine = &odds_engine_redis;
+    odds_store_begin(&opening->base, &odds_engine_redis);
     opening->place = place;
     opening->prefix = memory_copy_string(options->prefix != NULL ? options->prefix : "");
     opening->prefix_size = strlen(opening->prefix);
@@ -555,10 +560,10 @@ static enum status redis_versions(struct odds_store *base, enum sport sport,
     if (status != STATUS_OK)
         return status;
     struct odds_versions known = {.stamp = stamp};
-    struct redis_subject subject = {.kind = ODDS_CATALOG, .sport = sport};
+    struct odds_subject subject = {.kind = ODDS_CATALOG, .sport = sport};
     known.catalog = redis_known_version(store->known, &subject);
     if (event != NULL) {
-        subject = (struct redis_subject){.kind = ODDS_MARKETS, .sport = sport, .event = *event};
+        subject = (struct odds_subject){.kind = ODDS_MARKETS, .sport = sport, .event = *event};
         known.odds = redis_known_version(store->known, &subject);
     }
     if (known.catalog == ODDS_VERSION_UNKNOWN &&
@@ -570,7 +575,7 @@ static enum status redis_versions(struct odds_store *base, enum sport sport,
 
 static void append_reading(struct reading *reading, const struct redis_store *store)
 {
-    struct redis_subject catalog = {.kind = ODDS_CATALOG, .sport = reading->subject.sport};
+    struct odds_subject catalog = {.kind = ODDS_CATALOG, .sport = reading->subject.sport};
     struct buffer *out = &reading->commands;
     struct buffer catalog_key = {0};
     struct buffer key = {0};
@@ -601,7 +606,7 @@ static enum status redis_read(struct odds_store *base, struct odds_read *read)
     struct reading *reading = memory_alloc_zeroed(1, sizeof *reading);
     reading->store = store;
     reading->read = read;
-    reading->subject = (struct redis_subject){.kind = read->kind, .sport = read->sport};
+    reading->subject = (struct odds_subject){.kind = read->kind, .sport = read->sport};
     if (read->kind == ODDS_MARKETS) {
         reading->subject.event = read->event;
         reading->part = (struct odds_part){.at = read->catalog.at, .max = read->catalog.max};
@@ -666,7 +671,7 @@ static void redis_facts(struct odds_store *base, struct odds_facts *facts)
 static void see_changes(struct redis_store *store, const struct odds_change *changes, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        struct redis_subject subject = {.kind = changes[i].kind, .sport = changes[i].sport};
+        struct odds_subject subject = {.kind = changes[i].kind, .sport = changes[i].sport};
         if (subject.kind == ODDS_MARKETS)
             subject.event = changes[i].event;
         redis_known_forget(store->known, &subject);

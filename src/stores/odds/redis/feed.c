@@ -16,7 +16,7 @@
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-void redis_key_of_value(struct buffer *out, const char *prefix, const struct redis_subject *subject)
+void redis_key_of_value(struct buffer *out, const char *prefix, const struct odds_subject *subject)
 {
     buffer_append_string(out, prefix);
     buffer_append_string(out, subject->kind == ODDS_CATALOG ? "catalog:" : "odds:");
@@ -36,7 +36,7 @@ void redis_key_of_interest(struct buffer *out, const char *prefix, enum sport sp
 
 static void append_change(struct buffer *out, const char *prefix, const struct odds_change *change)
 {
-    struct redis_subject subject = {.kind = change->kind, .sport = change->sport};
+    struct odds_subject subject = {.kind = change->kind, .sport = change->sport};
     if (change->kind == ODDS_MARKETS)
         subject.event = change->event;
     struct buffer key = {0};

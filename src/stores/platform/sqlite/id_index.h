@@ -23,9 +23,9 @@
  *
  * How much that is: an id takes 16 bytes, and 28 in memory. A table is full with T = 131,072
  * ids. Runs have T, 4 T, 16 T, 64 T or 256 T ids (33 million), and those are not merged any
- * further. An id is therefore written at most 5 times, 80 bytes in all. 10^7 ids (76 T) stand in at
+ * further. An id is therefore written at most 5 times, some 90 bytes in all. 10^7 ids (76 T) stand in at
  * most 12 runs, 10^8 (763 T) in at most 14. In memory is a filter of 12 bits an id and 8 bytes a
- * block of 126 ids, together 1.6 bytes an id; while runs are merged, that of the new one as well.
+ * block of 127 ids, together 1.6 bytes an id; while runs are merged, that of the new one as well.
  *
  * No id that was added is ever reported as absent. A run names the ledger that it belongs to, the
  * numbers that it covers and the hash of the last row (`proof`), under checksums that also cover
@@ -61,6 +61,12 @@ struct id_entry {
     uint64_t key;
     int64_t number; /* of the row, at least 1 */
 };
+
+/* By key, then by number. */
+static inline bool id_entry_is_before(const struct id_entry *one, const struct id_entry *other)
+{
+    return one->key < other->key || (one->key == other->key && one->number < other->number);
+}
 
 /* What is being read from the rows. */
 struct id_feed;
@@ -112,7 +118,8 @@ MUST_CHECK enum status id_index_open(struct id_index **index,
                                      const struct id_index_options *options,
                                      const struct id_source *source, int64_t last_number,
                                      struct error *error);
-/* Stops upkeep where it stands. What is not in a run yet will be read from the rows again. */
+/* Stops the index's own thread where it stands; any other has ended upkeep. What is not in a run
+ * yet will be read from the rows again. */
 void id_index_close(struct id_index **index);
 
 /*
@@ -153,7 +160,7 @@ void id_index_start(struct id_index *index);
 /* Without that: any thread, one at a time. Writes tables as runs and merges runs until nothing is
  * left to do. What fails is logged, once a reason, counted, and tried again by the next call; it
  * loses nothing. */
-MUST_CHECK bool id_index_wants_upkeep(const struct id_index *index);
+MUST_CHECK bool id_index_wants_upkeep(struct id_index *index);
 void id_index_upkeep(struct id_index *index);
 
 /* ---- audit and metrics ----------------------------------------------------------------------- */
@@ -172,7 +179,7 @@ struct id_index_facts {
     uint64_t memory_bytes;   /* of tables, filters and positions of blocks */
     uint64_t written_bytes;  /* to runs, since it was opened */
     uint64_t merges;         /* likewise */
-    uint64_t made_again;     /* runs found missing or damaged and made again from the rows */
+    uint64_t made_again;     /* runs found to be damaged, or not the ledger's, and made again */
     uint64_t write_failures; /* runs that could not be written */
     bool failing;            /* and the last one could not */
 };

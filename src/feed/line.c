@@ -1,0 +1,202 @@
+/*
+ * A line of a feed's stream is checked as a whole, then cut into slices of itself, so that what is
+ * published is what was written.
+ */
+#include "feed/line.h"
+
+#include "base/memory.h"
+
+enum member { CATALOG, ODDS, WITHDRAW, TOGETHER, EVENT, DOCUMENT, ID, MEMBERS };
+static const struct text names[MEMBERS] = {
+    [CATALOG] = TEXT_INIT("catalog"),
+    [ODDS] = TEXT_INIT("odds"),
+    [WITHDRAW] = TEXT_INIT("withdraw"),
+    [TOGETHER] = TEXT_INIT("together"),
+    [EVENT] = TEXT_INIT("event"),
+    [DOCUMENT] = TEXT_INIT("document"),
+    [ID] = TEXT_INIT("id"),
+};
+#define VERBS 4U /* the first of them */
+
+struct reader {
+    struct feed_line *line;
+    struct text text;
+};
+
+static bool refuse(struct reader *reader, const char *at, const char *reason)
+{
+    json_text_locate(&reader->line->wrong, reader->text, (size_t)(at - reader->text.at), reason);
+    return false;
+}
+
+/* Finds the members of an object, each at most once. `at` is NULL of those that are not there. */
+static bool read_members(struct reader *reader, struct text object, struct text members[MEMBERS])
+{
+    struct text name, value;
+    if (json_text_kind(object) != JSON_TEXT_OBJECT)
+        return refuse(reader, object.at, "expected an object");
+    struct json_text_cursor cursor = json_text_open(object);
+    while (json_text_next_member(&cursor, &name, &value)) {
+        size_t which = 0;
+        while (which < MEMBERS && !json_text_string_equals(name, names[which]))
+            which++;
+        if (which == MEMBERS)
+            return refuse(reader, name.at,
+                          "not a member of a line: those are catalog, odds, withdraw, together, "
+                          "event, document and id");
+        if (members[which].at != NULL)
+            return refuse(reader, name.at, "given twice");
+        members[which] = value;
+    }
+    return true;
+}
+
+static bool read_sport(struct reader *reader, struct text value, enum sport *sport)
+{
+    for (unsigned i = 0; i < SPORT_COUNT; i++) {
+        if (json_text_kind(value) == JSON_TEXT_STRING &&
+            json_text_string_equals(value, text_of(sport_key((enum sport)i)))) {
+            *sport = (enum sport)i;
+            return true;
+        }
+    }
+    return refuse(reader, value.at,
+                  "not a sport: those are cricket, football, tennis, horse-racing and "
+                  "greyhound-racing");
+}
+
+static bool read_document(struct reader *reader, struct text value, struct odds_change *change)
+{
+    struct feed_report report;
+    struct json_text_error wrong;
+    if (feed_check_text(change->kind, value, &report, &wrong) != STATUS_OK)
+        return refuse(reader, value.at + wrong.offset, wrong.reason);
+    reader->line->rows_without_id += report.without_id;
+    reader->line->rows_repeated += report.repeated;
+    change->bytes = value.at;
+    change->size = value.size;
+    return true;
+}
+
+/* Refuses the members that a verb does not go with, and asks for those that it needs. */
+static bool check_members(struct reader *reader, struct text object,
+                          const struct text members[MEMBERS], enum member verb)
+{
+    bool takes_event = verb == ODDS || verb == WITHDRAW;
+    bool takes_document = verb == CATALOG || verb == ODDS;
+    if (members[EVENT].at != NULL && !takes_event)
+        return refuse(reader, members[EVENT].at, "no event goes with this");
+    if (members[DOCUMENT].at != NULL && !takes_document)
+        return refuse(reader, members[DOCUMENT].at, "no document goes with this");
+    if (members[EVENT].at == NULL && verb == ODDS)
+        return refuse(reader, object.at, "the event is missing");
+    if (members[DOCUMENT].at == NULL && takes_document)
+        return refuse(reader, object.at, "the document is missing");
+    return true;
+}
+
+static bool find_verb(struct reader *reader, struct text object, const struct text members[MEMBERS],
+                      enum member *verb)
+{
+    unsigned found = 0;
+    for (unsigned i = 0; i < VERBS; i++) {
+        if (members[i].at != NULL) {
+            *verb = (enum member)i;
+            found++;
+        }
+    }
+    return found == 1 ||
+           refuse(reader, object.at, "expected one of catalog, odds, withdraw and together");
+}
+
+static bool read_step(struct reader *reader, struct text object, const struct text members[MEMBERS],
+                      enum member verb)
+{
+    struct feed_step *step = &reader->line->steps[reader->line->count];
+    struct odds_change *change = &step->change;
+    bool of_event = members[EVENT].at != NULL;
+    *step = (struct feed_step){.whole_sport = verb == WITHDRAW && !of_event};
+    change->kind = of_event ? ODDS_MARKETS : ODDS_CATALOG;
+    if (!check_members(reader, object, members, verb) ||
+        !read_sport(reader, members[verb], &change->sport))
+        return false;
+    if (of_event && event_id_read(members[EVENT], &change->event) != STATUS_OK)
+        return refuse(reader, members[EVENT].at, "not an event id: 1 to 20 digits, above zero");
+    if (verb != WITHDRAW && !read_document(reader, members[DOCUMENT], change))
+        return false;
+    reader->line->count++;
+    return true;
+}
+
+static bool read_together(struct reader *reader, struct text array)
+{
+    struct text element;
+    if (json_text_kind(array) != JSON_TEXT_ARRAY)
+        return refuse(reader, array.at, "expected an array of what is published together");
+    size_t count = 0;
+    struct json_text_cursor cursor = json_text_open(array);
+    while (json_text_next_element(&cursor, &element))
+        if (++count > FEED_TOGETHER_MAX)
+            return refuse(reader, element.at, "more than 4096 are not published together");
+    if (count == 0)
+        return refuse(reader, array.at, "there is nothing to publish");
+    reader->line->steps = memory_alloc_zeroed(count, sizeof(struct feed_step));
+    cursor = json_text_open(array);
+    while (json_text_next_element(&cursor, &element)) {
+        struct text members[MEMBERS] = {{NULL, 0}};
+        enum member verb;
+        if (!read_members(reader, element, members) || !find_verb(reader, element, members, &verb))
+            return false;
+        if (verb == TOGETHER || members[ID].at != NULL)
+            return refuse(reader, members[verb == TOGETHER ? TOGETHER : ID].at,
+                          "this is of a whole line, not of a part");
+        if (!read_step(reader, element, members, verb))
+            return false;
+    }
+    return true;
+}
+
+static bool read_id(struct reader *reader, struct text value)
+{
+    enum json_text_kind kind = json_text_kind(value);
+    if ((kind != JSON_TEXT_STRING && kind != JSON_TEXT_NUMBER) || value.size > FEED_LINE_ID_MAX)
+        return refuse(reader, value.at, "an id is a number or a string, of at most 256 bytes");
+    reader->line->id = value;
+    return true;
+}
+
+static bool read_line(struct reader *reader)
+{
+    struct feed_line *line = reader->line;
+    struct text members[MEMBERS] = {{NULL, 0}};
+    enum member verb;
+    if (json_text_check(reader->text, NULL, &line->wrong) != STATUS_OK)
+        return false;
+    struct text object = json_text_trim(reader->text);
+    if (!read_members(reader, object, members) ||
+        (members[ID].at != NULL && !read_id(reader, members[ID])) ||
+        !find_verb(reader, object, members, &verb))
+        return false;
+    if (verb == TOGETHER)
+        return check_members(reader, object, members, verb) &&
+               read_together(reader, members[TOGETHER]);
+    line->steps = memory_alloc_zeroed(1, sizeof *line->steps);
+    return read_step(reader, object, members, verb);
+}
+
+void feed_line_read(struct feed_line *line, struct text text)
+{
+    struct reader reader = {line, text};
+    *line = (struct feed_line){0};
+    if (!read_line(&reader)) {
+        memory_free(line->steps);
+        line->steps = NULL;
+        line->count = 0;
+    }
+}
+
+void feed_line_free(struct feed_line *line)
+{
+    memory_free(line->steps);
+    *line = (struct feed_line){0};
+}

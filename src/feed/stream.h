@@ -1,0 +1,37 @@
+#ifndef CROUPIER_FEED_STREAM_H
+#define CROUPIER_FEED_STREAM_H
+
+#include <stdint.h>
+
+#include "base/status.h"
+#include "stores/odds.h"
+
+/*
+ * A feed as one process: lines in (feed/line.h), lines out, any number of publications.
+ *
+ * What has come while the store was busy is one commit (group commit); each line is answered when
+ * its commit is durable and seen by the next request. Answers come in the order of the lines. A
+ * line that is refused changes nothing and stops nothing. When a group fails as a whole, each of
+ * its lines is tried alone, so that a failure is that of its own line; but a store that is away or
+ * silent is not asked again for each.
+ *
+ * At most FEED_QUEUE_BYTES of lines are held: beyond that input is not read (back-pressure), as
+ * when nobody reads the output. Blocks until the input ends, with two threads of its own, one
+ * that reads lines and one that watches interest.
+ */
+
+#define FEED_GROUP_LINES 1024U
+#define FEED_GROUP_BYTES (16U * 1024 * 1024) /* one line may have more */
+#define FEED_QUEUE_BYTES (64U * 1024 * 1024)
+
+struct feed_stream_options {
+    struct odds_store *store; /* borrowed */
+    int input, output;        /* descriptors, which block */
+    uint32_t interest_s;      /* tell of events that are polled, each at most once in so many
+                                 seconds; 0: do not */
+};
+
+/* STATUS_INVALID: input or output failed, and `error` says which. What was answered is durable. */
+MUST_CHECK enum status feed_stream(const struct feed_stream_options *options, struct error *error);
+
+#endif

@@ -1,0 +1,57 @@
+/*
+ * A request put aside: it gives its exchange back, which is most of the memory that a request takes,
+ * and what it said stays in the connection's memo. While it is parked nothing else is done with the
+ * connection but reading, so that a client that has gone is noticed.
+ */
+#include "base/clock.h"
+#include "base/memory.h"
+#include "http/internal.h"
+
+bool http_park(struct http_parked *parked, struct http_request *request)
+{
+    struct http_connection *connection = request->connection;
+    struct http_exchange *exchange = connection->exchange;
+    CHECK(connection->magic == CONNECTION_MAGIC && connection->state == CONNECTION_HANDLING);
+    CHECK(&exchange->request == request && request->abandoned == NULL);
+    CHECK(parked->connection == NULL && connection->parked == NULL);
+    if (connection->input_ended || connection->server->draining ||
+        !http_memo_keep(&connection->memo, &exchange->intake, request))
+        return false;
+    struct text added = http_exchange_added(exchange);
+    parked->added = added.size > 0 ? memory_copy(added.at, added.size) : NULL;
+    parked->added_size = (uint32_t)added.size;
+    parked->since_ns = request->parked_ns > 0 ? request->parked_ns : clock_monotonic_ns();
+    parked->connection = connection;
+    connection->parked = parked;
+    connection->exchange = NULL;
+    connection->state = CONNECTION_PARKED;
+    http_exchange_give_back(connection->server, exchange);
+    return true;
+}
+
+struct http_parked *http_parked_take(struct http_connection *connection)
+{
+    struct http_parked *parked = connection->parked;
+    CHECK(parked != NULL && parked->connection == connection);
+    parked->connection = NULL;
+    connection->parked = NULL;
+    memory_free(parked->added);
+    parked->added = NULL;
+    return parked;
+}
+
+struct http_request *http_unpark(struct http_parked *parked)
+{
+    struct http_connection *connection = parked->connection;
+    CHECK(connection->magic == CONNECTION_MAGIC && connection->state == CONNECTION_PARKED);
+    http_connection_begin_exchange(connection);
+    struct http_exchange *exchange = connection->exchange;
+    http_memo_restore(connection->memo, &exchange->intake, &exchange->request);
+    if (parked->added_size > 0)
+        http_exchange_add(exchange, (struct text){parked->added, parked->added_size});
+    exchange->request.parked_ns = parked->since_ns;
+    exchange->waited_ns = exchange->request.started_ns - parked->since_ns;
+    connection->state = CONNECTION_HANDLING;
+    (void)http_parked_take(connection);
+    return &exchange->request;
+}

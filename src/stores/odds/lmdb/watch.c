@@ -1,0 +1,167 @@
+/*
+ * Noticing a commit, and telling what it has changed. See lmdb.h.
+ *
+ * The kernel says that the data file was written, which the last write of a commit does once the
+ * stamp has moved. What has changed follows from the index (records.c): its root names the commit
+ * that wrote each bucket, and a bucket the one that wrote each event; so a look costs as much as
+ * has changed, and the feed writes nothing for it. Commits that follow each other closely are one
+ * look.
+ *
+ * Between a commit's last write and the moment from which it can be read lies an instant (values.c).
+ * A look that comes then is repeated, for a while: whoever is killed in that instant leaves it so
+ * until the next commit. Where files cannot be watched, the thread's own pace is left.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "stores/odds/lmdb/lmdb.h"
+#include "stores/odds_engine.h"
+
+#define BEHIND_MS 1
+#define BEHIND_LOOKS 100U
+
+struct lmdb_watch {
+    struct odds_store *store;
+    int wake;       /* eventfd */
+    int inotify;    /* -1: there is none */
+    int file;       /* the data file, as inotify calls it; -1: not watched */
+    uint64_t epoch; /* of the opening that was looked at; 0: none */
+    bool behind;
+    unsigned behind_looks;
+    struct lmdb_seen seen;
+    struct buffer changes; /* of struct odds_subject */
+    bool all;              /* nobody knows what has changed */
+};
+
+struct lmdb_watch *lmdb_watch_create(struct odds_store *store)
+{
+    struct lmdb_watch *watch = memory_alloc_zeroed(1, sizeof *watch);
+    watch->store = store;
+    watch->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    CHECK(watch->wake >= 0);
+    watch->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    watch->file = -1;
+    return watch;
+}
+
+void lmdb_watch_destroy(struct lmdb_watch **watch)
+{
+    struct lmdb_watch *mine = *watch;
+    *watch = NULL;
+    (void)close(mine->wake);
+    if (mine->inotify >= 0)
+        (void)close(mine->inotify);
+    lmdb_seen_clear(&mine->seen);
+    buffer_free(&mine->changes);
+    memory_free(mine);
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+void lmdb_watch_wake(struct lmdb_watch *watch)
+{
+    const uint64_t one = 1;
+    /* It fails only when it has been woken more often than can be counted. */
+    if (write(watch->wake, &one, sizeof one) < 0)
+        return;
+}
+
+/* What was reported, however much of it, is one reason to look. */
+static void empty(int descriptor)
+{
+    _Alignas(struct inotify_event) char bytes[4096];
+    ssize_t size;
+    do
+        size = read(descriptor, bytes, sizeof bytes);
+    while (size == (ssize_t)sizeof bytes || (size < 0 && errno == EINTR));
+}
+
+void lmdb_watch_wait(struct lmdb_watch *watch, uint64_t ms)
+{
+    struct pollfd descriptors[] = {{.fd = watch->wake, .events = POLLIN},
+                                   {.fd = watch->inotify, .events = POLLIN}};
+    if (watch->behind && ms > BEHIND_MS)
+        ms = BEHIND_MS;
+    if (poll(descriptors, 2, (int)ms) <= 0)
+        return;
+    if ((descriptors[0].revents & POLLIN) != 0)
+        empty(watch->wake);
+    if ((descriptors[1].revents & POLLIN) != 0)
+        empty(watch->inotify);
+}
+
+/* ---- looking --------------------------------------------------------------------------------- */
+
+static void watch_file(struct lmdb_watch *watch, const char *path)
+{
+    if (watch->inotify < 0)
+        return;
+    if (watch->file >= 0)
+        (void)inotify_rm_watch(watch->inotify, watch->file);
+    watch->file = path == NULL ? -1 : inotify_add_watch(watch->inotify, path, IN_MODIFY);
+}
+
+/* In a body: what cannot be undone there is done afterwards. */
+static void keep_change(void *context, const struct odds_subject *subject)
+{
+    struct lmdb_watch *watch = context;
+    if (subject == NULL)
+        watch->all = true;
+    else
+        buffer_append(&watch->changes, subject, sizeof *subject);
+}
+
+static void tell(struct lmdb_watch *watch)
+{
+    struct odds_subject subject;
+    if (watch->all) {
+        odds_store_tell(watch->store, NULL);
+        return;
+    }
+    for (size_t at = 0; at < watch->changes.size; at += sizeof subject) {
+        memcpy(&subject, watch->changes.data + at, sizeof subject);
+        odds_store_tell(watch->store, &subject);
+    }
+}
+
+static void note_behind(struct lmdb_watch *watch, bool behind)
+{
+    watch->behind_looks = behind ? watch->behind_looks + 1 : 0;
+    watch->behind = behind && watch->behind_looks < BEHIND_LOOKS;
+}
+
+/* Begins anew: with these values, or, when they are NULL, with none. */
+static void follow(struct lmdb_watch *watch, const struct lmdb_values *values, uint64_t epoch)
+{
+    lmdb_seen_clear(&watch->seen);
+    /* Watched before it is looked at, or a commit in between would go unnoticed. */
+    watch_file(watch, values == NULL ? NULL : lmdb_values_path(values));
+    watch->epoch = epoch;
+    watch->all = true;
+}
+
+void lmdb_watch_look(struct lmdb_watch *watch, struct lmdb_values *values, uint64_t epoch)
+{
+    bool behind = false;
+    if (values == NULL || !odds_store_is_watched(watch->store)) {
+        if (watch->epoch != 0)
+            follow(watch, NULL, 0);
+        note_behind(watch, false);
+        return;
+    }
+    buffer_clear(&watch->changes);
+    watch->all = false;
+    if (watch->epoch != epoch)
+        follow(watch, values, epoch);
+    if (lmdb_values_changes(values, &watch->seen, keep_change, watch, &behind) != STATUS_OK) {
+        lmdb_seen_clear(&watch->seen);
+        watch->all = true;
+    }
+    note_behind(watch, behind);
+    tell(watch);
+}

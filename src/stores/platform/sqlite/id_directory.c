@@ -1,0 +1,237 @@
+/* See id_directory.h. */
+#include "stores/platform/sqlite/id_directory.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/checksum.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+#define TEMPORARY "new-"
+#define LOCK_PAUSE_MS 10
+
+void id_run_name(int64_t first, int64_t last, char name[ID_NAME_SIZE])
+{
+    (void)snprintf(name, ID_NAME_SIZE, "%lld-%lld.run", (long long)first, (long long)last);
+}
+
+void id_temporary_name(char name[ID_NAME_SIZE])
+{
+    (void)snprintf(name, ID_NAME_SIZE, TEMPORARY "%016llx", (unsigned long long)hash_random_seed());
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static enum status failed(struct error *error, const char *what)
+{
+    return error_set(error, STATUS_UNAVAILABLE, "%s: %s", what, strerror(errno));
+}
+
+static int sync_parent(const char *database)
+{
+    struct buffer path = {0};
+    const char *slash = strrchr(database, '/');
+    buffer_append(&path, database, slash == NULL ? 0 : (size_t)(slash - database) + 1);
+    buffer_append_char(&path, '.');
+    int parent = open(buffer_string(&path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int reason = parent < 0 || fsync(parent) != 0 ? errno : 0;
+    if (parent >= 0)
+        (void)close(parent);
+    buffer_free(&path);
+    return reason;
+}
+
+/* Who may read the database may list it, who may write that one may make files here. */
+static enum status adopt_mode(int descriptor, const struct stat *database, struct error *error)
+{
+    mode_t mode = database->st_mode & (S_IRWXU | S_IRWXG | S_IRWXO);
+    mode |= (mode & (S_IRUSR | S_IRGRP | S_IROTH)) >> 2;
+    if (geteuid() == 0 && fchown(descriptor, database->st_uid, database->st_gid) != 0)
+        return failed(error, "fchown");
+    return fchmod(descriptor, mode) == 0 ? STATUS_OK : failed(error, "fchmod");
+}
+
+enum status id_directory_open(struct id_directory *directory, const char *database, bool create,
+                              struct error *error)
+{
+    struct buffer path = {0};
+    struct id_directory opened = {.descriptor = -1};
+    enum status status = STATUS_OK;
+    bool made = false;
+    if (stat(database, &opened.database) != 0)
+        return failed(error, database);
+    buffer_append_format(&path, "%s-ids", database);
+    if (create) {
+        made = mkdir(buffer_string(&path), S_IRWXU) == 0;
+        if (!made && errno != EEXIST)
+            status = failed(error, buffer_string(&path));
+    }
+    if (status == STATUS_OK) {
+        opened.descriptor = open(buffer_string(&path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (opened.descriptor < 0)
+            status = errno == ENOENT ? error_set(error, STATUS_NOT_FOUND, "there is none")
+                                     : failed(error, buffer_string(&path));
+    }
+    buffer_free(&path);
+    if (status == STATUS_OK && made) {
+        status = adopt_mode(opened.descriptor, &opened.database, error);
+        int reason = status == STATUS_OK ? sync_parent(database) : 0;
+        if (reason != 0)
+            status = error_set(error, STATUS_UNAVAILABLE, "fsync: %s", strerror(reason));
+    }
+    if (status == STATUS_OK)
+        *directory = opened;
+    else
+        id_directory_close(&opened);
+    return status;
+}
+
+void id_directory_close(struct id_directory *directory)
+{
+    if (directory->descriptor >= 0)
+        (void)close(directory->descriptor);
+    directory->descriptor = -1;
+}
+
+enum status id_directory_lock(const struct id_directory *directory, uint32_t patience_ms,
+                              struct error *error)
+{
+    for (uint32_t waited = 0;; waited += LOCK_PAUSE_MS) {
+        if (flock(directory->descriptor, LOCK_EX | LOCK_NB) == 0)
+            return STATUS_OK;
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return failed(error, "flock");
+        if (waited >= patience_ms)
+            return error_set(error, STATUS_TIMEOUT,
+                             "another process is at the index of transaction ids");
+        clock_pause_ns((uint64_t)LOCK_PAUSE_MS * 1000000);
+    }
+}
+
+void id_directory_unlock(const struct id_directory *directory)
+{
+    (void)flock(directory->descriptor, LOCK_UN);
+}
+
+enum status id_directory_sync(const struct id_directory *directory, struct error *error)
+{
+    return fsync(directory->descriptor) == 0 ? STATUS_OK : failed(error, "fsync");
+}
+
+/* ---- what is in it --------------------------------------------------------------------------- */
+
+/* Only the names that are given here: no signs, no zeros in front. */
+static bool is_run(const char *name, struct id_file *file)
+{
+    struct text rest = text_of(name);
+    struct text first = text_cut(&rest, '-');
+    struct text last = text_cut(&rest, '.');
+    uint64_t numbers[2];
+    if (rest.at == NULL || text_to_u64(first, INT64_MAX, &numbers[0]) != STATUS_OK ||
+        text_to_u64(last, INT64_MAX, &numbers[1]) != STATUS_OK || numbers[0] < 1 ||
+        numbers[1] < numbers[0])
+        return false;
+    file->first = (int64_t)numbers[0];
+    file->last = (int64_t)numbers[1];
+    id_run_name(file->first, file->last, file->name);
+    return strcmp(file->name, name) == 0;
+}
+
+/* For readdir, which has a position and closes what it is given. */
+static DIR *open_list(const struct id_directory *directory, struct error *error)
+{
+    int descriptor = openat(directory->descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *list = descriptor < 0 ? NULL : fdopendir(descriptor);
+    if (list != NULL)
+        return list;
+    (void)failed(error, "opendir");
+    if (descriptor >= 0)
+        (void)close(descriptor);
+    return NULL;
+}
+
+static int compare(const void *one, const void *other)
+{
+    const struct id_file *a = one;
+    const struct id_file *b = other;
+    if (a->first != b->first)
+        return a->first < b->first ? -1 : 1;
+    return (a->last < b->last) - (a->last > b->last);
+}
+
+enum status id_directory_list(const struct id_directory *directory, struct id_file **files,
+                              size_t *count, struct error *error)
+{
+    DIR *list = open_list(directory, error);
+    struct id_file *found = NULL;
+    struct id_file file;
+    size_t number = 0;
+    size_t room = 0;
+    if (list == NULL)
+        return STATUS_UNAVAILABLE;
+    for (const struct dirent *entry; (entry = readdir(list)) != NULL;) {
+        if (!is_run(entry->d_name, &file) || number == ID_FILES_MAX)
+            continue;
+        if (number == room) {
+            room = room == 0 ? 64 : 2 * room;
+            found = memory_resize(found, room * sizeof *found);
+        }
+        found[number++] = file;
+    }
+    (void)closedir(list);
+    if (number > 0)
+        qsort(found, number, sizeof *found, compare);
+    *files = found;
+    *count = number;
+    return STATUS_OK;
+}
+
+enum status id_directory_state(const struct id_directory *directory, uint64_t *state,
+                               struct error *error)
+{
+    struct id_file *files = NULL;
+    size_t count = 0;
+    uint64_t sum = 0;
+    enum status status = id_directory_list(directory, &files, &count, error);
+    if (status != STATUS_OK)
+        return status;
+    for (size_t i = 0; i < count; i++) {
+        struct stat facts;
+        if (fstatat(directory->descriptor, files[i].name, &facts, AT_SYMLINK_NOFOLLOW) != 0)
+            continue;
+        uint64_t what[] = {(uint64_t)files[i].first, (uint64_t)files[i].last,
+                           (uint64_t)facts.st_ino, (uint64_t)facts.st_size};
+        sum = checksum_add(sum, what, sizeof what);
+    }
+    memory_free(files);
+    *state = sum;
+    return STATUS_OK;
+}
+
+void id_directory_tidy(const struct id_directory *directory)
+{
+    DIR *list = open_list(directory, NULL);
+    if (list == NULL)
+        return;
+    for (const struct dirent *entry; (entry = readdir(list)) != NULL;) {
+        if (strncmp(entry->d_name, TEMPORARY, strlen(TEMPORARY)) != 0)
+            continue;
+        int descriptor = openat(directory->descriptor, entry->d_name,
+                                O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        /* Who still writes it has it locked. */
+        if (descriptor >= 0 && flock(descriptor, LOCK_EX | LOCK_NB) == 0)
+            (void)unlinkat(directory->descriptor, entry->d_name, 0);
+        if (descriptor >= 0)
+            (void)close(descriptor);
+    }
+    (void)closedir(list);
+}

@@ -1,0 +1,567 @@
+/*
+ * The index of ids: opening it, asking it, adding to it, and reading the rows where nothing covers
+ * them. See id_index.h for what it is, id_parts.h for its locks, id_upkeep.c for how runs come to
+ * be.
+ */
+#include "stores/platform/sqlite/id_index.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "stores/platform/sqlite/id_parts.h"
+#include "stores/platform/sqlite/id_run_write.h"
+
+#define OPEN_PATIENCE_MS 60000 /* another process may be making runs again */
+#define READY_PATIENCE_MS 5000
+#define PROGRESS_ROWS 65536
+#define RUNS_UNMERGED 64 /* that making again leaves to upkeep; each has a descriptor */
+#define LISTINGS_MAX 10
+
+/* ---- reading rows ---------------------------------------------------------------------------- */
+
+struct id_feed {
+    struct id_index *index;
+    bool makes_parts;                     /* under `upkeep`: tables are written at once */
+    const struct id_directory *directory; /* for that: locked; NULL: it is not there */
+    int64_t next, last;                   /* rows that may come */
+    int64_t done, all;                    /* for progress */
+    enum status status;                   /* why it was stopped */
+    struct error *error;
+};
+
+static bool stop(struct id_feed *feed, enum status status)
+{
+    feed->status = status;
+    return false;
+}
+
+/* How many tables there are; and whether there are so many runs that merging cannot wait. */
+static size_t count_tables(struct id_index *index, bool *merges)
+{
+    uv_mutex_lock(&index->lock);
+    size_t tables = id_tables(index);
+    *merges = index->count - tables > RUNS_UNMERGED;
+    uv_mutex_unlock(&index->lock);
+    return tables;
+}
+
+/* Under `upkeep`. STATUS_FULL: it comes to nothing, and memory is at its bound. */
+static enum status write_tables(struct id_index *index, const struct id_directory *directory,
+                                struct error *error)
+{
+    enum status status = STATUS_OK;
+    bool merges = false;
+    (void)count_tables(index, &merges);
+    while (status == STATUS_OK)
+        status = id_upkeep_step(index, merges, directory, error);
+    if (count_tables(index, &merges) <= ID_INDEX_TABLES_MAX)
+        return STATUS_OK;
+    error_prefix(error, "the index of transaction ids cannot be written, and memory has no room");
+    return STATUS_FULL;
+}
+
+/* Writing tables is upkeep's, unless that comes to nothing for too long. */
+static enum status bound_tables(struct id_index *index, struct error *error)
+{
+    bool merges = false;
+    if (index->reads_only || count_tables(index, &merges) <= ID_INDEX_TABLES_MAX)
+        return STATUS_OK;
+    uv_mutex_lock(&index->upkeep);
+    enum status status = write_tables(index, NULL, error);
+    uv_mutex_unlock(&index->upkeep);
+    return status;
+}
+
+bool id_feed_row(struct id_feed *feed, int64_t number, const uint64_t *keys, size_t count,
+                 const uint8_t proof[ID_PROOF_SIZE])
+{
+    struct id_index *index = feed->index;
+    if (feed->status != STATUS_OK)
+        return false;
+    CHECK(count <= ID_ADDED_MAX);
+    if (number < feed->next || number > feed->last)
+        return stop(feed, error_set(feed->error, STATUS_MALFORMED,
+                                    "rows of the ledger are not in order of their numbers"));
+    uv_mutex_lock(&index->lock);
+    struct id_part *part = id_newest(index);
+    for (size_t i = 0; i < count; i++)
+        if (!index->reads_only || keys[i] == index->only)
+            id_table_add(part->table, &(struct id_entry){keys[i], number});
+    part->last = number;
+    memcpy(part->proof, proof, ID_PROOF_SIZE);
+    bool full = part->table->count >= ID_INDEX_TABLE_IDS;
+    if (full)
+        (void)id_part_append(index, number + 1);
+    uv_mutex_unlock(&index->lock);
+    feed->next = number + 1;
+    if (++feed->done % PROGRESS_ROWS == 0 && index->progress != NULL)
+        index->progress(index->progress_context, feed->done, feed->all);
+    if (!full)
+        return true;
+    id_upkeep_wake(index);
+    enum status status = feed->makes_parts ? write_tables(index, feed->directory, feed->error)
+                                           : bound_tables(index, feed->error);
+    return status == STATUS_OK || stop(feed, status);
+}
+
+/* Into the newest table, and others after it. Afterwards the newest ends with `last`. */
+static enum status read_rows(struct id_feed *feed, const struct id_source *source, int64_t first,
+                             int64_t last)
+{
+    struct id_index *index = feed->index;
+    if (last < first)
+        return STATUS_OK;
+    feed->next = first;
+    feed->last = last;
+    feed->status = STATUS_OK;
+    enum status status = source->read(source->context, first, last, feed, feed->error);
+    if (feed->status != STATUS_OK)
+        status = feed->status;
+    if (status != STATUS_OK)
+        return status;
+    uv_mutex_lock(&index->lock);
+    id_newest(index)->last = last;
+    uv_mutex_unlock(&index->lock);
+    return STATUS_OK;
+}
+
+/* ---- the runs of the directory --------------------------------------------------------------- */
+
+/* Runs that are to be parts, in order of their rows. */
+struct selection {
+    struct id_run **runs;
+    size_t count;
+};
+
+static void end_selection(struct selection *selection)
+{
+    for (size_t i = 0; i < selection->count; i++)
+        id_run_close(&selection->runs[i]);
+    memory_free(selection->runs);
+    *selection = (struct selection){0};
+}
+
+/* Whether a run is of this ledger as it is now. */
+static enum status check_history(const struct id_run *run, const struct id_file *file,
+                                 const struct id_source *source, int64_t last_number,
+                                 struct error *error)
+{
+    uint8_t proof[ID_PROOF_SIZE];
+    if (run->header.first != file->first || run->header.last != file->last)
+        return error_set(error, STATUS_MALFORMED, "it has another run's name");
+    if (run->header.last > last_number)
+        return error_set(error, STATUS_MALFORMED, "it has rows that the ledger has not");
+    enum status status = source->proof(source->context, run->header.last, proof, error);
+    if (status == STATUS_NOT_FOUND ||
+        (status == STATUS_OK && memcmp(proof, run->header.proof, sizeof proof) != 0))
+        return error_set(error, STATUS_MALFORMED, "it is from another history of the ledger");
+    return status;
+}
+
+/* Opens a run and takes it if it is sound. */
+static enum status select_run(struct id_index *index, const struct id_directory *directory,
+                              const struct id_file *file, const struct id_source *source,
+                              int64_t last_number, struct selection *selection, struct error *error)
+{
+    struct id_run *run = NULL;
+    enum status status =
+        id_run_open(&run, directory->descriptor, file->name, index->identity, error);
+    if (status == STATUS_OK)
+        status = check_history(run, file, source, last_number, error);
+    if (status == STATUS_OK) {
+        selection->runs[selection->count++] = run;
+        return STATUS_OK;
+    }
+    id_run_close(&run);
+    if (status != STATUS_MALFORMED)
+        return status;
+    log_event(index->log, LOG_WARNING, "part of the index of transaction ids is made again",
+              LOG_STRING("file", file->name), LOG_STRING("reason", error->text));
+    atomic_fetch_add_explicit(&index->made_again, 1, memory_order_relaxed);
+    if (!index->reads_only)
+        (void)unlinkat(directory->descriptor, file->name, 0);
+    return STATUS_OK;
+}
+
+/* Of runs with the same rows the longest comes first: it was merged from the others, which a crash
+ * has left behind. STATUS_NOT_FOUND: one has gone meanwhile. */
+static enum status select_runs(struct id_index *index, const struct id_directory *directory,
+                               const struct id_source *source, int64_t last_number,
+                               struct selection *selection, struct error *error)
+{
+    struct id_file *files = NULL;
+    size_t count = 0;
+    enum status status = id_directory_list(directory, &files, &count, error);
+    if (status != STATUS_OK)
+        return status;
+    selection->runs = memory_alloc_zeroed(count + 1, sizeof(struct id_run *));
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        const struct id_run *before =
+            selection->count > 0 ? selection->runs[selection->count - 1] : NULL;
+        if (before != NULL && files[i].first <= before->header.last) {
+            if (!index->reads_only)
+                (void)unlinkat(directory->descriptor, files[i].name, 0);
+        } else {
+            status = select_run(index, directory, &files[i], source, last_number, selection, error);
+        }
+    }
+    memory_free(files);
+    return status;
+}
+
+/* Who only reads has no lock, so that runs may be merged beside it. */
+static enum status select_beside(struct id_index *index, const struct id_directory *directory,
+                                 const struct id_source *source, int64_t last_number,
+                                 struct selection *selection, struct error *error)
+{
+    enum status status = STATUS_NOT_FOUND;
+    for (int listing = 0; listing < LISTINGS_MAX && status == STATUS_NOT_FOUND; listing++) {
+        end_selection(selection);
+        status = select_runs(index, directory, source, last_number, selection, error);
+    }
+    return status == STATUS_NOT_FOUND ? STATUS_CONFLICT : status;
+}
+
+/* ---- making the parts ------------------------------------------------------------------------ */
+
+static void drop_parts(struct id_index *index)
+{
+    uv_mutex_lock(&index->lock);
+    for (size_t i = 0; i < index->count; i++)
+        id_part_end(&index->parts[i]);
+    index->count = 0;
+    index->last_number = 0;
+    uv_mutex_unlock(&index->lock);
+}
+
+static void append_table(struct id_index *index, int64_t first)
+{
+    uv_mutex_lock(&index->lock);
+    (void)id_part_append(index, first);
+    uv_mutex_unlock(&index->lock);
+}
+
+/* When the table before it was full with the last of the rows: only the newest part may be empty. */
+static void drop_empty_table(struct id_index *index)
+{
+    uv_mutex_lock(&index->lock);
+    struct id_part *part = id_newest(index);
+    if (part->last < part->first) {
+        id_part_end(part);
+        id_parts_remove(index, index->count - 1, 1);
+    }
+    uv_mutex_unlock(&index->lock);
+}
+
+/* The runs, and the rows between and after them. */
+static enum status make_parts(struct id_feed *feed, struct selection *selection,
+                              const struct id_source *source, int64_t last_number)
+{
+    struct id_index *index = feed->index;
+    int64_t next = 1;
+    enum status status = STATUS_OK;
+    feed->all = last_number;
+    for (size_t i = 0; i < selection->count; i++)
+        feed->all -= selection->runs[i]->header.last - selection->runs[i]->header.first + 1;
+    if (feed->all >= PROGRESS_ROWS && index->progress != NULL)
+        index->progress(index->progress_context, 0, feed->all);
+    for (size_t i = 0; i < selection->count && status == STATUS_OK; i++) {
+        struct id_run *run = selection->runs[i];
+        int64_t after = run->header.last + 1;
+        if (run->header.first > next) {
+            append_table(index, next);
+            status = read_rows(feed, source, next, run->header.first - 1);
+            drop_empty_table(index);
+        }
+        uv_mutex_lock(&index->lock);
+        if (status == STATUS_OK)
+            id_part_append_run(index, &selection->runs[i]);
+        uv_mutex_unlock(&index->lock);
+        next = after;
+    }
+    if (status != STATUS_OK)
+        return status;
+    append_table(index, next);
+    status = read_rows(feed, source, next, last_number);
+    if (status == STATUS_OK && feed->all >= PROGRESS_ROWS && index->progress != NULL)
+        index->progress(index->progress_context, feed->all, feed->all);
+    return status;
+}
+
+/* A directory that is not there is made when there is something to put there. One that cannot be
+ * used is as good as none, as long as memory has room. */
+static enum status open_directory(struct id_index *index, int64_t last_number,
+                                  struct id_directory *directory, uint32_t patience_ms,
+                                  struct error *error)
+{
+    bool create = !index->reads_only && last_number >= ID_INDEX_TABLE_IDS;
+    enum status status = id_directory_open(directory, index->database, create, error);
+    if (status != STATUS_OK && status != STATUS_NOT_FOUND)
+        log_event(index->log, LOG_WARNING, "index of transaction ids has no directory",
+                  LOG_STRING("reason", error->text));
+    if (status != STATUS_OK || index->reads_only)
+        return STATUS_OK;
+    status = id_directory_lock(directory, patience_ms, error);
+    return status == STATUS_TIMEOUT ? STATUS_UNAVAILABLE : status;
+}
+
+/* Makes all parts again: what the directory has, and what the rows say of the rest. Under
+ * `upkeep`. */
+static enum status load(struct id_index *index, const struct id_source *source, int64_t last_number,
+                        uint32_t patience_ms, struct error *error)
+{
+    struct id_directory directory = {.descriptor = -1};
+    struct selection selection = {0};
+    index->whole = false;
+    drop_parts(index);
+    atomic_store_explicit(&index->outdated, false, memory_order_relaxed);
+    index->state = 0;
+    enum status status = open_directory(index, last_number, &directory, patience_ms, error);
+    bool is_open = directory.descriptor >= 0;
+    struct id_feed feed = {.index = index,
+                           .makes_parts = !index->reads_only,
+                           .directory = is_open && !index->reads_only ? &directory : NULL,
+                           .error = error};
+    if (status == STATUS_OK && is_open)
+        status = select_beside(index, &directory, source, last_number, &selection, error);
+    if (status == STATUS_OK && feed.directory != NULL) {
+        id_directory_tidy(&directory);
+        status = id_directory_state(&directory, &index->state, error);
+    }
+    if (status == STATUS_OK)
+        status = make_parts(&feed, &selection, source, last_number);
+    uv_mutex_lock(&index->lock);
+    index->last_number = last_number;
+    uv_mutex_unlock(&index->lock);
+    end_selection(&selection);
+    id_directory_close(&directory);
+    index->whole = status == STATUS_OK;
+    return status;
+}
+
+/* ---- opening and closing --------------------------------------------------------------------- */
+
+enum status id_index_open(struct id_index **index, const struct id_index_options *options,
+                          const struct id_source *source, int64_t last_number, struct error *error)
+{
+    struct id_index *opened = memory_alloc_zeroed(1, sizeof *opened);
+    opened->database = memory_copy_string(options->database);
+    memcpy(opened->identity, options->identity, sizeof opened->identity);
+    opened->log = options->log;
+    opened->reads_only = options->only != NULL;
+    opened->only = options->only != NULL ? *options->only : 0;
+    opened->progress = options->progress;
+    opened->progress_context = options->progress_context;
+    CHECK(uv_mutex_init(&opened->upkeep) == 0 && uv_mutex_init(&opened->lock) == 0 &&
+          uv_mutex_init(&opened->wake_lock) == 0 && uv_cond_init(&opened->wake) == 0);
+    uv_mutex_lock(&opened->upkeep);
+    enum status status = load(opened, source, last_number, OPEN_PATIENCE_MS, error);
+    uv_mutex_unlock(&opened->upkeep);
+    if (status == STATUS_OK)
+        *index = opened;
+    else
+        id_index_close(&opened);
+    return status;
+}
+
+void id_index_close(struct id_index **index)
+{
+    struct id_index *closed = *index;
+    if (closed == NULL)
+        return;
+    id_upkeep_stop(closed);
+    drop_parts(closed);
+    memory_free(closed->parts);
+    memory_free(closed->database);
+    uv_mutex_destroy(&closed->upkeep);
+    uv_mutex_destroy(&closed->lock);
+    uv_mutex_destroy(&closed->wake_lock);
+    uv_cond_destroy(&closed->wake);
+    memory_free(closed);
+    *index = NULL;
+}
+
+/* Upkeep that is at a long merge gives up, since the writer waits. */
+static void take_upkeep(struct id_index *index)
+{
+    atomic_store_explicit(&index->hurry, true, memory_order_relaxed);
+    uv_mutex_lock(&index->upkeep);
+    atomic_store_explicit(&index->hurry, false, memory_order_relaxed);
+}
+
+static enum status load_again(struct id_index *index, const struct id_source *source,
+                              int64_t last_number, struct error *error)
+{
+    take_upkeep(index);
+    enum status status = load(index, source, last_number, READY_PATIENCE_MS, error);
+    uv_mutex_unlock(&index->upkeep);
+    id_upkeep_wake(index);
+    return status;
+}
+
+static bool is_outdated(const struct id_index *index)
+{
+    return atomic_load_explicit(&index->outdated, memory_order_relaxed);
+}
+
+/* What another process has added to the rows. */
+static enum status catch_up(struct id_index *index, const struct id_source *source,
+                            int64_t last_number, struct error *error)
+{
+    struct id_feed feed = {.index = index, .all = last_number - index->last_number, .error = error};
+    index->whole = false;
+    enum status status = read_rows(&feed, source, index->last_number + 1, last_number);
+    if (status != STATUS_OK)
+        return status;
+    uv_mutex_lock(&index->lock);
+    index->last_number = last_number;
+    uv_mutex_unlock(&index->lock);
+    index->whole = true;
+    return STATUS_OK;
+}
+
+enum status id_index_ready(struct id_index *index, const struct id_source *source,
+                           int64_t last_number, struct error *error)
+{
+    enum status status = STATUS_OK;
+    if (index->whole && last_number >= index->last_number && !is_outdated(index)) {
+        if (last_number > index->last_number)
+            status = catch_up(index, source, last_number, error);
+        if (status == STATUS_OK)
+            status = bound_tables(index, error);
+        if (status != STATUS_FULL || !is_outdated(index))
+            return status;
+        /* There is no room because another process has written the same rows. */
+    }
+    return load_again(index, source, last_number, error);
+}
+
+/* ---- asking and adding ----------------------------------------------------------------------- */
+
+static enum status find_in(struct id_index *index, const struct id_part *part, uint64_t key,
+                           int64_t after, int64_t *numbers, size_t room, size_t *count,
+                           struct error *error)
+{
+    *count = 0;
+    if (part->last <= after)
+        return STATUS_OK;
+    if (part->table != NULL) {
+        *count = id_table_find(part->table, key, after, numbers, room);
+        return STATUS_OK;
+    }
+    if (!id_run_may_have(part->run, key) ||
+        id_run_find(part->run, key, after, numbers, room, count) == STATUS_OK)
+        return STATUS_OK;
+    id_run_reject(index, part->run);
+    return error_set(error, STATUS_UNAVAILABLE,
+                     "%s-ids/%lld-%lld.run: the index of transaction ids is damaged there, and will"
+                     " be made again",
+                     index->database, (long long)part->first, (long long)part->last);
+}
+
+enum status id_index_find(struct id_index *index, uint64_t key, int64_t after, int64_t *numbers,
+                          size_t room, size_t *count, struct error *error)
+{
+    enum status status = STATUS_OK;
+    size_t found = 0;
+    CHECK(after < INT64_MAX && room > 0);
+    if (!index->whole)
+        return error_set(error, STATUS_UNAVAILABLE, "the index of transaction ids is not complete");
+    uv_mutex_lock(&index->lock);
+    /* The lines of all filters are fetched at once, rather than one after the other. */
+    for (size_t i = 0; i < index->count; i++)
+        if (index->parts[i].run != NULL)
+            id_run_prefetch(index->parts[i].run, key);
+    /* Parts are in order of their rows, so what is found is in order of numbers. */
+    for (size_t i = 0; i < index->count && found < room && status == STATUS_OK; i++) {
+        size_t some = 0;
+        status = find_in(index, &index->parts[i], key, after, numbers + found, room - found, &some,
+                         error);
+        found += some;
+    }
+    uv_mutex_unlock(&index->lock);
+    if (status == STATUS_OK)
+        *count = found;
+    return status;
+}
+
+void id_index_add(struct id_index *index, const struct id_entry *entries, size_t count,
+                  int64_t last_number, const uint8_t proof[ID_PROOF_SIZE])
+{
+    CHECK(index->whole && !index->reads_only && count <= ID_ADDED_MAX &&
+          last_number > index->last_number);
+    uv_mutex_lock(&index->lock);
+    struct id_part *part = id_newest(index);
+    for (size_t i = 0; i < count; i++) {
+        CHECK(entries[i].number > index->last_number && entries[i].number <= last_number);
+        id_table_add(part->table, &entries[i]);
+    }
+    part->last = index->last_number = last_number;
+    memcpy(part->proof, proof, ID_PROOF_SIZE);
+    bool full = part->table->count >= ID_INDEX_TABLE_IDS;
+    if (full)
+        (void)id_part_append(index, last_number + 1);
+    uv_mutex_unlock(&index->lock);
+    if (full)
+        id_upkeep_wake(index);
+}
+
+/* ---- audit and metrics ----------------------------------------------------------------------- */
+
+enum status id_index_walk(struct id_index *index, id_index_visitor *visit, void *context,
+                          struct error *error)
+{
+    struct id_entry entry;
+    enum status status;
+    bool goes_on = true;
+    if (!index->whole)
+        return error_set(error, STATUS_UNAVAILABLE, "the index of transaction ids is not complete");
+    take_upkeep(index); /* so that no part goes away */
+    struct id_stream *streams = memory_alloc_zeroed(index->count, sizeof *streams);
+    for (size_t i = 0; i < index->count; i++) {
+        const struct id_part *part = &index->parts[i];
+        if (part->table != NULL)
+            id_stream_of_table(&streams[i], part->table, part->table->count);
+        else
+            id_stream_of_run(&streams[i], part->run);
+    }
+    do {
+        status = id_streams_next(streams, index->count, &entry);
+        if (status == STATUS_OK)
+            goes_on = visit(context, &entry);
+    } while (status == STATUS_OK && goes_on);
+    for (size_t i = 0; i < index->count; i++) {
+        id_stream_end(&streams[i]);
+        const struct id_run *run = index->parts[i].run;
+        if (run != NULL && atomic_load_explicit(&run->damaged, memory_order_relaxed))
+            id_run_reject(index, run);
+    }
+    memory_free(streams);
+    uv_mutex_unlock(&index->upkeep);
+    id_upkeep_wake(index);
+    if (status == STATUS_MALFORMED)
+        return error_set(error, STATUS_UNAVAILABLE, "the index of transaction ids is damaged");
+    return STATUS_OK;
+}
+
+void id_index_facts(struct id_index *index, struct id_index_facts *facts)
+{
+    *facts = (struct id_index_facts){0};
+    uv_mutex_lock(&index->lock);
+    for (size_t i = 0; i < index->count; i++) {
+        const struct id_part *part = &index->parts[i];
+        facts->runs += part->run != NULL;
+        facts->ids_in_runs += part->run != NULL ? part->run->header.count : 0;
+        facts->ids_in_memory += part->table != NULL ? part->table->count : 0;
+        facts->memory_bytes += part->run != NULL ? id_run_memory(part->run) : id_table_memory();
+    }
+    facts->last_number = (uint64_t)index->last_number;
+    facts->written_bytes = index->written_bytes;
+    facts->merges = index->merges;
+    facts->made_again = atomic_load_explicit(&index->made_again, memory_order_relaxed);
+    facts->write_failures = index->write_failures;
+    facts->failing = index->failing;
+    uv_mutex_unlock(&index->lock);
+}

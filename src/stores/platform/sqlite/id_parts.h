@@ -1,0 +1,83 @@
+#ifndef CROUPIER_STORES_PLATFORM_SQLITE_ID_PARTS_H
+#define CROUPIER_STORES_PLATFORM_SQLITE_ID_PARTS_H
+
+#include <stdatomic.h>
+
+#include <uv.h>
+
+#include "stores/platform/sqlite/id_directory.h"
+#include "stores/platform/sqlite/id_run.h"
+#include "stores/platform/sqlite/id_table.h"
+
+/*
+ * What the index is made of, for id_index.c, which asks and adds and reads the rows, and
+ * id_upkeep.c, which writes runs: a list of parts, in order of the rows that they cover, each one a
+ * table or a run. The last part is always a table, the one that is added to.
+ *
+ * Two locks, `upkeep` before `lock`:
+ *
+ *   upkeep  is held while runs are written or the list is made again from the directory. Who holds
+ *           it is the only one to remove parts.
+ *   lock    guards the list and the last table. The writer's thread asks and adds under it; upkeep
+ *           takes it only to look at the list and to put a run in the place of what it was made of.
+ *           Tables that are full, and runs, do not change, and are read without it.
+ */
+
+struct id_part {
+    int64_t first, last; /* rows; `last` is one less than `first` while there are none */
+    uint8_t proof[ID_PROOF_SIZE];
+    struct id_run *run;     /* one of the two */
+    struct id_table *table; /* is not NULL */
+};
+
+struct id_index {
+    char *database;
+    uint8_t identity[ID_IDENTITY_SIZE];
+    struct log *log;
+    bool reads_only; /* and keeps only this key of the rows: */
+    uint64_t only;
+    void (*progress)(void *context, int64_t done, int64_t all);
+    void *progress_context;
+
+    uv_mutex_t upkeep, lock;
+    struct id_part *parts; /* by `lock` */
+    size_t count, room;
+    int64_t last_number; /* by `lock`; of the newest row */
+    bool whole;          /* the writer's thread's: the parts cover all rows up to that */
+
+    uint64_t state;       /* by `upkeep`: of the directory, as this process left it */
+    atomic_bool outdated; /* the parts are to be made again: another process has changed the
+                               directory, or a run is damaged */
+    atomic_bool hurry;    /* upkeep is to give up: the writer waits for it */
+
+    atomic_uint_fast64_t made_again;
+    uint64_t written_bytes, merges, write_failures; /* by `lock` */
+    bool failing;
+    struct error reason; /* by `upkeep`: that was logged last */
+
+    bool has_thread;
+    uv_thread_t thread;
+    uv_mutex_t wake_lock;
+    uv_cond_t wake;
+    bool woken, ending; /* by `wake_lock` */
+};
+
+/* id_parts.c. Under `lock` but where nobody else can be there yet. */
+struct id_part *id_part_append(struct id_index *index, int64_t first);   /* with an empty table */
+void id_part_append_run(struct id_index *index, struct id_run **run);    /* takes it */
+void id_part_end(struct id_part *part);                                  /* frees what it has */
+void id_parts_remove(struct id_index *index, size_t from, size_t count); /* of the list */
+struct id_part *id_newest(struct id_index *index);
+size_t id_tables(const struct id_index *index); /* how many of the parts are tables */
+
+/* Marks the run as damaged, deletes its file and has the parts made again. Any lock. */
+void id_run_reject(struct id_index *index, const struct id_run *run);
+
+/* id_upkeep.c: writes a table as a run, or else merges runs if it may; STATUS_NOT_FOUND: there is
+ * nothing to do. Under `upkeep`. `directory`, when given, is open and locked. */
+MUST_CHECK enum status id_upkeep_step(struct id_index *index, bool merges,
+                                      const struct id_directory *directory, struct error *error);
+void id_upkeep_wake(struct id_index *index);
+void id_upkeep_stop(struct id_index *index);
+
+#endif

@@ -1,0 +1,118 @@
+#ifndef CROUPIER_STORES_PLATFORM_SQLITE_ID_RUN_H
+#define CROUPIER_STORES_PLATFORM_SQLITE_ID_RUN_H
+
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "stores/platform/sqlite/id_index.h"
+
+/*
+ * A run: a file with the ids of the rows from one number to another, in order of key, then number.
+ * Written once (id_run_write.h), never changed, read by pread.
+ *
+ *     header     ID_BLOCK_SIZE bytes: struct id_run_header, zeros
+ *     blocks     ID_BLOCK_SIZE bytes each: 127 ids (the last has fewer, and zeros), their count, a
+ *                checksum over that and the block's position
+ *     first keys 8 bytes a block
+ *     filter     ID_LINE_SIZE bytes a line
+ *
+ * Whoever asks for a key looks into the line of the filter that the key belongs to. Of a key that
+ * is in the run all 8 bits are set there (a split block Bloom filter: Putze, Sanders, Singler,
+ * "Cache-, Hash- and Space-Efficient Bloom Filters", 2007); of one that is not, in one case of two
+ * hundred. Then the first keys say which block, and the block proves what it holds. Header, first
+ * keys and filter are verified when the run is opened, and stay in memory but for the header's
+ * zeros. Integers are in the machine's byte order; the magic number is another one elsewhere.
+ */
+
+#ifndef ID_BLOCK_IDS /* a test makes it small, to see many blocks */
+#define ID_BLOCK_IDS 127
+#endif
+#define ID_BLOCK_SIZE (16 * (ID_BLOCK_IDS + 1))
+#define ID_LINE_SIZE 32
+#define ID_LINE_WORDS 8
+#define ID_FILTER_BITS 12 /* an id */
+#define ID_RUN_MAGIC 0x31736469756F7263U
+#define ID_RUN_VERSION 1
+
+struct id_block {
+    struct id_entry ids[ID_BLOCK_IDS];
+    uint64_t count;
+    uint64_t sum;
+};
+
+struct id_run_header {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t block_size;
+    uint8_t identity[ID_IDENTITY_SIZE]; /* of the ledger */
+    uint8_t proof[ID_PROOF_SIZE];       /* of the row `last` */
+    int64_t first, last;                /* rows that it covers */
+    uint64_t count;                     /* of ids */
+    uint64_t lines;                     /* of the filter */
+    uint64_t seed;                      /* random: no block fits into another run */
+    uint64_t first_keys_sum;
+    uint64_t filter_sum;
+    uint64_t sum; /* of all before */
+};
+
+struct id_run {
+    struct id_run_header header;
+    int descriptor;
+    dev_t device;
+    ino_t inode;
+    uint64_t blocks;
+    uint64_t *first_keys;
+    uint32_t *filter;
+    atomic_bool damaged; /* found so since it was opened: it proves nothing any more */
+};
+
+static inline uint64_t id_run_blocks(uint64_t count)
+{
+    return (count + ID_BLOCK_IDS - 1) / ID_BLOCK_IDS;
+}
+
+static inline uint64_t id_run_lines(uint64_t count)
+{
+    return 1 + count * ID_FILTER_BITS / (8 * ID_LINE_SIZE);
+}
+
+uint64_t id_run_header_sum(const struct id_run_header *header);
+uint64_t id_run_block_sum(const struct id_run_header *header, uint64_t at,
+                          const struct id_block *block);
+size_t id_run_memory(const struct id_run *run);      /* bytes */
+uint64_t id_run_file_size(const struct id_run *run); /* bytes */
+
+/* The first word of the line of a filter that a key belongs to, and which bits of it. Lines are in
+ * order of keys, so that whoever writes or merges runs goes through the filter in order, too. */
+static inline uint64_t id_filter_line(uint64_t lines, uint64_t key)
+{
+    __extension__ typedef unsigned __int128 wide;
+    return (uint64_t)((wide)key * lines >> 64) * ID_LINE_WORDS;
+}
+void id_filter_bits(uint64_t seed, uint64_t key, uint32_t bits[ID_LINE_WORDS]);
+
+/* STATUS_NOT_FOUND: no such file. STATUS_MALFORMED: it is not what was written, not of this ledger,
+ * or cannot be read. STATUS_UNAVAILABLE: this process has no more files or memory. `error` says
+ * why. */
+MUST_CHECK enum status id_run_open(struct id_run **run, int directory, const char *name,
+                                   const uint8_t identity[ID_IDENTITY_SIZE], struct error *error);
+void id_run_close(struct id_run **run);
+
+/* Brings the key's line of the filter nearer. */
+static inline void id_run_prefetch(const struct id_run *run, uint64_t key)
+{
+    __builtin_prefetch(run->filter + id_filter_line(run->header.lines, key));
+}
+
+/* Whether the run may have the key. */
+MUST_CHECK bool id_run_may_have(const struct id_run *run, uint64_t key);
+
+/* As id_table_find. STATUS_MALFORMED: what had to be read is damaged, and so is the run from now
+ * on. */
+MUST_CHECK enum status id_run_find(struct id_run *run, uint64_t key, int64_t after,
+                                   int64_t *numbers, size_t room, size_t *count);
+
+/* Reads `count` blocks from block `at`. False: they are damaged, and so is the run. */
+MUST_CHECK bool id_run_read(struct id_run *run, uint64_t at, size_t count, struct id_block *blocks);
+
+#endif

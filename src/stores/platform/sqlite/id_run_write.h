@@ -1,0 +1,60 @@
+#ifndef CROUPIER_STORES_PLATFORM_SQLITE_ID_RUN_WRITE_H
+#define CROUPIER_STORES_PLATFORM_SQLITE_ID_RUN_WRITE_H
+
+#include "stores/platform/sqlite/id_run.h"
+#include "stores/platform/sqlite/id_table.h"
+
+/*
+ * Writing a run, and reading several of them in order.
+ *
+ * A run is written under a name of its own and is durable before it gets the one that is looked
+ * for. Whatever fails, the file is deleted: after a sync that failed nobody can say what is on the
+ * disk, so it is never tried again with the same file.
+ */
+
+/* ---- streams: ids in order ------------------------------------------------------------------- */
+
+#define ID_STREAM_BLOCKS 32 /* that are read at once */
+
+struct id_stream {
+    const struct id_entry *ids; /* those at hand, */
+    size_t at, count;           /* and how far it is with them */
+    struct id_run *run;         /* NULL: there are no others */
+    uint64_t next_block;        /* of the run, to be read */
+    struct id_block *blocks;
+    size_t blocks_at, blocks_count;
+    struct id_entry *sorted; /* of a table */
+};
+
+void id_stream_of_run(struct id_stream *stream, struct id_run *run);
+void id_stream_of_table(struct id_stream *stream, const struct id_table *table, size_t count);
+void id_stream_end(struct id_stream *stream);
+
+/* The next id of all, by key, then number. STATUS_NOT_FOUND: there is none. STATUS_MALFORMED: a
+ * run is damaged. */
+MUST_CHECK enum status id_streams_next(struct id_stream *streams, size_t count,
+                                       struct id_entry *entry);
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+struct id_run_plan {
+    const uint8_t *identity;
+    const uint8_t *proof;
+    int64_t first, last;
+    uint64_t count;         /* of ids, exactly */
+    const atomic_bool *end; /* not NULL: gives up when it is set */
+};
+
+/*
+ * Writes the run that the streams make, with the mode and owner of the file that `like` describes,
+ * under the name `temporary`; it is durable when this returns STATUS_OK, and locked (flock), so
+ * that it is not taken for a file that somebody left behind. STATUS_MALFORMED: a run that was read
+ * is damaged. STATUS_CONFLICT: it gave up. STATUS_UNAVAILABLE: it cannot be written.
+ */
+struct stat;
+MUST_CHECK enum status id_run_write(struct id_run **run, int directory, const char *temporary,
+                                    const struct stat *like, const struct id_run_plan *plan,
+                                    struct id_stream *streams, size_t stream_count,
+                                    struct error *error);
+
+#endif

@@ -1,0 +1,40 @@
+#ifndef CROUPIER_STORES_PLATFORM_SQLITE_ID_TABLE_H
+#define CROUPIER_STORES_PLATFORM_SQLITE_ID_TABLE_H
+
+#include "stores/platform/sqlite/id_index.h"
+
+/*
+ * The ids of some hundred thousand rows, in memory: entries in the order in which they were added,
+ * which is that of their numbers, and chains through those of one bucket, the newest first. So a
+ * key with thousands of numbers costs no more to add to than any other.
+ *
+ * Threads: the owner's lock.
+ */
+
+struct id_table {
+    size_t count;
+    size_t bucket_mask;
+    uint64_t seed; /* of the buckets: nobody outside chooses keys that share one */
+    struct id_entry *entries;
+    uint32_t *next;  /* of each entry: one more than the place of the one before it, 0: none */
+    uint32_t *heads; /* of each bucket: likewise its newest */
+};
+
+#define ID_TABLE_ROOM (ID_INDEX_TABLE_IDS + ID_ADDED_MAX)
+
+struct id_table *id_table_create(void);
+void id_table_destroy(struct id_table **table);
+
+/* Numbers never descend. */
+void id_table_add(struct id_table *table, const struct id_entry *entry);
+
+/* The numbers above `after` of a key, ascending, each once: how many of them, at most `room`. */
+size_t id_table_find(const struct id_table *table, uint64_t key, int64_t after, int64_t *numbers,
+                     size_t room);
+
+/* A copy of the first `count` entries in order of key, then number; for memory_free. */
+struct id_entry *id_table_sorted(const struct id_table *table, size_t count);
+
+size_t id_table_memory(void); /* bytes of one */
+
+#endif

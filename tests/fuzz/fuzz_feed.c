@@ -1,0 +1,40 @@
+/* A line of a feed's stream: whatever the bytes, it is refused or is made of slices of itself. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "feed/line.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_step(const struct feed_step *step, struct text text)
+{
+    const struct odds_change *change = &step->change;
+    CHECK(change->sport < SPORT_COUNT);
+    CHECK(!step->whole_sport || (change->kind == ODDS_CATALOG && change->bytes == NULL));
+    if (change->kind == ODDS_MARKETS)
+        CHECK(change->event.size > 0 && change->event.size <= EVENT_ID_DIGITS);
+    if (change->bytes != NULL) {
+        struct feed_report report;
+        struct json_text_error wrong;
+        struct text document = {change->bytes, change->size};
+        CHECK(change->bytes >= text.at && change->bytes + change->size <= text.at + text.size);
+        CHECK(feed_check_text(change->kind, document, &report, &wrong) == STATUS_OK);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct feed_line line;
+    char *bytes = memory_copy(data, size); /* of exactly this size, so that reading on is noticed */
+    struct text text = {bytes, size};
+    feed_line_read(&line, text);
+    CHECK((line.count == 0) == (line.wrong.reason != NULL));
+    CHECK(line.count <= FEED_TOGETHER_MAX && line.id.size <= FEED_LINE_ID_MAX);
+    if (line.wrong.reason != NULL)
+        CHECK(line.wrong.offset <= size && line.wrong.column >= 1);
+    for (size_t i = 0; i < line.count; i++)
+        check_step(&line.steps[i], text);
+    feed_line_free(&line);
+    memory_free(bytes);
+    return 0;
+}

@@ -1,0 +1,352 @@
+"""`croupier feed stream`: a feed as one process, whose every line is answered."""
+
+import contextlib
+import json
+import os
+import re
+import select
+import subprocess
+import threading
+
+import pytest
+
+from croupier import BINARY, PATIENCE, ROOT, eventually
+
+pytestmark = pytest.mark.depends_on("odds")
+
+MIB = 1024 * 1024
+
+
+class Stream:
+    """The process; its standard input and output are pipes of ours."""
+
+    def __init__(self, service, *options):
+        self.process = subprocess.Popen(
+            [str(BINARY), "feed", "stream", "-c", str(service.configuration), *options], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=service.environment)
+
+    def send(self, *lines):
+        for line in lines:
+            self.process.stdin.write((line if isinstance(line, bytes) else json.dumps(line).encode()) + b"\n")
+        self.process.stdin.flush()
+
+    def receive(self):
+        return json.loads(self.process.stdout.readline())
+
+    def end(self):
+        """The rest of what it wrote, when its input has ended."""
+        output, errors = self.process.communicate(timeout=60 * PATIENCE)
+        assert errors == b"" and self.process.returncode == 0, errors
+        return [json.loads(line) for line in output.splitlines()]
+
+
+@pytest.fixture
+def stream(request):
+    made = []
+
+    def make(service, *options):
+        made.append(Stream(service, *options))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.process.kill()
+        each.process.wait()
+        for pipe in (each.process.stdin, each.process.stdout, each.process.stderr):
+            with contextlib.suppress(BrokenPipeError):
+                pipe.close()
+
+
+def catalog(*ids, sport="cricket"):
+    return {"catalog": sport, "document": [{"gmid": each} for each in ids]}
+
+
+def odds(event, document, sport="cricket"):
+    return {"odds": sport, "event": str(event), "document": document}
+
+
+def event_path(event, sport="cricket"):
+    return f"/api/v1/{sport}/events/{event}"
+
+
+# ---- lines and answers -------------------------------------------------------------------------------
+
+
+def test_what_was_answered_is_seen(shared, stream):
+    feed = stream(shared)
+    key = shared.customer.key
+    feed.send(catalog(1, 2))
+    assert feed.receive() == {"line": 1, "published": True}
+    eventually(lambda: shared.get("/api/v1/cricket/events", key).json() == [{"gmid": 1}, {"gmid": 2}])
+    for number in range(2, 30):
+        feed.send(odds(1, [{"n": number}]))
+        assert feed.receive() == {"line": number, "published": True}
+        eventually(lambda: shared.get(event_path(1), key).json()["odds"] == [{"n": number}])
+    feed.send({"withdraw": "cricket", "event": "1"})
+    assert feed.receive() == {"line": 30, "published": True}
+    eventually(lambda: shared.get(event_path(1), key).status == 404)
+    assert feed.end() == []
+
+
+def test_bytes_stay_as_they_are(shared, stream):
+    document = '[ {"gmid" : 5 , "price":1.80, "big":34000001000000000000000000, "escaped":"\\u00e9\\/"} ]'
+    feed = stream(shared)
+    feed.send(f'{{"document": {document}, "catalog":"football"}}'.encode())
+    assert feed.receive()["published"] is True
+    expected = b'[{"gmid":5,"price":1.80,"big":34000001000000000000000000,"escaped":"\\u00e9\\/"}]'
+    eventually(lambda: shared.get("/api/v1/football/events", shared.customer.key).body == expected)
+    assert feed.end() == []
+
+
+def test_a_refused_line_changes_nothing_and_stops_nothing(shared, stream):
+    feed = stream(shared)
+    feed.send(catalog(1), odds(1, [{"n": 1}]), b"oops", b"", odds(1, {"n": 2}), {"odds": "cricket", "event": "x"},
+              {"together": [odds(1, [{"n": 3}]), {"catalog": "curling", "document": []}]}, {**catalog(1), "id": "last"})
+    answers = [feed.receive() for _ in range(7)]
+    assert answers[0] == {"line": 1, "published": True} and answers[1] == {"line": 2, "published": True}
+    assert answers[2] == {"line": 3, "error": "expected a value", "column": 1}
+    assert answers[3]["line"] == 5 and answers[3]["column"] == json.dumps(odds(1, {"n": 2})).index('{"n"') + 1
+    assert answers[4]["line"] == 6 and answers[4]["error"] == "the document is missing"
+    assert answers[5]["line"] == 7 and answers[5]["error"].startswith("not a sport")
+    assert answers[6] == {"line": 8, "id": "last", "published": True}
+    eventually(lambda: shared.get(event_path(1), shared.customer.key).json()["odds"] == [{"n": 1}])
+    assert feed.end() == []
+
+
+def test_rows_that_cannot_be_asked_for_are_counted(shared, stream):
+    feed = stream(shared)
+    feed.send(catalog(1, "x", 2, 2, "002"))
+    assert feed.receive() == {"line": 1, "published": True, "rows_without_id": 1, "rows_repeated": 2}
+
+
+def test_the_last_line_needs_no_end_and_each_is_answered_in_order(service, stream):
+    feed = stream(service)
+    feed.send(*[odds(n % 7 + 1, [{"n": n}]) if n % 5 else b"{" for n in range(1, 5000)])
+    feed.process.stdin.write(json.dumps({**catalog(1), "id": 5000}).encode())
+    answers = feed.end()
+    assert [answer["line"] for answer in answers] == list(range(1, 5001))
+    assert [answer["line"] for answer in answers if "error" in answer] == list(range(5, 5000, 5))
+    assert answers[-1] == {"line": 5000, "id": 5000, "published": True}
+
+
+def test_no_input_is_no_publication(service, stream):
+    assert stream(service).end() == []
+
+
+def test_a_line_that_is_too_long_is_skipped(service, stream):
+    feed = stream(service)
+
+    def send():
+        feed.send(catalog(1), b"[" + b" " * 40 * MIB, catalog(2), b" " * (32 * MIB - 100) + json.dumps(catalog(3)).encode())
+        feed.process.stdin.close()
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    answers = [feed.receive() for _ in range(4)]
+    thread.join()
+    assert [answer.get("published") for answer in answers] == [True, None, True, True]
+    assert answers[1] == {"line": 2, "error": "a line has at most 32 MiB", "column": 32 * MIB + 1}
+    assert feed.process.wait(60 * PATIENCE) == 0
+
+
+# ---- together ----------------------------------------------------------------------------------------
+
+
+def test_what_is_published_together_is_seen_together(shared, stream):
+    feed = stream(shared)
+    key, seen, torn, over = shared.customer.key, set(), [], threading.Event()
+    document = lambda n: {"together": [{"catalog": "tennis", "document": [{"gmid": 9, "n": n}]}, odds(9, [{"n": n}], "tennis")]}
+    feed.send(document(0))
+    assert feed.receive()["published"]
+    eventually(lambda: shared.get(event_path(9, "tennis"), key).status == 200)
+
+    def poll():
+        while not over.is_set():
+            answer = shared.get(event_path(9, "tennis"), key).json()
+            seen.add(answer["event"]["n"])
+            if answer["event"]["n"] != answer["odds"][0]["n"]:
+                torn.append(answer)
+
+    polling = threading.Thread(target=poll)
+    polling.start()
+    try:
+        number = 0
+        while len(seen) < 50 and number < 20000:
+            number += 1
+            feed.send(document(number))
+            assert feed.receive()["published"]
+    finally:
+        over.set()
+        polling.join()
+    assert not torn and len(seen) >= 50
+
+
+def test_a_sport_is_withdrawn_with_what_was_published_before(shared, stream):
+    feed = stream(shared)
+    key = shared.customer.key
+    feed.send(catalog(1, 2, sport="football"), odds(1, [], "football"),
+              {"together": [odds(2, [], "football"), {"withdraw": "football"}, catalog(1, 2, 3, sport="football"),
+                            odds(3, [{"n": 3}], "football")]})
+    assert [feed.receive()["published"] for _ in range(3)] == [True] * 3
+    eventually(lambda: shared.get(event_path(3, "football"), key).status == 200)
+    for event in (1, 2):  # withdrawn with what is there now
+        assert shared.get(event_path(event, "football"), key).error == (404, "odds_not_found")
+    feed.send({"withdraw": "football"})
+    assert feed.receive()["published"]
+    eventually(lambda: shared.get("/api/v1/football/events", key).status == 503)
+
+
+# ---- bounds and faults -------------------------------------------------------------------------------
+
+
+def test_a_reader_that_does_not_read_is_waited_for(service, stream):
+    """Answers pile up in the pipe, then lines in the queue, then nothing is read any more: what is held is bounded."""
+    feed = stream(service)
+    os.set_blocking(feed.process.stdin.fileno(), False)
+    line = json.dumps(odds(1, [])).encode() + b"\n"
+    sent = b""
+    lines = 0
+    for _ in range(200000):  # 64 MiB of lines and what stands around them are a million
+        _, writable, _ = select.select([], [feed.process.stdin], [], 3 * PATIENCE)
+        if not writable:
+            break
+        sent = sent or line * 500
+        written = os.write(feed.process.stdin.fileno(), sent)
+        lines += sent[:written].count(b"\n")
+        sent = sent[written:]
+    else:
+        raise AssertionError("it reads on and on")
+    os.set_blocking(feed.process.stdin.fileno(), True)
+    thread = threading.Thread(target=lambda: (feed.process.stdin.write(sent), feed.process.stdin.close()))
+    thread.start()
+    lines += sent.count(b"\n")
+    for number in range(1, lines + 1):
+        assert feed.receive() == {"line": number, "published": True}
+    thread.join()
+    assert feed.process.wait(60 * PATIENCE) == 0
+
+
+def test_a_reader_that_has_gone_is_an_error(service, stream):
+    feed = stream(service)
+    feed.send(catalog(1))
+    feed.receive()
+    feed.process.stdout.close()
+    feed.send(catalog(2))
+    assert feed.process.wait(60 * PATIENCE) == 1
+    errors = feed.process.stderr.read().decode()
+    assert errors.startswith("croupier feed stream: cannot write to standard output") and errors.count("\n") == 1
+
+
+def test_what_was_answered_survives_a_kill(service, stream):
+    customer = service.add_customer()
+    service.start()
+    service.await_admission(customer.key)
+    last = dict.fromkeys(range(1, 8), 0)
+    for attempt in range(3):
+        feed = stream(service)
+        feed.send(catalog(*range(1, 8)))
+        assert feed.receive()["published"]
+        count, answered = 3000, threading.Event()
+
+        def send():
+            try:
+                for n in range(count):
+                    feed.send(odds(n % 7 + 1, [{"n": attempt * count + n + 1}]))
+            except BrokenPipeError:
+                pass
+
+        sending = threading.Thread(target=send)
+        sending.start()
+        for n in range(300 * (attempt + 1)):
+            answer = feed.receive()
+            assert answer == {"line": n + 2, "published": True}
+            last[n % 7 + 1] = attempt * count + n + 1
+        feed.process.kill()
+        for line in feed.process.stdout.read().splitlines(keepends=True):
+            if line.endswith(b"\n"):
+                n = json.loads(line)["line"] - 2
+                last[n % 7 + 1] = attempt * count + n + 1
+        sending.join()
+        feed.process.wait()
+        for event, number in last.items():
+            eventually(lambda: shown(service, customer, event) >= number)
+            last[event] = shown(service, customer, event)
+
+
+def shown(service, customer, event):
+    return service.get(event_path(event), customer.key).json()["odds"][0]["n"]
+
+
+def test_a_store_that_is_away_is_told_of_line_by_line(fragile, stream):
+    feed = stream(fragile)
+    feed.send(catalog(1))
+    assert feed.receive()["published"]
+    fragile.odds.take_away()
+    feed.send({**catalog(2), "id": 2})
+    answer = feed.receive()
+    assert answer["line"] == 2 and answer["id"] == 2 and "column" not in answer and fragile.odds.where in answer["error"]
+    fragile.odds.bring_back()
+    lines = iter(range(3, 10000))
+
+    def published():
+        feed.send(catalog(3))
+        answer = feed.receive()
+        assert answer["line"] == next(lines)
+        return answer.get("published")
+
+    eventually(published)
+    assert feed.end() == []
+
+
+# ---- interest ----------------------------------------------------------------------------------------
+
+
+def test_events_that_are_polled_are_told_of(service, stream):
+    customer = service.add_customer()
+    service.publish("cricket", [{"gmid": 1}, {"gmid": 2}], {1: []})
+    service.start()
+    service.await_admission(customer.key)
+    feed = stream(service, "--interest", "1")
+    service.get(event_path(2), customer.key)  # it is wanted most when its odds are missing
+    assert feed.receive() == {"interest": "cricket", "event": "2"}
+    told = []
+
+    def poll_until_told(times):
+        while len(told) < times:
+            service.get(event_path(1), customer.key)
+            if select.select([feed.process.stdout], [], [], 0.05)[0]:
+                told.append(feed.receive())
+
+    poll_until_told(3)
+    assert told == [{"interest": "cricket", "event": "1"}] * 3
+    feed.send(odds(1, [{"n": 1}]))
+    assert eventually(lambda: (answer := feed.receive()).get("published") and answer) == {"line": 1, "published": True}
+    assert all("interest" in line for line in feed.end())
+
+
+@pytest.mark.parametrize("language, program", [("python", "/usr/bin/python3"), ("javascript", "node")])
+def test_the_feeders_of_the_documents_follow_what_is_polled(service, tmp_path, language, program):
+    [text] = re.findall(rf"^```{language}\n(.*?)^```$", (ROOT / "docs" / "feed.md").read_text(), re.MULTILINE | re.DOTALL)
+    (tmp_path / "feeder").write_text(text)
+    (tmp_path / "croupier").write_text(f'#!/bin/sh\nexec "{BINARY}" "$@" -c "{service.configuration}"\n')
+    (tmp_path / "croupier").chmod(0o755)
+    customer = service.add_customer()
+    service.start()
+    service.await_admission(customer.key)
+    feeder = subprocess.Popen([program, str(tmp_path / "feeder"), str(5 * PATIENCE)], stderr=subprocess.PIPE,
+                              env={**service.environment, "PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    try:
+        eventually(lambda: service.get(event_path(34000002), customer.key).status == 200)
+        seen = set()  # far more than are published when nobody polls
+        eventually(lambda: seen.add(service.get(event_path(34000002), customer.key).header("etag")) or len(seen) > 10)
+        assert feeder.wait(60 * PATIENCE) == 0
+        assert feeder.stderr.read() == b""
+    finally:
+        feeder.kill()
+        feeder.wait()
+        feeder.stderr.close()
+
+
+@pytest.mark.parametrize("arguments", [["--interest", "0"], ["--interest", "x"], ["--interest", "3601"], ["now"]])
+def test_usage(service, arguments):
+    assert "Usage" in (done := service.run("feed", "stream", *arguments, status=2)).errors or done.errors

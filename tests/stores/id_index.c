@@ -1,0 +1,869 @@
+/*
+ * The index of transaction ids in files beside the embedded ledger: id_index.h. Built with tables,
+ * blocks and levels so small (meson.build) that some hundred ids go through all merges, and once
+ * more with keys so short that many are equal.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "id_rows.h"
+#include "stores/platform/sqlite/id_directory.h"
+#include "stores/platform/sqlite/id_run.h"
+
+#ifndef KEY_MASK
+#define KEY_MASK 0 /* all bits */
+#endif
+#define OK(call) assert_int_equal((call), STATUS_OK)
+#define ROOM 256
+
+struct fixture {
+    char folder[64], database[96], directory[128];
+    struct id_rows rows;
+    struct id_source source;
+    struct id_index *index;
+    uint64_t random;
+    struct error error;
+};
+
+static uint64_t next_random(struct fixture *fixture, uint64_t below)
+{
+    fixture->random = fixture->random * 6364136223846793005U + 1442695040888963407U;
+    return id_rows_mix(fixture->random) % below;
+}
+
+static void make_database(struct fixture *fixture, mode_t mode)
+{
+    int descriptor = open(fixture->database, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    assert_true(descriptor >= 0);
+    assert_int_equal(fchmod(descriptor, mode), 0);
+    assert_int_equal(close(descriptor), 0);
+}
+
+static int set_up(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+    /* In memory where that is possible: thousands of syncs prove nothing here. */
+    (void)snprintf(fixture->folder, sizeof fixture->folder, "%s/croupier-ids-XXXXXX",
+                   access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+    assert_non_null(mkdtemp(fixture->folder));
+    (void)snprintf(fixture->database, sizeof fixture->database, "%s/platform.db", fixture->folder);
+    (void)snprintf(fixture->directory, sizeof fixture->directory, "%s-ids", fixture->database);
+    fixture->rows = (struct id_rows){.forked = INT64_MAX, .mask = KEY_MASK};
+    fixture->source = id_rows_source(&fixture->rows);
+    fixture->random = 1;
+    make_database(fixture, 0640);
+    *state = fixture;
+    return 0;
+}
+
+static size_t list_files(const struct fixture *fixture, char names[][ID_NAME_SIZE], size_t room)
+{
+    size_t count = 0;
+    DIR *list = opendir(fixture->directory);
+    for (const struct dirent *entry; list != NULL && (entry = readdir(list)) != NULL;) {
+        if (entry->d_name[0] == '.')
+            continue;
+        assert_true(count < room && strlen(entry->d_name) < ID_NAME_SIZE);
+        memcpy(names[count++], entry->d_name, strlen(entry->d_name) + 1);
+    }
+    if (list != NULL)
+        (void)closedir(list);
+    return count;
+}
+
+static void path_of(const struct fixture *fixture, const char name[ID_NAME_SIZE], char path[256])
+{
+    (void)snprintf(path, 256, "%s/%.*s", fixture->directory, ID_NAME_SIZE, name);
+}
+
+static void clear_directory(const struct fixture *fixture)
+{
+    static char names[1024][ID_NAME_SIZE];
+    char path[256];
+    size_t count = list_files(fixture, names, 1024);
+    for (size_t i = 0; i < count; i++) {
+        path_of(fixture, names[i], path);
+        assert_int_equal(unlink(path), 0);
+    }
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+    id_index_close(&fixture->index);
+    clear_directory(fixture);
+    (void)rmdir(fixture->directory);
+    (void)unlink(fixture->database);
+    assert_int_equal(rmdir(fixture->folder), 0);
+    free(fixture);
+    return 0;
+}
+
+static struct id_index_options options_of(const struct fixture *fixture)
+{
+    return (struct id_index_options){.database = fixture->database, .identity = "identity"};
+}
+
+static void open_index(struct fixture *fixture)
+{
+    struct id_index_options options = options_of(fixture);
+    id_index_close(&fixture->index);
+    fixture->rows.read = 0;
+    OK(id_index_open(&fixture->index, &options, &fixture->source, fixture->rows.last,
+                     &fixture->error));
+}
+
+static struct id_index_facts facts_of(struct fixture *fixture)
+{
+    struct id_index_facts facts;
+    id_index_facts(fixture->index, &facts);
+    return facts;
+}
+
+static void add_rows(struct fixture *fixture, int64_t count)
+{
+    while (count > 0) {
+        int64_t some = count < 10 ? count : 10;
+        id_rows_add(&fixture->rows, fixture->index, fixture->rows.last + some);
+        count -= some;
+        id_index_upkeep(fixture->index);
+    }
+}
+
+/* ---- what must be found ---------------------------------------------------------------------- */
+
+/* All ids of the rows, sorted; the test's own and plain way. */
+struct model {
+    struct id_entry *ids;
+    size_t count;
+};
+
+static int compare_ids(const void *one, const void *other)
+{
+    const struct id_entry *a = one;
+    const struct id_entry *b = other;
+    if (a->key != b->key)
+        return a->key < b->key ? -1 : 1;
+    return (a->number > b->number) - (a->number < b->number);
+}
+
+static struct model model_of(const struct id_rows *rows)
+{
+    struct model model = {.ids = calloc((size_t)rows->last * ID_ROW_KEYS + 1, sizeof *model.ids)};
+    for (int64_t number = 1; number <= rows->last; number++) {
+        uint64_t keys[ID_ROW_KEYS];
+        size_t count = id_rows_keys(rows, number, keys);
+        if (count == 2 && keys[0] == keys[1])
+            count = 1; /* is found once */
+        for (size_t i = 0; i < count; i++)
+            model.ids[model.count++] = (struct id_entry){keys[i], number};
+    }
+    qsort(model.ids, model.count, sizeof *model.ids, compare_ids);
+    return model;
+}
+
+/* Asks in portions of `room`. STATUS_OK: the answer is exactly that of the model's ids from `ids`
+ * on, of which the first has the key. */
+static enum status check_key(struct fixture *fixture, const struct id_entry *ids, size_t count,
+                             uint64_t key, size_t room)
+{
+    int64_t numbers[ROOM];
+    int64_t after = 0;
+    size_t found = 0;
+    size_t at = 0;
+    assert_true(room <= ROOM);
+    do {
+        enum status status =
+            id_index_find(fixture->index, key, after, numbers, room, &found, &fixture->error);
+        if (status != STATUS_OK)
+            return status;
+        for (size_t i = 0; i < found; i++, at++) {
+            assert_true(at < count && ids[at].key == key);
+            assert_int_equal(numbers[i], ids[at].number);
+            after = numbers[i];
+        }
+    } while (found == room);
+    assert_true(at == count || ids[at].key != key);
+    return STATUS_OK;
+}
+
+/* What the first failure says; else all ids of the rows are found, and no others. */
+static enum status check_all(struct fixture *fixture)
+{
+    struct model model = model_of(&fixture->rows);
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < model.count && status == STATUS_OK; i++)
+        if (i == 0 || model.ids[i].key != model.ids[i - 1].key)
+            status = check_key(fixture, &model.ids[i], model.count - i, model.ids[i].key,
+                               i % 3 == 0 ? 3 : ROOM);
+    /* Keys of rows that are not there yet: most are not in the model. */
+    for (int64_t number = fixture->rows.last + 1;
+         number < fixture->rows.last + 200 && status == STATUS_OK; number++) {
+        struct id_entry sought = {id_rows_key(&fixture->rows, number), 0};
+        size_t at = 0;
+        while (at < model.count && compare_ids(&model.ids[at], &sought) < 0)
+            at++;
+        status = check_key(fixture, &model.ids[at], model.count - at, sought.key, ROOM);
+    }
+    free(model.ids);
+    return status;
+}
+
+static void assert_complete(struct fixture *fixture)
+{
+    OK(check_all(fixture));
+}
+
+/* Whatever has happened to the files: at most one look-up says that a run is damaged, and then
+ * making it again mends that. */
+static void assert_mends(struct fixture *fixture)
+{
+    static char names[1024][ID_NAME_SIZE];
+    size_t attempts = 1 + list_files(fixture, names, 1024);
+    enum status status;
+    do {
+        OK(id_index_ready(fixture->index, &fixture->source, fixture->rows.last, &fixture->error));
+        status = check_all(fixture);
+        assert_true(status == STATUS_OK || status == STATUS_UNAVAILABLE);
+    } while (status != STATUS_OK && attempts-- > 0);
+    OK(status);
+}
+
+/* ---- tests ----------------------------------------------------------------------------------- */
+
+static void test_empty(void **state)
+{
+    struct fixture *fixture = *state;
+    open_index(fixture);
+    assert_complete(fixture);
+    assert_false(id_index_wants_upkeep(fixture->index));
+    id_index_upkeep(fixture->index);
+    assert_int_not_equal(access(fixture->directory, F_OK), 0); /* nothing is made for nothing */
+}
+
+static void test_all_is_found_through_all_merges(void **state)
+{
+    struct fixture *fixture = *state;
+    open_index(fixture);
+    for (int i = 0; i < 60; i++) {
+        add_rows(fixture, 40);
+        assert_complete(fixture);
+    }
+    struct id_index_facts facts = facts_of(fixture);
+    assert_true(facts.merges > 20 && facts.runs >= 2);
+    assert_false(id_index_wants_upkeep(fixture->index));
+    /* Few runs: those of the last level, and fewer than are merged of each other. */
+    assert_in_range(facts.runs, 1,
+                    1 + facts.ids_in_runs / (ID_INDEX_TABLE_IDS * 27) +
+                        ID_INDEX_LEVELS * (ID_INDEX_FANOUT - 1));
+    /* An id is written once a level; what frames it is large here, where runs are small. */
+    assert_true(facts.written_bytes < facts.ids_in_runs * 16 * ID_INDEX_LEVELS * 4);
+}
+
+static void test_opened_again(void **state)
+{
+    struct fixture *fixture = *state;
+    open_index(fixture);
+    add_rows(fixture, 1000);
+    uint64_t in_memory = facts_of(fixture).ids_in_memory;
+    assert_true(in_memory <= ID_INDEX_TABLE_IDS);
+    open_index(fixture);
+    assert_complete(fixture);
+    assert_int_equal(facts_of(fixture).made_again, 0);
+    assert_true(fixture->rows.read <= in_memory); /* only the rows that no run covers */
+    add_rows(fixture, 500);
+    assert_complete(fixture);
+}
+
+static void test_without_upkeep(void **state)
+{
+    struct fixture *fixture = *state;
+    open_index(fixture);
+    for (int i = 0; i < 8; i++) {
+        id_rows_add(&fixture->rows, fixture->index, fixture->rows.last + 20);
+        assert_complete(fixture);
+    }
+    assert_true(id_index_wants_upkeep(fixture->index));
+    assert_int_equal(facts_of(fixture).runs, 0);
+    open_index(fixture);
+    assert_complete(fixture);
+}
+
+static void test_made_again_from_nothing(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture->rows.last = 5000; /* of which most are in runs when it is open */
+    open_index(fixture);
+    assert_complete(fixture);
+    assert_int_equal(fixture->rows.read, 5000);
+    assert_true(facts_of(fixture).ids_in_memory <= 2 * ID_INDEX_TABLE_IDS);
+    id_index_upkeep(fixture->index);
+    assert_complete(fixture);
+    clear_directory(fixture);
+    open_index(fixture);
+    assert_int_equal(fixture->rows.read, 5000);
+    assert_complete(fixture);
+}
+
+static void test_modes(void **state)
+{
+    struct fixture *fixture = *state;
+    static char names[64][ID_NAME_SIZE];
+    char path[256];
+    struct stat facts;
+    open_index(fixture);
+    add_rows(fixture, 300);
+    assert_int_equal(stat(fixture->directory, &facts), 0);
+    assert_int_equal(facts.st_mode & 0777, 0750);
+    size_t count = list_files(fixture, names, 64);
+    assert_true(count > 0);
+    for (size_t i = 0; i < count; i++) {
+        path_of(fixture, names[i], path);
+        assert_int_equal(stat(path, &facts), 0);
+        assert_int_equal(facts.st_mode & 0777, 0640);
+    }
+}
+
+/* ---- another process ------------------------------------------------------------------------- */
+
+static void test_rows_of_another_process(void **state)
+{
+    struct fixture *fixture = *state;
+    open_index(fixture);
+    add_rows(fixture, 30);
+    for (int i = 0; i < 40; i++) {
+        fixture->rows.last += 1 + (int64_t)next_random(fixture, 60);
+        OK(id_index_ready(fixture->index, &fixture->source, fixture->rows.last, &fixture->error));
+        assert_complete(fixture);
+        add_rows(fixture, 7);
+    }
+}
+
+static void test_two_processes_write(void **state)
+{
+    struct fixture *fixture = *state;
+    struct id_index *indexes[2] = {NULL, NULL};
+    struct id_index_options options = options_of(fixture);
+    for (int i = 0; i < 2; i++)
+        OK(id_index_open(&indexes[i], &options, &fixture->source, 0, &fixture->error));
+    for (int i = 0; i < 300; i++) {
+        fixture->index = indexes[next_random(fixture, 2)];
+        OK(id_index_ready(fixture->index, &fixture->source, fixture->rows.last, &fixture->error));
+        id_rows_add(&fixture->rows, fixture->index, fixture->rows.last + 9);
+        if (next_random(fixture, 3) == 0)
+            id_index_upkeep(fixture->index);
+        if (i % 10 == 0)
+            assert_complete(fixture);
+    }
+    for (int i = 0; i < 2; i++) {
+        fixture->index = indexes[i];
+        OK(id_index_ready(fixture->index, &fixture->source, fixture->rows.last, &fixture->error));
+        assert_complete(fixture);
+        assert_int_equal(facts_of(fixture).made_again, 0);
+        id_index_close(&indexes[i]);
+    }
+    fixture->index = NULL;
+    open_index(fixture);
+    assert_complete(fixture);
+    assert_true(fixture->rows.read < 300 * 9 / 2); /* the rest was in runs */
+}
+
+static void test_one_key_only(void **state)
+{
+    struct fixture *fixture = *state;
+    static char before[64][ID_NAME_SIZE];
+    static char after[64][ID_NAME_SIZE];
+    open_index(fixture);
+    add_rows(fixture, 990);
+    fixture->rows.last += 25;
+    id_index_close(&fixture->index);
+    size_t count = list_files(fixture, before, 64);
+    struct model model = model_of(&fixture->rows);
+    for (size_t i = 0; i < model.count; i += 37) {
+        while (i > 0 && i < model.count && model.ids[i].key == model.ids[i - 1].key)
+            i++;
+        if (i == model.count)
+            break;
+        struct id_index_options options = options_of(fixture);
+        options.only = &model.ids[i].key;
+        OK(id_index_open(&fixture->index, &options, &fixture->source, fixture->rows.last,
+                         &fixture->error));
+        OK(check_key(fixture, &model.ids[i], model.count - i, model.ids[i].key, ROOM));
+        id_index_close(&fixture->index);
+    }
+    free(model.ids);
+    assert_int_equal(list_files(fixture, after, 64), count);
+}
+
+static void test_locked_by_another_process(void **state)
+{
+    struct fixture *fixture = *state;
+    open_index(fixture);
+    add_rows(fixture, 200);
+    uint64_t runs = facts_of(fixture).runs;
+    int descriptor = open(fixture->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal(flock(descriptor, LOCK_EX), 0);
+    id_rows_add(&fixture->rows, fixture->index, fixture->rows.last + 50);
+    id_index_upkeep(fixture->index);
+    assert_true(facts_of(fixture).failing);
+    assert_true(facts_of(fixture).runs == runs);
+    assert_complete(fixture);
+    assert_int_equal(close(descriptor), 0);
+    id_index_upkeep(fixture->index);
+    assert_false(facts_of(fixture).failing);
+    assert_complete(fixture);
+}
+
+/* ---- damage ---------------------------------------------------------------------------------- */
+
+static void change_byte(const struct fixture *fixture, const char *name, off_t at, uint8_t mask)
+{
+    char path[256];
+    uint8_t byte;
+    path_of(fixture, name, path);
+    int descriptor = open(path, O_RDWR | O_CLOEXEC);
+    assert_int_equal(pread(descriptor, &byte, 1, at), 1);
+    byte ^= mask;
+    assert_int_equal(pwrite(descriptor, &byte, 1, at), 1);
+    assert_int_equal(close(descriptor), 0);
+}
+
+static off_t size_of(const struct fixture *fixture, const char *name)
+{
+    char path[256];
+    struct stat facts;
+    path_of(fixture, name, path);
+    assert_int_equal(stat(path, &facts), 0);
+    return facts.st_size;
+}
+
+/* Each byte of a run in turn, found by who opens it or by who asks. */
+static void test_every_byte(void **state)
+{
+    struct fixture *fixture = *state;
+    char names[2][ID_NAME_SIZE];
+    open_index(fixture);
+    while (facts_of(fixture).merges == 0)
+        add_rows(fixture, 1);
+    assert_int_equal(list_files(fixture, names, 2), 1);
+    off_t size = size_of(fixture, names[0]);
+    for (off_t at = 0; at < size; at++) {
+        change_byte(fixture, names[0], at, (uint8_t)(1U << at % 8));
+        open_index(fixture);
+        uint64_t made_again = facts_of(fixture).made_again;
+        if (made_again == 0) { /* in a block, then, and not at its end */
+            assert_int_equal(check_all(fixture), STATUS_UNAVAILABLE);
+            assert_int_equal(facts_of(fixture).made_again, 1);
+        }
+        assert_mends(fixture);
+        id_index_upkeep(fixture->index);
+        assert_int_equal(list_files(fixture, names, 2), 1);
+        assert_int_equal(size_of(fixture, names[0]), size);
+    }
+}
+
+static void test_damaged_while_open(void **state)
+{
+    struct fixture *fixture = *state;
+    static char names[64][ID_NAME_SIZE];
+    open_index(fixture);
+    for (int i = 0; i < 40; i++) {
+        add_rows(fixture, 90);
+        size_t count = list_files(fixture, names, 64);
+        const char *name = names[next_random(fixture, count)];
+        off_t size = size_of(fixture, name);
+        change_byte(fixture, name, (off_t)next_random(fixture, (uint64_t)size),
+                    (uint8_t)(1U << next_random(fixture, 8)));
+        if (i % 2 == 0) /* else a merge may find it */
+            assert_mends(fixture);
+    }
+    assert_mends(fixture);
+    assert_true(facts_of(fixture).made_again > 0);
+}
+
+static void test_truncated(void **state)
+{
+    struct fixture *fixture = *state;
+    static char names[64][ID_NAME_SIZE];
+    char path[256];
+    open_index(fixture);
+    add_rows(fixture, 900);
+    for (int i = 0; i < 20; i++) {
+        size_t count = list_files(fixture, names, 64);
+        const char *name = names[next_random(fixture, count)];
+        path_of(fixture, name, path);
+        assert_int_equal(
+            truncate(path, (off_t)next_random(fixture, (uint64_t)size_of(fixture, name))), 0);
+        if (i % 2 == 0) {
+            open_index(fixture);
+            assert_true(facts_of(fixture).made_again > 0);
+        }
+        assert_mends(fixture);
+        id_index_upkeep(fixture->index);
+        assert_complete(fixture);
+    }
+}
+
+static void test_missing(void **state)
+{
+    struct fixture *fixture = *state;
+    static char names[64][ID_NAME_SIZE];
+    char path[256];
+    open_index(fixture);
+    add_rows(fixture, 900);
+    for (int i = 0; i < 20; i++) {
+        size_t count = list_files(fixture, names, 64);
+        path_of(fixture, names[next_random(fixture, count)], path);
+        assert_int_equal(unlink(path), 0);
+        if (i % 2 == 0)
+            open_index(fixture);
+        assert_complete(fixture); /* who has it open still reads it */
+        add_rows(fixture, 40);
+        assert_mends(fixture);
+    }
+}
+
+static void test_of_another_ledger(void **state)
+{
+    struct fixture *fixture = *state;
+    open_index(fixture);
+    add_rows(fixture, 500);
+    uint64_t runs = facts_of(fixture).runs;
+    id_index_close(&fixture->index);
+    struct id_index_options options = options_of(fixture);
+    options.identity[0] = 'I';
+    fixture->rows.forked = 0; /* all rows are others */
+    fixture->rows.history = 1;
+    OK(id_index_open(&fixture->index, &options, &fixture->source, fixture->rows.last,
+                     &fixture->error));
+    assert_int_equal(facts_of(fixture).made_again, runs);
+    assert_complete(fixture);
+}
+
+/* A backup was restored: the ledger has fewer rows than the runs, and goes on differently. */
+static void test_of_another_history(void **state)
+{
+    struct fixture *fixture = *state;
+    open_index(fixture);
+    add_rows(fixture, 500);
+    fixture->rows.last = 333;
+    if (KEY_MASK == 0) { /* also while it is open, when the caller goes on as if nothing was */
+        OK(id_index_ready(fixture->index, &fixture->source, 333, &fixture->error));
+        assert_complete(fixture);
+    }
+    open_index(fixture);
+    assert_complete(fixture);
+    add_rows(fixture, 400);
+    fixture->rows.forked = 250;
+    fixture->rows.history = 2;
+    id_index_close(&fixture->index);
+    open_index(fixture); /* as many rows, others from 251 on */
+    assert_complete(fixture);
+    assert_true(facts_of(fixture).made_again > 0);
+    assert_true(fixture->rows.read >= (uint64_t)fixture->rows.last - 250);
+}
+
+static void copy_file(const struct fixture *fixture, const char *from, const char *to)
+{
+    static char bytes[1 << 20];
+    char path[256];
+    path_of(fixture, from, path);
+    int source = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t size = read(source, bytes, sizeof bytes);
+    path_of(fixture, to, path);
+    int target = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    assert_true(size > 0);
+    assert_int_equal(write(target, bytes, (size_t)size), size);
+    assert_int_equal(close(source), 0);
+    assert_int_equal(close(target), 0);
+}
+
+static bool is_there(const struct fixture *fixture, const char *name)
+{
+    char path[256];
+    path_of(fixture, name, path);
+    return access(path, F_OK) == 0;
+}
+
+static void test_other_files(void **state)
+{
+    struct fixture *fixture = *state;
+    static char names[64][ID_NAME_SIZE];
+    static const char *const kept[] = {"notes.txt", "0-5.run", "01-05.run", "5-1.run",
+                                       "1-5.run.bak"};
+    static const char *const removed[] = {"new-0", "1-7.run", "100-200.run", "3-999999.run"};
+    open_index(fixture);
+    add_rows(fixture, 500);
+    id_index_close(&fixture->index);
+    assert_true(list_files(fixture, names, 64) > 0);
+    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
+        copy_file(fixture, names[0], kept[i]);
+    for (size_t i = 0; i < sizeof removed / sizeof removed[0]; i++)
+        copy_file(fixture, names[0], removed[i]); /* with another run's name */
+    open_index(fixture);
+    assert_complete(fixture);
+    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
+        assert_true(is_there(fixture, kept[i]));
+    for (size_t i = 0; i < sizeof removed / sizeof removed[0]; i++)
+        assert_false(is_there(fixture, removed[i]));
+    add_rows(fixture, 100);
+    assert_complete(fixture);
+}
+
+/* A crash between a merge and the deletion of what it merged. */
+static void test_merged_runs_left_behind(void **state)
+{
+    struct fixture *fixture = *state;
+    static char before[64][ID_NAME_SIZE];
+    static char after[64][ID_NAME_SIZE];
+    char from[256];
+    char to[300];
+    open_index(fixture);
+    for (int step = 0; step < 120; step++) {
+        size_t count = list_files(fixture, before, 64);
+        for (size_t i = 0; i < count; i++) {
+            path_of(fixture, before[i], from);
+            (void)snprintf(to, sizeof to, "%s.kept", from);
+            assert_int_equal(link(from, to), 0);
+        }
+        add_rows(fixture, 11);
+        id_index_close(&fixture->index);
+        for (size_t i = 0; i < count; i++) {
+            path_of(fixture, before[i], from);
+            (void)snprintf(to, sizeof to, "%s.kept", from);
+            assert_int_equal(rename(to, from), 0); /* which does nothing where both are there */
+            (void)unlink(to);
+        }
+        open_index(fixture);
+        assert_int_equal(facts_of(fixture).made_again, 0);
+        assert_int_equal(list_files(fixture, after, 64), facts_of(fixture).runs);
+        assert_complete(fixture);
+    }
+}
+
+/* ---- when runs cannot be written ------------------------------------------------------------- */
+
+static void test_cannot_be_written(void **state)
+{
+    struct fixture *fixture = *state;
+    enum status status = STATUS_OK;
+    make_database(fixture, 0600);
+    open_index(fixture);
+    int obstacle = open(fixture->directory, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    assert_int_equal(close(obstacle), 0);
+    for (int i = 0; i < ID_INDEX_TABLES_MAX && status == STATUS_OK; i++) {
+        status =
+            id_index_ready(fixture->index, &fixture->source, fixture->rows.last, &fixture->error);
+        OK(status);
+        add_rows(fixture, ID_INDEX_TABLE_IDS / ID_ROW_KEYS);
+        assert_complete(fixture);
+    }
+    assert_true(facts_of(fixture).failing && facts_of(fixture).write_failures > 1);
+    for (int i = 0; i < 100 && status == STATUS_OK; i++) { /* the bound of memory */
+        status =
+            id_index_ready(fixture->index, &fixture->source, fixture->rows.last, &fixture->error);
+        if (status == STATUS_OK)
+            add_rows(fixture, 5);
+    }
+    assert_int_equal(status, STATUS_FULL);
+    struct id_index_options options = options_of(fixture);
+    struct id_index *other = NULL;
+    assert_int_equal(
+        id_index_open(&other, &options, &fixture->source, fixture->rows.last, &fixture->error),
+        STATUS_FULL);
+    assert_int_equal(unlink(fixture->directory), 0);
+    OK(id_index_ready(fixture->index, &fixture->source, fixture->rows.last, &fixture->error));
+    assert_false(facts_of(fixture).failing);
+    assert_complete(fixture);
+    open_index(fixture);
+    assert_complete(fixture);
+}
+
+static enum status fail_to_read(void *context, int64_t first, int64_t last, struct id_feed *feed,
+                                struct error *error)
+{
+    (void)first;
+    (void)last;
+    (void)context;
+    (void)feed;
+    return error_set(error, STATUS_TIMEOUT, "not now");
+}
+
+static void test_rows_cannot_be_read(void **state)
+{
+    struct fixture *fixture = *state;
+    struct id_index_options options = options_of(fixture);
+    struct id_source broken = fixture->source;
+    int64_t numbers[ROOM];
+    size_t count;
+    broken.read = fail_to_read;
+    assert_int_equal(id_index_open(&fixture->index, &options, &broken, 5, &fixture->error),
+                     STATUS_TIMEOUT);
+    assert_null(fixture->index);
+    open_index(fixture);
+    add_rows(fixture, 100);
+    fixture->rows.last += 5;
+    assert_int_equal(id_index_ready(fixture->index, &broken, fixture->rows.last, &fixture->error),
+                     STATUS_TIMEOUT);
+    assert_int_equal(id_index_find(fixture->index, 1, 0, numbers, ROOM, &count, &fixture->error),
+                     STATUS_UNAVAILABLE);
+    OK(id_index_ready(fixture->index, &fixture->source, fixture->rows.last, &fixture->error));
+    assert_complete(fixture);
+}
+
+/* ---- the rest -------------------------------------------------------------------------------- */
+
+struct walk {
+    const struct model *model;
+    size_t at, stop_at;
+};
+
+static bool visit(void *context, const struct id_entry *entry)
+{
+    struct walk *walk = context;
+    if (walk->at > 0 && compare_ids(entry, &walk->model->ids[walk->at - 1]) == 0)
+        return true; /* both keys of a row were the same */
+    assert_true(walk->at < walk->model->count);
+    assert_int_equal(compare_ids(entry, &walk->model->ids[walk->at]), 0);
+    return ++walk->at != walk->stop_at;
+}
+
+static void test_walk(void **state)
+{
+    struct fixture *fixture = *state;
+    static char names[64][ID_NAME_SIZE];
+    open_index(fixture);
+    add_rows(fixture, 777);
+    struct model model = model_of(&fixture->rows);
+    struct walk walk = {.model = &model};
+    OK(id_index_walk(fixture->index, visit, &walk, &fixture->error));
+    assert_int_equal(walk.at, model.count);
+    walk = (struct walk){.model = &model, .stop_at = 100};
+    OK(id_index_walk(fixture->index, visit, &walk, &fixture->error));
+    assert_int_equal(walk.at, 100);
+    assert_true(list_files(fixture, names, 64) > 0);
+    change_byte(fixture, names[0], ID_BLOCK_SIZE + 3, 1);
+    walk = (struct walk){.model = &model};
+    assert_int_equal(id_index_walk(fixture->index, visit, &walk, &fixture->error),
+                     STATUS_UNAVAILABLE);
+    assert_mends(fixture);
+    free(model.ids);
+}
+
+static void test_own_thread(void **state)
+{
+    struct fixture *fixture = *state;
+    open_index(fixture);
+    id_index_start(fixture->index);
+    for (int i = 0; i < 200; i++) {
+        OK(id_index_ready(fixture->index, &fixture->source, fixture->rows.last, &fixture->error));
+        id_rows_add(&fixture->rows, fixture->index, fixture->rows.last + 13);
+        if (i % 20 == 0)
+            assert_complete(fixture);
+    }
+    uint64_t deadline_ms = clock_monotonic_ms() + 60000;
+    while (id_index_wants_upkeep(fixture->index) && clock_monotonic_ms() < deadline_ms)
+        clock_pause_ns(1000000);
+    assert_false(id_index_wants_upkeep(fixture->index));
+    assert_complete(fixture);
+    assert_true(facts_of(fixture).merges > 5);
+}
+
+/* All of it, in any order. */
+static void damage_something(struct fixture *fixture)
+{
+    static char names[256][ID_NAME_SIZE];
+    char path[256];
+    size_t count = list_files(fixture, names, 256);
+    if (count == 0)
+        return;
+    const char *name = names[next_random(fixture, count)];
+    off_t size = size_of(fixture, name);
+    path_of(fixture, name, path);
+    switch (next_random(fixture, 4)) {
+    case 0:
+        assert_int_equal(unlink(path), 0);
+        break;
+    case 1:
+        assert_int_equal(truncate(path, (off_t)next_random(fixture, (uint64_t)size + 1)), 0);
+        break;
+    default:
+        if (size > 0)
+            change_byte(fixture, name, (off_t)next_random(fixture, (uint64_t)size),
+                        (uint8_t)(1U << next_random(fixture, 8)));
+    }
+}
+
+static void test_model(void **state)
+{
+    struct fixture *fixture = *state;
+    const char *rounds = getenv("ID_INDEX_ROUNDS");
+    long steps = rounds != NULL ? strtol(rounds, NULL, 10) : 600;
+    open_index(fixture);
+    for (long i = 0; i < steps; i++) {
+        uint64_t dice = next_random(fixture, 100);
+        OK(id_index_ready(fixture->index, &fixture->source, fixture->rows.last, &fixture->error));
+        if (dice < 70)
+            id_rows_add(&fixture->rows, fixture->index,
+                        fixture->rows.last + 1 + (int64_t)next_random(fixture, 30));
+        else if (dice < 74)
+            open_index(fixture);
+        else if (dice < 78)
+            fixture->rows.last += (int64_t)next_random(fixture, 100);
+        else if (dice < 79 && fixture->rows.last > 300)
+            fixture->rows.last -= (int64_t)next_random(fixture, 100);
+        else if (dice < 84)
+            damage_something(fixture);
+        if (next_random(fixture, 2) == 0)
+            id_index_upkeep(fixture->index);
+        if (i % 7 == 0)
+            assert_mends(fixture);
+    }
+    assert_mends(fixture);
+    assert_true(facts_of(fixture).last_number > 100);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_empty),
+        TEST(test_all_is_found_through_all_merges),
+        TEST(test_opened_again),
+        TEST(test_without_upkeep),
+        TEST(test_made_again_from_nothing),
+        TEST(test_modes),
+        TEST(test_rows_of_another_process),
+        TEST(test_two_processes_write),
+        TEST(test_one_key_only),
+        TEST(test_locked_by_another_process),
+        TEST(test_every_byte),
+        TEST(test_damaged_while_open),
+        TEST(test_truncated),
+        TEST(test_missing),
+        TEST(test_of_another_ledger),
+        TEST(test_of_another_history),
+        TEST(test_other_files),
+        TEST(test_merged_runs_left_behind),
+        TEST(test_cannot_be_written),
+        TEST(test_rows_cannot_be_read),
+        TEST(test_walk),
+        TEST(test_own_thread),
+        TEST(test_model),
+    };
+    return cmocka_run_group_tests_name("index of ids", tests, NULL, NULL);
+}
