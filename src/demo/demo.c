@@ -116,8 +116,8 @@ static bool match_name(void *context, const void *visited)
     return false;
 }
 
-/* Finds the customer by name, or adds it. One that is there stays as somebody may have changed
- * it. */
+/* Finds the customer by name, or adds it. One that is there stays as an operator may have
+ * changed it. */
 static enum status ensure_customer(struct platform_store *store, const struct setting *settings,
                                    int64_t now_ms, char id[CUSTOMER_ID_SIZE], struct error *error)
 {
@@ -160,7 +160,7 @@ static enum status renew_key(struct platform_store *store, const char *customer_
                              char key[KEY_SIZE], struct error *error)
 {
     struct old_keys old;
-    do { /* there is one, unless somebody labelled keys like ours */
+    do { /* there is one, unless an operator labelled keys like ours */
         old.count = 0;
         enum status status =
             platform_list(store, &key_table, customer_id, match_demo_key, &old, error);
