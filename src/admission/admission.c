@@ -14,8 +14,9 @@
 
 #include "admission/client_address.h"
 #include "admission/key.h"
-#include "admission/policies.h"
+#include "admission/policy_table.h"
 #include "base/memory.h"
+#include "stores/refresher.h"
 
 struct admission {
     struct refresher *policies;
@@ -105,7 +106,6 @@ static void remember(struct admission_memory *memory, uint64_t generation, struc
     memory->key_size = (uint16_t)key.size;
     if (key.size > 0)
         memcpy(memory->key, key.at, key.size);
-    memory->address_known = true;
     memory->address = *client;
 }
 
@@ -151,13 +151,6 @@ static struct admission_memory ask_table(const struct admission *admission, stru
     return answer;
 }
 
-/* Takes hold of the current table if it is another one than ours. */
-static bool pick_up_table(struct admission *admission, uint64_t now_mono_ms)
-{
-    admission->table = refresher_confirmed(admission->policies, &admission->hold, now_mono_ms);
-    return admission->table != NULL;
-}
-
 const char *admission_denial_name(enum admission_denial denial)
 {
     static const char *const names[] = {
@@ -186,7 +179,9 @@ enum admission_denial admission_judge(struct admission *admission, struct admiss
     struct text key = {NULL, 0};
     struct admission_memory fresh;
     *policy = NULL;
-    if (!pick_up_table(admission, question->now_mono_ms))
+    admission->table =
+        refresher_confirmed(admission->policies, &admission->hold, question->now_mono_ms);
+    if (admission->table == NULL)
         return DENIAL_UNAVAILABLE;
     if (!client_address(&question->peer, &forwarding, &address))
         return DENIAL_UNKNOWN_ADDRESS;

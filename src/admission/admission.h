@@ -43,6 +43,7 @@ struct policy {
 /* ---- the shared side ------------------------------------------------------------------------- */
 
 struct policies;
+struct refresher;
 
 /*
  * Starts two threads, each with a store handle of its own, which they open and go on trying to open
@@ -76,6 +77,9 @@ struct policies_facts {
 void policies_facts(struct policies *policies, struct policies_facts *facts);
 extern const struct metric policies_metrics[];
 
+/* Of its struct policy_table: how a serving thread gets at the current one. */
+struct refresher *policies_refresher(struct policies *policies);
+
 /* ---- one serving thread ---------------------------------------------------------------------- */
 
 struct admission;
@@ -92,9 +96,8 @@ void admission_destroy(struct admission **admission);
 struct admission_memory {
     uint64_t generation; /* of the table the verdict came from; 0: nothing remembered */
     uint16_t key_size;   /* of the remembered key */
-    uint8_t address_known;
-    uint8_t denial; /* enum admission_denial */
-    char key[48];   /* a longer supplied key is never valid, so never remembered */
+    uint8_t denial;      /* enum admission_denial */
+    char key[48];        /* a longer supplied key is never valid, so never remembered */
     struct address address;
     const struct policy *policy;
     struct policy_entry *entry; /* of the key; NULL without one */
@@ -122,14 +125,14 @@ struct admission_question {
     int64_t now_wall_ms;
 };
 
-/* Why not: for the operator's log. A client is never told which, only 403 ip_not_allowed or 503. */
+/* Why not: for the operator's log. A client does not see which, only 403 ip_not_allowed or 503. */
 enum admission_denial {
     DENIAL_NONE,         /* admitted */
     DENIAL_NO_POLICY,    /* no key, and no policy for the address, or a disabled one */
     DENIAL_UNUSABLE_KEY, /* empty, malformed, or more than one */
     DENIAL_UNKNOWN_KEY,  /* or a revoked one */
     DENIAL_EXPIRED_KEY,
-    DENIAL_CUSTOMER_DISABLED,  /* or its stored policy makes no sense */
+    DENIAL_CUSTOMER_DISABLED,  /* or its stored policy cannot be applied */
     DENIAL_ADDRESS_NOT_LISTED, /* outside the customer's CIDR list */
     DENIAL_UNKNOWN_ADDRESS,    /* X-Forwarded-For of a trusted proxy cannot be read */
     DENIAL_UNAVAILABLE,        /* 503 security_config_unavailable: the table is not confirmed */
@@ -142,7 +145,7 @@ const char *admission_denial_name(enum admission_denial denial); /* "unknown_key
  * The verdict. `policy` is what the key or the address stands for, also when it is denied; NULL
  * when that was not looked up. It stays valid until the next call of admission_judge on this
  * thread. `client` is set to the address that was judged, also when it is denied; it stays as it is
- * when there is none (an unreadable X-Forwarded-For) or nobody was judged. `memory` may be NULL.
+ * when there is none (an unreadable X-Forwarded-For) or nothing was judged. `memory` may be NULL.
  * Never blocks; the work done does not depend on whether a key is known.
  */
 enum admission_denial admission_judge(struct admission *admission, struct admission_memory *memory,

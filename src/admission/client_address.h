@@ -15,7 +15,7 @@
  * without any X-Forwarded-For line it is the peer.
  *
  * Returns false when the client is unknown: something on that walk cannot be read, or is 0.0.0.0
- * or ::, which nobody has. An empty element cannot be read either: a hop that does not say who
+ * or ::, which no client has. An empty element cannot be read either: a hop that does not say who
  * called it is no evidence of anything.
  */
 struct forwarding {

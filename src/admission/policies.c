@@ -5,12 +5,13 @@
  * The editor is the refresher thread's. Its tables share what did not change, so that one that is
  * kept for long costs at most what changed since, once a thread; they are destroyed on that thread.
  */
-#include "admission/policies.h"
+#include "admission/policy_table.h"
 
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/threads.h"
 #include "metrics/metrics.h"
+#include "stores/refresher.h"
 
 #define USES_PERIOD_MS 60000U
 #define USES_BATCH 256U
@@ -67,31 +68,25 @@ static void destroy_table(void *context, void *table)
 
 /* ---- writing uses ---------------------------------------------------------------------------- */
 
-struct use_batch {
-    struct key_use uses[USES_BATCH];
-    struct policy_entry *entries[USES_BATCH];
-};
-
 /* One batch; the store is opened when there is something to write. */
 static enum status write_batch(struct policies *policies, struct platform_store **store,
-                               struct use_batch *batch, size_t count, struct error *error)
+                               const struct policy_table *table, const struct key_use *uses,
+                               size_t count, struct error *error)
 {
-    if (*store == NULL) {
-        enum status opened = platform_store_open(store, &policies->options.store, error);
-        if (opened != STATUS_OK)
-            return opened;
-    }
-    enum status status = platform_key_touch(*store, batch->uses, count, error);
-    if (status != STATUS_OK)
-        return status;
-    for (size_t i = 0; i < count; i++)
-        policy_entry_mark_written(batch->entries[i], batch->uses[i].used_ms);
-    return STATUS_OK;
+    enum status status = STATUS_OK;
+    if (*store == NULL)
+        status = platform_store_open(store, &policies->options.store, error);
+    if (status == STATUS_OK)
+        status = platform_key_touch(*store, uses, count, error);
+    if (status == STATUS_OK)
+        policy_table_mark_written(table, uses, count);
+    return status;
 }
 
 /* What cannot be written stays noted with its key, and is tried again next time. */
-static void write_uses(struct policies *policies, struct use_batch *batch)
+static void write_uses(struct policies *policies)
 {
+    struct key_use uses[USES_BATCH];
     struct error error = {.text = ""};
     enum status status = STATUS_OK;
     struct platform_store *store = NULL;
@@ -99,10 +94,9 @@ static void write_uses(struct policies *policies, struct use_batch *batch)
     const struct policy_table *table = refresher_newest(policies->refresher, &hold);
     uint32_t cursor = table == NULL ? POLICY_USES_END : 0;
     while (cursor != POLICY_USES_END && status == STATUS_OK) {
-        size_t count =
-            policy_table_collect_uses(table, &cursor, batch->uses, batch->entries, USES_BATCH);
+        size_t count = policy_table_collect_uses(table, &cursor, uses, USES_BATCH);
         if (count > 0)
-            status = write_batch(policies, &store, batch, count, &error);
+            status = write_batch(policies, &store, table, uses, count, &error);
     }
     if (status != STATUS_OK)
         log_event(policies->options.log, LOG_WARNING, "last use of keys cannot be written",
@@ -127,11 +121,9 @@ static bool waits_for_stop(struct policies *policies)
 static void run_use_writer(void *argument)
 {
     struct policies *policies = argument;
-    struct use_batch *batch = memory_alloc_zeroed(1, sizeof *batch);
     while (!waits_for_stop(policies))
-        write_uses(policies, batch);
-    write_uses(policies, batch);
-    memory_free(batch);
+        write_uses(policies);
+    write_uses(policies);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */

@@ -462,7 +462,7 @@ void policy_entry_note_use(struct policy_entry *entry, int64_t now_wall_ms)
 
 /* A shard's uses, from row `*row` on, while there is room. */
 static size_t shard_collect(const struct shard *shard, uint32_t *row, struct key_use *uses,
-                            struct policy_entry **entries, size_t room)
+                            size_t room)
 {
     size_t count = 0;
     for (; *row < shard->size && count < room; (*row)++) {
@@ -471,21 +471,20 @@ static size_t shard_collect(const struct shard *shard, uint32_t *row, struct key
         if (used_ms <= atomic_load_explicit(&entry->written_ms, memory_order_relaxed))
             continue;
         uses[count].used_ms = used_ms;
-        memcpy(uses[count].digest, entry->item.name, KEY_DIGEST_SIZE);
-        entries[count++] = entry;
+        memcpy(uses[count++].digest, entry->item.name, KEY_DIGEST_SIZE);
     }
     return count;
 }
 
 size_t policy_table_collect_uses(const struct policy_table *table, uint32_t *cursor,
-                                 struct key_use *uses, struct policy_entry **entries, size_t room)
+                                 struct key_use *uses, size_t room)
 {
     size_t count = 0;
     while (*cursor < SHARED_TREE_SIZE) {
         const struct shard *shard = shard_at(&table->rows.keys, *cursor);
         uint32_t row = 0;
         if (shard != NULL)
-            count += shard_collect(shard, &row, uses + count, entries + count, room - count);
+            count += shard_collect(shard, &row, uses + count, room - count);
         if (shard != NULL && row < shard->size)
             return count; /* full; what has been written by then is passed over next time */
         (*cursor)++;
@@ -494,7 +493,13 @@ size_t policy_table_collect_uses(const struct policy_table *table, uint32_t *cur
     return count;
 }
 
-void policy_entry_mark_written(struct policy_entry *entry, int64_t used_ms)
+void policy_table_mark_written(const struct policy_table *table, const struct key_use *uses,
+                               size_t count)
 {
-    atomic_store_explicit(&entry->written_ms, used_ms, memory_order_relaxed);
+    for (size_t i = 0; i < count; i++) {
+        struct name name = name_of_key(uses[i].digest);
+        struct policy_entry *entry = find_key(&table->rows.keys, &name);
+        CHECK(entry != NULL);
+        atomic_store_explicit(&entry->written_ms, uses[i].used_ms, memory_order_relaxed);
+    }
 }

@@ -70,8 +70,9 @@ void policy_entry_note_use(struct policy_entry *entry, int64_t now_wall_ms);
  */
 #define POLICY_USES_END UINT32_MAX
 size_t policy_table_collect_uses(const struct policy_table *table, uint32_t *cursor,
-                                 struct key_use *uses, struct policy_entry **entries, size_t room);
-void policy_entry_mark_written(struct policy_entry *entry, int64_t used_ms);
+                                 struct key_use *uses, size_t room);
+void policy_table_mark_written(const struct policy_table *table, const struct key_use *uses,
+                               size_t count);
 
 void policy_table_facts(const struct policy_table *table, struct policy_table_facts *facts);
 

@@ -115,30 +115,16 @@ static int64_t store_wall_ms(const struct rate_leases *leases, uint64_t now_ns)
 
 /* ---- deciding -------------------------------------------------------------------------------- */
 
-enum attempt { ATTEMPT_TAKEN, ATTEMPT_REFUSED, ATTEMPT_UNKNOWN };
-
 static uint32_t seconds_until(uint64_t end_ns, uint64_t now_ns)
 {
     uint64_t left = end_ns > now_ns ? (end_ns - now_ns + 999999999) / 1000000000 : 1;
     return left > 1 ? (uint32_t)left : 1;
 }
 
-static void fill(struct rate_verdict *verdict, const struct rate_limit *rate, bool allowed,
-                 uint64_t remaining, uint32_t reset_seconds)
-{
-    *verdict = (struct rate_verdict){
-        .limited = true,
-        .allowed = allowed,
-        .limit = rate->requests,
-        .remaining = (uint32_t)least(remaining, rate->requests),
-        .reset_seconds = reset_seconds,
-    };
-}
-
-/* Takes a unit of the lease, or knows that the window is used up. `low`: it is time for the
- * next. */
-static enum attempt try_lease(struct rate_lease *lease, const struct rate_limit *rate,
-                              uint64_t now_ns, struct rate_verdict *verdict, bool *low)
+/* Decides by the lease: takes a unit, or knows that the window is used up. False: it cannot. `low`:
+ * it is time for the next lease. */
+static bool try_lease(struct rate_lease *lease, const struct rate_limit *rate, uint64_t now_ns,
+                      struct rate_verdict *verdict, bool *low)
 {
     uint64_t word = get(&lease->word);
     for (;;) {
@@ -147,21 +133,22 @@ static enum attempt try_lease(struct rate_lease *lease, const struct rate_limit 
         uint64_t end_ns = get(&lease->end_ns);
         if (high_of(word) % 2 != 0 || get(&lease->terms) != terms_of(rate) ||
             now_ns >= get(&lease->deadline_ns))
-            return ATTEMPT_UNKNOWN;
+            return false;
         if (units == 0 && high_of(reserve) > 0)
-            return ATTEMPT_UNKNOWN;
+            return false;
         if (units == 0) {
             uint64_t again = get(&lease->word);
             if (again == word) {
-                fill(verdict, rate, false, 0, seconds_until(end_ns, now_ns));
-                return ATTEMPT_REFUSED;
+                *verdict = rate_verdict_of(rate, false, 0, seconds_until(end_ns, now_ns));
+                return true;
             }
             word = again;
         } else if (atomic_compare_exchange_weak_explicit(
                        &lease->word, &word, word - 1, memory_order_acq_rel, memory_order_acquire)) {
-            fill(verdict, rate, true, units - 1 + high_of(reserve), seconds_until(end_ns, now_ns));
+            *verdict = rate_verdict_of(rate, true, units - 1 + high_of(reserve),
+                                       seconds_until(end_ns, now_ns));
             *low = high_of(reserve) > 0 && units - 1 <= low_of(reserve);
-            return ATTEMPT_TAKEN;
+            return true;
         }
     }
 }
@@ -191,8 +178,9 @@ void rate_lease_take_alone(const struct rate_claim *claim, uint64_t now_ns,
     } while (used <= rate->requests &&
              !atomic_compare_exchange_weak_explicit(word, &before, after, memory_order_acq_rel,
                                                     memory_order_acquire));
-    fill(verdict, rate, used <= rate->requests, used < rate->requests ? rate->requests - used : 0,
-         rate_window_seconds_left(after, rate->window_seconds, store_ms));
+    *verdict = rate_verdict_of(rate, used <= rate->requests,
+                               used < rate->requests ? rate->requests - used : 0,
+                               rate_window_seconds_left(after, rate->window_seconds, store_ms));
     verdict->alone = true;
 }
 
@@ -384,7 +372,7 @@ enum status rate_lease_take(const struct rate_claim *claim, uint64_t now_ns,
 {
     struct rate_lease *lease = lease_of(claim);
     bool low = false;
-    if (try_lease(lease, &claim->rate, now_ns, verdict, &low) != ATTEMPT_UNKNOWN) {
+    if (try_lease(lease, &claim->rate, now_ns, verdict, &low)) {
         if (low)
             fetch(lease, &claim->rate, now_ns);
         return STATUS_OK;
@@ -403,7 +391,7 @@ enum status rate_lease_wait(const struct rate_claim *claim, uint64_t now_ns,
     struct rate_leases *leases = lease->leases;
     bool low = false;
     uv_mutex_lock(&leases->lock); /* a lease that comes from now on finds the pending request */
-    bool decided = try_lease(lease, &claim->rate, now_ns, verdict, &low) != ATTEMPT_UNKNOWN;
+    bool decided = try_lease(lease, &claim->rate, now_ns, verdict, &low);
     bool away = !decided && get(&lease->retry_ns) != 0;
     bool mine = false;
     uint32_t demand = 0;

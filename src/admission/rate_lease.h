@@ -32,7 +32,7 @@
  * Without the store (a call failed): what is left of a lease is spent; then this server admits, for
  * itself, what it knew to be left of the window, and in later windows the whole limit. So with n
  * servers at most n times the limit is admitted in a window. No request waits meanwhile; the store
- * is tried again in the background every RATE_LEASE_RETRY_NS. When it answers it is told what was
+ * is tried again in the background every RATE_LEASE_RETRY_NS. When it answers it learns what was
  * admitted without it, and what was drawn as far as we know, in case it has forgotten.
  *
  * Threads: any, but for create and destroy.

@@ -68,6 +68,18 @@ uint32_t rate_window_seconds_left(uint64_t window, uint32_t window_seconds, int6
     return left_seconds > 1 ? (uint32_t)left_seconds : 1;
 }
 
+struct rate_verdict rate_verdict_of(const struct rate_limit *rate, bool allowed, uint64_t remaining,
+                                    uint32_t reset_seconds)
+{
+    return (struct rate_verdict){
+        .limited = true,
+        .allowed = allowed,
+        .limit = rate->requests,
+        .remaining = remaining < rate->requests ? (uint32_t)remaining : rate->requests,
+        .reset_seconds = reset_seconds,
+    };
+}
+
 void rate_limit_take(const struct policy *policy, int64_t now_wall_ms, struct rate_verdict *verdict)
 {
     const struct rate_limit *rate = &policy->rate;
@@ -84,11 +96,7 @@ void rate_limit_take(const struct policy *policy, int64_t now_wall_ms, struct ra
     while (!atomic_compare_exchange_weak_explicit(word, &before, after, memory_order_relaxed,
                                                   memory_order_relaxed));
     uint64_t requests = rate_window_requests(after);
-    *verdict = (struct rate_verdict){
-        .limited = true,
-        .allowed = requests <= rate->requests,
-        .limit = rate->requests,
-        .remaining = requests < rate->requests ? (uint32_t)(rate->requests - requests) : 0,
-        .reset_seconds = rate_window_seconds_left(after, rate->window_seconds, now_wall_ms),
-    };
+    *verdict = rate_verdict_of(rate, requests <= rate->requests,
+                               requests < rate->requests ? rate->requests - requests : 0,
+                               rate_window_seconds_left(after, rate->window_seconds, now_wall_ms));
 }

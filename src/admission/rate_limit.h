@@ -47,4 +47,8 @@ uint64_t rate_window_count(uint64_t window, uint32_t window_seconds, int64_t now
 /* Whole seconds from now to the end of the word's window, rounded up, at least 1. Pure. */
 uint32_t rate_window_seconds_left(uint64_t window, uint32_t window_seconds, int64_t now_wall_ms);
 
+/* What a client is answered under a limit. Pure. */
+struct rate_verdict rate_verdict_of(const struct rate_limit *rate, bool allowed, uint64_t remaining,
+                                    uint32_t reset_seconds);
+
 #endif

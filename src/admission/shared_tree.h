@@ -6,7 +6,7 @@
 
 /*
  * A sparse array of 4096 counted objects, as a tree of two levels whose versions share every branch
- * that did not change: to write one element of a version that somebody else holds, only the nodes
+ * that did not change: to write one element of a version that has other holders, only the nodes
  * between the root and the element are copied. That makes a new version of a table of 100,000
  * policies cost a few microseconds.
  *

@@ -41,14 +41,14 @@ struct health {
     uv_thread_t watch;
 
     uv_mutex_t lock; /* guards everything below */
-    uv_cond_t asked; /* somebody waits and no probe runs; or the end */
+    uv_cond_t asked; /* a request waits and no probe runs; or the end */
     uv_cond_t begun; /* a probe runs; or it ended; or the end */
     LIST_HEAD(, pending_request) requests;
     size_t pending_count;
     enum probe_state probe;
     uint64_t probe_started_ns;
     enum verdict verdict; /* the last one, for the log */
-    struct error told;    /* the reason that the log has, while degraded */
+    struct error logged;  /* the last reason in the log, while degraded */
     bool ending;
 
     struct platform_store *platform; /* the prober's; NULL: not open */
@@ -163,10 +163,10 @@ static void conclude(struct health *health, bool ok, const char *reason)
 {
     enum verdict before = health->verdict;
     health->verdict = ok ? VERDICT_OK : VERDICT_DEGRADED;
-    if (!ok && (before != VERDICT_DEGRADED || strcmp(reason, health->told.text) != 0)) {
+    if (!ok && (before != VERDICT_DEGRADED || strcmp(reason, health->logged.text) != 0)) {
         log_event(health->options.log, LOG_WARNING, "health is degraded",
                   LOG_STRING("reason", reason));
-        (void)error_set(&health->told, STATUS_UNAVAILABLE, "%s", reason);
+        (void)error_set(&health->logged, STATUS_UNAVAILABLE, "%s", reason);
     } else if (ok && before == VERDICT_DEGRADED)
         log_event(health->options.log, LOG_INFO, "health is ok again");
     answer_all(health, ok);

@@ -12,7 +12,7 @@
 /*
  * GET /api/v1/health (docs/interface.md, "Health").
  *
- * Really asks both stores, on a thread of its own, when somebody wants to know. Askers that come
+ * Really asks both stores, on a thread of its own, when a client asks. Askers that come
  * while a probe is under way share its result. When the probe takes longer than the slower store's
  * timeout and a quarter of a second, the answer is "degraded" without it; a probe that hangs holds
  * up no answer.

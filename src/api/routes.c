@@ -55,13 +55,13 @@ static void answer_wallet(struct service *service, struct http_request *request,
 
 /* Those that are asked for most stand first. */
 static const struct route routes[] = {
-    {HTTP_GET, "/api/v1/{sport}/events/{eventId}", true, true, answer_event},
-    {HTTP_GET, "/api/v1/{sport}/events", true, true, answer_catalog},
-    {HTTP_GET, "/api/v1/sports", true, true, answer_sports},
-    {HTTP_GET, "/api/v1/casino/games", true, false, answer_games},
-    {HTTP_POST, "/api/v1/casino/games/{gameId}/launch", true, false, answer_launch},
-    {HTTP_POST, "/api/v1/casino/wallet", true, false, answer_wallet},
-    {HTTP_GET, "/api/v1/health", false, false, answer_health},
+    {METHOD_GET, "/api/v1/{sport}/events/{eventId}", true, true, answer_event},
+    {METHOD_GET, "/api/v1/{sport}/events", true, true, answer_catalog},
+    {METHOD_GET, "/api/v1/sports", true, true, answer_sports},
+    {METHOD_GET, "/api/v1/casino/games", true, false, answer_games},
+    {METHOD_POST, "/api/v1/casino/games/{gameId}/launch", true, false, answer_launch},
+    {METHOD_POST, "/api/v1/casino/wallet", true, false, answer_wallet},
+    {METHOD_GET, "/api/v1/health", false, false, answer_health},
 };
 #define ROUTE_COUNT (sizeof routes / sizeof routes[0])
 
@@ -114,12 +114,13 @@ bool route_is_casino(struct text path)
 
 bool route_allows(const struct route *route, enum http_method method)
 {
-    return method == route->method || (method == HTTP_HEAD && route->method == HTTP_GET);
+    return method == route->method || (method == METHOD_HEAD && route->method == METHOD_GET);
 }
 
 struct text route_methods(const struct route *route)
 {
-    return route->method == HTTP_GET ? TEXT("GET, HEAD") : text_of(http_method_name(route->method));
+    return route->method == METHOD_GET ? TEXT("GET, HEAD")
+                                       : text_of(http_method_name(route->method));
 }
 
 size_t route_number(const struct route *route)

@@ -31,7 +31,7 @@ struct caller {
 struct route {
     enum http_method method; /* GET: HEAD too */
     const char *path;        /* "/api/v1/{sport}/events/{eventId}"; also its label in metrics */
-    bool admission;          /* judged before anything else is told */
+    bool admission;          /* judged before anything else is answered */
     bool rate_limited;       /* counts against the caller's budget, whatever comes of it */
     /* Replies to the request, at once or later. `values` are what stood for {…}. */
     void (*handle)(struct service *service, struct http_request *request,

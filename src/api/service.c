@@ -36,11 +36,6 @@ struct judged {
     enum admission_denial denial;
 };
 
-size_t service_request_size(void)
-{
-    return sizeof(struct judged);
-}
-
 /* What is worth keeping between the requests of a connection; lives at request->connection_user. */
 struct remembered {
     struct admission_memory admission;
@@ -48,11 +43,6 @@ struct remembered {
         logged; /* whose text `logged_text` is; for a line of the log, not to format again */
     char logged_text[ADDRESS_TEXT_SIZE];
 };
-
-size_t service_connection_size(void)
-{
-    return sizeof(struct remembered);
-}
 
 /* Gathers what admission looks at. `forwarded` has room for every field line that a request can
  * have. */
@@ -90,7 +80,7 @@ static bool admit(struct service *service, struct http_request *request, struct 
         http_reply_error(request, &error_security_config_unavailable);
         return false;
     }
-    /* An address without a key is nobody in the casino. */
+    /* An address without a key has no identity in the casino. */
     if (judged->denial == DENIAL_NONE && !policy->is_customer && route_is_casino(request->path))
         judged->denial = DENIAL_NO_KEY;
     if (policy != NULL)
@@ -148,7 +138,7 @@ static void dispatch(struct service *service, struct http_request *request,
         http_reply_error(request, &error_casino_access_disabled);
         return;
     }
-    if (request->method == HTTP_POST && http_body_is_encoded(request)) {
+    if (request->method == METHOD_POST && http_body_is_encoded(request)) {
         http_request_add_field(request, TEXT("Accept-Encoding"), TEXT("identity"));
         http_reply_error(request, &error_unsupported_media_type);
         return;
@@ -164,7 +154,7 @@ void service_rate_decided(void *context, struct http_request *request,
         dispatch(service, request, request->user);
 }
 
-void service_handle(void *context, struct http_request *request)
+static void handle(void *context, struct http_request *request)
 {
     struct service *service = context;
     struct judged *judged = request->user;
@@ -226,7 +216,7 @@ static void log_request(struct log_batch *log, const struct http_outcome *outcom
     log_batch_emit(log, LOG_INFO, "request", fields);
 }
 
-void service_finished(void *context, const struct http_outcome *outcome)
+static void finished(void *context, const struct http_outcome *outcome)
 {
     struct service *service = context;
     const struct judged *judged = outcome->refused ? NULL : outcome->request->user;
@@ -239,7 +229,7 @@ void service_finished(void *context, const struct http_outcome *outcome)
         log_request(service->access_log, outcome, judged, route);
 }
 
-void service_event(void *context, enum http_event event)
+static void count_event(void *context, enum http_event event)
 {
     static const size_t counters[] = {
         [HTTP_EVENT_OPENED] = COUNTED_OPENED,
@@ -249,6 +239,19 @@ void service_event(void *context, enum http_event event)
     };
     struct service *service = context;
     metrics_add(service->counters, counters[event], 1);
+}
+
+struct http_server_options service_server_options(struct service *service)
+{
+    return (struct http_server_options){
+        .request_user_size = sizeof(struct judged),
+        .connection_user_size = sizeof(struct remembered),
+        .handle = handle,
+        .finished = finished,
+        .event = count_event,
+        .context = service,
+        .log = service->log,
+    };
 }
 
 static void write_connections(const struct metric *metric, const void *facts, struct buffer *out)

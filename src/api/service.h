@@ -41,16 +41,11 @@ struct service {
     struct log *log;
 };
 
-/* For http_server_options: sizes of request->user and request->connection_user, and the callbacks,
- * whose context is the struct service. */
-size_t service_request_size(void);
-size_t service_connection_size(void);
-void service_handle(void *context, struct http_request *request);
+/* Of a server whose requests the service answers; the rest is the caller's. */
+struct http_server_options service_server_options(struct service *service);
 /* For rate_limiter_options: goes on with a request that waited for its rate limit. */
 void service_rate_decided(void *context, struct http_request *request,
                           const struct rate_verdict *rate);
-void service_finished(void *context, const struct http_outcome *outcome);
-void service_event(void *context, enum http_event event);
 
 extern const struct metric service_metrics[];
 

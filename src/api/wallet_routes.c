@@ -97,25 +97,15 @@ static void reply_transaction(struct http_request *request,
         http_reply_error(request, declines[transaction->outcome]);
 }
 
-static const struct http_error *refusal(enum wallet_verdict verdict)
-{
-    switch (verdict) {
-    case WALLET_PLAYER_NOT_FOUND:
-        return &error_player_not_found;
-    case WALLET_CURRENCY_MISMATCH:
-        return &error_currency_mismatch;
-    case WALLET_TRANSACTION_CONFLICT:
-        return &error_transaction_conflict;
-    case WALLET_GAME_NOT_FOUND:
-        return &error_game_not_found;
-    case WALLET_GAMES_UNAVAILABLE:
-        return &error_security_config_unavailable;
-    case WALLET_KEPT:
-    case WALLET_REPLAYED:
-        break;
-    }
-    return &error_internal_error;
-}
+static const struct http_error *const refusals[] = {
+    [WALLET_KEPT] = &error_internal_error,
+    [WALLET_REPLAYED] = &error_internal_error,
+    [WALLET_TRANSACTION_CONFLICT] = &error_transaction_conflict,
+    [WALLET_PLAYER_NOT_FOUND] = &error_player_not_found,
+    [WALLET_CURRENCY_MISMATCH] = &error_currency_mismatch,
+    [WALLET_GAME_NOT_FOUND] = &error_game_not_found,
+    [WALLET_GAMES_UNAVAILABLE] = &error_security_config_unavailable,
+};
 
 static void reply(struct http_request *request, const struct wallet_answer *answer)
 {
@@ -127,7 +117,7 @@ static void reply(struct http_request *request, const struct wallet_answer *answ
         reply_transaction(request, &answer->transaction, answer->replayed);
         return;
     case WALLET_ANSWER_REFUSED:
-        http_reply_error(request, refusal(answer->verdict));
+        http_reply_error(request, refusals[answer->verdict]);
         return;
     case WALLET_ANSWER_UNAVAILABLE:
         http_reply_error(request, &error_ledger_unavailable);

@@ -123,9 +123,9 @@ static void drain(struct app *app, int signal)
 struct reloading {
     struct app *app;
     const struct config *config;
-    struct reload_asker *asker; /* NULL: it was a signal */
-    size_t waits_for;           /* workers */
-    struct buffer restart;      /* the changed settings that need one */
+    int asker;             /* -1: it was a signal */
+    size_t waits_for;      /* workers */
+    struct buffer restart; /* the changed settings that need one */
 };
 
 static void on_worker_reloaded(void *context)
@@ -146,8 +146,7 @@ static void on_worker_reloaded(void *context)
     memory_free(reloading);
 }
 
-static void apply(struct app *app, const struct config *config, struct http_tls *tls,
-                  struct reload_asker *asker)
+static void apply(struct app *app, const struct config *config, struct http_tls *tls, int asker)
 {
     struct reloading *reloading = memory_alloc_zeroed(1, sizeof *reloading);
     reloading->app = app;
@@ -175,7 +174,7 @@ static enum status read_again(struct app *app, const struct config **config, str
     return status;
 }
 
-static void reload(struct app *app, struct reload_asker *asker)
+static void reload(struct app *app, int asker)
 {
     const struct config *config = NULL;
     struct http_tls *tls = NULL;
@@ -192,7 +191,7 @@ static void reload(struct app *app, struct reload_asker *asker)
     app->config = config;
 }
 
-static void on_reload_asked(void *context, struct reload_asker *asker)
+static void on_reload_asked(void *context, int asker)
 {
     reload(context, asker);
 }
@@ -203,7 +202,7 @@ static void on_signal(uv_signal_t *handle, int signal)
     if (signal == SIGHUP && app->worker_count == 0)
         app->reload_waits = true;
     else if (signal == SIGHUP)
-        reload(app, NULL);
+        reload(app, -1);
     else
         drain(app, signal);
 }
@@ -395,17 +394,18 @@ static void watch_signals(struct app *app)
     }
 }
 
+static void format_listener(char out[96], const char *host, uint16_t port)
+{
+    (void)snprintf(out, 96, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, port);
+}
+
 static void announce(struct app *app)
 {
     uint16_t operator_port = operator_listener_port(app->operator_listener);
     char public[96];
     char operator[96];
-    (void)snprintf(public, sizeof public,
-                   strchr(app->config->listen.host, ':') ? "[%s]:%u" : "%s:%u",
-                   app->config->listen.host, app->port);
-    (void)snprintf(operator, sizeof operator,
-                   strchr(app->config->operator_listen.host, ':') ? "[%s]:%u" : "%s:%u",
-                   app->config->operator_listen.host, operator_port);
+    format_listener(public, app->config->listen.host, app->port);
+    format_listener(operator, app->config->operator_listen.host, operator_port);
     log_event(app->log, LOG_INFO, "listening", LOG_STRING("listener", "operator"),
               LOG_STRING("address", operator));
     log_event(app->log, LOG_INFO, "listening", LOG_STRING("listener", "public"),
@@ -437,7 +437,7 @@ static void on_starting(uv_timer_t *timer)
     start_workers(app);
     announce(app);
     if (app->reload_waits)
-        reload(app, NULL);
+        reload(app, -1);
     reload_socket_accept(app->reload_socket);
 }
 

@@ -33,7 +33,7 @@ static void handle(void *context, struct http_request *request)
 {
     const struct operator_listener_options *options =
         &((struct operator_listener *)context)->options;
-    bool reads = request->method == HTTP_GET || request->method == HTTP_HEAD;
+    bool reads = request->method == METHOD_GET || request->method == METHOD_HEAD;
     if (!text_equals(request->path, TEXT("/metrics"))) {
         if (!reads || options->page == NULL || !options->page(options->page_context, request))
             http_reply_error(request, &error_not_found);

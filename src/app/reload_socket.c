@@ -26,10 +26,6 @@ struct reload_socket {
     int descriptor;
 };
 
-struct reload_asker {
-    int descriptor;
-};
-
 /* A name that begins with NUL is no file, and goes with the socket. */
 static socklen_t make_name(long process, struct sockaddr_un *address)
 {
@@ -80,13 +76,10 @@ static void on_readable(uv_poll_t *poll, int status, int events)
         int descriptor = accept4(socket->descriptor, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (descriptor < 0)
             return;
-        if (!may_ask(descriptor)) {
+        if (may_ask(descriptor))
+            socket->options.asked(socket->options.context, descriptor);
+        else
             (void)close(descriptor);
-            continue;
-        }
-        struct reload_asker *asker = memory_alloc(sizeof *asker);
-        asker->descriptor = descriptor;
-        socket->options.asked(socket->options.context, asker);
     }
 }
 
@@ -112,19 +105,18 @@ void reload_socket_destroy(struct reload_socket **socket)
     uv_close((uv_handle_t *)&gone->poll, on_closed);
 }
 
-void reload_answer(struct reload_asker *asker, bool done, const char *text)
+void reload_answer(int asker, bool done, const char *text)
 {
-    if (asker == NULL)
+    if (asker < 0)
         return;
     struct buffer answer = {0};
     buffer_append_char(&answer, done ? DONE : REFUSED);
     buffer_append_string(&answer, text);
     size_t size = answer.size < ANSWER_MAX ? answer.size : ANSWER_MAX;
     /* A new socket's buffer holds it. Whoever does not wait any more has missed it. */
-    (void)send(asker->descriptor, answer.data, size, MSG_NOSIGNAL);
-    (void)close(asker->descriptor);
+    (void)send(asker, answer.data, size, MSG_NOSIGNAL);
+    (void)close(asker);
     buffer_free(&answer);
-    memory_free(asker);
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */

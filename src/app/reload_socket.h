@@ -13,16 +13,15 @@
  * Where a command asks a running server to read its configuration again, and learns what became of
  * it: an abstract Unix socket that is named after the server's process id. To connect is to ask;
  * the server reads nothing and sends its answer when the new settings are in force, or are refused.
- * It hears its own user and root, nobody else.
+ * It hears its own user and root alone.
  *
  * The server's half runs on one thread.
  */
 struct reload_socket;
-struct reload_asker; /* who waits for an answer; given exactly one */
 
 struct reload_socket_options {
     uv_loop_t *loop;
-    void (*asked)(void *context, struct reload_asker *asker);
+    void (*asked)(void *context, int asker); /* a descriptor: answered exactly once */
     void *context;
     struct log *log;
 };
@@ -34,8 +33,8 @@ void reload_socket_accept(struct reload_socket *socket);
 void reload_socket_destroy(struct reload_socket **socket);
 
 /* `text`: the settings that need a restart, comma-separated ("": none), or why nothing has changed.
- * May come after the socket is destroyed. Ends the asker; NULL is fine. */
-void reload_answer(struct reload_asker *asker, bool done, const char *text);
+ * May come after the socket is destroyed. Ends the asker; -1 is fine. */
+void reload_answer(int asker, bool done, const char *text);
 
 /* The command's half: asks the server with that process id and waits for its answer. */
 MUST_CHECK enum status reload_ask(long process, struct buffer *restart_needed, struct error *error);

@@ -83,19 +83,11 @@ static void start_serving(struct worker *worker)
         .log = options->log,
     };
     uint32_t limit = config->max_connections / config->threads;
-    const struct http_server_options server = {
-        .loop = &worker->loop,
-        .tls = options->tls,
-        .request_user_size = service_request_size(),
-        .connection_user_size = service_connection_size(),
-        .connection_limit = limit > 0 ? limit : 1,
-        .deadlines = deadlines_of(config),
-        .handle = service_handle,
-        .finished = service_finished,
-        .event = service_event,
-        .context = &worker->service,
-        .log = options->log,
-    };
+    struct http_server_options server = service_server_options(&worker->service);
+    server.loop = &worker->loop;
+    server.tls = options->tls;
+    server.connection_limit = limit > 0 ? limit : 1;
+    server.deadlines = deadlines_of(config);
     worker->server = http_server_create(&server, options->listener);
     CHECK(uv_timer_init(&worker->loop, &worker->log_flush) == 0);
     worker->log_flush.data = worker;

@@ -140,14 +140,8 @@ bool cidr_is_everyone(const struct cidr *cidr)
 
 bool cidr_contains(const struct cidr *cidr, const struct address *address)
 {
-    unsigned whole = cidr->prefix / 8;
-    unsigned bits = cidr->prefix % 8;
-    if (memcmp(cidr->network.bytes, address->bytes, whole) != 0)
-        return false;
-    if (bits == 0)
-        return true;
-    uint8_t mask = (uint8_t)(0xFF00U >> bits);
-    return (address->bytes[whole] & mask) == cidr->network.bytes[whole];
+    struct address block = masked(address, cidr->prefix);
+    return address_equals(&block, &cidr->network);
 }
 
 void address_format(const struct address *address, char out[ADDRESS_TEXT_SIZE])

@@ -35,7 +35,7 @@ MUST_CHECK enum status address_from_sockaddr(const struct sockaddr *from, struct
 MUST_CHECK enum status cidr_parse(struct text text, struct cidr *cidr, struct error *error);
 
 bool address_equals(const struct address *a, const struct address *b);
-/* Is it 0.0.0.0 or ::, which nobody has? (RFC 6890 section 2.2: not forwardable, no destination) */
+/* Is it 0.0.0.0 or ::? No client has it (RFC 6890 section 2.2: not forwardable, no destination). */
 bool address_is_unspecified(const struct address *address);
 
 bool cidr_contains(const struct cidr *cidr, const struct address *address);

@@ -9,7 +9,7 @@
 /*
  * The hash of tables in memory: SipHash-1-3. Never stored or sent: it depends on the machine.
  *
- * Where somebody outside chooses the keys, the seed is hash_random_seed's, or they could choose
+ * Where keys come from outside, the seed is hash_random_seed's, or they could choose
  * keys that all fall into one place; where it is bounded anyway what a collision costs, any will
  * do. Several values make one key when the hash of the first is the seed of the next.
  */

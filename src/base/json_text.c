@@ -40,6 +40,13 @@ static bool is_space(char byte)
     return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t';
 }
 
+static const char *after_space(const char *at, const char *end)
+{
+    while (at < end && is_space(*at))
+        at++;
+    return at;
+}
+
 static bool is_digit(char byte)
 {
     return byte >= '0' && byte <= '9';
@@ -59,10 +66,7 @@ static void skip_space(struct scan *scan)
     if (scan->at == scan->end || !is_space(*scan->at))
         return;
     keep(scan);
-    do
-        scan->at++;
-    while (scan->at < scan->end && is_space(*scan->at));
-    scan->kept = scan->at;
+    scan->kept = scan->at = after_space(scan->at, scan->end);
 }
 
 static bool is_plain(unsigned char byte) /* inside a string: needs no closer look */
@@ -319,35 +323,20 @@ enum status json_text_check(struct text text, struct buffer *minified,
 
 struct text json_text_trim(struct text text)
 {
-    while (text.size > 0 && is_space(text.at[0])) {
-        text.at++;
-        text.size--;
-    }
-    while (text.size > 0 && is_space(text.at[text.size - 1]))
-        text.size--;
-    return text;
+    if (text.size == 0)
+        return text;
+    const char *end = text.at + text.size;
+    const char *at = after_space(text.at, end);
+    while (end > at && is_space(end[-1]))
+        end--;
+    return (struct text){at, (size_t)(end - at)};
 }
 
 enum json_text_kind json_text_kind(struct text value)
 {
     CHECK(value.size > 0);
-    switch (value.at[0]) {
-    case '{':
-        return JSON_TEXT_OBJECT;
-    case '[':
-        return JSON_TEXT_ARRAY;
-    case '"':
-        return JSON_TEXT_STRING;
-    case 't':
-        return JSON_TEXT_TRUE;
-    case 'f':
-        return JSON_TEXT_FALSE;
-    case 'n':
-        return JSON_TEXT_NULL;
-    default:
-        CHECK(value.at[0] == '-' || is_digit(value.at[0]));
-        return JSON_TEXT_NUMBER;
-    }
+    bool number = value.at[0] == '-' || is_digit(value.at[0]);
+    return number ? JSON_TEXT_NUMBER : (enum json_text_kind)value.at[0];
 }
 
 /* From the opening quote to behind the closing one. */
@@ -400,8 +389,7 @@ static const char *value_end(const char *at, const char *end)
 
 static void cursor_skip_space(struct json_text_cursor *cursor)
 {
-    while (cursor->at < cursor->end && is_space(*cursor->at))
-        cursor->at++;
+    cursor->at = after_space(cursor->at, cursor->end);
 }
 
 static struct text cursor_take_value(struct json_text_cursor *cursor)

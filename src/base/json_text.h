@@ -43,14 +43,14 @@ void json_text_locate(struct json_text_error *error, struct text text, size_t of
 
 /* ---- everything below is only for text that json_text_check has accepted --------------------- */
 
-enum json_text_kind {
-    JSON_TEXT_OBJECT,
-    JSON_TEXT_ARRAY,
-    JSON_TEXT_STRING,
-    JSON_TEXT_NUMBER,
-    JSON_TEXT_TRUE,
-    JSON_TEXT_FALSE,
-    JSON_TEXT_NULL,
+enum json_text_kind { /* by the first byte */
+                      JSON_TEXT_OBJECT = '{',
+                      JSON_TEXT_ARRAY = '[',
+                      JSON_TEXT_STRING = '"',
+                      JSON_TEXT_NUMBER = '0',
+                      JSON_TEXT_TRUE = 't',
+                      JSON_TEXT_FALSE = 'f',
+                      JSON_TEXT_NULL = 'n',
 };
 
 /* The value without whitespace around it. */

@@ -102,9 +102,7 @@ void json_string_or_null(struct json_writer *json, const char *name, const char 
 void json_integer(struct json_writer *json, const char *name, int64_t value)
 {
     json_begin_raw(json, name);
-    if (value < 0)
-        buffer_append_char(json->out, '-');
-    buffer_append_u64(json->out, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
+    buffer_append_i64(json->out, value);
 }
 
 void json_unsigned(struct json_writer *json, const char *name, uint64_t value)

@@ -1,6 +1,6 @@
 /*
  * One line a record. Threads append whole lines to a bounded queue in memory; a thread of the log's
- * own writes them. Only that thread ever waits for the descriptor: a pipe that nobody reads, a
+ * own writes them. Only that thread ever waits for the descriptor: a pipe that is not read, a
  * stopped terminal or a slow disk costs lines, which are counted, and never an answer. (O_NONBLOCK
  * would not do: it belongs to the open file, which other processes share.)
  *
@@ -37,7 +37,7 @@ struct log {
     atomic_int level;
     atomic_int format;
     atomic_uint_least64_t dropped; /* lines that were not written, in all */
-    uint64_t told;                 /* the writer's: of these, how many a line has told of */
+    uint64_t reported;             /* the writer's: of these, how many a line has reported */
     bool torn;                     /* the writer's: a line was begun and could not be ended */
     uv_thread_t writer;
 
@@ -82,46 +82,24 @@ uint64_t log_dropped(struct log *log)
 
 /* ---- a line ---------------------------------------------------------------------------------- */
 
-/*
- * A line is put together with plain copies into room that was made for all of it beforehand: one
- * line is written for every request.
- */
-static char *put(char *at, struct text text)
-{
-    if (text.size > 0)
-        memcpy(at, text.at, text.size);
-    return at + text.size;
-}
-
-static char *put_integer(char *at, int64_t value)
-{
-    if (value < 0)
-        *at++ = '-';
-    return at + decimal_write(at, value < 0 ? (uint64_t)0 - (uint64_t)value : (uint64_t)value);
-}
-
 /* Bytes that a JSON string holds as they are. */
 static bool is_unescaped(unsigned char byte)
 {
     return byte >= ' ' && byte < 0x7F && byte != '"' && byte != '\\';
 }
 
-static char *put_json_string(char *at, struct text text, bool known)
+static void append_quoted(struct buffer *out, struct text text, bool known)
 {
     size_t plain = known ? text.size : 0;
     while (plain < text.size && is_unescaped((unsigned char)text.at[plain]))
         plain++;
-    if (plain < text.size) { /* rare, so it may cost an allocation */
-        struct buffer quoted = {0};
-        buffer_append_json_string(&quoted, text);
-        at = put(at, buffer_text(&quoted));
-        buffer_free(&quoted);
-        return at;
+    if (plain < text.size) {
+        buffer_append_json_string(out, text);
+        return;
     }
-    *at++ = '"';
-    at = put(at, text);
-    *at++ = '"';
-    return at;
+    buffer_append_char(out, '"');
+    buffer_append_text(out, text);
+    buffer_append_char(out, '"');
 }
 
 /* A word stands as it is in a line of text; anything that could be misread is quoted. */
@@ -135,77 +113,37 @@ static bool is_word(struct text text)
     return text.size > 0;
 }
 
-static char *put_text_value(char *at, const struct log_field *field)
+static void append_value(struct buffer *out, const struct log_field *field, bool json)
 {
+    bool known = field->kind == LOG_FIELD_WORD && field->text.size > 0;
     if (field->kind == LOG_FIELD_INTEGER)
-        return put_integer(at, field->integer);
-    bool word = field->kind == LOG_FIELD_WORD && field->text.size > 0;
-    return word || is_word(field->text) ? put(at, field->text)
-                                        : put_json_string(at, field->text, false);
-}
-
-static char *put_json_value(char *at, const struct log_field *field)
-{
-    if (field->kind == LOG_FIELD_INTEGER)
-        return put_integer(at, field->integer);
-    return put_json_string(at, field->text, field->kind == LOG_FIELD_WORD);
-}
-
-static char *put_text_line(char *at, const char *stamp, enum log_level level, struct text message,
-                           const struct log_field *fields)
-{
-    at = put(at, text_of(stamp));
-    *at++ = ' ';
-    at = put(at, text_of(level_names[level]));
-    *at++ = ' ';
-    at = put(at, message);
-    for (const struct log_field *field = fields; field->kind != LOG_FIELD_END; field++) {
-        *at++ = ' ';
-        at = put(at, field->name);
-        *at++ = '=';
-        at = put_text_value(at, field);
-    }
-    *at++ = '\n';
-    return at;
-}
-
-static char *put_json_line(char *at, const char *stamp, enum log_level level, struct text message,
-                           const struct log_field *fields)
-{
-    at = put(at, TEXT("{\"time\":\""));
-    at = put(at, text_of(stamp));
-    at = put(at, TEXT("\",\"level\":\""));
-    at = put(at, text_of(level_names[level]));
-    at = put(at, TEXT("\",\"message\":"));
-    at = put_json_string(at, message, false);
-    for (const struct log_field *field = fields; field->kind != LOG_FIELD_END; field++) {
-        at = put(at, TEXT(",\""));
-        at = put(at, field->name);
-        at = put(at, TEXT("\":"));
-        at = put_json_value(at, field);
-    }
-    return put(at, TEXT("}\n"));
-}
-
-/* The most that a line can take: a byte of a value becomes six at most ("\u0000"). */
-static size_t line_size_most(struct text message, const struct log_field *fields)
-{
-    size_t size = CLOCK_TEXT_SIZE + 64 + 6 * message.size;
-    for (const struct log_field *field = fields; field->kind != LOG_FIELD_END; field++)
-        size += field->name.size + 6 * field->text.size + 32;
-    return size;
+        buffer_append_i64(out, field->integer);
+    else if (!json && (known || is_word(field->text)))
+        buffer_append_text(out, field->text);
+    else
+        append_quoted(out, field->text, known);
 }
 
 static void append_line(struct log *log, struct buffer *out, const char *stamp,
                         enum log_level level, const char *message, const struct log_field *fields)
 {
-    struct text text = text_of(message);
-    buffer_reserve(out, line_size_most(text, fields));
-    char *start = out->data + out->size;
-    char *end = atomic_load_explicit(&log->format, memory_order_relaxed) == LOG_FORMAT_JSON
-                    ? put_json_line(start, stamp, level, text, fields)
-                    : put_text_line(start, stamp, level, text, fields);
-    out->size += (size_t)(end - start);
+    bool json = atomic_load_explicit(&log->format, memory_order_relaxed) == LOG_FORMAT_JSON;
+    buffer_append_text(out, json ? TEXT("{\"time\":\"") : TEXT(""));
+    buffer_append_string(out, stamp);
+    buffer_append_text(out, json ? TEXT("\",\"level\":\"") : TEXT(" "));
+    buffer_append_string(out, level_names[level]);
+    buffer_append_text(out, json ? TEXT("\",\"message\":") : TEXT(" "));
+    if (json)
+        append_quoted(out, text_of(message), false);
+    else
+        buffer_append_string(out, message);
+    for (const struct log_field *field = fields; field->kind != LOG_FIELD_END; field++) {
+        buffer_append_text(out, json ? TEXT(",\"") : TEXT(" "));
+        buffer_append_text(out, field->name);
+        buffer_append_text(out, json ? TEXT("\":") : TEXT("="));
+        append_value(out, field, json);
+    }
+    buffer_append_text(out, json ? TEXT("}\n") : TEXT("\n"));
 }
 
 static void append_line_now(struct log *log, struct buffer *out, enum log_level level,
@@ -249,6 +187,7 @@ static size_t piece_size(struct text lines)
 {
     if (lines.size <= PIPE_BUF)
         return lines.size;
+    CHECK(lines.at != NULL); /* gcc does not see it when it sanitizes */
     const char *end = memrchr(lines.at, '\n', PIPE_BUF);
     if (end == NULL)
         end = memchr(lines.at, '\n', lines.size);
@@ -271,17 +210,18 @@ static uint64_t write_lines(struct log *log, struct text lines)
     return count_lines(lines);
 }
 
-static void write_block(struct log *log, struct buffer *block, uint64_t untold)
+static void write_block(struct log *log, struct buffer *block, uint64_t unreported)
 {
     /* What was dropped would have come after these lines: the queue was full of them. */
-    if (untold > 0)
+    if (unreported > 0)
         append_line_now(log, block, LOG_WARNING, "log lines were dropped",
-                        (const struct log_field[]){LOG_INTEGER("lines", untold), {0}});
+                        (const struct log_field[]){LOG_INTEGER("lines", unreported), {0}});
     uint64_t lost = write_lines(log, buffer_text(block));
     if (lost == 0)
-        log->told += untold;
-    else /* the line that tells of others, the last, is not one of them */
-        atomic_fetch_add_explicit(&log->dropped, lost - (untold > 0 ? 1 : 0), memory_order_relaxed);
+        log->reported += unreported;
+    else /* the line that reports others, the last, is not one of them */
+        atomic_fetch_add_explicit(&log->dropped, lost - (unreported > 0 ? 1 : 0),
+                                  memory_order_relaxed);
     buffer_clear(block);
 }
 
@@ -308,9 +248,9 @@ static void run_writer(void *argument)
         log->queue = block;
         block = taken;
         log->writing = true;
-        uint64_t untold = log_dropped(log) - log->told;
+        uint64_t unreported = log_dropped(log) - log->reported;
         uv_mutex_unlock(&log->lock);
-        write_block(log, &block, untold);
+        write_block(log, &block, unreported);
         uv_mutex_lock(&log->lock);
         log->writing = false;
         if (log->queue.size == 0)

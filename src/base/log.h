@@ -19,8 +19,8 @@
  * A `struct log` may be used by any thread; a NULL log discards. A line is written whole, and lines
  * in the order they came.
  *
- * Logging never waits: a thread of the log's own writes. When it does not keep up, because nobody
- * reads the pipe or the disk is full, lines are dropped and counted, and once it goes on a line
+ * Logging never waits: a thread of the log's own writes. When it does not keep up, because the
+ * pipe is not read or the disk is full, lines are dropped and counted, and once it goes on a line
  * says how many: "log lines were dropped lines=1234".
  */
 enum log_level { LOG_ERROR, LOG_WARNING, LOG_INFO, LOG_DEBUG };

@@ -6,7 +6,7 @@
  *
  * Rules: a failing function leaves its out-parameters untouched. An error is either logged or
  * returned, never both. `struct error` is for people (operators at a terminal, a log line); program
- * logic looks at the status alone. One table, http/failures.c, turns a status into an HTTP answer.
+ * logic looks at the status alone.
  */
 
 #define MUST_CHECK __attribute__((warn_unused_result))

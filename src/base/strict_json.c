@@ -2,7 +2,7 @@
  * A request's members by name; see strict_json.h.
  *
  * The body is checked once by base/json_text.h and cut into slices of itself. A member that is
- * there twice is told before one that is unknown, also when it is an unknown one that is there
+ * there twice is reported before one that is unknown, also when it is an unknown one that is there
  * twice: so all names are kept, unescaped, and each is compared with those before it.
  */
 #include "base/strict_json.h"

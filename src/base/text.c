@@ -103,25 +103,6 @@ void buffer_reserve(struct buffer *buffer, size_t more)
     buffer->capacity = capacity;
 }
 
-void buffer_append(struct buffer *buffer, const void *bytes, size_t size)
-{
-    if (size == 0)
-        return;
-    buffer_reserve(buffer, size);
-    memcpy(buffer->data + buffer->size, bytes, size);
-    buffer->size += size;
-}
-
-void buffer_append_text(struct buffer *buffer, struct text text)
-{
-    buffer_append(buffer, text.at, text.size);
-}
-
-void buffer_append_string(struct buffer *buffer, const char *string)
-{
-    buffer_append(buffer, string, strlen(string));
-}
-
 void buffer_append_char(struct buffer *buffer, char character)
 {
     buffer_reserve(buffer, 1);
@@ -134,10 +115,18 @@ void buffer_append_u64(struct buffer *buffer, uint64_t value)
     buffer->size += decimal_write(buffer->data + buffer->size, value);
 }
 
+void buffer_append_i64(struct buffer *buffer, int64_t value)
+{
+    if (value < 0)
+        buffer_append_char(buffer, '-');
+    buffer_append_u64(buffer, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
+}
+
 void buffer_append_format(struct buffer *buffer, const char *format, ...)
 {
     va_list arguments;
     va_list again;
+    CHECK(format != NULL); /* gcc does not see it when it sanitizes */
     va_start(arguments, format);
     va_copy(again, arguments);
     int length = vsnprintf(NULL, 0, format, arguments);

@@ -4,11 +4,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/status.h"
 
 /*
- * Bytes with a length. A `struct text` borrows: somebody else owns the bytes, which need not end in
+ * Bytes with a length. A `struct text` borrows: the bytes are owned elsewhere, which need not end in
  * NUL and may hold any value. `at` may be NULL only when `size` is 0.
  */
 struct text {
@@ -57,11 +58,25 @@ struct buffer {
 };
 
 void buffer_reserve(struct buffer *buffer, size_t more); /* room for `more` bytes beyond size */
-void buffer_append(struct buffer *buffer, const void *bytes, size_t size);
-void buffer_append_text(struct buffer *buffer, struct text text);
-void buffer_append_string(struct buffer *buffer, const char *string);
+static inline void buffer_append(struct buffer *buffer, const void *bytes, size_t size)
+{
+    if (size > buffer->capacity - buffer->size)
+        buffer_reserve(buffer, size);
+    if (size > 0)
+        memcpy(buffer->data + buffer->size, bytes, size);
+    buffer->size += size;
+}
+static inline void buffer_append_text(struct buffer *buffer, struct text text)
+{
+    buffer_append(buffer, text.at, text.size);
+}
+static inline void buffer_append_string(struct buffer *buffer, const char *string)
+{
+    buffer_append(buffer, string, strlen(string));
+}
 void buffer_append_char(struct buffer *buffer, char character);
 void buffer_append_u64(struct buffer *buffer, uint64_t value);
+void buffer_append_i64(struct buffer *buffer, int64_t value);
 void buffer_append_format(struct buffer *buffer, const char *format, ...) PRINTF_LIKE(2, 3);
 /* As a JSON string with its quotes (RFC 8259 section 7); bytes that are not UTF-8 become U+FFFD. */
 void buffer_append_json_string(struct buffer *buffer, struct text text);

@@ -142,28 +142,30 @@ static void print_published(const struct command_line *line, const struct target
     }
 }
 
+/* `report`: what was found in the document. */
 static int publish_document(const struct command_line *line, struct odds_store *store,
-                            const struct target *target, const char *name, struct text document)
+                            const struct target *target, const char *name, struct text document,
+                            const struct feed_report *report)
 {
-    struct feed_report report;
+    const struct odds_change change = {.kind = target->one == NULL ? ODDS_CATALOG : ODDS_MARKETS,
+                                       .sport = target->sport,
+                                       .event = target->event,
+                                       .bytes = document.at,
+                                       .size = document.size};
     struct error error;
     bool listed = true;
-    enum status status =
-        target->one == NULL
-            ? feed_publish_catalog(store, target->sport, name, document, &report, &error)
-            : feed_publish_odds(store, target->sport, target->one, name, document, &report, &error);
-    if (status != STATUS_OK)
+    if (odds_store_publish(store, &change, 1, &error) != STATUS_OK)
         return command_refuse(line, "%s", error.text);
     if (target->one != NULL &&
         feed_catalog_lists(store, target->sport, target->one, &listed, &error) != STATUS_OK)
         return command_refuse(line, "the odds are published, but %s", error.text);
-    note_unaddressable(line, name, &report);
+    note_unaddressable(line, name, report);
     if (!listed)
         command_note(line,
                      "event %s is not in the %s catalog: clients cannot ask for its odds until it "
                      "is",
                      target->event.digits, sport_key(target->sport));
-    print_published(line, target, &report, listed);
+    print_published(line, target, report, listed);
     return EXIT_DONE;
 }
 
@@ -187,7 +189,7 @@ static int run_publish(const struct command_line *line, enum odds_kind kind)
     code = status == STATUS_OK ? open_store(line, true, &store)
                                : command_refuse(line, "%s", error.text);
     if (code == EXIT_DONE)
-        code = publish_document(line, store, &target, name, buffer_text(&document));
+        code = publish_document(line, store, &target, name, buffer_text(&document), &report);
     odds_store_close(&store);
     buffer_free(&document);
     return code;

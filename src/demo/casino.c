@@ -18,7 +18,7 @@
 #include "base/memory.h"
 #include "demo/texts.h"
 #include "games/table.h"
-#include "launch/request.h"
+#include "launch/document.h"
 #include "operator/games.h"
 #include "operator/providers.h"
 #include "records/currency.h"

@@ -1,34 +1,9 @@
-/*
- * Documents on their way into the odds store. Checking is a pure function of the bytes; only then
- * is the store asked for anything, so that a refused document changes nothing.
- */
+/* Documents on their way into the odds store. Checking is a pure function of the bytes. */
 #include "feed/publish.h"
-
-#include <string.h>
 
 #include "base/hash.h"
 #include "base/json_text.h"
 #include "base/memory.h"
-
-/* ---- places in a document -------------------------------------------------------------------- */
-
-/* Walks forward only, so that finding the line of every row costs one pass. */
-struct place {
-    const char *at;
-    size_t line; /* from 1 */
-};
-
-static void walk_to(struct place *place, const char *to)
-{
-    while (place->at < to) {
-        const char *found = memchr(place->at, '\n', (size_t)(to - place->at));
-        if (found == NULL)
-            break;
-        place->line++;
-        place->at = found + 1;
-    }
-    place->at = to;
-}
 
 /* ---- event ids of catalog rows --------------------------------------------------------------- */
 
@@ -93,22 +68,27 @@ static bool count_rows(struct text document, size_t *rows, struct json_text_erro
     return true;
 }
 
+static size_t line_of(struct text document, struct text row)
+{
+    struct json_text_error place;
+    json_text_locate(&place, document, (size_t)(row.at - document.at), NULL);
+    return place.line;
+}
+
 static void count_unaddressable(struct text document, struct feed_report *report)
 {
-    struct place place = {.at = document.at, .line = 1};
     struct json_text_cursor cursor = json_text_open(json_text_trim(document));
     struct text row;
     struct id_set seen;
     id_set_create(&seen, report->rows);
     while (json_text_next_element(&cursor, &row)) {
-        walk_to(&place, row.at);
         struct event_id id;
         if (!read_row_id(row, &id)) {
             if (report->without_id++ == 0)
-                report->without_id_line = place.line;
+                report->without_id_line = line_of(document, row);
         } else if (!id_set_add(&seen, &id)) {
             if (report->repeated++ == 0) {
-                report->repeated_line = place.line;
+                report->repeated_line = line_of(document, row);
                 report->repeated_id = id;
             }
         }
@@ -139,44 +119,6 @@ enum status feed_check(enum odds_kind kind, const char *name, struct text docume
         return error_set(error, STATUS_MALFORMED, "%s:%zu:%zu: %s", name, wrong.line, wrong.column,
                          wrong.reason);
     return STATUS_OK;
-}
-
-/* ---- publishing ------------------------------------------------------------------------------ */
-
-static enum status check_and_publish(struct odds_store *store, struct odds_change change,
-                                     const char *name, struct feed_report *report,
-                                     struct error *error)
-{
-    struct feed_report found;
-    enum status status =
-        feed_check(change.kind, name, (struct text){change.bytes, change.size}, &found, error);
-    if (status != STATUS_OK)
-        return status;
-    status = odds_store_publish(store, &change, 1, error);
-    if (status == STATUS_OK)
-        *report = found;
-    return status;
-}
-
-enum status feed_publish_catalog(struct odds_store *store, enum sport sport, const char *name,
-                                 struct text document, struct feed_report *report,
-                                 struct error *error)
-{
-    struct odds_change change = {
-        .kind = ODDS_CATALOG, .sport = sport, .bytes = document.at, .size = document.size};
-    return check_and_publish(store, change, name, report, error);
-}
-
-enum status feed_publish_odds(struct odds_store *store, enum sport sport,
-                              const struct event_id *event, const char *name, struct text document,
-                              struct feed_report *report, struct error *error)
-{
-    struct odds_change change = {.kind = ODDS_MARKETS,
-                                 .sport = sport,
-                                 .event = *event,
-                                 .bytes = document.at,
-                                 .size = document.size};
-    return check_and_publish(store, change, name, report, error);
 }
 
 /* ---- what is published ----------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /*
- * Games out of JSON, with errors that a person can act on; see games_document.h.
+ * Games out of JSON, with errors that a person can act on; see document.h.
  *
  * Each member of a game is a row in a table: its name, where it goes, and which reader reads it.
  * The text has been checked for strict JSON before, so readers look at values alone.

@@ -99,16 +99,6 @@ static void send_answer(struct http_request *request, struct answer *answer)
     http_reply_message(request, message);
 }
 
-/* Makes the page. NULL: the cursor is not of this customer and query. */
-static struct answer *make_page(struct games_pages *pages, const struct games_table *table,
-                                const char *customer_id, const struct games_query *query)
-{
-    buffer_clear(&pages->body);
-    if (!games_table_page(table, customer_id, query, &pages->body))
-        return NULL;
-    return answer_create(buffer_text(&pages->body), &pages->counts);
-}
-
 void games_route_list(struct games_pages *pages, struct http_request *request,
                       const char *customer_id)
 {
@@ -121,19 +111,19 @@ void games_route_list(struct games_pages *pages, struct http_request *request,
         send_answer(request, slot->answer);
         return;
     }
-    if (!games_query_parse(text, &query)) {
-        http_reply_error(request, &error_invalid_request);
+    const struct http_error *error = NULL;
+    buffer_clear(&pages->body);
+    if (!games_query_parse(text, &query))
+        error = &error_invalid_request;
+    else if (table == NULL)
+        error = &error_security_config_unavailable;
+    else if (!games_table_page(table, customer_id, &query, &pages->body))
+        error = &error_invalid_request; /* the cursor is not of this customer and query */
+    if (error != NULL) {
+        http_reply_error(request, error);
         return;
     }
-    if (table == NULL) {
-        http_reply_error(request, &error_security_config_unavailable);
-        return;
-    }
-    struct answer *answer = make_page(pages, table, customer_id, &query);
-    if (answer == NULL) {
-        http_reply_error(request, &error_invalid_request);
-        return;
-    }
+    struct answer *answer = answer_create(buffer_text(&pages->body), &pages->counts);
     if (text.size <= KEY_MAX) {
         slot_put(slot, customer_id, text, pages->hold.generation, answer);
         send_answer(request, slot->answer);

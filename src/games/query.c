@@ -1,5 +1,5 @@
 /*
- * A query into filters, and cursors; see games_query.h. Each parameter is a row of a table, so that
+ * A query into filters, and cursors; see query.h. Each parameter is a row of a table, so that
  * "unknown" and "twice" are looked up and not written out.
  */
 #include "games/query.h"
@@ -15,9 +15,9 @@
 
 struct parameter {
     struct text name;
-    size_t offset;
-    size_t room;
-    bool (*sound)(struct text value);
+    size_t offset, room;
+    bool (*sound)(struct text value);          /* of a text */
+    bool (*read)(struct text value, void *to); /* NULL: it is a text */
 };
 
 static bool is_cursor_text(struct text value)
@@ -25,24 +25,40 @@ static bool is_cursor_text(struct text value)
     return value.size > 0;
 }
 
+static bool read_limit(struct text value, void *to)
+{
+    uint64_t number;
+    if (value.size > 3 || text_to_u64(value, GAMES_LIMIT_MAX, &number) != STATUS_OK || number == 0)
+        return false;
+    *(uint32_t *)to = (uint32_t)number;
+    return true;
+}
+
+static bool read_demo(struct text value, void *to)
+{
+    bool yes = text_equals(value, TEXT("true"));
+    *(enum games_demo *)to = yes ? GAMES_DEMO_TRUE : GAMES_DEMO_FALSE;
+    return yes || text_equals(value, TEXT("false"));
+}
+
 #define FIELD(field) \
     offsetof(struct games_query, field), sizeof(((struct games_query *)NULL)->field)
 
-/* The filters, in the order in which a cursor authenticates them; then the rest. */
-static const struct parameter texts[] = {
-    {TEXT_INIT("provider"), FIELD(provider), game_id_is_sound},
-    {TEXT_INIT("category"), FIELD(category), game_word_is_sound},
-    {TEXT_INIT("feature"), FIELD(feature), game_word_is_sound},
-    {TEXT_INIT("device"), FIELD(device), game_word_is_sound},
-    {TEXT_INIT("currency"), FIELD(currency), currency_is_sound},
-    {TEXT_INIT("language"), FIELD(language), game_word_is_sound},
-    {TEXT_INIT("q"), FIELD(q), game_word_is_sound},
-    {TEXT_INIT("cursor"), FIELD(cursor), is_cursor_text},
+/* The filters that are texts, in the order in which a cursor authenticates them; then the rest. */
+static const struct parameter parameters[] = {
+    {TEXT_INIT("provider"), FIELD(provider), game_id_is_sound, NULL},
+    {TEXT_INIT("category"), FIELD(category), game_word_is_sound, NULL},
+    {TEXT_INIT("feature"), FIELD(feature), game_word_is_sound, NULL},
+    {TEXT_INIT("device"), FIELD(device), game_word_is_sound, NULL},
+    {TEXT_INIT("currency"), FIELD(currency), currency_is_sound, NULL},
+    {TEXT_INIT("language"), FIELD(language), game_word_is_sound, NULL},
+    {TEXT_INIT("q"), FIELD(q), game_word_is_sound, NULL},
+    {TEXT_INIT("cursor"), FIELD(cursor), is_cursor_text, NULL},
+    {TEXT_INIT("limit"), FIELD(limit), NULL, read_limit},
+    {TEXT_INIT("demo"), FIELD(demo), NULL, read_demo},
 };
-#define TEXT_COUNT (sizeof texts / sizeof texts[0])
-#define FILTER_COUNT (TEXT_COUNT - 1) /* all but the cursor */
-#define LIMIT_BIT (1U << TEXT_COUNT)
-#define DEMO_BIT (2U << TEXT_COUNT)
+#define PARAMETER_COUNT (sizeof parameters / sizeof parameters[0])
+#define FILTER_COUNT 7
 
 /* ---- decoding -------------------------------------------------------------------------------- */
 
@@ -71,44 +87,6 @@ static bool decode(struct text encoded, char out[VALUE_MAX + 1], struct text *de
     return true;
 }
 
-/* The bit that stands for a parameter; 0: there is no such parameter. */
-static uint32_t bit_of(struct text name)
-{
-    if (text_equals(name, TEXT("limit")))
-        return LIMIT_BIT;
-    if (text_equals(name, TEXT("demo")))
-        return DEMO_BIT;
-    for (size_t i = 0; i < TEXT_COUNT; i++)
-        if (text_equals(name, texts[i].name))
-            return 1U << i;
-    return 0;
-}
-
-static bool read_limit(struct text value, uint32_t *limit)
-{
-    uint64_t number;
-    if (value.size > 3 || text_to_u64(value, GAMES_LIMIT_MAX, &number) != STATUS_OK || number == 0)
-        return false;
-    *limit = (uint32_t)number;
-    return true;
-}
-
-static bool read_demo(struct text value, enum games_demo *demo)
-{
-    bool yes = text_equals(value, TEXT("true"));
-    *demo = yes ? GAMES_DEMO_TRUE : GAMES_DEMO_FALSE;
-    return yes || text_equals(value, TEXT("false"));
-}
-
-static bool read_text_parameter(const struct parameter *parameter, struct text value,
-                                struct games_query *query)
-{
-    if (value.size >= parameter->room || !parameter->sound(value))
-        return false;
-    memcpy((char *)query + parameter->offset, value.at, value.size + 1);
-    return true;
-}
-
 static bool read_parameter(struct text pair, uint32_t *seen, struct games_query *query)
 {
     char name_bytes[VALUE_MAX + 1];
@@ -119,15 +97,20 @@ static bool read_parameter(struct text pair, uint32_t *seen, struct games_query 
     if (!decode(text_cut(&rest, '='), name_bytes, &name) || rest.at == NULL ||
         !decode(rest, value_bytes, &value))
         return false;
-    uint32_t bit = bit_of(name);
-    if (bit == 0 || (*seen & bit) != 0)
+    size_t at = 0;
+    while (at < PARAMETER_COUNT && !text_equals(name, parameters[at].name))
+        at++;
+    if (at == PARAMETER_COUNT || (*seen & 1U << at) != 0)
         return false;
-    *seen |= bit;
-    if (bit == LIMIT_BIT)
-        return read_limit(value, &query->limit);
-    if (bit == DEMO_BIT)
-        return read_demo(value, &query->demo);
-    return read_text_parameter(&texts[__builtin_ctz(bit)], value, query);
+    *seen |= 1U << at;
+    const struct parameter *parameter = &parameters[at];
+    char *to = (char *)query + parameter->offset;
+    if (parameter->read != NULL)
+        return parameter->read(value, to);
+    if (value.size >= parameter->room || !parameter->sound(value))
+        return false;
+    memcpy(to, value.at, value.size + 1);
+    return true;
 }
 
 bool games_query_parse(struct text text, struct games_query *query)
@@ -154,7 +137,7 @@ static void authenticate(const uint8_t key[32], const char *customer_id,
     struct buffer data = {0};
     buffer_append(&data, customer_id, strlen(customer_id) + 1);
     for (size_t i = 0; i < FILTER_COUNT; i++) {
-        const char *value = (const char *)query + texts[i].offset;
+        const char *value = (const char *)query + parameters[i].offset;
         buffer_append(&data, value, strlen(value) + 1);
     }
     buffer_append_char(&data, (char)('0' + (int)query->demo));

@@ -1,4 +1,4 @@
-/* The table of visible games and what is asked of it; see games_table.h. */
+/* The table of visible games and what is asked of it; see table.h. */
 #include "games/table.h"
 
 #include <stdlib.h>

@@ -11,8 +11,8 @@
  *
  * In it are the games that are enabled and whose provider is, in the order of their ids, each with
  * its JSON made once; the providers with their secrets in clear (wiped with the table); and the
- * customers that have a list of their own. Who has none sees every game; that somebody may use the
- * casino at all is admission's to say.
+ * customers that have a list of their own. Who has none sees every game; who may use the casino at all
+ * is decided by admission.
  */
 struct games_table;
 
@@ -23,7 +23,7 @@ struct games_provider {
 
 struct games_game {
     char *id, *name, *category;
-    char *features, *currencies, *languages, *devices; /* lists: platform_games.h */
+    char *features, *currencies, *languages, *devices; /* lists: records/game.h */
     bool demo;
     const struct games_provider *provider;
     struct text json;
@@ -55,8 +55,8 @@ const struct games_game *games_table_find(const struct games_table *table, const
 MUST_CHECK bool games_table_page(const struct games_table *table, const char *customer_id,
                                  const struct games_query *query, struct buffer *body);
 
-/* The provider's own id for a player: the same for ever, another with each provider, and nobody can
- * tell the player from it. 22 characters. */
+/* The provider's own id for a player: the same for ever, another with each provider, from which the
+ * player cannot be found. 22 characters. */
 #define GAMES_SUBJECT_SIZE 23
 #define GAMES_SUBJECT_PURPOSE "provider subject" /* of its key (secrets_derive) */
 void games_subject(const uint8_t key[SECRETS_KEY_SIZE], const char *provider_id,

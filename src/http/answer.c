@@ -19,7 +19,7 @@
 #define TAG_SIZE 32         /* two quotes, 24 characters, "-gz", NUL, rounded up */
 
 /* A good deal of the size for a small part of the time: odds are repetitive, and they are
- * compressed anew with every change. */
+ * compressed again with every change. */
 #define GZIP_LEVEL 5
 
 struct answer {
@@ -47,37 +47,24 @@ static void write_tags(struct answer *answer, struct text body)
     buffer_free(&base64);
 }
 
-/* The fields of 200 and 304 alike: RFC 9110 section 15.4.5 wants them in both. */
-static void append_common_fields(struct buffer *head, const char *tag)
-{
-    buffer_append_format(head,
-                         "X-Content-Type-Options: nosniff\r\n"
-                         "ETag: %s\r\n"
-                         "Vary: Accept-Encoding\r\n"
-                         "Cache-Control: private, no-cache\r\n",
-                         tag);
-}
-
-static struct http_message *make_full(const char *tag, const char *encoding, struct text body)
+/* 304 has the fields of 200, but for those about the body: RFC 9110 section 15.4.5. */
+static struct http_message *make_message(uint16_t status, const char *tag, const char *encoding,
+                                         struct text body)
 {
     struct buffer head = {0};
-    buffer_append_string(&head, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n");
-    append_common_fields(&head, tag);
+    buffer_append_format(
+        &head,
+        "HTTP/1.1 %s\r\n"
+        "X-Content-Type-Options: nosniff\r\n"
+        "ETag: %s\r\n"
+        "Vary: Accept-Encoding\r\n"
+        "Cache-Control: private, no-cache\r\n",
+        status == 200 ? "200 OK\r\nContent-Type: application/json" : "304 Not Modified", tag);
     if (encoding != NULL)
         buffer_append_format(&head, "Content-Encoding: %s\r\n", encoding);
-    buffer_append_format(&head, "Content-Length: %zu\r\n", body.size);
-    struct http_message *message = http_message_create(200, buffer_text(&head), body);
-    buffer_free(&head);
-    return message;
-}
-
-static struct http_message *make_not_modified(const char *tag)
-{
-    struct buffer head = {0};
-    buffer_append_string(&head, "HTTP/1.1 304 Not Modified\r\n");
-    append_common_fields(&head, tag);
-    struct http_message *message =
-        http_message_create(304, buffer_text(&head), (struct text){NULL, 0});
+    if (status == 200)
+        buffer_append_format(&head, "Content-Length: %zu\r\n", body.size);
+    struct http_message *message = http_message_create(status, buffer_text(&head), body);
     buffer_free(&head);
     return message;
 }
@@ -101,9 +88,9 @@ struct answer *answer_create(struct text body, struct answer_counts *counts)
     atomic_init(&answer->gzip, NULL);
     write_tags(answer, body);
     answer->counts = counts;
-    answer->plain = make_full(answer->plain_tag, NULL, body);
-    answer->plain_not_modified = make_not_modified(answer->plain_tag);
-    answer->gzip_not_modified = make_not_modified(answer->gzip_tag);
+    answer->plain = make_message(200, answer->plain_tag, NULL, body);
+    answer->plain_not_modified = make_message(304, answer->plain_tag, NULL, TEXT(""));
+    answer->gzip_not_modified = make_message(304, answer->gzip_tag, NULL, TEXT(""));
     (void)atomic_fetch_add_explicit(&counts->answers, 1, memory_order_relaxed);
     (void)atomic_fetch_add_explicit(&counts->bytes, fixed_bytes(answer), memory_order_relaxed);
     return answer;
@@ -149,7 +136,7 @@ static struct http_message *make_gzip(const struct answer *answer, struct text b
     stream.next_out = (Bytef *)out;
     stream.avail_out = (uInt)body.size;
     if (deflate(&stream, Z_FINISH) == Z_STREAM_END && stream.total_out < body.size)
-        message = make_full(answer->gzip_tag, "gzip", (struct text){out, stream.total_out});
+        message = make_message(200, answer->gzip_tag, "gzip", (struct text){out, stream.total_out});
     memory_free(out);
     CHECK(deflateEnd(&stream) != Z_STREAM_ERROR);
     return message;

@@ -170,7 +170,7 @@ static void hand_over(struct http_connection *connection)
     connection->deadline_ms = 0; /* the handler's work has deadlines of its own */
     /* After CONNECT a client may start a tunnel without waiting for our refusal. */
     connection->close_after =
-        !exchange->intake.keep_alive || exchange->request.method == HTTP_CONNECT;
+        !exchange->intake.keep_alive || exchange->request.method == METHOD_CONNECT;
     server->options.handle(server->options.context, &exchange->request);
 }
 

@@ -146,7 +146,7 @@ static struct text small_head(struct http_server *server, struct http_exchange *
 void http_exchange_reply(struct http_server *server, struct http_exchange *exchange,
                          struct http_message *message, bool close_after)
 {
-    bool head_only = exchange_of(&exchange->request)->request.method == HTTP_HEAD;
+    bool head_only = exchange_of(&exchange->request)->request.method == METHOD_HEAD;
     exchange->replied = true;
     exchange->status = message->status;
     exchange->rest[0] = (struct text){message->head, message->head_size};

@@ -63,15 +63,15 @@ void http_message_release(struct http_message **message);
 
 /* Methods that exist here; any other is refused with 501 before a handler sees it. */
 enum http_method {
-    HTTP_GET,
-    HTTP_HEAD,
-    HTTP_POST,
-    HTTP_PUT,
-    HTTP_DELETE,
-    HTTP_PATCH,
-    HTTP_OPTIONS,
-    HTTP_TRACE,
-    HTTP_CONNECT,
+    METHOD_GET,
+    METHOD_HEAD,
+    METHOD_POST,
+    METHOD_PUT,
+    METHOD_DELETE,
+    METHOD_PATCH,
+    METHOD_OPTIONS,
+    METHOD_TRACE,
+    METHOD_CONNECT,
 };
 const char *http_method_name(enum http_method method);
 

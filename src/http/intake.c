@@ -18,9 +18,11 @@ _Static_assert(INTAKE_METHOD_MAX + HTTP_TARGET_MAX + HTTP_HEAD_MAX + 64 < UINT16
 /* ---- names ----------------------------------------------------------------------------------- */
 
 static const struct text method_names[] = {
-    [HTTP_GET] = {"GET", 3},         [HTTP_HEAD] = {"HEAD", 4},     [HTTP_POST] = {"POST", 4},
-    [HTTP_PUT] = {"PUT", 3},         [HTTP_DELETE] = {"DELETE", 6}, [HTTP_PATCH] = {"PATCH", 5},
-    [HTTP_OPTIONS] = {"OPTIONS", 7}, [HTTP_TRACE] = {"TRACE", 5},   [HTTP_CONNECT] = {"CONNECT", 7},
+    [METHOD_GET] = {"GET", 3},         [METHOD_HEAD] = {"HEAD", 4},
+    [METHOD_POST] = {"POST", 4},       [METHOD_PUT] = {"PUT", 3},
+    [METHOD_DELETE] = {"DELETE", 6},   [METHOD_PATCH] = {"PATCH", 5},
+    [METHOD_OPTIONS] = {"OPTIONS", 7}, [METHOD_TRACE] = {"TRACE", 5},
+    [METHOD_CONNECT] = {"CONNECT", 7},
 };
 #define METHOD_COUNT (sizeof method_names / sizeof method_names[0])
 

@@ -1,29 +1,10 @@
 #ifndef CROUPIER_HTTP_INTAKE_H
 #define CROUPIER_HTTP_INTAKE_H
 
+#include <llhttp.h>
+
 #include "http/chunk_line.h"
 #include "http/http.h"
-
-/* llhttp calls its methods HTTP_GET and so on, as http.h does: its names get out of the way. */
-#define HTTP_DELETE LLHTTP_DELETE
-#define HTTP_GET LLHTTP_GET
-#define HTTP_HEAD LLHTTP_HEAD
-#define HTTP_POST LLHTTP_POST
-#define HTTP_PUT LLHTTP_PUT
-#define HTTP_CONNECT LLHTTP_CONNECT
-#define HTTP_OPTIONS LLHTTP_OPTIONS
-#define HTTP_TRACE LLHTTP_TRACE
-#define HTTP_PATCH LLHTTP_PATCH
-#include <llhttp.h>
-#undef HTTP_DELETE
-#undef HTTP_GET
-#undef HTTP_HEAD
-#undef HTTP_POST
-#undef HTTP_PUT
-#undef HTTP_CONNECT
-#undef HTTP_OPTIONS
-#undef HTTP_TRACE
-#undef HTTP_PATCH
 
 /*
  * Takes in one request, byte by byte or all at once, and decides whether it is one. Knows nothing
@@ -51,7 +32,7 @@ struct http_intake_span {
 };
 
 enum http_intake_phase {
-    INTAKE_METHOD, /* gathering the method, so that an unknown one can be told from garbage */
+    INTAKE_METHOD, /* gathering the method, to tell an unknown one from garbage */
     INTAKE_LINE,   /* the rest of the request line: llhttp is at work */
     INTAKE_FIELDS,
     INTAKE_BODY,     /* the head has been judged */

@@ -39,10 +39,10 @@
 #define HTTP_SWEEP_MS 250U
 #define HTTP_LINGER_MS 2000U             /* for a refused client to read the answer */
 #define HTTP_LINGER_BYTES (256U * 1024U) /* that it may go on sending meanwhile */
-#define HTTP_REFUSAL_RESERVE 64U         /* connections over the limit that are told so at a time */
-#define HTTP_SPARE_EXCHANGES 256U        /* kept for reuse */
-#define HTTP_ERROR_SLOTS 128U            /* more than there are errors */
-#define HTTP_UNSENT_MAX (512U * 1024U)   /* of ciphertext copies a client may let pile up */
+#define HTTP_REFUSAL_RESERVE 64U       /* connections over the limit that are answered at a time */
+#define HTTP_SPARE_EXCHANGES 256U      /* kept for reuse */
+#define HTTP_ERROR_SLOTS 128U          /* more than there are errors */
+#define HTTP_UNSENT_MAX (512U * 1024U) /* of ciphertext copies a client may let pile up */
 
 #define HTTP_DATE_HEAD_SIZE (sizeof "Date: Sat, 21 Nov 2026 04:53:17 GMT\r\nX-Request-Id: " - 1)
 #define HTTP_ID_SIZE 21U /* ten random characters of the server, '-', a counter of ten */
@@ -146,7 +146,6 @@ struct http_server {
     uint64_t accept_failed_ms;
     uint64_t swept_ms;
     bool swept_late;
-    bool sweeping;
     bool accept_paused; /* accepting failed; the sweep tries again */
     bool listener_closed;
     bool draining;
@@ -188,7 +187,7 @@ void http_connection_begin_exchange(struct http_connection *connection);
 enum http_output http_output_reply(struct http_connection *connection,
                                    struct http_message *message);
 /* The others send now what the kernel takes and a copy of the rest later, of which only a failure
- * is told: a few bytes outside any reply ("100 Continue"); the ciphertext that a TLS session has
+ * is reported: a few bytes outside any reply ("100 Continue"); the ciphertext that a TLS session has
  * left in server->cipher; the end of our side of the stream. */
 enum http_output http_output_interim(struct http_connection *connection, struct text bytes);
 enum http_output http_output_cipher(struct http_connection *connection);

@@ -27,7 +27,7 @@ static bool is_memorable(const struct http_intake *intake, const struct http_req
 {
     return raw.size <= HTTP_MEMO_MAX && raw.size == intake->bytes.size && intake->body_size == 0 &&
            intake->trailer_count == 0 && intake->keep_alive && intake->parser.http_minor == 1 &&
-           (intake->parser.flags & F_CHUNKED) == 0 && request->method != HTTP_CONNECT &&
+           (intake->parser.flags & F_CHUNKED) == 0 && request->method != METHOD_CONNECT &&
            request->line_count <= HTTP_MEMO_LINES && request->field_count[HTTP_FIELD_EXPECT] == 0 &&
            memcmp(raw.at, intake->bytes.data, raw.size) == 0;
 }

@@ -28,9 +28,8 @@ static void stop_listening(struct http_server *server);
 
 static void start_sweeping(struct http_server *server)
 {
-    if (server->sweeping)
+    if (uv_is_active((uv_handle_t *)&server->sweep))
         return;
-    server->sweeping = true;
     server->swept_ms = clock_loop_ms(server->options.loop);
     CHECK(uv_timer_start(&server->sweep, on_sweep, HTTP_SWEEP_MS, HTTP_SWEEP_MS) == 0);
 }
@@ -39,7 +38,6 @@ static void stop_sweeping(struct http_server *server)
 {
     if (server->connection_count > 0 || server->accept_paused)
         return;
-    server->sweeping = false;
     CHECK(uv_timer_stop(&server->sweep) == 0);
 }
 
@@ -136,7 +134,8 @@ static void find_peer(struct http_connection *connection)
         memset(&connection->peer, 0, sizeof connection->peer);
 }
 
-/* Over the limit a client is told so, as long as few are being told and it costs no handshake. */
+/* Over the limit a client is answered 503, as long as few are being answered so and it costs no
+ * handshake. */
 void http_server_adopt(struct http_server *server, int descriptor)
 {
     bool over = server->connection_count >= server->options.connection_limit;

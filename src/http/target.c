@@ -79,12 +79,12 @@ enum status http_target_split(char *target, size_t size, enum http_method method
      * harm nothing. */
     if (!consists_of((struct text){target, size}, ":/?[]@!$&'()*+,;="))
         return STATUS_INVALID;
-    if (method == HTTP_CONNECT) {
+    if (method == METHOD_CONNECT) {
         *path = (struct text){target, size};
         *query = (struct text){NULL, 0};
         return target[0] != '/' ? STATUS_OK : STATUS_INVALID;
     }
-    bool asterisk = method == HTTP_OPTIONS && size == 1 && target[0] == '*';
+    bool asterisk = method == METHOD_OPTIONS && size == 1 && target[0] == '*';
     if (target[0] != '/' && !asterisk && !skip_authority(&target, &size))
         return STATUS_INVALID;
     const char *mark = memchr(target, '?', size);

@@ -66,7 +66,7 @@ static long bio_control(BIO *bio, int command, long number, void *pointer)
 
 static BIO_METHOD *make_method(void)
 {
-    /* No index of its own: nobody looks for it by one, there are only 127, and each SIGHUP makes a
+    /* No index of its own: no code looks for it by one, there are only 127, and each SIGHUP makes a
      * method. */
     BIO_METHOD *method = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "croupier");
     CHECK(method != NULL && BIO_meth_set_read_ex(method, bio_read) == 1 &&
@@ -92,7 +92,7 @@ static int select_protocol(SSL *ssl, const unsigned char **chosen, unsigned char
     return SSL_TLSEXT_ERR_OK;
 }
 
-/* A service has nobody to ask: an encrypted key is refused instead of prompting on the terminal. */
+/* A service cannot ask: an encrypted key is refused instead of prompting on the terminal. */
 static int no_password(char *at, int room, int writing, void *argument)
 {
     (void)at;

@@ -3,7 +3,21 @@
 
 #include <stdint.h>
 
-#include "base/text.h"
+#include "base/strict_json.h"
+#include "stores/platform.h"
+
+/* The body of POST /api/v1/casino/games/{gameId}/launch. Pure. Threads: any. */
+struct launch_request {
+    bool real; /* else demo */
+    char player_reference[PLAYER_REFERENCE_SIZE];
+    char currency[CURRENCY_SIZE];
+    char language[GAME_WORD_SIZE]; /* "": not given */
+    char device[GAME_WORD_SIZE];   /* "": not given */
+};
+
+/* `request` is filled in when STRICT_JSON_OK, else untouched. */
+MUST_CHECK enum strict_json launch_request_decode(struct text content_type, struct text body,
+                                                  struct launch_request *request);
 
 /*
  * What a provider gets to know of a launch, in its two forms, and what it may answer. Pure.
@@ -34,6 +48,9 @@ struct launch_facts {
 
 /* The claims of the token, a JSON object. */
 void launch_claims_append(struct buffer *out, const struct launch_facts *facts);
+
+/* A signed token (JWT, RFC 7519; HS256): header.claims.signature. `claims` is a JSON object. */
+void launch_token_append(struct buffer *out, struct text claims, struct text secret);
 
 /* The document of the call, a JSON object that always has all its members. */
 void launch_document_append(struct buffer *out, const struct launch_facts *facts);

@@ -21,7 +21,6 @@
 #include "http/deferral.h"
 #include "launch/document.h"
 #include "launch/errors.h"
-#include "launch/request.h"
 #include "records/currency.h"
 
 #define TOKEN_SECONDS 300

@@ -124,7 +124,7 @@ metrics_cell *metrics_cells(struct metrics_shard *shard, const struct metric *ta
     return &shard->counters[block_of(shard->metrics, table)];
 }
 
-/* Only the shard's owner calls this, so nobody can come between the load and the store. */
+/* Only the shard's owner calls this, so nothing can come between the load and the store. */
 static void add_owned(metrics_cell *at, uint64_t amount)
 {
     atomic_store_explicit(at, atomic_load_explicit(at, memory_order_relaxed) + amount,
@@ -164,8 +164,7 @@ static void sum_counters(const struct metrics *metrics, const struct metric *tab
     /* The last is read first, and enums go from cause to effect: nothing is seen to have ended that
      * was not seen to begin. */
     for (size_t i = row_count(table); i-- > 0;)
-        sums[i] = sum_at(metrics, offsetof(struct metrics_shard, counters) +
-                                      (at + i) * sizeof(metrics_cell));
+        sums[i] = sum_at(metrics, offsetof(struct metrics_shard, counters[at + i]));
 }
 
 /* ---- samples --------------------------------------------------------------------------------- */
@@ -242,9 +241,7 @@ static void write_requests(const struct metric *metric, const void *facts, struc
     const struct metrics *metrics = facts;
     for (size_t route = 0; route < metrics->route_count; route++) {
         for (size_t kind = 0; kind <= STATUS_KINDS; kind++) {
-            uint64_t count =
-                sum_at(metrics, offsetof(struct metrics_shard, requests) +
-                                    (route * (STATUS_KINDS + 1) + kind) * sizeof(metrics_cell));
+            uint64_t count = sum_at(metrics, offsetof(struct metrics_shard, requests[route][kind]));
             /* What never happened is left out, except success, so that a rate has a beginning. */
             if (count == 0 && kind != 0)
                 continue;
@@ -266,17 +263,14 @@ static void write_durations(const struct metric *metric, const void *facts, stru
         const char *name = metrics->routes[route];
         uint64_t count = 0;
         for (size_t bucket = 0; bucket <= BUCKET_COUNT; bucket++) {
-            count +=
-                sum_at(metrics, offsetof(struct metrics_shard, durations) +
-                                    (route * (BUCKET_COUNT + 1) + bucket) * sizeof(metrics_cell));
+            count += sum_at(metrics, offsetof(struct metrics_shard, durations[route][bucket]));
             buffer_append_format(out, "%s_bucket{route=\"%s\",le=\"%s", metric->name, name,
                                  bucket == BUCKET_COUNT ? "+Inf" : buckets[bucket].seconds);
             metric_number(out, "\"}", NULL, count);
         }
         buffer_append_format(out, "%s_sum{route=\"%s", metric->name, name);
         metric_seconds(out, "\"}", NULL,
-                       sum_at(metrics, offsetof(struct metrics_shard, duration_ns) +
-                                           route * sizeof(metrics_cell)));
+                       sum_at(metrics, offsetof(struct metrics_shard, duration_ns[route])));
         buffer_append_format(out, "%s_count{route=\"%s", metric->name, name);
         metric_number(out, "\"}", NULL, count);
     }

@@ -1,6 +1,6 @@
 /*
  * Every rule about money is in this file and nowhere else; the order of the checks is the order in
- * wallet.h. Amounts are at most 10^12 and balances at most 2^53 - 1, so no sum here can overflow.
+ * decision.h. Amounts are at most 10^12 and balances at most 2^53 - 1, so no sum here can overflow.
  */
 #include "wallet/decision.h"
 

@@ -15,7 +15,6 @@
 #include "games/document.h"
 #include "games/query.h"
 #include "launch/document.h"
-#include "launch/request.h"
 #include "records/records.h"
 #include "stores/platform.h"
 

@@ -44,8 +44,8 @@ static void check_request(struct harness *harness, const struct http_request *re
 {
     uint32_t counted = 0;
     CHECK(request->path.size > 0 && request->path.size + request->query.size <= HTTP_TARGET_MAX);
-    CHECK(request->path.at[0] == '/' || request->method == HTTP_OPTIONS ||
-          request->method == HTTP_CONNECT);
+    CHECK(request->path.at[0] == '/' || request->method == METHOD_OPTIONS ||
+          request->method == METHOD_CONNECT);
     CHECK(request->body.size <= HTTP_BODY_MAX && request->line_count <= HTTP_FIELDS_MAX);
     CHECK(request->field_count[HTTP_FIELD_HOST] <= 1);
     CHECK(strlen(request->id) == HTTP_ID_SIZE);

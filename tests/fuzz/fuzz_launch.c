@@ -11,7 +11,6 @@
 #include <yyjson.h>
 
 #include "launch/document.h"
-#include "launch/request.h"
 
 #define NOW_MS 1763700000000
 

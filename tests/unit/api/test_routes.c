@@ -105,10 +105,10 @@ static void routes_are_read_only_but_for_launch_and_wallet(void **state)
     for (size_t i = 0; i < count; i++) {
         if (strcmp(routes[i].path, WALLET) == 0 || strcmp(routes[i].path, LAUNCH) == 0)
             continue;
-        assert_true(route_allows(&routes[i], HTTP_GET));
-        assert_true(route_allows(&routes[i], HTTP_HEAD));
+        assert_true(route_allows(&routes[i], METHOD_GET));
+        assert_true(route_allows(&routes[i], METHOD_HEAD));
         assert_true(text_equals(route_methods(&routes[i]), TEXT("GET, HEAD")));
-        for (int method = HTTP_POST; method <= HTTP_CONNECT; method++)
+        for (int method = METHOD_POST; method <= METHOD_CONNECT; method++)
             assert_false(route_allows(&routes[i], (enum http_method)method));
     }
 }
@@ -117,13 +117,13 @@ static void launch_and_wallet_take_posts_alone(void **state)
 {
     (void)state;
     const struct route *wallet = route_find(TEXT("/api/v1/casino/wallet")).route;
-    for (int method = HTTP_GET; method <= HTTP_CONNECT; method++)
-        assert_int_equal(route_allows(wallet, (enum http_method)method), method == HTTP_POST);
+    for (int method = METHOD_GET; method <= METHOD_CONNECT; method++)
+        assert_int_equal(route_allows(wallet, (enum http_method)method), method == METHOD_POST);
     const struct route *launch = route_find(TEXT("/api/v1/casino/games/a-1/launch")).route;
     assert_string_equal(launch->path, LAUNCH);
     assert_true(text_equals(route_methods(launch), TEXT("POST")));
-    for (int method = HTTP_GET; method <= HTTP_CONNECT; method++)
-        assert_int_equal(route_allows(launch, (enum http_method)method), method == HTTP_POST);
+    for (int method = METHOD_GET; method <= METHOD_CONNECT; method++)
+        assert_int_equal(route_allows(launch, (enum http_method)method), method == METHOD_POST);
 }
 
 static void only_health_is_free_of_admission_and_casino_of_limits(void **state)

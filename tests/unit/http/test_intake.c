@@ -251,7 +251,7 @@ static void a_refused_request_has_its_method(void **state)
         struct fixture fixture;
         (void)run_cut(&fixture, heads[i], 2);
         assert_true(fixture.intake.refused);
-        assert_int_equal(fixture.request.method, HTTP_HEAD);
+        assert_int_equal(fixture.request.method, METHOD_HEAD);
         http_intake_reset(&fixture.intake);
     }
 }
@@ -434,7 +434,7 @@ static void the_parts_are_found_however_they_arrive(void **state)
         struct fixture fixture;
         assert_string_equal(run_cut(&fixture, bytes, cut), TAKEN);
         struct http_request *request = &fixture.request;
-        assert_int_equal(request->method, HTTP_POST);
+        assert_int_equal(request->method, METHOD_POST);
         assert_true(text_equals(request->path, TEXT("/a/b")));
         assert_true(text_equals(request->query, TEXT("c=d")));
         assert_true(text_equals(request->body, TEXT("abcde")));

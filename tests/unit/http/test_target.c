@@ -22,7 +22,7 @@ static enum status split(enum http_method method, const char *target)
 
 static void assert_split(const char *target, const char *wanted_path, const char *wanted_query)
 {
-    assert_int_equal(split(HTTP_GET, target), STATUS_OK);
+    assert_int_equal(split(METHOD_GET, target), STATUS_OK);
     if (!text_equals(path, text_of(wanted_path)) || !text_equals(query, text_of(wanted_query)))
         fail_msg("%s: got '%.*s' and '%.*s'", target, (int)path.size, path.at, (int)query.size,
                  query.size > 0 ? query.at : "");
@@ -70,7 +70,7 @@ static void what_is_no_target_is_refused(void **state)
                          "/%6",     "/%6g",        "/%g6",       "/%zz",        "/a?%",
                          "/a?b=%4", "/%%361",      "http://h/%z"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        if (split(HTTP_GET, bad[i]) != STATUS_INVALID)
+        if (split(METHOD_GET, bad[i]) != STATUS_INVALID)
             fail_msg("'%s' was taken", bad[i]);
 }
 
@@ -84,20 +84,20 @@ static void only_what_rfc_3986_has_is_part_of_a_target(void **state)
         char question[] = {'/', '?', (char)byte, 'b', '\0'};
         char authority[] = {'a', (char)byte, 'b', ':', '1', '\0'};
         enum status wanted = strchr(good, byte) != NULL ? STATUS_OK : STATUS_INVALID;
-        assert_int_equal(split(HTTP_GET, target), wanted);
-        assert_int_equal(split(HTTP_GET, question), wanted);
-        assert_int_equal(split(HTTP_CONNECT, authority), wanted);
+        assert_int_equal(split(METHOD_GET, target), wanted);
+        assert_int_equal(split(METHOD_GET, question), wanted);
+        assert_int_equal(split(METHOD_CONNECT, authority), wanted);
     }
 }
 
 static void asterisk_and_authority_belong_to_their_methods(void **state)
 {
     (void)state;
-    assert_int_equal(split(HTTP_OPTIONS, "*"), STATUS_OK);
+    assert_int_equal(split(METHOD_OPTIONS, "*"), STATUS_OK);
     assert_true(text_equals(path, TEXT("*")));
-    assert_int_equal(split(HTTP_CONNECT, "example.com:443"), STATUS_OK);
+    assert_int_equal(split(METHOD_CONNECT, "example.com:443"), STATUS_OK);
     assert_true(text_equals(path, TEXT("example.com:443")));
-    assert_int_equal(split(HTTP_CONNECT, "/api"), STATUS_INVALID);
+    assert_int_equal(split(METHOD_CONNECT, "/api"), STATUS_INVALID);
 }
 
 static void a_host_is_a_name_or_an_address_and_perhaps_a_port(void **state)

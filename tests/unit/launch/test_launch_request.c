@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "launch/request.h"
+#include "launch/document.h"
 
 #define JSON TEXT("application/json")
 

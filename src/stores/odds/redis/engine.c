@@ -164,7 +164,7 @@ static void take_value(struct reading *reading, const struct redis_reply *reply)
         reading->size = reply->text.size;
         reading->bytes = copy_bytes(reply);
         reading->seen.readable = true;
-        reading->seen.digest = redis_known_digest(store->known, reading->bytes, reading->size);
+        digest_sha256(reading->bytes, reading->size, reading->seen.digest);
     } else if (reply->type != REDIS_NIL) {
         take_error(reading, reply, READING_VALUE);
     }

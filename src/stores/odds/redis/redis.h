@@ -10,6 +10,7 @@
 
 #include <openssl/types.h>
 
+#include "base/digest.h"
 #include "base/log.h"
 #include "base/mailbox.h"
 #include "base/status.h"
@@ -372,10 +373,6 @@ void redis_key_of_interest(struct buffer *out, const char *prefix, enum sport sp
  */
 struct redis_known;
 
-struct redis_digest {
-    uint64_t words[2];
-};
-
 struct redis_known *redis_known_create(void);
 void redis_known_destroy(struct redis_known **known);
 
@@ -394,14 +391,11 @@ uint64_t redis_known_expire(struct redis_known *known, uint64_t now_ns);
 struct redis_seen {
     bool stored;
     bool readable; /* false: of the wrong type or too large; it has a version, but no digest */
-    struct redis_digest digest;
+    uint8_t digest[DIGEST_SIZE];
     bool current;
     uint64_t expires_ns;
 };
 uint64_t redis_known_see(struct redis_known *known, const struct odds_subject *subject,
                          const struct redis_seen *seen);
-
-struct redis_digest redis_known_digest(const struct redis_known *known, const char *bytes,
-                                       size_t size);
 
 #endif
