@@ -153,6 +153,10 @@ bool record_id_is_sound(const char *id, size_t room, const char *kind);
  * control characters. */
 bool record_text_is_sound(const char *field, size_t room, size_t least);
 
+/* The same as a check; `what` names the field in the reason. */
+MUST_CHECK enum status record_text_check(const char *what, const char *field, size_t room,
+                                         size_t least, struct error *error);
+
 /* Three capitals. */
 bool currency_is_sound(struct text currency);
 
