@@ -72,16 +72,33 @@ static bool bearer_token(struct text authorization, struct text *token)
 /* Finds the key to judge; it stays empty when none was supplied, so that the address decides.
  * Returns false when what was supplied is unusable: empty, of another length than a key's, or more
  * than one. */
-static bool supplied_key(const struct admission_question *question, struct text *key)
+static bool supplied_key(const struct http_request *request, struct text *key)
 {
-    if (question->authorization_count > 1 || question->api_key_count > 1)
+    unsigned authorizations = request->field_count[HTTP_FIELD_AUTHORIZATION];
+    unsigned api_keys = request->field_count[HTTP_FIELD_X_API_KEY];
+    if (authorizations > 1 || api_keys > 1)
         return false;
-    bool bearer = question->authorization_count == 1 && bearer_token(question->authorization, key);
-    if (!bearer && question->api_key_count == 0)
+    bool bearer = authorizations == 1 &&
+                  bearer_token(http_request_field(request, HTTP_FIELD_AUTHORIZATION), key);
+    if (!bearer && api_keys == 0)
         return true;
     if (!bearer)
-        *key = text_trim(question->api_key);
+        *key = text_trim(http_request_field(request, HTTP_FIELD_X_API_KEY));
     return key->size == KEY_LENGTH;
+}
+
+/* False: it cannot be known. */
+static bool find_client(const struct admission *admission, const struct http_request *request,
+                        struct address *client)
+{
+    struct text lines[HTTP_FIELDS_MAX];
+    struct forwarding forwarding = {admission->trusted_proxies, admission->trusted_proxy_count,
+                                    lines, 0};
+    struct text line;
+    for (uint32_t at = 0;
+         (line = http_request_next_field(request, HTTP_FIELD_X_FORWARDED_FOR, &at)).at != NULL;)
+        lines[forwarding.line_count++] = line;
+    return client_address(&request->peer, &forwarding, client);
 }
 
 /* ---- what the connection remembers ----------------------------------------------------------- */
@@ -169,35 +186,32 @@ const char *admission_denial_name(enum admission_denial denial)
 }
 
 enum admission_denial admission_judge(struct admission *admission, struct admission_memory *memory,
-                                      const struct admission_question *question,
-                                      const struct policy **policy, struct address *client)
+                                      const struct http_request *request, uint64_t now_mono_ms,
+                                      int64_t now_wall_ms, const struct policy **policy,
+                                      struct address *client)
 {
-    const struct forwarding forwarding = {admission->trusted_proxies,
-                                          admission->trusted_proxy_count, question->forwarded,
-                                          question->forwarded_count};
     struct address address;
     struct text key = {NULL, 0};
     struct admission_memory fresh;
     *policy = NULL;
-    admission->table =
-        refresher_confirmed(admission->policies, &admission->hold, question->now_mono_ms);
+    admission->table = refresher_confirmed(admission->policies, &admission->hold, now_mono_ms);
     if (admission->table == NULL)
         return DENIAL_UNAVAILABLE;
-    if (!client_address(&question->peer, &forwarding, &address))
+    if (!find_client(admission, request, &address))
         return DENIAL_UNKNOWN_ADDRESS;
     *client = address;
-    if (!supplied_key(question, &key))
+    if (!supplied_key(request, &key))
         return DENIAL_UNUSABLE_KEY;
     if (memory == NULL)
         memory = &fresh;
     if (memory == &fresh ||
-        !is_remembered(memory, admission->hold.generation, key, &address, question->now_wall_ms)) {
-        *memory = ask_table(admission, key, &address, question->now_wall_ms);
+        !is_remembered(memory, admission->hold.generation, key, &address, now_wall_ms)) {
+        *memory = ask_table(admission, key, &address, now_wall_ms);
         if (memory != &fresh)
             remember(memory, admission->hold.generation, key, &address);
     }
     *policy = memory->policy;
     if (memory->denial == DENIAL_NONE && memory->entry != NULL)
-        policy_entry_note_use(memory->entry, question->now_wall_ms);
+        policy_entry_note_use(memory->entry, now_wall_ms);
     return (enum admission_denial)memory->denial;
 }

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "http/http.h"
 #include "metrics/metrics.h"
 #include "records/sport.h"
 #include "stores/platform.h"
@@ -61,9 +62,6 @@ struct policies *policies_create(const struct policies_options *options);
  * uses: a few store timeouts at most. */
 void policies_destroy(struct policies **policies);
 
-/* Waits until the first table is loaded, at most `timeout_ms`. For start-up and tests. */
-bool policies_wait_ready(struct policies *policies, uint32_t timeout_ms);
-
 struct policy_table_facts {
     uint64_t revision;
     uint64_t customers, keys, addresses; /* keys: live or expired; not revoked */
@@ -104,27 +102,6 @@ struct admission_memory {
     int64_t expires_ms;         /* of the key; 0: never */
 };
 
-/*
- * What the verdict is about. Texts borrow from the request.
- *
- * The supplied key is the Bearer token when there is one line of Authorization and its scheme is
- * Bearer (whatever its case; the token is what follows, without spaces and tabs around it), else
- * the value of X-Api-Key. It is unusable, which denies, when it is empty, and when either field
- * occurs more than once, whatever the other says: two answers to "who are you" are none. Only
- * without any supplied key does the address alone decide.
- */
-struct admission_question {
-    struct address peer;
-    const struct text *forwarded; /* the X-Forwarded-For lines, in order */
-    size_t forwarded_count;
-    size_t authorization_count; /* lines; more than one is an unusable key */
-    struct text authorization;  /* the first one's value, trimmed */
-    size_t api_key_count;
-    struct text api_key;
-    uint64_t now_mono_ms;
-    int64_t now_wall_ms;
-};
-
 /* Why not: for the operator's log. A client does not see which, only 403 ip_not_allowed or 503. */
 enum admission_denial {
     DENIAL_NONE,         /* admitted */
@@ -142,15 +119,24 @@ enum admission_denial {
 const char *admission_denial_name(enum admission_denial denial); /* "unknown_key" */
 
 /*
- * The verdict. `policy` is what the key or the address stands for, also when it is denied; NULL
- * when that was not looked up. It stays valid until the next call of admission_judge on this
- * thread. `client` is set to the address that was judged, also when it is denied; it stays as it is
- * when there is none (an unreadable X-Forwarded-For) or nothing was judged. `memory` may be NULL.
- * Never blocks; the work done does not depend on whether a key is known.
+ * The verdict on a request, by its peer and the fields Authorization, X-Api-Key and X-Forwarded-For.
+ *
+ * The supplied key is the Bearer token when there is one line of Authorization and its scheme is
+ * Bearer (whatever its case; the token is what follows, without spaces and tabs around it), else
+ * the value of X-Api-Key. It is unusable, which denies, when it is empty, and when either field
+ * occurs more than once, whatever the other says: two answers to "who are you" are none. Only
+ * without any supplied key does the address alone decide.
+ *
+ * `policy` is what the key or the address stands for, also when it is denied; NULL when that was not
+ * looked up. It stays valid until the next call of admission_judge on this thread. `client` is set
+ * to the address that was judged, also when it is denied; it stays as it is when there is none (an
+ * unreadable X-Forwarded-For) or nothing was judged. `memory` may be NULL. Never blocks; the work
+ * done does not depend on whether a key is known.
  */
 enum admission_denial admission_judge(struct admission *admission, struct admission_memory *memory,
-                                      const struct admission_question *question,
-                                      const struct policy **policy, struct address *client);
+                                      const struct http_request *request, uint64_t now_mono_ms,
+                                      int64_t now_wall_ms, const struct policy **policy,
+                                      struct address *client);
 
 /* ---- rate limit ------------------------------------------------------------------------------ */
 

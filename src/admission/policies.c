@@ -175,11 +175,6 @@ struct refresher *policies_refresher(struct policies *policies)
     return policies->refresher;
 }
 
-bool policies_wait_ready(struct policies *policies, uint32_t timeout_ms)
-{
-    return refresher_wait_ready(policies->refresher, timeout_ms);
-}
-
 void policies_facts(struct policies *policies, struct policies_facts *facts)
 {
     struct table_hold hold = {0};

@@ -44,37 +44,17 @@ struct remembered {
     char logged_text[ADDRESS_TEXT_SIZE];
 };
 
-/* Gathers what admission looks at. `forwarded` has room for every field line that a request can
- * have. */
-static void ask_admission(const struct service *service, const struct http_request *request,
-                          struct text *forwarded, struct admission_question *question)
-{
-    question->peer = request->peer;
-    question->authorization_count = request->field_count[HTTP_FIELD_AUTHORIZATION];
-    question->authorization = http_request_field(request, HTTP_FIELD_AUTHORIZATION);
-    question->api_key_count = request->field_count[HTTP_FIELD_X_API_KEY];
-    question->api_key = http_request_field(request, HTTP_FIELD_X_API_KEY);
-    question->forwarded = forwarded;
-    /* Not when the request began: a client may take its time with the rest of it. */
-    question->now_mono_ms = clock_loop_ms(mailbox_loop(service->mailbox));
-    question->now_wall_ms = clock_wall_coarse_ms();
-    struct text line;
-    for (uint32_t at = 0;
-         (line = http_request_next_field(request, HTTP_FIELD_X_FORWARDED_FOR, &at)).at != NULL;)
-        forwarded[question->forwarded_count++] = line;
-}
-
 /* True: go on. False: replied, or deferred until its rate limit is decided. */
 static bool admit(struct service *service, struct http_request *request, struct judged *judged,
                   struct rate_verdict *rate)
 {
-    struct text forwarded[HTTP_FIELDS_MAX];
-    struct admission_question question = {0};
     const struct policy *policy = NULL;
-    ask_admission(service, request, forwarded, &question);
+    /* Not when the request began: a client may take its time with the rest of it. */
+    uint64_t now_mono_ms = clock_loop_ms(mailbox_loop(service->mailbox));
+    int64_t now_wall_ms = clock_wall_coarse_ms();
     struct remembered *remembered = request->connection_user;
-    judged->denial = admission_judge(service->admission, &remembered->admission, &question, &policy,
-                                     &judged->client);
+    judged->denial = admission_judge(service->admission, &remembered->admission, request,
+                                     now_mono_ms, now_wall_ms, &policy, &judged->client);
     if (judged->denial == DENIAL_UNAVAILABLE) {
         metrics_add(service->counters, COUNTED_POLICY_UNAVAILABLE, 1);
         http_reply_error(request, &error_security_config_unavailable);
@@ -94,8 +74,7 @@ static bool admit(struct service *service, struct http_request *request, struct 
     judged->caller.casino = policy->casino;
     if (judged->match.route == NULL || !judged->match.route->rate_limited)
         return true;
-    return rate_limiter_take(service->rates, request, policy, &judged->client, question.now_wall_ms,
-                             rate);
+    return rate_limiter_take(service->rates, request, policy, &judged->client, now_wall_ms, rate);
 }
 
 static void add_number(struct http_request *request, struct text name, uint64_t value)

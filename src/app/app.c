@@ -155,8 +155,7 @@ static void apply(struct app *app, const struct config *config, struct http_tls 
     reloading->waits_for = app->worker_count;
     /* Not with what was read last: that has not come into force either. */
     config_list_restart_needed(app->options->config, config, &reloading->restart);
-    log_set_level(app->log, config->log_level);
-    log_set_format(app->log, config->log_format);
+    log_configure(app->log, config->log_level, config->log_format);
     for (size_t i = 0; i < app->worker_count; i++)
         worker_reload(app->workers[i], config, tls, on_worker_reloaded, reloading);
 }
@@ -329,13 +328,8 @@ static enum status open_stores(struct app *app, struct error *error)
     app->shared.policies = policies_create(&policies);
     if (odds_store_has_leases(app->odds))
         app->shared.leases = rate_leases_create(app->odds, app->log);
-    const struct games_options games = {
-        .store = platform,
-        .secrets_key_file = config->secrets_key_file,
-        .refresh_ms = POLICY_REFRESH_MS,
-        .log = app->log,
-    };
-    app->shared.games = games_create(&games);
+    app->shared.games =
+        games_create(&platform, config->secrets_key_file, POLICY_REFRESH_MS, app->log);
     const struct launcher_options launcher = {
         .store = platform,
         .call_timeout_ms = config->launch_timeout_ms,
@@ -423,7 +417,7 @@ static void on_starting(uv_timer_t *timer)
 {
     struct app *app = timer->data;
     uint64_t stamp;
-    bool policies = policies_wait_ready(app->shared.policies, 0);
+    bool policies = refresher_wait_ready(policies_refresher(app->shared.policies), 0);
     bool games = refresher_wait_ready(games_refresher(app->shared.games),
                                       0); /* it says itself what is wrong, */
     bool odds = odds_store_stamp(app->odds, &stamp) == STATUS_OK; /* and so do the odds */
@@ -474,8 +468,7 @@ static enum status start(struct app *app, struct error *error)
     status = open_stores(app, error);
     if (status != STATUS_OK)
         return status;
-    app->reload_socket = reload_socket_create(&(struct reload_socket_options){
-        .loop = &app->loop, .asked = on_reload_asked, .context = app, .log = app->log});
+    app->reload_socket = reload_socket_create(&app->loop, on_reload_asked, app, app->log);
     app->pool =
         work_pool_create("ready", config->threads > 2 ? config->threads : 2, WORK_QUEUE_LIMIT);
     app->shared.sports = sports_create(app->odds, config->odds_timeout_ms, app->pool, app->log);

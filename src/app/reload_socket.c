@@ -21,7 +21,8 @@
 #define REFUSED '-'
 
 struct reload_socket {
-    struct reload_socket_options options;
+    reload_asked *asked;
+    void *context;
     uv_poll_t poll;
     int descriptor;
 };
@@ -38,23 +39,25 @@ static socklen_t make_name(long process, struct sockaddr_un *address)
 
 /* ---- the server ------------------------------------------------------------------------------ */
 
-struct reload_socket *reload_socket_create(const struct reload_socket_options *options)
+struct reload_socket *reload_socket_create(uv_loop_t *loop, reload_asked *asked, void *context,
+                                           struct log *log)
 {
     struct sockaddr_un name;
     socklen_t size = make_name((long)getpid(), &name);
     int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (descriptor < 0 || bind(descriptor, (struct sockaddr *)&name, size) != 0 ||
         listen(descriptor, BACKLOG) != 0) {
-        log_event(options->log, LOG_WARNING, "croupier reload cannot ask this server",
+        log_event(log, LOG_WARNING, "croupier reload cannot ask this server",
                   LOG_STRING("reason", strerror(errno)));
         if (descriptor >= 0)
             (void)close(descriptor);
         return NULL;
     }
     struct reload_socket *socket = memory_alloc_zeroed(1, sizeof *socket);
-    socket->options = *options;
+    socket->asked = asked;
+    socket->context = context;
     socket->descriptor = descriptor;
-    CHECK(uv_poll_init(options->loop, &socket->poll, descriptor) == 0);
+    CHECK(uv_poll_init(loop, &socket->poll, descriptor) == 0);
     socket->poll.data = socket;
     return socket;
 }
@@ -77,7 +80,7 @@ static void on_readable(uv_poll_t *poll, int status, int events)
         if (descriptor < 0)
             return;
         if (may_ask(descriptor))
-            socket->options.asked(socket->options.context, descriptor);
+            socket->asked(socket->context, descriptor);
         else
             (void)close(descriptor);
     }

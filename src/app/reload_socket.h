@@ -19,16 +19,13 @@
  */
 struct reload_socket;
 
-struct reload_socket_options {
-    uv_loop_t *loop;
-    void (*asked)(void *context, int asker); /* a descriptor: answered exactly once */
-    void *context;
-    struct log *log;
-};
+/* `asker` is a descriptor, to be answered exactly once. */
+typedef void reload_asked(void *context, int asker);
 
 /* Who asks before reload_socket_accept waits. A server that cannot have the socket says so in its
  * log and does without: the result is NULL, which the calls below take. */
-struct reload_socket *reload_socket_create(const struct reload_socket_options *options);
+struct reload_socket *reload_socket_create(uv_loop_t *loop, reload_asked *asked, void *context,
+                                           struct log *log);
 void reload_socket_accept(struct reload_socket *socket);
 void reload_socket_destroy(struct reload_socket **socket);
 

@@ -60,13 +60,9 @@ struct log_batch {
 
 static const char *const level_names[] = {"error", "warning", "info", "debug"};
 
-void log_set_level(struct log *log, enum log_level level)
+void log_configure(struct log *log, enum log_level level, enum log_format format)
 {
     atomic_store_explicit(&log->level, (int)level, memory_order_relaxed);
-}
-
-void log_set_format(struct log *log, enum log_format format)
-{
     atomic_store_explicit(&log->format, (int)format, memory_order_relaxed);
 }
 

@@ -57,9 +57,8 @@ bool log_flush(struct log *log);
 /* Lines dropped since log_create. */
 uint64_t log_dropped(struct log *log);
 
-/* Both may be changed while other threads log. */
-void log_set_level(struct log *log, enum log_level level);
-void log_set_format(struct log *log, enum log_format format);
+/* While other threads log. */
+void log_configure(struct log *log, enum log_level level, enum log_format format);
 
 bool log_enabled(const struct log *log, enum log_level level);
 

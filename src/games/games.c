@@ -55,22 +55,23 @@ static void destroy_table(void *context, void *table)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-struct games *games_create(const struct games_options *options)
+struct games *games_create(const struct platform_store_options *store, const char *secrets_key_file,
+                           uint32_t refresh_ms, struct log *log)
 {
     struct games *games = memory_alloc_zeroed(1, sizeof *games);
-    games->log = options->log;
-    games->secrets_key_file = memory_copy_string(options->secrets_key_file);
+    games->log = log;
+    games->secrets_key_file = memory_copy_string(secrets_key_file);
     const struct refresher_options refresher = {
         .name = "games",
         .failing = "games cannot be refreshed",
-        .store = options->store,
-        .refresh_ms = options->refresh_ms,
+        .store = *store,
+        .refresh_ms = refresh_ms,
         .revision = platform_games_revision,
         .read = read_all,
         .recovered = recovered,
         .destroy = destroy_table,
         .context = games,
-        .log = options->log,
+        .log = log,
     };
     games->refresher = refresher_create(&refresher);
     return games;

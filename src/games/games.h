@@ -19,14 +19,9 @@
 struct games;
 struct games_pages;
 
-struct games_options {
-    struct platform_store_options store; /* opened by the refresher; `create` must be false */
-    const char *secrets_key_file;        /* read by the refresher; copied */
-    uint32_t refresh_ms;
-    struct log *log;
-};
-
-struct games *games_create(const struct games_options *options);
+/* `store` is opened by the refresher, which reads `secrets_key_file` (copied) too. */
+struct games *games_create(const struct platform_store_options *store, const char *secrets_key_file,
+                           uint32_t refresh_ms, struct log *log);
 /* No pages is left. */
 void games_destroy(struct games **games);
 

@@ -337,12 +337,10 @@ void launch_route(struct launcher *launcher, struct games_pages *pages, struct m
 struct launcher *launcher_create(const struct launcher_options *options)
 {
     struct launcher *launcher = memory_alloc_zeroed(1, sizeof *launcher);
-    const struct provider_calls_options calls = {.timeout_ms = options->call_timeout_ms,
-                                                 .ca_file = options->call_ca_file,
-                                                 .log = options->log};
     launcher->options = *options;
     launcher->pool = work_pool_create("launches", 1, QUEUE_LIMIT);
-    launcher->calls = provider_calls_create(&calls);
+    launcher->calls =
+        provider_calls_create(options->call_timeout_ms, options->call_ca_file, options->log);
     return launcher;
 }
 

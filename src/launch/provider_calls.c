@@ -34,7 +34,8 @@ struct provider_lane {
 };
 
 struct provider_calls {
-    struct provider_calls_options options;
+    uint32_t timeout_ms;
+    struct log *log;
     uv_thread_t thread;
 
     uv_mutex_t lock; /* guards the next four */
@@ -86,12 +87,12 @@ static void note(struct provider_calls *calls, struct provider_lane *lane,
     lane->failing = failing;
     lane->noted_ns = now_ns;
     if (failing)
-        log_event(calls->options.log, LOG_ERROR, "launch endpoint fails",
+        log_event(calls->log, LOG_ERROR, "launch endpoint fails",
                   LOG_STRING("provider", lane->provider_id),
                   LOG_STRING("outcome", provider_outcome_name(outcome)),
                   LOG_STRING("reason", reason));
     else
-        log_event(calls->options.log, LOG_INFO, "launch endpoint answers again",
+        log_event(calls->log, LOG_INFO, "launch endpoint answers again",
                   LOG_STRING("provider", lane->provider_id));
 }
 
@@ -245,7 +246,7 @@ static void start_waiting(struct provider_calls *calls)
 static void refuse(struct provider_calls *calls, struct provider_call *call)
 {
     if (!call->lane->full)
-        log_event(calls->options.log, LOG_WARNING, "too many launches wait for a provider",
+        log_event(calls->log, LOG_WARNING, "too many launches wait for a provider",
                   LOG_STRING("provider", call->lane->provider_id),
                   LOG_INTEGER("waiting", call->lane->waiting));
     call->lane->full = true;
@@ -305,8 +306,8 @@ enum status provider_calls_submit(struct provider_calls *calls, struct provider_
 {
     call->calls = calls;
     call->submitted_ns = clock_monotonic_ns();
-    call->deadline_ns = call->submitted_ns + (uint64_t)calls->options.timeout_ms * 1000000U;
-    call->begin_by_ns = call->submitted_ns + (uint64_t)calls->options.timeout_ms * 500000U;
+    call->deadline_ns = call->submitted_ns + (uint64_t)calls->timeout_ms * 1000000U;
+    call->begin_by_ns = call->submitted_ns + (uint64_t)calls->timeout_ms * 500000U;
     uv_mutex_lock(&calls->lock);
     bool accepted = calls->accepted < PROVIDER_CALLS_MAX;
     if (accepted) {
@@ -331,13 +332,15 @@ void provider_calls_facts(struct provider_calls *calls, struct provider_calls_fa
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-struct provider_calls *provider_calls_create(const struct provider_calls_options *options)
+struct provider_calls *provider_calls_create(uint32_t timeout_ms, const char *ca_file,
+                                             struct log *log)
 {
     struct provider_calls *calls = memory_alloc_zeroed(1, sizeof *calls);
-    CHECK(options->timeout_ms > 0);
+    CHECK(timeout_ms > 0);
     CHECK(curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK);
-    calls->options = *options;
-    calls->outgoing = outgoing_create(options->ca_file, KEPT_CONNECTIONS);
+    calls->timeout_ms = timeout_ms;
+    calls->log = log;
+    calls->outgoing = outgoing_create(ca_file, KEPT_CONNECTIONS);
     STAILQ_INIT(&calls->arrived);
     CHECK(uv_mutex_init(&calls->lock) == 0);
     thread_start(&calls->thread, "provider", run, calls);

@@ -65,13 +65,10 @@ struct provider_call {
     uint64_t submitted_ns, begin_by_ns, deadline_ns;
 };
 
-struct provider_calls_options {
-    uint32_t timeout_ms;
-    const char *ca_file; /* "": the system's certificates; copied */
-    struct log *log;     /* borrowed; may be NULL */
-};
-
-struct provider_calls *provider_calls_create(const struct provider_calls_options *options);
+/* `ca_file` (copied) is used in place of the system's certificates; "": those. `log` is borrowed and
+ * may be NULL. */
+struct provider_calls *provider_calls_create(uint32_t timeout_ms, const char *ca_file,
+                                             struct log *log);
 /* What is under way is delivered, as cancelled, so before the mailboxes go. No submit may follow. */
 void provider_calls_destroy(struct provider_calls **calls);
 

@@ -53,6 +53,11 @@ struct ledger_batch {
     struct ledger_clearing clearings[LEDGER_BATCH_MAX]; /* of the places; by begin */
     size_t clearing_count;
     struct ledger_transaction kept[LEDGER_BATCH_MAX]; /* in order of decision */
+    /* Of each kept: the place that it is of, and the facts of its id and reference. Hints: an engine looks whether
+     * they are so, and searches where they are not. */
+    struct {
+        uint16_t place, fact, reference;
+    } kept_of[LEDGER_BATCH_MAX];
     size_t kept_count;
 };
 
@@ -96,6 +101,13 @@ struct ledger_verbs {
      * fit; do not go on.
      */
     MUST_CHECK enum status (*recover)(struct platform_store *store, struct error *error);
+
+    /*
+     * May be NULL. After `recover` and before the first batch of a handle: what makes batches fast
+     * and may take long to be made. Balances can be asked for meanwhile. The first batch does it
+     * where nobody has.
+     */
+    MUST_CHECK enum status (*prepare)(struct platform_store *store, struct error *error);
 
     /*
      * What an engine has to do now and then that is no batch: SQLite brings its log into the file.

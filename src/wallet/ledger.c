@@ -241,6 +241,9 @@ static struct ledger_transaction *keep(struct ledger_batch *batch, const struct 
     };
     const struct wallet_request *request = &job->request;
     const struct player_record *player = &batch->places[job->place].account.player;
+    batch->kept_of[batch->kept_count].place = (uint16_t)job->place;
+    batch->kept_of[batch->kept_count].fact = (uint16_t)job->id;
+    batch->kept_of[batch->kept_count].reference = (uint16_t)job->reference; /* cut: no hint */
     struct ledger_transaction *kept = &batch->kept[batch->kept_count++];
     *kept = (struct ledger_transaction){
         .operation = operations[request->operation],
@@ -555,6 +558,14 @@ static size_t take(struct lane *lane, struct ledger_job **jobs)
     return count;
 }
 
+static void prepare_store(struct lane *lane)
+{
+    struct error error = {0};
+    if (lane->store != NULL && lane->store->ledger->prepare != NULL &&
+        lane->store->ledger->prepare(lane->store, &error) != STATUS_OK)
+        cannot_be_used(lane, error.text);
+}
+
 static void run_lane(void *argument)
 {
     struct lane *lane = argument;
@@ -563,8 +574,10 @@ static void run_lane(void *argument)
     if (!writes)
         uv_sem_wait(&lane->ledger->begun);
     (void)store_is_ready(lane); /* so that what is wrong is in the log before anybody asks */
-    if (writes)
-        uv_sem_post(&lane->ledger->begun);
+    if (writes) {
+        uv_sem_post(&lane->ledger->begun); /* balances need not wait for what follows */
+        prepare_store(lane);
+    }
     for (size_t count = take(lane, jobs); count > 0; count = take(lane, jobs))
         lane->run(lane, jobs, count);
     platform_store_close(&lane->store);

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import random
 import re
 import select
 import shutil
@@ -165,7 +166,8 @@ USED_AGAIN = ("INSERT INTO ledger_transaction (number, customer_number, player_n
     ("UPDATE ledger_account SET balance_minor = balance_minor + 1 WHERE player_number = 2", "another balance"),
     ("UPDATE ledger_account SET head = zeroblob(32) WHERE player_number = 2", "another head"),
     ("UPDATE ledger_clearing SET balance_minor = balance_minor - 1 WHERE currency = 'JPY'", "the clearing account has -8"),
-    ("DELETE FROM ledger_rollback WHERE target_id = 'win'", "without their counterpart"),
+    pytest.param("DELETE FROM ledger_rollback WHERE target_id = 'win'", "without their counterpart",
+                 marks=pytest.mark.only("postgresql")),  # a table that the other ledger does not have
     ("UPDATE ledger_transaction SET transaction_id = 'other' WHERE transaction_id = 'too-much'", "decline 1: the chain is broken"),
     ("DELETE FROM ledger_transaction WHERE transaction_id = 'too-much'", "without their counterpart"),
     ("DELETE FROM ledger_decline WHERE position = 1", "without their counterpart"),
@@ -177,13 +179,13 @@ USED_AGAIN = ("INSERT INTO ledger_transaction (number, customer_number, player_n
     *(pytest.param(statement, "without their counterpart", marks=pytest.mark.only("sqlite")) for statement in [
         "UPDATE ledger_account SET last_number = 1 WHERE player_number = 2",
         USED_AGAIN,
-        "DELETE FROM ledger_id_block WHERE place = 0",
-        "UPDATE ledger_id_block SET ids = x'00' WHERE place = 0",
-        "UPDATE ledger_id_block SET ids = (SELECT ids FROM ledger_id_block WHERE place > 0) WHERE place = 0",
-        "UPDATE ledger_id_block SET place = place + 8 WHERE place = 0",
-        "UPDATE ledger_id_level SET ids = ids + 1 WHERE level = 0",
-        "UPDATE ledger_id_level SET last_number = last_number - 1 WHERE level = 0",
-        "DELETE FROM ledger_id_level WHERE level = 2"]),
+        "UPDATE ledger_last SET number = number + 1",
+        "UPDATE ledger_last SET number = number - 1",
+        "DELETE FROM ledger_last",
+        "DELETE FROM ledger_day",
+        "UPDATE ledger_day SET day = day + 1",
+        "INSERT INTO ledger_day SELECT 3, day FROM ledger_day",
+        "INSERT INTO ledger_day VALUES (9999, 1)"]),
     *(pytest.param(statement, "is damaged, says SQLite itself: CHECK", marks=pytest.mark.only("sqlite")) for statement in [
         "PRAGMA ignore_check_constraints = ON; UPDATE ledger_transaction SET previous = 0 WHERE sequence = 3",
         "PRAGMA ignore_check_constraints = ON; UPDATE ledger_transaction SET previous = 999 WHERE sequence = 1 AND player_number = 2"]),
@@ -219,23 +221,51 @@ def test_a_forged_entry_is_refused_for_no_other_reason_than_that_it_does_not_fol
     copy.remove()
 
 
-@pytest.mark.parametrize("statement", [
-    "UPDATE ledger_transaction SET movement_minor = 1", "UPDATE ledger_transaction SET amount_minor = 1",
-    "DELETE FROM ledger_transaction", "DELETE FROM ledger_rollback", "UPDATE ledger_rollback SET target_id = 'x'",
-    "DELETE FROM ledger_account", "UPDATE ledger_account SET balance_minor = 5", "DELETE FROM ledger_clearing",
-    # of PostgreSQL verify finds them: test_wallet_tampering.py
-    *(pytest.param(statement, marks=pytest.mark.only("sqlite")) for statement in [
-        forged("sequence + 1", 1, "balance_minor"), forged("sequence + 2", 0, "balance_minor")]),
+FORGED = [
+    forged("sequence + 1", 1, "balance_minor"),
+    forged("sequence + 2", 0, "balance_minor"),
     forged("sequence", 0, "balance_minor"),
     forged("sequence", 1, "balance_minor + 1"),
     forged("1", 5, "5"),
     pytest.param(forged("sequence + 1", 0, "balance_minor").replace("THEN number", "THEN 2"), marks=pytest.mark.only("sqlite")),
+]
+
+
+@pytest.mark.parametrize("statement", [
+    "UPDATE ledger_transaction SET movement_minor = 1", "UPDATE ledger_transaction SET amount_minor = 1",
+    "DELETE FROM ledger_transaction", "DELETE FROM ledger_account", "UPDATE ledger_account SET balance_minor = 5",
+    "DELETE FROM ledger_clearing",
+    *(pytest.param(statement, marks=pytest.mark.only("postgresql")) for statement in [
+        "DELETE FROM ledger_rollback", "UPDATE ledger_rollback SET target_id = 'x'"]),
     *(pytest.param(statement, marks=pytest.mark.only("sqlite")) for statement in [
-        "DELETE FROM ledger_id_block", "DELETE FROM ledger_id_level", "INSERT INTO ledger_id_level VALUES (-1, 0, 0, 0)"]),
+        "DELETE FROM ledger_last", "UPDATE ledger_last SET number = number - 1", "UPDATE ledger_last SET ledger = zeroblob(16)",
+        "DELETE FROM ledger_day", "UPDATE ledger_day SET day = day + 1"]),
     "UPDATE player SET reference = 'x'", "DELETE FROM player", "UPDATE currency SET exponent = 3"])
 def test_the_store_refuses_to_be_changed_by_hand(ledger, statement):
     with pytest.raises(ValueError):
         ledger.platform.execute(statement)
+
+
+@pytest.mark.only("postgresql")
+@pytest.mark.parametrize("statement", FORGED[2:])  # of the first two, verify finds them: test_wallet_tampering.py
+def test_the_store_refuses_an_entry_that_does_not_follow(ledger, statement):
+    with pytest.raises(ValueError):
+        ledger.platform.execute(statement)
+
+
+@pytest.mark.only("sqlite")  # does not look at what is before each row that it is given
+@pytest.mark.parametrize("statement", FORGED)
+def test_an_entry_that_does_not_follow_is_refused_or_found(ledger, tmp_path, statement):
+    copy = Service(tmp_path, stores=False)
+    copy.platform.copy_from(ledger.platform)
+    try:
+        copy.platform.execute(statement)
+    except ValueError as error:
+        assert "UNIQUE constraint failed: ledger_transaction.player_number, ledger_transaction.sequence" in str(error)
+        return
+    done = copy.run("wallet", "verify", status=1)
+    assert "the ledger is broken: " in done.errors and done.text == ""
+    copy.remove()
 
 
 # ---- the ledger of an older schema ---------------------------------------------------------------------
@@ -248,16 +278,28 @@ def chained(previous, fields):
     return hashlib.sha256(previous + "".join(f"{field}\n" for field in fields).encode()).digest()
 
 
-def make_older_ledger(path):
-    """One of schema 5, which had two tables for what is one now."""
+def decline_hash(previous, customer, player, position, identity, operation, outcome, currency, exponent, *rest):
+    return chained(previous, ["decline", customer, player, position, identity, operation, outcome, currency, exponent, *rest])
+
+
+def bring_up(database, first, last):
+    """As far as an older program would, but for its index of ids, which no later one reads."""
+    database.create_function("ledger_id_key", 2, lambda customer, identity: hash((customer, identity)) & (2**63 - 1), deterministic=True)
+    database.create_function("ledger_decline_hash", 14, decline_hash, deterministic=True)
+    database.create_function("ledger_ids_take_over", 1, lambda number: None)
+    for number, path in enumerate(sorted(SCHEMA.glob("*.sql"))[first:last], first + 1):
+        database.executescript(path.read_text())
+        database.execute("INSERT INTO schema_migration VALUES (?, ?, ?, 1)",
+                         (number, path.stem[5:], hashlib.sha256(path.read_bytes()).hexdigest()))
+
+
+def make_older_ledger(path, schema=5, more=0):
+    """One of schema 5, which had two tables for what is one now, and then of a later one. With so many more bets of nothing."""
     with sqlite3.connect(path) as database:
         database.execute("PRAGMA application_id = 1668445552")
         database.execute("CREATE TABLE schema_migration (number INTEGER PRIMARY KEY CHECK (number > 0),"
                          " name TEXT NOT NULL, checksum TEXT NOT NULL, applied_ms INTEGER NOT NULL) STRICT")
-        for number, path in enumerate(sorted(SCHEMA.glob("*.sql"))[:5], 1):
-            database.executescript(path.read_text())
-            database.execute("INSERT INTO schema_migration VALUES (?, ?, ?, 1)",
-                             (number, path.stem[5:], hashlib.sha256(path.read_bytes()).hexdigest()))
+        bring_up(database, 0, 5)
         database.execute("INSERT INTO customer VALUES (1, 'cus_One', 'One', 1, 1, 'all', NULL, NULL, '127.0.0.0/8', 1, 1)")
         database.execute("INSERT INTO currency VALUES ('EUR', 2, 1)")
         database.execute("INSERT INTO player VALUES (1, 'ply_One', 'cus_One', 'a', 'EUR', 1)")
@@ -265,7 +307,8 @@ def make_older_ledger(path):
         story = [(1, "in", "CREDIT", "applied", 1000, None, 1000), (2, "bet", "DEBIT", "applied", 300, None, -300),
                  (3, "much", "DEBIT", "insufficient_funds", 5000, None, None),
                  (4, "win", "CREDIT", "applied", 500, "bet", 500), (5, "late", "CREDIT", "reference_not_found", 5, "no", None),
-                 (6, "undo", "ROLLBACK", "applied", 500, "win", -500), (7, "void", "ROLLBACK", "voided", 0, "never", 0)]
+                 (6, "undo", "ROLLBACK", "applied", 500, "win", -500), (7, "void", "ROLLBACK", "voided", 0, "never", 0),
+                 *((number, f"more-{number}", "CREDIT", "applied", 0, None, 0) for number in range(8, 8 + more))]
         head, sequence, total = bytes(32), 0, 0
         for number, identity, operation, outcome, amount, reference, movement in story:
             if movement is not None:
@@ -282,13 +325,15 @@ def make_older_ledger(path):
                 database.execute("INSERT INTO ledger_rollback VALUES (1, ?, 1, ?)", (reference, number))
         database.execute("INSERT INTO ledger_account VALUES (1, ?, ?, ?)", (total, sequence, head))
         database.execute("INSERT INTO ledger_clearing VALUES (1, 'EUR', ?)", (-total,))
+        bring_up(database, 5, schema)
     database.close()
 
 
 @pytest.mark.only("sqlite")  # the other ledger was never otherwise
-def test_a_ledger_of_an_older_schema_is_brought_up(tmp_path):
+@pytest.mark.parametrize("schema", [5, 6, 7, 8, 9])
+def test_a_ledger_of_an_older_schema_is_brought_up(tmp_path, schema):
     service = Service(tmp_path, stores=False)
-    make_older_ledger(service.platform.path)
+    make_older_ledger(service.platform.path, schema)
     service.run("migrate")
     assert service.ask("wallet", "verify") == {"sound": True, "entries": 5, "players": 1}
     told = {identity: service.ask("wallet", "transaction", "cus_One", identity)
@@ -303,11 +348,34 @@ def test_a_ledger_of_an_older_schema_is_brought_up(tmp_path):
         assert database.execute("SELECT number, previous FROM ledger_transaction ORDER BY number").fetchall() == [
             (1, 0), (2, 1), (3, 0), (4, 2), (5, 0), (6, 4), (7, 6)]
         assert database.execute("SELECT sequence, last_number FROM ledger_account").fetchall() == [(5, 7)]
-        assert database.execute("SELECT ids FROM ledger_id_level ORDER BY level").fetchall() == [(0,), (0,), (0,), (0,), (9,)]
+        assert database.execute("SELECT number FROM ledger_last").fetchall() == [(7,)]
+        assert database.execute("SELECT first_number, day FROM ledger_day").fetchall() == [(1, 0)]
         names = {name for name, in database.execute("SELECT name FROM sqlite_schema")}
-        assert not names & {"transaction_before", "rollback_before", "account_before"}
+        assert not names & {"transaction_before", "rollback_before", "account_before", "ledger_rollback", "ledger_id_block"}
         assert database.execute("PRAGMA foreign_key_check").fetchall() == []
     database.close()
+
+
+@pytest.mark.only("sqlite")
+@pytest.mark.parametrize("schema", [5, 7, 9])
+def test_a_migration_that_is_killed_is_done_again(tmp_path, schema):
+    service = Service(tmp_path, stores=False)
+    make_older_ledger(service.platform.path, schema, 6000)
+    chance = random.Random(schema)
+    for _ in range(6):
+        process = subprocess.Popen([BINARY, "-c", service.configuration, "migrate", "--no-backup"], env=service.environment,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            process.wait(chance.random() * 0.2)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        with sqlite3.connect(service.platform.path) as database:  # never between two that belong together
+            assert database.execute("SELECT max(number) FROM schema_migration").fetchone() != (9,) or schema == 9
+        database.close()
+    service.run("migrate")
+    assert service.ask("wallet", "verify") == {"sound": True, "entries": 6005, "players": 1}
+    assert service.ask("wallet", "transaction", "cus_One", "more-6007")["outcome"] == "applied"
 
 
 @pytest.mark.only("sqlite")

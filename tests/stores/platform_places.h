@@ -5,6 +5,7 @@
  * Places for the platform stores of tests: a factory for each engine makes the URI of an empty
  * store of its own, and clears it away. After the headers that cmocka.h wants before it.
  */
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,15 +34,17 @@ static void sqlite_place(struct place *place)
     (void)snprintf(place->uri, sizeof place->uri, "sqlite:%s/platform.db", place->directory);
 }
 
+static int remove_one(const char *path, const struct stat *facts, int kind, struct FTW *where)
+{
+    (void)facts;
+    (void)kind;
+    (void)where;
+    return remove(path);
+}
+
 static void sqlite_clear(struct place *place)
 {
-    static const char *const names[] = {"platform.db", "platform.db-wal", "platform.db-shm"};
-    char path[128];
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        (void)snprintf(path, sizeof path, "%s/%s", place->directory, names[i]);
-        (void)unlink(path);
-    }
-    assert_int_equal(rmdir(place->directory), 0);
+    assert_int_equal(nftw(place->directory, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
 
 /* A schema in the database that TEST_POSTGRES_URI names (tests/servers.py starts one). */

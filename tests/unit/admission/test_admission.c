@@ -10,6 +10,8 @@
 #include "admission/admission.h"
 #include "admission/rate_limit.h"
 #include "fake_platform.h"
+#include "question.h"
+#include "stores/refresher.h"
 
 #define NOW_WALL_MS 1763700000000
 #define PATIENCE_MS 10000U
@@ -39,7 +41,7 @@ static int set_up(void **state)
     struct cidr proxy;
     assert_int_equal(cidr_parse(TEXT("10.0.0.0/8"), &proxy, NULL), STATUS_OK);
     scene->admission = admission_create(scene->policies, &proxy, 1);
-    assert_true(policies_wait_ready(scene->policies, PATIENCE_MS));
+    assert_true(refresher_wait_ready(policies_refresher(scene->policies), PATIENCE_MS));
     *state = scene;
     return 0;
 }
@@ -85,8 +87,8 @@ static enum admission_denial judge(struct scene *scene, const struct admission_q
     struct admission_memory memory = {0};
     struct admission_memory *memories[3] = {NULL, &memory, &memory};
     for (size_t i = 0; i < 3; i++)
-        verdicts[i] = admission_judge(scene->admission, memories[i], question, &scene->policy,
-                                      &scene->client);
+        verdicts[i] =
+            question_judge(scene->admission, memories[i], question, &scene->policy, &scene->client);
     assert_int_equal(verdicts[0], verdicts[1]);
     assert_int_equal(verdicts[1], verdicts[2]);
     return verdicts[0];
@@ -96,8 +98,8 @@ static enum admission_denial judge(struct scene *scene, const struct admission_q
 static enum admission_denial judge_again(struct scene *scene,
                                          const struct admission_question *question)
 {
-    return admission_judge(scene->admission, &scene->memory, question, &scene->policy,
-                           &scene->client);
+    return question_judge(scene->admission, &scene->memory, question, &scene->policy,
+                          &scene->client);
 }
 
 static void assert_verdict(struct scene *scene, struct admission_question question,
@@ -482,7 +484,7 @@ static void without_any_table_nothing_is_decided(void **state)
     const struct policies_options options = {.store = {.uri = "fake:"}, .refresh_ms = 2};
     struct scene scene = {.policies = policies_create(&options)};
     scene.admission = admission_create(scene.policies, NULL, 0);
-    assert_false(policies_wait_ready(scene.policies, 20));
+    assert_false(refresher_wait_ready(policies_refresher(scene.policies), 20));
     assert_verdict(&scene, from("203.0.113.7"), DENIAL_UNAVAILABLE);
     admission_destroy(&scene.admission);
     policies_destroy(&scene.policies);

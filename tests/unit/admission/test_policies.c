@@ -10,6 +10,8 @@
 
 #include "admission/admission.h"
 #include "fake_platform.h"
+#include "question.h"
+#include "stores/refresher.h"
 
 #define PATIENCE_MS 20000U
 
@@ -62,7 +64,7 @@ static enum admission_denial ask(struct admission *admission, const char *peer, 
                                           .now_mono_ms = 0, /* no table is too old */
                                           .now_wall_ms = clock_wall_ms()};
     assert_int_equal(address_parse(text_of(peer), &question.peer), STATUS_OK);
-    return admission_judge(admission, NULL, &question, &policy, &client);
+    return question_judge(admission, NULL, &question, &policy, &client);
 }
 
 static void everything_is_read_once_and_then_only_what_changed(void **state)
@@ -72,7 +74,7 @@ static void everything_is_read_once_and_then_only_what_changed(void **state)
     struct policies_facts facts;
     (void)fake_add_key(fake_add_customer("192.0.2.0/24"), key);
     struct policies *policies = start();
-    assert_true(policies_wait_ready(policies, PATIENCE_MS));
+    assert_true(refresher_wait_ready(policies_refresher(policies), PATIENCE_MS));
     (void)fake_add_customer("192.0.2.0/24");
     settle(policies);
     (void)fake_add_legacy("192.0.2.1");
@@ -95,7 +97,7 @@ static void the_age_tells_when_the_table_was_confirmed(void **state)
     policies_facts(policies, &facts);
     assert_int_equal(facts.age_ms, -1);
     fake_set(&fake.open_status, STATUS_OK);
-    assert_true(policies_wait_ready(policies, PATIENCE_MS));
+    assert_true(refresher_wait_ready(policies_refresher(policies), PATIENCE_MS));
     policies_facts(policies, &facts);
     assert_true(facts.age_ms >= 0);
     policies_destroy(&policies);
@@ -108,9 +110,9 @@ static void a_store_that_cannot_be_opened_is_tried_until_it_can(void **state)
     struct policies *policies = start();
     for (int i = 0; i < 3; i++)
         wait_for_error(policies);
-    assert_false(policies_wait_ready(policies, 1));
+    assert_false(refresher_wait_ready(policies_refresher(policies), 1));
     fake_set(&fake.open_status, STATUS_OK);
-    assert_true(policies_wait_ready(policies, PATIENCE_MS));
+    assert_true(refresher_wait_ready(policies_refresher(policies), PATIENCE_MS));
     policies_destroy(&policies);
 }
 
@@ -121,7 +123,7 @@ static void after_trouble_the_store_is_opened_and_read_anew(void **state)
     (void)fake_add_legacy("192.0.2.1");
     (void)fake_add_legacy("192.0.2.2");
     struct policies *policies = start();
-    assert_true(policies_wait_ready(policies, PATIENCE_MS));
+    assert_true(refresher_wait_ready(policies_refresher(policies), PATIENCE_MS));
     fake_set(&fake.query_status, STATUS_UNAVAILABLE);
     wait_for_error(policies);
     fake_begin();
@@ -140,7 +142,7 @@ static void a_store_that_is_only_slow_is_not_opened_again(void **state)
 {
     (void)state;
     struct policies *policies = start();
-    assert_true(policies_wait_ready(policies, PATIENCE_MS));
+    assert_true(refresher_wait_ready(policies_refresher(policies), PATIENCE_MS));
     fake_set(&fake.query_status, STATUS_TIMEOUT);
     wait_for_error(policies);
     fake_set(&fake.query_status, STATUS_OK);
@@ -157,7 +159,7 @@ static void an_older_copy_of_the_store_is_read_from_the_start(void **state)
     (void)fake_add_legacy("192.0.2.1");
     (void)fake_add_legacy("192.0.2.2");
     struct policies *policies = start();
-    assert_true(policies_wait_ready(policies, PATIENCE_MS));
+    assert_true(refresher_wait_ready(policies_refresher(policies), PATIENCE_MS));
     fake_begin();
     fake.legacy = 1;
     fake.revision = 1;
@@ -175,7 +177,7 @@ static void a_reading_that_breaks_off_is_not_published(void **state)
     (void)fake_add_key(fake_add_customer("192.0.2.0/24"), key);
     struct policies *policies = start();
     struct admission *admission = admission_create(policies, NULL, 0);
-    assert_true(policies_wait_ready(policies, PATIENCE_MS));
+    assert_true(refresher_wait_ready(policies_refresher(policies), PATIENCE_MS));
     fake_begin();
     fake.customer[0].enabled = false;
     fake.changes_status = STATUS_TIMEOUT;
@@ -202,7 +204,7 @@ static void uses_are_written_at_the_end_once_a_key(void **state)
     (void)fake_add_key(customer, unused);
     struct policies *policies = start();
     struct admission *admission = admission_create(policies, NULL, 0);
-    assert_true(policies_wait_ready(policies, PATIENCE_MS));
+    assert_true(refresher_wait_ready(policies_refresher(policies), PATIENCE_MS));
     int64_t began_ms = clock_wall_ms();
     for (int i = 0; i < 10; i++)
         assert_int_equal(ask(admission, "192.0.2.1", used), DENIAL_NONE);
@@ -219,7 +221,7 @@ static void without_uses_the_store_is_not_opened_to_write_them(void **state)
 {
     (void)state;
     struct policies *policies = start();
-    assert_true(policies_wait_ready(policies, PATIENCE_MS));
+    assert_true(refresher_wait_ready(policies_refresher(policies), PATIENCE_MS));
     policies_destroy(&policies);
     assert_int_equal(fake.opened, 1);
 }
@@ -231,7 +233,7 @@ static void uses_that_cannot_be_written_do_not_stop_the_end(void **state)
     (void)fake_add_key(fake_add_customer("192.0.2.0/24"), key);
     struct policies *policies = start();
     struct admission *admission = admission_create(policies, NULL, 0);
-    assert_true(policies_wait_ready(policies, PATIENCE_MS));
+    assert_true(refresher_wait_ready(policies_refresher(policies), PATIENCE_MS));
     assert_int_equal(ask(admission, "192.0.2.1", key), DENIAL_NONE);
     admission_destroy(&admission);
     fake_set(&fake.query_status, STATUS_UNAVAILABLE);
@@ -266,7 +268,7 @@ static void threads_judge_while_the_table_changes(void **state)
     size_t customer = fake_add_customer("192.0.2.0/24");
     (void)fake_add_key(customer, key);
     struct policies *policies = start();
-    assert_true(policies_wait_ready(policies, PATIENCE_MS));
+    assert_true(refresher_wait_ready(policies_refresher(policies), PATIENCE_MS));
     for (size_t i = 0; i < 3; i++) {
         callers[i] = (struct caller){.policies = policies, .key = key};
         assert_int_equal(pthread_create(&callers[i].thread, NULL, call, &callers[i]), 0);

@@ -16,6 +16,8 @@
 #include "admission/key.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "question.h"
+#include "stores/refresher.h"
 
 #define PATIENCE_MS 20000U
 
@@ -43,7 +45,7 @@ static int set_up(void **state)
     const struct policies_options options = {.store = store, .refresh_ms = 5};
     scene->policies = policies_create(&options);
     scene->admission = admission_create(scene->policies, NULL, 0);
-    assert_true(policies_wait_ready(scene->policies, PATIENCE_MS));
+    assert_true(refresher_wait_ready(policies_refresher(scene->policies), PATIENCE_MS));
     *state = scene;
     return 0;
 }
@@ -103,7 +105,7 @@ static enum admission_denial ask(struct scene *scene, const char *key)
                                           .now_mono_ms = 0, /* no table is too old */
                                           .now_wall_ms = clock_wall_ms()};
     assert_int_equal(address_parse(TEXT("192.0.2.1"), &question.peer), STATUS_OK);
-    return admission_judge(scene->admission, NULL, &question, &policy, &client);
+    return question_judge(scene->admission, NULL, &question, &policy, &client);
 }
 
 static bool becomes(struct scene *scene, const char *key, enum admission_denial expected)

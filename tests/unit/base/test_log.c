@@ -104,9 +104,9 @@ static void what_is_below_the_level_is_not_written(void **state)
     log_event(log, LOG_INFO, "quiet");
     assert_false(log_enabled(log, LOG_INFO));
     assert_true(log_enabled(log, LOG_ERROR));
-    log_set_level(log, LOG_DEBUG);
+    log_configure(log, LOG_DEBUG, LOG_FORMAT_TEXT);
     log_event(log, LOG_DEBUG, "loud");
-    log_set_format(log, LOG_FORMAT_JSON);
+    log_configure(log, LOG_DEBUG, LOG_FORMAT_JSON);
     log_event(log, LOG_DEBUG, "json");
     log_destroy(&log);
     assert_null(strstr(written(), "quiet"));

@@ -155,19 +155,6 @@ static const struct check {
      "   t.player_number OR debit.transaction_id IS NOT t.reference OR debit.operation IS NOT "
      "'DEBIT'"
      "   OR debit.outcome IS NOT 'applied' ELSE t.settles IS NOT NULL END LIMIT 1"},
-    {"it is not marked as having rolled back its reference",
-     "SELECT 'transaction ' || t.transaction_id FROM ledger_transaction AS t"
-     " WHERE t.operation = 'ROLLBACK' AND t.sequence IS NOT NULL"
-     " AND NOT EXISTS (SELECT 1 FROM ledger_rollback AS mark"
-     "  WHERE mark.customer_number = t.customer_number AND mark.target_id = t.reference"
-     "  AND mark.transaction_number = t.number) LIMIT 1"},
-    {"it is marked as rolled back by what is not its ROLLBACK",
-     "SELECT 'transaction id ' || mark.target_id FROM ledger_rollback AS mark"
-     " LEFT JOIN ledger_transaction AS undo ON undo.number = mark.transaction_number"
-     " WHERE undo.operation IS NOT 'ROLLBACK' OR undo.sequence IS NULL"
-     " OR undo.customer_number IS NOT mark.customer_number"
-     " OR undo.player_number IS NOT mark.player_number OR undo.reference IS NOT mark.target_id"
-     " LIMIT 1"},
     {"it is declined and not chained",
      "SELECT 'transaction ' || t.transaction_id FROM ledger_transaction AS t"
      " WHERE t.sequence IS NULL AND NOT EXISTS (SELECT 1 FROM ledger_decline AS chained"
@@ -182,6 +169,31 @@ static const struct check {
      "SELECT 'player number ' || declined.player_number FROM ledger_declined AS declined"
      " WHERE NOT EXISTS (SELECT 1 FROM ledger_decline AS last"
      "  WHERE last.player_number = declined.player_number AND last.position = declined.declines)"
+     " LIMIT 1"},
+    {"it is not what is said to be the last",
+     "SELECT 'transaction number ' || coalesce(max(number), 0) FROM ledger_transaction"
+     " HAVING coalesce(max(number), 0) IS NOT (SELECT number FROM ledger_last WHERE one = 1)"
+     " LIMIT 1"},
+    {"one before it is not there",
+     "SELECT 'transaction number ' || max(number) FROM ledger_transaction"
+     " HAVING count(*) <> max(number) LIMIT 1"},
+    {"it is not of the day that is said",
+     "SELECT 'transaction number ' || t.number FROM (SELECT first_number, day,"
+     "  coalesce((SELECT min(first_number) FROM ledger_day AS next"
+     "   WHERE next.first_number > ledger_day.first_number), 9223372036854775807) AS until"
+     "  FROM ledger_day) AS span"
+     " CROSS JOIN ledger_transaction AS t ON t.number >= span.first_number AND t.number < "
+     "span.until"
+     " WHERE t.created_ms / 86400000 IS NOT span.day LIMIT 1"},
+    {"nothing says of what day it is",
+     "SELECT 'transaction number ' || number FROM ledger_transaction"
+     " WHERE number < coalesce((SELECT min(first_number) FROM ledger_day), 9223372036854775807)"
+     " LIMIT 1"},
+    {"no day begins there",
+     "SELECT 'transaction number ' || first_number FROM ledger_day AS span"
+     " WHERE first_number > (SELECT number FROM ledger_last WHERE one = 1)"
+     " OR day IS (SELECT before.day FROM ledger_day AS before"
+     "  WHERE before.first_number < span.first_number ORDER BY before.first_number DESC LIMIT 1)"
      " LIMIT 1"},
     {"what it refers to is not there", "SELECT 'row ' || coalesce(rowid, '') || ' of ' || "
                                        "\"table\" FROM pragma_foreign_key_check LIMIT 1"},

@@ -1,12 +1,17 @@
 /*
  * What a batch of the ledger writes into SQLite. It was decided from what sqlite_ledger_begin
  * loaded, in the same transaction.
+ *
+ * What was loaded may have been cached since an earlier batch. So an account is written only over
+ * what it was decided from, to the last byte: where nothing is written, what is stored is not what
+ * this program wrote, and the batch is taken back.
  */
 #include <string.h>
 
-#include "base/hash.h"
-#include "stores/platform/sqlite/columns.h"
 #include "stores/platform/sqlite/ids.h"
+#include "stores/platform/sqlite/loaded.h"
+
+#define DAY_MS 86400000
 
 static void bind_if_given(sqlite3_stmt *statement, int at, const char *string)
 {
@@ -14,104 +19,128 @@ static void bind_if_given(sqlite3_stmt *statement, int at, const char *string)
         bind_string(statement, at, string);
 }
 
-#define INDEX_SIZE 2048 /* more than twice the facts; a power of two */
-
 /* What is being written, with the numbers that its rows refer to. */
 struct writing {
     struct sqlite_store *store;
     const struct ledger_batch *batch;
-    int64_t first_number; /* of the first row of batch->kept */
-    uint64_t seed;        /* of the index: clients choose ids */
+    int64_t first_number;                   /* of the first row of batch->kept */
+    int64_t last_day;                       /* of ledger_day, with what is being written */
+    size_t places[LEDGER_BATCH_MAX];        /* of `kept` */
+    int64_t customers[LEDGER_BATCH_MAX];    /* of `kept`, by number */
+    int64_t last_entries[LEDGER_BATCH_MAX]; /* of the places, of those bound so far */
     uint16_t
-        index[INDEX_SIZE]; /* debits by id, one more than their place: in `kept`, then in `facts` */
-    struct last_entry {    /* of the players, by number; 0: none */
-        int64_t player, number;
-    } last_entries[2 * LEDGER_BATCH_MAX];
-    uint16_t unused[INDEX_SIZE]; /* facts whose id begin has proved to be unused, likewise by id */
-    int64_t customers[LEDGER_BATCH_MAX]; /* of `kept`, by number */
+        kept_of[2 * LEDGER_BATCH_MAX]; /* of facts, one more than its place in `kept`; 0: none */
 };
 
-/* The slot of an id in one of the two, which is 0 when it is not there. */
-static uint16_t *slot_of(struct writing *writing, uint16_t index[INDEX_SIZE],
-                         const char *customer_id, const char *id)
+static enum status refuse(const struct writing *writing, const char *why, struct error *error)
 {
-    const struct ledger_batch *batch = writing->batch;
-    for (size_t at = hash_string(hash_string(writing->seed, customer_id), id);; at++) {
-        uint16_t *slot = &index[at % INDEX_SIZE];
-        if (*slot == 0)
-            return slot;
-        size_t place = *slot - 1U;
-        bool is_kept = place < LEDGER_BATCH_MAX;
-        const struct ledger_fact *fact = &batch->facts[is_kept ? 0 : place - LEDGER_BATCH_MAX];
-        const struct ledger_transaction *kept = &batch->kept[is_kept ? place : 0];
-        if (strcmp(is_kept ? kept->transaction_id : fact->transaction_id, id) == 0 &&
-            strcmp(is_kept ? kept->customer_id : fact->customer_id, customer_id) == 0)
-            return slot;
-    }
+    return error_set(error, STATUS_INVALID, "%s: %s", writing->store->path, why);
 }
 
-/* Who commits may have named no facts: then neither index has any. */
-static void index_ids(struct writing *writing)
+/* ---- what the rows refer to ------------------------------------------------------------------ */
+
+static bool is_of_place(const struct ledger_batch *batch, size_t place,
+                        const struct ledger_transaction *kept)
+{
+    return place < batch->place_count && batch->places[place].found &&
+           strcmp(batch->places[place].player_id, kept->player_id) == 0;
+}
+
+static bool is_of_fact(const struct ledger_batch *batch, size_t fact, const char *customer_id,
+                       const char *id)
+{
+    return fact < batch->fact_count && strcmp(batch->facts[fact].transaction_id, id) == 0 &&
+           strcmp(batch->facts[fact].customer_id, customer_id) == 0;
+}
+
+static enum status find_places(struct writing *writing, struct error *error)
 {
     const struct ledger_batch *batch = writing->batch;
+    for (size_t i = 0; i < batch->kept_count; i++) {
+        const struct ledger_transaction *kept = &batch->kept[i];
+        size_t place = batch->kept_of[i].place;
+        if (!is_of_place(batch, place, kept))
+            for (place = 0; place < batch->place_count && !is_of_place(batch, place, kept);)
+                place++;
+        if (place == batch->place_count)
+            return refuse(writing, "a transaction is of a player that was not asked for", error);
+        const struct cached_account *account = &writing->store->loaded->accounts[place];
+        if (strcmp(account->account.player.customer_id, kept->customer_id) != 0)
+            return refuse(writing, "a transaction is not of its player's customer", error);
+        writing->places[i] = place;
+        writing->customers[i] = account->customer_number;
+    }
+    for (size_t place = 0; place < batch->place_count; place++)
+        writing->last_entries[place] = writing->store->loaded->accounts[place].last_number;
+    return STATUS_OK;
+}
+
+static bool is_there_twice(const struct ledger_batch *batch, size_t at)
+{
     for (size_t i = 0; i < batch->kept_count; i++)
-        if (batch->kept[i].operation == LEDGER_DEBIT)
-            *slot_of(writing, writing->index, batch->kept[i].customer_id,
-                     batch->kept[i].transaction_id) = (uint16_t)(i + 1);
-    for (size_t i = 0; i < batch->fact_count; i++) {
-        const struct ledger_fact *fact = &batch->facts[i];
-        uint16_t *index = fact->id.number != 0 ? writing->index : writing->unused;
-        *slot_of(writing, index, fact->customer_id, fact->transaction_id) =
-            (uint16_t)(LEDGER_BATCH_MAX + i + 1);
-    }
+        if (i != at && strcmp(batch->kept[i].transaction_id, batch->kept[at].transaction_id) == 0 &&
+            strcmp(batch->kept[i].customer_id, batch->kept[at].customer_id) == 0)
+            return true;
+    return false;
 }
 
-/* The number of the debit that a credit refers to. Asks for one that the batch did not name. */
-static enum status debit_number(struct writing *writing, const struct ledger_transaction *credit,
-                                int64_t *number, struct error *error)
+/* A customer uses an id once. Begin has proved that of the ids that it was asked for; what it was
+ * not asked for is looked up before anything is written. */
+static enum status check_unused(struct writing *writing, struct error *error)
 {
-    size_t place = *slot_of(writing, writing->index, credit->customer_id, credit->reference);
-    struct ledger_fact fact = {0};
-    if (place > LEDGER_BATCH_MAX)
-        *number = writing->batch->facts[place - 1 - LEDGER_BATCH_MAX].id.number;
-    else if (place > 0)
-        *number = writing->first_number + (int64_t)place - 1;
-    if (place > 0)
+    const struct ledger_batch *batch = writing->batch;
+    static const char used[] = "a transaction id is used once";
+    for (size_t i = 0; i < batch->kept_count; i++) {
+        const struct ledger_transaction *kept = &batch->kept[i];
+        size_t fact = batch->kept_of[i].fact;
+        if (is_of_fact(batch, fact, kept->customer_id, kept->transaction_id)) {
+            if (batch->facts[fact].id.number != 0 || writing->kept_of[fact] != 0)
+                return refuse(writing, used, error);
+            writing->kept_of[fact] = (uint16_t)(i + 1);
+            continue;
+        }
+        struct ledger_fact asked = {0};
+        memcpy(asked.customer_id, kept->customer_id, sizeof asked.customer_id);
+        memcpy(asked.transaction_id, kept->transaction_id, sizeof asked.transaction_id);
+        enum status status = sqlite_load_id(writing->store, &asked, error);
+        if (status != STATUS_OK)
+            return status;
+        if (asked.id.known || is_there_twice(batch, i))
+            return refuse(writing, used, error);
+    }
+    return STATUS_OK;
+}
+
+/* The number of the debit that a credit refers to: of this batch, or of one that was loaded, or is
+ * asked for now. */
+static enum status debit_number(struct writing *writing, size_t at, int64_t *number,
+                                struct error *error)
+{
+    const struct ledger_batch *batch = writing->batch;
+    const struct ledger_transaction *credit = &batch->kept[at];
+    size_t fact = batch->kept_of[at].reference;
+    if (is_of_fact(batch, fact, credit->customer_id, credit->reference)) {
+        size_t place = writing->kept_of[fact];
+        *number =
+            place > 0 ? writing->first_number + (int64_t)place - 1 : batch->facts[fact].id.number;
         return STATUS_OK;
-    memcpy(fact.customer_id, credit->customer_id, sizeof fact.customer_id);
-    memcpy(fact.transaction_id, credit->reference, sizeof fact.transaction_id);
-    enum status status = sqlite_load_id(writing->store, &fact, error);
-    *number = fact.id.number;
+    }
+    for (size_t i = 0; i < at; i++) {
+        if (strcmp(batch->kept[i].transaction_id, credit->reference) == 0 &&
+            strcmp(batch->kept[i].customer_id, credit->customer_id) == 0) {
+            *number = writing->first_number + (int64_t)i;
+            return STATUS_OK;
+        }
+    }
+    struct ledger_fact asked = {0};
+    memcpy(asked.customer_id, credit->customer_id, sizeof asked.customer_id);
+    memcpy(asked.transaction_id, credit->reference, sizeof asked.transaction_id);
+    enum status status = sqlite_load_id(writing->store, &asked, error);
+    *number = asked.id.number;
     return status;
 }
 
-/* The player's last entry, of those written so far. */
-static enum status find_last_entry(struct writing *writing, int64_t player,
-                                   struct last_entry **last, struct error *error)
-{
-    size_t room = sizeof writing->last_entries / sizeof writing->last_entries[0];
-    size_t at = (size_t)player % room;
-    while (writing->last_entries[at].player != 0 && writing->last_entries[at].player != player)
-        at = (at + 1) % room;
-    *last = &writing->last_entries[at];
-    if ((*last)->player == player)
-        return STATUS_OK;
-    sqlite3_stmt *statement;
-    bool found = false;
-    enum status status = sqlite_statement(
-        writing->store, "SELECT last_number FROM ledger_account WHERE player_number = ?1",
-        &statement, error);
-    if (status != STATUS_OK)
-        return status;
-    bind_integer(statement, 1, player);
-    status = sqlite_first(writing->store, statement, &found, error);
-    if (status != STATUS_OK)
-        return status;
-    (*last)->player = player;
-    (*last)->number = found ? sqlite3_column_int64(statement, 0) : 0;
-    (void)sqlite3_reset(statement);
-    return STATUS_OK;
-}
+/* ---- transactions ---------------------------------------------------------------------------- */
 
 #define TRANSACTION_INSERT                                                                  \
     "INSERT INTO ledger_transaction (number, customer_number, player_number, amount_minor," \
@@ -120,32 +149,35 @@ static enum status find_last_entry(struct writing *writing, int64_t player,
 #define TRANSACTION_ROW "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 #define TRANSACTION_ROW_SIZE 17
 
+static void bind_entry(struct writing *writing, sqlite3_stmt *statement, int at, size_t kept_at)
+{
+    const struct ledger_transaction *kept = &writing->batch->kept[kept_at];
+    int64_t *last = &writing->last_entries[writing->places[kept_at]];
+    bind_integer(statement, at + 11, (int64_t)kept->sequence);
+    bind_integer(statement, at + 12, kept->movement_minor);
+    bind_integer(statement, at + 13, kept->balance_minor);
+    bind_blob(statement, at + 14, kept->hash, LEDGER_HASH_SIZE);
+    bind_integer(statement, at + 16, *last);
+    *last = writing->first_number + (int64_t)kept_at;
+}
+
 /* `at` is the row's first parameter. */
 static enum status bind_transaction(struct writing *writing, sqlite3_stmt *statement, int at,
-                                    const struct ledger_transaction *kept, struct error *error)
+                                    size_t kept_at, struct error *error)
 {
-    struct sqlite_store *store = writing->store;
-    int64_t customer = 0;
-    int64_t player = 0;
+    const struct ledger_transaction *kept = &writing->batch->kept[kept_at];
+    const struct cached_account *account =
+        &writing->store->loaded->accounts[writing->places[kept_at]];
     int64_t debit = 0;
-    size_t place = (size_t)(kept - writing->batch->kept);
-    int64_t number = writing->first_number + (int64_t)place;
-    struct last_entry *last = NULL;
-    bool settles = kept->operation == LEDGER_CREDIT && kept->outcome == LEDGER_APPLIED &&
-                   kept->reference[0] != '\0';
-    enum status status = sqlite_customer_number(store, kept->customer_id, &customer, error);
-    if (status == STATUS_OK)
-        status = sqlite_player_number(store, kept->player_id, &player, error);
-    if (status == STATUS_OK && settles)
-        status = debit_number(writing, kept, &debit, error);
-    if (status == STATUS_OK && ledger_is_entry(kept))
-        status = find_last_entry(writing, player, &last, error);
+    enum status status = STATUS_OK;
+    if (kept->operation == LEDGER_CREDIT && kept->outcome == LEDGER_APPLIED &&
+        kept->reference[0] != '\0')
+        status = debit_number(writing, kept_at, &debit, error);
     if (status != STATUS_OK)
         return status;
-    writing->customers[place] = customer;
-    bind_integer(statement, at, number);
-    bind_integer(statement, at + 1, customer);
-    bind_integer(statement, at + 2, player);
+    bind_integer(statement, at, writing->first_number + (int64_t)kept_at);
+    bind_integer(statement, at + 1, account->customer_number);
+    bind_integer(statement, at + 2, account->player_number);
     bind_integer(statement, at + 3, kept->amount_minor);
     bind_integer(statement, at + 4, kept->created_ms);
     bind_string(statement, at + 5, kept->transaction_id);
@@ -154,22 +186,15 @@ static enum status bind_transaction(struct writing *writing, sqlite3_stmt *state
     bind_if_given(statement, at + 8, kept->reference);
     bind_if_given(statement, at + 9, kept->game_id);
     bind_if_given(statement, at + 10, kept->round_id);
-    if (last != NULL) { /* an entry; else NULL */
-        bind_integer(statement, at + 11, (int64_t)kept->sequence);
-        bind_integer(statement, at + 12, kept->movement_minor);
-        bind_integer(statement, at + 13, kept->balance_minor);
-        bind_blob(statement, at + 14, kept->hash, LEDGER_HASH_SIZE);
-    }
-    if (debit != 0)
+    if (debit != 0) /* else NULL, as what follows of a decline */
         bind_integer(statement, at + 15, debit);
-    bind_integer(statement, at + 16, last != NULL ? last->number : 0);
-    if (last != NULL)
-        last->number = number;
+    bind_integer(statement, at + 16, 0);
+    if (ledger_is_entry(kept))
+        bind_entry(writing, statement, at, kept_at);
     return STATUS_OK;
 }
 
-static enum status insert_transactions(struct writing *writing,
-                                       const struct ledger_transaction *kept, size_t count,
+static enum status insert_transactions(struct writing *writing, size_t first, size_t count,
                                        struct error *error)
 {
     sqlite3_stmt *statement;
@@ -177,284 +202,211 @@ static enum status insert_transactions(struct writing *writing,
         writing->store, SQLITE_WRITE_ROWS(count, TRANSACTION_INSERT, TRANSACTION_ROW, ""),
         &statement, error);
     for (size_t i = 0; i < count && status == STATUS_OK; i++)
-        status = bind_transaction(writing, statement, 1 + TRANSACTION_ROW_SIZE * (int)i, &kept[i],
+        status = bind_transaction(writing, statement, 1 + TRANSACTION_ROW_SIZE * (int)i, first + i,
                                   error);
     return status == STATUS_OK ? sqlite_run(writing->store, statement, error) : status;
 }
 
-#define DECLINE_INSERT \
-    "INSERT INTO ledger_decline (player_number, position, transaction_number, hash) VALUES "
-#define DECLINE_ROW "(?, ?, ?, ?)"
-#define DECLINE_ROW_SIZE 4
-
-static enum status insert_declines(struct writing *writing,
-                                   const struct ledger_transaction *const *declines, size_t count,
-                                   struct error *error)
+static enum status write_decline(struct writing *writing, size_t at, struct error *error)
 {
+    const struct ledger_transaction *decline = &writing->batch->kept[at];
     sqlite3_stmt *statement;
-    enum status status =
-        sqlite_statement(writing->store, SQLITE_WRITE_ROWS(count, DECLINE_INSERT, DECLINE_ROW, ""),
-                         &statement, error);
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        int64_t player = 0;
-        int at = 1 + DECLINE_ROW_SIZE * (int)i;
-        status = sqlite_player_number(writing->store, declines[i]->player_id, &player, error);
-        if (status != STATUS_OK)
-            break;
-        bind_integer(statement, at, player);
-        bind_integer(statement, at + 1, (int64_t)declines[i]->decline);
-        bind_integer(statement, at + 2,
-                     writing->first_number + (declines[i] - writing->batch->kept));
-        bind_blob(statement, at + 3, declines[i]->hash, LEDGER_HASH_SIZE);
-    }
-    return status == STATUS_OK ? sqlite_run(writing->store, statement, error) : status;
-}
-
-static enum status write_declines(struct writing *writing, struct error *error)
-{
-    const struct ledger_batch *batch = writing->batch;
-    const struct ledger_transaction *declines[LEDGER_BATCH_MAX];
-    size_t count = 0;
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < batch->kept_count; i++)
-        if (!ledger_is_entry(&batch->kept[i]))
-            declines[count++] = &batch->kept[i];
-    for (size_t i = 0, rows; i < count && status == STATUS_OK; i += rows) {
-        rows = sqlite_rows_next(count - i);
-        status = insert_declines(writing, &declines[i], rows, error);
-    }
-    return status;
-}
-
-static enum status put_declined(struct writing *writing, const struct ledger_account *account,
-                                struct error *error)
-{
-    sqlite3_stmt *statement;
-    int64_t player = 0;
-    enum status status = sqlite_player_number(writing->store, account->player.id, &player, error);
-    if (status == STATUS_OK)
-        status =
-            sqlite_statement(writing->store,
-                             "INSERT INTO ledger_declined (player_number, declines, head)"
-                             " VALUES (?1, ?2, ?3) ON CONFLICT (player_number)"
-                             " DO UPDATE SET declines = excluded.declines, head = excluded.head",
-                             &statement, error);
+    enum status status = sqlite_statement(
+        writing->store,
+        "INSERT INTO ledger_decline (player_number, position, transaction_number, hash)"
+        " VALUES (?1, ?2, ?3, ?4)",
+        &statement, error);
     if (status != STATUS_OK)
         return status;
-    bind_integer(statement, 1, player);
-    bind_integer(statement, 2, (int64_t)account->declines);
-    bind_blob(statement, 3, account->declines_head, LEDGER_HASH_SIZE);
+    bind_integer(statement, 1, writing->store->loaded->accounts[writing->places[at]].player_number);
+    bind_integer(statement, 2, (int64_t)decline->decline);
+    bind_integer(statement, 3, writing->first_number + (int64_t)at);
+    bind_blob(statement, 4, decline->hash, LEDGER_HASH_SIZE);
     return sqlite_run(writing->store, statement, error);
 }
 
-static enum status insert_rollback(struct writing *writing,
-                                   const struct ledger_transaction *rollback, struct error *error)
+/* A row where the day is another than that of the transaction before. */
+static enum status write_day(struct writing *writing, size_t at, struct error *error)
 {
-    struct sqlite_store *store = writing->store;
+    int64_t day = writing->batch->kept[at].created_ms / DAY_MS;
     sqlite3_stmt *statement;
-    int64_t customer = 0;
-    int64_t player = 0;
-    enum status status = sqlite_customer_number(store, rollback->customer_id, &customer, error);
-    if (status == STATUS_OK)
-        status = sqlite_player_number(store, rollback->player_id, &player, error);
-    if (status == STATUS_OK)
-        status = sqlite_statement(store,
-                                  "INSERT INTO ledger_rollback (customer_number, target_id,"
-                                  " player_number, transaction_number) VALUES (?1, ?2, ?3, ?4)",
-                                  &statement, error);
-    if (status != STATUS_OK)
-        return status;
-    bind_integer(statement, 1, customer);
-    bind_string(statement, 2, rollback->reference);
-    bind_integer(statement, 3, player);
-    bind_integer(statement, 4, writing->first_number + (rollback - writing->batch->kept));
-    return sqlite_run(store, statement, error);
-}
-
-#define ACCOUNT_INSERT                                                                        \
-    "INSERT INTO ledger_account (player_number, balance_minor, sequence, head, last_number) " \
-    "VALUES "
-#define ACCOUNT_ROW "(?, ?, ?, ?, ?)"
-#define ACCOUNT_ROW_SIZE 5
-#define ACCOUNT_UPSERT                                                                   \
-    " ON CONFLICT (player_number) DO UPDATE SET balance_minor = excluded.balance_minor," \
-    " sequence = excluded.sequence, head = excluded.head, last_number = excluded.last_number"
-
-static enum status put_accounts(struct writing *writing,
-                                const struct ledger_account *const *accounts, size_t count,
-                                struct error *error)
-{
-    sqlite3_stmt *statement;
+    if (day == writing->last_day)
+        return STATUS_OK;
+    writing->last_day = day;
     enum status status = sqlite_statement(
-        writing->store, SQLITE_WRITE_ROWS(count, ACCOUNT_INSERT, ACCOUNT_ROW, ACCOUNT_UPSERT),
-        &statement, error);
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        int64_t player = 0;
-        int at = 1 + ACCOUNT_ROW_SIZE * (int)i;
-        struct last_entry *last = NULL;
-        status = sqlite_player_number(writing->store, accounts[i]->player.id, &player, error);
-        if (status == STATUS_OK)
-            status = find_last_entry(writing, player, &last, error);
-        if (status != STATUS_OK)
-            break;
-        bind_integer(statement, at, player);
-        bind_integer(statement, at + 1, accounts[i]->balance_minor);
-        bind_integer(statement, at + 2, (int64_t)accounts[i]->sequence);
-        bind_blob(statement, at + 3, accounts[i]->head, LEDGER_HASH_SIZE);
-        bind_integer(statement, at + 4, last->number);
-    }
-    return status == STATUS_OK ? sqlite_run(writing->store, statement, error) : status;
-}
-
-static enum status write_accounts(struct writing *writing, struct error *error)
-{
-    const struct ledger_batch *batch = writing->batch;
-    const struct ledger_account *changed[LEDGER_BATCH_MAX];
-    size_t count = 0;
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < batch->place_count; i++)
-        if (batch->places[i].changed)
-            changed[count++] = &batch->places[i].account;
-    for (size_t i = 0, rows; i < count && status == STATUS_OK; i += rows) {
-        rows = sqlite_rows_next(count - i);
-        status = put_accounts(writing, &changed[i], rows, error);
-    }
-    for (size_t i = 0; i < batch->place_count && status == STATUS_OK; i++)
-        if (batch->places[i].declined)
-            status = put_declined(writing, &batch->places[i].account, error);
-    return status;
-}
-
-static enum status write_clearing(struct sqlite_store *store,
-                                  const struct ledger_clearing *clearing, struct error *error)
-{
-    sqlite3_stmt *statement;
-    int64_t customer = 0;
-    enum status status = sqlite_customer_number(store, clearing->customer_id, &customer, error);
-    if (status == STATUS_OK)
-        status = sqlite_statement(
-            store,
-            "INSERT INTO ledger_clearing (customer_number, currency, balance_minor)"
-            " VALUES (?1, ?2, ?3) ON CONFLICT (customer_number, currency)"
-            " DO UPDATE SET balance_minor = excluded.balance_minor",
-            &statement, error);
+        writing->store, "INSERT INTO ledger_day (first_number, day) VALUES (?1, ?2)", &statement,
+        error);
     if (status != STATUS_OK)
         return status;
-    bind_integer(statement, 1, customer);
-    bind_string(statement, 2, clearing->currency);
-    bind_integer(statement, 3, clearing->balance_minor);
-    return sqlite_run(store, statement, error);
-}
-
-/* A customer uses an id once. Begin has proved that of the ids that it was asked for; what it was
- * not asked for is looked up before anything is written, as long as the tables agree. */
-static enum status check_unused(struct writing *writing, struct error *error)
-{
-    const struct ledger_batch *batch = writing->batch;
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < batch->kept_count && status == STATUS_OK; i++) {
-        const struct ledger_transaction *kept = &batch->kept[i];
-        struct ledger_fact fact = {0};
-        if (*slot_of(writing, writing->unused, kept->customer_id, kept->transaction_id) != 0)
-            continue;
-        memcpy(fact.customer_id, kept->customer_id, sizeof fact.customer_id);
-        memcpy(fact.transaction_id, kept->transaction_id, sizeof fact.transaction_id);
-        status = sqlite_load_id(writing->store, &fact, error);
-        if (status == STATUS_OK && fact.id.known)
-            status = error_set(error, STATUS_INVALID, "%s: a transaction id is used once",
-                               writing->store->path);
-    }
-    return status;
-}
-
-/* The same among those of the batch, whose ids are sorted by key. */
-static enum status check_batch(const struct writing *writing, const struct sqlite_id *ids,
-                               size_t count, struct error *error)
-{
-    for (size_t i = 1; i < count; i++) {
-        if (ids[i].key != ids[i - 1].key)
-            continue;
-        const struct ledger_transaction *one =
-            &writing->batch->kept[ids[i].number - writing->first_number];
-        const struct ledger_transaction *other =
-            &writing->batch->kept[ids[i - 1].number - writing->first_number];
-        if (one != other && strcmp(one->transaction_id, other->transaction_id) == 0 &&
-            strcmp(one->customer_id, other->customer_id) == 0)
-            return error_set(error, STATUS_INVALID, "%s: a transaction id is used once",
-                             writing->store->path);
-    }
-    return STATUS_OK;
-}
-
-/* Of each transaction, and of each id that one has rolled back. */
-static enum status write_ids(struct writing *writing, struct error *error)
-{
-    const struct ledger_batch *batch = writing->batch;
-    struct sqlite_id ids[IDS_ADDED_MAX];
-    size_t count = 0;
-    for (size_t i = 0; i < batch->kept_count; i++) {
-        const struct ledger_transaction *kept = &batch->kept[i];
-        int64_t customer = writing->customers[i];
-        int64_t number = writing->first_number + (int64_t)i;
-        ids[count++] =
-            (struct sqlite_id){sqlite_id_key(customer, text_of(kept->transaction_id)), number};
-        if (kept->operation == LEDGER_ROLLBACK && ledger_is_entry(kept))
-            ids[count++] =
-                (struct sqlite_id){sqlite_id_key(customer, text_of(kept->reference)), number};
-    }
-    enum status status = sqlite_ids_add(
-        writing->store, ids, count, writing->first_number + (int64_t)batch->kept_count - 1, error);
-    return status == STATUS_OK ? check_batch(writing, ids, count, error) : status;
+    bind_integer(statement, 1, writing->first_number + (int64_t)at);
+    bind_integer(statement, 2, day);
+    return sqlite_run(writing->store, statement, error);
 }
 
 static enum status write_kept(struct writing *writing, struct error *error)
 {
     const struct ledger_batch *batch = writing->batch;
-    enum status status = write_declines(writing, error); /* first: see the triggers */
+    enum status status = STATUS_OK;
     for (size_t i = 0, rows; i < batch->kept_count && status == STATUS_OK; i += rows) {
         rows = sqlite_rows_next(batch->kept_count - i);
-        status = insert_transactions(writing, &batch->kept[i], rows, error);
+        status = insert_transactions(writing, i, rows, error);
     }
-    for (size_t i = 0; i < batch->kept_count && status == STATUS_OK; i++)
-        if (batch->kept[i].operation == LEDGER_ROLLBACK && ledger_is_entry(&batch->kept[i]))
-            status = insert_rollback(writing, &batch->kept[i], error);
+    for (size_t i = 0; i < batch->kept_count && status == STATUS_OK; i++) {
+        status = write_day(writing, i, error);
+        if (status == STATUS_OK && !ledger_is_entry(&batch->kept[i]))
+            status = write_decline(writing, i, error);
+    }
     return status;
 }
 
-/* The numbers go on where the index of ids says that they have come to: the table's own end is what
- * one damaged page may hide. */
-static enum status next_number(struct sqlite_store *store, int64_t *number, struct error *error)
+/* ---- accounts -------------------------------------------------------------------------------- */
+
+/* Runs what has to change one row. None: what is stored is not what was decided from. */
+static enum status change_one(struct writing *writing, sqlite3_stmt *statement, struct error *error)
 {
-    int64_t last = 0;
-    int64_t stored = 0;
-    enum status status = sqlite_ids_last_number(store, &last, error);
-    if (status == STATUS_OK)
-        status = sqlite_number(store, "SELECT coalesce(max(number), 0) FROM ledger_transaction",
-                               &stored, error);
-    if (status == STATUS_OK && stored != last)
-        status = platform_damaged(&store->base, "its last transaction is not there", error);
-    *number = last + 1;
+    struct sqlite_store *store = writing->store;
+    enum status status = sqlite_run(store, statement, error);
+    if (status == STATUS_OK && sqlite3_changes(store->database) != 1) {
+        store->failed = true; /* and what is cached is not to be trusted */
+        status = platform_damaged(&store->base, "an account is not what was written", error);
+    }
     return status;
 }
 
-static enum status write_batch(struct sqlite_store *store, const struct ledger_batch *batch,
-                               struct error *error)
+static enum status write_account(struct writing *writing, size_t place, struct error *error)
 {
-    struct writing writing = {.store = store, .batch = batch, .seed = hash_random_seed()};
-    if (batch->kept_count == 0)
-        return STATUS_OK;
-    enum status status = next_number(store, &writing.first_number, error);
-    index_ids(&writing);
-    if (status == STATUS_OK)
-        status = check_unused(&writing, error);
-    if (status == STATUS_OK)
-        status = write_kept(&writing, error);
-    if (status == STATUS_OK)
-        status = write_accounts(&writing, error);
+    const struct ledger_account *account = &writing->batch->places[place].account;
+    const struct cached_account *stored = &writing->store->loaded->accounts[place];
+    bool is_new = stored->account.sequence == 0;
+    sqlite3_stmt *statement;
+    enum status status = sqlite_statement(
+        writing->store,
+        is_new ? "INSERT INTO ledger_account (player_number, balance_minor, sequence, head,"
+                 " last_number) VALUES (?1, ?2, ?3, ?4, ?5)"
+               : "UPDATE ledger_account SET balance_minor = ?2, sequence = ?3, head = ?4,"
+                 " last_number = ?5 WHERE player_number = ?1 AND balance_minor = ?6"
+                 " AND sequence = ?7 AND head = ?8 AND last_number = ?9",
+        &statement, error);
+    if (status != STATUS_OK)
+        return status;
+    bind_integer(statement, 1, stored->player_number);
+    bind_integer(statement, 2, account->balance_minor);
+    bind_integer(statement, 3, (int64_t)account->sequence);
+    bind_blob(statement, 4, account->head, LEDGER_HASH_SIZE);
+    bind_integer(statement, 5, writing->last_entries[place]);
+    if (!is_new) {
+        bind_integer(statement, 6, stored->account.balance_minor);
+        bind_integer(statement, 7, (int64_t)stored->account.sequence);
+        bind_blob(statement, 8, stored->account.head, LEDGER_HASH_SIZE);
+        bind_integer(statement, 9, stored->last_number);
+    }
+    return change_one(writing, statement, error);
+}
+
+static enum status write_declined(struct writing *writing, size_t place, struct error *error)
+{
+    const struct ledger_account *account = &writing->batch->places[place].account;
+    const struct cached_account *stored = &writing->store->loaded->accounts[place];
+    sqlite3_stmt *statement;
+    enum status status =
+        sqlite_statement(writing->store,
+                         "INSERT INTO ledger_declined (player_number, declines, head)"
+                         " VALUES (?1, ?2, ?3) ON CONFLICT (player_number)"
+                         " DO UPDATE SET declines = excluded.declines, head = excluded.head"
+                         " WHERE ledger_declined.declines = ?4 AND ledger_declined.head = ?5",
+                         &statement, error);
+    if (status != STATUS_OK)
+        return status;
+    bind_integer(statement, 1, stored->player_number);
+    bind_integer(statement, 2, (int64_t)account->declines);
+    bind_blob(statement, 3, account->declines_head, LEDGER_HASH_SIZE);
+    bind_integer(statement, 4, (int64_t)stored->account.declines);
+    bind_blob(statement, 5, stored->account.declines_head, LEDGER_HASH_SIZE);
+    return change_one(writing, statement, error);
+}
+
+static enum status write_clearing(struct writing *writing, size_t at, struct error *error)
+{
+    const struct ledger_clearing *clearing = &writing->batch->clearings[at];
+    const struct loaded_clearing *stored = &writing->store->loaded->clearings[at];
+    sqlite3_stmt *statement;
+    enum status status = sqlite_statement(
+        writing->store,
+        stored->found ? "UPDATE ledger_clearing SET balance_minor = ?3"
+                        " WHERE customer_number = ?1 AND currency = ?2 AND balance_minor = ?4"
+                      : "INSERT INTO ledger_clearing (customer_number, currency, balance_minor)"
+                        " VALUES (?1, ?2, ?3)",
+        &statement, error);
+    if (status != STATUS_OK)
+        return status;
+    bind_integer(statement, 1, stored->customer_number);
+    bind_string(statement, 2, clearing->currency);
+    bind_integer(statement, 3, clearing->balance_minor);
+    if (stored->found)
+        bind_integer(statement, 4, stored->balance_minor);
+    return change_one(writing, statement, error);
+}
+
+static enum status write_last(struct writing *writing, struct error *error)
+{
+    sqlite3_stmt *statement;
+    enum status status = sqlite_statement(
+        writing->store, "UPDATE ledger_last SET number = ?1 WHERE one = 1 AND number = ?2",
+        &statement, error);
+    if (status != STATUS_OK)
+        return status;
+    bind_integer(statement, 1, writing->first_number + (int64_t)writing->batch->kept_count - 1);
+    bind_integer(statement, 2, writing->first_number - 1);
+    return change_one(writing, statement, error);
+}
+
+static enum status write_accounts(struct writing *writing, struct error *error)
+{
+    const struct ledger_batch *batch = writing->batch;
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < batch->place_count && status == STATUS_OK; i++) {
+        if (batch->places[i].changed)
+            status = write_account(writing, i, error);
+        if (status == STATUS_OK && batch->places[i].declined)
+            status = write_declined(writing, i, error);
+    }
     for (size_t i = 0; i < batch->clearing_count && status == STATUS_OK; i++)
         if (batch->clearings[i].changed)
-            status = write_clearing(store, &batch->clearings[i], error);
-    return status == STATUS_OK ? write_ids(&writing, error) : status;
+            status = write_clearing(writing, i, error);
+    return status == STATUS_OK ? write_last(writing, error) : status;
+}
+
+/* ---- a batch --------------------------------------------------------------------------------- */
+
+static enum status write_batch(struct writing *writing, struct error *error)
+{
+    enum status status = find_places(writing, error);
+    if (status == STATUS_OK)
+        status = check_unused(writing, error);
+    if (status == STATUS_OK)
+        status = write_kept(writing, error);
+    return status == STATUS_OK ? write_accounts(writing, error) : status;
+}
+
+/* Once it is durable: the index and the cache know of it. */
+static void note_batch(struct writing *writing)
+{
+    const struct ledger_batch *batch = writing->batch;
+    struct sqlite_store *store = writing->store;
+    struct ledger_cache *cache = sqlite_cache(store);
+    for (size_t i = 0; i < batch->place_count; i++) {
+        struct cached_account *account = &store->loaded->accounts[i];
+        if (!batch->places[i].changed && !batch->places[i].declined)
+            continue;
+        account->account = batch->places[i].account;
+        account->last_number = writing->last_entries[i];
+        ledger_cache_put_account(cache, account);
+    }
+    for (size_t i = 0; i < batch->kept_count; i++)
+        ledger_cache_put_transaction(cache, writing->first_number + (int64_t)i,
+                                     writing->customers[i], &batch->kept[i]);
+    sqlite_ids_add(store, batch, writing->customers);
+    store->last_day = writing->last_day;
 }
 
 enum status sqlite_ledger_commit(struct platform_store *base, const struct ledger_batch *batch,
@@ -463,17 +415,23 @@ enum status sqlite_ledger_commit(struct platform_store *base, const struct ledge
     struct sqlite_store *store = sqlite_store_of(base);
     *unknown = false;
     CHECK(sqlite3_get_autocommit(store->database) == 0);
-    enum status status = write_batch(store, batch, error);
-    if (status != STATUS_OK)
-        return sqlite_end(store, status, error);
     if (batch->kept_count == 0) {
         (void)sqlite3_exec(store->database, "ROLLBACK", NULL, NULL, NULL);
         return STATUS_OK;
     }
+    struct writing writing = {.store = store,
+                              .batch = batch,
+                              .first_number = store->last_number + 1,
+                              .last_day = store->last_day};
+    enum status status = write_batch(&writing, error);
+    if (status != STATUS_OK)
+        return sqlite_end(store, status, error);
     status = sqlite_end(store, STATUS_OK, error);
     if (status != STATUS_OK) {
         *unknown = true;
         store->failed = true;
+        return status;
     }
-    return status;
+    note_batch(&writing);
+    return STATUS_OK;
 }

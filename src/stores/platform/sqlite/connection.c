@@ -21,7 +21,9 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "stores/platform/schema.h"
+#include "stores/platform/sqlite/cache.h"
 #include "stores/platform/sqlite/columns.h"
+#include "stores/platform/sqlite/id_index.h"
 
 /* ---- failures -------------------------------------------------------------------------------- */
 
@@ -383,7 +385,9 @@ void sqlite_disconnect(struct sqlite_store *store)
     store->database = NULL;
     store->failed = false;
     store->log_pages = store->log_attempted = 0;
-    memset(store->numbers, 0, sizeof store->numbers);
+    id_index_close(&store->index);
+    ledger_cache_destroy(&store->cache);
+    store->last_number = -1;
 }
 
 enum status sqlite_connect(struct sqlite_store *store, bool create, struct error *error)

@@ -22,8 +22,7 @@
 #define PASS_IS_SHORT 500 /* another one would gain nothing */
 #define PASSES_MAX 4
 #define REWRITTEN_AT_ONCE (1U << 20) /* bytes */
-#define CACHE_KIBIBYTES \
-    "65536" /* the inner pages of a large ledger's indexes, and the players of an hour */
+#define CACHE_KIBIBYTES "32768"      /* the players of an hour, and what was written last */
 
 /* Writes what is in the file into it again, and syncs it; 0, or why not. */
 static int rewrite(int descriptor)

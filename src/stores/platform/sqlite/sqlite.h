@@ -16,7 +16,6 @@
 
 #define SQLITE_APPLICATION_ID 0x63727570 /* "crup" */
 #define SQLITE_STATEMENTS_MAX 128
-#define SQLITE_NUMBERS 1024
 
 #define SQLITE_STORE_MAGIC 0x53514C54U
 
@@ -42,10 +41,13 @@ struct sqlite_store {
         sqlite3_stmt *statement;
     } statements[SQLITE_STATEMENTS_MAX];
     size_t statement_count;
-    struct { /* of customers and players, which have the same one for ever; each has one place */
-        char id[24];
-        int64_t number;
-    } numbers[SQLITE_NUMBERS];
+    /* Of the ledger; each is made when it is first needed. */
+    struct ledger_cache *cache;   /* cache.h */
+    struct id_index *index;       /* id_index.h */
+    struct sqlite_loaded *loaded; /* by the begin of a batch (loaded.h) */
+    int64_t last_number; /* the newest transaction that cache and index know of; -1: unknown */
+    int64_t last_day;    /* and its day, of ledger_day */
+    uint64_t told_ms;    /* when the log was last told how far the index is */
 };
 
 static inline struct sqlite_store *sqlite_store_of(struct platform_store *store)
@@ -104,9 +106,12 @@ extern const struct sql_verbs sqlite_sql; /* queries.c */
 /* ledger.c */
 enum status sqlite_ledger_begin(struct platform_store *, struct ledger_batch *, struct error *);
 enum status sqlite_ledger_recover(struct platform_store *, struct error *);
+enum status sqlite_ledger_prepare(struct platform_store *, struct error *);
 enum status sqlite_ledger_balances(struct platform_store *, struct ledger_place *, size_t,
                                    struct error *);
 enum status sqlite_ledger_id(struct platform_store *, struct ledger_fact *, struct error *);
+
+/* walks.c */
 enum status sqlite_ledger_entries(struct platform_store *, const char *, ledger_entry_visitor *,
                                   void *, struct error *);
 enum status sqlite_ledger_transactions(struct platform_store *, ledger_transaction_visitor *,
@@ -120,14 +125,6 @@ enum status sqlite_ledger_declines(struct platform_store *, ledger_entry_visitor
 enum status sqlite_ledger_count(struct platform_store *, uint64_t *, struct error *);
 enum status sqlite_snapshot_begin(struct platform_store *, struct error *);
 void sqlite_snapshot_end(struct platform_store *);
-
-/* What batch.c needs of it. Numbers are those of the rows; 0: there is none. */
-MUST_CHECK enum status sqlite_customer_number(struct sqlite_store *store, const char *id,
-                                              int64_t *number, struct error *error);
-MUST_CHECK enum status sqlite_player_number(struct sqlite_store *store, const char *id,
-                                            int64_t *number, struct error *error);
-MUST_CHECK enum status sqlite_load_id(struct sqlite_store *store, struct ledger_fact *fact,
-                                      struct error *error);
 
 /* audit.c */
 enum status sqlite_ledger_integrity(struct platform_store *, const struct ledger_check *,

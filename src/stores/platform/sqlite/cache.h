@@ -1,0 +1,57 @@
+#ifndef CROUPIER_STORES_PLATFORM_SQLITE_CACHE_H
+#define CROUPIER_STORES_PLATFORM_SQLITE_CACHE_H
+
+#include "records/ledger_entry.h"
+
+/*
+ * What a handle of the SQLite ledger keeps in memory of what is stored, as of the last commit that
+ * it knows of: accounts of players who play, the numbers of customers and players, players by
+ * number, and the newest transactions. All of it bounded: the least recently used makes room.
+ *
+ * Players, numbers and transactions never change, so a cache lives as long as its connection. Accounts change: whoever finds that another process has written forgets those, and who
+ * writes an account has SQLite compare what is stored with what was cached.
+ *
+ * What is returned is the cache's, until the next call that adds. One thread at a time.
+ */
+
+/* An account, and what its last entry is. */
+struct cached_account {
+    int64_t player_number; /* 0: there is none */
+    int64_t customer_number;
+    int64_t last_number; /* of its last entry; 0: there is none */
+    struct ledger_account account;
+};
+
+struct cached_player {
+    int64_t number; /* 0: there is none */
+    int64_t customer_number;
+    struct player_record record;
+};
+
+/* As an answer has it: of a decline, without its place in the chain. */
+struct cached_transaction {
+    int64_t number; /* 0: there is none */
+    int64_t customer_number;
+    struct ledger_transaction transaction;
+};
+
+struct ledger_cache;
+
+struct ledger_cache *ledger_cache_create(void);
+void ledger_cache_destroy(struct ledger_cache **cache);
+void ledger_cache_forget_accounts(struct ledger_cache *cache);
+
+/* NULL or 0: it is not cached. */
+struct cached_account *ledger_cache_account(struct ledger_cache *cache, const char *player_id);
+void ledger_cache_put_account(struct ledger_cache *cache, const struct cached_account *account);
+int64_t ledger_cache_number(struct ledger_cache *cache, const char *id);
+void ledger_cache_put_number(struct ledger_cache *cache, const char *id, int64_t number);
+const struct cached_player *ledger_cache_player(const struct ledger_cache *cache, int64_t number);
+void ledger_cache_put_player(struct ledger_cache *cache, const struct cached_player *player);
+const struct cached_transaction *ledger_cache_transaction(const struct ledger_cache *cache,
+                                                          int64_t number);
+void ledger_cache_put_transaction(struct ledger_cache *cache, int64_t number,
+                                  int64_t customer_number,
+                                  const struct ledger_transaction *transaction);
+
+#endif
