@@ -164,8 +164,8 @@ static struct cached_event *add_event(struct sports_cache *cache, enum sport spo
     return event;
 }
 
-/* At most once a second for a value. Keeps what it is answered from from being dropped; that an event
- * (NULL: it is a list) was asked for the feed is told as well. */
+/* At most once a second for a value. Keeps what it is answered from from being dropped. `event` NULL:
+ * it is a list; else the feed will know that the event was asked for. */
 static void note_use(struct sports_cache *cache, struct ready *ready, struct cached_event *event,
                      uint64_t now_ms)
 {

@@ -3,7 +3,7 @@
  *
  * An entry says: when this value was read last it had this digest, and was called by this version;
  * and whether that is still so (`current`). A change that is heard of only takes `current` away, so
- * that the same bytes read again keep their version, and nothing is made anew of a feed that
+ * that the same bytes read again keep their version, and nothing is made again of a feed that
  * repeats itself. A version is a number that is counted up, so it is never reused for other bytes.
  *
  * Versions and stamp. A reader takes the stamp first and then the versions; whoever forgets takes
@@ -223,7 +223,7 @@ uint64_t redis_known_see(struct redis_known *known, const struct odds_subject *s
     bool news = entry != NULL && entry->current && !same;
     if (entry == NULL) {
         entry = make_room(known, set);
-        /* When that expires nobody will see to it; so whoever goes by the stamp has to look now. */
+        /* Its expiry is not watched any more, so all who go by the stamp have to look now. */
         news = entry->used && entry->current && entry->expires_ns != 0;
     }
     uint64_t version = same ? entry->version : seen->stored ? ++known->last_version : 0;
