@@ -16,12 +16,20 @@ int64_t simulated_event_length_ms(enum sport sport)
     return seconds[sport] * 1000;
 }
 
+static void name_side(struct event *event, char out[NAME_SIZE])
+{
+    if (event->sport == SPORT_TENNIS)
+        name_player(&event->chance, out);
+    else
+        name_team(&event->chance, event->sport, out);
+}
+
 /* Two sides that cannot be mistaken for each other: the first letters of their names differ. */
 void event_name_match(struct event *event)
 {
-    name_team(&event->chance, event->sport, event->home);
+    name_side(event, event->home);
     do {
-        name_team(&event->chance, event->sport, event->away);
+        name_side(event, event->away);
     } while (strncmp(event->home, event->away, 6) == 0);
     (void)snprintf(event->name, sizeof event->name, "%s v %s", event->home, event->away);
     (void)snprintf(event->competition, sizeof event->competition, "%s",

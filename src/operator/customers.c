@@ -188,18 +188,7 @@ static void begin(void *record, int64_t now_ms)
     identity_generate("cus_", customer->id, sizeof customer->id);
 }
 
-static enum status check_mending(const void *record, const struct setting *settings,
-                                 struct error *error)
-{
-    static const char *const whole[] = {"name", "sports", "rate", "cidrs", NULL};
-    const struct customer_record *customer = record;
-    if (customer->usable || settings_have(settings, whole))
-        return STATUS_OK;
-    return error_set(error, STATUS_MALFORMED,
-                     "the stored record of %s cannot be read, so it admits no one; mend it by "
-                     "giving all of it: customer set %s --name … --sports … --rate … --cidr …",
-                     customer->id, customer->id);
-}
+static const char *const whole[] = {"name", "sports", "rate", "cidrs", NULL};
 
 static enum status get(struct platform_store *store, const char *id, void *record,
                        struct error *error)
@@ -251,7 +240,8 @@ const struct resource customer_resource = {
     .fields = fields,
     .size = sizeof(struct customer_view),
     .begin = begin,
-    .check_mending = check_mending,
+    .whole = whole,
+    .mend = "customer set ID --name … --sports … --rate … --cidr …",
     .get = get,
     .list = list,
 };

@@ -39,10 +39,6 @@ void secrets_destroy(struct secrets **secrets);
 void secrets_derive(const struct secrets *secrets, const char *purpose,
                     uint8_t key[SECRETS_KEY_SIZE]);
 
-/* HMAC-SHA-256 under the key of a purpose. */
-void secrets_authenticate(const struct secrets *secrets, const char *purpose, struct text data,
-                          uint8_t tag[32]);
-
 /* Appends the sealed form. At most SECRETS_PLAIN_MAX bytes (CHECKed). */
 void secrets_seal(const struct secrets *secrets, struct text context, struct text plain,
                   struct buffer *out);
