@@ -25,7 +25,7 @@ TSAN_PAIRS = redis,sqlite
 # Most of a service test is waiting, and of many of Meson's, so more of them than there are processors run at once.
 WORKERS = 6
 MESON_TESTS = $(shell expr 2 \* $(JOBS))
-# Limits are for programs that hang, and these are several times slower.
+# Limits are for programs that hang, not for a machine that has much else to do, and sanitized ones are several times slower.
 PATIENT = env CROUPIER_PATIENCE=3
 # Address-space randomisation of newer kernels is more than ThreadSanitizer's run-time can place.
 UNRANDOMIZED = $(shell setarch -R true 2>/dev/null && echo setarch -R)
@@ -51,7 +51,7 @@ build/build.ninja:
 test: build/with-tests ## unit tests, store tests, faults, and the service from outside on every pair of engines
 	@$(SETUP) build test
 	@$(NINJA) -C build
-	@$(call ALL_TESTS,build,$(PAIRS))
+	@$(call ALL_TESTS,build,$(PAIRS),,--timeout-multiplier 5)
 
 build/with-tests: build/build.ninja
 	@$(SETUP) build test
@@ -99,11 +99,11 @@ check-lint: build/check-clang/build.ninja
 
 check-asan: build/check-asan/build.ninja
 	$(NINJA) -C build/check-asan
-	@$(call ALL_TESTS,build/check-asan,$(ASAN_PAIRS),$(PATIENT),--timeout-multiplier 5)
+	@$(call ALL_TESTS,build/check-asan,$(ASAN_PAIRS),$(PATIENT),--timeout-multiplier 10)
 
 check-tsan: build/check-tsan/build.ninja
 	$(NINJA) -C build/check-tsan
-	@$(call ALL_TESTS,build/check-tsan,$(TSAN_PAIRS),$(PATIENT) $(UNRANDOMIZED),--timeout-multiplier 5)
+	@$(call ALL_TESTS,build/check-tsan,$(TSAN_PAIRS),$(PATIENT) $(UNRANDOMIZED),--timeout-multiplier 10)
 
 build/check-gcc/build.ninja:
 	CC=gcc $(MESON) setup build/check-gcc -Dtests=enabled -Dwerror=true
@@ -118,7 +118,7 @@ build/check-tsan/build.ninja:
 
 bench: build ## measure against a bare loop, nginx and other peers; see bench/RESULTS.md
 	@$(SETUP) build test bench
-	@$(NINJA) -C build croupier bench/bare_loop bench/bare_ledger bench/ledger bench/feed bench/visible bench/sync.so
+	@$(NINJA) -C build croupier bench/bare_loop bench/bare_ledger bench/bare_lmdb bench/ledger bench/feed bench/visible bench/sync.so
 	$(PYTHON) bench/run.py $(ARGUMENTS)
 
 install: build ## install the program, its unit, configuration and manual (DESTDIR, prefix)

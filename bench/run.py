@@ -18,6 +18,7 @@ Writes bench/out/results.md and results.json; bench/RESULTS.md holds the recorde
 """
 
 import argparse
+import contextlib
 import hashlib
 import http.client
 import json
@@ -40,12 +41,12 @@ import traceback
 import zlib
 
 from grown import Grown, keep_servers_on
-from harness import (BareLoop, Croupier, HERE, Nginx, SIZES, cost, event_row, interleaved, markets_of_size, ratio_rows,
+from harness import (BareLoop, Croupier, HERE, LOAD_CORE, Nginx, SERVER_CORE, SIZES, cost, event_row, interleaved, markets_of_size, ratio_rows,
                      raw_response, rss_bytes, status_of, wrk)
 
 BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-PARTS = ["answers", "events", "customers", "idle", "publishing", "ledger", "bare", "flat", "wallet", "redis", "visible",
-         "peers", "wallet_postgres"]
+PARTS = ["answers", "events", "customers", "idle", "publishing", "stream", "ledger", "bare", "flat", "wallet", "redis",
+         "visible", "peers", "wallet_postgres"]
 SLOW_DISK_US = 2000  # of an fsync, where the disk of this machine is faster than most
 
 
@@ -102,6 +103,71 @@ class Bench(Grown):
         finally:
             for server in servers:
                 server.stop()
+
+    def stream(self):
+        """`croupier feed stream` beside polling at full speed, against bare LMDB and pipelined SETs of redis-benchmark."""
+        size, events, publications = 1000, 2000, 200000
+        lines = self.directory / "stream.ndjson"
+        with open(lines, "w") as file:
+            file.write(json.dumps({"catalog": "cricket", "document": [event_row(1 + i) for i in range(events)]}) + "\n")
+            for i in range(publications):
+                document = json.dumps([{"turn": i, "filling": "x" * (size - 40)}], separators=(",", ":"))
+                file.write(f'{{"odds":"cricket","event":{i % events + 1},"document":{document}}}\n')
+        with contextlib.ExitStack() as stack:
+            redis = stack.enter_context(self.on_redis())
+            servers = {}
+            for name, uri in {"embedded": None, "Redis": redis.tcp_uri()}.items():
+                servers[name] = Croupier(self.options.croupier, self.directory, name=f"stream to {name}", odds=uri)
+                stack.callback(servers[name].stop)
+                _, servers[name].key = servers[name].customer()
+                self.feed_lines(servers[name], lines)
+            found = {case: [] for case in ("bare LMDB, 1,024 a transaction", "feed stream, embedded", "redis-benchmark",
+                                           "feed stream, Redis")}
+            for number in range(self.options.rounds):
+                bare = self.directory / f"bare-{number}"
+                bare.mkdir()
+                with self.polling(servers["embedded"]):
+                    done = self.on_load_core(self.options.bare_lmdb, bare, publications, size, 1024, events)
+                    found["bare LMDB, 1,024 a transaction"].append(json.loads(done)["per_second"])
+                    found["feed stream, embedded"].append(publications / self.feed_lines(servers["embedded"], lines))
+                with self.polling(servers["Redis"]):
+                    done = self.on_load_core("redis-benchmark", "-s", redis.socket, "-t", "set", "-P", 256, "-c", 1, "-d", size,
+                                             "-r", events, "-n", publications, "--csv")
+                    found["redis-benchmark"].append(float(done.splitlines()[-1].split(",")[1].strip('"')))
+                    found["feed stream, Redis"].append(publications / self.feed_lines(servers["Redis"], lines))
+        medians = {case: statistics.median(rates) for case, rates in found.items()}
+        peers = {"feed stream, embedded": "bare LMDB, 1,024 a transaction", "feed stream, Redis": "redis-benchmark"}
+        self.say("A stream of publications", [
+            {"case": case, "a_second": round(medians[case]),
+             "of_its_peer": round(medians[case] / medians[peers[case]], 2) if case in peers else 1.0,
+             "spread": f"{min(rates):.0f} to {max(rates):.0f}"} for case, rates in found.items()],
+            f"{publications} publications of {size} bytes over {events} events, durable, the feed on one core, the server "
+            "and wrk, which polls one of the events at full speed meanwhile, on the other")
+
+    def on_load_core(self, *command, **options):
+        done = subprocess.run(["taskset", "-c", str(LOAD_CORE), *map(str, command)], stdout=subprocess.PIPE, check=True, **options)
+        return done.stdout.decode()
+
+    def feed_lines(self, server, lines):
+        """How many seconds `feed stream` takes; every line must be published."""
+        began = time.monotonic()
+        with open(lines) as file:
+            answers = self.on_load_core(self.options.croupier, "feed", "stream", "-c", server.config, stdin=file)
+        took = time.monotonic() - began
+        assert answers.count('"published": true') == answers.count("\n")
+        return took
+
+    @contextlib.contextmanager
+    def polling(self, server):
+        """wrk polls an event at full speed, on the server's core."""
+        wrk = subprocess.Popen(["taskset", "-c", str(SERVER_CORE), "wrk", "-t1", "-c16", "-d120s", "-H",
+                                f"Authorization: Bearer {server.key}", f"http://127.0.0.1:{server.port}/api/v1/cricket/events/7"],
+                               stdout=subprocess.DEVNULL)
+        try:
+            yield
+        finally:
+            wrk.kill()
+            wrk.wait()
 
     # ---- the casino
 
@@ -539,6 +605,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--croupier", default="build/croupier")
     parser.add_argument("--bare-loop", default="build/bench/bare_loop")
+    parser.add_argument("--bare-lmdb", default="build/bench/bare_lmdb")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=3)
     parser.add_argument("--ledger", default="build/bench/ledger")

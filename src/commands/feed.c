@@ -152,20 +152,23 @@ static void print_odds(const struct command_line *line, enum sport sport,
 /* `event` NULL: a catalog. */
 static int publish_document(const struct command_line *line, struct odds_store *store,
                             enum sport sport, const struct event_id *event, const char *name,
-                            struct text document)
+                            struct text document, const struct feed_report *report)
 {
-    struct feed_report report;
+    struct odds_change change = {
+        .kind = ODDS_CATALOG, .sport = sport, .bytes = document.at, .size = document.size};
     struct error error;
+    if (event != NULL) {
+        change.kind = ODDS_MARKETS;
+        change.event = *event;
+    }
+    if (odds_store_publish(store, &change, 1, &error) != STATUS_OK)
+        return command_refuse(line, "%s", error.text);
     if (event == NULL) {
-        if (feed_publish_catalog(store, sport, name, document, &report, &error) != STATUS_OK)
-            return command_refuse(line, "%s", error.text);
-        note_unaddressable(line, name, &report);
-        print_catalog(line, sport, &report);
+        note_unaddressable(line, name, report);
+        print_catalog(line, sport, report);
         return EXIT_DONE;
     }
     bool listed;
-    if (feed_publish_odds(store, sport, event, name, document, &report, &error) != STATUS_OK)
-        return command_refuse(line, "%s", error.text);
     if (feed_catalog_lists(store, sport, event, &listed, &error) != STATUS_OK)
         return command_refuse(line, "the odds are published, but %s", error.text);
     if (!listed)
@@ -173,7 +176,7 @@ static int publish_document(const struct command_line *line, struct odds_store *
                      "event %s is not in the %s catalog: nobody can ask for its odds until it "
                      "is",
                      event->digits, sport_key(sport));
-    print_odds(line, sport, event, &report, listed);
+    print_odds(line, sport, event, report, listed);
     return EXIT_DONE;
 }
 
@@ -204,7 +207,7 @@ static int run_publish(const struct command_line *line, enum odds_kind kind)
         code = open_store(line, true, &store);
     if (code == EXIT_DONE)
         code = publish_document(line, store, sport, kind == ODDS_MARKETS ? &event : NULL, name,
-                                buffer_text(&document));
+                                buffer_text(&document), &report);
     odds_store_close(&store);
     buffer_free(&document);
     return code;

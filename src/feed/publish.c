@@ -1,73 +1,9 @@
-/*
- * Documents on their way into the odds store. Checking is a pure function of the bytes; only then
- * is the store asked for anything, so that a refused document changes nothing.
- */
+/* Documents on their way into the odds store. Checking is a pure function of the bytes. */
 #include "feed/publish.h"
 
-#include <string.h>
-
-#include "base/hash.h"
 #include "base/json_text.h"
 #include "base/memory.h"
-
-/* ---- places in a document -------------------------------------------------------------------- */
-
-/* Walks forward only, so that finding the line of every row costs one pass. */
-struct place {
-    const char *at;
-    size_t line; /* from 1 */
-};
-
-static void walk_to(struct place *place, const char *to)
-{
-    while (place->at < to) {
-        const char *found = memchr(place->at, '\n', (size_t)(to - place->at));
-        if (found == NULL)
-            break;
-        place->line++;
-        place->at = found + 1;
-    }
-    place->at = to;
-}
-
-/* ---- event ids of catalog rows --------------------------------------------------------------- */
-
-/* A number or a string of digits; of several gmids in a row the last one counts, as for the
- * server. */
-static bool read_row_id(struct text row, struct event_id *id)
-{
-    struct json_text_cursor cursor = json_text_open(row);
-    struct text name, value, gmid = {NULL, 0};
-    while (json_text_next_member(&cursor, &name, &value))
-        if (json_text_string_equals(name, TEXT("gmid")))
-            gmid = value;
-    return event_id_read(gmid, id) == STATUS_OK;
-}
-
-struct id_set {
-    struct event_id *slots; /* size 0: free */
-    size_t mask;
-};
-
-static void id_set_create(struct id_set *set, size_t count)
-{
-    size_t slots = 2;
-    while (slots < 2 * count)
-        slots *= 2;
-    set->slots = memory_alloc_zeroed(slots, sizeof *set->slots);
-    set->mask = slots - 1;
-}
-
-/* False when it was there already. */
-static bool id_set_add(struct id_set *set, const struct event_id *id)
-{
-    size_t at = hash_text(0, event_id_text(id)) & set->mask;
-    for (; set->slots[at].size != 0; at = (at + 1) & set->mask)
-        if (event_id_equals(&set->slots[at], id))
-            return false;
-    set->slots[at] = *id;
-    return true;
-}
+#include "sports/catalog.h"
 
 /* ---- checking -------------------------------------------------------------------------------- */
 
@@ -93,27 +29,35 @@ static bool count_rows(struct text document, size_t *rows, struct json_text_erro
     return true;
 }
 
+static size_t line_of(struct text document, struct text row)
+{
+    struct json_text_error place;
+    json_text_locate(&place, document, (size_t)(row.at - document.at), NULL);
+    return place.line;
+}
+
+/* What a server makes of the catalog decides which rows can be asked for. */
 static void count_unaddressable(struct text document, struct feed_report *report)
 {
-    struct place place = {.at = document.at, .line = 1};
+    struct catalog *catalog = NULL;
+    CHECK(catalog_create(document, &catalog, NULL) == STATUS_OK); /* it was checked before */
     struct json_text_cursor cursor = json_text_open(json_text_trim(document));
     struct text row;
-    struct id_set seen;
-    id_set_create(&seen, report->rows);
+    size_t usable = 0;
     while (json_text_next_element(&cursor, &row)) {
-        walk_to(&place, row.at);
-        struct event_id id;
-        if (!read_row_id(row, &id)) {
+        const struct catalog_row *here = catalog_row(catalog, usable);
+        if (here == NULL || here->at != (size_t)(row.at - document.at)) {
             if (report->without_id++ == 0)
-                report->without_id_line = place.line;
-        } else if (!id_set_add(&seen, &id)) {
-            if (report->repeated++ == 0) {
-                report->repeated_line = place.line;
-                report->repeated_id = id;
-            }
+                report->without_id_line = line_of(document, row);
+            continue;
+        }
+        usable++;
+        if (catalog_find(catalog, &here->id) != here && report->repeated++ == 0) {
+            report->repeated_line = line_of(document, row);
+            report->repeated_id = here->id;
         }
     }
-    memory_free(seen.slots);
+    catalog_release(&catalog);
 }
 
 enum status feed_check_text(enum odds_kind kind, struct text document, struct feed_report *report,
@@ -141,62 +85,7 @@ enum status feed_check(enum odds_kind kind, const char *name, struct text docume
     return STATUS_OK;
 }
 
-/* ---- publishing ------------------------------------------------------------------------------ */
-
-static enum status check_and_publish(struct odds_store *store, struct odds_change change,
-                                     const char *name, struct feed_report *report,
-                                     struct error *error)
-{
-    struct feed_report found;
-    enum status status =
-        feed_check(change.kind, name, (struct text){change.bytes, change.size}, &found, error);
-    if (status != STATUS_OK)
-        return status;
-    status = odds_store_publish(store, &change, 1, error);
-    if (status == STATUS_OK)
-        *report = found;
-    return status;
-}
-
-enum status feed_publish_catalog(struct odds_store *store, enum sport sport, const char *name,
-                                 struct text document, struct feed_report *report,
-                                 struct error *error)
-{
-    struct odds_change change = {
-        .kind = ODDS_CATALOG, .sport = sport, .bytes = document.at, .size = document.size};
-    return check_and_publish(store, change, name, report, error);
-}
-
-enum status feed_publish_odds(struct odds_store *store, enum sport sport,
-                              const struct event_id *event, const char *name, struct text document,
-                              struct feed_report *report, struct error *error)
-{
-    struct odds_change change = {.kind = ODDS_MARKETS,
-                                 .sport = sport,
-                                 .event = *event,
-                                 .bytes = document.at,
-                                 .size = document.size};
-    return check_and_publish(store, change, name, report, error);
-}
-
 /* ---- what is published ----------------------------------------------------------------------- */
-
-static bool lists(struct text catalog, const struct event_id *event)
-{
-    if (json_text_check(catalog, NULL, NULL) != STATUS_OK)
-        return false;
-    struct text array = json_text_trim(catalog), row;
-    if (json_text_kind(array) != JSON_TEXT_ARRAY)
-        return false;
-    struct json_text_cursor cursor = json_text_open(array);
-    while (json_text_next_element(&cursor, &row)) {
-        struct event_id id;
-        if (json_text_kind(row) == JSON_TEXT_OBJECT && read_row_id(row, &id) &&
-            event_id_equals(&id, event))
-            return true;
-    }
-    return false;
-}
 
 enum status feed_catalog_lists(struct odds_store *store, enum sport sport,
                                const struct event_id *event, bool *listed, struct error *error)
@@ -210,8 +99,11 @@ enum status feed_catalog_lists(struct odds_store *store, enum sport sport,
     if (status != STATUS_OK)
         return error_set(error, status, "cannot read the catalog of %s: %s", sport_key(sport),
                          status_name(status));
-    *listed =
-        read.value.version != 0 && lists((struct text){read.value.bytes, read.value.size}, event);
+    struct catalog *catalog = NULL;
+    const struct text stored = {read.value.bytes, read.value.size};
+    *listed = read.value.version != 0 && catalog_create(stored, &catalog, NULL) == STATUS_OK &&
+              catalog_find(catalog, event) != NULL;
+    catalog_release(&catalog);
     memory_free(read.value.bytes);
     return STATUS_OK;
 }

@@ -12,15 +12,16 @@
 #include "stores/odds.h"
 
 /*
- * Publishing a document that somebody gives us: it is looked at first, and what the server could
- * not serve is refused with the line and column of the first thing that is wrong. What is published
- * is exactly the bytes that were given.
+ * Documents that are to be published: each is looked at before the store is asked for anything, and
+ * what the server could not serve is refused with the line and column of the first thing that is
+ * wrong, so that a refused document changes nothing. What is published (odds_store_publish) is
+ * exactly the bytes that were given.
  *
  * A document is a JSON array (RFC 8259, UTF-8, at most 32 MiB, nested at most 256 deep) of objects.
  * Rows of a catalog that no client can ask for (no usable `gmid`, or one that an earlier row has)
  * are published all the same, and counted.
  *
- * These calls block on the store. Threads: any.
+ * Threads: any.
  */
 
 struct feed_report {
@@ -41,15 +42,6 @@ MUST_CHECK enum status feed_check(enum odds_kind kind, const char *name, struct 
 /* The same for a caller that says where in its own words: `wrong` is set with STATUS_MALFORMED. */
 MUST_CHECK enum status feed_check_text(enum odds_kind kind, struct text document,
                                        struct feed_report *report, struct json_text_error *wrong);
-
-/* Checks, then publishes. A store that fails is its own status, with the reason. */
-MUST_CHECK enum status feed_publish_catalog(struct odds_store *store, enum sport sport,
-                                            const char *name, struct text document,
-                                            struct feed_report *report, struct error *error);
-MUST_CHECK enum status feed_publish_odds(struct odds_store *store, enum sport sport,
-                                         const struct event_id *event, const char *name,
-                                         struct text document, struct feed_report *report,
-                                         struct error *error);
 
 /* Is the event in the sport's published catalog? A catalog that was never published, or cannot be
  * read, lists nothing. */

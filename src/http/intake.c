@@ -584,7 +584,7 @@ static enum http_intake_result run_parser(struct http_intake *intake, struct htt
         intake->wire_body += (uint32_t)used;
     }
     step(input, used);
-    if (intake->phase == INTAKE_LINE && piece.at[used - 1] == '\n')
+    if (intake->phase == INTAKE_LINE && used > 0 && piece.at[used - 1] == '\n')
         return judge_line(intake);
     if (in_head && intake->head_complete) {
         enum http_intake_result result = judge_head(intake, request);

@@ -186,9 +186,9 @@ bool catalog_row_is(const struct catalog_row *row, struct text stored)
     return same;
 }
 
-size_t catalog_row_count(const struct catalog *catalog)
+const struct catalog_row *catalog_row(const struct catalog *catalog, size_t number)
 {
-    return catalog->row_count;
+    return number < catalog->row_count ? &catalog->rows[number] : NULL;
 }
 
 size_t catalog_bytes(const struct catalog *catalog)

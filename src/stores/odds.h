@@ -117,7 +117,7 @@ struct odds_read {
     enum sport sport;
     struct event_id event; /* for ODDS_MARKETS */
     /* For ODDS_MARKETS: this part of the sport's catalog as it was at the moment at which the value
-     * was as it is told, which proves that an answer made of both holds what was stored
+     * was as it is given, which proves that an answer made of both holds what was stored
      * together. */
     struct odds_part catalog;
     void (*done)(struct odds_read *read);
@@ -180,7 +180,7 @@ void odds_store_watch(struct odds_store *store, struct odds_watch *watch);
  *
  * Always asynchronous. Returns STATUS_PENDING, then `done` is called once, later, on a thread of
  * the engine's, within the store's deadline, with `result`: STATUS_OK, STATUS_UNAVAILABLE,
- * STATUS_TIMEOUT (then nobody knows whether the store has granted) or STATUS_MALFORMED (what the
+ * STATUS_TIMEOUT (then it is not known whether the store has granted) or STATUS_MALFORMED (what the
  * store holds under that name, or its answer, makes no sense). Anything else returned: not sent,
  * `done` is not called. The struct stays the caller's, and must live until then.
  */
@@ -193,7 +193,7 @@ struct odds_lease {
     uint32_t demand;                     /* what is waiting for it now, above 0 */
     uint32_t since;                      /* start of a window, seconds since the epoch */
     uint32_t since_used;                 /* what the store said was drawn in it */
-    uint32_t since_spent;                /* admitted in it without the store, not told yet */
+    uint32_t since_spent;                /* admitted in it without the store, not reported yet */
     void (*done)(struct odds_lease *lease);
     /* the answer */
     enum status result;

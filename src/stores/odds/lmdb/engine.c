@@ -8,7 +8,7 @@
  * comes first: LMDB must not have one file open twice in a process.)
  *
  * Who may touch it: a call enters a gate, looks at `values`, uses it, leaves the gate. Retiring
- * takes it out of `values`; once every gate has been seen empty after that, nobody can be inside
+ * takes it out of `values`; once every gate has been seen empty after that, no call can be inside
  * any more. There are many gates so that serving threads do not fight over one counter's cache
  * line; entering and leaving is wait-free.
  *
@@ -244,7 +244,7 @@ static bool gates_are_empty(struct lmdb_store *store, bool seen_empty[LMDB_THREA
     return all;
 }
 
-/* Waits until nobody can be using what was retired, and closes it. */
+/* Waits until no call can be using what was retired, and closes it. */
 static void close_retired(struct lmdb_store *store, struct lmdb_values *retired)
 {
     bool seen_empty[LMDB_THREADS] = {false};

@@ -3,13 +3,13 @@
  * replaced. See lmdb.h.
  *
  * Opening is serialised among processes by a lock on DIR itself (flock on the directory, which
- * works on read-only file systems and ends with its holder), so that nobody opens a data file with
+ * works on read-only file systems and ends with its holder), so that no process opens a data file with
  * the lock file of another.
  *
  * LMDB's lock file carries POSIX record locks, which belong to the process: it loses them when it
  * closes any descriptor of that file. So lock.mdb is touched here only before LMDB opens it, and an
  * environment must not be open twice in one process. A `struct odds_store` closes the old one
- * before it opens anew; a second handle on the same store is refused, which takes a list of what
+ * before it opens again; a second handle on the same store is refused, which takes a list of what
  * the process has open: static, as the locks that it stands for are the process's.
  */
 #include <errno.h>
@@ -47,16 +47,10 @@ static char *join_path(const char *a, const char *b)
     return copy;
 }
 
-/* What an errno of open, access, mkdir means for the store. */
-static enum status status_of_errno(int number)
-{
-    return number == ENOSPC || number == EDQUOT ? STATUS_FULL : STATUS_UNAVAILABLE;
-}
-
 static enum status path_error(struct error *error, const char *path, const char *verb, int number)
 {
-    return error_set(error, status_of_errno(number), "%s cannot be %s: %s", path, verb,
-                     strerror(number));
+    enum status status = number == ENOSPC || number == EDQUOT ? STATUS_FULL : STATUS_UNAVAILABLE;
+    return error_set(error, status, "%s cannot be %s: %s", path, verb, strerror(number));
 }
 
 /* flock with a limit. The kernel has no such call, so it is tried every millisecond. */
@@ -498,6 +492,11 @@ static void abort_body(void *context)
     mdb_txn_abort(context);
 }
 
+bool lmdb_abort(MDB_txn *txn)
+{
+    return txn == NULL || odds_guard_run(abort_body, txn);
+}
+
 enum status lmdb_env_write(struct lmdb_env *env, uint32_t wait_ms, lmdb_edit_body *body,
                            void *context, int *result)
 {
@@ -508,7 +507,7 @@ enum status lmdb_env_write(struct lmdb_env *env, uint32_t wait_ms, lmdb_edit_bod
     if (status != STATUS_OK)
         return STATUS_TIMEOUT;
     bool fault = !odds_guard_run(write_body, &writing);
-    if (writing.edit.view.txn != NULL && !odds_guard_run(abort_body, writing.edit.view.txn))
+    if (!lmdb_abort(writing.edit.view.txn))
         fault = true;
     lmdb_edit_free(&writing.edit);
     (void)flock(env->folder, LOCK_UN);

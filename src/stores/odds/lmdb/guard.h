@@ -6,8 +6,8 @@
 /*
  * Reading mapped files without dying of them.
  *
- * LMDB reads its file through a memory map. When somebody truncates the file, the next touch of a
- * lost page is a SIGBUS; when somebody writes garbage into it, LMDB may follow a wild pointer.
+ * LMDB reads its file through a memory map. When the file is truncated, the next touch of a
+ * lost page is a SIGBUS; when garbage is written into it, LMDB may follow a wild pointer.
  * Either would end the whole server for the sake of one damaged file. Code that touches the map
  * therefore runs inside odds_guard_run, which turns such a fault into `false`.
  *

@@ -8,7 +8,7 @@
  *
  * An event is in one of the WAYS places that its hash names: the one that has it already, else the
  * one that was asked for longest ago. Two servers that write one place at once leave one of the
- * two, or a mixture, which its checksum tells; both write again while somebody asks.
+ * two, or a mixture, which its checksum tells; both write again while the event is asked for.
  *
  * The map is touched under odds_guard_run alone. `lock` guards it among the threads of a process.
  */

@@ -48,7 +48,7 @@ struct lmdb_env {
     struct stat lock;
 };
 
-/* Makes DIR and what is missing above it; that it failed is told by the opening that follows. */
+/* Makes DIR and what is missing above it; that it failed is reported by the opening that follows. */
 void lmdb_make_root(const char *root);
 
 /*
@@ -67,6 +67,9 @@ void lmdb_env_close(struct lmdb_env *env);
 bool lmdb_env_changed(struct lmdb_env *env, const char **why);
 /* Is its file the one under the path? Any thread. */
 bool lmdb_env_in_place(const struct lmdb_env *env);
+
+/* Ends a transaction, which may be NULL, from outside of a guarded body. False: it faults. */
+bool lmdb_abort(MDB_txn *txn);
 
 /* What an LMDB result means. STATUS_INTERNAL: the environment is broken and must be opened
  * again. */
@@ -189,7 +192,7 @@ struct lmdb_values;
 
 MUST_CHECK enum status lmdb_values_open(struct lmdb_values **values, const char *root, bool create,
                                         uint64_t epoch, uint32_t wait_ms, struct error *error);
-void lmdb_values_close(struct lmdb_values **values); /* nobody uses it any more */
+void lmdb_values_close(struct lmdb_values **values); /* no thread uses it any more */
 
 /* Which store this is, and how new: the latest transaction that was read. */
 struct lmdb_state {

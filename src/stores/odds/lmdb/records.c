@@ -14,7 +14,7 @@
  * What is not listed has no odds; what is listed and cannot be found so is damaged.
  *
  * A bucket that a writer finds damaged it begins again, marked as incomplete: what it lists is
- * right, and of what it does not list nobody knows. A damaged root is a damaged store.
+ * right, and of what it does not list nothing is known. A damaged root is a damaged store.
  *
  * Everything here runs inside odds_guard_run.
  */
@@ -569,10 +569,10 @@ int lmdb_format_read(MDB_txn *txn, MDB_dbi dbi, enum lmdb_format *format)
     MDB_val value;
     MDB_stat stat;
     int result = mdb_get(txn, dbi, &name, &value);
-    struct text told = result == 0 ? (struct text){value.mv_data, value.mv_size} : TEXT("");
-    *format = text_equals(told, text_of(this_format))    ? LMDB_THIS_FORMAT
-              : text_equals(told, text_of(older_format)) ? LMDB_OLDER_FORMAT
-                                                         : LMDB_OTHER_FORMAT;
+    struct text stored = result == 0 ? (struct text){value.mv_data, value.mv_size} : TEXT("");
+    *format = text_equals(stored, text_of(this_format))    ? LMDB_THIS_FORMAT
+              : text_equals(stored, text_of(older_format)) ? LMDB_OLDER_FORMAT
+                                                           : LMDB_OTHER_FORMAT;
     if (result != MDB_NOTFOUND)
         return result;
     result = mdb_stat(txn, dbi, &stat);

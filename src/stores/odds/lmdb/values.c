@@ -57,15 +57,9 @@ size_t lmdb_thread_number(void)
     return (size_t)(((uint64_t)pthread_self() * 0x9E3779B97F4A7C15U) >> 58);
 }
 
-static void abort_body(void *context)
-{
-    mdb_txn_abort(context);
-}
-
 static void free_slot(struct lmdb_slot *slot)
 {
-    if (slot->view.txn != NULL && !odds_guard_run(abort_body, slot->view.txn))
-        slot->view.txn = NULL; /* lost with the rest of it */
+    (void)lmdb_abort(slot->view.txn); /* else it is lost with the rest of the environment */
     memory_free(slot);
 }
 
@@ -120,7 +114,7 @@ static int begin_snapshot(struct lmdb_values *values, struct lmdb_view *view)
 struct looking {
     struct lmdb_values *values;
     enum sport sport;
-    const struct event_id *event; /* whose odds to look for in the index; NULL: nobody's */
+    const struct event_id *event; /* whose odds to look for in the index; NULL: no event's */
     enum status (*more)(struct looking *looking); /* to be done in the snapshot; may be NULL */
 
     struct lmdb_view *view;

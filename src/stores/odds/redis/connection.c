@@ -9,7 +9,7 @@
  * Heartbeats. What has changed comes on the same connection as the replies (RESP3), so that one
  * that is broken brings neither, and what was changed before a question was answered is heard of
  * with the answer. The server is asked again and again whether it still reports changes to us,
- * whether it is still the master, and whether databases were swapped, which is reported to nobody.
+ * whether it is still the master, and whether databases were swapped, which no server reports.
  * What is known is confirmed as long as the last answered question was ASKED less than half of
  * timeout_ms ago: an answer tells of the time when it was asked for, at the latest. A server that
  * leaves one unanswered for timeout_ms is left. A connection that does not track has no heartbeats:
@@ -65,7 +65,7 @@ enum greeting {
 };
 #define GREETINGS 7
 
-/* What others are told. */
+/* What other threads see. */
 enum standing { STANDING_TRYING, STANDING_UP, STANDING_DOWN, STANDING_SILENT };
 
 struct redis_connection {
@@ -94,9 +94,9 @@ struct redis_connection {
     struct redis_addresses addresses;   /* of the host, to be tried one after the other */
     enum greeting greetings[GREETINGS]; /* that were sent */
     unsigned greeting_count;
-    bool answered;           /* what the target is has said something */
-    enum status told_status; /* of an address before that answered; OK: none did */
-    struct error told;
+    bool answered;              /* what the target is has said something */
+    enum status earlier_status; /* of an address before that answered; OK: none did */
+    struct error earlier;
     uv_timer_t step;   /* the end of a phase, or of the rest */
     unsigned failures; /* in a row */
     uint64_t up_since_ns;
@@ -226,7 +226,7 @@ static void forget_addresses(struct redis_connection *connection)
 {
     connection->addresses.count = 0;
     connection->addresses.next = 0;
-    connection->told_status = STATUS_OK;
+    connection->earlier_status = STATUS_OK;
 }
 
 /* How long to rest before the next attempt. */
@@ -267,8 +267,8 @@ static bool turn_to_next_address(struct redis_connection *connection, enum statu
         connection->addresses.next >= connection->addresses.count)
         return false;
     if (connection->answered) {
-        connection->told_status = status;
-        (void)error_set(&connection->told, status, "%s", why);
+        connection->earlier_status = status;
+        (void)error_set(&connection->earlier, status, "%s", why);
     }
     drop_wire(connection);
     connection->phase = PHASE_RESTING;
@@ -281,10 +281,10 @@ static void choose_reason(struct redis_connection *connection, enum status *stat
                           const char **why)
 {
     if (connection->phase != PHASE_GREETING || connection->answered ||
-        connection->told_status == STATUS_OK)
+        connection->earlier_status == STATUS_OK)
         return;
-    *status = connection->told_status;
-    *why = connection->told.text;
+    *status = connection->earlier_status;
+    *why = connection->earlier.text;
 }
 
 /* Whatever there is of a connection and of an attempt ends; the next attempt follows. */
@@ -404,7 +404,7 @@ static bool still_tracks(const struct redis_reply *reply)
     const struct redis_reply *flags = redis_reply_value(reply, "flags");
     const struct redis_reply *redirect = redis_reply_value(reply, "redirect");
     return has_word(flags, "on") && has_word(flags, "bcast") && redirect != NULL &&
-           redirect->type == REDIS_INTEGER && redirect->integer <= 0; /* to nobody else */
+           redirect->type == REDIS_INTEGER && redirect->integer <= 0; /* to no other connection */
 }
 
 static bool is_master(const struct redis_reply *reply)

@@ -164,7 +164,7 @@ static void take_value(struct reading *reading, const struct redis_reply *reply)
         reading->size = reply->text.size;
         reading->bytes = copy_bytes(reply);
         reading->seen.readable = true;
-        reading->seen.digest = redis_known_digest(store->known, reading->bytes, reading->size);
+        digest_sha256(reading->bytes, reading->size, reading->seen.digest);
     } else if (reply->type != REDIS_NIL) {
         take_error(reading, reply, READING_VALUE);
     }
@@ -172,7 +172,7 @@ static void take_value(struct reading *reading, const struct redis_reply *reply)
         store->complained = false;
 }
 
-/* A catalog that is no string has no part that could be told, and will be found to be malformed. */
+/* A catalog that is no string has no part; reading it will find that it is malformed. */
 static void take_part(struct reading *reading, const struct redis_reply *reply)
 {
     struct error error;
@@ -318,7 +318,7 @@ static void on_begun(void *owner)
 
 /* ---- rights, on the I/O thread --------------------------------------------------------------- */
 
-/* Whoever is connected to again and again is told of once. */
+/* Logged once, however often the server is connected to. */
 static void on_rights(void *owner, enum status status, const char *reason)
 {
     struct redis_store *store = owner;

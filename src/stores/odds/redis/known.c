@@ -3,24 +3,18 @@
  *
  * An entry says: when this value was read last it had this digest, and was called by this version;
  * and whether that is still so (`current`). A change that is heard of only takes `current` away, so
- * that the same bytes read again keep their version, and nothing is made anew of a feed that
+ * that the same bytes read again keep their version, and nothing is made again of a feed that
  * repeats itself. A version is a number that is counted up, so it is never reused for other bytes.
  *
  * Versions and stamp. A reader takes the stamp first and then the versions; whoever forgets takes
  * `current` away first and then moves the stamp. So a version that is found is right under the
  * stamp that was found before it.
  *
- * Digests are two polynomials over the field of 2^61 - 1, at points drawn at random for this
- * process: two different documents of 32 MiB meet by chance once in 2^76, whoever wrote them, as
- * nobody outside learns the points. They are computed at memory speed, which a cryptographic digest
- * is not.
- *
  * The table has sets of WAYS entries, a mutex for every few sets. What finds no room takes the
  * place of what was not looked at for longest.
  */
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include <uv.h>
 
@@ -33,10 +27,8 @@
 #define LOCKS 64U /* a power of two */
 #define EXPIRE_EARLY_NS ((uint64_t)5 * 1000 * 1000)
 
-__extension__ typedef unsigned __int128 wide;
-
 struct entry {
-    struct odds_subject subject; /* event.size 0: a catalog, or nothing */
+    struct odds_subject subject;
     bool used;
     bool current;
     bool stored;
@@ -44,7 +36,7 @@ struct entry {
     uint32_t looked; /* of the lock's clock */
     uint64_t version;
     uint64_t expires_ns;
-    struct redis_digest digest;
+    uint8_t digest[DIGEST_SIZE];
 };
 
 struct guard {
@@ -57,18 +49,13 @@ struct redis_known {
     atomic_uint_fast64_t stamp;
     uint64_t last_version; /* the I/O thread's */
     uint64_t next_expiry;  /* the I/O thread's: none expires before; 0: none does */
-    uint64_t points[2];    /* of the digests */
-    struct entry catalogs[SPORT_COUNT];
-    struct guard guards[LOCKS]; /* the first guards the catalogs as well */
+    struct guard guards[LOCKS];
     struct entry sets[SETS][WAYS];
 };
 
 struct redis_known *redis_known_create(void)
 {
     struct redis_known *known = memory_alloc_zeroed(1, sizeof *known);
-    CHECK(getrandom(known->points, sizeof known->points, 0) == (ssize_t)sizeof known->points);
-    for (size_t i = 0; i < 2; i++)
-        known->points[i] >>= 3; /* below 2^61 */
     atomic_init(&known->stamp, 1);
     for (size_t i = 0; i < LOCKS; i++)
         CHECK(uv_mutex_init(&known->guards[i].lock) == 0);
@@ -85,71 +72,53 @@ void redis_known_destroy(struct redis_known **known)
     *known = NULL;
 }
 
-/* ---- digests --------------------------------------------------------------------------------- */
-
-#define FIELD (((uint64_t)1 << 61) - 1)
-
-static uint64_t reduce(wide product)
-{
-    uint64_t sum = (uint64_t)(product & FIELD) + (uint64_t)(product >> 61);
-    return sum >= FIELD ? sum - FIELD : sum;
-}
-
-struct redis_digest redis_known_digest(const struct redis_known *known, const char *bytes,
-                                       size_t size)
-{
-    uint64_t a = size;
-    uint64_t b = size;
-    for (size_t at = 0; at < size; at += 7) {
-        uint64_t word = 0;
-        memcpy(&word, bytes + at, size - at < 7 ? size - at : 7);
-        a = reduce((wide)a * known->points[0] + word);
-        b = reduce((wide)b * known->points[1] + word);
-    }
-    return (struct redis_digest){{a, b}};
-}
-
 /* ---- places ---------------------------------------------------------------------------------- */
 
-struct spot {
-    struct guard *guard;
-    struct entry *entries;
-    size_t count;
-};
-
-static struct spot spot_of(struct redis_known *known, const struct odds_subject *subject)
+/* The set of a value, whose lock is taken. */
+static size_t lock_set(struct redis_known *known, const struct odds_subject *subject)
 {
-    if (subject->kind == ODDS_CATALOG)
-        return (struct spot){&known->guards[0], &known->catalogs[subject->sport], 1};
-    size_t set = hash_text(subject->sport, event_id_text(&subject->event)) & (SETS - 1);
-    return (struct spot){&known->guards[set & (LOCKS - 1)], known->sets[set], WAYS};
+    uint64_t seed = 2 * (uint64_t)subject->sport + (uint64_t)subject->kind;
+    size_t set = hash_text(seed, event_id_text(&subject->event)) & (SETS - 1);
+    uv_mutex_lock(&known->guards[set & (LOCKS - 1)].lock);
+    return set;
+}
+
+static void unlock_set(struct redis_known *known, size_t set)
+{
+    uv_mutex_unlock(&known->guards[set & (LOCKS - 1)].lock);
 }
 
 /* The lock is held. */
-static struct entry *find(const struct spot *spot, const struct odds_subject *subject)
+static struct entry *find(struct redis_known *known, size_t set, const struct odds_subject *subject)
 {
-    for (size_t i = 0; i < spot->count; i++) {
-        struct entry *entry = &spot->entries[i];
-        if (entry->used && entry->subject.sport == subject->sport &&
-            (subject->kind == ODDS_CATALOG ||
-             event_id_equals(&entry->subject.event, &subject->event)))
+    for (size_t i = 0; i < WAYS; i++) {
+        struct entry *entry = &known->sets[set][i];
+        if (entry->used && entry->subject.kind == subject->kind &&
+            entry->subject.sport == subject->sport &&
+            event_id_equals(&entry->subject.event, &subject->event))
             return entry;
     }
     return NULL;
 }
 
 /* The lock is held. An unused one, else the one that was looked at longest ago. */
-static struct entry *make_room(const struct spot *spot)
+static struct entry *make_room(struct redis_known *known, size_t set)
 {
-    struct entry *oldest = &spot->entries[0];
-    for (size_t i = 0; i < spot->count; i++) {
-        struct entry *entry = &spot->entries[i];
+    uint32_t clock = known->guards[set & (LOCKS - 1)].clock;
+    struct entry *oldest = &known->sets[set][0];
+    for (size_t i = 0; i < WAYS; i++) {
+        struct entry *entry = &known->sets[set][i];
         if (!entry->used)
             return entry;
-        if (spot->guard->clock - entry->looked > spot->guard->clock - oldest->looked)
+        if (clock - entry->looked > clock - oldest->looked)
             oldest = entry;
     }
     return oldest;
+}
+
+static uint32_t tick(struct redis_known *known, size_t set)
+{
+    return ++known->guards[set & (LOCKS - 1)].clock;
 }
 
 /* ---- looking --------------------------------------------------------------------------------- */
@@ -166,15 +135,14 @@ static void move_stamp(struct redis_known *known)
 
 uint64_t redis_known_version(struct redis_known *known, const struct odds_subject *subject)
 {
-    struct spot spot = spot_of(known, subject);
     uint64_t version = ODDS_VERSION_UNKNOWN;
-    uv_mutex_lock(&spot.guard->lock);
-    struct entry *entry = find(&spot, subject);
+    size_t set = lock_set(known, subject);
+    struct entry *entry = find(known, set, subject);
     if (entry != NULL && entry->current) {
         version = entry->stored ? entry->version : 0;
-        entry->looked = ++spot.guard->clock;
+        entry->looked = tick(known, set);
     }
-    uv_mutex_unlock(&spot.guard->lock);
+    unlock_set(known, set);
     return version;
 }
 
@@ -182,12 +150,11 @@ uint64_t redis_known_version(struct redis_known *known, const struct odds_subjec
 
 void redis_known_forget(struct redis_known *known, const struct odds_subject *subject)
 {
-    struct spot spot = spot_of(known, subject);
-    uv_mutex_lock(&spot.guard->lock);
-    struct entry *entry = find(&spot, subject);
+    size_t set = lock_set(known, subject);
+    struct entry *entry = find(known, set, subject);
     if (entry != NULL)
         entry->current = false;
-    uv_mutex_unlock(&spot.guard->lock);
+    unlock_set(known, set);
     move_stamp(known);
 }
 
@@ -196,14 +163,11 @@ void redis_known_forget(struct redis_known *known, const struct odds_subject *su
 static bool forget_until(struct redis_known *known, uint64_t until_ns, uint64_t *next_ns)
 {
     bool any = false;
-    for (size_t set = 0; set <= SETS; set++) {
-        struct guard *guard =
-            &known->guards[set & (LOCKS - 1)]; /* that of set 0 for the catalogs */
-        struct entry *entries = set < SETS ? known->sets[set] : known->catalogs;
-        size_t count = set < SETS ? WAYS : SPORT_COUNT;
+    for (size_t set = 0; set < SETS; set++) {
+        struct guard *guard = &known->guards[set & (LOCKS - 1)];
         uv_mutex_lock(&guard->lock);
-        for (size_t i = 0; i < count; i++) {
-            struct entry *entry = &entries[i];
+        for (size_t i = 0; i < WAYS; i++) {
+            struct entry *entry = &known->sets[set][i];
             if (!entry->current)
                 continue;
             if (until_ns == UINT64_MAX ||
@@ -246,22 +210,20 @@ static bool is_same(const struct entry *entry, const struct redis_seen *seen)
     /* What cannot be read is the same only as long as nothing has been heard. */
     if (!seen->readable)
         return entry->current;
-    return entry->digest.words[0] == seen->digest.words[0] &&
-           entry->digest.words[1] == seen->digest.words[1];
+    return memcmp(entry->digest, seen->digest, DIGEST_SIZE) == 0;
 }
 
 uint64_t redis_known_see(struct redis_known *known, const struct odds_subject *subject,
                          const struct redis_seen *seen)
 {
-    struct spot spot = spot_of(known, subject);
-    uv_mutex_lock(&spot.guard->lock);
-    struct entry *entry = find(&spot, subject);
+    size_t set = lock_set(known, subject);
+    struct entry *entry = find(known, set, subject);
     bool same = entry != NULL && is_same(entry, seen);
     /* It has changed, and that has not been heard of yet. */
     bool news = entry != NULL && entry->current && !same;
     if (entry == NULL) {
-        entry = make_room(&spot);
-        /* When that expires nobody will see to it; so whoever goes by the stamp has to look now. */
+        entry = make_room(known, set);
+        /* Its expiry is not watched any more, so all who go by the stamp have to look now. */
         news = entry->used && entry->current && entry->expires_ns != 0;
     }
     uint64_t version = same ? entry->version : seen->stored ? ++known->last_version : 0;
@@ -270,11 +232,11 @@ uint64_t redis_known_see(struct redis_known *known, const struct odds_subject *s
                             .current = seen->current,
                             .stored = seen->stored,
                             .readable = seen->readable,
-                            .looked = ++spot.guard->clock,
+                            .looked = tick(known, set),
                             .version = version,
-                            .expires_ns = seen->expires_ns,
-                            .digest = seen->digest};
-    uv_mutex_unlock(&spot.guard->lock);
+                            .expires_ns = seen->expires_ns};
+    memcpy(entry->digest, seen->digest, DIGEST_SIZE);
+    unlock_set(known, set);
     if (news)
         move_stamp(known);
     if (seen->current && seen->expires_ns != 0 &&

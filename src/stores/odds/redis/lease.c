@@ -114,7 +114,7 @@ static void on_reply(struct redis_call *base, unsigned index, const struct redis
     (void)index;
     if (reply->type == REDIS_ERROR) {
         call->reply = redis_error_of_reply(reply, "leasing a rate limit", &error);
-        if (call->reply != STATUS_MALFORMED) /* which is of one key, and told by who asked */
+        if (call->reply != STATUS_MALFORMED) /* which is of one key, and reported by who asked */
             complain(leases, &error);
     } else if (read_numbers(reply, call->lease)) {
         call->reply = STATUS_OK;

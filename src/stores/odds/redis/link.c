@@ -265,13 +265,6 @@ struct asking {
     struct error error;
 };
 
-static void ask_sent(struct redis_call *call)
-{
-    struct asking *asking = (struct asking *)call;
-    if (asking->given->sent != NULL)
-        asking->given->sent(asking->given);
-}
-
 static void heed_error(struct asking *asking, const struct redis_reply *reply)
 {
     if (reply->type == REDIS_ERROR && asking->replied == STATUS_OK)
@@ -299,7 +292,6 @@ enum status redis_link_ask(struct redis_link *link, struct redis_call *call, con
                            struct error *error)
 {
     struct asking asking = {.call = *call, .given = call, .what = what, .replied = STATUS_OK};
-    asking.call.sent = ask_sent;
     asking.call.reply = ask_reply;
     asking.call.done = ask_done;
     CHECK(uv_sem_init(&asking.over, 0) == 0);

@@ -12,6 +12,7 @@
  */
 #include <string.h>
 
+#include <openssl/crypto.h>
 #include <openssl/ssl.h>
 
 #include "base/memory.h"
@@ -28,15 +29,6 @@ static enum status invalid(struct error *error, const char *what)
 
 /* ---- parts ----------------------------------------------------------------------------------- */
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* Percent-decodes into a string of its own; NULL when it is malformed or holds a NUL. */
 static char *decode(struct text text)
 {
@@ -46,8 +38,8 @@ static char *decode(struct text text)
         int value = (unsigned char)text.at[i];
         if (text.at[i] == '%') {
             bool whole = text.size - i > 2;
-            int high = whole ? hex_digit(text.at[i + 1]) : -1;
-            int low = whole ? hex_digit(text.at[i + 2]) : -1;
+            int high = whole ? OPENSSL_hexchar2int((unsigned char)text.at[i + 1]) : -1;
+            int low = whole ? OPENSSL_hexchar2int((unsigned char)text.at[i + 2]) : -1;
             value = high < 0 || low < 0 ? 0 : high * 16 + low;
             i += 2;
         }

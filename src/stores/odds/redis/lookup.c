@@ -2,12 +2,12 @@
  * The addresses of names, found without waiting. See redis.h.
  *
  * getaddrinfo may take half a minute when the network's name servers are silent, and cannot be
- * called off. In libuv's pool of four threads lookups that nobody waits for any more would hold up
- * those that somebody does, and a loop cannot be closed before all of its own have ended. So each
+ * called off. In libuv's pool of four threads, abandoned lookups would hold up those that are waited
+ * for, and a loop cannot be closed before all of its own have ended. So each
  * has a thread of its own, which is not joined, and a name is never looked up twice at once:
  * whoever asks again waits for the lookup that is under way.
  *
- * A lookup lives as long as somebody refers to it: the list it stands in, its thread, its mail.
+ * A lookup lives as long as it is referred to: the list it stands in, its thread, its mail.
  * `mailbox` is guarded by the lock; the result is the thread's until the mail is posted; all else
  * is the I/O thread's.
  */
@@ -23,7 +23,7 @@
 #include "stores/odds/redis/redis.h"
 
 #define LOOKUPS_MAX (2 * REDIS_HOSTS_MAX)
-#define KEPT_NS ((uint64_t)10 * 1000 * 1000 * 1000) /* an answer that nobody has asked for yet */
+#define KEPT_NS ((uint64_t)10 * 1000 * 1000 * 1000) /* an answer that was not asked for yet */
 
 struct lookup {
     struct mail mail; /* first */
@@ -31,7 +31,7 @@ struct lookup {
     char name[REDIS_HOST_SIZE];
 
     uv_mutex_t lock;
-    struct mailbox *mailbox; /* NULL: nobody wants to know any more */
+    struct mailbox *mailbox; /* NULL: the answer is not wanted any more */
 
     int result; /* of getaddrinfo */
     struct redis_addresses addresses;

@@ -10,6 +10,7 @@
 
 #include <openssl/types.h>
 
+#include "base/digest.h"
 #include "base/log.h"
 #include "base/mailbox.h"
 #include "base/status.h"
@@ -171,7 +172,7 @@ struct redis_link_options {
     /* All on the I/O thread; those that will not be called may be NULL: the first three when it
      * does not track; `second` and `closing` when there is nothing to do. */
     void *owner;
-    void (*begun)(void *owner); /* connected anew: forget everything */
+    void (*begun)(void *owner); /* connected again: forget everything */
     void (*changed)(void *owner, const char *key, size_t size); /* NULL: all keys */
     void (*alarm)(void *owner);   /* redis_link_set_alarm's time has come */
     void (*second)(void *owner);  /* about once a second, connected or not */
@@ -192,7 +193,7 @@ struct redis_sentinel_options {
     void *owner;
     void (*found)(void *owner, const struct redis_host *master);
     void (*failed)(void *owner, enum status status, const char *why); /* none of them knows */
-    void (*moved)(void *owner); /* another server has been made the master; nobody waits for it */
+    void (*moved)(void *owner); /* another server has been made the master; it was not asked for */
 };
 
 struct redis_sentinel *redis_sentinel_create(const struct redis_sentinel_options *options);
@@ -208,7 +209,7 @@ void redis_sentinel_looked_up(struct redis_sentinel *sentinel, const char *name)
 
 /*
  * The connection to the server that is the master now. When it is lost, or does not answer, or is
- * not what it was, it is let go, everything that was known is forgotten, and it begins anew. The
+ * not what it was, it is let go, everything that was known is forgotten, and another is made. The
  * functions without a word on threads are the I/O thread's.
  */
 struct redis_connection;
@@ -284,7 +285,7 @@ void redis_link_facts(const struct redis_link *link, struct odds_facts *facts);
  *
  * `done`'s status: STATUS_OK: all replies have come (error replies too: they were given to
  * `reply`); STATUS_TIMEOUT; STATUS_UNAVAILABLE: not connected, or no longer. After the last two
- * nobody knows whether the commands were carried out.
+ * it is not known whether the commands were carried out.
  */
 #define REDIS_CALLS_MAX 4096
 
@@ -321,11 +322,11 @@ MUST_CHECK enum status redis_link_ask(struct redis_link *link, struct redis_call
 MUST_CHECK enum status redis_rights_ask(struct redis_link *link, const char *prefix, bool all,
                                         struct error *error);
 
-/* The same, for all, and not waited for: STATUS_PENDING, then `told` on the I/O thread, once.
+/* The same, for all, and not waited for: STATUS_PENDING, then `known` on the I/O thread, once.
  * `prefix` stays until then. */
-typedef void redis_rights_told(void *owner, enum status status, const char *reason);
+typedef void redis_rights_known(void *owner, enum status status, const char *reason);
 MUST_CHECK enum status redis_rights_begin(struct redis_link *link, const char *prefix, void *owner,
-                                          redis_rights_told *told);
+                                          redis_rights_known *known);
 
 /* ---- lease.c --------------------------------------------------------------------------------- */
 
@@ -372,10 +373,6 @@ void redis_key_of_interest(struct buffer *out, const char *prefix, enum sport sp
  */
 struct redis_known;
 
-struct redis_digest {
-    uint64_t words[2];
-};
-
 struct redis_known *redis_known_create(void);
 void redis_known_destroy(struct redis_known **known);
 
@@ -394,14 +391,11 @@ uint64_t redis_known_expire(struct redis_known *known, uint64_t now_ns);
 struct redis_seen {
     bool stored;
     bool readable; /* false: of the wrong type or too large; it has a version, but no digest */
-    struct redis_digest digest;
+    uint8_t digest[DIGEST_SIZE];
     bool current;
     uint64_t expires_ns;
 };
 uint64_t redis_known_see(struct redis_known *known, const struct odds_subject *subject,
                          const struct redis_seen *seen);
-
-struct redis_digest redis_known_digest(const struct redis_known *known, const char *bytes,
-                                       size_t size);
 
 #endif

@@ -66,7 +66,7 @@ struct redis_rights {
     enum status other;                /* of the first error that is no missing right; OK: none */
     struct error error;
     void *owner; /* of one that is not waited for */
-    redis_rights_told *told;
+    redis_rights_known *known;
 };
 
 /* ---- asking ---------------------------------------------------------------------------------- */
@@ -165,7 +165,7 @@ static void on_reply(struct redis_call *call, unsigned index, const struct redis
     }
 }
 
-static bool is_told(const struct redis_rights *rights, size_t at)
+static bool is_listed(const struct redis_rights *rights, size_t at)
 {
     for (size_t i = 0; i < at; i++)
         if (rights->commands_refused[i] && strcmp(asked[i].command, asked[at].command) == 0)
@@ -193,7 +193,7 @@ static void append_missing_keys(const struct redis_rights *rights, enum key_kind
 static void append_missing(const struct redis_rights *rights, struct buffer *out)
 {
     for (size_t i = 0; i < ASKED; i++)
-        if (rights->commands_refused[i] && !is_told(rights, i))
+        if (rights->commands_refused[i] && !is_listed(rights, i))
             append_rule(out, asked[i].command);
     buffer_append_text(out, buffer_text(&rights->scripted));
     for (int kind = KEY_CATALOG; kind < KEY_KINDS; kind++)
@@ -257,16 +257,16 @@ static void on_done(struct redis_call *call, enum status status)
     struct error error = {{0}};
     if (status == STATUS_OK)
         status = judge(rights, &error);
-    rights->told(rights->owner, status, error.text);
+    rights->known(rights->owner, status, error.text);
     finish(rights);
 }
 
 enum status redis_rights_begin(struct redis_link *link, const char *prefix, void *owner,
-                               redis_rights_told *told)
+                               redis_rights_known *known)
 {
     struct redis_rights *rights = prepare(prefix, true);
     rights->owner = owner;
-    rights->told = told;
+    rights->known = known;
     rights->call.done = on_done;
     enum status status = redis_link_submit(link, &rights->call);
     if (status != STATUS_PENDING)

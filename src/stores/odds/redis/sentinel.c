@@ -121,12 +121,12 @@ static void on_message(void *owner, const struct redis_reply *message)
 static void on_watching(void *context, unsigned index, const struct redis_reply *reply)
 {
     struct redis_sentinel *sentinel = context;
-    bool told = sentinel->refused;
+    bool known = sentinel->refused;
     (void)index;
     sentinel->watches = reply->type != REDIS_ERROR;
     sentinel->refused = !sentinel->watches;
     sentinel->owes = false;
-    if (told || sentinel->watches)
+    if (known || sentinel->watches)
         return;
     log_event(sentinel->options.link->log, LOG_WARNING,
               "a sentinel refuses to report failovers; asking it for the master every second",

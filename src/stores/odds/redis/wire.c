@@ -2,7 +2,7 @@
  * One connection to a Redis or Valkey server, or to a Sentinel. See redis.h.
  *
  * A socket that does not block, watched by libuv, with OpenSSL on top of it for TLS. What has come
- * is taken in before the end of a connection is told: it may say why it ends.
+ * is taken in before the end of a connection is reported: it may say why it ends.
  *
  * A wire that is destroyed inside of one of its own callbacks lives until libuv has let go of it;
  * whoever calls out looks at is_alive afterwards.
