@@ -24,6 +24,7 @@ struct admission {
     const struct policy_table *table; /* of the last verdict */
     struct cidr *trusted_proxies;
     size_t trusted_proxy_count;
+    uint64_t proxy_changes; /* how often they were set */
 };
 
 struct admission *admission_create(struct policies *policies, const struct cidr *trusted_proxies,
@@ -42,6 +43,7 @@ void admission_set_trusted_proxies(struct admission *admission, const struct cid
     memory_free(admission->trusted_proxies);
     admission->trusted_proxies = copy;
     admission->trusted_proxy_count = count;
+    admission->proxy_changes++;
 }
 
 void admission_destroy(struct admission **admission)
@@ -166,6 +168,13 @@ static struct admission_memory ask_table(const struct admission *admission, stru
         answer.denial = admitted ? DENIAL_NONE : DENIAL_NO_POLICY;
     }
     return answer;
+}
+
+/* Both only grow. */
+uint64_t admission_epoch(struct admission *admission, uint64_t now_mono_ms)
+{
+    admission->table = refresher_confirmed(admission->policies, &admission->hold, now_mono_ms);
+    return admission->table == NULL ? 0 : admission->hold.generation + admission->proxy_changes;
 }
 
 const char *admission_denial_name(enum admission_denial denial)

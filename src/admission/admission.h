@@ -138,6 +138,10 @@ enum admission_denial admission_judge(struct admission *admission, struct admiss
                                       int64_t now_wall_ms, const struct policy **policy,
                                       struct address *client);
 
+/* A number that moves whenever a verdict may have changed that does not depend on the time; 0: at
+ * present all of them are DENIAL_UNAVAILABLE. */
+uint64_t admission_epoch(struct admission *admission, uint64_t now_mono_ms);
+
 /* ---- rate limit ------------------------------------------------------------------------------ */
 
 struct rate_verdict {

@@ -24,6 +24,9 @@ enum {
     COUNTED_REFUSED,
     COUNTED_TLS_FAILURES,
     COUNTED_BYTES_SENT,
+    COUNTED_WAITED_CHANGE, /* polls that waited, by what they were answered */
+    COUNTED_WAITED_TIME,
+    COUNTED_WAITED_ERROR,
 };
 
 #define LOGGED_PATH_MAX 128
@@ -44,21 +47,20 @@ struct remembered {
     char logged_text[ADDRESS_TEXT_SIZE];
 };
 
-/* True: go on. False: replied, or deferred until its rate limit is decided. */
-static bool admit(struct service *service, struct http_request *request, struct judged *judged,
-                  struct rate_verdict *rate)
+/* The policy of who asks; NULL: replied. */
+static const struct policy *judge(struct service *service, struct http_request *request,
+                                  struct judged *judged, int64_t now_wall_ms)
 {
     const struct policy *policy = NULL;
     /* Not when the request began: a client may take its time with the rest of it. */
     uint64_t now_mono_ms = clock_loop_ms(mailbox_loop(service->mailbox));
-    int64_t now_wall_ms = clock_wall_coarse_ms();
     struct remembered *remembered = request->connection_user;
     judged->denial = admission_judge(service->admission, &remembered->admission, request,
                                      now_mono_ms, now_wall_ms, &policy, &judged->client);
     if (judged->denial == DENIAL_UNAVAILABLE) {
         metrics_add(service->counters, COUNTED_POLICY_UNAVAILABLE, 1);
         http_reply_error(request, &error_security_config_unavailable);
-        return false;
+        return NULL;
     }
     /* An address without a key has no identity in the casino. */
     if (judged->denial == DENIAL_NONE && !policy->is_customer && route_is_casino(request->path))
@@ -68,10 +70,21 @@ static bool admit(struct service *service, struct http_request *request, struct 
     if (judged->denial != DENIAL_NONE) {
         metrics_add(service->counters, COUNTED_NOT_ADMITTED, 1);
         http_reply_error(request, &error_ip_not_allowed);
-        return false;
+        return NULL;
     }
     judged->caller.sports = policy->sports;
     judged->caller.casino = policy->casino;
+    return policy;
+}
+
+/* True: go on. False: replied, or deferred until its rate limit is decided. */
+static bool admit(struct service *service, struct http_request *request, struct judged *judged,
+                  struct rate_verdict *rate)
+{
+    int64_t now_wall_ms = clock_wall_coarse_ms();
+    const struct policy *policy = judge(service, request, judged, now_wall_ms);
+    if (policy == NULL)
+        return false;
     if (judged->match.route == NULL || !judged->match.route->rate_limited)
         return true;
     return rate_limiter_take(service->rates, request, policy, &judged->client, now_wall_ms, rate);
@@ -146,6 +159,41 @@ static void handle(void *context, struct http_request *request)
     service_rate_decided(service, request, &rate);
 }
 
+/* ---- polls that wait ------------------------------------------------------------------------- */
+
+static void resume(void *context, struct http_request *request)
+{
+    struct service *service = context;
+    struct judged *judged = request->user;
+    judged->client = request->peer;
+    judged->match = route_find(request->path);
+    if (judge(service, request, judged, clock_wall_coarse_ms()) != NULL)
+        dispatch(service, request, judged);
+}
+
+static uint64_t rights_epoch(void *context)
+{
+    struct service *service = context;
+    return admission_epoch(service->admission, clock_loop_ms(mailbox_loop(service->mailbox)));
+}
+
+/* Until its key expires. */
+static uint64_t right_until_ms(void *context, const struct http_request *request)
+{
+    const struct service *service = context;
+    const struct remembered *remembered = request->connection_user;
+    int64_t left_ms = remembered->admission.expires_ms - clock_wall_coarse_ms();
+    if (remembered->admission.expires_ms == 0)
+        return UINT64_MAX;
+    return clock_loop_ms(mailbox_loop(service->mailbox)) + (left_ms > 0 ? (uint64_t)left_ms : 0);
+}
+
+struct sports_waits service_waits(struct service *service)
+{
+    return (struct sports_waits){
+        .context = service, .resume = resume, .epoch = rights_epoch, .until_ms = right_until_ms};
+}
+
 /* ---- afterwards: metrics and the access log -------------------------------------------------- */
 
 /* Bounded, and cut off after the first characters of anything that looks like a key: clients do put
@@ -177,7 +225,7 @@ static void log_request(struct log_batch *log, const struct http_outcome *outcom
     /* 503 says all there is to say. */
     enum admission_denial denied =
         judged == NULL || judged->denial == DENIAL_UNAVAILABLE ? DENIAL_NONE : judged->denial;
-    const struct log_field fields[] = {
+    struct log_field fields[] = {
         LOG_WORD("id", text_of(request->id)),
         LOG_WORD("client", client_text(request, judged)),
         LOG_WORD("customer", text_of(judged != NULL ? judged->caller.customer_id : "")),
@@ -188,10 +236,15 @@ static void log_request(struct log_batch *log, const struct http_outcome *outcom
         LOG_INTEGER("bytes", outcome->bytes),
         LOG_INTEGER("microseconds", outcome->duration_ns / 1000),
         LOG_WORD("outcome", outcome->complete ? TEXT("sent") : TEXT("abandoned")),
-        denied == DENIAL_NONE ? (struct log_field){0}
-                              : LOG_WORD("denied", text_of(admission_denial_name(denied))),
+        {0}, /* two that are there sometimes, and the end */
+        {0},
         {0},
     };
+    size_t more = sizeof fields / sizeof fields[0] - 3;
+    if (outcome->waited_ns > 0)
+        fields[more++] = LOG_INTEGER("waited_ms", outcome->waited_ns / 1000000);
+    if (denied != DENIAL_NONE)
+        fields[more] = LOG_WORD("denied", text_of(admission_denial_name(denied)));
     log_batch_emit(log, LOG_INFO, "request", fields);
 }
 
@@ -204,6 +257,12 @@ static void finished(void *context, const struct http_outcome *outcome)
     metrics_add(service->counters, COUNTED_BYTES_SENT, outcome->bytes);
     if (outcome->status == 304)
         metrics_add(service->counters, COUNTED_NOT_MODIFIED, 1);
+    if (outcome->waited_ns > 0)
+        metrics_add(service->counters,
+                    outcome->status == 200   ? COUNTED_WAITED_CHANGE
+                    : outcome->status == 304 ? COUNTED_WAITED_TIME
+                                             : COUNTED_WAITED_ERROR,
+                    1);
     if (log_enabled(service->log, LOG_INFO))
         log_request(service->access_log, outcome, judged, route);
 }
@@ -259,6 +318,15 @@ const struct metric service_metrics[] = {
                    "Client connections over max_connections, closed at once"),
     METRIC_COUNTED("croupier_tls_failures_total", COUNTED_TLS_FAILURES,
                    "TLS handshakes that failed"),
+#define WAITED(counter_, by_)                                                        \
+    {                                                                                \
+        .name = "croupier_waiting_ended_total", .type = "counter",                   \
+        .help = "Polls that waited, by what ended it", .labels = "{by=\"" by_ "\"}", \
+        .offset = (counter_) * sizeof(uint64_t)                                      \
+    }
+    WAITED(COUNTED_WAITED_CHANGE, "change"),
+    WAITED(COUNTED_WAITED_TIME, "time"),
+    WAITED(COUNTED_WAITED_ERROR, "error"),
     METRIC_COUNTED("croupier_sent_bytes_total", COUNTED_BYTES_SENT, "Bytes of answers sent"),
     {0},
 };

@@ -46,6 +46,8 @@ struct http_server_options service_server_options(struct service *service);
 /* For rate_limiter_options: goes on with a request that waited for its rate limit. */
 void service_rate_decided(void *context, struct http_request *request,
                           const struct rate_verdict *rate);
+/* For the cache of sports: what its waiting polls need. */
+struct sports_waits service_waits(struct service *service);
 
 extern const struct metric service_metrics[];
 

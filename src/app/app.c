@@ -156,6 +156,7 @@ static void apply(struct app *app, const struct config *config, struct http_tls 
     /* Not with what was read last: that has not come into force either. */
     config_list_restart_needed(app->options->config, config, &reloading->restart);
     log_configure(app->log, config->log_level, config->log_format);
+    sports_set_waiting_max(app->shared.sports, config->waiting_max);
     for (size_t i = 0; i < app->worker_count; i++)
         worker_reload(app->workers[i], config, tls, on_worker_reloaded, reloading);
 }
@@ -472,6 +473,7 @@ static enum status start(struct app *app, struct error *error)
     app->pool =
         work_pool_create("ready", config->threads > 2 ? config->threads : 2, WORK_QUEUE_LIMIT);
     app->shared.sports = sports_create(app->odds, config->odds_timeout_ms, app->pool, app->log);
+    sports_set_waiting_max(app->shared.sports, config->waiting_max);
     app->started_ms = clock_monotonic_ms();
     CHECK(uv_timer_start(&app->starting, on_starting, 0, STORES_LOOK_MS) == 0);
     return STATUS_OK;

@@ -19,6 +19,7 @@ struct worker {
     struct mailbox *mailbox;
     struct http_server *server;
     struct service service;
+    struct sports_waits waits;
     uv_timer_t log_flush;
     struct mail drained;
 };
@@ -66,12 +67,14 @@ static void start_serving(struct worker *worker)
         .decided = service_rate_decided,
         .context = &worker->service,
     };
+    worker->waits = service_waits(&worker->service);
     worker->service = (struct service){
         .admission = admission_create(shared->policies, config->trusted_proxies,
                                       config->trusted_proxy_count),
         .rates = rate_limiter_create(&rates),
         .sports = sports_cache_create(shared->sports, worker->mailbox,
-                                      metrics_cells(options->metrics, sports_counted_metrics)),
+                                      metrics_cells(options->metrics, sports_counted_metrics),
+                                      &worker->waits),
         .games = games_pages_create(shared->games),
         .launcher = shared->launcher,
         .wallet = wallet_handler_create(shared->ledger, worker->mailbox),
@@ -165,6 +168,7 @@ static void drain_here(struct mail *mail)
 {
     struct worker *worker = take_order(mail);
     http_server_drain(worker->server, worker->options.config->drain_idle_ms, on_drained);
+    sports_cache_drain(worker->service.sports); /* which answers with the end in mind */
 }
 
 static void abort_here(struct mail *mail)

@@ -42,6 +42,7 @@ struct config {
     uint32_t drain_seconds;
     uint32_t drain_idle_ms;   /* of an idle connection at the end */
     uint32_t max_connections; /* of all threads together */
+    uint32_t waiting_max;     /* polls that wait, of all threads together */
     uint32_t header_seconds;  /* from the first byte of a request to the end of its head */
     uint32_t body_seconds;    /* for the whole body */
     uint32_t write_seconds;   /* without progress while an answer is being sent */

@@ -249,6 +249,10 @@ const struct setting settings[] = {
             60000, "milliseconds that an idle connection stays open at the end, 0 to 60000"),
     SETTING("server", "max_connections", "20000", 0, max_connections, read_number, 1, 1000000,
             "client connections at the same time, of all threads, 1 to 1000000"),
+    SETTING("server", "waiting_max", "100000", SETTING_RELOADABLE, waiting_max, read_number, 0,
+            1000000,
+            "polls that may wait for a change at the same time, of all threads, 0 to 1000000; 0: "
+            "none waits"),
     SETTING("server", "header_seconds", "10", SETTING_RELOADABLE, header_seconds, read_number, 1,
             3600, "seconds from the first byte of a request to the end of its head, 1 to 3600"),
     SETTING("server", "body_seconds", "10", SETTING_RELOADABLE, body_seconds, read_number, 1, 3600,

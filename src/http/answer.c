@@ -24,6 +24,7 @@
 
 struct answer {
     atomic_uint references;
+    uint64_t mark; /* of the digest, never 0 */
     atomic_bool gzip_wanted;
     struct answer_counts *counts;
     struct http_message *plain;
@@ -41,6 +42,8 @@ static void write_tags(struct answer *answer, struct text body)
     uint8_t digest[DIGEST_SIZE];
     struct buffer base64 = {0};
     digest_sha256(body.at, body.size, digest);
+    memcpy(&answer->mark, digest, sizeof answer->mark);
+    answer->mark |= 1;
     buffer_append_base64url(&base64, digest, TAG_DIGEST_BYTES);
     (void)snprintf(answer->plain_tag, TAG_SIZE, "\"%.24s\"", buffer_string(&base64));
     (void)snprintf(answer->gzip_tag, TAG_SIZE, "\"%.24s-gz\"", buffer_string(&base64));
@@ -189,6 +192,17 @@ struct http_message *answer_pick(struct answer *answer, const struct http_reques
 struct http_message *answer_plain(const struct answer *answer)
 {
     return answer->plain;
+}
+
+uint64_t answer_mark(const struct answer *answer)
+{
+    return answer->mark;
+}
+
+bool answer_is_named(const struct answer *answer, const struct http_request *request)
+{
+    return http_names_etag(request, text_of(answer->plain_tag)) ||
+           http_names_etag(request, text_of(answer->gzip_tag));
 }
 
 struct text answer_body(const struct answer *answer)

@@ -31,6 +31,12 @@ struct answer *answer_create(struct text body, struct answer_counts *counts);
 struct answer *answer_hold(struct answer *answer);
 void answer_release(struct answer **answer);
 
+/* Two with the same have the same body. */
+uint64_t answer_mark(const struct answer *answer);
+
+/* Does the request name the tag of this answer, in any of its forms? */
+bool answer_is_named(const struct answer *answer, const struct http_request *request);
+
 struct text answer_body(const struct answer *answer);
 bool answer_equals(const struct answer *a, const struct answer *b); /* the same body */
 

@@ -95,7 +95,9 @@ void http_request_add_field(struct http_request *request, struct text name, stru
 
 struct text http_exchange_added(const struct http_exchange *exchange)
 {
-    return (struct text){exchange->reply_head + HTTP_ADDED_AT, exchange->added_size};
+    return (struct text){exchange->reply_head + HTTP_ADDED_AT, exchange->request.parked_ns > 0
+                                                                   ? exchange->kept_size
+                                                                   : exchange->added_size};
 }
 
 void http_exchange_add(struct http_exchange *exchange, struct text added)
@@ -104,6 +106,7 @@ void http_exchange_add(struct http_exchange *exchange, struct text added)
     char *at = exchange->reply_head + HTTP_ADDED_AT + exchange->added_size;
     put(&at, added.at, added.size);
     exchange->added_size += (uint32_t)added.size;
+    exchange->kept_size = exchange->added_size;
 }
 
 /* Date has whole seconds, so it is formatted once a second. */

@@ -114,6 +114,8 @@ struct http_request {
     char id[24];         /* X-Request-Id of the answer; NUL-terminated */
     uint64_t started_ns; /* monotonic: when the first byte of the request was seen */
 
+    uint64_t parked_ns; /* monotonic: when it was put aside first; 0: it was not */
+
     /* The user's. `user` starts as zeros for every request; `connection_user` is kept (zeros at
      * first) as long as the connection, for what is worth remembering between requests. Sizes come
      * from http_server_options. */
@@ -172,7 +174,7 @@ struct http_parked {
     void (*ended)(struct http_parked *parked);
     struct http_connection *connection; /* from here on http's; NULL: not parked */
     uint64_t since_ns;                  /* when it was parked first */
-    char *added;                        /* what http_request_add_field has added */
+    char *added; /* what http_request_add_field had added before it was parked first */
     uint32_t added_size;
 };
 
@@ -180,7 +182,7 @@ struct http_parked {
  * body, its client has shut its side, or the server drains), and is to be answered now. */
 bool http_park(struct http_parked *parked, struct http_request *request);
 
-/* The request, as it was when it came, but for `id`, `user` (zeros) and started_ns (now): to be
+/* The request, as it was when it came, but for `id`, `user` (zeros), parked_ns and started_ns (now): to be
  * replied to, deferred, or parked again. */
 struct http_request *http_unpark(struct http_parked *parked);
 

@@ -73,6 +73,7 @@ struct http_exchange {
     bool refused;
     int status;
     uint64_t waited_ns; /* parked */
+    uint32_t kept_size; /* of what was added before that */
     uint64_t bytes;
     /* What the kernel has not taken yet; the message is held meanwhile. */
     struct http_message *held;
@@ -200,7 +201,7 @@ struct http_parked *http_parked_take(struct http_connection *connection);
 /* ---- exchange.c ------------------------------------------------------------------------------ */
 struct http_exchange *http_exchange_take(struct http_server *server);
 void http_exchange_give_back(struct http_server *server, struct http_exchange *exchange);
-/* What was added to its reply, and adding that to another's. */
+/* What was added to its reply before it was parked first, and adding that to another's. */
 struct text http_exchange_added(const struct http_exchange *exchange);
 void http_exchange_add(struct http_exchange *exchange, struct text added);
 /* Makes the message the reply: what has to be sent stands in `rest`. */

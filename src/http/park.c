@@ -20,7 +20,7 @@ bool http_park(struct http_parked *parked, struct http_request *request)
     struct text added = http_exchange_added(exchange);
     parked->added = added.size > 0 ? memory_copy(added.at, added.size) : NULL;
     parked->added_size = (uint32_t)added.size;
-    parked->since_ns = clock_monotonic_ns() - exchange->waited_ns;
+    parked->since_ns = request->parked_ns > 0 ? request->parked_ns : clock_monotonic_ns();
     parked->connection = connection;
     connection->parked = parked;
     connection->exchange = NULL;
@@ -49,6 +49,7 @@ struct http_request *http_unpark(struct http_parked *parked)
     http_memo_restore(connection->memo, &exchange->intake, &exchange->request);
     if (parked->added_size > 0)
         http_exchange_add(exchange, (struct text){parked->added, parked->added_size});
+    exchange->request.parked_ns = parked->since_ns;
     exchange->waited_ns = exchange->request.started_ns - parked->since_ns;
     connection->state = CONNECTION_HANDLING;
     (void)http_parked_take(connection);

@@ -35,6 +35,7 @@
 #include "http/deferral.h"
 #include "sports/errors.h"
 #include "sports/shared.h"
+#include "sports/waiting.h"
 
 #define CACHE_EVENTS_MAX 32768U
 #define CACHE_PENDING_MAX 8192U
@@ -50,9 +51,10 @@
 struct ready {
     bool confirmed; /* `status` was right under `stamp` */
     uint64_t stamp;
-    enum status status;  /* OK, NOT_FOUND or MALFORMED */
-    struct entry *entry; /* held, may be NULL; when confirmed and OK it is the answer */
-    uint64_t noted_ms;   /* when interest was noted last */
+    enum status status;         /* OK, NOT_FOUND or MALFORMED */
+    struct entry *entry;        /* held, may be NULL; when confirmed and OK it is the answer */
+    uint64_t noted_ms;          /* when interest was noted last */
+    struct wait_group *waiters; /* polls that wait for another; NULL: none */
 };
 
 struct cached_event {
@@ -69,9 +71,10 @@ struct pending_request {
     struct event_id event;
     uint64_t arrived_ns;
     unsigned looks;
-    unsigned conflicts;    /* how often a row and its odds turned out not to belong together */
-    struct entry *catalog; /* held: fresh for this request; NULL: not found yet */
-    struct entry *chosen;  /* held: fresh and the one to send; NULL: not found yet */
+    unsigned conflicts;       /* how often a row and its odds turned out not to belong together */
+    struct entry *catalog;    /* held: fresh for this request; NULL: not found yet */
+    struct entry *chosen;     /* held: fresh and the one to send; NULL: not found yet */
+    struct wait_group *leads; /* for whom it looks; NULL: for itself alone */
 };
 
 struct sports_cache {
@@ -81,6 +84,7 @@ struct sports_cache {
     struct ready catalogs[SPORT_COUNT];
     struct event_table events;          /* of struct cached_event */
     struct http_deferral_queue pending; /* whose completions are out */
+    struct waiting *waiting;
 };
 
 /* ---- small things ---------------------------------------------------------------------------- */
@@ -122,21 +126,72 @@ static void reply_error(struct sports_cache *cache, struct http_request *request
     http_reply_error(request, error);
 }
 
-/* False: the form that the client wants has not been made yet. */
-static bool reply_entry(struct http_request *request, const struct entry *entry)
+/* What is said of an answer, where its poll would rather wait for another one. */
+struct wish {
+    enum sport sport;
+    const struct event_id *event; /* NULL: the list */
+    struct ready *ready;          /* NULL: it is not at hand */
+    bool deferred;
+};
+
+/* Is what is at hand right under the stamp that the store has now? */
+static bool is_sure(const struct sports_cache *cache, const struct ready *ready)
 {
-    struct answer *answer = entry_answer(entry);
-    struct http_message *message = answer == NULL ? NULL : answer_pick(answer, request);
-    if (message == NULL)
+    uint64_t stamp;
+    return odds_store_stamp(cache->sports->odds, &stamp) == STATUS_OK && is_ready(ready, stamp);
+}
+
+static bool park(struct sports_cache *cache, struct http_request *request,
+                 const struct answer *answer, const struct wish *wish)
+{
+    if (wish->ready == NULL || !waiting_is_wanted(cache->waiting, request) ||
+        !answer_is_named(answer, request))
         return false;
-    http_reply_message(request, message);
-    return true;
+    struct wait_subject what = {.subject.kind = wish->event == NULL ? ODDS_CATALOG : ODDS_MARKETS,
+                                .subject.sport = wish->sport,
+                                .place = &wish->ready->waiters,
+                                .mark = answer_mark(answer),
+                                .sure = is_sure(cache, wish->ready),
+                                .deferred = wish->deferred};
+    if (wish->event != NULL)
+        what.subject.event = *wish->event;
+    return waiting_park(cache->waiting, &what, request);
+}
+
+/* Sends the message, which was picked of the answer, unless it has no news for a poll that can
+ * wait. */
+static void reply(struct sports_cache *cache, struct http_request *request,
+                  const struct answer *answer, struct http_message *message,
+                  const struct wish *wish)
+{
+    if (message->status != 304 || !park(cache, request, answer, wish))
+        http_reply_message(request, message);
+}
+
+static struct cached_event *find_event(struct sports_cache *cache, enum sport sport,
+                                       const struct event_id *id)
+{
+    return (struct cached_event *)event_table_find(&cache->events, sport, id);
+}
+
+/* The place of a value; NULL: of an event that is not at hand. */
+static struct ready *ready_of(struct sports_cache *cache, enum sport sport,
+                              const struct event_id *id)
+{
+    struct cached_event *event = id == NULL ? NULL : find_event(cache, sport, id);
+    return id == NULL ? &cache->catalogs[sport] : event == NULL ? NULL : &event->ready;
 }
 
 /* ---- events at hand -------------------------------------------------------------------------- */
 
+/* It stays while polls wait for it, without what it is answered from. */
 static void drop_event(struct sports_cache *cache, struct cached_event *event)
 {
+    if (event->ready.waiters != NULL) {
+        event->ready.confirmed = false;
+        entry_release(&event->ready.entry);
+        return;
+    }
     event_table_remove(&cache->events, &event->node);
     entry_release(&event->ready.entry);
     memory_free(event);
@@ -151,7 +206,10 @@ static void tidy(struct sports_cache *cache, uint64_t now_ms)
         if (oldest->node.used_ms + SPORTS_KEEP_MS >= now_ms &&
             cache->events.count < CACHE_EVENTS_MAX && !sports_too_large(cache->sports))
             return;
-        drop_event(cache, oldest);
+        if (oldest->ready.waiters != NULL)
+            event_table_touch(&cache->events, &oldest->node, now_ms);
+        else
+            drop_event(cache, oldest);
     }
 }
 
@@ -182,8 +240,17 @@ static void note_use(struct sports_cache *cache, struct ready *ready, struct cac
 
 /* ---- pending requests ------------------------------------------------------------------------ */
 
+/* Before its request is answered, or when there is none any more. */
+static void end_lead(struct pending_request *pending, enum wait_outcome outcome)
+{
+    struct wait_group *group = pending->leads;
+    pending->leads = NULL;
+    waiting_led(pending->cache->waiting, group, outcome);
+}
+
 static void drop_pending(struct pending_request *pending)
 {
+    CHECK(pending->leads == NULL);
     http_deferral_remove(&pending->deferral); /* the cache may be over */
     entry_release(&pending->catalog);
     entry_release(&pending->chosen);
@@ -200,6 +267,7 @@ static struct pending_request *pending_of(struct http_deferral *deferral)
 static void on_gone(struct http_deferral *deferral)
 {
     struct pending_request *pending = pending_of(deferral);
+    end_lead(pending, WAIT_GONE);
     entry_release(&pending->catalog);
     entry_release(&pending->chosen);
 }
@@ -209,6 +277,7 @@ static void on_late(struct http_deferral *deferral)
     struct http_request *request = http_deferral_take(deferral);
     if (request == NULL)
         return;
+    end_lead(pending_of(deferral), WAIT_FAILED);
     on_gone(deferral);
     reply_error(pending_of(deferral)->cache, request, &error_cache_timeout);
 }
@@ -235,8 +304,11 @@ static void count_hit(const struct pending_request *pending)
 
 static void fail(struct pending_request *pending, const struct http_error *error)
 {
-    reply_error(pending->cache, http_deferral_take(&pending->deferral), error);
+    struct sports_cache *cache = pending->cache;
+    struct http_request *request = http_deferral_take(&pending->deferral);
+    end_lead(pending, WAIT_FAILED);
     drop_pending(pending);
+    reply_error(cache, request, error);
 }
 
 /* The value is as `status` says, and is not to be had. */
@@ -292,6 +364,26 @@ static bool is_fresh(const struct entry *entry, const uint64_t *known, uint64_t 
            atomic_load_explicit(&entry->checked_ns, memory_order_acquire) >= arrived_ns;
 }
 
+/* The entry that the message is of is held until it is sent, and nothing is touched then: what the
+ * client has sent behind this request comes next, from inside of it. */
+static void send_and_drop(struct pending_request *pending, const struct answer *answer,
+                          struct http_message *message)
+{
+    struct sports_cache *cache = pending->cache;
+    struct http_request *request = http_deferral_take(&pending->deferral);
+    struct event_id id = pending->event;
+    struct wish wish = {.sport = pending->sport,
+                        .event = pending->wants_event ? &id : NULL,
+                        .ready = ready_of(cache, pending->sport, pending->wants_event ? &id : NULL),
+                        .deferred = is_queued(pending)};
+    struct entry *chosen = pending->chosen;
+    pending->chosen = NULL;
+    end_lead(pending, WAIT_ANSWERED);
+    drop_pending(pending);
+    reply(cache, request, answer, message, &wish);
+    entry_release(&chosen);
+}
+
 /* Sends the chosen entry's answer, or has it completed first. */
 static void send_chosen(struct pending_request *pending)
 {
@@ -312,8 +404,7 @@ static void send_chosen(struct pending_request *pending)
         return;
     }
     count_hit(pending);
-    http_reply_message(http_deferral_take(&pending->deferral), message);
-    drop_pending(pending);
+    send_and_drop(pending, answer, message);
 }
 
 /* NULL: the store could not tell it. */
@@ -477,9 +568,10 @@ static void on_mail(struct mail *mail)
 
 /* Begins to look for an answer. `chosen` is one that is fresh but not complete, or NULL. */
 static void set_out(struct sports_cache *cache, struct http_request *request, enum sport sport,
-                    const struct event_id *event, struct entry *chosen)
+                    const struct event_id *event, struct entry *chosen, struct wait_group *leads)
 {
     if (cache->pending.count >= CACHE_PENDING_MAX) {
+        waiting_led(cache->waiting, leads, WAIT_LATER);
         reply_error(cache, request, &error_overloaded);
         return;
     }
@@ -493,6 +585,7 @@ static void set_out(struct sports_cache *cache, struct http_request *request, en
     pending->wants_event = event != NULL;
     if (event != NULL)
         pending->event = *event;
+    pending->leads = leads;
     pending->arrived_ns = clock_monotonic_ns();
     set_entry(&pending->chosen, chosen);
     tidy(cache, now_ms_of(request));
@@ -504,13 +597,21 @@ static void set_out(struct sports_cache *cache, struct http_request *request, en
 /* Answers from what is at hand under the store's present stamp. False: it only lacks the form that
  * the client wants. */
 static bool answer_ready(struct sports_cache *cache, struct http_request *request,
-                         const struct ready *ready, const struct http_error *not_found)
+                         const struct wish *wish, struct wait_group *leads)
 {
-    if (ready->status != STATUS_OK)
-        reply_error(cache, request, sports_error_of(ready->status, not_found));
-    else if (!reply_entry(request, ready->entry))
+    const struct ready *ready = wish->ready;
+    struct answer *answer = ready->status == STATUS_OK ? entry_answer(ready->entry) : NULL;
+    struct http_message *message = answer == NULL ? NULL : answer_pick(answer, request);
+    if (ready->status == STATUS_OK && message == NULL)
         return false;
     metrics_add(cache->counters, SPORTS_READY_HITS, 1);
+    waiting_led(cache->waiting, leads, ready->status == STATUS_OK ? WAIT_ANSWERED : WAIT_FAILED);
+    if (message != NULL)
+        reply(cache, request, answer, message, wish);
+    else
+        reply_error(cache, request,
+                    sports_error_of(ready->status, wish->event == NULL ? &error_catalog_unavailable
+                                                                       : &error_odds_not_found));
     return true;
 }
 
@@ -527,29 +628,30 @@ void sports_cache_answer(struct sports_cache *cache, struct http_request *reques
 {
     uint64_t stamp = 0;
     enum status status = odds_store_stamp(cache->sports->odds, &stamp);
+    struct wait_group *leads = waiting_take_lead(cache->waiting, request);
     if (status != STATUS_OK && status != STATUS_PENDING) {
+        waiting_led(cache->waiting, leads, WAIT_FAILED);
         reply_error(cache, request, sports_error_of(status, NULL));
         return;
     }
     struct entry *chosen = NULL;
-    struct cached_event *event =
-        id == NULL ? NULL : (struct cached_event *)event_table_find(&cache->events, sport, id);
-    struct ready *ready = event != NULL ? &event->ready
-                          : id == NULL  ? &cache->catalogs[sport]
-                                        : NULL;
+    struct cached_event *event = id == NULL ? NULL : find_event(cache, sport, id);
+    struct wish wish = {
+        .sport = sport, .event = id, .ready = ready_of(cache, sport, id), .deferred = false};
+    struct ready *ready = wish.ready;
     if (status == STATUS_OK && ready != NULL && is_ready(ready, stamp)) {
         note_use(cache, ready, event, now_ms_of(request));
-        if (answer_ready(cache, request, ready,
-                         id == NULL ? &error_catalog_unavailable : &error_odds_not_found))
+        if (answer_ready(cache, request, &wish, leads))
             return;
         chosen = ready->entry;
     } else if (status == STATUS_OK && ready == NULL &&
                is_known_missing(&cache->catalogs[sport], stamp, id)) {
         metrics_add(cache->counters, SPORTS_READY_HITS, 1);
+        waiting_led(cache->waiting, leads, WAIT_FAILED);
         reply_error(cache, request, &error_event_not_found);
         return;
     }
-    set_out(cache, request, sport, id, chosen);
+    set_out(cache, request, sport, id, chosen, leads);
 }
 
 void sports_cache_answer_sports(struct sports_cache *cache, struct http_request *request,
@@ -567,13 +669,57 @@ static uint64_t wait_ms(const struct sports *sports)
     return ms > WAIT_MS_LEAST ? ms : WAIT_MS_LEAST;
 }
 
+/* ---- for those who wait ---------------------------------------------------------------------- */
+
+static struct ready *ready_of_subject(struct sports_cache *cache,
+                                      const struct odds_subject *subject)
+{
+    return ready_of(cache, subject->sport, subject->kind == ODDS_CATALOG ? NULL : &subject->event);
+}
+
+static struct wait_group *find_waiters(void *context, const struct odds_subject *subject)
+{
+    const struct ready *ready = ready_of_subject(context, subject);
+    return ready == NULL ? NULL : ready->waiters;
+}
+
+static void note_waiters(void *context, const struct odds_subject *subject, uint64_t now_ms)
+{
+    struct sports_cache *cache = context;
+    struct cached_event *event =
+        subject->kind == ODDS_CATALOG ? NULL : find_event(cache, subject->sport, &subject->event);
+    note_use(cache, ready_of_subject(cache, subject), event, now_ms);
+}
+
+static uint64_t mark_of_waiters(void *context, const struct odds_subject *subject)
+{
+    const struct ready *ready = ready_of_subject(context, subject);
+    const struct answer *answer =
+        ready == NULL || ready->entry == NULL ? NULL : entry_answer(ready->entry);
+    return answer == NULL ? 0 : answer_mark(answer);
+}
+
+void sports_cache_drain(struct sports_cache *cache)
+{
+    waiting_drain(cache->waiting);
+}
+
 struct sports_cache *sports_cache_create(struct sports *sports, struct mailbox *mailbox,
-                                         metrics_cell *counters)
+                                         metrics_cell *counters, const struct sports_waits *waits)
 {
     struct sports_cache *cache = memory_alloc_zeroed(1, sizeof *cache);
     cache->sports = sports;
     cache->mailbox = mailbox;
     cache->counters = counters;
+    const struct waiting_options waiting = {.sports = sports,
+                                            .mailbox = mailbox,
+                                            .counters = counters,
+                                            .waits = waits,
+                                            .cache = cache,
+                                            .find = find_waiters,
+                                            .note = note_waiters,
+                                            .mark = mark_of_waiters};
+    cache->waiting = waiting_create(&waiting);
     event_table_init(&cache->events);
     http_deferral_queue_init(&cache->pending, mailbox_loop(mailbox), wait_ms(sports), on_late);
     return cache;
@@ -599,6 +745,7 @@ void sports_cache_destroy(struct sports_cache **cache)
         if (sports_forget(mine->sports, &pending->completion))
             drop_pending(pending);
     }
+    waiting_destroy(&mine->waiting);
     while (mine->events.count > 0)
         drop_event(mine, (struct cached_event *)event_table_oldest(&mine->events));
     event_table_free(&mine->events);

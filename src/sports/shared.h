@@ -7,6 +7,7 @@
 #include <uv.h>
 
 #include "base/mailbox.h"
+#include "sports/changes.h"
 #include "sports/entry.h"
 #include "sports/event_table.h"
 #include "sports/sports.h"
@@ -30,6 +31,10 @@ enum {
     SPORTS_READY_MISSES,
     SPORTS_READY_REBUILDS,
     SPORTS_GZIP_REBUILDS,
+    SPORTS_WAITS,         /* polls that began to wait */
+    SPORTS_WAITS_REFUSED, /* that were answered at once because too many waited */
+    SPORTS_WAITS_LOOKS,   /* that were looked at again */
+    SPORTS_WAITS_GONE,    /* whose client went away */
 };
 
 /* What comes back to who has asked for a job. Its owner sets mailbox and mail.deliver; nothing else
@@ -62,6 +67,9 @@ struct sports {
     struct work_pool *pool;
     struct log *log;
     struct answer_counts counts;
+    struct changes *changes;
+    atomic_uint waiting; /* polls, of all caches */
+    atomic_uint waiting_max;
     struct answer *lists[1U << SPORT_COUNT]; /* GET /sports, by the set of allowed sports */
 
     uv_mutex_t lock; /* guards all below, and `job` of every slot, entry and completion */

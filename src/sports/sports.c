@@ -44,6 +44,9 @@ struct sports *sports_create(struct odds_store *odds, uint32_t read_ms, struct w
     sports->read_ms = read_ms;
     sports->pool = pool;
     sports->log = log;
+    sports->changes = changes_create(odds);
+    atomic_init(&sports->waiting, 0);
+    atomic_init(&sports->waiting_max, 0);
     atomic_init(&sports->counts.answers, 0);
     atomic_init(&sports->counts.bytes, 0);
     event_table_init(&sports->events);
@@ -66,6 +69,8 @@ void sports_destroy(struct sports **sports)
     *sports = NULL;
     if (mine == NULL)
         return;
+    changes_destroy(&mine->changes);
+    CHECK(atomic_load(&mine->waiting) == 0);
     while (mine->events.count > 0)
         sports_drop_event(mine, (struct slot *)event_table_oldest(&mine->events));
     event_table_free(&mine->events);
@@ -82,11 +87,17 @@ void sports_destroy(struct sports **sports)
     memory_free(mine);
 }
 
+void sports_set_waiting_max(struct sports *sports, uint32_t most)
+{
+    atomic_store_explicit(&sports->waiting_max, most, memory_order_relaxed);
+}
+
 void sports_facts(struct sports *sports, struct sports_facts *facts)
 {
     *facts = (struct sports_facts){
         .answers = atomic_load_explicit(&sports->counts.answers, memory_order_relaxed),
         .bytes = atomic_load_explicit(&sports->counts.bytes, memory_order_relaxed),
+        .waiting = atomic_load_explicit(&sports->waiting, memory_order_relaxed),
     };
 }
 
@@ -149,6 +160,8 @@ const struct metric sports_metrics[] = {
                 "Answers held ready in memory"),
     METRIC_FACT("croupier_ready_bytes", "gauge", struct sports_facts, bytes,
                 "Bytes of the answers held ready"),
+    METRIC_FACT("croupier_waiting_polls", "gauge", struct sports_facts, waiting,
+                "Polls that wait for a change now"),
     {0},
 };
 
@@ -170,5 +183,13 @@ const struct metric sports_counted_metrics[] = {
     METRIC_COUNTED("croupier_ready_rebuilds_total", SPORTS_READY_REBUILDS,
                    "Catalogs and events made ready"),
     METRIC_COUNTED("croupier_gzip_rebuilds_total", SPORTS_GZIP_REBUILDS, "Bodies compressed"),
+    METRIC_COUNTED("croupier_waiting_begun_total", SPORTS_WAITS,
+                   "Polls that began to wait for a change"),
+    METRIC_COUNTED("croupier_waiting_refused_total", SPORTS_WAITS_REFUSED,
+                   "Polls answered 304 at once because waiting_max others waited"),
+    METRIC_COUNTED("croupier_waiting_looks_total", SPORTS_WAITS_LOOKS,
+                   "Waiting polls looked at again, whether or not they were answered then"),
+    METRIC_COUNTED("croupier_waiting_left_total", SPORTS_WAITS_GONE,
+                   "Waiting polls whose client went away"),
     {0},
 };

@@ -39,7 +39,11 @@ void sports_drain(struct sports *sports);
 /* The pool is idle, all caches are gone, and their mailboxes have delivered what was on its way. */
 void sports_destroy(struct sports **sports);
 
+/* How many polls may wait at a time, of all caches; 0 at first. Any thread. */
+void sports_set_waiting_max(struct sports *sports, uint32_t most);
+
 struct sports_facts {
+    uint64_t waiting; /* polls */
     uint64_t answers; /* held ready */
     uint64_t bytes;
 };
@@ -47,9 +51,23 @@ void sports_facts(struct sports *sports, struct sports_facts *facts);
 extern const struct metric sports_metrics[];         /* of those */
 extern const struct metric sports_counted_metrics[]; /* of a serving thread */
 
-/* `mailbox` is the serving thread's; all three are borrowed. */
+/* What polls that wait (waiting.h) need of those who decide whether they may be answered. */
+struct sports_waits {
+    void *context;
+    /* The request has waited, and is to be judged and answered as if it had come now; it has been
+     * counted against its budget. */
+    void (*resume)(void *context, struct http_request *request);
+    /* Moves whenever who may do what may have changed; 0: that is not known at present. */
+    uint64_t (*epoch)(void *context);
+    /* Until when it may be answered by what is known of who asks, by clock_monotonic_ms. */
+    uint64_t (*until_ms)(void *context, const struct http_request *request);
+};
+
+/* `mailbox` is the serving thread's; all are borrowed. `waits` NULL: no poll waits. */
 struct sports_cache *sports_cache_create(struct sports *sports, struct mailbox *mailbox,
-                                         metrics_cell *counters);
+                                         metrics_cell *counters, const struct sports_waits *waits);
+/* The server drains: polls that wait are answered. */
+void sports_cache_drain(struct sports_cache *cache);
 /* On the cache's thread, when no request is deferred any more (all were answered or abandoned).
  * The mailbox may be destroyed after it; the loop must run once more to let go of a timer. */
 void sports_cache_destroy(struct sports_cache **cache);

@@ -811,9 +811,9 @@ static void test_model(void **state)
 {
     struct fixture *fixture = *state;
     const char *rounds = getenv("ID_INDEX_ROUNDS");
-    int steps = rounds != NULL ? atoi(rounds) : 600;
+    long steps = rounds != NULL ? strtol(rounds, NULL, 10) : 600;
     open_index(fixture);
-    for (int i = 0; i < steps; i++) {
+    for (long i = 0; i < steps; i++) {
         uint64_t dice = next_random(fixture, 100);
         OK(id_index_ready(fixture->index, &fixture->source, fixture->rows.last, &fixture->error));
         if (dice < 70)

@@ -43,6 +43,7 @@ struct odds_store {
     size_t asking;    /* threads that are asking for it */
     unsigned moving;  /* so often catalog and odds are published anew when odds are asked for */
     enum status read_status;
+    struct odds_watch *watch;
     atomic_uint_fast64_t stamp;
     atomic_int status; /* of stamp and versions */
     atomic_uint catalog_reads, odds_reads, notes, looks;
@@ -240,6 +241,13 @@ enum status odds_store_read(struct odds_store *store, struct odds_read *read)
     return STATUS_PENDING;
 }
 
+void odds_store_watch(struct odds_store *store, struct odds_watch *watch)
+{
+    CHECK(pthread_mutex_lock(&store->lock) == 0);
+    store->watch = watch;
+    CHECK(pthread_mutex_unlock(&store->lock) == 0);
+}
+
 void odds_store_note_interest(struct odds_store *store, enum sport sport,
                               const struct event_id *event)
 {
@@ -302,6 +310,29 @@ void http_reply_error(struct http_request *request, const struct http_error *err
     fake_open(request)->outcome = error->code;
 }
 
+/* Requests that wait are put aside by the tests of waiting alone. */
+#ifndef FAKE_PARKING
+bool http_park(struct http_parked *parked, struct http_request *request)
+{
+    (void)parked;
+    (void)request;
+    return false;
+}
+
+struct http_request *http_unpark(struct http_parked *parked)
+{
+    (void)parked;
+    abort();
+}
+
+void http_request_add_field(struct http_request *request, struct text name, struct text value)
+{
+    (void)request;
+    (void)name;
+    (void)value;
+}
+#endif
+
 /* The client goes away. */
 __attribute__((unused)) static void fake_abandon(struct fake_request *fake)
 {
@@ -332,7 +363,7 @@ static void fake_thread_init(struct fake_thread *thread, struct sports *sports)
     CHECK(uv_timer_init(&thread->loop, &thread->tick) == 0);
     CHECK(uv_timer_start(&thread->tick, fake_tick, 5, 5) == 0);
     thread->mailbox = mailbox_create(&thread->loop);
-    thread->cache = sports_cache_create(sports, thread->mailbox, thread->counters);
+    thread->cache = sports_cache_create(sports, thread->mailbox, thread->counters, NULL);
 }
 
 static void fake_thread_free(struct fake_thread *thread)

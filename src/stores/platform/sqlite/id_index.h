@@ -23,7 +23,7 @@
  *
  * How much that is: an id takes 16 bytes, and 28 in memory. A table is full with T = 131,072
  * ids. Runs have T, 4 T, 16 T, 64 T or 256 T ids (33 million), and those are not merged any
- * further. An id is therefore written at most 5 times, 80 bytes in all. 10^7 ids (76 T) stand in at
+ * further. An id is therefore written at most 5 times, some 90 bytes in all. 10^7 ids (76 T) stand in at
  * most 12 runs, 10^8 (763 T) in at most 14. In memory is a filter of 12 bits an id and 8 bytes a
  * block of 127 ids, together 1.6 bytes an id; while runs are merged, that of the new one as well.
  *

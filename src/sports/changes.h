@@ -1,0 +1,40 @@
+#ifndef CROUPIER_SPORTS_CHANGES_H
+#define CROUPIER_SPORTS_CHANGES_H
+
+#include <sys/queue.h>
+
+#include "base/mailbox.h"
+#include "stores/odds.h"
+
+/*
+ * What the odds store has told of, for the caches in which somebody waits for it. A ring that all
+ * read at their own pace; who falls behind by more than it holds has to think that everything has
+ * changed.
+ */
+struct changes;
+
+struct change_reader {
+    struct mail mail; /* first. Its `deliver` is the owner's: there is something to take */
+    struct mailbox *mailbox;
+    LIST_ENTRY(change_reader) link; /* from here on the ring's */
+    bool listens, posted;
+    uint64_t position;
+};
+
+/* Watches the store until it is destroyed. */
+struct changes *changes_create(struct odds_store *odds);
+void changes_destroy(struct changes **changes);
+
+void changes_join(struct changes *changes, struct change_reader *reader);
+/* Mail that was posted before may still be delivered. */
+void changes_leave(struct changes *changes, struct change_reader *reader);
+
+/* Whoever begins to listen hears of what comes from now on. */
+void changes_listen(struct changes *changes, struct change_reader *reader, bool listens);
+
+/* On the reader's thread: what it has not taken yet, at most `room`; `all`: it has missed some, or
+ * nobody knows what has changed. */
+size_t changes_take(struct changes *changes, struct change_reader *reader,
+                    struct odds_subject *subjects, size_t room, bool *all);
+
+#endif

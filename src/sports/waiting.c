@@ -1,0 +1,526 @@
+/*
+ * Who waits for what, and when to look again; see waiting.h.
+ *
+ * A waiter is in the list of its group (those who wait, or those who are due) and in a slot of the
+ * wheel, by the tick at which its time is over. A group that has something to do is in the queue of
+ * the busy ones, each of which gets a short turn after the other, so that a hundred thousand who
+ * wait for one event hold up nobody else's. A group ends with its last waiter.
+ *
+ * Nothing is missed: a change is told of after the stamp has moved, so whoever parks on an answer
+ * that was right under the stamp that the store has now hears of all that comes; whoever parks on
+ * another is looked at again at once.
+ *
+ * Looking at a request may answer it, and so bring in the next of its connection, all in one call:
+ * what is walked here is taken from the head of a list each time, and a group is pinned meanwhile.
+ */
+#include "sports/waiting.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "sports/shared.h"
+
+#define TICK_MS 100U
+#define SLOTS 1024U /* of a tick each; more than the longest wait */
+_Static_assert(SLOTS *TICK_MS > (WAIT_SECONDS_MAX + 1) * 1000, "a wait fits the wheel");
+#define NOTE_MS 1000U
+#define SLICE_NS 1000000U
+#define TURN 16U /* that are due, of one group */
+#define TAKEN_AT_ONCE 64U
+
+struct waiter {
+    struct http_parked parked; /* first */
+    struct waiting *waiting;
+    struct wait_group *group;
+    TAILQ_ENTRY(waiter) in_group;
+    LIST_ENTRY(waiter) in_slot;
+    uint64_t round; /* it rests in that round of its group; in any other it is due */
+};
+
+TAILQ_HEAD(waiters, waiter);
+
+struct wait_group {
+    struct wait_group **place;
+    struct odds_subject subject;
+    struct waiters resting; /* all of them have the answer of `mark` */
+    struct waiters due;
+    size_t count;
+    unsigned pins;
+    uint64_t round; /* only grows */
+    uint64_t mark;
+    uint64_t noted_ms;
+    bool stale; /* a leader has to look */
+    bool led;   /* one is looking */
+    bool busy;  /* in the queue */
+    TAILQ_ENTRY(wait_group) in_busy;
+    TAILQ_ENTRY(wait_group) in_groups; /* by when interest was noted */
+};
+
+TAILQ_HEAD(wait_groups, wait_group);
+
+struct waiting {
+    struct waiting_options options;
+    struct change_reader reader;
+    uv_timer_t tick;
+    uv_idle_t slice;
+    unsigned open_handles;
+    struct wait_group *leading; /* while its leader is looked at, until somebody takes the lead */
+    struct wait_groups busy;
+    struct wait_groups groups;
+    size_t count;
+    uint64_t epoch; /* of who may do what, as of the last tick; 0: not known */
+    bool in_doubt;  /* the store could not confirm something */
+    uint64_t ticks; /* done */
+    LIST_HEAD(, waiter) slots[SLOTS];
+};
+
+static uint64_t now_ms(const struct waiting *waiting)
+{
+    return clock_loop_ms(waiting->tick.loop);
+}
+
+static void on_tick(uv_timer_t *timer);
+static void on_slice(uv_idle_t *idle);
+
+/* ---- groups ---------------------------------------------------------------------------------- */
+
+static struct wait_group *group_at(struct waiting *waiting, const struct wait_subject *what)
+{
+    struct wait_group *group = *what->place;
+    if (group != NULL)
+        return group;
+    group = memory_alloc_zeroed(1, sizeof *group);
+    group->place = what->place;
+    group->subject = what->subject;
+    group->mark = what->mark;
+    group->noted_ms = now_ms(waiting);
+    group->round = 1;
+    TAILQ_INIT(&group->resting);
+    TAILQ_INIT(&group->due);
+    TAILQ_INSERT_TAIL(&waiting->groups, group, in_groups);
+    *what->place = group;
+    return group;
+}
+
+static void end_when_empty(struct waiting *waiting, struct wait_group *group)
+{
+    if (group->count > 0 || group->led || group->pins > 0)
+        return;
+    if (group->busy)
+        TAILQ_REMOVE(&waiting->busy, group, in_busy);
+    TAILQ_REMOVE(&waiting->groups, group, in_groups);
+    *group->place = NULL;
+    memory_free(group);
+}
+
+static void make_busy(struct waiting *waiting, struct wait_group *group)
+{
+    if (group->busy)
+        return;
+    group->busy = true;
+    TAILQ_INSERT_TAIL(&waiting->busy, group, in_busy);
+    if (!uv_is_active((uv_handle_t *)&waiting->slice))
+        CHECK(uv_idle_start(&waiting->slice, on_slice) == 0);
+}
+
+/* The value may have changed. */
+static void make_stale(struct waiting *waiting, struct wait_group *group)
+{
+    group->stale = true;
+    make_busy(waiting, group);
+}
+
+static void all_due(struct waiting *waiting, struct wait_group *group)
+{
+    group->round++; /* which costs the same however many they are */
+    TAILQ_CONCAT(&group->due, &group->resting, in_group);
+    make_busy(waiting, group);
+}
+
+static void each_group(struct waiting *waiting,
+                       void (*act)(struct waiting *waiting, struct wait_group *group))
+{
+    struct wait_group *group;
+    TAILQ_FOREACH (group, &waiting->groups, in_groups)
+        act(waiting, group);
+}
+
+/* ---- waiters --------------------------------------------------------------------------------- */
+
+/* False: it goes on already. */
+static bool start_ticking(struct waiting *waiting)
+{
+    if (uv_is_active((uv_handle_t *)&waiting->tick))
+        return false;
+    changes_listen(waiting->options.sports->changes, &waiting->reader, true);
+    waiting->ticks = now_ms(waiting) / TICK_MS;
+    waiting->epoch = 0;
+    CHECK(uv_timer_start(&waiting->tick, on_tick, TICK_MS, TICK_MS) == 0);
+    return true;
+}
+
+/* Not with the last waiter: as a rule its client comes again. */
+static void stop_ticking(struct waiting *waiting)
+{
+    changes_listen(waiting->options.sports->changes, &waiting->reader, false);
+    CHECK(uv_timer_stop(&waiting->tick) == 0);
+}
+
+static bool is_due(const struct waiter *waiter)
+{
+    return waiter->round != waiter->group->round;
+}
+
+/* Its group may end with it. */
+static void remove_waiter(struct waiter *waiter)
+{
+    struct waiting *waiting = waiter->waiting;
+    struct wait_group *group = waiter->group;
+    TAILQ_REMOVE(is_due(waiter) ? &group->due : &group->resting, waiter, in_group);
+    LIST_REMOVE(waiter, in_slot);
+    group->count--;
+    (void)atomic_fetch_sub_explicit(&waiting->options.sports->waiting, 1, memory_order_relaxed);
+    waiting->count--;
+    end_when_empty(waiting, group);
+}
+
+static void make_due(struct waiter *waiter)
+{
+    struct wait_group *group = waiter->group;
+    if (is_due(waiter))
+        return;
+    TAILQ_REMOVE(&group->resting, waiter, in_group);
+    TAILQ_INSERT_TAIL(&group->due, waiter, in_group);
+    waiter->round = group->round - 1;
+    make_busy(waiter->waiting, group);
+}
+
+static void on_gone(struct http_parked *parked)
+{
+    struct waiter *waiter = (struct waiter *)(void *)parked;
+    metrics_add(waiter->waiting->options.counters, SPORTS_WAITS_GONE, 1);
+    remove_waiter(waiter);
+    memory_free(waiter);
+}
+
+static void on_ended(struct http_parked *parked)
+{
+    make_due((struct waiter *)(void *)parked);
+}
+
+/* Has it looked at as if it had come now. */
+static void look_again(struct waiter *waiter)
+{
+    struct waiting *waiting = waiter->waiting;
+    const struct sports_waits *waits = waiting->options.waits;
+    struct http_request *request = http_unpark(&waiter->parked);
+    remove_waiter(waiter);
+    memory_free(waiter);
+    metrics_add(waiting->options.counters, SPORTS_WAITS_LOOKS, 1);
+    char applied[32];
+    int size = snprintf(applied, sizeof applied, "wait=%u",
+                        (unsigned)http_preferred_wait(request, WAIT_SECONDS_MAX));
+    http_request_add_field(request, TEXT("Preference-Applied"),
+                           (struct text){applied, (size_t)size});
+    waits->resume(waits->context, request);
+}
+
+/* ---- parking --------------------------------------------------------------------------------- */
+
+/* When its time is over. */
+static uint64_t deadline_ms(const struct waiting *waiting, const struct http_request *request)
+{
+    uint64_t seconds = http_preferred_wait(request, WAIT_SECONDS_MAX);
+    uint64_t since_ms = request->parked_ns > 0 ? request->parked_ns / 1000000 : now_ms(waiting);
+    return since_ms + seconds * 1000;
+}
+
+bool waiting_is_wanted(const struct waiting *waiting, const struct http_request *request)
+{
+    return request->field_count[HTTP_FIELD_PREFER] > 0 && request->method == METHOD_GET &&
+           waiting->options.waits != NULL && deadline_ms(waiting, request) > now_ms(waiting);
+}
+
+/* Counts it, unless there are too many. */
+static bool take_place(struct waiting *waiting, const struct http_request *request)
+{
+    struct sports *sports = waiting->options.sports;
+    unsigned most = atomic_load_explicit(&sports->waiting_max, memory_order_relaxed);
+    /* One that has waited before gives up its place for this moment alone. */
+    if (atomic_fetch_add_explicit(&sports->waiting, 1, memory_order_relaxed) < most ||
+        request->parked_ns > 0)
+        return true;
+    (void)atomic_fetch_sub_explicit(&sports->waiting, 1, memory_order_relaxed);
+    metrics_add(waiting->options.counters, SPORTS_WAITS_REFUSED, 1);
+    return false;
+}
+
+static uint64_t tick_of(const struct waiting *waiting, const struct wait_subject *what,
+                        const struct http_request *request)
+{
+    const struct sports_waits *waits = waiting->options.waits;
+    uint64_t at_ms = deadline_ms(waiting, request);
+    uint64_t right_ms = waits->until_ms(waits->context, request);
+    if (right_ms < at_ms)
+        at_ms = right_ms;
+    uint64_t tick = (at_ms + TICK_MS - 1) / TICK_MS;
+    /* What it may have missed while it was deferred the next tick finds. */
+    return what->deferred || tick <= waiting->ticks ? waiting->ticks + 1 : tick;
+}
+
+bool waiting_park(struct waiting *waiting, const struct wait_subject *what,
+                  struct http_request *request)
+{
+    uint64_t tick = tick_of(waiting, what, request);
+    if (!take_place(waiting, request))
+        return false;
+    bool again = request->parked_ns > 0;
+    struct waiter *waiter = memory_alloc_zeroed(1, sizeof *waiter);
+    waiter->parked.gone = on_gone;
+    waiter->parked.ended = on_ended;
+    waiter->waiting = waiting;
+    if (!http_park(&waiter->parked, request)) {
+        (void)atomic_fetch_sub_explicit(&waiting->options.sports->waiting, 1, memory_order_relaxed);
+        memory_free(waiter);
+        return false;
+    }
+    if (!again)
+        metrics_add(waiting->options.counters, SPORTS_WAITS, 1);
+    struct wait_group *group = group_at(waiting, what);
+    if (group->mark != what->mark) {
+        all_due(waiting, group); /* theirs has been replaced */
+        group->mark = what->mark;
+    }
+    waiter->group = group;
+    waiter->round = group->round;
+    TAILQ_INSERT_TAIL(&group->resting, waiter, in_group);
+    group->count++;
+    waiting->count++;
+    /* Before that nobody listened: its answer may have been replaced unnoticed. */
+    bool first = start_ticking(waiting);
+    if (tick <= waiting->ticks)
+        tick = waiting->ticks + 1;
+    LIST_INSERT_HEAD(&waiting->slots[tick % SLOTS], waiter, in_slot);
+    if (first || !what->sure)
+        make_stale(waiting, group);
+    return true;
+}
+
+/* ---- leaders --------------------------------------------------------------------------------- */
+
+struct wait_group *waiting_take_lead(struct waiting *waiting, const struct http_request *request)
+{
+    struct wait_group *group = request->parked_ns > 0 ? waiting->leading : NULL;
+    if (group != NULL)
+        waiting->leading = NULL;
+    return group;
+}
+
+void waiting_led(struct waiting *waiting, struct wait_group *group, enum wait_outcome outcome)
+{
+    if (group == NULL)
+        return;
+    CHECK(group->led);
+    group->led = false;
+    uint64_t mark = outcome == WAIT_ANSWERED
+                        ? waiting->options.mark(waiting->options.cache, &group->subject)
+                        : 0;
+    if (outcome == WAIT_FAILED) {
+        all_due(waiting, group);
+    } else if (outcome == WAIT_LATER) {
+        waiting->in_doubt = true;
+    } else if (mark == 0) {
+        make_stale(waiting, group);
+    } else if (mark != group->mark) {
+        all_due(waiting, group);
+        group->mark = mark;
+    }
+    if (group->stale)
+        make_busy(waiting, group); /* it was told of another change meanwhile */
+    end_when_empty(waiting, group);
+}
+
+/* One of them looks. */
+static void lead(struct waiting *waiting, struct wait_group *group)
+{
+    struct waiter *leader = TAILQ_FIRST(&group->due);
+    if (leader == NULL)
+        leader = TAILQ_FIRST(&group->resting);
+    group->stale = false;
+    if (leader == NULL)
+        return;
+    group->led = true;
+    waiting->leading = group;
+    look_again(leader);
+    if (waiting->leading == NULL)
+        return; /* the lead was taken */
+    waiting->leading = NULL;
+    waiting_led(waiting, group, WAIT_GONE); /* it was not admitted any more */
+}
+
+/* ---- slices ---------------------------------------------------------------------------------- */
+
+/* While a leader looks the others wait for what it finds. */
+static void take_turn(struct waiting *waiting, struct wait_group *group)
+{
+    group->pins++;
+    if (group->stale && !group->led)
+        lead(waiting, group);
+    struct waiter *waiter;
+    for (unsigned i = 0;
+         i < TURN && !group->led && !group->stale && (waiter = TAILQ_FIRST(&group->due)) != NULL;
+         i++)
+        look_again(waiter);
+    group->pins--;
+    if (!group->led && (group->stale || !TAILQ_EMPTY(&group->due)))
+        make_busy(waiting, group);
+    end_when_empty(waiting, group);
+}
+
+static void on_slice(uv_idle_t *idle)
+{
+    struct waiting *waiting = idle->data;
+    uint64_t until_ns = clock_monotonic_ns() + SLICE_NS;
+    struct wait_group *group;
+    while ((group = TAILQ_FIRST(&waiting->busy)) != NULL) {
+        TAILQ_REMOVE(&waiting->busy, group, in_busy);
+        group->busy = false;
+        take_turn(waiting, group);
+        if (clock_monotonic_ns() >= until_ns)
+            break;
+    }
+    if (TAILQ_EMPTY(&waiting->busy))
+        CHECK(uv_idle_stop(idle) == 0);
+}
+
+/* ---- what happens ---------------------------------------------------------------------------- */
+
+static void on_change(struct waiting *waiting, const struct odds_subject *subject)
+{
+    struct wait_group *group = waiting->options.find(waiting->options.cache, subject);
+    if (group != NULL)
+        make_stale(waiting, group);
+    if (subject->kind != ODDS_CATALOG)
+        return;
+    /* An event's answer has its row of the catalog. */
+    TAILQ_FOREACH (group, &waiting->groups, in_groups) {
+        if (group->subject.kind == ODDS_MARKETS && group->subject.sport == subject->sport)
+            make_stale(waiting, group);
+    }
+}
+
+static void on_changes(struct mail *mail)
+{
+    struct waiting *waiting =
+        CONTAINER_OF((struct change_reader *)(void *)mail, struct waiting, reader);
+    struct odds_subject subjects[TAKEN_AT_ONCE];
+    bool all = false;
+    size_t count = TAKEN_AT_ONCE;
+    while (count == TAKEN_AT_ONCE) {
+        count = changes_take(waiting->options.sports->changes, &waiting->reader, subjects,
+                             TAKEN_AT_ONCE, &all);
+        if (all)
+            each_group(waiting, make_stale);
+        for (size_t i = 0; i < count; i++)
+            on_change(waiting, &subjects[i]);
+    }
+}
+
+/* The store is away: all get the answer that it gives. It could not be asked: what was missed
+ * meanwhile is looked for when it can. */
+static void look_at_store(struct waiting *waiting)
+{
+    uint64_t stamp;
+    enum status status = odds_store_stamp(waiting->options.sports->odds, &stamp);
+    if (status == STATUS_PENDING) {
+        waiting->in_doubt = true;
+    } else if (status != STATUS_OK) {
+        each_group(waiting, all_due);
+    } else if (waiting->in_doubt) {
+        waiting->in_doubt = false;
+        each_group(waiting, make_stale);
+    }
+}
+
+static void look_at_rights(struct waiting *waiting)
+{
+    const struct sports_waits *waits = waiting->options.waits;
+    uint64_t epoch = waits->epoch(waits->context);
+    if (epoch != waiting->epoch || epoch == 0)
+        each_group(waiting, all_due);
+    waiting->epoch = epoch;
+}
+
+static void note_interest(struct waiting *waiting, uint64_t now)
+{
+    struct wait_group *group;
+    while ((group = TAILQ_FIRST(&waiting->groups)) != NULL && group->noted_ms + NOTE_MS <= now) {
+        group->noted_ms = now;
+        TAILQ_REMOVE(&waiting->groups, group, in_groups);
+        TAILQ_INSERT_TAIL(&waiting->groups, group, in_groups);
+        waiting->options.note(waiting->options.cache, &group->subject, now);
+    }
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct waiting *waiting = timer->data;
+    uint64_t now = now_ms(waiting);
+    uint64_t tick = now / TICK_MS;
+    if (waiting->count == 0) {
+        stop_ticking(waiting);
+        return;
+    }
+    if (tick - waiting->ticks > SLOTS)
+        waiting->ticks = tick - SLOTS;
+    while (waiting->ticks < tick) {
+        struct waiter *waiter;
+        waiting->ticks++;
+        LIST_FOREACH (waiter, &waiting->slots[waiting->ticks % SLOTS], in_slot)
+            make_due(waiter);
+    }
+    look_at_store(waiting);
+    look_at_rights(waiting);
+    note_interest(waiting, now);
+}
+
+void waiting_drain(struct waiting *waiting)
+{
+    each_group(waiting, all_due);
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+struct waiting *waiting_create(const struct waiting_options *options)
+{
+    struct waiting *waiting = memory_alloc_zeroed(1, sizeof *waiting);
+    uv_loop_t *loop = mailbox_loop(options->mailbox);
+    waiting->options = *options;
+    TAILQ_INIT(&waiting->busy);
+    TAILQ_INIT(&waiting->groups);
+    CHECK(uv_timer_init(loop, &waiting->tick) == 0);
+    CHECK(uv_idle_init(loop, &waiting->slice) == 0);
+    waiting->tick.data = waiting;
+    waiting->slice.data = waiting;
+    waiting->open_handles = 2;
+    waiting->reader.mail.deliver = on_changes;
+    waiting->reader.mailbox = options->mailbox;
+    changes_join(options->sports->changes, &waiting->reader);
+    return waiting;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct waiting *waiting = handle->data;
+    if (--waiting->open_handles == 0)
+        memory_free(waiting);
+}
+
+void waiting_destroy(struct waiting **waiting)
+{
+    struct waiting *mine = *waiting;
+    *waiting = NULL;
+    CHECK(mine->count == 0 && TAILQ_EMPTY(&mine->groups));
+    changes_leave(mine->options.sports->changes, &mine->reader);
+    uv_close((uv_handle_t *)&mine->tick, on_closed);
+    uv_close((uv_handle_t *)&mine->slice, on_closed);
+}
