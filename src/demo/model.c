@@ -9,18 +9,11 @@
 
 int64_t simulated_event_length_ms(enum sport sport)
 {
-    switch (sport) {
-    case SPORT_CRICKET:
-    case SPORT_FOOTBALL:
-        return 360 * 1000;
-    case SPORT_TENNIS:
-        return 300 * 1000;
-    case SPORT_HORSE_RACING:
-        return 90 * 1000;
-    case SPORT_GREYHOUND_RACING:
-        break;
-    }
-    return 35 * 1000;
+    static const int64_t seconds[SPORT_COUNT] = {
+        [SPORT_CRICKET] = 360,     [SPORT_FOOTBALL] = 360,        [SPORT_TENNIS] = 300,
+        [SPORT_HORSE_RACING] = 90, [SPORT_GREYHOUND_RACING] = 35,
+    };
+    return seconds[sport] * 1000;
 }
 
 /* Two sides that cannot be mistaken for each other: the first letters of their names differ. */

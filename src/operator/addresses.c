@@ -45,7 +45,7 @@ static const struct field fields[] = {
     {"enabled", "enabled", "ENABLED", &field_enabled, FIELD_OF(legacy_record, enabled),
      .beside = offsetof(struct legacy_record, usable)},
     {"usable", "usable", NULL, &field_usable, FIELD_OF(legacy_record, usable),
-     .words = "no: the stored record cannot be read, so it admits nobody"},
+     .words = "no: the stored record cannot be read, so it admits no one"},
     {"sports", "sports", "SPORTS", &field_sports, FIELD_OF(legacy_record, sports),
      .option = {"sports", "LIST", .add_help = SPORTS_HELP, .set_help = SPORTS_HELP}},
     {"rate", "rate", "RATE", &field_rate, FIELD_OF(legacy_record, rate),
@@ -75,7 +75,7 @@ static enum status check_mending(const void *record, const struct setting *setti
     if (((const struct legacy_record *)record)->usable || settings_have(settings, whole))
         return STATUS_OK;
     return error_set(error, STATUS_MALFORMED,
-                     "the stored record of this address cannot be read, so it admits nobody; "
+                     "the stored record of this address cannot be read, so it admits no one; "
                      "mend it by giving all of it: ip set … --sports … --rate …");
 }
 

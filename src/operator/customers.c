@@ -99,7 +99,7 @@ static const struct field fields[] = {
     {"enabled", "enabled", "ENABLED", &field_enabled, OF_RECORD(enabled),
      .beside = offsetof(struct customer_record, usable)},
     {"usable", "usable", NULL, &field_usable, OF_RECORD(usable),
-     .words = "no: the stored record cannot be read, so it admits nobody"},
+     .words = "no: the stored record cannot be read, so it admits no one"},
     {"cidrs", "cidrs", "CIDRS", &cidrs_type, .words = "none: denied everywhere",
      .option = {"cidr", "CIDR", .add_help = "an address block that it may call from",
                 .set_help = "the address blocks that it may call from, instead of those it has",
@@ -196,7 +196,7 @@ static enum status check_mending(const void *record, const struct setting *setti
     if (customer->usable || settings_have(settings, whole))
         return STATUS_OK;
     return error_set(error, STATUS_MALFORMED,
-                     "the stored record of %s cannot be read, so it admits nobody; mend it by "
+                     "the stored record of %s cannot be read, so it admits no one; mend it by "
                      "giving all of it: customer set %s --name … --sports … --rate … --cidr …",
                      customer->id, customer->id);
 }

@@ -14,8 +14,8 @@
  * its own, derived with HMAC-SHA-256, so that no two uses can be turned against one another.
  *
  * Sealed: nonce (12 bytes), ciphertext, tag (16), by AES-256-GCM under the purpose "sealing". The
- * context (what it is, whose it is) is authenticated with it, so that a sealed secret that somebody
- * moves to another row does not open.
+ * context (what it is, whose it is) is authenticated with it, so that a sealed secret that was
+ * moved to another row does not open.
  *
  * Blocks on files when opened. Afterwards immutable: any thread.
  */

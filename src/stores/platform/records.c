@@ -4,8 +4,8 @@
  *
  * Every change is one transaction that takes the next revision first and, with it, the lock on the
  * counter's row until the commit: revisions become visible in their order, whoever writes. Reading
- * a row never fails on account of what it holds, unless the table says so: a row that makes no
- * sense is not usable and admits nobody, while its neighbours go on working.
+ * a row never fails on account of what it holds, unless the table says so: a row that is not
+ * sound is not usable and admits no one, while its neighbours go on working.
  */
 #include "stores/platform/records.h"
 
