@@ -118,7 +118,7 @@ build/check-tsan/build.ninja:
 
 bench: build ## measure against a bare loop, nginx and other peers; see bench/RESULTS.md
 	@$(SETUP) build test bench
-	@$(NINJA) -C build croupier bench/bare_loop bench/bare_lmdb bench/ledger bench/feed bench/visible bench/sync.so
+	@$(NINJA) -C build croupier bench/bare_loop bench/bare_ledger bench/bare_lmdb bench/ledger bench/feed bench/visible bench/sync.so
 	$(PYTHON) bench/run.py $(ARGUMENTS)
 
 install: build ## install the program, its unit, configuration and manual (DESTDIR, prefix)

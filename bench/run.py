@@ -45,8 +45,8 @@ from harness import (BareLoop, Croupier, HERE, LOAD_CORE, Nginx, SERVER_CORE, SI
                      raw_response, rss_bytes, status_of, wrk)
 
 BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-PARTS = ["answers", "events", "customers", "idle", "publishing", "stream", "ledger", "flat", "wallet", "redis", "visible", "peers",
-         "wallet_postgres"]
+PARTS = ["answers", "events", "customers", "idle", "publishing", "stream", "ledger", "bare", "flat", "wallet", "redis",
+         "visible", "peers", "wallet_postgres"]
 SLOW_DISK_US = 2000  # of an fsync, where the disk of this machine is faster than most
 
 
@@ -211,6 +211,32 @@ class Bench(Grown):
                  "two batches. fsync off: the calls do nothing, in the bench's program only; a number: they sync and "
                  "then wait until that time is over, as a slower disk would")
         self.audit(store)
+
+    def bare(self):
+        """CPU of an operation in batches of 256 against the least that SQLite can do, and against an older build."""
+        programs = {"bare transaction": self.options.bare_ledger, "this build": self.options.ledger}
+        if self.options.older_ledger:
+            programs["older build"] = self.options.older_ledger
+        samples = {name: [] for name in programs}
+        for number in range(self.options.rounds):
+            for name, program in programs.items():
+                path = self.directory / f"{name.replace(' ', '-')}-{number}.db"
+                uri = str(path) if name == "bare transaction" else f"sqlite:{path}"
+                more = [] if name == "bare transaction" else ["--warm-up", "5000"]
+                done = subprocess.run([program, uri, "--batch", "256", "--operations", "100000", *more],
+                                      stdout=subprocess.PIPE, check=True)
+                samples[name].append(json.loads(done.stdout)["cpu_us"])
+                for file in self.directory.glob(path.name + "*"):
+                    shutil.rmtree(file) if file.is_dir() else file.unlink()
+            print(f"  round {number + 1} of {self.options.rounds}", file=sys.stderr, flush=True)
+        medians = {name: statistics.median(found) for name, found in samples.items()}
+        self.say("The ledger against a bare transaction", [
+            {"program": name, "cpu_us": medians[name], "of_bare": round(medians[name] / medians["bare transaction"], 2),
+             "of_older": round(medians[name] / medians["older build"], 2) if "older build" in medians else None,
+             "spread": f"{min(found):.2f} to {max(found):.2f}"} for name, found in samples.items()],
+            "CPU an operation of the whole process, batches of 256, synchronous=FULL, 1,000 players, fsync on; bare: one row an "
+            "operation and the accounts, nothing else (bench/bare_ledger.c); an older build is another commit's bench/ledger, "
+            "named by --older-ledger")
 
     def flat(self):
         """Cost of an operation from 10^3 entries on."""
@@ -583,6 +609,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=3)
     parser.add_argument("--ledger", default="build/bench/ledger")
+    parser.add_argument("--bare-ledger", default="build/bench/bare_ledger")
+    parser.add_argument("--older-ledger", help="bench/ledger of an older build, to be measured in the same run (bare)")
     parser.add_argument("--sync", default="build/bench/sync.so")
     parser.add_argument("--feed", default="build/bench/feed")
     parser.add_argument("--visible", default="build/bench/visible")

@@ -7,12 +7,9 @@
 #include "base/json_writer.h"
 #include "cli/command_line.h"
 
-#define HELP_COLUMN_MAX 28
-
-static int column_for(int so_far, size_t size)
+static int wider(int column, size_t size)
 {
-    int wanted = (int)(size < HELP_COLUMN_MAX ? size : HELP_COLUMN_MAX);
-    return wanted > so_far ? wanted : so_far;
+    return (int)size > column ? (int)size : column;
 }
 
 /* Text of several lines, each indented; without an empty line at the end. */
@@ -35,7 +32,7 @@ static int column_of_commands(const struct command_group *group)
 {
     int column = 0;
     for (const struct command *command = group->commands; command->name != NULL; command++)
-        column = column_for(column, strlen(command->name));
+        column = wider(column, strlen(command->name));
     return column;
 }
 
@@ -47,7 +44,7 @@ static void print_overview(const struct command_group *groups, FILE *out)
     const struct command_group *service = command_find_group(groups, "");
     int column = column_of_commands(service);
     for (const struct command_group *group = groups; group->name != NULL; group++)
-        column = column_for(column, strlen(group->name));
+        column = wider(column, strlen(group->name));
     print_commands(service, column, out);
     (void)fputs("\nGroups of commands:\n", out);
     for (const struct command_group *group = groups; group->name != NULL; group++)
@@ -106,7 +103,7 @@ static int column_of_options(const struct command_option *options, int column)
     for (; options != NULL && options->name != NULL; options++) {
         char left[128];
         write_option(options, left, sizeof left);
-        column = column_for(column, strlen(left));
+        column = wider(column, strlen(left));
     }
     return column;
 }

@@ -14,13 +14,13 @@ static bool is_due(struct progress *progress)
 {
     uint64_t now_ms = clock_monotonic_ms();
     if (progress->started_ms == 0)
-        progress->started_ms = progress->told_ms = now_ms;
-    if (now_ms < progress->told_ms + PROGRESS_MS)
+        progress->started_ms = progress->shown_ms = now_ms;
+    if (now_ms < progress->shown_ms + PROGRESS_MS)
         return false;
-    progress->told_ms = now_ms;
+    progress->shown_ms = now_ms;
     if (isatty(STDERR_FILENO) != 1)
         return false;
-    progress->told = true;
+    progress->shown = true;
     (void)fputc('\r', stderr);
     return true;
 }
@@ -44,12 +44,12 @@ void progress_say(struct progress *progress, const char *what)
 
 void progress_turn_to(struct progress *progress, const char *what)
 {
-    if (progress->told)
+    if (progress->shown)
         (void)fprintf(stderr, "\r%s\033[K", what);
 }
 
 void progress_end(const struct progress *progress)
 {
-    if (progress->told)
+    if (progress->shown)
         (void)fputc('\n', stderr);
 }

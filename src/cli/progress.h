@@ -5,14 +5,15 @@
 #include <stdint.h>
 
 /*
- * A line on stderr that is rewritten about once a second while something long is done, for who
- * waits at a terminal: where stderr is none (a script, the log of a nightly job), nothing is said.
+ * A line on stderr that is rewritten about once a second while something long is done, for whoever
+ * waits at a terminal. Where stderr is no terminal (a script, the log of a nightly job), nothing is
+ * written.
  * Starts as zeros. Nothing is shown of what takes less than a second.
  */
 struct progress {
     uint64_t started_ms;
-    uint64_t told_ms;
-    bool told;
+    uint64_t shown_ms;
+    bool shown;
 };
 
 /* "12000 of 50000 entries", or without a total (0) "12000 entries". Cheap: to be called often. */

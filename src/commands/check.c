@@ -1,9 +1,11 @@
 /*
  * `croupier check`: would the service start with this configuration, and do the stores answer? Like
- * `nginx -t`, but it tells all that is wrong at once. It changes nothing.
+ * `nginx -t`, but it shows all that is wrong at once. It changes nothing.
  */
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -28,9 +30,15 @@ struct report {
 
 enum result { FAILED = false, FINE = true, WARNING };
 
-static void tell(struct report *report, const char *check, enum result result, const char *message)
+static void PRINTF_LIKE(4, 5) report_check(struct report *report, const char *check,
+                                           enum result result, const char *format, ...)
 {
     bool ok = result != FAILED;
+    char message[2 * ERROR_TEXT_SIZE];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
     table_cell(report->table, result == WARNING ? "WARNING" : ok ? "ok" : "FAILED");
     table_cell(report->table, check);
     table_cell(report->table, message);
@@ -49,13 +57,13 @@ static void tell(struct report *report, const char *check, enum result result, c
 static void check_tls(struct report *report, const struct config *config)
 {
     if (config->tls_certificate[0] == '\0') {
-        tell(report, "tls", true, "off: the API is plain HTTP");
+        report_check(report, "tls", FINE, "%s", "off: the API is plain HTTP");
         return;
     }
     struct error error = {0};
     struct http_tls *tls = NULL;
     bool ok = http_tls_create(&tls, config->tls_certificate, config->tls_key, &error) == STATUS_OK;
-    tell(report, "tls", ok, ok ? config->tls_certificate : error.text);
+    report_check(report, "tls", ok, "%s", ok ? config->tls_certificate : error.text);
     http_tls_release(&tls);
 }
 
@@ -86,29 +94,25 @@ static void check_listen(struct report *report, const char *check,
                          const struct listen_address *listen_at)
 {
     int reason = try_to_listen(listen_at);
-    struct buffer message = {0};
-    if (reason == 0)
-        buffer_append_format(&message, "%s is free", listen_at->text);
-    else if (reason == EADDRINUSE)
-        buffer_append_format(&message, "%s is in use, as it is while croupier is running",
-                             listen_at->text);
+    if (reason == 0 || reason == EADDRINUSE)
+        report_check(report, check, FINE, "%s is %s", listen_at->text,
+                     reason == 0 ? "free" : "in use, as it is while croupier is running");
     else
-        buffer_append_format(&message, "%s cannot be listened on: %s", listen_at->text,
-                             strerror(reason));
-    tell(report, check, reason == 0 || reason == EADDRINUSE, buffer_string(&message));
-    buffer_free(&message);
+        report_check(report, check, FAILED, "%s cannot be listened on: %s", listen_at->text,
+                     strerror(reason));
 }
 
 /* An error names the place itself; an answer does not. */
-static void tell_store(struct report *report, const char *check, const char *uri,
-                       enum status status, const struct error *error)
+static void report_store(struct report *report, const char *check, const char *uri,
+                         enum status status, const struct error *error)
 {
-    struct buffer message = {0};
-    config_redact_uri(uri, &message);
-    buffer_append_string(&message, " answers");
-    bool ok = status == STATUS_OK;
-    tell(report, check, ok, ok ? buffer_string(&message) : error->text);
-    buffer_free(&message);
+    struct buffer shown = {0};
+    config_redact_uri(uri, &shown);
+    if (status == STATUS_OK)
+        report_check(report, check, FINE, "%s answers", buffer_string(&shown));
+    else
+        report_check(report, check, FAILED, "%s", error->text);
+    buffer_free(&shown);
 }
 
 /* The embedded store is made by whoever comes first, the service or the feed: before that, it is
@@ -141,11 +145,12 @@ static void check_odds(struct report *report, const struct config *config)
         status = odds_store_ping(odds, ODDS_TO_SERVE, &error);
         odds_store_close(&odds);
     } else if (can_be_made(config->odds_store)) {
-        tell(report, "odds store", true,
-             "is not there yet; a service that starts makes it, one that runs waits for the feed");
+        report_check(
+            report, "odds store", FINE,
+            "is not there yet; a service that starts makes it, one that runs waits for the feed");
         return;
     }
-    tell_store(report, "odds store", config->odds_store, status, &error);
+    report_store(report, "odds store", config->odds_store, status, &error);
 }
 
 /* Opening it looks at the schema too, and says when `croupier migrate` is needed. NULL: it does not
@@ -163,16 +168,11 @@ static struct platform_store *check_platform(struct report *report, const struct
         status = platform_store_ping(platform, &error);
     if (status != STATUS_OK)
         platform_store_close(&platform);
-    tell_store(report, "platform store", config->platform_store, status, &error);
-    if (status == STATUS_OK && platform->unsafe != NULL) {
-        struct buffer message = {0};
-        buffer_append_format(&message,
-                             "PostgreSQL may lose money that was acknowledged, when its machine "
-                             "fails: %s",
-                             platform->unsafe);
-        tell(report, "platform durability", WARNING, buffer_string(&message));
-        buffer_free(&message);
-    }
+    report_store(report, "platform store", config->platform_store, status, &error);
+    if (status == STATUS_OK && platform->unsafe != NULL)
+        report_check(report, "platform durability", WARNING,
+                     "PostgreSQL may lose money that was acknowledged, when its machine fails: %s",
+                     platform->unsafe);
     return platform;
 }
 
@@ -220,7 +220,7 @@ static void check_secrets(struct report *report, const struct config *config,
                             "copy that key from another instance or from its backup",
                             config->secrets_key_file, unsealing.failed);
     }
-    tell(report, "secrets key", ok, ok ? config->secrets_key_file : error.text);
+    report_check(report, "secrets key", ok, "%s", ok ? config->secrets_key_file : error.text);
     secrets_destroy(&secrets);
 }
 
@@ -230,7 +230,8 @@ static void check_launch_ca(struct report *report, const struct config *config)
     if (config->launch_ca_file[0] == '\0')
         return;
     bool ok = outgoing_check_ca_file(config->launch_ca_file, &error) == STATUS_OK;
-    tell(report, "casino.launch_ca_file", ok, ok ? config->launch_ca_file : error.text);
+    report_check(report, "casino.launch_ca_file", ok, "%s",
+                 ok ? config->launch_ca_file : error.text);
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
@@ -240,11 +241,11 @@ static void check_all(struct report *report, const char *path)
     struct error error = {0};
     const struct config *config = NULL;
     if (config_load(&config, path, NULL, &error) != STATUS_OK) {
-        tell(report, "configuration", false, error.text);
+        report_check(report, "configuration", FAILED, "%s", error.text);
         return;
     }
-    tell(report, "configuration", true,
-         config->path[0] != '\0' ? config->path : "no file: defaults and environment");
+    report_check(report, "configuration", FINE, "%s",
+                 config->path[0] != '\0' ? config->path : "no file: defaults and environment");
     check_tls(report, config);
     check_listen(report, "server.listen", &config->listen);
     check_listen(report, "operator.listen", &config->operator_listen);

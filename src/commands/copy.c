@@ -36,34 +36,32 @@ struct places {
     const char *to;
 };
 
-static const char *place_of(const char *argument, const char *configured)
-{
-    return strcmp(argument, "configured") == 0 ? configured : argument;
-}
-
 /* The same that the configuration takes. */
 static bool is_of_kind(const struct command_line *line, const struct kind *kind, const char *place)
 {
     const char *const overrides[] = {kind->setting, place, NULL};
     const struct config *config = NULL;
-    if (config_load(&config, command_config_path(line), overrides, NULL) != STATUS_OK)
-        return false;
+    bool is = config_load(&config, command_config_path(line), overrides, NULL) == STATUS_OK;
     config_release(&config);
-    return true;
+    return is;
 }
 
 static int check_places(const struct command_line *line, const struct kind *kind,
                         const struct places *places)
 {
+    bool from = is_of_kind(line, kind, places->from);
     /* What was given is not quoted: there may be a password in it. */
-    const char *const values[] = {places->from, places->to};
-    for (size_t i = 0; i < 2; i++)
-        if (!is_of_kind(line, kind, values[i]))
-            return command_usage(line, "%s is no known kind of store; write %s, or: configured",
-                                 i == 0 ? "FROM" : "TO", kind->forms);
+    if (!from || !is_of_kind(line, kind, places->to))
+        return command_usage(line, "%s is no known kind of store; write %s, or: configured",
+                             from ? "TO" : "FROM", kind->forms);
     if (strcmp(places->from, places->to) == 0)
         return command_usage(line, "FROM and TO are the same store");
     return EXIT_DONE;
+}
+
+static const char *place_of(const char *argument, const char *configured)
+{
+    return strcmp(argument, "configured") == 0 ? configured : argument;
 }
 
 /* EXIT_DONE, and the configuration is to be released; else all has been said. */

@@ -6,7 +6,7 @@
  * Nothing is touched before it is clear that the demo can run: the directory is this process's own
  * and the port is free.
  */
-#include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,8 +31,8 @@ struct demo {
     char *directory;
     char *config_file;
     int lock;
-    char *odds_uri;
-    char *platform_uri;
+    char odds_uri[PATH_MAX + 32];
+    char platform_uri[PATH_MAX + 32];
     char operator_listen[ADDRESS_TEXT_SIZE + 8]; /* "" unless another than configured */
     unsigned usual_operator_port;
     const char *overrides[OVERRIDES_MAX];
@@ -299,15 +299,6 @@ static enum status choose_operator_port(struct demo *demo, struct error *error)
     return load_config(demo, error);
 }
 
-static char *make_uri(const char *scheme, const char *directory, const char *name)
-{
-    struct buffer uri = {0};
-    buffer_append_format(&uri, "%s:%s/%s", scheme, directory, name);
-    char *copy = memory_copy_string(buffer_string(&uri));
-    buffer_free(&uri);
-    return copy;
-}
-
 /* The commands on the screen go by DIR/croupier.conf, so it must name the stores that the demo has:
  * not those of another directory, after DIR was moved or copied, nor those of the environment. */
 static enum status check_stores(const struct demo *demo, struct error *error)
@@ -342,8 +333,9 @@ static enum status configure(struct demo *demo, struct error *error)
         status = demo_write_config(demo->directory, &demo->config_file, error);
     if (status != STATUS_OK)
         return status;
-    demo->odds_uri = make_uri("embedded", demo->directory, "odds");
-    demo->platform_uri = make_uri("sqlite", demo->directory, "platform.db");
+    (void)snprintf(demo->odds_uri, sizeof demo->odds_uri, "embedded:%s/odds", demo->directory);
+    (void)snprintf(demo->platform_uri, sizeof demo->platform_uri, "sqlite:%s/platform.db",
+                   demo->directory);
     status = check_stores(demo, error);
     if (status != STATUS_OK)
         return status;
@@ -387,20 +379,15 @@ static enum status prepare(struct demo *demo, struct error *error)
 static void let_go(struct demo *demo)
 {
     simulation_stop(&demo->simulation);
-    if (demo->odds != NULL)
-        odds_store_close(&demo->odds);
-    if (demo->log != NULL)
-        log_destroy(&demo->log);
-    if (demo->config != NULL)
-        config_release(&demo->config);
+    odds_store_close(&demo->odds);
+    log_destroy(&demo->log);
+    config_release(&demo->config);
     if (demo->lock >= 0)
         (void)close(demo->lock);
     OPENSSL_cleanse(&demo->keys, sizeof demo->keys);
     demo_casino_clear(&demo->casino);
     memory_free(demo->directory);
     memory_free(demo->config_file);
-    memory_free(demo->odds_uri);
-    memory_free(demo->platform_uri);
 }
 
 int run_demo(const struct command_line *line)

@@ -2,9 +2,7 @@
  * `croupier feed …`: what a feed does, by hand or from a script, on the odds store directly. No
  * server is needed; one that runs sees the change at once.
  */
-#include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -50,23 +48,34 @@ static int open_store(const struct command_line *line, bool create, struct odds_
     return open_store_as(line, (struct odds_store_options){.create = create}, store);
 }
 
-static int parse_sport(const struct command_line *line, enum sport *sport)
+/* What a command is about. */
+struct target {
+    enum sport sport;
+    struct event_id event;
+    const struct event_id *one; /* the event; NULL: all of the sport */
+};
+
+static int parse_target(const struct command_line *line, bool one, struct target *target)
 {
-    const char *given = command_argument(line, 0);
-    if (sport_from_key(text_of(given), sport) == STATUS_OK)
-        return EXIT_DONE;
-    return command_usage(line,
-                         "'%s' is not a sport; sports are cricket, football, tennis, horse-racing, "
-                         "greyhound-racing",
-                         given);
+    const char *sport = command_argument(line, 0), *event = command_argument(line, 1);
+    *target = (struct target){.one = one ? &target->event : NULL};
+    if (sport_from_key(text_of(sport), &target->sport) != STATUS_OK)
+        return command_usage(line,
+                             "'%s' is not a sport; sports are cricket, football, tennis, "
+                             "horse-racing, greyhound-racing",
+                             sport);
+    if (one && event_id_parse(text_of(event), &target->event) != STATUS_OK)
+        return command_usage(line, "'%s' is not an event id: 1 to 20 digits, above zero", event);
+    return EXIT_DONE;
 }
 
-static int parse_event(const struct command_line *line, struct event_id *event)
+/* Begins an object {"sport", "event", …}: the caller goes on, and prints it. */
+static struct json_writer *begin_object(struct document *document, const struct target *target)
 {
-    const char *given = command_argument(line, 1);
-    if (event_id_parse(text_of(given), event) == STATUS_OK)
-        return EXIT_DONE;
-    return command_usage(line, "'%s' is not an event id: 1 to 20 digits, above zero", given);
+    struct json_writer *json = document_object(document, JSON_COMPACT);
+    json_string(json, "sport", sport_key(target->sport));
+    json_string_or_null(json, "event", target->event.digits);
+    return json;
 }
 
 static int parse_number(const struct command_line *line, const char *option, uint64_t least,
@@ -96,7 +105,7 @@ static void note_unaddressable(const struct command_line *line, const char *name
     if (report->without_id > 0)
         command_note(line,
                      "%zu row%s without a usable gmid (the first at %s:%zu): listed, but "
-                     "nobody can ask for %s",
+                     "clients cannot ask for %s",
                      report->without_id, plural(report->without_id), name, report->without_id_line,
                      report->without_id == 1 ? "it" : "them");
     if (report->repeated > 0)
@@ -107,76 +116,56 @@ static void note_unaddressable(const struct command_line *line, const char *name
                      report->repeated_id.digits);
 }
 
-/* {"sport", "event", "bytes", "rows", …}: the caller goes on, and prints it. */
-static struct json_writer *begin_published(struct document *document, enum sport sport,
-                                           const struct event_id *event,
-                                           const struct feed_report *report)
-{
-    struct json_writer *json = document_object(document, JSON_COMPACT);
-    json_string(json, "sport", sport_key(sport));
-    json_string_or_null(json, "event", event == NULL ? NULL : event->digits);
-    json_unsigned(json, "bytes", report->bytes);
-    json_unsigned(json, "rows", report->rows);
-    return json;
-}
-
-static void print_catalog(const struct command_line *line, enum sport sport,
-                          const struct feed_report *report)
+/* `listed`: whether the event is in the catalog. */
+static void print_published(const struct command_line *line, const struct target *target,
+                            const struct feed_report *report, bool listed)
 {
     struct document document;
-    if (!command_json(line)) {
-        printf("published the %s catalog: %zu row%s, %zu bytes\n", sport_key(sport), report->rows,
+    const char *sport = sport_key(target->sport);
+    if (command_json(line)) {
+        struct json_writer *json = begin_object(&document, target);
+        json_unsigned(json, "bytes", report->bytes);
+        json_unsigned(json, "rows", report->rows);
+        if (target->one != NULL) {
+            json_bool(json, "in_catalog", listed);
+        } else {
+            json_unsigned(json, "rows_without_id", report->without_id);
+            json_unsigned(json, "rows_repeated", report->repeated);
+        }
+        document_print(&document);
+    } else if (target->one != NULL) {
+        printf("published the odds of %s event %s: %zu market%s, %zu bytes\n", sport,
+               target->event.digits, report->rows, plural(report->rows), report->bytes);
+    } else {
+        printf("published the %s catalog: %zu row%s, %zu bytes\n", sport, report->rows,
                plural(report->rows), report->bytes);
-        return;
     }
-    struct json_writer *json = begin_published(&document, sport, NULL, report);
-    json_unsigned(json, "rows_without_id", report->without_id);
-    json_unsigned(json, "rows_repeated", report->repeated);
-    document_print(&document);
 }
 
-static void print_odds(const struct command_line *line, enum sport sport,
-                       const struct event_id *event, const struct feed_report *report, bool listed)
-{
-    struct document document;
-    if (!command_json(line)) {
-        printf("published the odds of %s event %s: %zu market%s, %zu bytes\n", sport_key(sport),
-               event->digits, report->rows, plural(report->rows), report->bytes);
-        return;
-    }
-    struct json_writer *json = begin_published(&document, sport, event, report);
-    json_bool(json, "in_catalog", listed);
-    document_print(&document);
-}
-
-/* `event` NULL: a catalog. */
+/* `report`: what was found in the document. */
 static int publish_document(const struct command_line *line, struct odds_store *store,
-                            enum sport sport, const struct event_id *event, const char *name,
-                            struct text document, const struct feed_report *report)
+                            const struct target *target, const char *name, struct text document,
+                            const struct feed_report *report)
 {
-    struct odds_change change = {
-        .kind = ODDS_CATALOG, .sport = sport, .bytes = document.at, .size = document.size};
+    const struct odds_change change = {.kind = target->one == NULL ? ODDS_CATALOG : ODDS_MARKETS,
+                                       .sport = target->sport,
+                                       .event = target->event,
+                                       .bytes = document.at,
+                                       .size = document.size};
     struct error error;
-    if (event != NULL) {
-        change.kind = ODDS_MARKETS;
-        change.event = *event;
-    }
+    bool listed = true;
     if (odds_store_publish(store, &change, 1, &error) != STATUS_OK)
         return command_refuse(line, "%s", error.text);
-    if (event == NULL) {
-        note_unaddressable(line, name, report);
-        print_catalog(line, sport, report);
-        return EXIT_DONE;
-    }
-    bool listed;
-    if (feed_catalog_lists(store, sport, event, &listed, &error) != STATUS_OK)
+    if (target->one != NULL &&
+        feed_catalog_lists(store, target->sport, target->one, &listed, &error) != STATUS_OK)
         return command_refuse(line, "the odds are published, but %s", error.text);
+    note_unaddressable(line, name, report);
     if (!listed)
         command_note(line,
-                     "event %s is not in the %s catalog: nobody can ask for its odds until it "
+                     "event %s is not in the %s catalog: clients cannot ask for its odds until it "
                      "is",
-                     event->digits, sport_key(sport));
-    print_odds(line, sport, event, report, listed);
+                     target->event.digits, sport_key(target->sport));
+    print_published(line, target, report, listed);
     return EXIT_DONE;
 }
 
@@ -184,14 +173,10 @@ static int publish_document(const struct command_line *line, struct odds_store *
  * trace. */
 static int run_publish(const struct command_line *line, enum odds_kind kind)
 {
-    enum sport sport;
-    struct event_id event;
-    int code = parse_sport(line, &sport);
-    if (code == EXIT_DONE && kind == ODDS_MARKETS)
-        code = parse_event(line, &event);
+    struct target target;
+    int code = parse_target(line, kind == ODDS_MARKETS, &target);
     if (code != EXIT_DONE)
         return code;
-
     struct buffer document = {0};
     struct feed_report report;
     struct error error;
@@ -201,13 +186,10 @@ static int run_publish(const struct command_line *line, enum odds_kind kind)
                                                ODDS_VALUE_MAX, &name, &document, &error);
     if (status == STATUS_OK)
         status = feed_check(kind, name, buffer_text(&document), &report, &error);
-    if (status != STATUS_OK)
-        code = command_refuse(line, "%s", error.text);
-    else
-        code = open_store(line, true, &store);
+    code = status == STATUS_OK ? open_store(line, true, &store)
+                               : command_refuse(line, "%s", error.text);
     if (code == EXIT_DONE)
-        code = publish_document(line, store, sport, kind == ODDS_MARKETS ? &event : NULL, name,
-                                buffer_text(&document), &report);
+        code = publish_document(line, store, &target, name, buffer_text(&document), &report);
     odds_store_close(&store);
     buffer_free(&document);
     return code;
@@ -225,47 +207,40 @@ static int run_odds(const struct command_line *line)
 
 /* ---- feed withdraw --------------------------------------------------------------------------- */
 
-static void print_withdrawn(const struct command_line *line, enum sport sport,
-                            const struct event_id *event)
+static void print_withdrawn(const struct command_line *line, const struct target *target)
 {
     struct document document;
     if (command_json(line)) {
-        struct json_writer *json = document_object(&document, JSON_COMPACT);
-        json_string(json, "sport", sport_key(sport));
-        json_string_or_null(json, "event", event == NULL ? NULL : event->digits);
+        (void)begin_object(&document, target);
         document_print(&document);
-    } else if (event != NULL) {
-        printf("withdrew the odds of %s event %s\n", sport_key(sport), event->digits);
+    } else if (target->one != NULL) {
+        printf("withdrew the odds of %s event %s\n", sport_key(target->sport),
+               target->event.digits);
     } else {
-        printf("withdrew the %s catalog and all its odds\n", sport_key(sport));
+        printf("withdrew the %s catalog and all its odds\n", sport_key(target->sport));
     }
 }
 
 static int run_withdraw(const struct command_line *line)
 {
-    enum sport sport;
-    struct event_id event = {0};
-    bool one = command_argument_count(line) == 2;
-    int code = parse_sport(line, &sport);
-    if (code == EXIT_DONE && one)
-        code = parse_event(line, &event);
+    struct target target;
+    struct odds_store *store = NULL;
+    struct error error;
+    int code = parse_target(line, command_argument_count(line) == 2, &target);
+    if (code == EXIT_DONE)
+        code = open_store(line, true, &store);
     if (code != EXIT_DONE)
         return code;
-
-    struct odds_store *store = NULL;
-    code = open_store(line, true, &store);
-    if (code == EXIT_DONE) {
-        struct error error;
-        struct odds_change change = {.kind = ODDS_MARKETS, .sport = sport, .event = event};
-        enum status status = one ? odds_store_publish(store, &change, 1, &error)
-                                 : odds_store_withdraw_sport(store, sport, &error);
-        if (status != STATUS_OK)
-            code = command_refuse(line, "%s", error.text);
-        else
-            print_withdrawn(line, sport, one ? &event : NULL);
-    }
+    const struct odds_change change = {
+        .kind = ODDS_MARKETS, .sport = target.sport, .event = target.event};
+    enum status status = target.one != NULL
+                             ? odds_store_publish(store, &change, 1, &error)
+                             : odds_store_withdraw_sport(store, target.sport, &error);
     odds_store_close(&store);
-    return code;
+    if (status != STATUS_OK)
+        return command_refuse(line, "%s", error.text);
+    print_withdrawn(line, &target);
+    return EXIT_DONE;
 }
 
 /* ---- feed interest --------------------------------------------------------------------------- */
@@ -287,7 +262,7 @@ static void print_interest(const struct command_line *line, const struct odds_in
         return;
     }
     if (count == 0) {
-        (void)puts("nobody asked for an event");
+        (void)puts("no event was asked for");
         return;
     }
     static const char *const headers[] = {"EVENT", "LAST REQUEST", "SECONDS AGO", NULL};
@@ -305,30 +280,27 @@ static void print_interest(const struct command_line *line, const struct odds_in
 
 static int run_interest(const struct command_line *line)
 {
-    enum sport sport;
+    struct target target;
     uint64_t within = WITHIN_DEFAULT_SECONDS;
-    int code = parse_sport(line, &sport);
+    struct odds_store *store = NULL;
+    struct odds_interest *list = NULL;
+    size_t count = 0;
+    struct error error;
+    int code = parse_target(line, false, &target);
     if (code == EXIT_DONE)
         code = parse_number(line, "within", 1, WITHIN_MOST_SECONDS, &within);
+    if (code == EXIT_DONE)
+        code = open_store(line, false, &store);
     if (code != EXIT_DONE)
         return code;
-
-    struct odds_store *store = NULL;
-    code = open_store(line, false, &store);
-    if (code == EXIT_DONE) {
-        struct odds_interest *list = NULL;
-        size_t count = 0;
-        struct error error;
-        int64_t now_ms = clock_wall_ms();
-        if (odds_store_list_interest(store, sport, now_ms - (int64_t)within * 1000, &list, &count,
-                                     &error) != STATUS_OK)
-            code = command_refuse(line, "%s", error.text);
-        else
-            print_interest(line, list, count, now_ms);
-        memory_free(list);
-    }
+    int64_t now_ms = clock_wall_ms();
+    enum status status = odds_store_list_interest(
+        store, target.sport, now_ms - (int64_t)within * 1000, &list, &count, &error);
     odds_store_close(&store);
-    return code;
+    if (status == STATUS_OK)
+        print_interest(line, list, count, now_ms);
+    memory_free(list);
+    return status == STATUS_OK ? EXIT_DONE : command_refuse(line, "%s", error.text);
 }
 
 /* ---- feed stream ----------------------------------------------------------------------------- */
@@ -387,105 +359,83 @@ static int parse_simulate(const struct command_line *line, struct simulator_opti
 }
 
 /* One line that is written over itself at a terminal, and only then. */
-static void show_progress(const struct simulator *simulator, const char *trouble)
+static void show_progress(const struct simulator_facts *facts)
 {
-    struct simulator_facts facts;
-    if (!isatty(STDERR_FILENO))
-        return;
-    simulator_facts(simulator, &facts);
-    (void)fprintf(stderr,
-                  "\r\033[K%" PRIu32 " events, %" PRIu32 " in play, %" PRIu32
-                  " polled; published %" PRIu64 " catalogs, %" PRIu64 " odds, %" PRIu64 " MB%s%s",
-                  facts.events, facts.in_play, facts.polled, facts.catalogs, facts.markets,
-                  facts.bytes / 1000000, trouble[0] == '\0' ? "" : "; ", trouble);
+    if (isatty(STDERR_FILENO))
+        (void)fprintf(stderr,
+                      "\r\033[K%" PRIu32 " events, %" PRIu32 " in play, %" PRIu32
+                      " polled; published %" PRIu64 " catalogs, %" PRIu64 " odds, %" PRIu64 " MB%s",
+                      facts->events, facts->in_play, facts->polled, facts->catalogs, facts->markets,
+                      facts->bytes / 1000000, facts->failing ? "; the store is away" : "");
 }
 
-static void print_simulated(const struct command_line *line, const struct simulator *simulator)
+static void print_simulated(const struct command_line *line, const struct simulator_facts *facts)
 {
-    struct simulator_facts facts;
-    simulator_facts(simulator, &facts);
-    const struct document_count counts[] = {{"catalogs", facts.catalogs},
-                                            {"odds", facts.markets},
-                                            {"bytes", facts.bytes},
-                                            {"events_retired", facts.retired},
+    const struct document_count counts[] = {{"catalogs", facts->catalogs},
+                                            {"odds", facts->markets},
+                                            {"bytes", facts->bytes},
+                                            {"events_retired", facts->retired},
                                             {0}};
     if (command_json(line))
         document_print_counts(counts, JSON_COMPACT);
     else
         printf("stopped; published %" PRIu64 " catalogs and %" PRIu64 " odds documents, %" PRIu64
                " bytes\n",
-               facts.catalogs, facts.markets, facts.bytes);
+               facts->catalogs, facts->markets, facts->bytes);
 }
 
-/* Waits for a signal of the set until `deadline_ns`; true when one came. */
-static bool wait_for_signal(const sigset_t *signals, uint64_t deadline_ns)
+/* Shows how far it is, every second, until SIGINT or SIGTERM, which are blocked. */
+static void watch_until_signal(struct simulation *simulation, const sigset_t *signals,
+                               struct simulator_facts *facts)
 {
-    for (;;) {
-        uint64_t now_ns = clock_monotonic_ns();
-        struct timespec left = clock_timespec(deadline_ns > now_ns ? deadline_ns - now_ns : 0);
-        if (sigtimedwait(signals, NULL, &left) > 0)
-            return true;
-        if (errno == EAGAIN)
-            return false;
-    }
+    const struct timespec second = {.tv_sec = 1};
+    do {
+        simulation_facts(simulation, facts);
+        show_progress(facts);
+    } while (sigtimedwait(signals, NULL, &second) < 0);
+    simulation_facts(simulation, facts);
+    if (isatty(STDERR_FILENO))
+        (void)fputc('\n', stderr);
 }
 
 /* The first publication must succeed; after that a store that is away is waited for. */
-static int simulate_until_signal(const struct command_line *line, struct simulator *simulator,
-                                 struct odds_store *store, uint32_t interval_ms)
+static int simulate(const struct command_line *line, struct odds_store *store,
+                    const struct simulator_options *options)
 {
+    struct simulation *simulation = NULL;
+    struct simulator_facts facts;
+    struct error error;
     sigset_t signals;
+    struct log *log = log_create(STDERR_FILENO, LOG_WARNING, LOG_FORMAT_TEXT);
     (void)sigemptyset(&signals);
     (void)sigaddset(&signals, SIGINT);
     (void)sigaddset(&signals, SIGTERM);
     (void)sigprocmask(SIG_BLOCK, &signals, NULL);
-
-    struct error error;
-    if (simulator_tick(simulator, clock_wall_ms(), store, &error) != STATUS_OK)
-        return command_refuse(line, "%s", error.text);
-    if (!command_json(line)) {
-        struct simulator_facts facts;
-        simulator_facts(simulator, &facts);
-        printf("publishing %" PRIu32 " events every %" PRIu32
-               " ms while they are polled, else every minute; Ctrl-C stops\n",
-               facts.events, interval_ms);
+    enum status status = simulation_start(&simulation, options, store, log, &error);
+    if (status == STATUS_OK) {
+        simulation_facts(simulation, &facts);
+        if (!command_json(line))
+            printf("publishing %" PRIu32 " events every %" PRIu32
+                   " ms while they are polled, else every minute; Ctrl-C stops\n",
+                   facts.events, options->interval_ms);
         (void)fflush(stdout);
+        watch_until_signal(simulation, &signals, &facts);
+        simulation_stop(&simulation);
+        print_simulated(line, &facts);
     }
-    uint64_t next_ns = clock_monotonic_ns();
-    bool failing = false;
-    for (;;) {
-        show_progress(simulator, failing ? "the store is away" : "");
-        uint64_t now_ns = clock_monotonic_ns();
-        next_ns += (uint64_t)interval_ms * 1000000U;
-        if (next_ns < now_ns)
-            next_ns = now_ns;
-        if (wait_for_signal(&signals, next_ns))
-            break;
-        bool fails = simulator_tick(simulator, clock_wall_ms(), store, &error) != STATUS_OK;
-        if (fails && !failing)
-            (void)fprintf(stderr, "%scroupier feed simulate: %s; going on trying\n",
-                          isatty(STDERR_FILENO) ? "\n" : "", error.text);
-        failing = fails;
-    }
-    if (isatty(STDERR_FILENO))
-        (void)fputc('\n', stderr);
-    print_simulated(line, simulator);
-    return EXIT_DONE;
+    log_destroy(&log);
+    return status == STATUS_OK ? EXIT_DONE : command_refuse(line, "%s", error.text);
 }
 
 static int run_simulate(const struct command_line *line)
 {
     struct simulator_options options;
-    int code = parse_simulate(line, &options);
-    if (code != EXIT_DONE)
-        return code;
     struct odds_store *store = NULL;
-    code = open_store(line, true, &store);
-    if (code == EXIT_DONE) {
-        struct simulator *simulator = simulator_create(&options, clock_wall_ms());
-        code = simulate_until_signal(line, simulator, store, options.interval_ms);
-        simulator_destroy(&simulator);
-    }
+    int code = parse_simulate(line, &options);
+    if (code == EXIT_DONE)
+        code = open_store(line, true, &store);
+    if (code == EXIT_DONE)
+        code = simulate(line, store, &options);
     odds_store_close(&store);
     return code;
 }

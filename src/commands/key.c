@@ -30,7 +30,7 @@ static void print_issued_json(const char *key, const struct key_record *record)
     document_print(&document);
 }
 
-/* A key that did not get out is lost: nobody can show it again. */
+/* A key that did not get out is lost: it cannot be shown again. */
 static int confirm_printed(const struct command_line *line, const struct key_record *record)
 {
     char program[PROGRAM_TEXT_SIZE];

@@ -26,7 +26,7 @@ static enum status count_providers(struct platform_store *store, size_t *count, 
 
 /*
  * The key that stored secrets are encrypted with. A key that was lost, or is still on another
- * machine, is not replaced unasked: every provider would see every player as somebody new.
+ * machine, is not replaced unasked: every provider would see every player as a new one.
  */
 static bool make_secrets_key(const struct command_line *line, size_t providers, bool *made)
 {

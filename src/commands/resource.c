@@ -208,7 +208,7 @@ int resource_run_show(const struct command_line *line)
 struct doing {
     struct resource_edit edit;
     bool add;
-    const char *state; /* "enabled": what is told then; NULL: as the group does */
+    const char *state; /* "enabled": what people read then; NULL: as the group does */
 };
 
 /* What can be judged without a store is, before one is opened: it is usage, whatever the store

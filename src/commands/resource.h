@@ -13,7 +13,7 @@
 struct resource_commands {
     const struct resource *resource;
     const char *argument; /* the field that the argument of `add` sets */
-    /* What people are told after `add` (`added`) or `set`; NULL: all of the record. */
+    /* What people read after `add` (`added`) or `set`; NULL: all of the record. */
     void (*tell)(const struct command_line *line, const void *record, bool added);
 };
 
@@ -29,7 +29,7 @@ command_option_maker resource_add_options, resource_set_options;
 /* add (`add`) or set, and then `edit` does to the record what no option says; NULL: nothing. */
 int resource_run_settings(const struct command_line *line, bool add, resource_editor *edit,
                           const void *context);
-/* `edit` alone; then people are told that the record is now `state`. */
+/* `edit` alone; then people read that the record is now `state`. */
 int resource_run_edit(const struct command_line *line, resource_editor *edit, const void *context,
                       const char *state);
 

@@ -13,11 +13,14 @@
 #include "commands/commands.h"
 #include "commands/help_texts.h"
 #include "commands/platform.h"
+#include "operator/relay.h"
 #include "operator/wallet_audit.h"
 #include "records/currency.h"
 #include "stores/platform_ledger.h"
 
 #define DAY_MS (24 * 60 * 60 * 1000LL)
+#define DAYS_MAX 36500
+#define EXPORT_AT_ONCE 65536 /* bytes */
 
 /* ---- what they share ------------------------------------------------------------------------- */
 
@@ -275,35 +278,80 @@ static int run_transaction(const struct command_line *line)
 
 /* ---- verify ---------------------------------------------------------------------------------- */
 
-static void print_sound_json(const struct audit_result *result)
+static void print_sound_json(const struct audit_options *options, const struct audit_result *result)
 {
     struct document document;
     struct json_writer *json = document_object(&document, JSON_COMPACT);
     json_bool(json, "sound", true);
     json_unsigned(json, "entries", result->entries);
     json_unsigned(json, "players", result->players);
+    if (options->recent) {
+        json_time(json, "since", options->since_ms);
+        json_unsigned(json, "entries_since", result->hashed);
+    }
     document_print(&document);
+}
+
+static void print_sound(const struct audit_options *options, const struct audit_result *result)
+{
+    char since[CLOCK_TEXT_SIZE];
+    if (!options->recent) {
+        (void)printf("The ledger is sound: %" PRIu64 " entries of %" PRIu64
+                     " players. The store itself was checked by %s.\n",
+                     result->entries, result->players, result->how);
+        return;
+    }
+    clock_format_rfc3339(options->since_ms, since);
+    (void)printf("Sound: %" PRIu64 " entries since %s, with their hashes; sequences, movements and "
+                 "balances of all %" PRIu64 " entries, and the accounts of %" PRIu64
+                 " players.\nNot checked: hashes of older entries, rows without their counterpart, "
+                 "and the store itself. For these: croupier wallet verify\n",
+                 result->hashed, since, result->entries, result->players);
+}
+
+/* A day, or how many days before this one. */
+static bool read_since(const char *given, int64_t *since_ms)
+{
+    int64_t now_ms = clock_wall_ms();
+    uint64_t days = 0;
+    if (strlen(given) == 10 && clock_parse_rfc3339(text_of(given), since_ms) == STATUS_OK)
+        return *since_ms <= now_ms;
+    if (text_to_u64(text_of(given), DAYS_MAX, &days) != STATUS_OK)
+        return false;
+    *since_ms = now_ms - now_ms % DAY_MS - (int64_t)days * DAY_MS;
+    return true;
 }
 
 static int run_verify(const struct command_line *line)
 {
     struct platform_store *store = NULL;
+    struct platform_store *beside = NULL;
     struct progress progress = {0};
+    struct audit_options options = {.progress = show_audit, .context = &progress};
     struct audit_result result = {0};
     struct error error = {0};
+    const char *since = command_option(line, "since");
+    options.recent = since != NULL;
+    if (since != NULL && !read_since(since, &options.since_ms))
+        return command_usage(line, "--since is a date that has begun, as 2026-11-21, or how many "
+                                   "days before today, 0 to 36500");
     if (!command_open_platform(line, false, &store))
         return EXIT_REFUSED;
-    enum status status = wallet_audit(store, show_audit, &progress, &result, &error);
+    if (!options.recent && !command_open_platform(line, false, &beside)) {
+        platform_store_close(&store);
+        return EXIT_REFUSED;
+    }
+    options.beside = beside;
+    enum status status = wallet_audit(store, &options, &result, &error);
+    platform_store_close(&beside);
     platform_store_close(&store);
     progress_end(&progress);
     if (status != STATUS_OK)
         return command_refuse(line, "%s", error.text);
     if (command_json(line))
-        print_sound_json(&result);
+        print_sound_json(&options, &result);
     else
-        (void)printf("The ledger is sound: %" PRIu64 " entries of %" PRIu64
-                     " players. The store itself was checked by %s.\n",
-                     result.entries, result.players, result.how);
+        print_sound(&options, &result);
     return finish(line);
 }
 
@@ -318,12 +366,15 @@ struct export_total {
 
 struct export
 {
-    uint64_t total, written;
+    uint64_t total, read;
+    struct progress progress;
+    struct relay *relay;
+    /* The relay's thread's, which writes: */
+    uint64_t written;
     struct export_total *totals;
     size_t total_count;
     EVP_MD_CTX *digest; /* of the hashes of all that was written, in order */
-    struct progress progress;
-    struct buffer line;
+    struct buffer lines;
 };
 
 static struct export_total *total_of(struct export *export, const struct ledger_transaction *entry)
@@ -341,22 +392,31 @@ static struct export_total *total_of(struct export *export, const struct ledger_
     return total;
 }
 
-static bool export_entry(void *context, const struct ledger_transaction *entry)
+/* On the relay's thread. Lines are written some hundred at a time. */
+static bool write_entry(void *context, const struct ledger_transaction *entry)
 {
     struct export *export = context;
-    struct json_writer json = {.out = &export->line};
+    struct json_writer json = {.out = &export->lines};
     json_object(&json, NULL);
     write_transaction(&json, entry);
     json_end(&json);
     buffer_append_char(json.out, '\n');
-    flush(json.out);
+    if (json.out->size >= EXPORT_AT_ONCE)
+        flush(json.out);
     CHECK(EVP_DigestUpdate(export->digest, entry->hash, sizeof entry->hash) == 1);
     struct export_total *total = total_of(export, entry);
     total->entries++;
     total->movement_minor += entry->movement_minor;
-    if (++export->written % 10000 == 0)
-        show_progress(&export->progress, export->written, export->total);
+    export->written++;
     return ferror(stdout) == 0;
+}
+
+static bool export_entry(void *context, const struct ledger_transaction *entry)
+{
+    struct export *export = context;
+    if (++export->read % 10000 == 0)
+        show_progress(&export->progress, export->read, export->total);
+    return relay_put(export->relay, entry);
 }
 
 static bool export_any(void *context, const struct ledger_transaction *entry,
@@ -404,19 +464,23 @@ static int run_export(const struct command_line *line)
         return EXIT_REFUSED;
     export.digest = EVP_MD_CTX_new();
     CHECK(export.digest != NULL && EVP_DigestInit_ex(export.digest, EVP_sha256(), NULL) == 1);
+    export.relay = relay_create(write_entry, &export);
     enum status status = STATUS_OK;
     if (day != NULL)
         status =
             store->ledger->entered(store, from_ms, from_ms + DAY_MS, export_entry, &export, &error);
     else if ((status = store->ledger->count(store, &export.total, &error)) == STATUS_OK)
         status = store->ledger->entries(store, NULL, export_any, &export, &error);
+    relay_destroy(&export.relay);
     platform_store_close(&store);
     progress_end(&export.progress);
+    if (export.lines.size > 0)
+        flush(&export.lines);
     if (status == STATUS_OK)
         write_totals(&export, day);
     EVP_MD_CTX_free(export.digest);
     memory_free(export.totals);
-    buffer_free(&export.line);
+    buffer_free(&export.lines);
     return status == STATUS_OK ? finish(line) : command_refuse(line, "%s", error.text);
 }
 
@@ -425,6 +489,12 @@ static int run_export(const struct command_line *line)
 static const struct command_option statement_options[] = {
     {"from", "SEQUENCE", "begin with this entry", false},
     {"to", "SEQUENCE", "end with this entry", false},
+    {0},
+};
+
+static const struct command_option verify_options[] = {
+    {"since", "DATE|DAYS",
+     "hashes of entries since then (UTC; or so many days ago), for a nightly check", false},
     {0},
 };
 
@@ -437,7 +507,7 @@ const struct command wallet_commands[] = {
     {"statement", "PLAYER", &help_wallet_statement, .options = statement_options,
      .run = run_statement},
     {"transaction", "CUSTOMER ID", &help_wallet_transaction, .run = run_transaction},
-    {"verify", "", &help_wallet_verify, .run = run_verify},
+    {"verify", "", &help_wallet_verify, .options = verify_options, .run = run_verify},
     {"export", "", &help_wallet_export, .options = export_options, .run = run_export},
     {0},
 };

@@ -84,7 +84,7 @@ static enum status take_value(void *context, size_t setting, struct text value, 
 /* ---- the environment ------------------------------------------------------------------------- */
 
 /* Does "SERVER_LISTNE" begin with the name of a section? Then a setting was meant. Other variables
- * of that name are somebody else's (CROUPIER_BIN). */
+ * of that name belong to other programs (CROUPIER_BIN). */
 static bool names_a_section(struct text after_start)
 {
     for (size_t i = 0; i < setting_count; i++) {

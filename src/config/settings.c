@@ -207,20 +207,21 @@ static enum status read_level(const struct setting *setting, char *value, void *
                               struct error *error)
 {
     (void)setting;
-    if (log_level_parse(text_of(value), field) == STATUS_OK)
-        return STATUS_OK;
-    return error_set(error, STATUS_INVALID, "must be error, warning, info or debug, and is '%.*s'",
-                     shown(text_of(value)), value);
+    return log_level_parse(text_of(value), field) == STATUS_OK
+               ? STATUS_OK
+               : error_set(error, STATUS_INVALID,
+                           "must be error, warning, info or debug, and is '%.*s'",
+                           shown(text_of(value)), value);
 }
 
 static enum status read_format(const struct setting *setting, char *value, void *field,
                                struct error *error)
 {
     (void)setting;
-    if (log_format_parse(text_of(value), field) == STATUS_OK)
-        return STATUS_OK;
-    return error_set(error, STATUS_INVALID, "must be text or json, and is '%.*s'",
-                     shown(text_of(value)), value);
+    return log_format_parse(text_of(value), field) == STATUS_OK
+               ? STATUS_OK
+               : error_set(error, STATUS_INVALID, "must be text or json, and is '%.*s'",
+                           shown(text_of(value)), value);
 }
 
 /* A row; `least` and `most` are those of a number. */

@@ -24,7 +24,7 @@ struct demo_casino {
 };
 
 /* Adds the provider (with a secret of its own) and its games when there is no such provider; else
- * leaves all as somebody may have changed it, and reads its secret. `added` tells which it was.
+ * leaves all as an operator may have changed it, and reads its secret. `added` says which it was.
  * Blocks. */
 MUST_CHECK enum status demo_casino_prepare(struct demo_casino *casino, struct platform_store *store,
                                            const struct secrets *secrets, int64_t now_ms,

@@ -27,14 +27,18 @@ static char *join(const char *directory, const char *name)
     return copy;
 }
 
+static enum status cannot(struct error *error, const char *what, const char *path)
+{
+    return error_set(error, STATUS_UNAVAILABLE, "cannot %s %s: %s", what, path, strerror(errno));
+}
+
 static enum status take_lock(const char *directory, int *lock, struct error *error)
 {
     char *file = join(directory, "demo.lock");
     enum status status = STATUS_OK;
     int descriptor = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (descriptor < 0)
-        status =
-            error_set(error, STATUS_UNAVAILABLE, "cannot write into %s: %s", file, strerror(errno));
+        status = cannot(error, "write into", file);
     else if (flock(descriptor, LOCK_EX | LOCK_NB) == 0)
         *lock = descriptor;
     else if (errno == EWOULDBLOCK)
@@ -43,7 +47,7 @@ static enum status take_lock(const char *directory, int *lock, struct error *err
                            "directory of its own: --dir",
                            directory);
     else
-        status = error_set(error, STATUS_UNAVAILABLE, "cannot lock %s: %s", file, strerror(errno));
+        status = cannot(error, "lock", file);
     if (status != STATUS_OK && descriptor >= 0)
         (void)close(descriptor);
     memory_free(file);
@@ -53,12 +57,10 @@ static enum status take_lock(const char *directory, int *lock, struct error *err
 enum status demo_take_directory(const char *directory, char **path, int *lock, struct error *error)
 {
     if (mkdir(directory, 0700) != 0 && errno != EEXIST)
-        return error_set(error, STATUS_UNAVAILABLE, "cannot make the directory %s: %s", directory,
-                         strerror(errno));
+        return cannot(error, "make the directory", directory);
     char *resolved = realpath(directory, NULL);
     if (resolved == NULL)
-        return error_set(error, STATUS_UNAVAILABLE, "cannot use the directory %s: %s", directory,
-                         strerror(errno));
+        return cannot(error, "use the directory", directory);
     enum status status = take_lock(resolved, lock, error);
     if (status == STATUS_OK)
         *path = memory_copy_string(resolved);
@@ -66,37 +68,38 @@ enum status demo_take_directory(const char *directory, char **path, int *lock, s
     return status;
 }
 
+static enum status write_config(FILE *out, const char *directory, const char *path,
+                                struct error *error)
+{
+    (void)fprintf(out,
+                  "# Written by `croupier demo` at its first start, which reads it at each start; "
+                  "yours to change.\n"
+                  "# Other commands can use it: croupier customer list -c THIS_FILE\n"
+                  "[server]\nmax_connections = 1000\n\n"
+                  "[odds]\nstore = embedded:%s/odds\n\n"
+                  "[platform]\nstore = sqlite:%s/platform.db\n\n"
+                  "[log]\nlevel = warning\n",
+                  directory, directory);
+    bool failed = ferror(out) != 0;
+    if (fclose(out) == 0 && !failed)
+        return STATUS_OK;
+    enum status status = cannot(error, "write", path);
+    (void)unlink(path);
+    return status;
+}
+
 enum status demo_write_config(const char *directory, char **file, struct error *error)
 {
     char *path = join(directory, "croupier.conf");
     FILE *out = fopen(path, "wxe");
-    if (out == NULL && errno != EEXIST) {
-        enum status status =
-            error_set(error, STATUS_UNAVAILABLE, "cannot write %s: %s", path, strerror(errno));
+    enum status status = out != NULL       ? write_config(out, directory, path, error)
+                         : errno == EEXIST ? STATUS_OK
+                                           : cannot(error, "write", path);
+    if (status == STATUS_OK)
+        *file = path;
+    else
         memory_free(path);
-        return status;
-    }
-    if (out != NULL) {
-        (void)fprintf(
-            out,
-            "# Written by `croupier demo` at its first start, which reads it at each start; "
-            "yours to change.\n"
-            "# Other commands can use it: croupier customer list -c THIS_FILE\n"
-            "[server]\nmax_connections = 1000\n\n"
-            "[odds]\nstore = embedded:%s/odds\n\n"
-            "[platform]\nstore = sqlite:%s/platform.db\n\n"
-            "[log]\nlevel = warning\n",
-            directory, directory);
-        bool failed = ferror(out) != 0;
-        if (fclose(out) != 0 || failed) {
-            enum status status = error_set(error, STATUS_UNAVAILABLE, "cannot write %s", path);
-            (void)unlink(path);
-            memory_free(path);
-            return status;
-        }
-    }
-    *file = path;
-    return STATUS_OK;
+    return status;
 }
 
 /* ---- customers ------------------------------------------------------------------------------- */
@@ -116,8 +119,8 @@ static bool match_name(void *context, const void *visited)
     return false;
 }
 
-/* Finds the customer by name, or adds it. One that is there stays as somebody may have changed
- * it. */
+/* Finds the customer by name, or adds it. One that is there stays as an operator may have
+ * changed it. */
 static enum status ensure_customer(struct platform_store *store, const struct setting *settings,
                                    int64_t now_ms, char id[CUSTOMER_ID_SIZE], struct error *error)
 {
@@ -160,7 +163,7 @@ static enum status renew_key(struct platform_store *store, const char *customer_
                              char key[KEY_SIZE], struct error *error)
 {
     struct old_keys old;
-    do { /* there is one, unless somebody labelled keys like ours */
+    do { /* there is one, unless an operator labelled keys like ours */
         old.count = 0;
         enum status status =
             platform_list(store, &key_table, customer_id, match_demo_key, &old, error);

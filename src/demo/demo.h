@@ -11,7 +11,7 @@
  * What `croupier demo` needs before there is anything to see: a directory that is its own, and
  * sample customers in the platform store. Making it again changes nothing but the demo's own keys:
  * keys are stored only as digests, so each start issues fresh ones and revokes those of the start
- * before. Whatever else somebody did to the stores stays. Blocks.
+ * before. Other changes to the stores stay. Blocks.
  */
 
 #define DEMO_KEY_LABEL "croupier demo" /* marks the keys that a start may revoke */

@@ -32,6 +32,10 @@ static const char *const runner_statuses[] = {
     [RUNNER_LOSER] = "LOSER",     [RUNNER_PLACED] = "PLACED",
     [RUNNER_REMOVED] = "REMOVED", [RUNNER_REMOVED_VACANT] = "REMOVED_VACANT",
 };
+static const char *const event_statuses[] = {
+    [STAGE_UPCOMING] = "OPEN", [STAGE_IN_PLAY] = "OPEN",   [STAGE_FINISHED] = "SUSPENDED",
+    [STAGE_CLOSED] = "CLOSED", [STAGE_SETTLED] = "SETTLE", [STAGE_GONE] = "SETTLE",
+};
 static const char *const section_statuses[] = {
     [SECTION_EMPTY] = "",
     [SECTION_ACTIVE] = "ACTIVE",
@@ -169,23 +173,6 @@ static void put_score(struct json_writer *json, const struct event *event)
 
 /* ---- the catalog row ------------------------------------------------------------------------- */
 
-static const char *event_status(const struct event *event)
-{
-    switch (event->stage) {
-    case STAGE_UPCOMING:
-    case STAGE_IN_PLAY:
-        return "OPEN";
-    case STAGE_FINISHED:
-        return "SUSPENDED";
-    case STAGE_CLOSED:
-        return "CLOSED";
-    case STAGE_SETTLED:
-    case STAGE_GONE:
-        break;
-    }
-    return "SETTLE";
-}
-
 /* The native form of the first market's best prices: rows of odds. */
 static void put_best(struct json_writer *json, const struct event *event, size_t index, bool back)
 {
@@ -241,7 +228,7 @@ void simulated_event_write_row(const struct event *event, struct json_writer *js
     json_unsigned(json, "iscc", 0);
     json_unsigned(json, "mid", first->id);
     json_string(json, "mname", first->native_name);
-    json_string(json, "status", event_status(event));
+    json_string(json, "status", event_statuses[event->stage]);
     json_unsigned(json, "rc", first->runner_count);
     json_unsigned(json, "gscode", in_play ? 1 : 0);
     json_unsigned(json, "m", 1);

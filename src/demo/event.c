@@ -23,18 +23,12 @@
 
 static const struct event_model *model_of(enum sport sport)
 {
-    switch (sport) {
-    case SPORT_CRICKET:
-        return &cricket_model;
-    case SPORT_FOOTBALL:
-        return &football_model;
-    case SPORT_TENNIS:
-        return &tennis_model;
-    case SPORT_HORSE_RACING:
-    case SPORT_GREYHOUND_RACING:
-        break;
-    }
-    return &racing_model;
+    static const struct event_model *const models[SPORT_COUNT] = {
+        [SPORT_CRICKET] = &cricket_model,         [SPORT_FOOTBALL] = &football_model,
+        [SPORT_TENNIS] = &tennis_model,           [SPORT_HORSE_RACING] = &racing_model,
+        [SPORT_GREYHOUND_RACING] = &racing_model,
+    };
+    return models[sport];
 }
 
 /* ---- prices ---------------------------------------------------------------------------------- */

@@ -261,6 +261,6 @@ void name_place(struct chance *chance, char out[NAME_SIZE]);
 void name_team(struct chance *chance, enum sport sport, char out[NAME_SIZE]);
 void name_player(struct chance *chance, char out[NAME_SIZE]); /* "Ilan Torvek" */
 void name_runner(struct chance *chance, enum sport sport, char out[NAME_SIZE]);
-const char *name_competition(struct chance *chance, enum sport sport);
+const char *name_competition(struct chance *chance, enum sport sport); /* of matches */
 
 #endif

@@ -9,26 +9,27 @@
 
 int64_t simulated_event_length_ms(enum sport sport)
 {
-    switch (sport) {
-    case SPORT_CRICKET:
-    case SPORT_FOOTBALL:
-        return 360 * 1000;
-    case SPORT_TENNIS:
-        return 300 * 1000;
-    case SPORT_HORSE_RACING:
-        return 90 * 1000;
-    case SPORT_GREYHOUND_RACING:
-        break;
-    }
-    return 35 * 1000;
+    static const int64_t seconds[SPORT_COUNT] = {
+        [SPORT_CRICKET] = 360,     [SPORT_FOOTBALL] = 360,        [SPORT_TENNIS] = 300,
+        [SPORT_HORSE_RACING] = 90, [SPORT_GREYHOUND_RACING] = 35,
+    };
+    return seconds[sport] * 1000;
+}
+
+static void name_side(struct event *event, char out[NAME_SIZE])
+{
+    if (event->sport == SPORT_TENNIS)
+        name_player(&event->chance, out);
+    else
+        name_team(&event->chance, event->sport, out);
 }
 
 /* Two sides that cannot be mistaken for each other: the first letters of their names differ. */
 void event_name_match(struct event *event)
 {
-    name_team(&event->chance, event->sport, event->home);
+    name_side(event, event->home);
     do {
-        name_team(&event->chance, event->sport, event->away);
+        name_side(event, event->away);
     } while (strncmp(event->home, event->away, 6) == 0);
     (void)snprintf(event->name, sizeof event->name, "%s v %s", event->home, event->away);
     (void)snprintf(event->competition, sizeof event->competition, "%s",

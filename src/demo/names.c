@@ -74,16 +74,7 @@ void name_runner(struct chance *chance, enum sport sport, char out[NAME_SIZE])
 
 const char *name_competition(struct chance *chance, enum sport sport)
 {
-    switch (sport) {
-    case SPORT_CRICKET:
-        return PICK(chance, cricket_competitions);
-    case SPORT_FOOTBALL:
-        return PICK(chance, football_competitions);
-    case SPORT_TENNIS:
-        return PICK(chance, tennis_competitions);
-    case SPORT_HORSE_RACING:
-    case SPORT_GREYHOUND_RACING:
-        break;
-    }
-    return "";
+    return sport == SPORT_CRICKET    ? PICK(chance, cricket_competitions)
+           : sport == SPORT_FOOTBALL ? PICK(chance, football_competitions)
+                                     : PICK(chance, tennis_competitions);
 }

@@ -1,6 +1,7 @@
 #ifndef CROUPIER_DEMO_SIMULATE_H
 #define CROUPIER_DEMO_SIMULATE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,7 +18,7 @@
  * and times give the same documents. What is published, and when:
  *
  *   a sport's catalog   about once a minute, and when its events or a status change
- *   an event's odds     every interval while somebody polls it (interest within 10 s);
+ *   an event's odds     every interval while it is polled (interest within 10 s);
  *                       else about once a minute, and when it begins, closes and settles
  *
  * Everything that is due at one tick is one publication. A new event's odds are published with the
@@ -52,6 +53,7 @@ struct simulator_facts {
     uint32_t events;   /* now */
     uint32_t in_play;  /* now */
     uint32_t polled;   /* now */
+    bool failing;      /* of a simulation: the last tick could not publish */
     /* Of each simulated sport an event to watch: the last that went in play, else the next to. */
     struct event_id example[SPORT_COUNT];
 };
@@ -59,7 +61,7 @@ void simulator_facts(const struct simulator *simulator, struct simulator_facts *
 
 /* ---- in steps, for tests and other publishers ------------------------------------------------ */
 
-/* Somebody asked for the event then. Unknown events are ignored. */
+/* A client asked for the event then. Unknown events are ignored. */
 void simulator_note_interest(struct simulator *simulator, enum sport sport,
                              const struct event_id *event, int64_t requested_ms);
 

@@ -1,5 +1,6 @@
 /*
- * The thread that keeps a simulated feed moving beside a server in the same process. One mutex
+ * The thread that keeps a simulated feed moving beside a server in the same process, or beside `croupier
+ * feed simulate`, which watches it. One mutex
  * guards everything that two threads see; the simulator itself is the thread's alone once it runs.
  */
 #include <stdbool.h>
@@ -33,10 +34,11 @@ static bool wait_for_stop(struct simulation *simulation, uint64_t deadline_ns)
     return stopping;
 }
 
-static void keep_facts(struct simulation *simulation)
+static void keep_facts(struct simulation *simulation, bool failing)
 {
     uv_mutex_lock(&simulation->lock);
     simulator_facts(simulation->simulator, &simulation->facts);
+    simulation->facts.failing = failing;
     uv_mutex_unlock(&simulation->lock);
 }
 
@@ -56,7 +58,7 @@ static void run(void *argument)
         else if (status == STATUS_OK && failing)
             log_event(simulation->log, LOG_INFO, "simulated feed publishes again");
         failing = status != STATUS_OK;
-        keep_facts(simulation);
+        keep_facts(simulation, failing);
         /* Ticks that were missed are not made up for: the next one covers their time. */
         next_ns += interval_ns;
         uint64_t now_ns = clock_monotonic_ns();
@@ -91,7 +93,7 @@ enum status simulation_start(struct simulation **simulation,
         free_simulation(made);
         return status;
     }
-    keep_facts(made);
+    keep_facts(made, false);
     thread_start(&made->thread, "feed", run, made);
     *simulation = made;
     return STATUS_OK;

@@ -1,7 +1,4 @@
 /* Tennis: best of three sets, point by point, a point every two seconds. */
-#include <stdio.h>
-#include <string.h>
-
 #include "demo/event.h"
 
 enum { MATCH_ODDS, BOOKMAKER, SET_1, SET_2, SET_BETTING, TOTAL_GAMES };
@@ -12,13 +9,7 @@ enum { MATCH_ODDS, BOOKMAKER, SET_1, SET_2, SET_BETTING, TOTAL_GAMES };
 static void tennis_create(struct event *event)
 {
     struct tennis_state *state = &event->tennis;
-    name_player(&event->chance, event->home);
-    do {
-        name_player(&event->chance, event->away);
-    } while (strcmp(event->home, event->away) == 0);
-    (void)snprintf(event->name, sizeof event->name, "%s v %s", event->home, event->away);
-    (void)snprintf(event->competition, sizeof event->competition, "%s",
-                   name_competition(&event->chance, event->sport));
+    event_name_match(event);
     event->duration_ms = simulated_event_length_ms(event->sport);
     for (size_t i = 0; i < 2; i++)
         state->serve_wins[i] = (uint32_t)chance_between(&event->chance, 560000, 680000);

@@ -299,7 +299,6 @@ static enum http_intake_result begin_parsing(struct http_intake *intake)
 {
     llhttp_init(&intake->parser, HTTP_REQUEST, &settings);
     intake->parser.data = intake;
-    buffer_reserve(&intake->bytes, INTAKE_FIRST);
     intake->spans[0] = (struct http_intake_span){0};
     intake->phase = INTAKE_LINE;
     if (intake->bytes.size > 0) { /* a part of the method that came before */
@@ -315,6 +314,7 @@ static enum http_intake_result take_method(struct http_intake *intake, struct ht
                                            struct text *input)
 {
     size_t size = 0;
+    buffer_reserve(&intake->bytes, INTAKE_FIRST);
     /* Not left to llhttp, which takes the first wrong letter for an error: 400 where 501 is due. */
     while (size < input->size && is_token_character(input->at[size]))
         if (intake->bytes.size + ++size > INTAKE_METHOD_MAX)

@@ -45,7 +45,7 @@ static const struct field fields[] = {
     {"enabled", "enabled", "ENABLED", &field_enabled, FIELD_OF(legacy_record, enabled),
      .beside = offsetof(struct legacy_record, usable)},
     {"usable", "usable", NULL, &field_usable, FIELD_OF(legacy_record, usable),
-     .words = "no: the stored record cannot be read, so it admits nobody"},
+     .words = "no: the stored record cannot be read, so it admits no one"},
     {"sports", "sports", "SPORTS", &field_sports, FIELD_OF(legacy_record, sports),
      .option = {"sports", "LIST", .add_help = SPORTS_HELP, .set_help = SPORTS_HELP}},
     {"rate", "rate", "RATE", &field_rate, FIELD_OF(legacy_record, rate),
@@ -68,16 +68,7 @@ static enum status check_id(const char *id, struct error *error)
     return parse_exact(text_of(id), &address, error);
 }
 
-static enum status check_mending(const void *record, const struct setting *settings,
-                                 struct error *error)
-{
-    static const char *const whole[] = {"sports", "rate", NULL};
-    if (((const struct legacy_record *)record)->usable || settings_have(settings, whole))
-        return STATUS_OK;
-    return error_set(error, STATUS_MALFORMED,
-                     "the stored record of this address cannot be read, so it admits nobody; "
-                     "mend it by giving all of it: ip set … --sports … --rate …");
-}
+static const char *const whole[] = {"sports", "rate", NULL};
 
 /* The record that is there for an operator: stored and not removed. */
 static enum status get(struct platform_store *store, const char *id, void *record,
@@ -131,7 +122,8 @@ const struct resource address_resource = {
     .size = sizeof(struct legacy_record),
     .begin = begin,
     .check_id = check_id,
-    .check_mending = check_mending,
+    .whole = whole,
+    .mend = "ip set ADDRESS --sports … --rate …",
     .get = get,
     .add = add,
 };

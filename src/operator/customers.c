@@ -99,7 +99,7 @@ static const struct field fields[] = {
     {"enabled", "enabled", "ENABLED", &field_enabled, OF_RECORD(enabled),
      .beside = offsetof(struct customer_record, usable)},
     {"usable", "usable", NULL, &field_usable, OF_RECORD(usable),
-     .words = "no: the stored record cannot be read, so it admits nobody"},
+     .words = "no: the stored record cannot be read, so it admits no one"},
     {"cidrs", "cidrs", "CIDRS", &cidrs_type, .words = "none: denied everywhere",
      .option = {"cidr", "CIDR", .add_help = "an address block that it may call from",
                 .set_help = "the address blocks that it may call from, instead of those it has",
@@ -188,18 +188,7 @@ static void begin(void *record, int64_t now_ms)
     identity_generate("cus_", customer->id, sizeof customer->id);
 }
 
-static enum status check_mending(const void *record, const struct setting *settings,
-                                 struct error *error)
-{
-    static const char *const whole[] = {"name", "sports", "rate", "cidrs", NULL};
-    const struct customer_record *customer = record;
-    if (customer->usable || settings_have(settings, whole))
-        return STATUS_OK;
-    return error_set(error, STATUS_MALFORMED,
-                     "the stored record of %s cannot be read, so it admits nobody; mend it by "
-                     "giving all of it: customer set %s --name … --sports … --rate … --cidr …",
-                     customer->id, customer->id);
-}
+static const char *const whole[] = {"name", "sports", "rate", "cidrs", NULL};
 
 static enum status get(struct platform_store *store, const char *id, void *record,
                        struct error *error)
@@ -251,7 +240,8 @@ const struct resource customer_resource = {
     .fields = fields,
     .size = sizeof(struct customer_view),
     .begin = begin,
-    .check_mending = check_mending,
+    .whole = whole,
+    .mend = "customer set ID --name … --sports … --rate … --cidr …",
     .get = get,
     .list = list,
 };

@@ -26,7 +26,7 @@ struct field_output {
 
 /*
  * How values of one type are written and read; `record` is the struct that the field is in. `write`
- * returns false where there is nothing to tell people of it. `set` reads what somebody wrote. A
+ * returns false where people need not read it. `set` reads what a person wrote. A
  * text whose `at` is NULL takes away what is there. STATUS_INVALID names what is wrong, and the
  * record is as it was. NULL: it cannot be set.
  */

@@ -21,7 +21,7 @@ static bool write_volatility(const struct field *field, const void *record,
 {
     const char *name =
         game_volatility_name(*(const enum game_volatility *)field_value(field, record));
-    buffer_append_string(out->text, name != NULL ? name : "not told");
+    buffer_append_string(out->text, name != NULL ? name : "not known");
     return true;
 }
 

@@ -183,23 +183,12 @@ const struct resource key_resource = {
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
-enum key_form { KEY_FORM_ID, KEY_FORM_WHOLE, KEY_FORM_PREFIX, KEY_FORM_NONE };
-
-static enum key_form form_of(struct text text)
-{
-    if (text_starts_with(text, TEXT("key_")))
-        return KEY_FORM_ID;
-    if (key_is_well_formed(text))
-        return KEY_FORM_WHOLE;
-    if (text_starts_with(text, TEXT("crk_")) && text.size == KEY_PREFIX_SIZE - 1)
-        return KEY_FORM_PREFIX;
-    return KEY_FORM_NONE;
-}
-
 /* What is not understood is not repeated: it may be a key with a typo. */
 enum status keys_check(const char *wanted, struct error *error)
 {
-    if (form_of(text_of(wanted)) != KEY_FORM_NONE)
+    struct text text = text_of(wanted);
+    if (text_starts_with(text, TEXT("key_")) || key_is_well_formed(text) ||
+        (text_starts_with(text, TEXT("crk_")) && text.size == KEY_PREFIX_SIZE - 1))
         return STATUS_OK;
     return error_set(error, STATUS_INVALID,
                      "that is no key: give its id (key_…), its first 8 characters (crk_…), or all "
@@ -209,86 +198,70 @@ enum status keys_check(const char *wanted, struct error *error)
 #define IDS_SHOWN 8
 
 struct key_search {
-    enum key_form form;
-    struct text wanted;
+    struct text wanted; /* an id or a prefix, which differ in how they begin, unless it is */
+    bool whole;         /* a key, and then by its digest */
     uint8_t digest[KEY_DIGEST_SIZE];
     int64_t now_ms;
-    size_t live;
-    size_t dead;
-    struct key_record live_key; /* the last one seen */
-    struct key_record dead_key;
-    char ids[IDS_SHOWN][KEY_ID_SIZE]; /* of the first live ones */
+    size_t live, dead;
+    struct key_record live_key, dead_key; /* the last ones seen */
+    struct buffer ids;                    /* of the first live ones */
 };
-
-static bool matches(const struct key_search *search, const struct key_record *record)
-{
-    switch (search->form) {
-    case KEY_FORM_ID:
-        return text_equals(search->wanted, text_of(record->id));
-    case KEY_FORM_WHOLE:
-        return CRYPTO_memcmp(search->digest, record->digest, KEY_DIGEST_SIZE) == 0;
-    default:
-        return text_equals(search->wanted, text_of(record->prefix));
-    }
-}
 
 static bool search_key(void *context, const void *visited)
 {
     const struct key_record *record = visited;
     struct key_search *search = context;
-    if (!matches(search, record))
-        return true;
-    if (!key_is_live(record, search->now_ms)) {
+    bool found = search->whole ? CRYPTO_memcmp(search->digest, record->digest, KEY_DIGEST_SIZE) == 0
+                               : text_equals(search->wanted, text_of(record->id)) ||
+                                     text_equals(search->wanted, text_of(record->prefix));
+    if (found && key_is_live(record, search->now_ms)) {
+        search->live_key = *record;
+        if (++search->live <= IDS_SHOWN)
+            buffer_append_format(&search->ids, "%s%s", search->live == 1 ? "" : ", ", record->id);
+    } else if (found) {
         search->dead_key = *record;
         search->dead++;
-        return true;
     }
-    if (search->live < IDS_SHOWN)
-        memcpy(search->ids[search->live], record->id, sizeof record->id);
-    search->live_key = *record;
-    search->live++;
     return true;
 }
 
-static enum status refuse_ambiguous(const struct key_search *search, struct error *error)
+/* The one that was found, or why there is not one. */
+static enum status choose_key(struct key_search *search, struct key_record *record,
+                              struct error *error)
 {
-    struct buffer ids = {0};
-    for (size_t i = 0; i < search->live && i < IDS_SHOWN; i++)
-        buffer_append_format(&ids, "%s%s", i == 0 ? "" : ", ", search->ids[i]);
-    if (search->live > IDS_SHOWN)
-        buffer_append_string(&ids, ", …");
-    enum status status =
-        error_set(error, STATUS_EXISTS, "%zu live keys begin with '%.*s'; name one by its id: %s",
-                  search->live, (int)search->wanted.size, search->wanted.at, buffer_string(&ids));
-    buffer_free(&ids);
-    return status;
+    const char *wanted = search->wanted.at;
+    if (search->live > 1)
+        return error_set(error, STATUS_EXISTS,
+                         "%zu live keys begin with '%s'; name one by its id: %s%s", search->live,
+                         wanted, buffer_string(&search->ids),
+                         search->live > IDS_SHOWN ? ", …" : "");
+    if (search->live == 0 && search->dead == 0)
+        return search->whole
+                   ? error_set(error, STATUS_NOT_FOUND, "there is no such key")
+                   : error_set(error, STATUS_NOT_FOUND, "there is no key '%.*s'", 64, wanted);
+    if (search->live == 0 && search->dead > 1)
+        return error_set(error, STATUS_EXISTS,
+                         "%zu keys begin with '%s' and none of them is live; name one by its id",
+                         search->dead, wanted);
+    *record = search->live == 1 ? search->live_key : search->dead_key;
+    return STATUS_OK;
 }
 
 enum status keys_find(struct platform_store *store, const char *wanted, int64_t now_ms,
                       struct key_record *record, struct error *error)
 {
     struct key_search search = {.wanted = text_of(wanted), .now_ms = now_ms};
-    search.form = form_of(search.wanted);
     enum status status = keys_check(wanted, error);
     if (status != STATUS_OK)
         return status;
-    if (search.form == KEY_FORM_WHOLE)
+    search.whole = key_is_well_formed(search.wanted);
+    if (search.whole)
         key_digest(search.wanted, search.digest);
     status = platform_list(store, &key_table, NULL, search_key, &search, error);
-    if (status != STATUS_OK)
-        return status;
-    if (search.live > 1)
-        return refuse_ambiguous(&search, error);
-    if (search.live == 0 && search.dead == 0)
-        return search.form == KEY_FORM_WHOLE
-                   ? error_set(error, STATUS_NOT_FOUND, "there is no such key")
-                   : error_set(error, STATUS_NOT_FOUND, "there is no key '%.*s'", 64, wanted);
-    if (search.live == 0 && search.dead > 1)
-        return error_set(error, STATUS_EXISTS,
-                         "%zu keys begin with '%s' and none of them is live; name one by its id",
-                         search.dead, wanted);
-    *record = search.live == 1 ? search.live_key : search.dead_key;
-    return STATUS_OK;
+    if (status == STATUS_OK)
+        status = choose_key(&search, record, error);
+    buffer_free(&search.ids);
+    return status;
 }
 
 enum status keys_revoke(struct platform_store *store, const char *wanted, int64_t now_ms,

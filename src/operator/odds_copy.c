@@ -1,6 +1,6 @@
 /*
  * One sport after the other: its odds, then its catalog. The comparison asks both stores for every
- * key that either has.
+ * key of the source, and whether the copy has as many.
  */
 #include "operator/odds_copy.h"
 
@@ -116,34 +116,24 @@ static enum status copy_sport(struct copy *copy, enum sport sport, struct error 
 
 /* ---- the target at first --------------------------------------------------------------------- */
 
-static enum status is_empty(struct copy *copy, enum sport sport, bool *empty, struct error *error)
-{
-    struct event_id *events = NULL;
-    struct odds_value catalog = {0};
-    size_t count = 0;
-    enum status status = odds_store_list_events(copy->to, sport, &events, &count, error);
-    memory_free(events);
-    if (status == STATUS_OK)
-        status = read_value(copy->to, sport, NULL, &catalog, error);
-    if (status == STATUS_OK)
-        *empty = count == 0 && catalog.bytes == NULL;
-    memory_free(catalog.bytes);
-    return status;
-}
-
 static enum status check_empty(struct copy *copy, struct error *error)
 {
-    for (unsigned i = 0; i < SPORT_COUNT; i++) {
-        bool empty = false;
-        enum status status = is_empty(copy, (enum sport)i, &empty, error);
-        if (status != STATUS_OK)
-            return status;
-        if (!empty)
-            return error_set(error, STATUS_EXISTS,
-                             "the target already has %s; --replace withdraws what is there first",
-                             sport_key((enum sport)i));
+    enum status status = STATUS_OK;
+    for (unsigned i = 0; i < SPORT_COUNT && status == STATUS_OK; i++) {
+        struct event_id *events = NULL;
+        struct odds_value catalog = {0};
+        size_t count = 0;
+        status = odds_store_list_events(copy->to, (enum sport)i, &events, &count, error);
+        if (status == STATUS_OK)
+            status = read_value(copy->to, (enum sport)i, NULL, &catalog, error);
+        if (status == STATUS_OK && (count > 0 || catalog.bytes != NULL))
+            status = error_set(error, STATUS_EXISTS,
+                               "the target already has %s; --replace withdraws what is there first",
+                               sport_key((enum sport)i));
+        memory_free(events);
+        memory_free(catalog.bytes);
     }
-    return STATUS_OK;
+    return status;
 }
 
 static enum status withdraw_all(struct copy *copy, struct error *error)
@@ -179,39 +169,36 @@ static enum status compare_value(struct copy *copy, enum sport sport, const stru
     return status;
 }
 
-/* Every event of one store, in both; a key that only the other one has shows when it is its
- * turn. */
-static enum status compare_events(struct copy *copy, struct odds_store *of, enum sport sport,
-                                  size_t *count, struct error *error)
+/* Every event of the source, in both stores; that the copy has no others shows in their number. */
+static enum status compare_sport(struct copy *copy, enum sport sport, struct error *error)
 {
     struct event_id *events = NULL;
-    enum status status = odds_store_list_events(of, sport, &events, count, error);
-    for (size_t i = 0; i < *count && status == STATUS_OK && of == copy->from; i++)
+    size_t in_source = 0, in_target = 0;
+    enum status status = odds_store_list_events(copy->from, sport, &events, &in_source, error);
+    for (size_t i = 0; i < in_source && status == STATUS_OK; i++)
         status = compare_value(copy, sport, &events[i], error);
     memory_free(events);
+    events = NULL;
+    if (status == STATUS_OK)
+        status = odds_store_list_events(copy->to, sport, &events, &in_target, error);
+    memory_free(events);
+    if (status == STATUS_OK)
+        status = compare_value(copy, sport, NULL, error);
+    if (status == STATUS_OK && in_source != in_target)
+        status = error_set(error, STATUS_MALFORMED,
+                           "%s has %zu events in the source and %zu in the copy: a feed wrote "
+                           "meanwhile. Stop it and copy again with --replace",
+                           sport_key(sport), in_source, in_target);
     return status;
 }
 
 static enum status compare(struct copy *copy, struct error *error)
 {
+    enum status status = STATUS_OK;
     copy->done = 0;
-    for (unsigned i = 0; i < SPORT_COUNT; i++) {
-        size_t in_source = 0;
-        size_t in_target = 0;
-        enum status status = compare_events(copy, copy->from, (enum sport)i, &in_source, error);
-        if (status == STATUS_OK)
-            status = compare_events(copy, copy->to, (enum sport)i, &in_target, error);
-        if (status == STATUS_OK)
-            status = compare_value(copy, (enum sport)i, NULL, error);
-        if (status == STATUS_OK && in_source != in_target)
-            status = error_set(error, STATUS_MALFORMED,
-                               "%s has %zu events in the source and %zu in the copy: a feed wrote "
-                               "meanwhile. Stop it and copy again with --replace",
-                               sport_key((enum sport)i), in_source, in_target);
-        if (status != STATUS_OK)
-            return status;
-    }
-    return STATUS_OK;
+    for (unsigned i = 0; i < SPORT_COUNT && status == STATUS_OK; i++)
+        status = compare_sport(copy, (enum sport)i, error);
+    return status;
 }
 
 enum status odds_copy(struct odds_store *from, struct odds_store *to, bool replace,

@@ -404,7 +404,9 @@ static enum status compare(struct copy *copy, struct platform_store *from)
     for (int part = 0; part < PART_COUNT && status == STATUS_OK; part++)
         status = take_fingerprint(copy, copy->to, part, targets[part]);
     if (status == STATUS_OK)
-        status = wallet_audit(copy->to, report_audit, copy, &audited, copy->error);
+        status = wallet_audit(copy->to,
+                              &(struct audit_options){.progress = report_audit, .context = copy},
+                              &audited, copy->error);
     if (status == STATUS_OK && audited.entries != copy->counts.entries)
         status = error_set(copy->error, STATUS_MALFORMED,
                            "the copy has %" PRIu64 " entries and the source %" PRIu64,

@@ -143,6 +143,32 @@ static enum status put(const struct resource *resource, struct platform_store *s
     return status;
 }
 
+/* Does the list have all of these names (NULL-terminated)? */
+static bool settings_have(const struct setting *settings, const char *const *names)
+{
+    for (; *names != NULL; names++) {
+        const struct setting *setting = settings;
+        while (setting->name != NULL && strcmp(setting->name, *names) != 0)
+            setting++;
+        if (setting->name == NULL)
+            return false;
+    }
+    return true;
+}
+
+static enum status check_mending(const struct resource *resource, const void *record,
+                                 const struct setting *settings, struct error *error)
+{
+    size_t usable = table_of(resource)->usable;
+    if (resource->whole == NULL || settings->name == NULL ||
+        *(const bool *)((const char *)record + usable) || settings_have(settings, resource->whole))
+        return STATUS_OK;
+    return error_set(error, STATUS_MALFORMED,
+                     "the stored record of this %s cannot be read, so it admits no one; mend it by "
+                     "giving all of it: %s",
+                     table_of(resource)->what, resource->mend);
+}
+
 enum status resource_change(const struct resource *resource, struct platform_store *store,
                             const char *id, const struct resource_edit *edit, void *record,
                             struct error *error)
@@ -152,8 +178,7 @@ enum status resource_change(const struct resource *resource, struct platform_sto
         status = resource_get(resource, store, id, record, error);
         if (status != STATUS_OK)
             return status;
-        if (resource->check_mending != NULL && edit->settings->name != NULL)
-            status = resource->check_mending(record, edit->settings, error);
+        status = check_mending(resource, record, edit->settings, error);
         if (status == STATUS_OK)
             status = apply_all(resource, edit, record, error);
         if (status == STATUS_OK)
@@ -194,18 +219,4 @@ void resource_show(const struct resource *resource, const void *record, struct b
                                  buffer_string(&value));
     }
     buffer_free(&value);
-}
-
-/* ---- for resources --------------------------------------------------------------------------- */
-
-bool settings_have(const struct setting *settings, const char *const *names)
-{
-    for (; *names != NULL; names++) {
-        const struct setting *setting = settings;
-        while (setting->name != NULL && strcmp(setting->name, *names) != 0)
-            setting++;
-        if (setting->name == NULL)
-            return false;
-    }
-    return true;
 }

@@ -35,9 +35,11 @@ struct resource {
     /* A record that is acceptable as a whole, as the kind's table judges it: settings are tried on
      * it. NULL: a record is acceptable when each setting is. */
     const void *sound;
-    /* May a record that is perhaps not usable be changed by these? NULL: the store judges. */
-    enum status (*check_mending)(const void *record, const struct setting *settings,
-                                 struct error *error);
+    /* A record that is not usable is only changed when all of these (NULL-terminated) are set: what
+     * it should have said is not for the program to guess. `mend` is the command that does. NULL:
+     * the store judges. */
+    const char *const *whole;
+    const char *mend;
 
     /* What the store does otherwise than for any record of the kind (stores/platform.h); NULL: as
      * for any. Those that write may change the record into what is stored then. `put` is
@@ -113,8 +115,5 @@ void resource_show(const struct resource *resource, const void *record, struct b
 
 /* STATUS_NOT_FOUND: "there is no customer 'cus_…'". */
 enum status resource_missing(const struct resource *resource, const char *id, struct error *error);
-
-/* Does the list have all of these names (NULL-terminated)? */
-bool settings_have(const struct setting *settings, const char *const *names);
 
 #endif

@@ -9,7 +9,7 @@
  * operation says and is chained to the one before, each account is the sum of its entries, and
  * every clearing account is the negative of what its players hold. Each kept decline is chained as
  * well, each id leads to its transaction and no other, and each player is what was opened. From one
- * snapshot, in constant memory, beside a running server.
+ * snapshot, in bounded memory, beside a running server.
  */
 
 /* Called while the store checks itself, with done == 0; every so many entries; and with done ==
@@ -17,16 +17,29 @@
  * their counterpart. May be NULL. */
 typedef void audit_progress(void *context, uint64_t done, uint64_t total);
 
+struct audit_options {
+    audit_progress *progress;
+    void *context;
+    bool recent; /* only what a night's check wants: entries from `since_ms` on are proved by their
+                  * hashes, of older ones sequence, movement and balance; neither the store itself
+                  * is checked nor the search for rows without their counterpart made */
+    int64_t since_ms;
+    struct platform_store *beside; /* another handle of the store, which checks the store itself
+                                    * meanwhile, in a snapshot of its own; NULL: by the first one */
+    size_t players_at_once;        /* that are kept in memory; 0: as many as fit into some 30 MB */
+};
+
 struct audit_result {
     uint64_t entries;
     uint64_t players; /* that have entries */
-    const char *how;  /* the store's own soundness was found out, in a few words */
+    uint64_t hashed;  /* entries whose hash was computed */
+    const char *how;  /* the store's own soundness was found out, in a few words; NULL: not */
 };
 
 /* STATUS_OK: it is whole. STATUS_MALFORMED: `error` names the first break. Else the store
  * failed. */
-MUST_CHECK enum status wallet_audit(struct platform_store *store, audit_progress *progress,
-                                    void *context, struct audit_result *result,
-                                    struct error *error);
+MUST_CHECK enum status wallet_audit(struct platform_store *store,
+                                    const struct audit_options *options,
+                                    struct audit_result *result, struct error *error);
 
 #endif

@@ -8,7 +8,7 @@ struct legacy_record {
     struct address address;
     bool enabled;
     bool removed;
-    bool usable; /* false: the stored row is not sound (set on reading); admits nobody */
+    bool usable; /* false: the stored row is not sound (set on reading); admits no one */
     sport_set sports;
     struct rate_limit rate;
     int64_t created_ms;

@@ -8,14 +8,11 @@ static enum status check(const void *checked, struct error *error)
     const struct customer_record *record = checked;
     if (!record_id_is_sound(record->id, sizeof record->id, "cus_"))
         return error_set(error, STATUS_INVALID, "id: is not a customer id (cus_…)");
-    if (!record_text_is_sound(record->name, sizeof record->name, 1))
-        return error_set(error, STATUS_INVALID,
-                         "name: must be 1 to %d bytes of UTF-8 without control characters",
-                         CUSTOMER_NAME_SIZE - 1);
     if (record->cidr_count > CIDRS_MAX)
         return error_set(error, STATUS_INVALID, "cidrs: %zu are too many; at most %d",
                          record->cidr_count, CIDRS_MAX);
-    return policy_check(record->sports, &record->rate, error);
+    enum status status = record_text_check("name", record->name, sizeof record->name, 1, error);
+    return status == STATUS_OK ? policy_check(record->sports, &record->rate, error) : status;
 }
 
 void customer_record_free(void *record)

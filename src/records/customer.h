@@ -12,7 +12,7 @@ struct customer_record {
     char name[CUSTOMER_NAME_SIZE];
     bool enabled;
     bool casino; /* may use the casino */
-    bool usable; /* false: the stored row is not sound (set on reading); admits nobody */
+    bool usable; /* false: the stored row is not sound (set on reading); admits no one */
     sport_set sports;
     struct rate_limit rate;
     struct cidr *cidrs; /* owned by the record */

@@ -14,7 +14,7 @@ struct game_record {
     char name[GAME_NAME_SIZE];
     char category[GAME_WORD_SIZE];
     char features[GAME_LIST_SIZE];
-    int32_t rtp_bps; /* 0 to 10000, or -1: not told */
+    int32_t rtp_bps; /* 0 to 10000, or -1: not known */
     enum game_volatility volatility;
     char thumbnail_url[GAME_URL_SIZE]; /* "": none */
     bool demo;                         /* may be played without money */

@@ -15,16 +15,12 @@ static enum status check(const void *checked, struct error *error)
         return error_set(error, STATUS_INVALID, "id: is not a key id (key_…)");
     if (!record_id_is_sound(record->customer_id, sizeof record->customer_id, "cus_"))
         return error_set(error, STATUS_INVALID, "customer: is not a customer id (cus_…)");
-    if (!record_text_is_sound(record->label, sizeof record->label, 0))
-        return error_set(error, STATUS_INVALID,
-                         "label: must be at most %d bytes of UTF-8 without control characters",
-                         KEY_LABEL_SIZE - 1);
     if (strnlen(record->prefix, sizeof record->prefix) != KEY_PREFIX_SIZE - 1)
         return error_set(error, STATUS_INVALID, "prefix: must be %d characters",
                          KEY_PREFIX_SIZE - 1);
     if (record->expires_ms < 0 || record->last_used_ms < 0 || record->revoked_ms < 0)
         return error_set(error, STATUS_INVALID, "times: must not be negative");
-    return STATUS_OK;
+    return record_text_check("label", record->label, sizeof record->label, 0, error);
 }
 
 static const struct column columns[] = {

@@ -16,7 +16,7 @@
  * up, so each is chained too: to the player's previous decline, under a position of its own (1, 2,
  * 3 …). Whoever alters or removes one breaks that chain.
  *
- * An id can be *rolled back*, once, whether it is a transaction's or nobody's yet: then it will
+ * An id can be *rolled back*, once, whether it is a transaction's or not used yet: then it will
  * never be applied. Everything here is plain data and pure functions. Threads: any.
  */
 

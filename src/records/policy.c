@@ -45,8 +45,8 @@ static void get_rate(const struct column *column, const void *record, struct col
             column->type == &column_rate_requests ? rate->requests : rate->window_seconds;
 }
 
-/* A limit with only one of the two is off for nobody: it is `enabled`, with a zero that is out
- * of bounds. */
+/* A limit with only one of the two is not off: it is `enabled`, with a zero that is out of
+ * bounds. */
 static bool set_rate(const struct column *column, void *record, const struct column_value *value)
 {
     CHECK(column->room == sizeof(struct rate_limit));

@@ -9,13 +9,10 @@ static enum status check(const void *checked, struct error *error)
 {
     const struct provider_record *record = checked;
     enum status status = game_id_check(record->id, error);
-    if (status != STATUS_OK)
-        return status;
-    if (!record_text_is_sound(record->name, sizeof record->name, 1))
-        return error_set(error, STATUS_INVALID,
-                         "name: must be 1 to %d bytes of UTF-8 without control characters",
-                         GAME_NAME_SIZE - 1);
-    status = game_url_check("launch URL", record->launch_url, false, error);
+    if (status == STATUS_OK)
+        status = record_text_check("name", record->name, sizeof record->name, 1, error);
+    if (status == STATUS_OK)
+        status = game_url_check("launch URL", record->launch_url, false, error);
     if (status == STATUS_OK && record->launch_call &&
         !game_url_is_guarded(text_of(record->launch_url)))
         return error_set(error, STATUS_INVALID,
@@ -23,12 +20,10 @@ static enum status check(const void *checked, struct error *error)
                          "localhost), without a user name");
     if (status == STATUS_OK && record->return_url[0] != '\0')
         status = game_url_check("return URL", record->return_url, true, error);
+    if (status == STATUS_OK)
+        status = record_text_check("audience", record->audience, sizeof record->audience, 1, error);
     if (status != STATUS_OK)
         return status;
-    if (!record_text_is_sound(record->audience, sizeof record->audience, 1))
-        return error_set(error, STATUS_INVALID,
-                         "audience: must be 1 to %d bytes of UTF-8 without control characters",
-                         PROVIDER_AUDIENCE_SIZE - 1);
     if (record->secret_size < SEALED_MIN || record->secret_size > PROVIDER_SEALED_MAX)
         return error_set(error, STATUS_INVALID, "secret: is missing or too long");
     return STATUS_OK;

@@ -215,6 +215,16 @@ bool record_text_is_sound(const char *field, size_t room, size_t least)
     return size < room && size >= least && text_is_plain((struct text){field, size});
 }
 
+enum status record_text_check(const char *what, const char *field, size_t room, size_t least,
+                              struct error *error)
+{
+    return record_text_is_sound(field, room, least)
+               ? STATUS_OK
+               : error_set(error, STATUS_INVALID,
+                           "%s: must be %s%zu bytes of UTF-8 without control characters", what,
+                           least == 0 ? "at most " : "1 to ", room - 1);
+}
+
 bool currency_is_sound(struct text currency)
 {
     if (currency.size != 3)

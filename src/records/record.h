@@ -17,7 +17,7 @@
  * A new column is a field, a line in the table, and a migration for each engine
  * (docs/decisions/records.md).
  *
- * Rows are input: somebody may have edited them, or a later version written them. Reading one never
+ * Rows are input: a person may have edited them, or a later version written them. Reading one never
  * goes beyond a field. A value that does not fit leaves its field zero and makes the record
  * unsound, and the table's `settle` decides what becomes of such a record.
  *
@@ -46,7 +46,7 @@ struct column_type {
 };
 
 enum column_rule {
-    COLUMN_NULLABLE = 1, /* NULL is "", 0 (never) or -1 (not told), by type */
+    COLUMN_NULLABLE = 1, /* NULL is "", 0 (never) or -1 (not known), by type */
     COLUMN_FIXED = 2,    /* an update leaves it as it was when the record was added */
     COLUMN_JOINED = 4,   /* of another table, by the record's `join`; only read */
     COLUMN_UNIQUE = 8,   /* all columns with this rule together name one record */
@@ -152,6 +152,10 @@ bool record_id_is_sound(const char *id, size_t room, const char *kind);
 /* Whether a text of at least `least` bytes fits its field with its NUL, and is UTF-8 without
  * control characters. */
 bool record_text_is_sound(const char *field, size_t room, size_t least);
+
+/* The same as a check; `what` names the field in the reason. */
+MUST_CHECK enum status record_text_check(const char *what, const char *field, size_t room,
+                                         size_t least, struct error *error);
 
 /* Three capitals. */
 bool currency_is_sound(struct text currency);

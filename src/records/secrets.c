@@ -136,24 +136,11 @@ void secrets_destroy(struct secrets **secrets)
 
 /* ---- keys of purposes ------------------------------------------------------------------------ */
 
-static void hmac(const uint8_t key[SECRETS_KEY_SIZE], struct text data, uint8_t tag[32])
-{
-    digest_hmac_sha256((struct text){(const char *)key, SECRETS_KEY_SIZE}, data, tag);
-}
-
 void secrets_derive(const struct secrets *secrets, const char *purpose,
                     uint8_t key[SECRETS_KEY_SIZE])
 {
-    hmac(secrets->key, text_of(purpose), key);
-}
-
-void secrets_authenticate(const struct secrets *secrets, const char *purpose, struct text data,
-                          uint8_t tag[32])
-{
-    uint8_t key[SECRETS_KEY_SIZE];
-    secrets_derive(secrets, purpose, key);
-    hmac(key, data, tag);
-    OPENSSL_cleanse(key, sizeof key);
+    digest_hmac_sha256((struct text){(const char *)secrets->key, SECRETS_KEY_SIZE},
+                       text_of(purpose), key);
 }
 
 /* ---- sealing --------------------------------------------------------------------------------- */

@@ -14,8 +14,8 @@
  * its own, derived with HMAC-SHA-256, so that no two uses can be turned against one another.
  *
  * Sealed: nonce (12 bytes), ciphertext, tag (16), by AES-256-GCM under the purpose "sealing". The
- * context (what it is, whose it is) is authenticated with it, so that a sealed secret that somebody
- * moves to another row does not open.
+ * context (what it is, whose it is) is authenticated with it, so that a sealed secret that was
+ * moved to another row does not open.
  *
  * Blocks on files when opened. Afterwards immutable: any thread.
  */
@@ -38,10 +38,6 @@ void secrets_destroy(struct secrets **secrets);
 /* The key of a purpose, a constant. The caller wipes it. */
 void secrets_derive(const struct secrets *secrets, const char *purpose,
                     uint8_t key[SECRETS_KEY_SIZE]);
-
-/* HMAC-SHA-256 under the key of a purpose. */
-void secrets_authenticate(const struct secrets *secrets, const char *purpose, struct text data,
-                          uint8_t tag[32]);
 
 /* Appends the sealed form. At most SECRETS_PLAIN_MAX bytes (CHECKed). */
 void secrets_seal(const struct secrets *secrets, struct text context, struct text plain,

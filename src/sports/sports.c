@@ -140,12 +140,15 @@ enum status sports_want(struct sports *sports, struct job draft, struct completi
     enum status status = STATUS_OK;
     draft.sports = sports;
     uv_mutex_lock(&sports->lock);
-    if (draft.kind == JOB_CATALOG)
-        draft.slot = &sports->catalogs[draft.sport];
-    else if (draft.kind == JOB_EVENT)
-        draft.slot = sports_event_slot(sports, draft.sport, &draft.row->id, now_ms);
-    draft.place = draft.slot != NULL ? &draft.slot->job : &draft.source->job;
-    if (draft.slot == NULL || !has_news(draft.slot, completion))
+    if (draft.kind == JOB_ANSWER) {
+        draft.place = &draft.source->job;
+    } else {
+        draft.slot = draft.kind == JOB_CATALOG
+                         ? &sports->catalogs[draft.sport]
+                         : sports_event_slot(sports, draft.sport, &draft.row->id, now_ms);
+        draft.place = &draft.slot->job;
+    }
+    if (draft.kind == JOB_ANSWER || !has_news(draft.slot, completion))
         status = join(sports, &draft, completion);
     uv_mutex_unlock(&sports->lock);
     return status;

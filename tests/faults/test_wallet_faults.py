@@ -119,7 +119,7 @@ def assert_survived(directory, call, fault, point, count=COUNT, burst=BURST, pat
 
 
 @pytest.mark.skipif(not shutil.which("strace"), reason="strace is not there")
-@pytest.mark.parametrize("call", ["pwrite64", "fdatasync"])
+@pytest.mark.parametrize("call", ["pwrite64", "fdatasync", "fsync", "renameat", "unlinkat"])  # the last three: of the runs of ids
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_at_any_write_or_sync_loses_nothing_and_applies_nothing_twice(fresh, tmp_path, call, fault):
     for point in sweep(points_of(fresh, tmp_path, call)):

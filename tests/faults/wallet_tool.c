@@ -166,7 +166,7 @@ static int verify(const char *uri)
     struct audit_result result = {0};
     struct error error = {0};
     if (platform_store_open(&store, &options, &error) != STATUS_OK ||
-        wallet_audit(store, NULL, NULL, &result, &error) != STATUS_OK)
+        wallet_audit(store, &(struct audit_options){0}, &result, &error) != STATUS_OK)
         return fail("verify", &error);
     (void)printf("%" PRIu64 "\n", result.entries);
     platform_store_close(&store);

@@ -68,7 +68,8 @@ static void ask(struct id_run *run, uint64_t key, int64_t after)
 {
     int64_t numbers[ROOM];
     size_t count = 0;
-    (void)!id_run_may_have(run, key);
+    struct id_bits bits = id_filter_bits(identity, key);
+    (void)id_run_may_have(run, key, &bits);
     if (id_run_find(run, key, after, numbers, ROOM, &count) != STATUS_OK) {
         CHECK(atomic_load(&run->damaged));
         return;

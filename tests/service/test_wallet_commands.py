@@ -203,6 +203,33 @@ def test_the_first_break_is_named(ledger, tmp_path, tampering, told):
     copy.remove()
 
 
+def test_since_proves_the_hashes_of_what_is_newer_and_says_what_it_does_not(ledger, tmp_path):
+    copy = Service(tmp_path, stores=False)
+    copy.platform.copy_from(ledger.platform)
+    whole = copy.ask("wallet", "verify")
+    today = copy.ask("wallet", "verify", "--since", "1")
+    assert today.pop("since").endswith("T00:00:00.000Z")
+    assert today == {**whole, "entries_since": whole["entries"]}
+    told = copy.run("wallet", "verify", "--since", "2001-01-01").text
+    assert f"{whole['entries']} entries since 2001-01-01" in told and "Not checked: " in told
+    # An entry that claims to be old is not hashed; what is newer is, on what the older one says.
+    copy.platform.execute("UPDATE ledger_transaction SET created_ms = 1000000000000 WHERE sequence = 1 AND player_number = 2",
+                          tampering=True)
+    assert "sequence 1: the chain is broken" in copy.run("wallet", "verify", status=1).errors
+    assert "sequence 1: the chain is broken" in copy.run("wallet", "verify", "--since", "2001-01-01", status=1).errors
+    assert copy.ask("wallet", "verify", "--since", "1")["entries_since"] == whole["entries"] - 1
+    copy.platform.execute("UPDATE ledger_transaction SET amount_minor = amount_minor + 1 WHERE sequence = 1 AND player_number = 2",
+                          tampering=True)
+    assert "sequence 1: the movement is not" in copy.run("wallet", "verify", "--since", "1", status=1).errors
+    copy.remove()
+
+
+@pytest.mark.parametrize("since", ["yesterday", "2026-13-01", "2026-11-2", "9999-01-01", "-1", "36501", "1.5", "", "2026-11-21T00:00:00Z"])
+def test_since_what_is_no_day_that_has_begun_is_refused(ledger, since):
+    done = ledger.run("wallet", "verify", "--since", since, status=2)
+    assert "--since is a date that has begun" in done.errors and (since == "" or since not in done.errors.split("--since is")[0])
+
+
 def forged(sequence, movement, balance):
     """One more entry after the last one of a player, or in its place."""
     late = (", late", ", false") if engines.PLATFORM == "postgresql" else (

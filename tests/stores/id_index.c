@@ -726,6 +726,37 @@ static void test_rows_cannot_be_read(void **state)
 
 /* ---- the rest -------------------------------------------------------------------------------- */
 
+static enum status fail_to_prove(void *context, int64_t number, uint8_t proof[ID_PROOF_SIZE],
+                                 struct error *error)
+{
+    (void)context;
+    (void)number;
+    (void)proof;
+    return error_set(error, STATUS_MALFORMED, "the row is damaged");
+}
+
+/* It is not the run that is damaged then. */
+static void test_rows_are_damaged(void **state)
+{
+    struct fixture *fixture = *state;
+    static char names[64][ID_NAME_SIZE];
+    struct id_index_options options = options_of(fixture);
+    struct id_source broken = fixture->source;
+    broken.proof = fail_to_prove;
+    open_index(fixture);
+    add_rows(fixture, 300);
+    id_index_close(&fixture->index);
+    size_t count = list_files(fixture, names, 64);
+    assert_int_equal(
+        id_index_open(&fixture->index, &options, &broken, fixture->rows.last, &fixture->error),
+        STATUS_MALFORMED);
+    assert_string_equal(fixture->error.text, "the row is damaged");
+    assert_int_equal(list_files(fixture, names, 64), count);
+    open_index(fixture);
+    assert_int_equal(facts_of(fixture).made_again, 0);
+    assert_complete(fixture);
+}
+
 struct walk {
     const struct model *model;
     size_t at, stop_at;
@@ -861,6 +892,7 @@ int main(void)
         TEST(test_merged_runs_left_behind),
         TEST(test_cannot_be_written),
         TEST(test_rows_cannot_be_read),
+        TEST(test_rows_are_damaged),
         TEST(test_walk),
         TEST(test_own_thread),
         TEST(test_model),

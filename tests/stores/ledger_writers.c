@@ -340,7 +340,13 @@ static struct model *prove(struct fixture *fixture)
     struct audit_result result = {0};
     size_t acknowledged = 0;
     model->fixture = fixture;
-    OK(wallet_audit(fixture->store, NULL, NULL, &result, &fixture->error));
+    OK(wallet_audit(fixture->store, &(struct audit_options){0}, &result, &fixture->error));
+    /* The same for one player at a time, which takes a walk for each. */
+    struct audit_result shared = {0};
+    OK(wallet_audit(fixture->store, &(struct audit_options){.players_at_once = 1}, &shared,
+                    &fixture->error));
+    assert_int_equal(shared.entries, result.entries);
+    assert_int_equal(shared.players, result.players);
     OK(fixture->store->ledger->recover(fixture->store, &fixture->error));
     OK(fixture->store->ledger->transactions(fixture->store, replay, model, &fixture->error));
     assert_int_equal(result.entries, model->applied);

@@ -4,8 +4,8 @@
  *
  * Every change is one transaction that takes the next revision first and, with it, the lock on the
  * counter's row until the commit: revisions become visible in their order, whoever writes. Reading
- * a row never fails on account of what it holds, unless the table says so: a row that makes no
- * sense is not usable and admits nobody, while its neighbours go on working.
+ * a row never fails on account of what it holds, unless the table says so: a row that is not
+ * sound is not usable and admits no one, while its neighbours go on working.
  */
 #include "stores/platform/records.h"
 
@@ -22,7 +22,8 @@ static enum status no_revision(struct platform_store *store, struct error *error
 
 /* ---- rows to records ------------------------------------------------------------------------- */
 
-bool record_read_row(const struct record_table *table, const struct sql_row *row, void *record)
+/* A record from a row of its table's columns. False: it is not fit to be seen. */
+static bool read_row(const struct record_table *table, const struct sql_row *row, void *record)
 {
     bool sound = true;
     memset(record, 0, table->size);
@@ -38,7 +39,7 @@ bool record_on_row(void *context, const struct sql_row *row)
 {
     struct record_look_up *look_up = context;
     look_up->found = true;
-    look_up->sound = record_read_row(look_up->table, row, look_up->record);
+    look_up->sound = read_row(look_up->table, row, look_up->record);
     return false; /* there is one at most */
 }
 
@@ -109,7 +110,7 @@ static bool on_row(void *context, const struct sql_row *row)
     if (walk->done)
         return false;
     record_function *see = walk->visitor->see[kind->table->kind];
-    bool fit = record_read_row(kind->table, row, kind->record);
+    bool fit = read_row(kind->table, row, kind->record);
     if (!fit)
         walk->damaged = kind->table;
     walk->done = !fit || !see(walk->visitor->context, kind->record);

@@ -7,9 +7,6 @@
 /* Records found and changed by the statements of their tables; for the files in
  * stores/platform/. */
 
-/* A record from a row of its table's columns. False: it is not fit to be seen. */
-bool record_read_row(const struct record_table *table, const struct sql_row *row, void *record);
-
 /* A look-up of one record in a query: record_on_row is its reader, record_looked_up what came of
  * it. */
 struct record_look_up {

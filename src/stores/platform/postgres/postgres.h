@@ -159,7 +159,7 @@ enum status postgres_snapshot_begin(struct platform_store *base, struct error *e
 void postgres_snapshot_end(struct platform_store *base);
 
 /* In a transaction: a long answer to a slow reader is no slow statement; and who reads all of a
- * table may read it as it lies. */
+ * table may read it as it lies, and join it with another in memory. */
 extern const char postgres_no_timeout[];
 
 /* For engine.c: connects to any host when there is no connection; and takes back what the last call

@@ -23,7 +23,8 @@
 #define PAUSE_MS_MAX 32U
 
 const char postgres_no_timeout[] =
-    "SELECT set_config('statement_timeout', '0', true), set_config('enable_seqscan', 'on', true)";
+    "SELECT set_config('statement_timeout', '0', true), set_config('enable_seqscan', 'on', true),"
+    " set_config('work_mem', '32MB', true)";
 
 /* ---- the schema ------------------------------------------------------------------------------ */
 

@@ -143,21 +143,30 @@ static void end_selection(struct selection *selection)
     *selection = (struct selection){0};
 }
 
-/* Whether a run is of this ledger as it is now. */
+/* Whether a run is of this ledger as it is now: then `sound`. A row that cannot be read, or is
+ * damaged itself, proves nothing against the run. */
 static enum status check_history(const struct id_run *run, const struct id_file *file,
-                                 const struct id_source *source, int64_t last_number,
+                                 const struct id_source *source, int64_t last_number, bool *sound,
                                  struct error *error)
 {
+    const struct id_run_header *header = &run->header;
     uint8_t proof[ID_PROOF_SIZE];
-    if (run->header.first != file->first || run->header.last != file->last)
-        return error_set(error, STATUS_MALFORMED, "it has another run's name");
-    if (run->header.last > last_number)
-        return error_set(error, STATUS_MALFORMED, "it has rows that the ledger has not");
-    enum status status = source->proof(source->context, run->header.last, proof, error);
-    if (status == STATUS_NOT_FOUND ||
-        (status == STATUS_OK && memcmp(proof, run->header.proof, sizeof proof) != 0))
-        return error_set(error, STATUS_MALFORMED, "it is from another history of the ledger");
-    return status;
+    *sound = false;
+    if (header->first != file->first || header->last != file->last) {
+        (void)error_set(error, STATUS_MALFORMED, "it has another run's name");
+        return STATUS_OK;
+    }
+    if (header->last > last_number) {
+        (void)error_set(error, STATUS_MALFORMED, "it has rows that the ledger has not");
+        return STATUS_OK;
+    }
+    enum status status = source->proof(source->context, header->last, proof, error);
+    if (status != STATUS_OK && status != STATUS_NOT_FOUND)
+        return status;
+    *sound = status == STATUS_OK && memcmp(proof, header->proof, sizeof proof) == 0;
+    if (!*sound)
+        (void)error_set(error, STATUS_MALFORMED, "it is from another history of the ledger");
+    return STATUS_OK;
 }
 
 /* Opens a run and takes it if it is sound. */
@@ -166,16 +175,19 @@ static enum status select_run(struct id_index *index, const struct id_directory 
                               int64_t last_number, struct selection *selection, struct error *error)
 {
     struct id_run *run = NULL;
+    bool sound = false;
     enum status status =
         id_run_open(&run, directory->descriptor, file->name, index->identity, error);
     if (status == STATUS_OK)
-        status = check_history(run, file, source, last_number, error);
-    if (status == STATUS_OK) {
+        status = check_history(run, file, source, last_number, &sound, error);
+    else if (status == STATUS_MALFORMED)
+        status = STATUS_OK;
+    if (status == STATUS_OK && sound) {
         selection->runs[selection->count++] = run;
         return STATUS_OK;
     }
     id_run_close(&run);
-    if (status != STATUS_MALFORMED)
+    if (status != STATUS_OK)
         return status;
     log_event(index->log, LOG_WARNING, "part of the index of transaction ids is made again",
               LOG_STRING("file", file->name), LOG_STRING("reason", error->text));
@@ -440,20 +452,33 @@ enum status id_index_ready(struct id_index *index, const struct id_source *sourc
 
 /* ---- asking and adding ----------------------------------------------------------------------- */
 
-static enum status find_in(struct id_index *index, const struct id_part *part, uint64_t key,
-                           int64_t after, int64_t *numbers, size_t room, size_t *count,
-                           struct error *error)
+/* The numbers of one key, as id_index_find was asked for them. */
+struct search {
+    uint64_t key;
+    struct id_bits bits; /* of the filters */
+    int64_t after;
+    int64_t *numbers;
+    size_t room, found;
+};
+
+static enum status find_in(struct id_index *index, const struct id_part *part,
+                           struct search *search, struct error *error)
 {
-    *count = 0;
-    if (part->last <= after)
+    int64_t *numbers = search->numbers + search->found;
+    size_t room = search->room - search->found;
+    size_t some = 0;
+    if (part->last <= search->after)
         return STATUS_OK;
     if (part->table != NULL) {
-        *count = id_table_find(part->table, key, after, numbers, room);
+        search->found += id_table_find(part->table, search->key, search->after, numbers, room);
         return STATUS_OK;
     }
-    if (!id_run_may_have(part->run, key) ||
-        id_run_find(part->run, key, after, numbers, room, count) == STATUS_OK)
+    if (!id_run_may_have(part->run, search->key, &search->bits))
         return STATUS_OK;
+    if (id_run_find(part->run, search->key, search->after, numbers, room, &some) == STATUS_OK) {
+        search->found += some;
+        return STATUS_OK;
+    }
     id_run_reject(index, part->run);
     return error_set(error, STATUS_UNAVAILABLE,
                      "%s-ids/%lld-%lld.run: the index of transaction ids is damaged there, and will"
@@ -465,25 +490,22 @@ enum status id_index_find(struct id_index *index, uint64_t key, int64_t after, i
                           size_t room, size_t *count, struct error *error)
 {
     enum status status = STATUS_OK;
-    size_t found = 0;
+    struct search search = {key, id_filter_bits(index->identity, key), after, numbers, room, 0};
     CHECK(after < INT64_MAX && room > 0);
     if (!index->whole)
         return error_set(error, STATUS_UNAVAILABLE, "the index of transaction ids is not complete");
     uv_mutex_lock(&index->lock);
-    /* The lines of all filters are fetched at once, rather than one after the other. */
+    /* What all parts need from memory is fetched at once, rather than one after the other. */
     for (size_t i = 0; i < index->count; i++)
         if (index->parts[i].run != NULL)
             id_run_prefetch(index->parts[i].run, key);
+    id_table_prefetch(id_newest(index)->table, key);
     /* Parts are in order of their rows, so what is found is in order of numbers. */
-    for (size_t i = 0; i < index->count && found < room && status == STATUS_OK; i++) {
-        size_t some = 0;
-        status = find_in(index, &index->parts[i], key, after, numbers + found, room - found, &some,
-                         error);
-        found += some;
-    }
+    for (size_t i = 0; i < index->count && search.found < room && status == STATUS_OK; i++)
+        status = find_in(index, &index->parts[i], &search, error);
     uv_mutex_unlock(&index->lock);
     if (status == STATUS_OK)
-        *count = found;
+        *count = search.found;
     return status;
 }
 

@@ -44,29 +44,22 @@ uint64_t id_run_file_size(const struct id_run *run)
 
 /* ---- the filter ------------------------------------------------------------------------------ */
 
-void id_filter_bits(uint64_t seed, uint64_t key, uint32_t bits[ID_LINE_WORDS])
+struct id_bits id_filter_bits(const uint8_t identity[ID_IDENTITY_SIZE], uint64_t key)
 {
     static const uint32_t factors[ID_LINE_WORDS] = {
         /* odd, otherwise arbitrary */
         0x9E3779B1U, 0x85EBCA77U, 0xC2B2AE3DU, 0x27D4EB2FU,
         0x165667B1U, 0xD3A2646DU, 0xFD7046C5U, 0xB55A4F09U,
     };
+    struct id_bits bits;
+    uint64_t seed; /* which nobody outside knows */
+    memcpy(&seed, identity, sizeof seed);
     /* The first bits of the key have chosen the line. */
     uint64_t mixed = (key ^ seed) * 0x9E3779B97F4A7C15U;
     uint32_t word = (uint32_t)((mixed ^ mixed >> 29) * 0xBF58476D1CE4E5B9U >> 32);
     for (int i = 0; i < ID_LINE_WORDS; i++)
-        bits[i] = 1U << (word * factors[i] >> 27);
-}
-
-bool id_run_may_have(const struct id_run *run, uint64_t key)
-{
-    const uint32_t *line = run->filter + id_filter_line(run->header.lines, key);
-    uint32_t bits[ID_LINE_WORDS];
-    uint32_t missing = 0;
-    id_filter_bits(run->header.seed, key, bits);
-    for (int i = 0; i < ID_LINE_WORDS; i++)
-        missing |= bits[i] & ~line[i];
-    return missing == 0;
+        bits.words[i] = 1U << (word * factors[i] >> 27);
+    return bits;
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */

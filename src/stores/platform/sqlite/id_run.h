@@ -32,7 +32,7 @@
 #define ID_LINE_WORDS 8
 #define ID_FILTER_BITS 12 /* an id */
 #define ID_RUN_MAGIC 0x31736469756F7263U
-#define ID_RUN_VERSION 1
+#define ID_RUN_VERSION 2
 
 struct id_block {
     struct id_entry ids[ID_BLOCK_IDS];
@@ -89,7 +89,12 @@ static inline uint64_t id_filter_line(uint64_t lines, uint64_t key)
     __extension__ typedef unsigned __int128 wide;
     return (uint64_t)((wide)key * lines >> 64) * ID_LINE_WORDS;
 }
-void id_filter_bits(uint64_t seed, uint64_t key, uint32_t bits[ID_LINE_WORDS]);
+/* Which bits are the same in all runs of a ledger, so that who looks for a key works them out
+ * once. */
+struct id_bits {
+    uint32_t words[ID_LINE_WORDS];
+};
+struct id_bits id_filter_bits(const uint8_t identity[ID_IDENTITY_SIZE], uint64_t key);
 
 /* STATUS_NOT_FOUND: no such file. STATUS_MALFORMED: it is not what was written, not of this ledger,
  * or cannot be read. STATUS_UNAVAILABLE: this process has no more files or memory. `error` says
@@ -105,7 +110,15 @@ static inline void id_run_prefetch(const struct id_run *run, uint64_t key)
 }
 
 /* Whether the run may have the key. */
-MUST_CHECK bool id_run_may_have(const struct id_run *run, uint64_t key);
+static inline bool id_run_may_have(const struct id_run *run, uint64_t key,
+                                   const struct id_bits *bits)
+{
+    const uint32_t *line = run->filter + id_filter_line(run->header.lines, key);
+    uint32_t missing = 0;
+    for (int i = 0; i < ID_LINE_WORDS; i++)
+        missing |= bits->words[i] & ~line[i];
+    return missing == 0;
+}
 
 /* As id_table_find. STATUS_MALFORMED: what had to be read is damaged, and so is the run from now
  * on. */

@@ -142,10 +142,9 @@ static int add(struct writing *writing, const struct id_entry *entry)
     struct id_run *run = writing->run;
     struct id_block *block = &writing->buffer[writing->buffered];
     uint32_t *line = run->filter + id_filter_line(run->header.lines, entry->key);
-    uint32_t bits[ID_LINE_WORDS];
-    id_filter_bits(run->header.seed, entry->key, bits);
+    struct id_bits bits = id_filter_bits(run->header.identity, entry->key);
     for (int i = 0; i < ID_LINE_WORDS; i++)
-        line[i] |= bits[i];
+        line[i] |= bits.words[i];
     block->ids[block->count++] = *entry;
     return block->count == ID_BLOCK_IDS ? finish_block(writing) : 0;
 }

@@ -52,6 +52,11 @@ static size_t bucket_of(const struct id_table *table, uint64_t key)
     return (mixed >> 32) & table->bucket_mask;
 }
 
+void id_table_prefetch(const struct id_table *table, uint64_t key)
+{
+    __builtin_prefetch(&table->heads[bucket_of(table, key)]);
+}
+
 void id_table_add(struct id_table *table, const struct id_entry *entry)
 {
     size_t at = table->count++;

@@ -32,6 +32,9 @@ void id_table_add(struct id_table *table, const struct id_entry *entry);
 size_t id_table_find(const struct id_table *table, uint64_t key, int64_t after, int64_t *numbers,
                      size_t room);
 
+/* Brings the key's bucket nearer. */
+void id_table_prefetch(const struct id_table *table, uint64_t key);
+
 /* A copy of the first `count` entries in order of key, then number; for memory_free. */
 struct id_entry *id_table_sorted(const struct id_table *table, size_t count);
 
