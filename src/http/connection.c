@@ -112,22 +112,10 @@ static void linger(struct http_connection *connection)
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-void http_connection_begin_exchange(struct http_connection *connection)
-{
-    struct http_server *server = connection->server;
-    struct http_exchange *exchange = http_exchange_take(server);
-    exchange->request.peer = connection->peer;
-    exchange->request.connection = connection;
-    exchange->request.connection_user =
-        server->options.connection_user_size > 0 ? connection + 1 : NULL;
-    exchange->request.started_ns = clock_monotonic_ns();
-    connection->exchange = exchange;
-}
-
 static void exchange_begin(struct http_connection *connection)
 {
     struct http_server *server = connection->server;
-    http_connection_begin_exchange(connection);
+    connection->exchange = http_exchange_begin(connection);
     connection->state = CONNECTION_RECEIVING;
     connection->served = true;
     connection->close_after = false;

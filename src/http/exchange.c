@@ -32,7 +32,7 @@ static void write_id(struct http_server *server, char *id)
     id[HTTP_ID_SIZE] = '\0';
 }
 
-struct http_exchange *http_exchange_take(struct http_server *server)
+static struct http_exchange *exchange_take(struct http_server *server)
 {
     struct http_exchange *exchange = SLIST_FIRST(&server->spare_exchanges);
     if (exchange != NULL) {
@@ -49,6 +49,18 @@ struct http_exchange *http_exchange_take(struct http_server *server)
     exchange->magic = EXCHANGE_MAGIC;
     write_id(server, exchange->request.id);
     http_intake_start(&exchange->intake);
+    return exchange;
+}
+
+struct http_exchange *http_exchange_begin(struct http_connection *connection)
+{
+    struct http_server *server = connection->server;
+    struct http_exchange *exchange = exchange_take(server);
+    exchange->request.peer = connection->peer;
+    exchange->request.connection = connection;
+    exchange->request.connection_user =
+        server->options.connection_user_size > 0 ? connection + 1 : NULL;
+    exchange->request.started_ns = clock_monotonic_ns();
     return exchange;
 }
 

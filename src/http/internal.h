@@ -180,9 +180,6 @@ void http_connection_sweep(struct http_connection *connection, uint64_t now_ms);
 /* The server drains: an idle connection closes soon, or now. */
 void http_connection_drain(struct http_connection *connection);
 
-/* A new exchange for it. */
-void http_connection_begin_exchange(struct http_connection *connection);
-
 /* ---- output.c -------------------------------------------------------------------------------- */
 /* Sends exchange->rest, parts of `message`. */
 enum http_output http_output_reply(struct http_connection *connection,
@@ -199,7 +196,8 @@ enum http_output http_output_shutdown(struct http_connection *connection);
 struct http_parked *http_parked_take(struct http_connection *connection);
 
 /* ---- exchange.c ------------------------------------------------------------------------------ */
-struct http_exchange *http_exchange_take(struct http_server *server);
+/* One for a request of this connection, which begins now. */
+struct http_exchange *http_exchange_begin(struct http_connection *connection);
 void http_exchange_give_back(struct http_server *server, struct http_exchange *exchange);
 /* What was added to its reply before it was parked first, and adding that to another's. */
 struct text http_exchange_added(const struct http_exchange *exchange);

@@ -44,8 +44,8 @@ struct http_request *http_unpark(struct http_parked *parked)
 {
     struct http_connection *connection = parked->connection;
     CHECK(connection->magic == CONNECTION_MAGIC && connection->state == CONNECTION_PARKED);
-    http_connection_begin_exchange(connection);
-    struct http_exchange *exchange = connection->exchange;
+    struct http_exchange *exchange = http_exchange_begin(connection);
+    connection->exchange = exchange;
     http_memo_restore(connection->memo, &exchange->intake, &exchange->request);
     if (parked->added_size > 0)
         http_exchange_add(exchange, (struct text){parked->added, parked->added_size});
