@@ -52,6 +52,7 @@ struct app {
     struct mailbox *mailbox;
     uv_signal_t signals[3];
     uv_timer_t drain_deadline;
+    uv_timer_t second;   /* looks at the age of what is served */
     uv_timer_t starting; /* looks whether the stores can be used, until the workers are there */
     uint64_t started_ms;
 
@@ -157,6 +158,7 @@ static void apply(struct app *app, const struct config *config, struct http_tls 
     config_list_restart_needed(app->options->config, config, &reloading->restart);
     log_configure(app->log, config->log_level, config->log_format);
     sports_set_waiting_max(app->shared.sports, config->waiting_max);
+    sports_set_stale_after(app->shared.sports, config->stale_after_s);
     for (size_t i = 0; i < app->worker_count; i++)
         worker_reload(app->workers[i], config, tls, on_worker_reloaded, reloading);
 }
@@ -414,6 +416,13 @@ static void announce(struct app *app)
  * listening does not send it customers that it would have to refuse. Until then they wait in the
  * listening sockets' queues. Without its stores it serves all the same after a while: its errors
  * say what is wrong, and what needs no store goes on. */
+static void on_second(uv_timer_t *timer)
+{
+    struct app *app = timer->data;
+    if (app->config->stale_after_s > 0 && app->shared.sports != NULL)
+        sports_look_at_ages(app->shared.sports);
+}
+
 static void on_starting(uv_timer_t *timer)
 {
     struct app *app = timer->data;
@@ -474,7 +483,9 @@ static enum status start(struct app *app, struct error *error)
         work_pool_create("ready", config->threads > 2 ? config->threads : 2, WORK_QUEUE_LIMIT);
     app->shared.sports = sports_create(app->odds, config->odds_timeout_ms, app->pool, app->log);
     sports_set_waiting_max(app->shared.sports, config->waiting_max);
+    sports_set_stale_after(app->shared.sports, config->stale_after_s);
     app->started_ms = clock_monotonic_ms();
+    CHECK(uv_timer_start(&app->second, on_second, 1000, 1000) == 0);
     CHECK(uv_timer_start(&app->starting, on_starting, 0, STORES_LOOK_MS) == 0);
     return STATUS_OK;
 }
@@ -519,6 +530,8 @@ enum status app_run(const struct app_options *options, struct error *error)
     app.mailbox = mailbox_create(&app.loop);
     CHECK(uv_timer_init(&app.loop, &app.drain_deadline) == 0);
     app.drain_deadline.data = &app;
+    CHECK(uv_timer_init(&app.loop, &app.second) == 0);
+    app.second.data = &app;
     CHECK(uv_timer_init(&app.loop, &app.starting) == 0);
     app.starting.data = &app;
     app.metrics = metrics_create(&(struct metrics_options){

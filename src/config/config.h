@@ -52,6 +52,7 @@ struct config {
     /* [odds] */
     char *odds_store;
     uint32_t odds_timeout_ms;
+    uint32_t stale_after_s; /* odds that are older are; 0: none are */
     char *odds_prefix;
     /* [platform] */
     char *platform_store;

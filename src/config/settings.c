@@ -270,6 +270,8 @@ const struct setting settings[] = {
             "redis+sentinel://HOSTS/SERVICE"),
     SETTING("odds", "timeout_ms", "250", 0, odds_timeout_ms, read_number, 1, 60000,
             "milliseconds that a call to the odds store may take, 1 to 60000"),
+    SETTING("odds", "stale_after_s", "0", SETTING_RELOADABLE, stale_after_s, read_number, 0, 86400,
+            "seconds after which odds that somebody asks for count as stale, 0 to 86400; 0: never"),
     SETTING("odds", "prefix", "", 0, odds_prefix, read_prefix, 0, 0,
             "begins the name of every key in an odds store that is shared with others"),
     SETTING("platform", "store", "sqlite:/var/lib/croupier/platform.db", 0, platform_store,

@@ -29,6 +29,7 @@
  * frees it.
  */
 #include <stddef.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -51,9 +52,11 @@
 struct ready {
     bool confirmed; /* `status` was right under `stamp` */
     uint64_t stamp;
-    enum status status;         /* OK, NOT_FOUND or MALFORMED */
-    struct entry *entry;        /* held, may be NULL; when confirmed and OK it is the answer */
-    uint64_t noted_ms;          /* when interest was noted last */
+    enum status status;   /* OK, NOT_FOUND or MALFORMED */
+    struct entry *entry;  /* held, may be NULL; when confirmed and OK it is the answer */
+    uint64_t noted_ms;    /* when interest was noted last */
+    int64_t published_ms; /* as `published_text` says */
+    char published_text[25];
     struct wait_group *waiters; /* polls that wait for another; NULL: none */
 };
 
@@ -131,6 +134,7 @@ struct wish {
     enum sport sport;
     const struct event_id *event; /* NULL: the list */
     struct ready *ready;          /* NULL: it is not at hand */
+    const struct entry *entry;    /* what is answered from */
     bool deferred;
 };
 
@@ -158,14 +162,34 @@ static bool park(struct sports_cache *cache, struct http_request *request,
     return waiting_park(cache->waiting, &what, request);
 }
 
+/* The text is kept beside what is ready, as making it costs more than all else here. */
+static void add_published(struct http_request *request, const struct wish *wish)
+{
+    int64_t published_ms = atomic_load_explicit(&wish->entry->published_ms, memory_order_relaxed);
+    struct ready local = {0};
+    struct ready *ready = wish->ready != NULL ? wish->ready : &local;
+    if (published_ms <= 0)
+        return;
+    if (ready->published_ms != published_ms) {
+        char text[CLOCK_TEXT_SIZE];
+        clock_format_rfc3339(published_ms, text);
+        memcpy(ready->published_text, text, sizeof ready->published_text - 1);
+        ready->published_ms = published_ms;
+    }
+    http_request_add_field(request, TEXT("X-Published-At"),
+                           (struct text){ready->published_text, sizeof ready->published_text - 1});
+}
+
 /* Sends the message, which was picked of the answer, unless it has no news for a poll that can
  * wait. */
 static void reply(struct sports_cache *cache, struct http_request *request,
                   const struct answer *answer, struct http_message *message,
                   const struct wish *wish)
 {
-    if (message->status != 304 || !park(cache, request, answer, wish))
-        http_reply_message(request, message);
+    if (message->status == 304 && park(cache, request, answer, wish))
+        return;
+    add_published(request, wish);
+    http_reply_message(request, message);
 }
 
 static struct cached_event *find_event(struct sports_cache *cache, enum sport sport,
@@ -375,6 +399,7 @@ static void send_and_drop(struct pending_request *pending, const struct answer *
     struct wish wish = {.sport = pending->sport,
                         .event = pending->wants_event ? &id : NULL,
                         .ready = ready_of(cache, pending->sport, pending->wants_event ? &id : NULL),
+                        .entry = pending->chosen,
                         .deferred = is_queued(pending)};
     struct entry *chosen = pending->chosen;
     pending->chosen = NULL;
@@ -606,8 +631,10 @@ static bool answer_ready(struct sports_cache *cache, struct http_request *reques
         return false;
     metrics_add(cache->counters, SPORTS_READY_HITS, 1);
     waiting_led(cache->waiting, leads, ready->status == STATUS_OK ? WAIT_ANSWERED : WAIT_FAILED);
+    struct wish of_entry = *wish;
+    of_entry.entry = ready->entry;
     if (message != NULL)
-        reply(cache, request, answer, message, wish);
+        reply(cache, request, answer, message, &of_entry);
     else
         reply_error(cache, request,
                     sports_error_of(ready->status, wish->event == NULL ? &error_catalog_unavailable

@@ -25,6 +25,9 @@ struct entry {
     /* When a serving thread last answered from it, about a second behind; monotonic. */
     atomic_uint_fast64_t asked_ms;
 
+    /* Wall clock: when it was published last, as far as the store tells; 0: it does not. */
+    atomic_int_fast64_t published_ms;
+
     struct catalog *catalog; /* OK, of a catalog */
     struct text row;         /* OK, of an event: its catalog row, inside the answer's body */
     /* OK: of an event, from the start; the list of a catalog is made when it is first asked for. */

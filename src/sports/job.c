@@ -69,7 +69,9 @@ static void log_malformed(const struct job *job, const struct json_text_error *e
 
 static struct entry *make_empty(const struct job *job, enum status status, uint64_t version)
 {
-    return entry_create(status, version, job->started_ns, &job->sports->counts);
+    struct entry *entry = entry_create(status, version, job->started_ns, &job->sports->counts);
+    atomic_store_explicit(&entry->published_ms, job->read.value.published_ms, memory_order_relaxed);
+    return entry;
 }
 
 static struct text read_bytes(const struct job *job)
@@ -212,11 +214,19 @@ static enum status make_entry(struct job *job, enum status read, struct job **fo
         return STATUS_CONFLICT;
     struct entry *before = sports_hold_current(sports, job->slot);
     if (!damaged && is_still(job, before)) {
+        /* The same bytes may have been published again. */
+        atomic_store_explicit(&before->published_ms, job->read.value.published_ms,
+                              memory_order_relaxed);
         entry_confirm(before, job->started_ns);
         entry_release(&before);
         return STATUS_OK;
     }
     struct entry *entry = make_what_was_read(job, read, before);
+    /* Who asks is noted once a second, which may have been of the one before. */
+    if (before != NULL)
+        atomic_store_explicit(&entry->asked_ms,
+                              atomic_load_explicit(&before->asked_ms, memory_order_relaxed),
+                              memory_order_relaxed);
     if (job->kind == JOB_CATALOG)
         *follow_up = list_follow_up(job, entry, before);
     sports_publish(sports, job->slot, entry);

@@ -70,6 +70,8 @@ struct sports {
     struct changes *changes;
     atomic_uint waiting; /* polls, of all caches */
     atomic_uint waiting_max;
+    atomic_uint stale_after_s;               /* 0: off */
+    bool stale_told[SPORT_COUNT];            /* sports_look_at_ages' */
     struct answer *lists[1U << SPORT_COUNT]; /* GET /sports, by the set of allowed sports */
 
     uv_mutex_t lock; /* guards all below, and `job` of every slot, entry and completion */
@@ -136,6 +138,15 @@ void sports_cancel_job(struct job *job);
 void sports_drop_event(struct sports *sports, struct slot *slot);
 struct slot *sports_event_slot(struct sports *sports, enum sport sport, const struct event_id *id,
                                uint64_t now_ms);
+
+/* ---- ages.c ---------------------------------------------------------------------------------- */
+void sports_ages(struct sports *sports, struct sports_ages ages[SPORT_COUNT]);
+void sports_write_catalog_ages(const struct metric *metric, const void *facts, struct buffer *out);
+void sports_write_odds_ages(const struct metric *metric, const void *facts, struct buffer *out);
+void sports_write_stale(const struct metric *metric, const void *facts, struct buffer *out);
+
+/* The lock is held. */
+uint64_t sports_slot_used_ms(const struct slot *slot);
 
 bool sports_too_large(const struct sports *sports);
 

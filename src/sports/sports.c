@@ -99,6 +99,7 @@ void sports_facts(struct sports *sports, struct sports_facts *facts)
         .bytes = atomic_load_explicit(&sports->counts.bytes, memory_order_relaxed),
         .waiting = atomic_load_explicit(&sports->waiting, memory_order_relaxed),
     };
+    sports_ages(sports, facts->ages);
 }
 
 /* ---- jobs and completions -------------------------------------------------------------------- */
@@ -160,6 +161,14 @@ const struct metric sports_metrics[] = {
                 "Answers held ready in memory"),
     METRIC_FACT("croupier_ready_bytes", "gauge", struct sports_facts, bytes,
                 "Bytes of the answers held ready"),
+    METRIC_WRITTEN("croupier_catalog_age_seconds", "gauge", sports_write_catalog_ages,
+                   "Time since the catalog was published that was asked for last; NaN: none was "
+                   "within a minute"),
+    METRIC_WRITTEN("croupier_odds_age_seconds", "gauge", sports_write_odds_ages,
+                   "Time since the oldest odds were published that were asked for within a minute; "
+                   "NaN: none were"),
+    METRIC_WRITTEN("croupier_odds_stale_events", "gauge", sports_write_stale,
+                   "Events asked for within a minute whose odds are older than stale_after_s"),
     METRIC_FACT("croupier_waiting_polls", "gauge", struct sports_facts, waiting,
                 "Polls that wait for a change now"),
     {0},

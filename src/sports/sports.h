@@ -42,7 +42,22 @@ void sports_destroy(struct sports **sports);
 /* How many polls may wait at a time, of all caches; 0 at first. Any thread. */
 void sports_set_waiting_max(struct sports *sports, uint32_t most);
 
+/* How old is what was asked for within the last minute; as of when it was asked for last. */
+struct sports_ages {
+    int64_t
+        catalog_ms;  /* since it was published; negative: it was not asked for, or is not known */
+    int64_t odds_ms; /* of the event whose odds are the oldest; as above */
+    uint64_t stale;  /* events with odds that are older than stale_after_s */
+};
+
+/* Odds that are older than that are stale; 0: none are. Any thread. */
+void sports_set_stale_after(struct sports *sports, uint32_t seconds);
+/* Logs when odds of a sport begin to be stale and when none are any more. About once a second, on
+ * one thread. */
+void sports_look_at_ages(struct sports *sports);
+
 struct sports_facts {
+    struct sports_ages ages[SPORT_COUNT];
     uint64_t waiting; /* polls */
     uint64_t answers; /* held ready */
     uint64_t bytes;

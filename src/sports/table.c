@@ -63,7 +63,7 @@ bool sports_too_large(const struct sports *sports)
 }
 
 /* When it was last asked for: caches that answer from an entry say so in it, not in the slot. */
-static uint64_t slot_used_ms(const struct slot *slot)
+uint64_t sports_slot_used_ms(const struct slot *slot)
 {
     uint64_t asked_ms = slot->current == NULL
                             ? 0
@@ -79,7 +79,7 @@ static void drop_old_events(struct sports *sports, uint64_t now_ms)
     for (int i = 0; i < 4 && sports->events.count > 0; i++) {
         struct slot *slot = (struct slot *)event_table_oldest(&sports->events);
         bool too_many = sports->events.count >= SPORTS_EVENTS_MAX || sports_too_large(sports);
-        uint64_t used_ms = slot_used_ms(slot);
+        uint64_t used_ms = sports_slot_used_ms(slot);
         bool old = used_ms + SPORTS_KEEP_MS < now_ms;
         if (!too_many && slot->node.used_ms + SPORTS_KEEP_MS >= now_ms)
             return; /* nor are the others: they were used later */

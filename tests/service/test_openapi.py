@@ -59,6 +59,8 @@ def check(path, response, method="GET"):
         value = response.header(name)
         if (name.startswith("X-RateLimit") or name == "Preference-Applied") and value is None:
             continue  # only for callers with a limit, and of answers that have waited
+        if name == "X-Published-At" and response.status == 304 and "events" not in path:
+            continue  # of catalogs and events
         assert value is not None, f"{path} {response.status}: {name} is missing"
         schema = header["schema"]
         jsonschema.Draft202012Validator(schema).validate(int(value) if schema.get("type") == "integer" else value)

@@ -1,4 +1,8 @@
-/* Two small tables under a mutex: one is filled while the other is written. See odds_notes.h. */
+/*
+ * A table of the events of a second, in the order in which they came, under a mutex; see
+ * notes.h. What stands behind `taken` in it is new. When the second is over, those that were noted
+ * again after they were taken begin the next one.
+ */
 #include "stores/odds/notes.h"
 
 #include <stdatomic.h>
@@ -15,21 +19,25 @@
 struct table {
     size_t count;
     struct odds_note notes[ODDS_NOTES_MAX];
-    uint16_t slots[SLOTS]; /* 1 + index into notes; 0: free */
+    bool again[ODDS_NOTES_MAX]; /* noted since it was taken */
+    uint16_t slots[SLOTS];      /* 1 + index into notes; 0: free */
 };
 
 struct odds_notes {
-    uv_mutex_t lock; /* guards `filling` and what it points to */
-    struct table *filling;
-    struct table *taken;
+    uv_mutex_t lock; /* guards the next three */
+    struct table *table;
+    size_t taken; /* of the table */
+    uint64_t began_ms;
+    struct table *spare;
+    struct odds_note list[ODDS_NOTES_MAX];
     atomic_uint_fast64_t dropped;
 };
 
 struct odds_notes *odds_notes_create(void)
 {
     struct odds_notes *notes = memory_alloc_zeroed(1, sizeof *notes);
-    notes->filling = memory_alloc_zeroed(1, sizeof *notes->filling);
-    notes->taken = memory_alloc_zeroed(1, sizeof *notes->taken);
+    notes->table = memory_alloc_zeroed(1, sizeof *notes->table);
+    notes->spare = memory_alloc_zeroed(1, sizeof *notes->spare);
     CHECK(uv_mutex_init(&notes->lock) == 0);
     atomic_init(&notes->dropped, 0);
     return notes;
@@ -40,34 +48,52 @@ void odds_notes_destroy(struct odds_notes **notes)
     if (*notes == NULL)
         return;
     uv_mutex_destroy(&(*notes)->lock);
-    memory_free((*notes)->filling);
-    memory_free((*notes)->taken);
+    memory_free((*notes)->table);
+    memory_free((*notes)->spare);
     memory_free(*notes);
     *notes = NULL;
 }
 
-void odds_notes_add(struct odds_notes *notes, enum sport sport, const struct event_id *event)
+/* Its index in the table, or where its slot would be: ODDS_NOTES_MAX is returned then. */
+static size_t find(const struct table *table, enum sport sport, const struct event_id *event,
+                   size_t *slot)
 {
-    int64_t now_ms = clock_wall_ms();
-    size_t at = hash_text(sport, event_id_text(event));
+    size_t at = hash_text(sport, event_id_text(event)) & (SLOTS - 1);
+    for (; table->slots[at] != 0; at = (at + 1) & (SLOTS - 1)) {
+        const struct odds_note *note = &table->notes[table->slots[at] - 1];
+        if (note->sport == sport && event_id_equals(&note->event, event))
+            return table->slots[at] - 1U;
+    }
+    *slot = at;
+    return ODDS_NOTES_MAX;
+}
+
+static void add(struct table *table, const struct odds_note *note, size_t slot)
+{
+    table->notes[table->count] = *note;
+    table->again[table->count++] = false;
+    table->slots[slot] = (uint16_t)table->count;
+}
+
+bool odds_notes_add(struct odds_notes *notes, enum sport sport, const struct event_id *event)
+{
+    struct odds_note note = {.sport = sport, .event = *event, .requested_ms = clock_wall_ms()};
+    size_t slot = 0;
+    bool first = false;
     uv_mutex_lock(&notes->lock);
-    struct table *table = notes->filling;
-    for (at &= SLOTS - 1; table->slots[at] != 0; at = (at + 1) & (SLOTS - 1)) {
-        struct odds_note *note = &table->notes[table->slots[at] - 1];
-        if (note->sport == sport && event_id_equals(&note->event, event)) {
-            note->requested_ms = now_ms;
-            goto out;
-        }
-    }
-    if (table->count == ODDS_NOTES_MAX) {
+    struct table *table = notes->table;
+    size_t index = find(table, sport, event, &slot);
+    if (index < ODDS_NOTES_MAX) {
+        table->notes[index].requested_ms = note.requested_ms;
+        table->again[index] = index < notes->taken;
+    } else if (table->count == ODDS_NOTES_MAX) {
         odds_notes_lost(notes, 1);
-        goto out;
+    } else {
+        first = table->count == notes->taken;
+        add(table, &note, slot);
     }
-    table->notes[table->count++] =
-        (struct odds_note){.sport = sport, .event = *event, .requested_ms = now_ms};
-    table->slots[at] = (uint16_t)table->count;
-out:
     uv_mutex_unlock(&notes->lock);
+    return first;
 }
 
 uint64_t odds_notes_dropped(const struct odds_notes *notes)
@@ -75,19 +101,39 @@ uint64_t odds_notes_dropped(const struct odds_notes *notes)
     return atomic_load_explicit(&notes->dropped, memory_order_relaxed);
 }
 
+/* The lock is held: a new table, with what was noted again and what was not taken. */
+static void begin_second(struct odds_notes *notes)
+{
+    struct table *over = notes->table;
+    struct table *table = notes->spare;
+    size_t slot = 0;
+    table->count = 0;
+    memset(table->slots, 0, sizeof table->slots);
+    for (size_t i = 0; i < over->count; i++) {
+        const struct odds_note *note = &over->notes[i];
+        if ((over->again[i] || i >= notes->taken) &&
+            find(table, note->sport, &note->event, &slot) == ODDS_NOTES_MAX)
+            add(table, note, slot);
+    }
+    notes->table = table;
+    notes->spare = over;
+    notes->taken = 0;
+}
+
 size_t odds_notes_take(struct odds_notes *notes, const struct odds_note **list)
 {
-    struct table *empty = notes->taken;
-    if (empty->count > 0) {
-        empty->count = 0;
-        memset(empty->slots, 0, sizeof empty->slots);
-    }
+    uint64_t now_ms = clock_monotonic_ms();
     uv_mutex_lock(&notes->lock);
-    notes->taken = notes->filling;
-    notes->filling = empty;
+    if (now_ms - notes->began_ms >= ODDS_NOTES_SECOND_MS) {
+        begin_second(notes);
+        notes->began_ms = now_ms;
+    }
+    size_t count = notes->table->count - notes->taken;
+    memcpy(notes->list, notes->table->notes + notes->taken, count * sizeof notes->list[0]);
+    notes->taken = notes->table->count;
     uv_mutex_unlock(&notes->lock);
-    *list = notes->taken->notes;
-    return notes->taken->count;
+    *list = notes->list;
+    return count;
 }
 
 void odds_notes_lost(struct odds_notes *notes, size_t count)

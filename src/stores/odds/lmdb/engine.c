@@ -271,7 +271,6 @@ static void look_after(struct lmdb_store *store, struct lmdb_values *values)
         lmdb_values_clear_dead_readers(values);
         store->readers_checked_ms = now_ms;
     }
-    lmdb_interest_tick(store->interest);
 }
 
 static void work(struct lmdb_store *store)
@@ -285,6 +284,8 @@ static void work(struct lmdb_store *store)
     lmdb_watch_look(store->watch, values, store->epoch);
     if (values != NULL && tick)
         look_after(store, values);
+    if (atomic_load(&store->values) != NULL)
+        lmdb_interest_tick(store->interest);
     uv_mutex_lock(&store->lock); /* under which both change together */
     bool open = atomic_load(&store->values) != NULL;
     struct lmdb_values *retired = store->retired;
@@ -427,7 +428,9 @@ static enum status lmdb_ping(struct odds_store *base, enum odds_need need, struc
 static void lmdb_note_interest(struct odds_store *base, enum sport sport,
                                const struct event_id *event)
 {
-    lmdb_interest_note(lmdb_store_of(base)->interest, sport, event);
+    struct lmdb_store *store = lmdb_store_of(base);
+    if (lmdb_interest_note(store->interest, sport, event))
+        lmdb_watch_wake(store->watch);
 }
 
 static void lmdb_facts(struct odds_store *base, struct odds_facts *facts)

@@ -49,8 +49,7 @@ struct lmdb_interest {
     struct log *log;
     struct odds_notes *notes;
     atomic_uint_fast64_t written;
-    uint64_t written_at_ms; /* the background thread's, as the next */
-    bool complained;
+    bool complained; /* the background thread's */
 
     uv_mutex_t lock;      /* guards what follows */
     struct place *places; /* the map; NULL: not open */
@@ -183,11 +182,6 @@ static void flush(struct lmdb_interest *interest)
 
 void lmdb_interest_tick(struct lmdb_interest *interest)
 {
-    uint64_t now_ms = clock_monotonic_ms();
-    if (interest->written_at_ms != 0 &&
-        now_ms - interest->written_at_ms < ODDS_NOTES_WRITE_EVERY_MS)
-        return;
-    interest->written_at_ms = now_ms;
     flush(interest);
 }
 
@@ -251,10 +245,10 @@ void lmdb_interest_destroy(struct lmdb_interest **interest)
     *interest = NULL;
 }
 
-void lmdb_interest_note(struct lmdb_interest *interest, enum sport sport,
+bool lmdb_interest_note(struct lmdb_interest *interest, enum sport sport,
                         const struct event_id *event)
 {
-    odds_notes_add(interest->notes, sport, event);
+    return odds_notes_add(interest->notes, sport, event);
 }
 
 void lmdb_interest_facts(struct lmdb_interest *interest, struct odds_facts *facts)

@@ -260,9 +260,10 @@ struct lmdb_interest;
 struct lmdb_interest *lmdb_interest_create(const char *root, struct log *log);
 void lmdb_interest_destroy(struct lmdb_interest **interest); /* writes what is waiting */
 
-void lmdb_interest_note(struct lmdb_interest *interest, enum sport sport,
+/* True: lmdb_interest_tick is wanted soon. */
+bool lmdb_interest_note(struct lmdb_interest *interest, enum sport sport,
                         const struct event_id *event);
-/* On the background thread, several times a second, while the values are usable. */
+/* On the background thread, as often as that is wanted and several times a second, while the values are usable. */
 void lmdb_interest_tick(struct lmdb_interest *interest);
 MUST_CHECK enum status lmdb_interest_list(struct lmdb_interest *interest, enum sport sport,
                                           int64_t since_ms, struct odds_interest **list,

@@ -245,10 +245,12 @@ static void remember(struct reading *reading)
         watch_expiry(store);
     if (reading->got != STATUS_OK)
         return;
-    reading->read->value = (struct odds_value){.stamp = stamp,
-                                               .version = version,
-                                               .bytes = reading->bytes,
-                                               .size = reading->bytes == NULL ? 0 : reading->size};
+    reading->read->value = (struct odds_value){
+        .stamp = stamp,
+        .version = version,
+        .published_ms = redis_known_published_ms(store->known, &reading->subject),
+        .bytes = reading->bytes,
+        .size = reading->bytes == NULL ? 0 : reading->size};
     reading->read->catalog.bytes = reading->part.bytes;
     reading->read->catalog.size = reading->part.size;
     reading->bytes = NULL;
@@ -399,6 +401,8 @@ static void interest_reply(struct redis_call *call, unsigned index, const struct
     interest_complain(store, error.text);
 }
 
+static void write_interest(void *owner);
+
 static void interest_done(struct redis_call *call, enum status status)
 {
     struct redis_store *store = store_of_interest(call);
@@ -409,6 +413,7 @@ static void interest_done(struct redis_call *call, enum status status)
         odds_notes_lost(store->notes, store->interest_count);
     }
     store->interest_is_out = false;
+    write_interest(store); /* what has come meanwhile */
 }
 
 /* What is noted while the server is away waits in its table, as far as that holds it. */
@@ -459,6 +464,7 @@ static struct redis_link *make_link(struct redis_store *store, bool serving)
         options.changed = on_changed;
         options.alarm = on_alarm;
         options.second = on_second;
+        options.woken = write_interest;
         options.closing = write_interest;
     }
     return redis_link_create(&options);
@@ -638,8 +644,9 @@ static void redis_note_interest(struct odds_store *base, enum sport sport,
                                 const struct event_id *event)
 {
     struct redis_store *store = redis_store_of(base);
-    (void)need_link(store, true); /* which writes it */
-    odds_notes_add(store->notes, sport, event);
+    struct redis_link *link = need_link(store, true); /* which writes it */
+    if (odds_notes_add(store->notes, sport, event) && link != NULL)
+        redis_link_wake(link);
 }
 
 static enum status redis_lease(struct odds_store *base, struct odds_lease *lease)

@@ -18,6 +18,7 @@
 
 #include <uv.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "stores/odds/redis/redis.h"
@@ -36,6 +37,8 @@ struct entry {
     uint32_t looked; /* of the lock's clock */
     uint64_t version;
     uint64_t expires_ns;
+    int64_t published_ms; /* wall clock: when we learned of the last publication */
+    bool heard;           /* of one since it was read last */
     uint8_t digest[DIGEST_SIZE];
 };
 
@@ -146,14 +149,26 @@ uint64_t redis_known_version(struct redis_known *known, const struct odds_subjec
     return version;
 }
 
+int64_t redis_known_published_ms(struct redis_known *known, const struct odds_subject *subject)
+{
+    size_t set = lock_set(known, subject);
+    const struct entry *entry = find(known, set, subject);
+    int64_t published_ms = entry == NULL ? 0 : entry->published_ms;
+    unlock_set(known, set);
+    return published_ms;
+}
+
 /* ---- learning -------------------------------------------------------------------------------- */
 
 void redis_known_forget(struct redis_known *known, const struct odds_subject *subject)
 {
     size_t set = lock_set(known, subject);
     struct entry *entry = find(known, set, subject);
-    if (entry != NULL)
+    if (entry != NULL) {
         entry->current = false;
+        entry->heard = true;
+        entry->published_ms = clock_wall_ms();
+    }
     unlock_set(known, set);
     move_stamp(known);
 }
@@ -223,10 +238,12 @@ uint64_t redis_known_see(struct redis_known *known, const struct odds_subject *s
     bool news = entry != NULL && entry->current && !same;
     if (entry == NULL) {
         entry = make_room(known, set);
+        entry->heard = false; /* that was of another */
         /* Its expiry is not watched any more, so all who go by the stamp have to look now. */
         news = entry->used && entry->current && entry->expires_ns != 0;
     }
     uint64_t version = same ? entry->version : seen->stored ? ++known->last_version : 0;
+    int64_t published_ms = same || entry->heard ? entry->published_ms : clock_wall_ms();
     *entry = (struct entry){.subject = *subject,
                             .used = true,
                             .current = seen->current,
@@ -234,7 +251,8 @@ uint64_t redis_known_see(struct redis_known *known, const struct odds_subject *s
                             .readable = seen->readable,
                             .looked = tick(known, set),
                             .version = version,
-                            .expires_ns = seen->expires_ns};
+                            .expires_ns = seen->expires_ns,
+                            .published_ms = published_ms};
     memcpy(entry->digest, seen->digest, DIGEST_SIZE);
     unlock_set(known, set);
     if (news)

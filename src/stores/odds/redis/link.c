@@ -36,6 +36,8 @@ struct redis_link {
     struct mailbox *mailbox;
     uv_thread_t thread;
     struct mail stop;
+    struct mail wake;
+    atomic_bool woken;                /* that mail is on its way */
     atomic_uint under_way;            /* calls */
     TAILQ_HEAD(, redis_call) waiting; /* to be sent; the oldest first, as below */
     TAILQ_HEAD(sent_list, link_sent) sent;
@@ -335,6 +337,20 @@ static void on_alarm(uv_timer_t *timer)
     link->options.alarm(link->options.owner);
 }
 
+static void on_wake(struct mail *mail)
+{
+    struct redis_link *link = CONTAINER_OF(mail, struct redis_link, wake);
+    atomic_store(&link->woken, false);
+    if (link->options.woken != NULL)
+        link->options.woken(link->options.owner);
+}
+
+void redis_link_wake(struct redis_link *link)
+{
+    if (!atomic_exchange(&link->woken, true))
+        mailbox_post(link->mailbox, &link->wake);
+}
+
 void redis_link_set_alarm(struct redis_link *link, uint64_t at_ns)
 {
     uint64_t now_ns = clock_monotonic_ns();
@@ -360,6 +376,7 @@ static void make_timer(struct redis_link *link, uv_timer_t *timer)
 static void on_end(uv_timer_t *timer)
 {
     struct redis_link *link = timer->data;
+    link->options.woken = NULL;
     redis_connection_stop(link->connection);
     lose_calls(link, STATUS_UNAVAILABLE, false); /* places of calls that did not wait */
     uv_close((uv_handle_t *)&link->turn, NULL);
@@ -413,6 +430,7 @@ struct redis_link *redis_link_create(const struct redis_link_options *options)
     TAILQ_INIT(&made->sent);
     CHECK(uv_loop_init(&made->loop) == 0);
     made->mailbox = mailbox_create(&made->loop);
+    made->wake.deliver = on_wake;
     const struct redis_connection_options of_connection = {.link = &made->options,
                                                            .loop = &made->loop,
                                                            .mailbox = made->mailbox,

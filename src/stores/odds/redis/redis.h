@@ -175,6 +175,7 @@ struct redis_link_options {
     void (*begun)(void *owner); /* connected again: forget everything */
     void (*changed)(void *owner, const char *key, size_t size); /* NULL: all keys */
     void (*alarm)(void *owner);   /* redis_link_set_alarm's time has come */
+    void (*woken)(void *owner);   /* redis_link_wake was called */
     void (*second)(void *owner);  /* about once a second, connected or not */
     void (*closing)(void *owner); /* the last moment to submit a call; */
 };
@@ -267,6 +268,9 @@ enum status redis_link_wait(struct redis_link *link, struct error *error);
  * call may be submitted and will tell. STATUS_UNAVAILABLE, STATUS_TIMEOUT: neither.
  */
 enum status redis_link_now(const struct redis_link *link);
+
+/* Any thread: has `woken` called soon. */
+void redis_link_wake(struct redis_link *link);
 
 /* On the I/O thread: has `alarm` called at that time, instead of at the one that was set before. */
 void redis_link_set_alarm(struct redis_link *link, uint64_t at_ns);
@@ -379,6 +383,9 @@ void redis_known_destroy(struct redis_known **known);
 uint64_t redis_known_stamp(const struct redis_known *known);
 /* The version, or ODDS_VERSION_UNKNOWN. To be right under a stamp, the stamp is read first. */
 uint64_t redis_known_version(struct redis_known *known, const struct odds_subject *subject);
+
+/* Wall clock: when it was learned that the value was published last; 0: not known. */
+int64_t redis_known_published_ms(struct redis_known *known, const struct odds_subject *subject);
 
 /* Each moves the stamp. redis_known_forget may be called by any thread. */
 void redis_known_forget(struct redis_known *known, const struct odds_subject *subject);

@@ -1,0 +1,109 @@
+/*
+ * How old is what customers see; see sports.h. A feed that has stopped in part is seen here: odds that
+ * stay as they are beside a catalog that goes on.
+ *
+ * An entry is only read again when it is asked for, so its age counts up to when it was asked for
+ * last: what has been published since is not known here, and has not been shown to anybody.
+ */
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "sports/shared.h"
+
+/* Negative: it was not asked for within the minute, or nobody knows when it was published. */
+static int64_t age_ms(const struct entry *entry, uint64_t used_ms, uint64_t now_ms, int64_t wall_ms)
+{
+    if (entry == NULL || entry->status != STATUS_OK || used_ms == 0 ||
+        used_ms + SPORTS_KEEP_MS < now_ms)
+        return -1;
+    int64_t published_ms = atomic_load_explicit(&entry->published_ms, memory_order_relaxed);
+    if (published_ms <= 0)
+        return -1;
+    int64_t asked_ms = wall_ms - (now_ms > used_ms ? (int64_t)(now_ms - used_ms) : 0);
+    return asked_ms > published_ms ? asked_ms - published_ms : 0;
+}
+
+void sports_ages(struct sports *sports, struct sports_ages ages[SPORT_COUNT])
+{
+    uint64_t now_ms = clock_monotonic_ms();
+    int64_t wall_ms = clock_wall_ms();
+    int64_t stale_ms =
+        (int64_t)atomic_load_explicit(&sports->stale_after_s, memory_order_relaxed) * 1000;
+    struct event_node *node;
+    uv_mutex_lock(&sports->lock);
+    for (size_t i = 0; i < SPORT_COUNT; i++) {
+        const struct slot *slot = &sports->catalogs[i];
+        ages[i] = (struct sports_ages){.odds_ms = -1};
+        ages[i].catalog_ms = age_ms(slot->current, sports_slot_used_ms(slot), now_ms, wall_ms);
+    }
+    TAILQ_FOREACH (node, &sports->events.order, order) {
+        const struct slot *slot = (const struct slot *)node;
+        struct sports_ages *sport = &ages[node->sport];
+        int64_t age = age_ms(slot->current, sports_slot_used_ms(slot), now_ms, wall_ms);
+        if (age > sport->odds_ms)
+            sport->odds_ms = age;
+        if (stale_ms > 0 && age > stale_ms)
+            sport->stale++;
+    }
+    uv_mutex_unlock(&sports->lock);
+}
+
+void sports_set_stale_after(struct sports *sports, uint32_t seconds)
+{
+    atomic_store_explicit(&sports->stale_after_s, seconds, memory_order_relaxed);
+}
+
+void sports_look_at_ages(struct sports *sports)
+{
+    struct sports_ages ages[SPORT_COUNT];
+    sports_ages(sports, ages);
+    for (size_t i = 0; i < SPORT_COUNT; i++) {
+        bool stale = ages[i].stale > 0;
+        const char *sport = sport_key((enum sport)i);
+        if (stale && !sports->stale_told[i])
+            log_event(sports->log, LOG_WARNING, "odds are stale", LOG_STRING("sport", sport),
+                      LOG_INTEGER("events", ages[i].stale),
+                      LOG_INTEGER("oldest_seconds", ages[i].odds_ms / 1000));
+        else if (!stale && sports->stale_told[i])
+            log_event(sports->log, LOG_INFO, "odds are not stale any more",
+                      LOG_STRING("sport", sport));
+        sports->stale_told[i] = stale;
+    }
+}
+
+/* ---- metrics --------------------------------------------------------------------------------- */
+
+static void write_labels(char *labels, size_t size, size_t sport)
+{
+    (void)snprintf(labels, size, "{sport=\"%s\"}", sport_key((enum sport)sport));
+}
+
+void sports_write_catalog_ages(const struct metric *metric, const void *facts, struct buffer *out)
+{
+    for (size_t i = 0; i < SPORT_COUNT; i++) {
+        char labels[64];
+        write_labels(labels, sizeof labels, i);
+        metric_age(out, metric->name, labels,
+                   ((const struct sports_facts *)facts)->ages[i].catalog_ms, "NaN");
+    }
+}
+
+void sports_write_odds_ages(const struct metric *metric, const void *facts, struct buffer *out)
+{
+    for (size_t i = 0; i < SPORT_COUNT; i++) {
+        char labels[64];
+        write_labels(labels, sizeof labels, i);
+        metric_age(out, metric->name, labels, ((const struct sports_facts *)facts)->ages[i].odds_ms,
+                   "NaN");
+    }
+}
+
+void sports_write_stale(const struct metric *metric, const void *facts, struct buffer *out)
+{
+    for (size_t i = 0; i < SPORT_COUNT; i++) {
+        char labels[64];
+        write_labels(labels, sizeof labels, i);
+        metric_number(out, metric->name, labels,
+                      ((const struct sports_facts *)facts)->ages[i].stale);
+    }
+}
