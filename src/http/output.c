@@ -1,7 +1,8 @@
 /*
  * Bytes to the kernel.
  *
- * A reply is tried at once (one writev of the three parts); only what the kernel does not take is
+ * A reply is tried at once, the three parts in one call (a small one copied into one piece, which costs
+ * the kernel less than three); only what the kernel does not take is
  * left to libuv, with the message held until it has gone. Through TLS a reply is encrypted piece by
  * piece, the next when the last is with the kernel, so that a slow reader of a large body costs a
  * piece and not the body. Other ciphertext (handshake, tickets, alerts) is small and copied when it
@@ -14,6 +15,7 @@
 #include "base/memory.h"
 #include "http/internal.h"
 
+#define SMALL_MAX 4096U /* bytes of a reply that are copied; beyond, the copy costs what it saves */
 #define TLS_PIECE (4U * HTTP_RECORD_SIZE)
 
 static uv_stream_t *stream_of(struct http_connection *connection)
@@ -66,12 +68,26 @@ static void wait_to_write(struct http_connection *connection)
     connection->unsent = SIZE_MAX;
 }
 
+static int try_to_send(struct http_connection *connection, const struct http_exchange *exchange)
+{
+    uv_buf_t buffers[3];
+    char together[SMALL_MAX];
+    if (exchange->bytes > sizeof together)
+        return uv_try_write(stream_of(connection), buffers, gather(exchange->rest, buffers));
+    size_t size = 0;
+    for (int i = 0; i < 3; i++) {
+        if (exchange->rest[i].size > 0)
+            memcpy(together + size, exchange->rest[i].at, exchange->rest[i].size);
+        size += exchange->rest[i].size;
+    }
+    buffers[0] = (uv_buf_t){together, size};
+    return uv_try_write(stream_of(connection), buffers, 1);
+}
+
 static enum http_output send_plain(struct http_connection *connection, struct http_message *message)
 {
     struct http_exchange *exchange = connection->exchange;
-    uv_buf_t buffers[3];
-    unsigned count = gather(exchange->rest, buffers);
-    int written = uv_try_write(stream_of(connection), buffers, count);
+    int written = try_to_send(connection, exchange);
     if (written == (ssize_t)exchange->bytes)
         return OUTPUT_SENT;
     if (written < 0 && written != UV_EAGAIN)
@@ -82,7 +98,8 @@ static enum http_output send_plain(struct http_connection *connection, struct ht
      * never needs a count. */
     exchange->held = http_message_hold(message);
     exchange->write.data = connection;
-    count = gather(exchange->rest, buffers);
+    uv_buf_t buffers[3];
+    unsigned count = gather(exchange->rest, buffers);
     wait_to_write(connection);
     return uv_write(&exchange->write, stream_of(connection), buffers, count, on_written) == 0
                ? OUTPUT_WAITING

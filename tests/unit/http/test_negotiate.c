@@ -121,6 +121,50 @@ static void anything_else_does_not_match(void **state)
     assert_false(matches("\"\"", NULL));
 }
 
+static uint32_t wait_of(const char *first, const char *second)
+{
+    struct http_field_line lines[2];
+    struct http_request request = request_with(lines, HTTP_FIELD_PREFER, first, second);
+    return http_preferred_wait(&request, 55);
+}
+
+static void a_preference_to_wait_is_found_however_it_is_written(void **state)
+{
+    (void)state;
+    assert_int_equal(wait_of("wait=10", NULL), 10);
+    assert_int_equal(wait_of("WAIT = 10", NULL), 10);
+    assert_int_equal(wait_of("wait=\"10\"", NULL), 10);
+    assert_int_equal(wait_of("respond-async, wait=10;x=1", NULL), 10);
+    assert_int_equal(wait_of("a=\"b, wait=3\\\", wait=4\", wait=10", NULL), 10);
+    assert_int_equal(wait_of("respond-async", "wait=10"), 10);
+    assert_int_equal(wait_of("wait=10", "wait=20"), 10);
+    assert_int_equal(wait_of("wait=00010", NULL), 10);
+    assert_int_equal(wait_of("wait=56", NULL), 55);
+    assert_int_equal(wait_of("wait=99999999999999999999999999", NULL), 55);
+}
+
+static void anything_else_is_no_preference_to_wait(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "",          "wait",    "wait=", "wait=0", "wait=-1",    "wait=1s",  "wait=+1", "wait=1.5",
+        "waiting=5", "await=5", ",,;=",  "\"",     "a=\"wait=5", "wait=\"5", "wait=a\""};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        assert_int_equal(wait_of(texts[i], NULL), 0);
+    assert_int_equal(wait_of(NULL, NULL), 0);
+}
+
+static void any_tag_is_matched_by_a_star_and_named_by_none(void **state)
+{
+    (void)state;
+    struct http_field_line lines[2];
+    struct http_request star = request_with(lines, HTTP_FIELD_IF_NONE_MATCH, "*", NULL);
+    assert_true(http_matches_etag(&star, TEXT("\"abc\"")));
+    assert_false(http_names_etag(&star, TEXT("\"abc\"")));
+    struct http_request both = request_with(lines, HTTP_FIELD_IF_NONE_MATCH, "*", "W/\"abc\"");
+    assert_true(http_names_etag(&both, TEXT("\"abc\"")));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -129,6 +173,9 @@ int main(void)
         cmocka_unit_test(gzip_is_not_sent_to_those_who_do_not),
         cmocka_unit_test(a_tag_is_found_wherever_it_stands_in_the_list),
         cmocka_unit_test(anything_else_does_not_match),
+        cmocka_unit_test(a_preference_to_wait_is_found_however_it_is_written),
+        cmocka_unit_test(anything_else_is_no_preference_to_wait),
+        cmocka_unit_test(any_tag_is_matched_by_a_star_and_named_by_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
