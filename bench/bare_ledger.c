@@ -120,6 +120,7 @@ static void update_account(struct bare *bare, size_t player)
 static void write_batch(struct bare *bare)
 {
     size_t count = 0;
+    CHECK(bare->changed != NULL);
     execute(bare, "BEGIN IMMEDIATE");
     for (uint64_t i = 0; i < bare->options.batch; i++) {
         size_t player = (size_t)(mix(bare->number / 2) % bare->options.players);

@@ -178,7 +178,7 @@ static int run_publish(const struct command_line *line, enum odds_kind kind)
     if (code != EXIT_DONE)
         return code;
     struct buffer document = {0};
-    struct feed_report report;
+    struct feed_report report = {0};
     struct error error;
     const char *name;
     struct odds_store *store = NULL;

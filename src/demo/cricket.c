@@ -84,7 +84,7 @@ static void add_small_markets(struct event *event)
     static const struct {
         const char *name;
         enum market_type type;
-        enum section_kind kind;
+        uint8_t kind;               /* enum section_kind */
         const char *before, *after; /* the over's number */
     } kinds[] = {
         {"Over By Over", MARKET_FANCY, SECTION_ONE_OVER, "Only ", " over run"},

@@ -147,5 +147,6 @@ void market_set_chances(struct market *market, const uint32_t *ppm)
 
 void market_set_two_chances(struct market *market, uint32_t ppm)
 {
+    CHECK(market->runner_count <= 2);
     market_set_chances(market, (const uint32_t[]){ppm, CHANCE_ONE - ppm});
 }

@@ -126,7 +126,7 @@ static struct shop shop_at(uint32_t second)
 static void server_open(struct server *server, struct shop *shop, uint32_t requests,
                         uint32_t seconds)
 {
-    *server = (struct server){.store = {&shop_engine},
+    *server = (struct server){.store = {.engine = &shop_engine},
                               .shop = shop,
                               .lock = PTHREAD_MUTEX_INITIALIZER,
                               .budget = rate_budget_create()};
