@@ -2,8 +2,8 @@
  * The verdict; see admission.h. One thread's view of the policies, and pure decisions on top of it.
  *
  * Whether a key is known must not show in the time it takes to say no: a key of the right form
- * always costs one digest, two look-ups and one scan of blocks (an unknown one against a policy that
- * admits no address). A malformed key is refused before, which reveals only what anybody can
+ * always costs one digest, two look-ups and one scan of blocks (an unknown one against a policy
+ * that admits no address). A malformed key is refused before, which reveals only what anybody can
  * compute.
  */
 #include "admission/admission.h"

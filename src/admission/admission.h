@@ -119,7 +119,8 @@ enum admission_denial {
 const char *admission_denial_name(enum admission_denial denial); /* "unknown_key" */
 
 /*
- * The verdict on a request, by its peer and the fields Authorization, X-Api-Key and X-Forwarded-For.
+ * The verdict on a request, by its peer and the fields Authorization, X-Api-Key and
+ * X-Forwarded-For.
  *
  * The supplied key is the Bearer token when there is one line of Authorization and its scheme is
  * Bearer (whatever its case; the token is what follows, without spaces and tabs around it), else
@@ -127,11 +128,11 @@ const char *admission_denial_name(enum admission_denial denial); /* "unknown_key
  * occurs more than once, whatever the other says: two answers to "who are you" are none. Only
  * without any supplied key does the address alone decide.
  *
- * `policy` is what the key or the address stands for, also when it is denied; NULL when that was not
- * looked up. It stays valid until the next call of admission_judge on this thread. `client` is set
- * to the address that was judged, also when it is denied; it stays as it is when there is none (an
- * unreadable X-Forwarded-For) or nothing was judged. `memory` may be NULL. Never blocks; the work
- * done does not depend on whether a key is known.
+ * `policy` is what the key or the address stands for, also when it is denied; NULL when that was
+ * not looked up. It stays valid until the next call of admission_judge on this thread. `client` is
+ * set to the address that was judged, also when it is denied; it stays as it is when there is none
+ * (an unreadable X-Forwarded-For) or nothing was judged. `memory` may be NULL. Never blocks; the
+ * work done does not depend on whether a key is known.
  */
 enum admission_denial admission_judge(struct admission *admission, struct admission_memory *memory,
                                       const struct http_request *request, uint64_t now_mono_ms,

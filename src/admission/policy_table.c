@@ -2,10 +2,10 @@
  * The policy table; see policy_table.h.
  *
  * Items are counted with plain counters that only the editor's thread touches; the two fields that
- * serving threads write (the time a key was used, a budget's window) are atomic. A look-up scans the
- * whole shard for the hash and compares one name in constant time; that of a key goes on with its
- * customer, or with one that does not exist. So whether the name is known makes no difference but in
- * which name was compared.
+ * serving threads write (the time a key was used, a budget's window) are atomic. A look-up scans
+ * the whole shard for the hash and compares one name in constant time; that of a key goes on with
+ * its customer, or with one that does not exist. So whether the name is known makes no difference
+ * but in which name was compared.
  */
 #include "admission/policy_table.h"
 

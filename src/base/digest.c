@@ -1,4 +1,5 @@
-/* A context a thread, found by a thread-local pointer; the key is there for its destructor alone. */
+/* A context a thread, found by a thread-local pointer; the key is there for its destructor
+ * alone. */
 #include "base/digest.h"
 
 #include <openssl/evp.h>

@@ -7,10 +7,10 @@
 #include "base/text.h"
 
 /*
- * SHA-256 of what is at hand in one piece, as often as a ledger needs it: OpenSSL's one-shot SHA256()
- * looks the algorithm up and makes a context at each call, which takes four times as long as hashing
- * a short text. Here each thread keeps a context, made at its first call and freed when it ends.
- * Threads: any.
+ * SHA-256 of what is at hand in one piece, as often as a ledger needs it: OpenSSL's one-shot
+ * SHA256() looks the algorithm up and makes a context at each call, which takes four times as long
+ * as hashing a short text. Here each thread keeps a context, made at its first call and freed when
+ * it ends. Threads: any.
  */
 
 #define DIGEST_SIZE 32

@@ -9,8 +9,8 @@
 #include "base/status.h"
 
 /*
- * Bytes with a length. A `struct text` borrows: the bytes are owned elsewhere, which need not end in
- * NUL and may hold any value. `at` may be NULL only when `size` is 0.
+ * Bytes with a length. A `struct text` borrows: the bytes are owned elsewhere, which need not end
+ * in NUL and may hold any value. `at` may be NULL only when `size` is 0.
  */
 struct text {
     const char *at;

@@ -16,9 +16,10 @@
  *
  * Every command takes `-c FILE`, `--json` and `--help`; `croupier help [GROUP [COMMAND]]` is the
  * same help, `croupier help settings` the table of settings. Options may stand before or after
- * arguments, as `--name value` or `--name=value`; `--` ends them. Exit: 0 done, 1 refused or failed, with one clear line
- * on stderr ("croupier customer add: …"), 2 usage. A value that is malformed, whatever the stores
- * hold, is usage; what the stores, the system or a file's content stand against is refused.
+ * arguments, as `--name value` or `--name=value`; `--` ends them. Exit: 0 done, 1 refused or
+ * failed, with one clear line on stderr ("croupier customer add: …"), 2 usage. A value that is
+ * malformed, whatever the stores hold, is usage; what the stores, the system or a file's content
+ * stand against is refused.
  */
 
 enum { EXIT_DONE = 0, EXIT_REFUSED = 1, EXIT_USAGE = 2 };

@@ -219,8 +219,8 @@ struct event_model {
 };
 extern const struct event_model football_model, cricket_model, tennis_model, racing_model;
 
-/* A market of every match: its runners are separated by '|', and begin with "@home" or "@away" where
- * the side's name stands. A table ends with zeros. */
+/* A market of every match: its runners are separated by '|', and begin with "@home" or "@away"
+ * where the side's name stands. A table ends with zeros. */
 struct market_plan {
     enum market_type type;
     const char *name, *native_name;

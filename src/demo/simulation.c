@@ -1,7 +1,7 @@
 /*
- * The thread that keeps a simulated feed moving beside a server in the same process, or beside `croupier
- * feed simulate`, which watches it. One mutex
- * guards everything that two threads see; the simulator itself is the thread's alone once it runs.
+ * The thread that keeps a simulated feed moving beside a server in the same process, or beside
+ * `croupier feed simulate`, which watches it. One mutex guards everything that two threads see; the
+ * simulator itself is the thread's alone once it runs.
  */
 #include <stdbool.h>
 

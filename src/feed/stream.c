@@ -402,7 +402,8 @@ static void look_at_sport(struct stream *stream, struct sightings *sightings, en
     size_t count = 0, sorted = sightings->count;
     uint64_t now_ns = clock_monotonic_ns();
     uint64_t every_ns = stream->options.interest_s * UINT64_C(1000000000);
-    /* A store that is away tells of no interest; what it means for publications their answers say. */
+    /* A store that is away tells of no interest; what it means for publications their answers
+     * say. */
     if (odds_store_list_interest(stream->options.store, sport, clock_wall_ms() - INTEREST_WINDOW_MS,
                                  &list, &count, NULL) != STATUS_OK)
         return;

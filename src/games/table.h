@@ -11,8 +11,8 @@
  *
  * In it are the games that are enabled and whose provider is, in the order of their ids, each with
  * its JSON made once; the providers with their secrets in clear (wiped with the table); and the
- * customers that have a list of their own. Who has none sees every game; who may use the casino at all
- * is decided by admission.
+ * customers that have a list of their own. Who has none sees every game; who may use the casino at
+ * all is decided by admission.
  */
 struct games_table;
 
@@ -35,8 +35,8 @@ struct games_game {
 /* Both are borrowed until the last provider is added; `log` may be NULL. */
 struct games_table *games_table_create(const struct secrets *secrets, struct log *log);
 /* In this order: every provider, every game, every list; as platform_games_read reports them, to a
- * struct record_visitor whose context is the table. A provider whose secret was sealed under another
- * key goes to the log. */
+ * struct record_visitor whose context is the table. A provider whose secret was sealed under
+ * another key goes to the log. */
 bool games_table_add_provider(void *table, const void *provider_record);
 bool games_table_add_game(void *table, const void *game_record);
 bool games_table_add_policy(void *table, const void *game_policy_record);

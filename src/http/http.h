@@ -160,7 +160,7 @@ void http_reply_text(struct http_request *request, int status, const char *conte
 /* Sends the error's document: {"error": code, "message": message}. */
 void http_reply_error(struct http_request *request, const struct http_error *error);
 
-/* ---- requests put aside ----------------------------------------------------------------------- */
+/* ---- requests put aside ---------------------------------------------------------------------- */
 
 /*
  * A request without a body may be put aside for a long time: its connection then holds no exchange
@@ -168,8 +168,8 @@ void http_reply_error(struct http_request *request, const struct http_error *err
  * that come behind it wait for its answer.
  */
 struct http_parked {
-    /* Either ends it, from the loop: the client has gone, and nothing may follow; or it has shut its
-     * side, and may be gone: it is to be answered soon. */
+    /* Either ends it, from the loop: the client has gone, and nothing may follow; or it has shut
+     * its side, and may be gone: it is to be answered soon. */
     void (*gone)(struct http_parked *parked);
     void (*ended)(struct http_parked *parked);
     struct http_connection *connection; /* from here on http's; NULL: not parked */
@@ -182,8 +182,8 @@ struct http_parked {
  * body, its client has shut its side, or the server drains), and is to be answered now. */
 bool http_park(struct http_parked *parked, struct http_request *request);
 
-/* The request, as it was when it came, but for `id`, `user` (zeros), parked_ns and started_ns (now): to be
- * replied to, deferred, or parked again. */
+/* The request, as it was when it came, but for `id`, `user` (zeros), parked_ns and started_ns
+ * (now): to be replied to, deferred, or parked again. */
 struct http_request *http_unpark(struct http_parked *parked);
 
 /* ---- content negotiation (pure) -------------------------------------------------------------- */

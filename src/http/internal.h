@@ -31,8 +31,9 @@
  *                                      ▲    ▼
  *                                      PARKED
  *
- * It has an exchange from RECEIVING to the end of WRITING, but not while it is PARKED. Idle connections own no buffer at all:
- * all reads of a thread go to one buffer, and exchanges come from the server's store of them.
+ * It has an exchange from RECEIVING to the end of WRITING, but not while it is PARKED. Idle
+ * connections own no buffer at all: all reads of a thread go to one buffer, and exchanges come from
+ * the server's store of them.
  */
 #define HTTP_READ_SIZE 65536U
 #define HTTP_RECORD_SIZE 16384U /* the most plain text that a TLS record holds */
@@ -185,8 +186,8 @@ void http_connection_drain(struct http_connection *connection);
 enum http_output http_output_reply(struct http_connection *connection,
                                    struct http_message *message);
 /* The others send now what the kernel takes and a copy of the rest later, of which only a failure
- * is reported: a few bytes outside any reply ("100 Continue"); the ciphertext that a TLS session has
- * left in server->cipher; the end of our side of the stream. */
+ * is reported: a few bytes outside any reply ("100 Continue"); the ciphertext that a TLS session
+ * has left in server->cipher; the end of our side of the stream. */
 enum http_output http_output_interim(struct http_connection *connection, struct text bytes);
 enum http_output http_output_cipher(struct http_connection *connection);
 enum http_output http_output_shutdown(struct http_connection *connection);

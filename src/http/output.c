@@ -1,12 +1,11 @@
 /*
  * Bytes to the kernel.
  *
- * A reply is tried at once, the three parts in one call (a small one copied into one piece, which costs
- * the kernel less than three); only what the kernel does not take is
- * left to libuv, with the message held until it has gone. Through TLS a reply is encrypted piece by
- * piece, the next when the last is with the kernel, so that a slow reader of a large body costs a
- * piece and not the body. Other ciphertext (handshake, tickets, alerts) is small and copied when it
- * has to wait.
+ * A reply is tried at once, the three parts in one call (a small one copied into one piece, which
+ * costs the kernel less than three); only what the kernel does not take is left to libuv, with the
+ * message held until it has gone. Through TLS a reply is encrypted piece by piece, the next when
+ * the last is with the kernel, so that a slow reader of a large body costs a piece and not the
+ * body. Other ciphertext (handshake, tickets, alerts) is small and copied when it has to wait.
  */
 #include <string.h>
 #include <sys/socket.h>

@@ -1,7 +1,7 @@
 /*
- * A request put aside: it gives its exchange back, which is most of the memory that a request takes,
- * and what it said stays in the connection's memo. While it is parked nothing else is done with the
- * connection but reading, so that a client that has gone is noticed.
+ * A request put aside: it gives its exchange back, which is most of the memory that a request
+ * takes, and what it said stays in the connection's memo. While it is parked nothing else is done
+ * with the connection but reading, so that a client that has gone is noticed.
  */
 #include "base/clock.h"
 #include "base/memory.h"

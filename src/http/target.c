@@ -75,8 +75,8 @@ static bool skip_authority(char **at, size_t *size)
 enum status http_target_split(char *target, size_t size, enum http_method method, struct text *path,
                               struct text *query)
 {
-    /* No fragment. '[' and ']' belong to a host alone, but clients write them in queries, where they
-     * harm nothing. */
+    /* No fragment. '[' and ']' belong to a host alone, but clients write them in queries, where
+     * they harm nothing. */
     if (!consists_of((struct text){target, size}, ":/?[]@!$&'()*+,;="))
         return STATUS_INVALID;
     if (method == METHOD_CONNECT) {

@@ -10,7 +10,7 @@
 #include "base/json_writer.h"
 #include "records/records.h"
 
-/* ---- the request ---------------------------------------------------------------------------- */
+/* ---- the request ----------------------------------------------------------------------------- */
 
 enum { REAL = 1, DEMO = 2, EITHER = REAL | DEMO };
 
@@ -48,7 +48,7 @@ enum strict_json launch_request_decode(struct text content_type, struct text bod
     return result;
 }
 
-/* ---- the token and its claims ---------------------------------------------------------------------- */
+/* ---- the token and its claims ---------------------------------------------------------------- */
 
 static void write_claim(struct json_writer *json, const char *name, const char *value)
 {

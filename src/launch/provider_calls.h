@@ -65,11 +65,12 @@ struct provider_call {
     uint64_t submitted_ns, begin_by_ns, deadline_ns;
 };
 
-/* `ca_file` (copied) is used in place of the system's certificates; "": those. `log` is borrowed and
- * may be NULL. */
+/* `ca_file` (copied) is used in place of the system's certificates; "": those. `log` is borrowed
+ * and may be NULL. */
 struct provider_calls *provider_calls_create(uint32_t timeout_ms, const char *ca_file,
                                              struct log *log);
-/* What is under way is delivered, as cancelled, so before the mailboxes go. No submit may follow. */
+/* What is under way is delivered, as cancelled, so before the mailboxes go. No submit may
+ * follow. */
 void provider_calls_destroy(struct provider_calls **calls);
 
 /* Any thread. STATUS_FULL at once when there are too many: the call stays the asker's. */

@@ -1,6 +1,6 @@
 /*
- * Each kind of record is listed from the source by a function that writes into the target. The first
- * error of the target ends the list.
+ * Each kind of record is listed from the source by a function that writes into the target. The
+ * first error of the target ends the list.
  *
  * The comparison at the end is of fingerprints: the same walk over both stores, every field of
  * every record mixed into one SHA-256 a kind. It also shows when the source was written to

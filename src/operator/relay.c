@@ -1,7 +1,7 @@
 /*
- * A ring of blocks. The reading thread fills one and hands it over when it is full, so that the lock
- * is taken once for some hundred transactions. The lock guards the counts; a block belongs to the
- * reader until it is counted as filled, then to the consumer until it is counted as emptied.
+ * A ring of blocks. The reading thread fills one and hands it over when it is full, so that the
+ * lock is taken once for some hundred transactions. The lock guards the counts; a block belongs to
+ * the reader until it is counted as filled, then to the consumer until it is counted as emptied.
  */
 #include "operator/relay.h"
 

@@ -7,8 +7,8 @@
 
 /*
  * Transactions from the thread that reads them out of a store to another that does something with
- * each, in their order, so that a walk over the whole ledger uses two processors. Bounded: who reads
- * waits while the other is behind.
+ * each, in their order, so that a walk over the whole ledger uses two processors. Bounded: who
+ * reads waits while the other is behind.
  *
  * relay_put and relay_destroy are for one thread. What `consume` is given as context belongs to the
  * relay's own thread until relay_destroy has returned.

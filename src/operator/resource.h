@@ -96,7 +96,8 @@ MUST_CHECK enum status resource_list(const struct resource *resource, struct pla
 MUST_CHECK enum status resource_check(const struct resource *resource, const char *id,
                                       const struct setting *settings, struct error *error);
 
-/* Changes what is given and leaves the rest, also when another writer changes the rest meanwhile. */
+/* Changes what is given and leaves the rest, also when another writer changes the rest
+ * meanwhile. */
 MUST_CHECK enum status resource_change(const struct resource *resource,
                                        struct platform_store *store, const char *id,
                                        const struct resource_edit *edit, void *record,

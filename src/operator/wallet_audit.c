@@ -1,9 +1,9 @@
 /*
- * One walk over all transactions as they were decided, which a store reads fastest, and one over all
- * declines. One thread reads; another proves the chains, for which it keeps of each player what the
- * last entry came to. When they are more than may be kept, only a share of them is proved at a time,
- * and the ledger is read once more for each further share. Then each player's account is compared
- * with what its entries have come to.
+ * One walk over all transactions as they were decided, which a store reads fastest, and one over
+ * all declines. One thread reads; another proves the chains, for which it keeps of each player what
+ * the last entry came to. When they are more than may be kept, only a share of them is proved at a
+ * time, and the ledger is read once more for each further share. Then each player's account is
+ * compared with what its entries have come to.
  *
  * Meanwhile, or before and after, the store says whether it is sound itself, because who reads
  * through a damaged index may not see what is there, and compares the rows that no chain leads
@@ -411,7 +411,8 @@ static enum status audit_clearings(struct platform_store *store, struct audit *a
 
 /* ---- the store itself ------------------------------------------------------------------------ */
 
-/* What the store checks by itself: on the thread of the audit or, with a handle for it, beside it. */
+/* What the store checks by itself: on the thread of the audit or, with a handle for it, beside
+ * it. */
 struct self_check {
     struct platform_store *store;
     const char *how;

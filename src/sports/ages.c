@@ -1,6 +1,6 @@
 /*
- * How old is what customers see; see sports.h. A feed that has stopped in part is seen here: odds that
- * stay as they are beside a catalog that goes on.
+ * How old is what customers see; see sports.h. A feed that has stopped in part is seen here: odds
+ * that stay as they are beside a catalog that goes on.
  *
  * An entry is only read again when it is asked for, so its age counts up to when it was asked for
  * last: what has been published since is not known here, and has not been shown to anybody.

@@ -57,7 +57,7 @@ struct ready {
     uint64_t noted_ms;    /* when interest was noted last */
     int64_t published_ms; /* as `published_text` says */
     char published_text[25];
-    struct wait_group *waiters; /* polls that wait for another; NULL: none */
+    struct wait_group *group; /* polls that wait for another; NULL: none */
 };
 
 struct cached_event {
@@ -153,7 +153,7 @@ static bool park(struct sports_cache *cache, struct http_request *request,
         return false;
     struct wait_subject what = {.subject.kind = wish->event == NULL ? ODDS_CATALOG : ODDS_MARKETS,
                                 .subject.sport = wish->sport,
-                                .place = &wish->ready->waiters,
+                                .place = &wish->ready->group,
                                 .mark = answer_mark(answer),
                                 .sure = is_sure(cache, wish->ready),
                                 .deferred = wish->deferred};
@@ -211,7 +211,7 @@ static struct ready *ready_of(struct sports_cache *cache, enum sport sport,
 /* It stays while polls wait for it, without what it is answered from. */
 static void drop_event(struct sports_cache *cache, struct cached_event *event)
 {
-    if (event->ready.waiters != NULL) {
+    if (event->ready.group != NULL) {
         event->ready.confirmed = false;
         entry_release(&event->ready.entry);
         return;
@@ -230,7 +230,7 @@ static void tidy(struct sports_cache *cache, uint64_t now_ms)
         if (oldest->node.used_ms + SPORTS_KEEP_MS >= now_ms &&
             cache->events.count < CACHE_EVENTS_MAX && !sports_too_large(cache->sports))
             return;
-        if (oldest->ready.waiters != NULL)
+        if (oldest->ready.group != NULL)
             event_table_touch(&cache->events, &oldest->node, now_ms);
         else
             drop_event(cache, oldest);
@@ -246,8 +246,8 @@ static struct cached_event *add_event(struct sports_cache *cache, enum sport spo
     return event;
 }
 
-/* At most once a second for a value. Keeps what it is answered from from being dropped. `event` NULL:
- * it is a list; else the feed will know that the event was asked for. */
+/* At most once a second for a value. Keeps what it is answered from from being dropped. `event`
+ * NULL: it is a list; else the feed will know that the event was asked for. */
 static void note_use(struct sports_cache *cache, struct ready *ready, struct cached_event *event,
                      uint64_t now_ms)
 {
@@ -704,13 +704,13 @@ static struct ready *ready_of_subject(struct sports_cache *cache,
     return ready_of(cache, subject->sport, subject->kind == ODDS_CATALOG ? NULL : &subject->event);
 }
 
-static struct wait_group *find_waiters(void *context, const struct odds_subject *subject)
+static struct wait_group *find_group(void *context, const struct odds_subject *subject)
 {
     const struct ready *ready = ready_of_subject(context, subject);
-    return ready == NULL ? NULL : ready->waiters;
+    return ready == NULL ? NULL : ready->group;
 }
 
-static void note_waiters(void *context, const struct odds_subject *subject, uint64_t now_ms)
+static void note_group(void *context, const struct odds_subject *subject, uint64_t now_ms)
 {
     struct sports_cache *cache = context;
     struct cached_event *event =
@@ -718,7 +718,7 @@ static void note_waiters(void *context, const struct odds_subject *subject, uint
     note_use(cache, ready_of_subject(cache, subject), event, now_ms);
 }
 
-static uint64_t mark_of_waiters(void *context, const struct odds_subject *subject)
+static uint64_t mark_of_group(void *context, const struct odds_subject *subject)
 {
     const struct ready *ready = ready_of_subject(context, subject);
     const struct answer *answer =
@@ -743,9 +743,9 @@ struct sports_cache *sports_cache_create(struct sports *sports, struct mailbox *
                                             .counters = counters,
                                             .waits = waits,
                                             .cache = cache,
-                                            .find = find_waiters,
-                                            .note = note_waiters,
-                                            .mark = mark_of_waiters};
+                                            .find = find_group,
+                                            .note = note_group,
+                                            .mark = mark_of_group};
     cache->waiting = waiting_create(&waiting);
     event_table_init(&cache->events);
     http_deferral_queue_init(&cache->pending, mailbox_loop(mailbox), wait_ms(sports), on_late);

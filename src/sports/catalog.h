@@ -41,8 +41,8 @@ struct text catalog_list(const struct catalog *catalog);
 /* NULL: not in the catalog. The row lives as long as the catalog. */
 const struct catalog_row *catalog_find(const struct catalog *catalog, const struct event_id *id);
 
-/* The rows with a usable id, in order, those of an id that an earlier row has among them. NULL: there
- * are no more. */
+/* The rows with a usable id, in order, those of an id that an earlier row has among them. NULL:
+ * there are no more. */
 const struct catalog_row *catalog_row(const struct catalog *catalog, size_t number);
 
 /* Are these bytes, which stand at the row's place in a stored document, still this row? */

@@ -1,10 +1,10 @@
 /*
  * Who waits for what, and when to look again; see waiting.h.
  *
- * A waiter is in the list of its group (those who wait, or those who are due) and in a slot of the
- * wheel, by the tick at which its time is over. A group that has something to do is in the queue of
- * the busy ones, each of which gets a short turn after the other, so that a hundred thousand who
- * wait for one event hold up nobody else's. A group ends with its last waiter.
+ * A waiting poll is in the list of its group (those who wait, or those who are due) and in a slot
+ * of the wheel, by the tick at which its time is over. A group that has something to do is in the
+ * queue of the busy ones, each of which gets a short turn after the other, so that a hundred
+ * thousand who wait for one event hold up nobody else's. A group ends with its last waiting poll.
  *
  * Nothing is missed: a change is told of after the stamp has moved, so whoever parks on an answer
  * that was right under the stamp that the store has now hears of all that comes; whoever parks on
@@ -27,22 +27,22 @@ _Static_assert(SLOTS *TICK_MS > (WAIT_SECONDS_MAX + 1) * 1000, "a wait fits the 
 #define TURN 16U /* that are due, of one group */
 #define TAKEN_AT_ONCE 64U
 
-struct waiter {
+struct pending_poll {
     struct http_parked parked; /* first */
     struct waiting *waiting;
     struct wait_group *group;
-    TAILQ_ENTRY(waiter) in_group;
-    LIST_ENTRY(waiter) in_slot;
+    TAILQ_ENTRY(pending_poll) in_group;
+    LIST_ENTRY(pending_poll) in_slot;
     uint64_t round; /* it rests in that round of its group; in any other it is due */
 };
 
-TAILQ_HEAD(waiters, waiter);
+TAILQ_HEAD(pending_polls, pending_poll);
 
 struct wait_group {
     struct wait_group **place;
     struct odds_subject subject;
-    struct waiters resting; /* all of them have the answer of `mark` */
-    struct waiters due;
+    struct pending_polls resting; /* all of them have the answer of `mark` */
+    struct pending_polls due;
     size_t count;
     unsigned pins;
     uint64_t round; /* only grows */
@@ -70,7 +70,7 @@ struct waiting {
     uint64_t epoch; /* of who may do what, as of the last tick; 0: not known */
     bool in_doubt;  /* the store could not confirm something */
     uint64_t ticks; /* done */
-    LIST_HEAD(, waiter) slots[SLOTS];
+    LIST_HEAD(, pending_poll) slots[SLOTS];
 };
 
 static uint64_t now_ms(const struct waiting *waiting)
@@ -144,7 +144,7 @@ static void each_group(struct waiting *waiting,
         act(waiting, group);
 }
 
-/* ---- waiters --------------------------------------------------------------------------------- */
+/* ---- waiting polls --------------------------------------------------------------------------- */
 
 /* False: it goes on already. */
 static bool start_ticking(struct waiting *waiting)
@@ -158,63 +158,63 @@ static bool start_ticking(struct waiting *waiting)
     return true;
 }
 
-/* Not with the last waiter: as a rule its client comes again. */
+/* Not with the last waiting poll: as a rule its client comes again. */
 static void stop_ticking(struct waiting *waiting)
 {
     changes_listen(waiting->options.sports->changes, &waiting->reader, false);
     CHECK(uv_timer_stop(&waiting->tick) == 0);
 }
 
-static bool is_due(const struct waiter *waiter)
+static bool is_due(const struct pending_poll *pending)
 {
-    return waiter->round != waiter->group->round;
+    return pending->round != pending->group->round;
 }
 
 /* Its group may end with it. */
-static void remove_waiter(struct waiter *waiter)
+static void remove_pending(struct pending_poll *pending)
 {
-    struct waiting *waiting = waiter->waiting;
-    struct wait_group *group = waiter->group;
-    TAILQ_REMOVE(is_due(waiter) ? &group->due : &group->resting, waiter, in_group);
-    LIST_REMOVE(waiter, in_slot);
+    struct waiting *waiting = pending->waiting;
+    struct wait_group *group = pending->group;
+    TAILQ_REMOVE(is_due(pending) ? &group->due : &group->resting, pending, in_group);
+    LIST_REMOVE(pending, in_slot);
     group->count--;
     (void)atomic_fetch_sub_explicit(&waiting->options.sports->waiting, 1, memory_order_relaxed);
     waiting->count--;
     end_when_empty(waiting, group);
 }
 
-static void make_due(struct waiter *waiter)
+static void make_due(struct pending_poll *pending)
 {
-    struct wait_group *group = waiter->group;
-    if (is_due(waiter))
+    struct wait_group *group = pending->group;
+    if (is_due(pending))
         return;
-    TAILQ_REMOVE(&group->resting, waiter, in_group);
-    TAILQ_INSERT_TAIL(&group->due, waiter, in_group);
-    waiter->round = group->round - 1;
-    make_busy(waiter->waiting, group);
+    TAILQ_REMOVE(&group->resting, pending, in_group);
+    TAILQ_INSERT_TAIL(&group->due, pending, in_group);
+    pending->round = group->round - 1;
+    make_busy(pending->waiting, group);
 }
 
 static void on_gone(struct http_parked *parked)
 {
-    struct waiter *waiter = (struct waiter *)(void *)parked;
-    metrics_add(waiter->waiting->options.counters, SPORTS_WAITS_GONE, 1);
-    remove_waiter(waiter);
-    memory_free(waiter);
+    struct pending_poll *pending = (struct pending_poll *)(void *)parked;
+    metrics_add(pending->waiting->options.counters, SPORTS_WAITS_GONE, 1);
+    remove_pending(pending);
+    memory_free(pending);
 }
 
 static void on_ended(struct http_parked *parked)
 {
-    make_due((struct waiter *)(void *)parked);
+    make_due((struct pending_poll *)(void *)parked);
 }
 
 /* Has it looked at as if it had come now. */
-static void look_again(struct waiter *waiter)
+static void look_again(struct pending_poll *pending)
 {
-    struct waiting *waiting = waiter->waiting;
+    struct waiting *waiting = pending->waiting;
     const struct sports_waits *waits = waiting->options.waits;
-    struct http_request *request = http_unpark(&waiter->parked);
-    remove_waiter(waiter);
-    memory_free(waiter);
+    struct http_request *request = http_unpark(&pending->parked);
+    remove_pending(pending);
+    memory_free(pending);
     metrics_add(waiting->options.counters, SPORTS_WAITS_LOOKS, 1);
     char applied[32];
     int size = snprintf(applied, sizeof applied, "wait=%u",
@@ -274,13 +274,13 @@ bool waiting_park(struct waiting *waiting, const struct wait_subject *what,
     if (!take_place(waiting, request))
         return false;
     bool again = request->parked_ns > 0;
-    struct waiter *waiter = memory_alloc_zeroed(1, sizeof *waiter);
-    waiter->parked.gone = on_gone;
-    waiter->parked.ended = on_ended;
-    waiter->waiting = waiting;
-    if (!http_park(&waiter->parked, request)) {
+    struct pending_poll *pending = memory_alloc_zeroed(1, sizeof *pending);
+    pending->parked.gone = on_gone;
+    pending->parked.ended = on_ended;
+    pending->waiting = waiting;
+    if (!http_park(&pending->parked, request)) {
         (void)atomic_fetch_sub_explicit(&waiting->options.sports->waiting, 1, memory_order_relaxed);
-        memory_free(waiter);
+        memory_free(pending);
         return false;
     }
     if (!again)
@@ -290,16 +290,16 @@ bool waiting_park(struct waiting *waiting, const struct wait_subject *what,
         all_due(waiting, group); /* theirs has been replaced */
         group->mark = what->mark;
     }
-    waiter->group = group;
-    waiter->round = group->round;
-    TAILQ_INSERT_TAIL(&group->resting, waiter, in_group);
+    pending->group = group;
+    pending->round = group->round;
+    TAILQ_INSERT_TAIL(&group->resting, pending, in_group);
     group->count++;
     waiting->count++;
     /* Before that nobody listened: its answer may have been replaced unnoticed. */
     bool first = start_ticking(waiting);
     if (tick <= waiting->ticks)
         tick = waiting->ticks + 1;
-    LIST_INSERT_HEAD(&waiting->slots[tick % SLOTS], waiter, in_slot);
+    LIST_INSERT_HEAD(&waiting->slots[tick % SLOTS], pending, in_slot);
     if (first || !what->sure)
         make_stale(waiting, group);
     return true;
@@ -342,7 +342,7 @@ void waiting_led(struct waiting *waiting, struct wait_group *group, enum wait_ou
 /* One of them looks. */
 static void lead(struct waiting *waiting, struct wait_group *group)
 {
-    struct waiter *leader = TAILQ_FIRST(&group->due);
+    struct pending_poll *leader = TAILQ_FIRST(&group->due);
     if (leader == NULL)
         leader = TAILQ_FIRST(&group->resting);
     group->stale = false;
@@ -365,11 +365,11 @@ static void take_turn(struct waiting *waiting, struct wait_group *group)
     group->pins++;
     if (group->stale && !group->led)
         lead(waiting, group);
-    struct waiter *waiter;
+    struct pending_poll *pending;
     for (unsigned i = 0;
-         i < TURN && !group->led && !group->stale && (waiter = TAILQ_FIRST(&group->due)) != NULL;
+         i < TURN && !group->led && !group->stale && (pending = TAILQ_FIRST(&group->due)) != NULL;
          i++)
-        look_again(waiter);
+        look_again(pending);
     group->pins--;
     if (!group->led && (group->stale || !TAILQ_EMPTY(&group->due)))
         make_busy(waiting, group);
@@ -473,10 +473,10 @@ static void on_tick(uv_timer_t *timer)
     if (tick - waiting->ticks > SLOTS)
         waiting->ticks = tick - SLOTS;
     while (waiting->ticks < tick) {
-        struct waiter *waiter;
+        struct pending_poll *pending;
         waiting->ticks++;
-        LIST_FOREACH (waiter, &waiting->slots[waiting->ticks % SLOTS], in_slot)
-            make_due(waiter);
+        LIST_FOREACH (pending, &waiting->slots[waiting->ticks % SLOTS], in_slot)
+            make_due(pending);
     }
     look_at_store(waiting);
     look_at_rights(waiting);

@@ -12,9 +12,9 @@
  * src/sports; on the cache's thread.
  *
  * A poll that waits is parked (http.h) in the group of those that wait for the same value. Whatever
- * may end its wait only has it looked at again, as if it had come now: it goes through admission and
- * the cache once more, and is answered or parked again. So nothing that holds for a poll has to be
- * said here a second time, and what is decided here is only when to look:
+ * may end its wait only has it looked at again, as if it had come now: it goes through admission
+ * and the cache once more, and is answered or parked again. So nothing that holds for a poll has to
+ * be said here a second time, and what is decided here is only when to look:
  *
  *   - its time is over, its client has shut its side, who may do what has changed, the store is
  *     away, or the server drains: it is due;

@@ -97,17 +97,17 @@ MUST_CHECK enum status platform_store_ping(struct platform_store *store, struct 
 
 /* ---- records of any kind --------------------------------------------------------------------- */
 
-/* `table` is that of the record's kind (records/). Records that are not acceptable (a bad id, a name
- * too long, a rate out of range) are STATUS_INVALID. The caller fills everything but `revision`;
- * ids of customers and keys come from identity_generate (admission/key.h). */
+/* `table` is that of the record's kind (records/). Records that are not acceptable (a bad id, a
+ * name too long, a rate out of range) are STATUS_INVALID. The caller fills everything but
+ * `revision`; ids of customers and keys come from identity_generate (admission/key.h). */
 
 /* EXISTS: there is one with this id (or digest) already; NOT_FOUND: what it belongs to is not there
  * (a key's customer). */
 MUST_CHECK enum status platform_add(struct platform_store *store, const struct record_table *table,
                                     const void *record, struct error *error);
-/* Replaces all of the record with this id but its COLUMN_FIXED columns. NOT_FOUND. With a `revision`
- * other than 0 only if the stored row still has it, else STATUS_EXISTS: somebody else has changed it
- * meanwhile, so read it again (so that `set` never undoes somebody's `disable`). */
+/* Replaces all of the record with this id but its COLUMN_FIXED columns. NOT_FOUND. With a
+ * `revision` other than 0 only if the stored row still has it, else STATUS_EXISTS: somebody else
+ * has changed it meanwhile, so read it again (so that `set` never undoes somebody's `disable`). */
 MUST_CHECK enum status platform_update(struct platform_store *store,
                                        const struct record_table *table, const void *record,
                                        struct error *error);

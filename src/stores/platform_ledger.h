@@ -53,8 +53,8 @@ struct ledger_batch {
     struct ledger_clearing clearings[LEDGER_BATCH_MAX]; /* of the places; by begin */
     size_t clearing_count;
     struct ledger_transaction kept[LEDGER_BATCH_MAX]; /* in order of decision */
-    /* Of each kept: the place that it is of, and the facts of its id and reference. Hints: an engine looks whether
-     * they are so, and searches where they are not. */
+    /* Of each kept: the place that it is of, and the facts of its id and reference. Hints: an
+     * engine looks whether they are so, and searches where they are not. */
     struct {
         uint16_t place, fact, reference;
     } kept_of[LEDGER_BATCH_MAX];

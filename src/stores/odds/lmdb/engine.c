@@ -12,8 +12,9 @@
  * any more. There are many gates so that serving threads do not fight over one counter's cache
  * line; entering and leaving is wait-free.
  *
- * The background thread tells what commits have changed (watch.c), opens, looks whether the path still leads to what is open, clears the
- * reader slots of dead processes, closes what was retired, and writes interest.
+ * The background thread tells what commits have changed (watch.c), opens, looks whether the path
+ * still leads to what is open, clears the reader slots of dead processes, closes what was retired,
+ * and writes interest.
  *
  * Locks, in this order: publish_lock (the publishers of this process, one at a time), lock
  * (`problem`, `stopping`, the thread's wake-up).

@@ -3,8 +3,8 @@
  * replaced. See lmdb.h.
  *
  * Opening is serialised among processes by a lock on DIR itself (flock on the directory, which
- * works on read-only file systems and ends with its holder), so that no process opens a data file with
- * the lock file of another.
+ * works on read-only file systems and ends with its holder), so that no process opens a data file
+ * with the lock file of another.
  *
  * LMDB's lock file carries POSIX record locks, which belong to the process: it loses them when it
  * closes any descriptor of that file. So lock.mdb is touched here only before LMDB opens it, and an

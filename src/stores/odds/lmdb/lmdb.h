@@ -48,7 +48,8 @@ struct lmdb_env {
     struct stat lock;
 };
 
-/* Makes DIR and what is missing above it; that it failed is reported by the opening that follows. */
+/* Makes DIR and what is missing above it; that it failed is reported by the opening that
+ * follows. */
 void lmdb_make_root(const char *root);
 
 /*
@@ -135,8 +136,8 @@ struct lmdb_seen {
     uint64_t buckets[LMDB_BUCKETS];
     struct buffer entries[LMDB_BUCKETS]; /* the buckets' bytes */
 };
-/* Calls for what differs from `seen`, and makes `seen` what the snapshot says. NULL: the part of the
- * index that would tell is damaged. */
+/* Calls for what differs from `seen`, and makes `seen` what the snapshot says. NULL: the part of
+ * the index that would tell is damaged. */
 typedef void lmdb_change_visit(void *context, const struct odds_subject *subject);
 void lmdb_index_changes(const struct lmdb_view *view, struct lmdb_seen *seen,
                         lmdb_change_visit *visit, void *context);
@@ -263,7 +264,8 @@ void lmdb_interest_destroy(struct lmdb_interest **interest); /* writes what is w
 /* True: lmdb_interest_tick is wanted soon. */
 bool lmdb_interest_note(struct lmdb_interest *interest, enum sport sport,
                         const struct event_id *event);
-/* On the background thread, as often as that is wanted and several times a second, while the values are usable. */
+/* On the background thread, as often as that is wanted and several times a second, while the values
+ * are usable. */
 void lmdb_interest_tick(struct lmdb_interest *interest);
 MUST_CHECK enum status lmdb_interest_list(struct lmdb_interest *interest, enum sport sport,
                                           int64_t since_ms, struct odds_interest **list,

@@ -7,9 +7,9 @@
  * has changed, and the feed writes nothing for it. Commits that follow each other closely are one
  * look.
  *
- * Between a commit's last write and the moment from which it can be read lies an instant (values.c).
- * A look that comes then is repeated, for a while: whoever is killed in that instant leaves it so
- * until the next commit. Where files cannot be watched, the thread's own pace is left.
+ * Between a commit's last write and the moment from which it can be read lies an instant
+ * (values.c). A look that comes then is repeated, for a while: whoever is killed in that instant
+ * leaves it so until the next commit. Where files cannot be watched, the thread's own pace is left.
  */
 #include <errno.h>
 #include <poll.h>

@@ -491,8 +491,8 @@ static void ask_beat(struct redis_connection *connection)
     buffer_free(&commands);
 }
 
-/* A server is silent when a heartbeat is overdue at two ticks with a turn of the loop between them: what
- * came while this thread could not run is read first. */
+/* A server is silent when a heartbeat is overdue at two ticks with a turn of the loop between them:
+ * what came while this thread could not run is read first. */
 static void on_beat(uv_timer_t *timer)
 {
     struct redis_connection *connection = timer->data;

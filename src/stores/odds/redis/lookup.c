@@ -2,10 +2,10 @@
  * The addresses of names, found without waiting. See redis.h.
  *
  * getaddrinfo may take half a minute when the network's name servers are silent, and cannot be
- * called off. In libuv's pool of four threads, abandoned lookups would hold up those that are waited
- * for, and a loop cannot be closed before all of its own have ended. So each
- * has a thread of its own, which is not joined, and a name is never looked up twice at once:
- * whoever asks again waits for the lookup that is under way.
+ * called off. In libuv's pool of four threads, abandoned lookups would hold up those that are
+ * waited for, and a loop cannot be closed before all of its own have ended. So each has a thread of
+ * its own, which is not joined, and a name is never looked up twice at once: whoever asks again
+ * waits for the lookup that is under way.
  *
  * A lookup lives as long as it is referred to: the list it stands in, its thread, its mail.
  * `mailbox` is guarded by the lock; the result is the thread's until the mail is posted; all else

@@ -1,6 +1,6 @@
 /*
- * Two hash tables with open addressing, each beside an array of its items in the order in which they
- * came. The slots hold places in the array, so that growing moves no slot's item by itself.
+ * Two hash tables with open addressing, each beside an array of its items in the order in which
+ * they came. The slots hold places in the array, so that growing moves no slot's item by itself.
  */
 #include "stores/platform/postgres/known.h"
 

@@ -8,7 +8,8 @@
  *  - Players are locked first, in order of their numbers, and everything else is read by later
  *    statements, whose snapshots are taken when the locks are held. So one player's requests are
  *    decided one after the other, and the entries of a batch follow the ones before. (A player and
- *    a sequence are a key as well: of two that decide on the same, whatever they locked, one fails.)
+ *    a sequence are a key as well: of two that decide on the same, whatever they locked, one
+ *    fails.)
  *  - An id is its customer's, and so is shared by players. Its key decides: a batch that meets an
  *    id or the rollback of one that another has brought meanwhile fails, and is decided again. Keys
  *    are inserted in order, so that two batches do not wait for each other.
@@ -389,8 +390,8 @@ static void add_clearings(const struct postgres_ledger *ledger, const struct led
 /* ---- writing --------------------------------------------------------------------------------- */
 
 /* In order of the keys, so that two who bring the same ids do not wait for each other. What is late
- * was decided by whoever held its id; an id that another has taken or held since begin is refused by
- * its key. (unnest in the list of a SELECT costs a third of one in FROM.) */
+ * was decided by whoever held its id; an id that another has taken or held since begin is refused
+ * by its key. (unnest in the list of a SELECT costs a third of one in FROM.) */
 static const char insert_kept[] =
     "INSERT INTO ledger_transaction (number, customer_number, player_number, transaction_id, late,"
     " operation, outcome, reference, game_id, round_id, amount_minor, created_ms, sequence,"

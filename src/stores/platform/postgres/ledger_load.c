@@ -2,9 +2,9 @@
  * How a batch begins in PostgreSQL (ledger.c has the whole): in one round trip its players are
  * locked and all that it decides on is read.
  *
- * What is locked of a player is the row of its account, which is also what is read of it: FOR NO KEY
- * UPDATE returns the row as the last commit left it. A player without one is locked by its own row,
- * which whoever makes the account has to lock before. Both are locked in order of the players'
+ * What is locked of a player is the row of its account, which is also what is read of it: FOR NO
+ * KEY UPDATE returns the row as the last commit left it. A player without one is locked by its own
+ * row, which whoever makes the account has to lock before. Both are locked in order of the players'
  * numbers, players before accounts, so that two batches do not wait for each other. What else is
  * read comes in later statements, whose snapshots are taken when the locks are held.
  *

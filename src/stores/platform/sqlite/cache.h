@@ -8,8 +8,9 @@
  * it knows of: accounts of players who play, the numbers of customers and players, players by
  * number, and the newest transactions. All of it bounded: the least recently used makes room.
  *
- * Players, numbers and transactions never change, so a cache lives as long as its connection. Accounts change: whoever finds that another process has written forgets those, and who
- * writes an account has SQLite compare what is stored with what was cached.
+ * Players, numbers and transactions never change, so a cache lives as long as its connection.
+ * Accounts change: whoever finds that another process has written forgets those, and who writes an
+ * account has SQLite compare what is stored with what was cached.
  *
  * What is returned is the cache's, until the next call that adds. One thread at a time.
  */

@@ -255,7 +255,8 @@ static void append_table(struct id_index *index, int64_t first)
     uv_mutex_unlock(&index->lock);
 }
 
-/* When the table before it was full with the last of the rows: only the newest part may be empty. */
+/* When the table before it was full with the last of the rows: only the newest part may be
+ * empty. */
 static void drop_empty_table(struct id_index *index)
 {
     uv_mutex_lock(&index->lock);

@@ -21,11 +21,11 @@
  * When a table is full, upkeep writes it as a run; when ID_INDEX_FANOUT neighbouring runs are about
  * as large, it merges them into one. Neither is ever on the path of a commit.
  *
- * How much that is: an id takes 16 bytes, and 28 in memory. A table is full with T = 131,072
- * ids. Runs have T, 4 T, 16 T, 64 T or 256 T ids (33 million), and those are not merged any
- * further. An id is therefore written at most 5 times, some 90 bytes in all. 10^7 ids (76 T) stand in at
- * most 12 runs, 10^8 (763 T) in at most 14. In memory is a filter of 12 bits an id and 8 bytes a
- * block of 127 ids, together 1.6 bytes an id; while runs are merged, that of the new one as well.
+ * How much that is: an id takes 16 bytes, and 28 in memory. A table is full with T = 131,072 ids.
+ * Runs have T, 4 T, 16 T, 64 T or 256 T ids (33 million), and those are not merged any further. An
+ * id is therefore written at most 5 times, some 90 bytes in all. 10^7 ids (76 T) stand in at most
+ * 12 runs, 10^8 (763 T) in at most 14. In memory is a filter of 12 bits an id and 8 bytes a block
+ * of 127 ids, together 1.6 bytes an id; while runs are merged, that of the new one as well.
  *
  * No id that was added is ever reported as absent. A run names the ledger that it belongs to, the
  * numbers that it covers and the hash of the last row (`proof`), under checksums that also cover
@@ -86,9 +86,9 @@ struct id_source {
     void *context;
 };
 
-/* The keys that lead to a row, at most ID_ADDED_MAX, and what tells it from any other row that could have
- * its number in another history of the ledger: its hash. False: do not go on (id_source.read then
- * returns STATUS_OK). */
+/* The keys that lead to a row, at most ID_ADDED_MAX, and what tells it from any other row that
+ * could have its number in another history of the ledger: its hash. False: do not go on
+ * (id_source.read then returns STATUS_OK). */
 MUST_CHECK bool id_feed_row(struct id_feed *feed, int64_t number, const uint64_t *keys,
                             size_t count, const uint8_t proof[ID_PROOF_SIZE]);
 

@@ -1,13 +1,13 @@
 /*
  * Ids of transactions. The index leads from a key, which is a digest of customer and id, to the
  * numbers of the rows that have to do with that id: the transaction that used it, the ROLLBACK that
- * rolled it back, and under a key of their own the CREDITs that settle a DEBIT. Two ids may have the
- * same key; it is the row that tells them apart.
+ * rolled it back, and under a key of their own the CREDITs that settle a DEBIT. Two ids may have
+ * the same key; it is the row that tells them apart.
  *
  * An id that is there and not found would be applied again. So the index proves what it holds
  * (id_index.h), a row is believed when it hashes to what is stored (rows.h), and from the rows that
- * the index is made of none may be missing. How far the rows go says ledger_last, and the end of the
- * table has to say the same: one damaged page may hide the newest rows, but not both.
+ * the index is made of none may be missing. How far the rows go says ledger_last, and the end of
+ * the table has to say the same: one damaged page may hide the newest rows, but not both.
  */
 #include "stores/platform/sqlite/ids.h"
 

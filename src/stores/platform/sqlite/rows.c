@@ -1,7 +1,8 @@
 /*
  * Rows of the ledger are read here and believed when they hash to what is stored: an entry with the
  * hash of the player's entry before it, a decline with that of the decline before it. The player
- * that a row is of is a part of what is hashed; its customer's number is compared with the player's.
+ * that a row is of is a part of what is hashed; its customer's number is compared with the
+ * player's.
  */
 #include "stores/platform/sqlite/rows.h"
 

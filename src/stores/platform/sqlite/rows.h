@@ -6,8 +6,8 @@
 #include "stores/platform/sqlite/sqlite.h"
 
 /*
- * The rows of the ledger: what their columns mean, and the proof that one is what was written. A row
- * that makes no sense is an error and never skipped: it is money.
+ * The rows of the ledger: what their columns mean, and the proof that one is what was written. A
+ * row that makes no sense is an error and never skipped: it is money.
  */
 
 /* ---- columns --------------------------------------------------------------------------------- */
