@@ -16,7 +16,7 @@
 #include "commands/help_texts.h"
 #include "demo/chance.h"
 #include "demo/simulate.h"
-#include "feed/publish.h"
+#include "feed/check.h"
 #include "feed/stream.h"
 #include "records/sport.h"
 

@@ -13,7 +13,7 @@
 #include "commands/commands.h"
 #include "commands/help_texts.h"
 #include "commands/platform.h"
-#include "operator/relay.h"
+#include "operator/audit_relay.h"
 #include "operator/wallet_audit.h"
 #include "records/currency.h"
 #include "stores/platform_ledger.h"

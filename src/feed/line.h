@@ -1,7 +1,7 @@
 #ifndef CROUPIER_FEED_LINE_H
 #define CROUPIER_FEED_LINE_H
 
-#include "feed/publish.h"
+#include "feed/check.h"
 
 /*
  * One line of a feed's stream (docs/feed.md, "One process"): JSON that says what is to be

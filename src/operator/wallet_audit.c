@@ -18,7 +18,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "operator/relay.h"
+#include "operator/audit_relay.h"
 
 #define PROGRESS_STEP 10000
 #define PLAYERS_AT_ONCE 262144 /* some 30 MB */

@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "demo/price_ladder.h"
 #include "demo/simulate.h"
-#include "feed/publish.h"
+#include "feed/check.h"
 
 #define START_MS 1795237000000
 

@@ -2,7 +2,7 @@
  * Interest: which events were asked for lately, for the feed to know what to refresh first.
  *
  * A file of fixed places, DIR/interest.map, that every process maps. What serving threads have
- * noted (notes.h) the background thread writes there once a second. It is neither synced nor
+ * noted (interest_notes.h) the background thread writes there once a second. It is neither synced nor
  * locked: losing it costs a second's worth of priorities, which the next polls mend. Nothing here
  * ever makes serving fail.
  *
@@ -25,9 +25,9 @@
 #include "base/checksum.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "stores/odds/interest_notes.h"
 #include "stores/odds/lmdb/guard.h"
 #include "stores/odds/lmdb/lmdb.h"
-#include "stores/odds/notes.h"
 
 #define PLACES ((size_t)1 << 16) /* a power of two; 2.5 MiB */
 #define WAYS 8U

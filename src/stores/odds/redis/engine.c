@@ -23,7 +23,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "stores/odds/notes.h"
+#include "stores/odds/interest_notes.h"
 #include "stores/odds/redis/redis.h"
 #include "stores/odds_engine.h"
 

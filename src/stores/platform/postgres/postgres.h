@@ -208,7 +208,7 @@ MUST_CHECK enum status postgres_execute(struct postgres_store *store, const char
 
 /* ---- statements ------------------------------------------------------------------------------ */
 
-extern const struct sql_verbs postgres_sql; /* platform/postgres/queries.c */
+extern const struct sql_verbs postgres_sql; /* platform/postgres/record_queries.c */
 
 /* ledger_load.c, ledger.c, ledger_read.c */
 enum status postgres_ledger_begin(struct platform_store *, struct ledger_batch *, struct error *);

@@ -1,289 +1,437 @@
 /*
- * The ledger in SQLite. A batch is BEGIN IMMEDIATE … COMMIT in WAL with synchronous=FULL, so a
- * commit that returned is on the disk. What a batch is decided from comes from memory as far as
- * possible: accounts of players who play are cached (cache.h), ids are found by an index in memory
- * and in files (ids.h). Before anything is decided, and with the write lock held, ledger_last says
- * whether another process has written in between; and what was cached of an account is compared
- * with what is stored when the account is written (batch.c).
+ * What a batch of the ledger writes into SQLite. It was decided from what sqlite_ledger_begin
+ * loaded, in the same transaction.
  *
- * A row that makes no sense is an error here and never skipped: it is money.
+ * What was loaded may have been cached since an earlier batch. So an account is written only over
+ * what it was decided from, to the last byte: where nothing is written, what is stored is not what
+ * this program wrote, and the batch is taken back.
  */
 #include <string.h>
 
-#include "base/memory.h"
 #include "stores/platform/sqlite/ids.h"
 #include "stores/platform/sqlite/loaded.h"
 
-/* ---- accounts -------------------------------------------------------------------------------- */
+#define DAY_MS 86400000
 
-/* Whether an account is what its last entry says; and, where there is none, that there is no
- * entry. */
-#define ACCOUNT_FITS                                                                          \
-    ", CASE WHEN ledger_account.player_number IS NULL"                                        \
-    " THEN NOT EXISTS (SELECT 1 FROM ledger_transaction AS entry"                             \
-    "  WHERE entry.player_number = player.number AND entry.sequence = 1"                      \
-    "  AND entry.sequence % 256 = 1)"                                                         \
-    " ELSE EXISTS (SELECT 1 FROM ledger_transaction AS last"                                  \
-    "  WHERE last.number = ledger_account.last_number AND last.player_number = player.number" \
-    "  AND last.sequence = ledger_account.sequence AND last.hash = ledger_account.head"       \
-    "  AND last.balance_minor = ledger_account.balance_minor) END"
-
-/* Balances are answered and decided from it, so nothing of it is taken that nothing else
- * confirms. */
-static bool read_sound_account(sqlite3_stmt *row, const char *player_id,
-                               struct ledger_account *account)
+static void bind_if_given(sqlite3_stmt *statement, int at, const char *string)
 {
-    return sqlite_read_account(row, 0, account) &&
-           sqlite_read_declined(row, ACCOUNT_COLUMN_COUNT, account) &&
-           sqlite3_column_int64(row, ACCOUNT_COLUMN_COUNT + DECLINED_COLUMN_COUNT) == 1 &&
-           strcmp(account->player.id, player_id) == 0;
+    if (string[0] != '\0') /* else NULL */
+        bind_string(statement, at, string);
 }
 
-/* All of `to` but the customer's number. `player_number` is 0 when there is no such player. */
-static enum status load_account(struct sqlite_store *store, const char *player_id,
-                                struct cached_account *to, struct error *error)
+/* What is being written, with the numbers that its rows refer to. */
+struct writing {
+    struct sqlite_store *store;
+    const struct ledger_batch *batch;
+    int64_t first_number;                   /* of the first row of batch->kept */
+    int64_t last_day;                       /* of ledger_day, with what is being written */
+    size_t places[LEDGER_BATCH_MAX];        /* of `kept` */
+    int64_t customers[LEDGER_BATCH_MAX];    /* of `kept`, by number */
+    int64_t last_entries[LEDGER_BATCH_MAX]; /* of the places, of those bound so far */
+    uint16_t
+        kept_of[2 * LEDGER_BATCH_MAX]; /* of facts, one more than its place in `kept`; 0: none */
+};
+
+static enum status refuse(const struct writing *writing, const char *why, struct error *error)
 {
-    sqlite3_stmt *statement;
-    int64_t number = 0;
-    bool found = false;
-    *to = (struct cached_account){0};
-    enum status status = sqlite_player_number(store, player_id, &number, error);
-    if (status != STATUS_OK || number == 0)
-        return status;
-    status =
-        sqlite_statement(store,
-                         "SELECT " ACCOUNT_COLUMNS DECLINED_COLUMNS ACCOUNT_FITS
-                         ", coalesce(ledger_account.last_number, 0)"
-                         " FROM player" ACCOUNT_JOINS DECLINED_JOIN " WHERE player.number = ?1",
-                         &statement, error);
-    if (status != STATUS_OK)
-        return status;
-    bind_integer(statement, 1, number);
-    status = sqlite_first(store, statement, &found, error);
-    if (status != STATUS_OK)
-        return status;
-    if (!found || !read_sound_account(statement, player_id, &to->account))
-        status = platform_damaged(&store->base, "an account makes no sense", error);
-    to->player_number = number;
-    to->last_number =
-        sqlite3_column_int64(statement, ACCOUNT_COLUMN_COUNT + DECLINED_COLUMN_COUNT + 1);
-    (void)sqlite3_reset(statement);
-    return status;
+    return error_set(error, STATUS_INVALID, "%s: %s", writing->store->path, why);
 }
 
-enum status sqlite_ledger_balances(struct platform_store *base, struct ledger_place *places,
-                                   size_t count, struct error *error)
+/* ---- what the rows refer to ------------------------------------------------------------------ */
+
+static bool is_of_place(const struct ledger_batch *batch, size_t place,
+                        const struct ledger_transaction *kept)
 {
-    struct sqlite_store *store = sqlite_store_of(base);
-    enum status status = sqlite_ready(store, error);
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        struct cached_account read;
-        status = load_account(store, places[i].player_id, &read, error);
-        places[i].found = status == STATUS_OK && read.player_number != 0;
-        if (places[i].found)
-            places[i].account = read.account;
+    return place < batch->place_count && batch->places[place].found &&
+           strcmp(batch->places[place].player_id, kept->player_id) == 0;
+}
+
+static bool is_of_fact(const struct ledger_batch *batch, size_t fact, const char *customer_id,
+                       const char *id)
+{
+    return fact < batch->fact_count && strcmp(batch->facts[fact].transaction_id, id) == 0 &&
+           strcmp(batch->facts[fact].customer_id, customer_id) == 0;
+}
+
+static enum status find_places(struct writing *writing, struct error *error)
+{
+    const struct ledger_batch *batch = writing->batch;
+    for (size_t i = 0; i < batch->kept_count; i++) {
+        const struct ledger_transaction *kept = &batch->kept[i];
+        size_t place = batch->kept_of[i].place;
+        if (!is_of_place(batch, place, kept))
+            for (place = 0; place < batch->place_count && !is_of_place(batch, place, kept);)
+                place++;
+        if (place == batch->place_count)
+            return refuse(writing, "a transaction is of a player that was not asked for", error);
+        const struct cached_account *account = &writing->store->loaded->accounts[place];
+        if (strcmp(account->account.player.customer_id, kept->customer_id) != 0)
+            return refuse(writing, "a transaction is not of its player's customer", error);
+        writing->places[i] = place;
+        writing->customers[i] = account->customer_number;
     }
-    return status;
-}
-
-/* ---- clearing accounts ----------------------------------------------------------------------- */
-
-static enum status load_clearing(struct sqlite_store *store, struct ledger_clearing *clearing,
-                                 struct loaded_clearing *loaded, struct error *error)
-{
-    sqlite3_stmt *statement;
-    enum status status =
-        sqlite_customer_number(store, clearing->customer_id, &loaded->customer_number, error);
-    if (status == STATUS_OK)
-        status = sqlite_statement(store,
-                                  "SELECT balance_minor FROM ledger_clearing"
-                                  " WHERE customer_number = ?1 AND currency = ?2",
-                                  &statement, error);
-    if (status != STATUS_OK)
-        return status;
-    if (loaded->customer_number == 0)
-        return platform_damaged(&store->base, "the customer of a player is not there", error);
-    bind_integer(statement, 1, loaded->customer_number);
-    bind_string(statement, 2, clearing->currency);
-    status = sqlite_first(store, statement, &loaded->found, error);
-    if (status != STATUS_OK)
-        return status;
-    if (loaded->found)
-        clearing->balance_minor = sqlite3_column_int64(statement, 0);
-    loaded->balance_minor = clearing->balance_minor;
-    (void)sqlite3_reset(statement);
+    for (size_t place = 0; place < batch->place_count; place++)
+        writing->last_entries[place] = writing->store->loaded->accounts[place].last_number;
     return STATUS_OK;
 }
 
-/* Finds the clearing account of a place among those of the batch, or loads it. */
-static enum status find_clearing(struct sqlite_store *store, struct ledger_batch *batch,
-                                 struct ledger_place *place, struct error *error)
+static bool is_there_twice(const struct ledger_batch *batch, size_t at)
 {
-    const struct player_record *player = &place->account.player;
-    for (size_t i = 0; i < batch->clearing_count; i++) {
-        if (strcmp(batch->clearings[i].customer_id, player->customer_id) == 0 &&
-            strcmp(batch->clearings[i].currency, player->currency) == 0) {
-            place->clearing = i;
+    for (size_t i = 0; i < batch->kept_count; i++)
+        if (i != at && strcmp(batch->kept[i].transaction_id, batch->kept[at].transaction_id) == 0 &&
+            strcmp(batch->kept[i].customer_id, batch->kept[at].customer_id) == 0)
+            return true;
+    return false;
+}
+
+/* A customer uses an id once. Begin has proved that of the ids that it was asked for; what it was
+ * not asked for is looked up before anything is written. */
+static enum status check_unused(struct writing *writing, struct error *error)
+{
+    const struct ledger_batch *batch = writing->batch;
+    static const char used[] = "a transaction id is used once";
+    for (size_t i = 0; i < batch->kept_count; i++) {
+        const struct ledger_transaction *kept = &batch->kept[i];
+        size_t fact = batch->kept_of[i].fact;
+        if (is_of_fact(batch, fact, kept->customer_id, kept->transaction_id)) {
+            if (batch->facts[fact].id.number != 0 || writing->kept_of[fact] != 0)
+                return refuse(writing, used, error);
+            writing->kept_of[fact] = (uint16_t)(i + 1);
+            continue;
+        }
+        struct ledger_fact asked = {0};
+        memcpy(asked.customer_id, kept->customer_id, sizeof asked.customer_id);
+        memcpy(asked.transaction_id, kept->transaction_id, sizeof asked.transaction_id);
+        enum status status = sqlite_load_id(writing->store, &asked, error);
+        if (status != STATUS_OK)
+            return status;
+        if (asked.id.known || is_there_twice(batch, i))
+            return refuse(writing, used, error);
+    }
+    return STATUS_OK;
+}
+
+/* The number of the debit that a credit refers to: of this batch, or of one that was loaded, or is
+ * asked for now. */
+static enum status debit_number(struct writing *writing, size_t at, int64_t *number,
+                                struct error *error)
+{
+    const struct ledger_batch *batch = writing->batch;
+    const struct ledger_transaction *credit = &batch->kept[at];
+    size_t fact = batch->kept_of[at].reference;
+    if (is_of_fact(batch, fact, credit->customer_id, credit->reference)) {
+        size_t place = writing->kept_of[fact];
+        *number =
+            place > 0 ? writing->first_number + (int64_t)place - 1 : batch->facts[fact].id.number;
+        return STATUS_OK;
+    }
+    for (size_t i = 0; i < at; i++) {
+        if (strcmp(batch->kept[i].transaction_id, credit->reference) == 0 &&
+            strcmp(batch->kept[i].customer_id, credit->customer_id) == 0) {
+            *number = writing->first_number + (int64_t)i;
             return STATUS_OK;
         }
     }
-    struct ledger_clearing *clearing = &batch->clearings[batch->clearing_count];
-    struct loaded_clearing *loaded = &store->loaded->clearings[batch->clearing_count];
-    *clearing = (struct ledger_clearing){0};
-    memcpy(clearing->customer_id, player->customer_id, sizeof clearing->customer_id);
-    memcpy(clearing->currency, player->currency, sizeof clearing->currency);
-    place->clearing = batch->clearing_count++;
-    return load_clearing(store, clearing, loaded, error);
+    struct ledger_fact asked = {0};
+    memcpy(asked.customer_id, credit->customer_id, sizeof asked.customer_id);
+    memcpy(asked.transaction_id, credit->reference, sizeof asked.transaction_id);
+    enum status status = sqlite_load_id(writing->store, &asked, error);
+    *number = asked.id.number;
+    return status;
+}
+
+/* ---- transactions ---------------------------------------------------------------------------- */
+
+#define TRANSACTION_INSERT                                                                  \
+    "INSERT INTO ledger_transaction (number, customer_number, player_number, amount_minor," \
+    " created_ms, transaction_id, operation, outcome, reference, game, round_id, sequence," \
+    " movement_minor, balance_minor, hash, settles, previous) VALUES "
+#define TRANSACTION_ROW "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+#define TRANSACTION_ROW_SIZE 17
+
+static void bind_entry(struct writing *writing, sqlite3_stmt *statement, int at, size_t kept_at)
+{
+    const struct ledger_transaction *kept = &writing->batch->kept[kept_at];
+    int64_t *last = &writing->last_entries[writing->places[kept_at]];
+    bind_integer(statement, at + 11, (int64_t)kept->sequence);
+    bind_integer(statement, at + 12, kept->movement_minor);
+    bind_integer(statement, at + 13, kept->balance_minor);
+    bind_blob(statement, at + 14, kept->hash, LEDGER_HASH_SIZE);
+    bind_integer(statement, at + 16, *last);
+    *last = writing->first_number + (int64_t)kept_at;
+}
+
+/* `at` is the row's first parameter. */
+static enum status bind_transaction(struct writing *writing, sqlite3_stmt *statement, int at,
+                                    size_t kept_at, struct error *error)
+{
+    const struct ledger_transaction *kept = &writing->batch->kept[kept_at];
+    const struct cached_account *account =
+        &writing->store->loaded->accounts[writing->places[kept_at]];
+    int64_t debit = 0;
+    enum status status = STATUS_OK;
+    if (kept->operation == LEDGER_CREDIT && kept->outcome == LEDGER_APPLIED &&
+        kept->reference[0] != '\0')
+        status = debit_number(writing, kept_at, &debit, error);
+    if (status != STATUS_OK)
+        return status;
+    bind_integer(statement, at, writing->first_number + (int64_t)kept_at);
+    bind_integer(statement, at + 1, account->customer_number);
+    bind_integer(statement, at + 2, account->player_number);
+    bind_integer(statement, at + 3, kept->amount_minor);
+    bind_integer(statement, at + 4, kept->created_ms);
+    bind_string(statement, at + 5, kept->transaction_id);
+    bind_string(statement, at + 6, ledger_operation_name(kept->operation));
+    bind_string(statement, at + 7, ledger_outcome_name(kept->outcome));
+    bind_if_given(statement, at + 8, kept->reference);
+    bind_if_given(statement, at + 9, kept->game_id);
+    bind_if_given(statement, at + 10, kept->round_id);
+    if (debit != 0) /* else NULL, as what follows of a decline */
+        bind_integer(statement, at + 15, debit);
+    bind_integer(statement, at + 16, 0);
+    if (ledger_is_entry(kept))
+        bind_entry(writing, statement, at, kept_at);
+    return STATUS_OK;
+}
+
+static enum status insert_transactions(struct writing *writing, size_t first, size_t count,
+                                       struct error *error)
+{
+    sqlite3_stmt *statement;
+    enum status status = sqlite_statement(
+        writing->store, SQLITE_WRITE_ROWS(count, TRANSACTION_INSERT, TRANSACTION_ROW, ""),
+        &statement, error);
+    for (size_t i = 0; i < count && status == STATUS_OK; i++)
+        status = bind_transaction(writing, statement, 1 + TRANSACTION_ROW_SIZE * (int)i, first + i,
+                                  error);
+    return status == STATUS_OK ? sqlite_run(writing->store, statement, error) : status;
+}
+
+static enum status write_decline(struct writing *writing, size_t at, struct error *error)
+{
+    const struct ledger_transaction *decline = &writing->batch->kept[at];
+    sqlite3_stmt *statement;
+    enum status status = sqlite_statement(
+        writing->store,
+        "INSERT INTO ledger_decline (player_number, position, transaction_number, hash)"
+        " VALUES (?1, ?2, ?3, ?4)",
+        &statement, error);
+    if (status != STATUS_OK)
+        return status;
+    bind_integer(statement, 1, writing->store->loaded->accounts[writing->places[at]].player_number);
+    bind_integer(statement, 2, (int64_t)decline->decline);
+    bind_integer(statement, 3, writing->first_number + (int64_t)at);
+    bind_blob(statement, 4, decline->hash, LEDGER_HASH_SIZE);
+    return sqlite_run(writing->store, statement, error);
+}
+
+/* A row where the day is another than that of the transaction before. */
+static enum status write_day(struct writing *writing, size_t at, struct error *error)
+{
+    int64_t day = writing->batch->kept[at].created_ms / DAY_MS;
+    sqlite3_stmt *statement;
+    if (day == writing->last_day)
+        return STATUS_OK;
+    writing->last_day = day;
+    enum status status = sqlite_statement(
+        writing->store, "INSERT INTO ledger_day (first_number, day) VALUES (?1, ?2)", &statement,
+        error);
+    if (status != STATUS_OK)
+        return status;
+    bind_integer(statement, 1, writing->first_number + (int64_t)at);
+    bind_integer(statement, 2, day);
+    return sqlite_run(writing->store, statement, error);
+}
+
+static enum status write_kept(struct writing *writing, struct error *error)
+{
+    const struct ledger_batch *batch = writing->batch;
+    enum status status = STATUS_OK;
+    for (size_t i = 0, rows; i < batch->kept_count && status == STATUS_OK; i += rows) {
+        rows = sqlite_rows_next(batch->kept_count - i);
+        status = insert_transactions(writing, i, rows, error);
+    }
+    for (size_t i = 0; i < batch->kept_count && status == STATUS_OK; i++) {
+        status = write_day(writing, i, error);
+        if (status == STATUS_OK && !ledger_is_entry(&batch->kept[i]))
+            status = write_decline(writing, i, error);
+    }
+    return status;
+}
+
+/* ---- accounts -------------------------------------------------------------------------------- */
+
+/* Runs what has to change one row. None: what is stored is not what was decided from. */
+static enum status change_one(struct writing *writing, sqlite3_stmt *statement, struct error *error)
+{
+    struct sqlite_store *store = writing->store;
+    enum status status = sqlite_run(store, statement, error);
+    if (status == STATUS_OK && sqlite3_changes(store->database) != 1) {
+        store->failed = true; /* and what is cached is not to be trusted */
+        status = platform_damaged(&store->base, "an account is not what was written", error);
+    }
+    return status;
+}
+
+static enum status write_account(struct writing *writing, size_t place, struct error *error)
+{
+    const struct ledger_account *account = &writing->batch->places[place].account;
+    const struct cached_account *stored = &writing->store->loaded->accounts[place];
+    bool is_new = stored->account.sequence == 0;
+    sqlite3_stmt *statement;
+    enum status status = sqlite_statement(
+        writing->store,
+        is_new ? "INSERT INTO ledger_account (player_number, balance_minor, sequence, head,"
+                 " last_number) VALUES (?1, ?2, ?3, ?4, ?5)"
+               : "UPDATE ledger_account SET balance_minor = ?2, sequence = ?3, head = ?4,"
+                 " last_number = ?5 WHERE player_number = ?1 AND balance_minor = ?6"
+                 " AND sequence = ?7 AND head = ?8 AND last_number = ?9",
+        &statement, error);
+    if (status != STATUS_OK)
+        return status;
+    bind_integer(statement, 1, stored->player_number);
+    bind_integer(statement, 2, account->balance_minor);
+    bind_integer(statement, 3, (int64_t)account->sequence);
+    bind_blob(statement, 4, account->head, LEDGER_HASH_SIZE);
+    bind_integer(statement, 5, writing->last_entries[place]);
+    if (!is_new) {
+        bind_integer(statement, 6, stored->account.balance_minor);
+        bind_integer(statement, 7, (int64_t)stored->account.sequence);
+        bind_blob(statement, 8, stored->account.head, LEDGER_HASH_SIZE);
+        bind_integer(statement, 9, stored->last_number);
+    }
+    return change_one(writing, statement, error);
+}
+
+static enum status write_declined(struct writing *writing, size_t place, struct error *error)
+{
+    const struct ledger_account *account = &writing->batch->places[place].account;
+    const struct cached_account *stored = &writing->store->loaded->accounts[place];
+    sqlite3_stmt *statement;
+    enum status status =
+        sqlite_statement(writing->store,
+                         "INSERT INTO ledger_declined (player_number, declines, head)"
+                         " VALUES (?1, ?2, ?3) ON CONFLICT (player_number)"
+                         " DO UPDATE SET declines = excluded.declines, head = excluded.head"
+                         " WHERE ledger_declined.declines = ?4 AND ledger_declined.head = ?5",
+                         &statement, error);
+    if (status != STATUS_OK)
+        return status;
+    bind_integer(statement, 1, stored->player_number);
+    bind_integer(statement, 2, (int64_t)account->declines);
+    bind_blob(statement, 3, account->declines_head, LEDGER_HASH_SIZE);
+    bind_integer(statement, 4, (int64_t)stored->account.declines);
+    bind_blob(statement, 5, stored->account.declines_head, LEDGER_HASH_SIZE);
+    return change_one(writing, statement, error);
+}
+
+static enum status write_clearing(struct writing *writing, size_t at, struct error *error)
+{
+    const struct ledger_clearing *clearing = &writing->batch->clearings[at];
+    const struct loaded_clearing *stored = &writing->store->loaded->clearings[at];
+    sqlite3_stmt *statement;
+    enum status status = sqlite_statement(
+        writing->store,
+        stored->found ? "UPDATE ledger_clearing SET balance_minor = ?3"
+                        " WHERE customer_number = ?1 AND currency = ?2 AND balance_minor = ?4"
+                      : "INSERT INTO ledger_clearing (customer_number, currency, balance_minor)"
+                        " VALUES (?1, ?2, ?3)",
+        &statement, error);
+    if (status != STATUS_OK)
+        return status;
+    bind_integer(statement, 1, stored->customer_number);
+    bind_string(statement, 2, clearing->currency);
+    bind_integer(statement, 3, clearing->balance_minor);
+    if (stored->found)
+        bind_integer(statement, 4, stored->balance_minor);
+    return change_one(writing, statement, error);
+}
+
+static enum status write_last(struct writing *writing, struct error *error)
+{
+    sqlite3_stmt *statement;
+    enum status status = sqlite_statement(
+        writing->store, "UPDATE ledger_last SET number = ?1 WHERE one = 1 AND number = ?2",
+        &statement, error);
+    if (status != STATUS_OK)
+        return status;
+    bind_integer(statement, 1, writing->first_number + (int64_t)writing->batch->kept_count - 1);
+    bind_integer(statement, 2, writing->first_number - 1);
+    return change_one(writing, statement, error);
+}
+
+static enum status write_accounts(struct writing *writing, struct error *error)
+{
+    const struct ledger_batch *batch = writing->batch;
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < batch->place_count && status == STATUS_OK; i++) {
+        if (batch->places[i].changed)
+            status = write_account(writing, i, error);
+        if (status == STATUS_OK && batch->places[i].declined)
+            status = write_declined(writing, i, error);
+    }
+    for (size_t i = 0; i < batch->clearing_count && status == STATUS_OK; i++)
+        if (batch->clearings[i].changed)
+            status = write_clearing(writing, i, error);
+    return status == STATUS_OK ? write_last(writing, error) : status;
 }
 
 /* ---- a batch --------------------------------------------------------------------------------- */
 
-/* From the cache, or into it. */
-static enum status load_place(struct sqlite_store *store, struct ledger_place *place,
-                              struct cached_account *loaded, struct error *error)
+static enum status write_batch(struct writing *writing, struct error *error)
 {
-    const struct cached_account *cached =
-        ledger_cache_account(sqlite_cache(store), place->player_id);
-    enum status status = STATUS_OK;
-    place->changed = place->declined = place->found = false;
-    if (cached != NULL) {
-        *loaded = *cached;
-    } else {
-        status = load_account(store, place->player_id, loaded, error);
-        if (status == STATUS_OK && loaded->player_number != 0)
-            status = sqlite_customer_number(store, loaded->account.player.customer_id,
-                                            &loaded->customer_number, error);
-        if (status == STATUS_OK && loaded->player_number != 0)
-            ledger_cache_put_account(sqlite_cache(store), loaded);
+    enum status status = find_places(writing, error);
+    if (status == STATUS_OK)
+        status = check_unused(writing, error);
+    if (status == STATUS_OK)
+        status = write_kept(writing, error);
+    return status == STATUS_OK ? write_accounts(writing, error) : status;
+}
+
+/* Once it is durable: the index and the cache know of it. */
+static void note_batch(struct writing *writing)
+{
+    const struct ledger_batch *batch = writing->batch;
+    struct sqlite_store *store = writing->store;
+    struct ledger_cache *cache = sqlite_cache(store);
+    for (size_t i = 0; i < batch->place_count; i++) {
+        struct cached_account *account = &store->loaded->accounts[i];
+        if (!batch->places[i].changed && !batch->places[i].declined)
+            continue;
+        account->account = batch->places[i].account;
+        account->last_number = writing->last_entries[i];
+        ledger_cache_put_account(cache, account);
     }
-    if (status != STATUS_OK || loaded->player_number == 0)
+    for (size_t i = 0; i < batch->kept_count; i++)
+        ledger_cache_put_transaction(cache, writing->first_number + (int64_t)i,
+                                     writing->customers[i], &batch->kept[i]);
+    sqlite_ids_add(store, batch, writing->customers);
+    store->last_day = writing->last_day;
+}
+
+enum status sqlite_ledger_commit(struct platform_store *base, const struct ledger_batch *batch,
+                                 bool *unknown, struct error *error)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    *unknown = false;
+    CHECK(sqlite3_get_autocommit(store->database) == 0);
+    if (batch->kept_count == 0) {
+        (void)sqlite3_exec(store->database, "ROLLBACK", NULL, NULL, NULL);
+        return STATUS_OK;
+    }
+    struct writing writing = {.store = store,
+                              .batch = batch,
+                              .first_number = store->last_number + 1,
+                              .last_day = store->last_day};
+    enum status status = write_batch(&writing, error);
+    if (status != STATUS_OK)
+        return sqlite_end(store, status, error);
+    status = sqlite_end(store, STATUS_OK, error);
+    if (status != STATUS_OK) {
+        *unknown = true;
+        store->failed = true;
         return status;
-    place->found = true;
-    place->account = loaded->account;
+    }
+    note_batch(&writing);
     return STATUS_OK;
-}
-
-static enum status load_batch(struct sqlite_store *store, struct ledger_batch *batch,
-                              struct error *error)
-{
-    enum status status = sqlite_ids_ready(store, true, error);
-    if (store->loaded == NULL)
-        store->loaded = memory_alloc_zeroed(1, sizeof *store->loaded);
-    batch->clearing_count = 0;
-    for (size_t i = 0; i < batch->place_count && status == STATUS_OK; i++) {
-        struct ledger_place *place = &batch->places[i];
-        status = load_place(store, place, &store->loaded->accounts[i], error);
-        if (status == STATUS_OK && place->found)
-            status = find_clearing(store, batch, place, error);
-    }
-    for (size_t i = 0; i < batch->fact_count && status == STATUS_OK; i++)
-        status = sqlite_load_fact(store, &batch->facts[i], error);
-    return status;
-}
-
-enum status sqlite_ledger_begin(struct platform_store *base, struct ledger_batch *batch,
-                                struct error *error)
-{
-    struct sqlite_store *store = sqlite_store_of(base);
-    enum status status = sqlite_ready(store, error);
-    if (status == STATUS_OK)
-        status = sqlite_execute(store, "BEGIN IMMEDIATE", error);
-    if (status != STATUS_OK)
-        return status;
-    status = load_batch(store, batch, error);
-    return status == STATUS_OK ? STATUS_OK : sqlite_end(store, status, error);
-}
-
-/* ---- ids outside of batches ------------------------------------------------------------------ */
-
-/* All that is asked for comes from one moment; `fact` may be NULL. */
-static enum status ask_ids(struct sqlite_store *store, bool upkeep, struct ledger_fact *fact,
-                           struct error *error)
-{
-    enum status status = sqlite_ready(store, error);
-    if (status != STATUS_OK)
-        return status;
-    bool alone = sqlite3_get_autocommit(store->database) != 0;
-    if (alone)
-        status = sqlite_execute(store, "BEGIN", error);
-    if (status == STATUS_OK)
-        status = sqlite_ids_ready(store, upkeep, error);
-    if (status == STATUS_OK && fact != NULL)
-        status = sqlite_load_fact(store, fact, error);
-    return alone ? sqlite_end(store, status, error) : status;
-}
-
-enum status sqlite_ledger_id(struct platform_store *base, struct ledger_fact *fact,
-                             struct error *error)
-{
-    fact->counts_credits = true;
-    return ask_ids(sqlite_store_of(base), false, fact, error);
-}
-
-enum status sqlite_ledger_prepare(struct platform_store *base, struct error *error)
-{
-    return ask_ids(sqlite_store_of(base), true, NULL, error);
-}
-
-/* ---- after opening --------------------------------------------------------------------------- */
-
-static enum status check_newest(struct sqlite_store *store, sqlite3_stmt *statement,
-                                struct error *error)
-{
-    static const uint8_t zeros[LEDGER_HASH_SIZE];
-    bool found = false;
-    enum status status;
-    while ((status = sqlite_first(store, statement, &found, error)) == STATUS_OK && found) {
-        struct ledger_transaction entry;
-        struct ledger_account account;
-        uint8_t previous[LEDGER_HASH_SIZE];
-        uint8_t hash[LEDGER_HASH_SIZE];
-        int after = TRANSACTION_COLUMN_COUNT + ACCOUNT_COLUMN_COUNT;
-        if (!sqlite_read_transaction(statement, NULL, &entry) || !ledger_is_entry(&entry) ||
-            !sqlite_read_account(statement, TRANSACTION_COLUMN_COUNT, &account))
-            return platform_damaged(&store->base, "an entry of the ledger makes no sense", error);
-        if (entry.sequence == 1)
-            memcpy(previous, zeros, sizeof previous);
-        else if (!sqlite_read_hash(statement, after, previous))
-            return platform_damaged(&store->base, "the ledger has a gap", error);
-        ledger_entry_hash(&entry, previous, hash);
-        bool last = account.sequence == entry.sequence;
-        if (memcmp(hash, entry.hash, sizeof hash) != 0 || account.sequence < entry.sequence ||
-            (last && (memcmp(hash, account.head, sizeof hash) != 0 ||
-                      account.balance_minor != entry.balance_minor)))
-            return platform_damaged(&store->base, "the ledger does not fit its chain", error);
-    }
-    return status;
-}
-
-enum status sqlite_ledger_recover(struct platform_store *base, struct error *error)
-{
-    struct sqlite_store *store = sqlite_store_of(base);
-    sqlite3_stmt *statement;
-    enum status status = sqlite_ready(store, error);
-    if (status != STATUS_OK)
-        return status;
-    status = sqlite_log_renew(store, error);
-    if (status == STATUS_OK)
-        status = sqlite_log_take_over(store, error);
-    /* What the rows of a batch refer to, it was loaded from; the audit looks at all of it. */
-    if (status == STATUS_OK)
-        status = sqlite_execute(store, "PRAGMA foreign_keys = OFF", error);
-    if (status != STATUS_OK)
-        return status;
-    status = sqlite_statement(
-        store,
-        "SELECT " TRANSACTION_COLUMNS ", " ACCOUNT_COLUMNS ", previous.hash"
-        " FROM (SELECT * FROM ledger_transaction ORDER BY number DESC LIMIT 512)"
-        "  AS ledger_transaction"
-        " JOIN player ON player.number = ledger_transaction.player_number" ACCOUNT_JOINS
-        " LEFT JOIN ledger_transaction AS previous"
-        "  ON previous.number = ledger_transaction.previous"
-        " WHERE ledger_transaction.sequence IS NOT NULL",
-        &statement, error);
-    if (status != STATUS_OK)
-        return status;
-    status = check_newest(store, statement, error);
-    (void)sqlite3_reset(statement);
-    return status;
 }

@@ -101,9 +101,9 @@ bool sqlite_file_is_the_same(const struct sqlite_store *store, struct stat *fact
 MUST_CHECK enum status sqlite_check_schema(struct sqlite_store *store, bool current,
                                            uint32_t *version, struct error *error);
 
-extern const struct sql_verbs sqlite_sql; /* queries.c */
+extern const struct sql_verbs sqlite_sql; /* record_queries.c */
 
-/* ledger.c */
+/* ledger_load.c */
 enum status sqlite_ledger_begin(struct platform_store *, struct ledger_batch *, struct error *);
 enum status sqlite_ledger_recover(struct platform_store *, struct error *);
 enum status sqlite_ledger_prepare(struct platform_store *, struct error *);
@@ -133,11 +133,11 @@ enum status sqlite_ledger_counterparts(struct platform_store *, struct error *);
 /* ledger_decline_hash in SQL, for the migration that chained those that were there. */
 void sqlite_audit_register(sqlite3 *database);
 
-/* batch.c */
+/* ledger.c */
 enum status sqlite_ledger_commit(struct platform_store *, const struct ledger_batch *, bool *,
                                  struct error *);
 
-/* log.c */
+/* checkpoint.c */
 #define SQLITE_LOG_IS_LONG 4000 /* pages: time for upkeep */
 /* Since upkeep was attempted last, which may have come to nothing: what somebody may still read of
  * the log stays. An attempt costs more the longer it is, so the next one is not before it has grown

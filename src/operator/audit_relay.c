@@ -3,7 +3,7 @@
  * lock is taken once for some hundred transactions. The lock guards the counts; a block belongs to
  * the reader until it is counted as filled, then to the consumer until it is counted as emptied.
  */
-#include "operator/relay.h"
+#include "operator/audit_relay.h"
 
 #include "base/memory.h"
 #include "base/threads.h"

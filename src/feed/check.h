@@ -1,5 +1,5 @@
-#ifndef CROUPIER_FEED_PUBLISH_H
-#define CROUPIER_FEED_PUBLISH_H
+#ifndef CROUPIER_FEED_CHECK_H
+#define CROUPIER_FEED_CHECK_H
 
 #include <stdbool.h>
 #include <stddef.h>

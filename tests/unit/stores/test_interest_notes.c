@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "stores/odds/notes.h"
+#include "stores/odds/interest_notes.h"
 #include "test_clock.h"
 
 static bool note(struct odds_notes *notes, const char *digits)

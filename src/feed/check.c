@@ -1,5 +1,5 @@
 /* Documents on their way into the odds store. Checking is a pure function of the bytes. */
-#include "feed/publish.h"
+#include "feed/check.h"
 
 #include "base/json_text.h"
 #include "base/memory.h"

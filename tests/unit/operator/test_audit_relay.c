@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "operator/relay.h"
+#include "operator/audit_relay.h"
 
 struct seen {
     uint64_t count, sum;

@@ -1,4 +1,4 @@
-/* feed/publish: what is refused, where, and what is published all the same. */
+/* feed/check: what is refused, where, and what is published all the same. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "feed/publish.h"
+#include "feed/check.h"
 
 static void check_refused(enum odds_kind kind, struct text document, const char *expected)
 {
@@ -118,7 +118,7 @@ struct fixture {
 static int open_fixture(void **state)
 {
     struct fixture *fixture = memory_alloc_zeroed(1, sizeof *fixture);
-    (void)snprintf(fixture->directory, sizeof fixture->directory, "/tmp/test_publish.XXXXXX");
+    (void)snprintf(fixture->directory, sizeof fixture->directory, "/tmp/test_check.XXXXXX");
     assert_non_null(mkdtemp(fixture->directory));
     char uri[64];
     (void)snprintf(uri, sizeof uri, "embedded:%s", fixture->directory);

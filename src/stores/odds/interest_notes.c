@@ -1,9 +1,9 @@
 /*
  * A table of the events of a second, in the order in which they came, under a mutex; see
- * notes.h. What stands behind `taken` in it is new. When the second is over, those that were noted
+ * interest_notes.h. What stands behind `taken` in it is new. When the second is over, those that were noted
  * again after they were taken begin the next one.
  */
-#include "stores/odds/notes.h"
+#include "stores/odds/interest_notes.h"
 
 #include <stdatomic.h>
 #include <string.h>

@@ -1,0 +1,289 @@
+/*
+ * The ledger in SQLite. A batch is BEGIN IMMEDIATE … COMMIT in WAL with synchronous=FULL, so a
+ * commit that returned is on the disk. What a batch is decided from comes from memory as far as
+ * possible: accounts of players who play are cached (cache.h), ids are found by an index in memory
+ * and in files (ids.h). Before anything is decided, and with the write lock held, ledger_last says
+ * whether another process has written in between; and what was cached of an account is compared
+ * with what is stored when the account is written (ledger.c).
+ *
+ * A row that makes no sense is an error here and never skipped: it is money.
+ */
+#include <string.h>
+
+#include "base/memory.h"
+#include "stores/platform/sqlite/ids.h"
+#include "stores/platform/sqlite/loaded.h"
+
+/* ---- accounts -------------------------------------------------------------------------------- */
+
+/* Whether an account is what its last entry says; and, where there is none, that there is no
+ * entry. */
+#define ACCOUNT_FITS                                                                          \
+    ", CASE WHEN ledger_account.player_number IS NULL"                                        \
+    " THEN NOT EXISTS (SELECT 1 FROM ledger_transaction AS entry"                             \
+    "  WHERE entry.player_number = player.number AND entry.sequence = 1"                      \
+    "  AND entry.sequence % 256 = 1)"                                                         \
+    " ELSE EXISTS (SELECT 1 FROM ledger_transaction AS last"                                  \
+    "  WHERE last.number = ledger_account.last_number AND last.player_number = player.number" \
+    "  AND last.sequence = ledger_account.sequence AND last.hash = ledger_account.head"       \
+    "  AND last.balance_minor = ledger_account.balance_minor) END"
+
+/* Balances are answered and decided from it, so nothing of it is taken that nothing else
+ * confirms. */
+static bool read_sound_account(sqlite3_stmt *row, const char *player_id,
+                               struct ledger_account *account)
+{
+    return sqlite_read_account(row, 0, account) &&
+           sqlite_read_declined(row, ACCOUNT_COLUMN_COUNT, account) &&
+           sqlite3_column_int64(row, ACCOUNT_COLUMN_COUNT + DECLINED_COLUMN_COUNT) == 1 &&
+           strcmp(account->player.id, player_id) == 0;
+}
+
+/* All of `to` but the customer's number. `player_number` is 0 when there is no such player. */
+static enum status load_account(struct sqlite_store *store, const char *player_id,
+                                struct cached_account *to, struct error *error)
+{
+    sqlite3_stmt *statement;
+    int64_t number = 0;
+    bool found = false;
+    *to = (struct cached_account){0};
+    enum status status = sqlite_player_number(store, player_id, &number, error);
+    if (status != STATUS_OK || number == 0)
+        return status;
+    status =
+        sqlite_statement(store,
+                         "SELECT " ACCOUNT_COLUMNS DECLINED_COLUMNS ACCOUNT_FITS
+                         ", coalesce(ledger_account.last_number, 0)"
+                         " FROM player" ACCOUNT_JOINS DECLINED_JOIN " WHERE player.number = ?1",
+                         &statement, error);
+    if (status != STATUS_OK)
+        return status;
+    bind_integer(statement, 1, number);
+    status = sqlite_first(store, statement, &found, error);
+    if (status != STATUS_OK)
+        return status;
+    if (!found || !read_sound_account(statement, player_id, &to->account))
+        status = platform_damaged(&store->base, "an account makes no sense", error);
+    to->player_number = number;
+    to->last_number =
+        sqlite3_column_int64(statement, ACCOUNT_COLUMN_COUNT + DECLINED_COLUMN_COUNT + 1);
+    (void)sqlite3_reset(statement);
+    return status;
+}
+
+enum status sqlite_ledger_balances(struct platform_store *base, struct ledger_place *places,
+                                   size_t count, struct error *error)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    enum status status = sqlite_ready(store, error);
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        struct cached_account read;
+        status = load_account(store, places[i].player_id, &read, error);
+        places[i].found = status == STATUS_OK && read.player_number != 0;
+        if (places[i].found)
+            places[i].account = read.account;
+    }
+    return status;
+}
+
+/* ---- clearing accounts ----------------------------------------------------------------------- */
+
+static enum status load_clearing(struct sqlite_store *store, struct ledger_clearing *clearing,
+                                 struct loaded_clearing *loaded, struct error *error)
+{
+    sqlite3_stmt *statement;
+    enum status status =
+        sqlite_customer_number(store, clearing->customer_id, &loaded->customer_number, error);
+    if (status == STATUS_OK)
+        status = sqlite_statement(store,
+                                  "SELECT balance_minor FROM ledger_clearing"
+                                  " WHERE customer_number = ?1 AND currency = ?2",
+                                  &statement, error);
+    if (status != STATUS_OK)
+        return status;
+    if (loaded->customer_number == 0)
+        return platform_damaged(&store->base, "the customer of a player is not there", error);
+    bind_integer(statement, 1, loaded->customer_number);
+    bind_string(statement, 2, clearing->currency);
+    status = sqlite_first(store, statement, &loaded->found, error);
+    if (status != STATUS_OK)
+        return status;
+    if (loaded->found)
+        clearing->balance_minor = sqlite3_column_int64(statement, 0);
+    loaded->balance_minor = clearing->balance_minor;
+    (void)sqlite3_reset(statement);
+    return STATUS_OK;
+}
+
+/* Finds the clearing account of a place among those of the batch, or loads it. */
+static enum status find_clearing(struct sqlite_store *store, struct ledger_batch *batch,
+                                 struct ledger_place *place, struct error *error)
+{
+    const struct player_record *player = &place->account.player;
+    for (size_t i = 0; i < batch->clearing_count; i++) {
+        if (strcmp(batch->clearings[i].customer_id, player->customer_id) == 0 &&
+            strcmp(batch->clearings[i].currency, player->currency) == 0) {
+            place->clearing = i;
+            return STATUS_OK;
+        }
+    }
+    struct ledger_clearing *clearing = &batch->clearings[batch->clearing_count];
+    struct loaded_clearing *loaded = &store->loaded->clearings[batch->clearing_count];
+    *clearing = (struct ledger_clearing){0};
+    memcpy(clearing->customer_id, player->customer_id, sizeof clearing->customer_id);
+    memcpy(clearing->currency, player->currency, sizeof clearing->currency);
+    place->clearing = batch->clearing_count++;
+    return load_clearing(store, clearing, loaded, error);
+}
+
+/* ---- a batch --------------------------------------------------------------------------------- */
+
+/* From the cache, or into it. */
+static enum status load_place(struct sqlite_store *store, struct ledger_place *place,
+                              struct cached_account *loaded, struct error *error)
+{
+    const struct cached_account *cached =
+        ledger_cache_account(sqlite_cache(store), place->player_id);
+    enum status status = STATUS_OK;
+    place->changed = place->declined = place->found = false;
+    if (cached != NULL) {
+        *loaded = *cached;
+    } else {
+        status = load_account(store, place->player_id, loaded, error);
+        if (status == STATUS_OK && loaded->player_number != 0)
+            status = sqlite_customer_number(store, loaded->account.player.customer_id,
+                                            &loaded->customer_number, error);
+        if (status == STATUS_OK && loaded->player_number != 0)
+            ledger_cache_put_account(sqlite_cache(store), loaded);
+    }
+    if (status != STATUS_OK || loaded->player_number == 0)
+        return status;
+    place->found = true;
+    place->account = loaded->account;
+    return STATUS_OK;
+}
+
+static enum status load_batch(struct sqlite_store *store, struct ledger_batch *batch,
+                              struct error *error)
+{
+    enum status status = sqlite_ids_ready(store, true, error);
+    if (store->loaded == NULL)
+        store->loaded = memory_alloc_zeroed(1, sizeof *store->loaded);
+    batch->clearing_count = 0;
+    for (size_t i = 0; i < batch->place_count && status == STATUS_OK; i++) {
+        struct ledger_place *place = &batch->places[i];
+        status = load_place(store, place, &store->loaded->accounts[i], error);
+        if (status == STATUS_OK && place->found)
+            status = find_clearing(store, batch, place, error);
+    }
+    for (size_t i = 0; i < batch->fact_count && status == STATUS_OK; i++)
+        status = sqlite_load_fact(store, &batch->facts[i], error);
+    return status;
+}
+
+enum status sqlite_ledger_begin(struct platform_store *base, struct ledger_batch *batch,
+                                struct error *error)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    enum status status = sqlite_ready(store, error);
+    if (status == STATUS_OK)
+        status = sqlite_execute(store, "BEGIN IMMEDIATE", error);
+    if (status != STATUS_OK)
+        return status;
+    status = load_batch(store, batch, error);
+    return status == STATUS_OK ? STATUS_OK : sqlite_end(store, status, error);
+}
+
+/* ---- ids outside of batches ------------------------------------------------------------------ */
+
+/* All that is asked for comes from one moment; `fact` may be NULL. */
+static enum status ask_ids(struct sqlite_store *store, bool upkeep, struct ledger_fact *fact,
+                           struct error *error)
+{
+    enum status status = sqlite_ready(store, error);
+    if (status != STATUS_OK)
+        return status;
+    bool alone = sqlite3_get_autocommit(store->database) != 0;
+    if (alone)
+        status = sqlite_execute(store, "BEGIN", error);
+    if (status == STATUS_OK)
+        status = sqlite_ids_ready(store, upkeep, error);
+    if (status == STATUS_OK && fact != NULL)
+        status = sqlite_load_fact(store, fact, error);
+    return alone ? sqlite_end(store, status, error) : status;
+}
+
+enum status sqlite_ledger_id(struct platform_store *base, struct ledger_fact *fact,
+                             struct error *error)
+{
+    fact->counts_credits = true;
+    return ask_ids(sqlite_store_of(base), false, fact, error);
+}
+
+enum status sqlite_ledger_prepare(struct platform_store *base, struct error *error)
+{
+    return ask_ids(sqlite_store_of(base), true, NULL, error);
+}
+
+/* ---- after opening --------------------------------------------------------------------------- */
+
+static enum status check_newest(struct sqlite_store *store, sqlite3_stmt *statement,
+                                struct error *error)
+{
+    static const uint8_t zeros[LEDGER_HASH_SIZE];
+    bool found = false;
+    enum status status;
+    while ((status = sqlite_first(store, statement, &found, error)) == STATUS_OK && found) {
+        struct ledger_transaction entry;
+        struct ledger_account account;
+        uint8_t previous[LEDGER_HASH_SIZE];
+        uint8_t hash[LEDGER_HASH_SIZE];
+        int after = TRANSACTION_COLUMN_COUNT + ACCOUNT_COLUMN_COUNT;
+        if (!sqlite_read_transaction(statement, NULL, &entry) || !ledger_is_entry(&entry) ||
+            !sqlite_read_account(statement, TRANSACTION_COLUMN_COUNT, &account))
+            return platform_damaged(&store->base, "an entry of the ledger makes no sense", error);
+        if (entry.sequence == 1)
+            memcpy(previous, zeros, sizeof previous);
+        else if (!sqlite_read_hash(statement, after, previous))
+            return platform_damaged(&store->base, "the ledger has a gap", error);
+        ledger_entry_hash(&entry, previous, hash);
+        bool last = account.sequence == entry.sequence;
+        if (memcmp(hash, entry.hash, sizeof hash) != 0 || account.sequence < entry.sequence ||
+            (last && (memcmp(hash, account.head, sizeof hash) != 0 ||
+                      account.balance_minor != entry.balance_minor)))
+            return platform_damaged(&store->base, "the ledger does not fit its chain", error);
+    }
+    return status;
+}
+
+enum status sqlite_ledger_recover(struct platform_store *base, struct error *error)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    sqlite3_stmt *statement;
+    enum status status = sqlite_ready(store, error);
+    if (status != STATUS_OK)
+        return status;
+    status = sqlite_log_renew(store, error);
+    if (status == STATUS_OK)
+        status = sqlite_log_take_over(store, error);
+    /* What the rows of a batch refer to, it was loaded from; the audit looks at all of it. */
+    if (status == STATUS_OK)
+        status = sqlite_execute(store, "PRAGMA foreign_keys = OFF", error);
+    if (status != STATUS_OK)
+        return status;
+    status = sqlite_statement(
+        store,
+        "SELECT " TRANSACTION_COLUMNS ", " ACCOUNT_COLUMNS ", previous.hash"
+        " FROM (SELECT * FROM ledger_transaction ORDER BY number DESC LIMIT 512)"
+        "  AS ledger_transaction"
+        " JOIN player ON player.number = ledger_transaction.player_number" ACCOUNT_JOINS
+        " LEFT JOIN ledger_transaction AS previous"
+        "  ON previous.number = ledger_transaction.previous"
+        " WHERE ledger_transaction.sequence IS NOT NULL",
+        &statement, error);
+    if (status != STATUS_OK)
+        return status;
+    status = check_newest(store, statement, error);
+    (void)sqlite3_reset(statement);
+    return status;
+}
