@@ -19,7 +19,7 @@
  * The order of judgement, in one place (docs/interface.md):
  *
  *   health answers first → admission → rate limit on sports routes → route and method
- *   → path parameters → sport permission, casino access → store.
+ *   → casino access → coding of a body → path parameters → sport permission → store.
  *
  * A caller without a key has no identity in the casino: every path under /api/v1/casino/, also one
  * that does not exist, is 403 ip_not_allowed for it.

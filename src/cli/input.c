@@ -1,4 +1,4 @@
-/* Reading what a command was given; see command_input.h. */
+/* Reading what a command was given; see input.h. */
 #include "cli/input.h"
 
 #include <errno.h>

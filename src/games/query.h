@@ -7,7 +7,7 @@
 #include "stores/platform.h"
 
 /*
- * The query of GET /api/v1/casino/games (decisions: casino), and the cursor that leads from one
+ * The query of GET /api/v1/casino/games (docs/interface.md), and the cursor that leads from one
  * page to the next. Pure. Threads: any.
  *
  *     limit=1…200  cursor=…  provider=  category=  feature=  device=  currency=  language=

@@ -19,8 +19,12 @@
  *   exchange.c    a request with its reply: from a message to those bytes
  *   message.c     what is ready to be sent; from a document or an error to a message
  *   memo.c        a request that comes again
- *   intake.c      bytes to a request
+ *   intake.c      bytes to a request, with target.c for its target and chunk_line.c for its chunks
  *   tls.c         ciphertext to bytes and back
+ *   listen.c      listening sockets, made when the service starts
+ *
+ * The domains use deferral.c (requests that wait for data), answer.c (a body in its encodings) and
+ * negotiate.c (which of them, and whether at all).
  *
  * Calls go down this list and never up: what a file has to say to one above it, it returns, or it
  * calls back (`closed`, `sent`).

@@ -1,4 +1,4 @@
-/* Messages: one allocation that holds the counter, the head and the body; see http.h. */
+/* What is sent: one allocation that holds the counter, the head and the body; see http.h. */
 #include <string.h>
 
 #include "base/json_writer.h"

@@ -1,4 +1,4 @@
-/* Names, and the chain's hash; see ledger_record.h. Both are in every store: never change them. */
+/* Names, and the chain's hash; see ledger_entry.h. Both are in every store: never change them. */
 #include "records/ledger_entry.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "records/player.h"
 
 /*
- * What the ledger keeps, the same for every engine (decisions: casino, Ledger).
+ * What the ledger keeps, the same for every engine (docs/decisions/ledger.md).
  *
  * A *transaction* is a wallet request that is kept for ever under its customer and its id, with
  * what was answered: applied, voided, or one of the declines that are kept. Applied and voided ones

@@ -20,6 +20,14 @@
  * completion. There is one job at a time for each value, whichever caches ask; when it is over,
  * each completion comes home as mail. A job never decides what a request is answered: it only
  * leaves entries behind, and the cache looks again (cache.c says when an entry is fresh enough).
+ *
+ *   cache.c     where a request comes in: a thread's answers, what it defers, what it answers
+ *   waiting.c   polls that wait for a change, and changes.c, from which they hear of it
+ *   sports.c    the life of what is shared; joins a request to the job for what is missing
+ *   table.c     which entry is the newest of a value, and which job makes the next one
+ *   job.c       reads a value on a thread of a pool and makes its entry
+ *   entry.c     a value that was read, with its catalog.c or event.c, and its answer
+ *   ages.c      how old that is
  */
 
 /* What a serving thread counts, in sports_counted_metrics. */

@@ -5,7 +5,7 @@
 #include "stores/platform.h"
 
 /*
- * The ledger's verbs of the platform store (platform_store.h, whose rules on handles and threads
+ * The ledger's verbs of the platform store (platform.h, whose rules on handles and threads
  * hold here too).
  *
  * A batch is one transaction of the database: begin takes the ledger's write lock and loads what is

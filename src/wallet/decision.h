@@ -4,7 +4,7 @@
 #include "records/ledger_entry.h"
 
 /*
- * The wallet's decision (decisions: POST /api/v1/casino/wallet): one pure function of what is known
+ * The wallet's decision (docs/decisions/wallet.md): one pure function of what is known
  * and what is asked. No I/O, no clock, no allocation; the same for every store. The batches around
  * it are wallet/ledger.h. Threads: any.
  *

@@ -8,7 +8,7 @@
 #include "wallet/decision.h"
 
 /*
- * The ledger: durable answers to wallet requests (decisions: casino, Ledger).
+ * The ledger: durable answers to wallet requests (docs/decisions/ledger.md).
  *
  * One thread writes. It takes whatever has queued up, at most LEDGER_BATCH_MAX, as one transaction
  * of the platform store: loads the players and ids concerned, decides each request in its turn with
@@ -81,7 +81,7 @@ MUST_CHECK bool ledger_withdraw(struct ledger *ledger, struct ledger_job *job);
 /* For the metrics. Any thread. Buckets hold what is at most their bound; the last has none. */
 #define LEDGER_BATCH_BUCKETS 6  /* 1, 4, 16, 64, 256 operations */
 #define LEDGER_COMMIT_BUCKETS 8 /* 1, 2, 5, 10, 50, 250, 1000 ms */
-enum ledger_counted {           /* beyond the outcomes of ledger_record.h */
+enum ledger_counted {           /* beyond the outcomes of ledger_entry.h */
                       LEDGER_COUNTED_REPLAYED = LEDGER_OUTCOME_COUNT,
                       LEDGER_COUNTED_REFUSED,
                       LEDGER_COUNTED_UNAVAILABLE,

@@ -1,5 +1,5 @@
 /*
- * SIGBUS and SIGSEGV inside a marked region become a return value; see odds_guard.h.
+ * SIGBUS and SIGSEGV inside a marked region become a return value; see guard.h.
  *
  * Signal handlers belong to the process, so this file holds the program's only static state of that
  * kind: the handlers that were there before, written once before ours are installed. The region is

@@ -12,6 +12,17 @@
  * The SQLite engine's connection, shared by the files that put statements through it: connection.c
  * owns the file, failures, transactions and what the schema is; the others hold statements. One
  * connection, one thread at a time.
+ *
+ *   engine.c          opening and migrating, and the verbs; backup.c before a migration
+ *   connection.c      the file, statements, transactions, failures
+ *   record_queries.c  customers, keys, players and so on, by their tables of columns
+ *   ledger_load.c     begins a batch: accounts, clearing accounts and ids that it is about
+ *   ledger.c          writes what was decided, and commits
+ *   ids.c             from ids to rows; the index behind it, in files, is id_index.h
+ *   cache.c           accounts, numbers and rows that were used lately
+ *   rows.c            reads rows of the ledger, which have to hash to what is stored
+ *   walks.c           all of the ledger, for audit.c, ids_audit.c, exports and copies
+ *   checkpoint.c      the write-ahead log, brought into the file beside the batches
  */
 
 #define SQLITE_APPLICATION_ID 0x63727570 /* "crup" */
