@@ -75,6 +75,15 @@ typedef bool ledger_clearing_visitor(void *context, const struct ledger_clearing
                                      int64_t players_minor);
 
 /* What an engine does for the ledger: `store->ledger->begin(store, batch, error)`. */
+/* Of an index of ids that an engine keeps beside the store. */
+struct ledger_index_facts {
+    uint64_t ids;
+    uint64_t files;
+    uint64_t memory_bytes;
+    uint64_t made_again;     /* files that were damaged or not the ledger's */
+    uint64_t write_failures; /* files that could not be written */
+};
+
 struct ledger_verbs {
     /* On failure nothing is left open and nothing has happened; STATUS_CONFLICT as above.
      * `standing_credits` is exact up to LEDGER_BATCH_MAX, beyond which a batch cannot bring it
@@ -118,6 +127,9 @@ struct ledger_verbs {
      */
     MUST_CHECK bool (*wants_upkeep)(struct platform_store *store);
     MUST_CHECK enum status (*upkeep)(struct platform_store *store, struct error *error);
+
+    /* May be NULL: there is none. In the thread of the handle's batches. */
+    void (*index_facts)(struct platform_store *store, struct ledger_index_facts *facts);
 
     /* The players that `places` name, found or not, with their accounts as of the last commit,
      * in one look-up where that is cheaper; waits for no batch. At most LEDGER_BATCH_MAX. */

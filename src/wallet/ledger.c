@@ -71,6 +71,8 @@ struct ledger {
     atomic_uint_fast64_t commit_ns;
     atomic_uint_fast64_t reopened;
     atomic_uint_fast64_t conflicts;
+    uv_mutex_t index_lock; /* guards the next, which the writer leaves after each batch */
+    struct ledger_index_facts index;
 };
 
 static void add(atomic_uint_fast64_t *counter, uint64_t amount)
@@ -566,6 +568,17 @@ static void prepare_store(struct lane *lane)
         cannot_be_used(lane, error.text);
 }
 
+static void note_index(struct lane *lane)
+{
+    struct ledger_index_facts facts;
+    if (lane->store == NULL || lane->store->ledger->index_facts == NULL)
+        return;
+    lane->store->ledger->index_facts(lane->store, &facts);
+    uv_mutex_lock(&lane->ledger->index_lock);
+    lane->ledger->index = facts;
+    uv_mutex_unlock(&lane->ledger->index_lock);
+}
+
 static void run_lane(void *argument)
 {
     struct lane *lane = argument;
@@ -577,9 +590,13 @@ static void run_lane(void *argument)
     if (writes) {
         uv_sem_post(&lane->ledger->begun); /* balances need not wait for what follows */
         prepare_store(lane);
+        note_index(lane);
     }
-    for (size_t count = take(lane, jobs); count > 0; count = take(lane, jobs))
+    for (size_t count = take(lane, jobs); count > 0; count = take(lane, jobs)) {
         lane->run(lane, jobs, count);
+        if (writes)
+            note_index(lane);
+    }
     platform_store_close(&lane->store);
 }
 
@@ -616,7 +633,7 @@ struct ledger *ledger_create(const struct ledger_options *options)
     ledger->batch = memory_alloc_zeroed(1, sizeof *ledger->batch);
     ledger->asked = memory_alloc_zeroed(LEDGER_BATCH_MAX, sizeof *ledger->asked);
     start_keeper(ledger); /* before whoever calls on it */
-    CHECK(uv_sem_init(&ledger->begun, 0) == 0);
+    CHECK(uv_sem_init(&ledger->begun, 0) == 0 && uv_mutex_init(&ledger->index_lock) == 0);
     start_lane(ledger, &ledger->writer, "ledger", write_batch);
     start_lane(ledger, &ledger->reader, "ledger-balance", read_balances);
     return ledger;
@@ -630,6 +647,7 @@ void ledger_destroy(struct ledger **ledger)
     stop_lane(&(*ledger)->reader);
     stop_keeper(&(*ledger)->keeper);
     uv_sem_destroy(&(*ledger)->begun);
+    uv_mutex_destroy(&(*ledger)->index_lock);
     memory_free((*ledger)->batch);
     memory_free((*ledger)->asked);
     memory_free(*ledger);
@@ -722,6 +740,9 @@ void ledger_facts(struct ledger *ledger, struct ledger_facts *facts)
     load_all(&ledger->reopened, &facts->reopened, 1);
     load_all(&ledger->conflicts, &facts->conflicts, 1);
     facts->depth = depth_of(&ledger->writer) + depth_of(&ledger->reader);
+    uv_mutex_lock(&ledger->index_lock);
+    facts->index = ledger->index;
+    uv_mutex_unlock(&ledger->index_lock);
 }
 
 static void write_operations(const struct metric *metric, const void *facts, struct buffer *out)
@@ -767,5 +788,15 @@ const struct metric ledger_metrics[] = {
                 "Times the ledger was opened and checked again"),
     METRIC_FACT("croupier_ledger_conflicts_total", "counter", struct ledger_facts, conflicts,
                 "Batches that were begun again because another instance came between"),
+    METRIC_FACT("croupier_ledger_index_ids", "gauge", struct ledger_facts, index.ids,
+                "Transaction ids in the index beside a SQLite ledger"),
+    METRIC_FACT("croupier_ledger_index_files", "gauge", struct ledger_facts, index.files,
+                "Files of that index"),
+    METRIC_FACT("croupier_ledger_index_memory_bytes", "gauge", struct ledger_facts,
+                index.memory_bytes, "Memory of that index"),
+    METRIC_FACT("croupier_ledger_index_made_again_total", "counter", struct ledger_facts,
+                index.made_again, "Files of that index that were damaged and made again"),
+    METRIC_FACT("croupier_ledger_index_write_failures_total", "counter", struct ledger_facts,
+                index.write_failures, "Files of that index that could not be written"),
     {0},
 };

@@ -98,6 +98,7 @@ struct ledger_facts {
     uint64_t reopened;
     uint64_t conflicts; /* batches that were begun again, because another writer came between */
     uint64_t depth;     /* waiting now, BALANCEs too */
+    struct ledger_index_facts index; /* as of the last batch; zeros where the store has none */
 };
 void ledger_facts(struct ledger *ledger, struct ledger_facts *facts);
 extern const struct metric ledger_metrics[];

@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+import engines
 from croupier import NOT_ALLOWED, Service, eventually
 from wallet_model import LIMIT, PATH, Model, add_games, add_player, balance, credit, debit, rollback, send, told
 
@@ -393,6 +394,16 @@ def test_the_operator_sees_operations_batches_and_commits(casino, player):
     assert metrics["croupier_ledger_batch_operations_count"] >= 1
     assert metrics['croupier_ledger_commit_seconds_bucket{le="+Inf"}'] == metrics["croupier_ledger_commit_seconds_count"]
     assert metrics["croupier_ledger_queue_depth"] == 0
+
+
+def test_the_operator_sees_the_index_of_ids(casino, player):
+    before = casino.metrics()["croupier_ledger_index_ids"]
+    ask(casino, credit(player, ids(), 1))
+    if engines.PLATFORM == "sqlite":  # it is looked at after the answers of a batch
+        eventually(lambda: casino.metrics()["croupier_ledger_index_ids"] > before)
+    metrics = casino.metrics()
+    assert (metrics["croupier_ledger_index_memory_bytes"] > 0) == (engines.PLATFORM == "sqlite")
+    assert metrics["croupier_ledger_index_made_again_total"] == metrics["croupier_ledger_index_write_failures_total"] == 0
 
 
 def test_a_ledger_that_cannot_be_opened_says_so_and_balances_come_back(fragile):

@@ -237,6 +237,7 @@ static const struct ledger_verbs sqlite_ledger = {
     .count = sqlite_ledger_count,
     .wants_upkeep = sqlite_ledger_wants_upkeep,
     .upkeep = sqlite_ledger_upkeep,
+    .index_facts = sqlite_ledger_index_facts,
     .snapshot_begin = sqlite_snapshot_begin,
     .snapshot_end = sqlite_snapshot_end,
 };

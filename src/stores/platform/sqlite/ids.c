@@ -200,6 +200,19 @@ void sqlite_ids_add(struct sqlite_store *store, const struct ledger_batch *batch
                  batch->kept[batch->kept_count - 1].hash);
 }
 
+void sqlite_ledger_index_facts(struct platform_store *base, struct ledger_index_facts *facts)
+{
+    const struct sqlite_store *store = sqlite_store_of(base);
+    struct id_index_facts index = {0};
+    if (store->index != NULL)
+        id_index_facts(store->index, &index);
+    *facts = (struct ledger_index_facts){.ids = index.ids_in_memory + index.ids_in_runs,
+                                         .files = index.runs,
+                                         .memory_bytes = index.memory_bytes,
+                                         .made_again = index.made_again,
+                                         .write_failures = index.write_failures};
+}
+
 /* ---- finding --------------------------------------------------------------------------------- */
 
 /* A row that the index leads to. One that it leads to and that is not there is damage. */

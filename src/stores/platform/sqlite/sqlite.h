@@ -122,6 +122,9 @@ enum status sqlite_ledger_balances(struct platform_store *, struct ledger_place 
                                    struct error *);
 enum status sqlite_ledger_id(struct platform_store *, struct ledger_fact *, struct error *);
 
+/* ids.c */
+void sqlite_ledger_index_facts(struct platform_store *, struct ledger_index_facts *);
+
 /* walks.c */
 enum status sqlite_ledger_entries(struct platform_store *, const char *, ledger_entry_visitor *,
                                   void *, struct error *);
