@@ -343,11 +343,11 @@ static enum status publish_all(struct stream *stream, struct error *error)
 
 struct seen {
     struct event_id event;
-    int64_t requested_ms; /* as it was told */
-    uint64_t told_ns;
+    int64_t requested_ms; /* as it was reported */
+    uint64_t reported_ns;
 };
 
-/* The events of a sport that were told, sorted by id. */
+/* The events of a sport that were reported, sorted by id. */
 struct sightings {
     struct seen *list;
     size_t count, room;
@@ -359,18 +359,18 @@ static int compare_seen(const void *one, const void *other)
                   sizeof(struct event_id));
 }
 
-/* Forgets those that nobody has asked for since long before they could be told again. */
+/* Forgets those whose last request is older than any that could be reported again. */
 static void forget_old(struct sightings *sightings, uint64_t now_ns, uint64_t every_ns)
 {
     size_t kept = 0;
     for (size_t i = 0; i < sightings->count; i++)
-        if (now_ns - sightings->list[i].told_ns <
+        if (now_ns - sightings->list[i].reported_ns <
             every_ns + 2 * INTEREST_WINDOW_MS * UINT64_C(1000000))
             sightings->list[kept++] = sightings->list[i];
     sightings->count = kept;
 }
 
-/* Whether an event is to be told now; notes that it is. */
+/* Whether an event is to be reported now; notes that it is. */
 static bool is_news(struct sightings *sightings, size_t sorted,
                     const struct odds_interest *interest, uint64_t now_ns, uint64_t every_ns)
 {
@@ -387,11 +387,11 @@ static bool is_news(struct sightings *sightings, size_t sorted,
         found = &sightings->list[sightings->count++];
         *found = key;
     } else if (interest->requested_ms <= found->requested_ms ||
-               now_ns - found->told_ns < every_ns) {
+               now_ns - found->reported_ns < every_ns) {
         return false;
     }
     found->requested_ms = interest->requested_ms;
-    found->told_ns = now_ns;
+    found->reported_ns = now_ns;
     return true;
 }
 

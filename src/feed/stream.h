@@ -16,7 +16,7 @@
  * silent is not asked again for each.
  *
  * At most FEED_QUEUE_BYTES of lines are held: beyond that input is not read (back-pressure), as
- * when nobody reads the output. Blocks until the input ends, with two threads of its own, one
+ * when the output is not read. Blocks until the input ends, with two threads of its own, one
  * that reads lines and one that watches interest.
  */
 

@@ -1,7 +1,7 @@
 /*
  * A table of the events of a second, in the order in which they came, under a mutex; see
- * interest_notes.h. What stands behind `taken` in it is new. When the second is over, those that were noted
- * again after they were taken begin the next one.
+ * interest_notes.h. What stands behind `taken` in it is new. When the second is over, those that
+ * were noted again after they were taken begin the next one.
  */
 #include "stores/odds/interest_notes.h"
 

@@ -2,9 +2,9 @@
  * Interest: which events were asked for lately, for the feed to know what to refresh first.
  *
  * A file of fixed places, DIR/interest.map, that every process maps. What serving threads have
- * noted (interest_notes.h) the background thread writes there once a second. It is neither synced nor
- * locked: losing it costs a second's worth of priorities, which the next polls mend. Nothing here
- * ever makes serving fail.
+ * noted (interest_notes.h) the background thread writes there once a second. It is neither synced
+ * nor locked: losing it costs a second's worth of priorities, which the next polls mend. Nothing
+ * here ever makes serving fail.
  *
  * An event is in one of the WAYS places that its hash names: the one that has it already, else the
  * one that was asked for longest ago. Two servers that write one place at once leave one of the

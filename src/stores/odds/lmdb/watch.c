@@ -35,7 +35,7 @@ struct lmdb_watch {
     unsigned behind_looks;
     struct lmdb_seen seen;
     struct buffer changes; /* of struct odds_subject */
-    bool all;              /* nobody knows what has changed */
+    bool all;              /* what has changed is not known */
 };
 
 struct lmdb_watch *lmdb_watch_create(struct odds_store *store)
@@ -135,7 +135,7 @@ static void note_behind(struct lmdb_watch *watch, bool behind)
     watch->behind = behind && watch->behind_looks < BEHIND_LOOKS;
 }
 
-/* Begins anew: with these values, or, when they are NULL, with none. */
+/* Starts over: with these values, or, when they are NULL, with none. */
 static void follow(struct lmdb_watch *watch, const struct lmdb_values *values, uint64_t epoch)
 {
     lmdb_seen_clear(&watch->seen);
