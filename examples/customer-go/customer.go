@@ -1,0 +1,197 @@
+// A customer of croupier in one file: polls odds, launches a game, and moves a player's money so
+// that nothing is lost or done twice, even when this program or the server is killed in between.
+// README.md shows how to run it.
+package main
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"time"
+)
+
+const waitSeconds = 55 // how long a poll may wait for a change
+
+func setting(name, otherwise string) string {
+	if value := os.Getenv(name); value != "" {
+		return value
+	}
+	return otherwise
+}
+
+var (
+	base    = setting("BASE", "http://127.0.0.1:8080")
+	key     = os.Getenv("KEY")
+	journal = setting("JOURNAL", "wallet.journal")
+	client  = http.Client{}
+)
+
+func must(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "customer:", err)
+		os.Exit(1)
+	}
+}
+
+// Status, headers and text of an answer; an error when there is none.
+func ask(method, path string, body []byte, headers map[string]string, timeout time.Duration) (int, http.Header, []byte, error) {
+	client.Timeout = timeout
+	request, err := http.NewRequest(method, base+path, bytes.NewReader(body))
+	must(err)
+	request.Header.Set("Authorization", "Bearer "+key)
+	request.Header.Set("Content-Type", "application/json")
+	for name, value := range headers {
+		request.Header.Set(name, value)
+	}
+	answer, err := client.Do(request)
+	if err != nil {
+		return 0, nil, nil, err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	return answer.StatusCode, answer.Header, text, err
+}
+
+// ---- odds ------------------------------------------------------------------------------------
+
+type event struct {
+	Odds []struct {
+		MarketName string `json:"marketName"`
+		Runners    []struct {
+			RunnerName string `json:"runnerName"`
+			Ex         struct {
+				AvailableToBack []struct {
+					Price json.Number `json:"price"`
+				} `json:"availableToBack"`
+			} `json:"ex"`
+		} `json:"runners"`
+	} `json:"odds"`
+}
+
+// The best price of each runner.
+func printPrices(text []byte) {
+	var now event
+	must(json.Unmarshal(text, &now))
+	for _, market := range now.Odds {
+		for _, runner := range market.Runners {
+			back := runner.Ex.AvailableToBack
+			if len(back) > 0 && back[0].Price != "" && back[0].Price != "0" {
+				fmt.Printf("%s: %s %s\n", market.MarketName, runner.RunnerName, back[0].Price)
+			}
+		}
+	}
+}
+
+// Prints an event's prices, and again whenever they change.
+func poll(sport, id string, changes int) {
+	tag := ""
+	for seen := 0; seen < changes; {
+		headers := map[string]string{}
+		if tag != "" {
+			headers = map[string]string{"If-None-Match": tag, "Prefer": fmt.Sprintf("wait=%d", waitSeconds)}
+		}
+		status, fields, text, err := ask("GET", "/api/v1/"+sport+"/events/"+id, nil, headers, (waitSeconds+5)*time.Second)
+		switch {
+		case err == nil && status == 200:
+			tag = fields.Get("ETag")
+			seen++
+			printPrices(text)
+		case err == nil && status == 429:
+			seconds, _ := strconv.Atoi(fields.Get("Retry-After"))
+			time.Sleep(time.Duration(seconds) * time.Second)
+		case err != nil || status != 304:
+			fmt.Fprintln(os.Stderr, status, string(text), err)
+			time.Sleep(time.Second)
+		}
+	}
+}
+
+// ---- the wallet ------------------------------------------------------------------------------
+
+// A line of the journal: what is to be sent, or what was answered.
+type line struct {
+	ID     string `json:"id"`
+	Send   string `json:"send,omitempty"`
+	Status int    `json:"status,omitempty"`
+	Answer string `json:"answer,omitempty"`
+}
+
+// Into the journal, and on the disk before this returns.
+func note(entry line) {
+	text, err := json.Marshal(entry)
+	must(err)
+	file, err := os.OpenFile(journal, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	must(err)
+	_, err = file.Write(append(text, '\n'))
+	must(err)
+	must(file.Sync())
+	must(file.Close())
+}
+
+// What was to be sent and has no answer yet, in its order. What a kill left of a line is cut off: it
+// was not sent, and the next one begins a line.
+func unanswered() (waiting []line) {
+	text, err := os.ReadFile(journal)
+	if os.IsNotExist(err) {
+		return nil
+	}
+	must(err)
+	whole := bytes.LastIndexByte(text, '\n') + 1
+	must(os.Truncate(journal, int64(whole)))
+	answered := map[string]bool{}
+	for _, part := range bytes.Split(text[:whole], []byte{'\n'}) {
+		var entry line
+		if len(part) > 0 {
+			must(json.Unmarshal(part, &entry))
+		}
+		if entry.Send != "" {
+			waiting = append(waiting, entry)
+		}
+		answered[entry.ID] = entry.Send == ""
+	}
+	open := waiting[:0]
+	for _, entry := range waiting {
+		if !answered[entry.ID] {
+			open = append(open, entry)
+		}
+	}
+	return open
+}
+
+// Sends the same bytes under the same id until there is an answer, which is kept.
+func settle(entry line) {
+	for pause := 100 * time.Millisecond; ; pause *= 2 {
+		status, _, text, err := ask("POST", "/api/v1/casino/wallet", []byte(entry.Send), nil, 15*time.Second)
+		if err == nil && status < 500 {
+			note(line{ID: entry.ID, Status: status, Answer: string(text)})
+			fmt.Println(status, string(text))
+			return
+		}
+		if pause > 10*time.Second {
+			pause = 10 * time.Second
+		}
+		fmt.Fprintf(os.Stderr, "no answer yet (%d %s %v); the same again\n", status, text, err)
+		time.Sleep(pause)
+	}
+}
+
+func move(operation, player, amountMinor, currency string) {
+	var random [16]byte
+	_, err := rand.Read(random[:])
+	must(err)
+	amount, err := strconv.ParseInt(amountMinor, 10, 64)
+	must(err)
+	id := hex.EncodeToString(random[:])
+	body, err := json.Marshal(map[string]interface{}{"operation": operation, "player_id": player,
+		"transaction_id": id, "amount_minor": amount, "currency": currency})
+	must(err)
+	entry := line{ID: id, Send: string(body)}
+	note(entry)
+	settle(entry)
+}

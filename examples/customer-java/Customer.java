@@ -1,0 +1,171 @@
+// A customer of croupier in one file: polls odds, launches a game, and moves a player's money so
+// that nothing is lost or done twice, even when this program or the server is killed in between.
+// README.md shows how to run it.
+
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.time.Duration;
+import java.util.Base64;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.UUID;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+public final class Customer {
+    static final int WAIT_S = 55; // how long a poll may wait for a change
+    static final String BASE = setting("BASE", "http://127.0.0.1:8080");
+    static final String KEY = setting("KEY", "");
+    static final Path JOURNAL = Path.of(setting("JOURNAL", "wallet.journal"));
+    static final HttpClient CLIENT = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1)
+            .connectTimeout(Duration.ofSeconds(5)).build();
+
+    static String setting(String name, String otherwise) {
+        String value = System.getenv(name);
+        return value == null || value.isEmpty() ? otherwise : value;
+    }
+
+    static HttpRequest.Builder request(String path, int timeoutSeconds) {
+        return HttpRequest.newBuilder(URI.create(BASE + path)).timeout(Duration.ofSeconds(timeoutSeconds))
+                .header("Authorization", "Bearer " + KEY).header("Content-Type", "application/json");
+    }
+
+    /** An answer; throws when there is none. */
+    static HttpResponse<String> ask(HttpRequest request) throws IOException, InterruptedException {
+        return CLIENT.send(request, HttpResponse.BodyHandlers.ofString());
+    }
+
+    static HttpResponse<String> post(String path, String body) throws IOException, InterruptedException {
+        return ask(request(path, 15).POST(HttpRequest.BodyPublishers.ofString(body)).build());
+    }
+
+    /** As JSON; what comes from the command line may hold any character. */
+    static String quoted(String text) {
+        StringBuilder out = new StringBuilder("\"");
+        for (char c : text.toCharArray())
+            out.append(c == '"' || c == '\\' || c < ' ' ? String.format("\\u%04x", (int) c) : String.valueOf(c));
+        return out.append('"').toString();
+    }
+
+    // ---- odds --------------------------------------------------------------------------------
+
+    /** Prints an event's document, and again whenever it changes. Read it with your JSON library. */
+    static void poll(String sport, String event, int changes) throws InterruptedException {
+        String tag = null;
+        for (int seen = 0; seen < changes;) {
+            HttpRequest.Builder asked = request("/api/v1/" + sport + "/events/" + event, WAIT_S + 5).GET();
+            if (tag != null)
+                asked.header("If-None-Match", tag).header("Prefer", "wait=" + WAIT_S);
+            HttpResponse<String> answer;
+            try {
+                answer = ask(asked.build());
+            } catch (IOException failed) {
+                Thread.sleep(1000);
+                continue;
+            }
+            if (answer.statusCode() == 200) {
+                tag = answer.headers().firstValue("ETag").orElse(null);
+                seen++;
+                System.out.println(answer.body());
+            } else if (answer.statusCode() == 429) {
+                Thread.sleep(1000 * answer.headers().firstValueAsLong("Retry-After").orElse(1));
+            } else if (answer.statusCode() != 304) {
+                System.err.println(answer.statusCode() + " " + answer.body());
+                Thread.sleep(1000);
+            }
+        }
+    }
+
+    // ---- the wallet --------------------------------------------------------------------------
+
+    /** Into the journal, and on the disk before this returns: "send ID BODY", "done ID ANSWER". */
+    static void note(String what, String id, String text) throws IOException {
+        String encoded = Base64.getEncoder().encodeToString(text.getBytes(StandardCharsets.UTF_8));
+        ByteBuffer line = StandardCharsets.UTF_8.encode(what + " " + id + " " + encoded + "\n");
+        try (FileChannel journal = FileChannel.open(JOURNAL, StandardOpenOption.CREATE, StandardOpenOption.APPEND)) {
+            while (line.hasRemaining())
+                journal.write(line);
+            journal.force(true);
+        }
+    }
+
+    static final Pattern LINE = Pattern.compile("(send|done) (\\S+) (\\S*)\n");
+
+    /** The bodies that were to be sent and have no answer yet, in their order. What a kill left of a
+     * line is cut off: it was not sent, and the next one begins a line. */
+    static Map<String, String> unanswered() throws IOException {
+        Map<String, String> waiting = new LinkedHashMap<>();
+        if (!Files.exists(JOURNAL))
+            return waiting;
+        String text = Files.readString(JOURNAL, StandardCharsets.US_ASCII);
+        String whole = text.substring(0, text.lastIndexOf('\n') + 1);
+        try (FileChannel journal = FileChannel.open(JOURNAL, StandardOpenOption.WRITE)) {
+            journal.truncate(whole.length());
+        }
+        for (Matcher line = LINE.matcher(whole); line.find();) {
+            if (line.group(1).equals("send"))
+                waiting.put(line.group(2), new String(Base64.getDecoder().decode(line.group(3)), StandardCharsets.UTF_8));
+            else
+                waiting.remove(line.group(2));
+        }
+        return waiting;
+    }
+
+    /** Sends the same bytes under the same id until there is an answer, which is kept. */
+    static void settle(String id, String body) throws IOException, InterruptedException {
+        for (long pauseMs = 100;; pauseMs = Math.min(2 * pauseMs, 10000)) {
+            String failure;
+            try {
+                HttpResponse<String> answer = post("/api/v1/casino/wallet", body);
+                failure = answer.statusCode() + " " + answer.body();
+                if (answer.statusCode() < 500) {
+                    note("done", id, failure);
+                    System.out.println(failure);
+                    return;
+                }
+            } catch (IOException failed) {
+                failure = failed.toString();
+            }
+            System.err.println("no answer yet (" + failure + "); the same again");
+            Thread.sleep(pauseMs);
+        }
+    }
+
+    static void move(String operation, String player, long amountMinor, String currency)
+            throws IOException, InterruptedException {
+        String id = UUID.randomUUID().toString();
+        String body = String.format("{\"operation\":\"%s\",\"player_id\":%s,\"transaction_id\":\"%s\",\"amount_minor\":%d,\"currency\":%s}",
+                operation, quoted(player), id, amountMinor, quoted(currency));
+        note("send", id, body);
+        settle(id, body);
+    }
+
+    public static void main(String[] words) throws IOException, InterruptedException {
+        String command = words.length == 0 ? "" : words[0];
+        boolean moves = words.length == 4 && (command.equals("debit") || command.equals("credit"));
+        if (moves || command.equals("settle"))
+            for (Map.Entry<String, String> open : unanswered().entrySet()) // first what was left open
+                settle(open.getKey(), open.getValue());
+        if (moves) {
+            move(command.toUpperCase(), words[1], Long.parseLong(words[2]), words[3]);
+        } else if (command.equals("poll") && words.length == 4) {
+            poll(words[1], words[2], Integer.parseInt(words[3]));
+        } else if (command.equals("launch") && words.length == 4) {
+            System.out.println(post("/api/v1/casino/games/" + words[1] + "/launch", String.format(
+                    "{\"mode\":\"real\",\"player_reference\":%s,\"currency\":%s}", quoted(words[2]), quoted(words[3]))).body());
+        } else if (!command.equals("settle")) {
+            System.err.println("Customer poll SPORT EVENT CHANGES | launch GAME REFERENCE CURRENCY | "
+                    + "debit|credit PLAYER AMOUNT_MINOR CURRENCY | settle");
+            System.exit(2);
+        }
+    }
+}

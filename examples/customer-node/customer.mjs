@@ -1,0 +1,130 @@
+#!/usr/bin/env node
+// A customer of croupier in one file: polls odds, launches a game, and moves a player's money so
+// that nothing is lost or done twice, even when this program or the server is killed in between.
+// README.md shows how to run it.
+
+import { randomUUID } from "node:crypto";
+import { closeSync, existsSync, fsyncSync, openSync, readFileSync, truncateSync, writeSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+
+const BASE = process.env.BASE ?? "http://127.0.0.1:8080";
+const KEY = process.env.KEY;
+const JOURNAL = process.env.JOURNAL ?? "wallet.journal";
+const WAIT_S = 55; // how long a poll may wait for a change
+
+/** Status, headers and text of an answer; throws when there is none. */
+async function ask(method, path, body, headers = {}, timeoutSeconds = 15) {
+  const answer = await fetch(BASE + path, {
+    method, body, signal: AbortSignal.timeout(1000 * timeoutSeconds),
+    headers: { Authorization: `Bearer ${KEY}`, "Content-Type": "application/json", ...headers },
+  });
+  return { status: answer.status, headers: answer.headers, text: await answer.text() };
+}
+
+// ---- odds ------------------------------------------------------------------------------------
+
+/** The best price of each runner. */
+function prices(event) {
+  const found = [];
+  for (const market of event.odds)
+    for (const runner of market.runners ?? []) {
+      const best = runner.ex?.availableToBack?.[0];
+      if (best && Number(best.price) > 0)
+        found.push(`${market.marketName}: ${runner.runnerName} ${best.price}`);
+    }
+  return found.join("\n");
+}
+
+/** Prints an event's prices, and again whenever they change. */
+async function poll(sport, event, changes) {
+  let tag = null;
+  for (let seen = 0; seen < changes;) {
+    const headers = tag ? { "If-None-Match": tag, Prefer: `wait=${WAIT_S}` } : {};
+    let answer;
+    try {
+      answer = await ask("GET", `/api/v1/${sport}/events/${event}`, undefined, headers, WAIT_S + 5);
+    } catch {
+      await sleep(1000);
+      continue;
+    }
+    if (answer.status === 200) {
+      tag = answer.headers.get("ETag");
+      seen++;
+      console.log(prices(JSON.parse(answer.text)));
+    } else if (answer.status === 429) {
+      await sleep(1000 * Number(answer.headers.get("Retry-After")));
+    } else if (answer.status !== 304) {
+      console.error(answer.status, answer.text);
+      await sleep(1000);
+    }
+  }
+}
+
+// ---- the wallet ------------------------------------------------------------------------------
+
+/** Into the journal, and on the disk before this returns. */
+function note(line) {
+  const journal = openSync(JOURNAL, "a");
+  writeSync(journal, JSON.stringify(line) + "\n");
+  fsyncSync(journal);
+  closeSync(journal);
+}
+
+/** The bodies that were to be sent and have no answer yet, in their order. What a kill left of a
+ * line is cut off: it was not sent, and the next one begins a line. */
+function unanswered() {
+  const waiting = new Map();
+  if (!existsSync(JOURNAL)) return waiting;
+  const bytes = readFileSync(JOURNAL);
+  const whole = bytes.lastIndexOf(10) + 1;
+  truncateSync(JOURNAL, whole);
+  for (const text of bytes.subarray(0, whole).toString().split("\n").filter(Boolean)) {
+    const line = JSON.parse(text);
+    if (line.send) waiting.set(line.id, line.send);
+    else waiting.delete(line.id);
+  }
+  return waiting;
+}
+
+/** Sends the same bytes under the same id until there is an answer, which is kept. */
+async function settle(id, body) {
+  for (let pauseMs = 100; ; pauseMs = Math.min(2 * pauseMs, 10000)) {
+    let answer;
+    try {
+      answer = await ask("POST", "/api/v1/casino/wallet", body);
+    } catch (error) {
+      answer = { status: 0, text: String(error) };
+    }
+    if (answer.status && answer.status < 500) {
+      note({ id, status: answer.status, answer: answer.text });
+      console.log(answer.status, answer.text);
+      return;
+    }
+    console.error(`no answer yet (${answer.status} ${answer.text}); the same again`);
+    await sleep(pauseMs);
+  }
+}
+
+async function move(operation, player, amountMinor, currency) {
+  const id = randomUUID();
+  const body = JSON.stringify({
+    operation, player_id: player, transaction_id: id, amount_minor: Number(amountMinor), currency,
+  });
+  note({ id, send: body });
+  await settle(id, body);
+}
+
+const [command, ...rest] = process.argv.slice(2);
+if (command === "poll") {
+  await poll(rest[0], rest[1], Number(rest[2]));
+} else if (command === "launch") {
+  const body = JSON.stringify({ mode: "real", player_reference: rest[1], currency: rest[2] });
+  console.log((await ask("POST", `/api/v1/casino/games/${rest[0]}/launch`, body)).text);
+} else if (["settle", "debit", "credit"].includes(command)) {
+  for (const [id, body] of unanswered()) await settle(id, body); // first what was left open
+  if (command !== "settle") await move(command.toUpperCase(), ...rest);
+} else {
+  console.error("customer.mjs poll SPORT EVENT CHANGES | launch GAME REFERENCE CURRENCY | " +
+    "debit|credit PLAYER AMOUNT_MINOR CURRENCY | settle");
+  process.exitCode = 2;
+}

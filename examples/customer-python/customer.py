@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""A customer of croupier in one file: polls odds, launches a game, and moves a player's money so that nothing is lost or done
+twice, even when this program or the server is killed in between. README.md shows how to run it."""
+
+import json
+import os
+import sys
+import time
+import urllib.error
+import urllib.request
+import uuid
+
+BASE = os.environ.get("BASE", "http://127.0.0.1:8080")
+KEY = os.environ["KEY"]
+JOURNAL = os.environ.get("JOURNAL", "wallet.journal")
+WAIT_S = 55  # how long a poll may wait for a change
+
+
+def ask(method, path, body=None, headers=None, timeout_s=15):
+    """Status, headers and text of an answer; OSError when there is none."""
+    request = urllib.request.Request(BASE + path, method=method, data=body, headers={
+        "Authorization": f"Bearer {KEY}", "Content-Type": "application/json", **(headers or {})})
+    try:
+        with urllib.request.urlopen(request, timeout=timeout_s) as answer:
+            return answer.status, answer.headers, answer.read().decode()
+    except urllib.error.HTTPError as error:  # 304 is one, too
+        return error.code, error.headers, error.read().decode()
+
+
+# ---- odds -------------------------------------------------------------------------------------------------------------------
+
+def prices(event):
+    """The best price of each runner. Decimals are kept as their text: they are no floats."""
+    for market in event["odds"]:
+        for runner in market.get("runners", []):
+            back = runner.get("ex", {}).get("availableToBack", [])
+            if back and float(back[0]["price"]) > 0:
+                yield f"{market['marketName']}: {runner['runnerName']} {back[0]['price']}"
+
+
+def poll(sport, event, changes):
+    """Prints an event's prices, and again whenever they change."""
+    tag, seen = None, 0
+    while seen < changes:
+        headers = {"If-None-Match": tag, "Prefer": f"wait={WAIT_S}"} if tag else {}
+        try:
+            status, fields, text = ask("GET", f"/api/v1/{sport}/events/{event}", headers=headers, timeout_s=WAIT_S + 5)
+        except OSError:
+            time.sleep(1)
+            continue
+        if status == 200:
+            tag, seen = fields["ETag"], seen + 1
+            print(*prices(json.loads(text, parse_float=str)), sep="\n", flush=True)
+        elif status == 429:
+            time.sleep(int(fields["Retry-After"]))
+        elif status != 304:
+            print(f"{status} {text}", file=sys.stderr)
+            time.sleep(1)
+
+
+# ---- the wallet -------------------------------------------------------------------------------------------------------------
+
+def note(**line):
+    """Into the journal, and on the disk before this returns."""
+    with open(JOURNAL, "a") as journal:
+        journal.write(json.dumps(line) + "\n")
+        journal.flush()
+        os.fsync(journal.fileno())
+
+
+def unanswered():
+    """The bodies that were to be sent and have no answer yet, in their order."""
+    waiting = {}
+    if os.path.exists(JOURNAL):
+        with open(JOURNAL) as journal:
+            for text in journal:
+                if not text.endswith("\n"):
+                    break  # a kill in the middle of the line: it was not sent
+                line = json.loads(text)
+                if "send" in line:
+                    waiting[line["id"]] = line["send"]
+                else:
+                    waiting.pop(line["id"], None)
+    return waiting
+
+
+def mend_journal():
+    """Cuts off what a kill left of a line, so that the next one begins a line."""
+    if os.path.exists(JOURNAL):
+        with open(JOURNAL, "rb+") as journal:
+            journal.truncate(journal.read().rfind(b"\n") + 1)
+
+
+def settle(transaction, body):
+    """Sends the same bytes under the same id until there is an answer, which is kept."""
+    pause_s = 0.1
+    while True:
+        try:
+            status, _, text = ask("POST", "/api/v1/casino/wallet", body.encode())
+        except OSError as error:
+            status, text = 0, str(error)
+        if status and status < 500:
+            note(id=transaction, status=status, answer=text)
+            print(status, text, flush=True)
+            return
+        print(f"no answer yet ({status} {text}); the same again", file=sys.stderr, flush=True)
+        time.sleep(pause_s)
+        pause_s = min(2 * pause_s, 10)
+
+
+def move(operation, player, amount_minor, currency):
+    transaction = str(uuid.uuid4())
+    body = json.dumps({"operation": operation, "player_id": player, "transaction_id": transaction,
+                       "amount_minor": int(amount_minor), "currency": currency})
+    note(id=transaction, send=body)
+    settle(transaction, body)
+
+
+def main(command, *arguments):
+    if command == "poll":
+        return poll(arguments[0], arguments[1], int(arguments[2]))
+    if command == "launch":
+        game, reference, currency = arguments
+        body = json.dumps({"mode": "real", "player_reference": reference, "currency": currency})
+        return print(ask("POST", f"/api/v1/casino/games/{game}/launch", body.encode())[2])
+    if command not in ("settle", "debit", "credit"):
+        sys.exit("customer.py poll SPORT EVENT CHANGES | launch GAME REFERENCE CURRENCY | "
+                 "debit|credit PLAYER AMOUNT_MINOR CURRENCY | settle")
+    mend_journal()
+    for transaction, body in unanswered().items():  # first what was left open
+        settle(transaction, body)
+    if command != "settle":
+        move(command.upper(), *arguments)
+
+
+if __name__ == "__main__":
+    main(*(sys.argv[1:] or ["help"]))
