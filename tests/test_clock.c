@@ -39,19 +39,13 @@ struct offsets {
 static struct offsets own;
 static struct offsets *offsets = &own;
 static bool stopped;
-static int64_t stopped_ns; /* when, by the machine's monotonic clock */
+static int64_t stopped_ns, stopped_wall_ns; /* when, by the machine's clocks */
 
 static int64_t machine_ns(clockid_t clock)
 {
     struct timespec now = {0, 0};
     (void)syscall(SYS_clock_gettime, clock, &now);
     return (int64_t)now.tv_sec * SECOND_NS + now.tv_nsec;
-}
-
-/* What has passed on the machine since time was stopped has not passed here. */
-static int64_t since_stopped_ns(void)
-{
-    return stopped ? machine_ns(CLOCK_MONOTONIC) - stopped_ns : 0;
 }
 
 static int64_t now_ns(clockid_t clock)
@@ -61,10 +55,10 @@ static int64_t now_ns(clockid_t clock)
     case CLOCK_MONOTONIC_COARSE:
     case CLOCK_MONOTONIC_RAW:
     case CLOCK_BOOTTIME:
-        return machine_ns(clock) + atomic_load(&offsets->monotonic_ns) - since_stopped_ns();
+        return (stopped ? stopped_ns : machine_ns(clock)) + atomic_load(&offsets->monotonic_ns);
     case CLOCK_REALTIME:
     case CLOCK_REALTIME_COARSE:
-        return machine_ns(clock) + atomic_load(&offsets->wall_ns) - since_stopped_ns();
+        return (stopped ? stopped_wall_ns : machine_ns(clock)) + atomic_load(&offsets->wall_ns);
     default:
         return machine_ns(clock);
     }
@@ -72,8 +66,10 @@ static int64_t now_ns(clockid_t clock)
 
 void test_clock_stop(void)
 {
-    if (!stopped)
+    if (!stopped) {
         stopped_ns = machine_ns(CLOCK_MONOTONIC);
+        stopped_wall_ns = machine_ns(CLOCK_REALTIME);
+    }
     stopped = true;
 }
 

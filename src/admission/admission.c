@@ -89,9 +89,8 @@ static bool supplied_key(const struct http_request *request, struct text *key)
     return key->size == KEY_LENGTH;
 }
 
-/* False: it cannot be known. */
-static bool find_client(const struct admission *admission, const struct http_request *request,
-                        struct address *client)
+bool admission_client(const struct admission *admission, const struct http_request *request,
+                      struct address *client)
 {
     struct text lines[HTTP_FIELDS_MAX];
     struct forwarding forwarding = {admission->trusted_proxies, admission->trusted_proxy_count,
@@ -130,13 +129,45 @@ static void remember(struct admission_memory *memory, uint64_t generation, struc
 
 /* ---- the verdict ----------------------------------------------------------------------------- */
 
-static bool cidrs_contain(const struct policy *policy, const struct address *client)
+static bool cidrs_contain(const struct cidr *cidrs, size_t count, const struct address *client)
 {
-    for (size_t i = 0; i < policy->cidr_count; i++) {
-        if (cidr_contains(&policy->cidrs[i], client))
+    for (size_t i = 0; i < count; i++) {
+        if (cidr_contains(&cidrs[i], client))
             return true;
     }
     return false;
+}
+
+/* What a key that was found, or was not, comes to for this client. */
+static enum admission_denial judge_key(const struct policy *policy, const struct policy_key *key,
+                                       const struct address *client, int64_t now_wall_ms)
+{
+    bool inside = cidrs_contain(policy->cidrs, policy->cidr_count, client);
+    if (key == NULL || !policy->is_customer)
+        return DENIAL_UNKNOWN_KEY;
+    inside &= key->cidr_count == 0 || cidrs_contain(key->cidrs, key->cidr_count, client);
+    return key->revoked                                             ? DENIAL_REVOKED_KEY
+           : key->expires_ms != 0 && now_wall_ms >= key->expires_ms ? DENIAL_EXPIRED_KEY
+           : !policy->admits                                        ? DENIAL_CUSTOMER_DISABLED
+           : !inside                                                ? DENIAL_ADDRESS_NOT_LISTED
+                                                                    : DENIAL_NONE;
+}
+
+static void ask_for_key(const struct policy_table *table, struct text key,
+                        const struct address *client, int64_t now_wall_ms,
+                        struct admission_memory *answer)
+{
+    uint8_t digest[KEY_DIGEST_SIZE];
+    key_digest(key, digest);
+    key_prefix(key, answer->prefix);
+    answer->policy = policy_table_find_key(table, digest, &answer->entry);
+    const struct policy_key *found = answer->entry == NULL ? NULL : policy_entry_key(answer->entry);
+    answer->denial = (uint8_t)judge_key(answer->policy, found, client, now_wall_ms);
+    answer->expires_ms = found == NULL ? 0 : found->expires_ms;
+    if (found == NULL || found->scope != KEY_SCOPE_CASINO)
+        answer->sports = answer->policy->sports;
+    answer->casino = answer->policy->casino && (found == NULL || found->scope != KEY_SCOPE_SPORTS);
+    OPENSSL_cleanse(digest, sizeof digest);
 }
 
 /* What the table says about a key (or, when it is empty, about an address), with what is to be
@@ -149,21 +180,11 @@ static struct admission_memory ask_table(const struct admission *admission, stru
     if (key.size > 0 && !key_is_well_formed(key))
         return answer;
     if (key.size > 0) {
-        uint8_t digest[KEY_DIGEST_SIZE];
-        key_digest(key, digest);
-        answer.policy = policy_table_find_key(table, digest, &answer.entry);
-        answer.expires_ms = answer.entry == NULL ? 0 : policy_entry_expires_ms(answer.entry);
-        bool live = answer.expires_ms == 0 || now_wall_ms < answer.expires_ms;
-        bool inside = cidrs_contain(answer.policy, client);
-        bool known = answer.entry != NULL && answer.policy->is_customer;
-        answer.denial = !known                   ? DENIAL_UNKNOWN_KEY
-                        : !live                  ? DENIAL_EXPIRED_KEY
-                        : !answer.policy->admits ? DENIAL_CUSTOMER_DISABLED
-                        : !inside                ? DENIAL_ADDRESS_NOT_LISTED
-                                                 : DENIAL_NONE;
-        OPENSSL_cleanse(digest, sizeof digest);
+        ask_for_key(table, key, client, now_wall_ms, &answer);
     } else {
         answer.policy = policy_table_find_address(table, client);
+        answer.sports = answer.policy->sports;
+        answer.casino = answer.policy->casino;
         bool admitted = answer.policy->admits && !answer.policy->is_customer;
         answer.denial = admitted ? DENIAL_NONE : DENIAL_NO_POLICY;
     }
@@ -184,12 +205,16 @@ const char *admission_denial_name(enum admission_denial denial)
         [DENIAL_NO_POLICY] = "no_policy",
         [DENIAL_UNUSABLE_KEY] = "unusable_key",
         [DENIAL_UNKNOWN_KEY] = "unknown_key",
+        [DENIAL_REVOKED_KEY] = "revoked_key",
         [DENIAL_EXPIRED_KEY] = "expired_key",
         [DENIAL_CUSTOMER_DISABLED] = "customer_disabled",
         [DENIAL_ADDRESS_NOT_LISTED] = "address_not_listed",
         [DENIAL_UNKNOWN_ADDRESS] = "unknown_address",
         [DENIAL_UNAVAILABLE] = "unavailable",
         [DENIAL_NO_KEY] = "no_key",
+        [DENIAL_UNKNOWN_PROVIDER] = "unknown_provider",
+        [DENIAL_TIMESTAMP] = "timestamp",
+        [DENIAL_SIGNATURE] = "signature",
     };
     return names[denial];
 }
@@ -206,7 +231,7 @@ enum admission_denial admission_judge(struct admission *admission, struct admiss
     admission->table = refresher_confirmed(admission->policies, &admission->hold, now_mono_ms);
     if (admission->table == NULL)
         return DENIAL_UNAVAILABLE;
-    if (!find_client(admission, request, &address))
+    if (!admission_client(admission, request, &address))
         return DENIAL_UNKNOWN_ADDRESS;
     *client = address;
     if (!supplied_key(request, &key))

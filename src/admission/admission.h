@@ -100,6 +100,9 @@ struct admission_memory {
     const struct policy *policy;
     struct policy_entry *entry; /* of the key; NULL without one */
     int64_t expires_ms;         /* of the key; 0: never */
+    sport_set sports;           /* what the policy allows, and the key with it */
+    bool casino;
+    char prefix[KEY_PREFIX_SIZE]; /* of a key that has the form of one, known or not; else "" */
 };
 
 /* Why not: for the operator's log. A client does not see which, only 403 ip_not_allowed or 503. */
@@ -107,15 +110,21 @@ enum admission_denial {
     DENIAL_NONE,         /* admitted */
     DENIAL_NO_POLICY,    /* no key, and no policy for the address, or a disabled one */
     DENIAL_UNUSABLE_KEY, /* empty, malformed, or more than one */
-    DENIAL_UNKNOWN_KEY,  /* or a revoked one */
+    DENIAL_UNKNOWN_KEY,
+    DENIAL_REVOKED_KEY,
     DENIAL_EXPIRED_KEY,
     DENIAL_CUSTOMER_DISABLED,  /* or its stored policy cannot be applied */
-    DENIAL_ADDRESS_NOT_LISTED, /* outside the customer's CIDR list */
+    DENIAL_ADDRESS_NOT_LISTED, /* outside the CIDR list of the customer, or of the key */
     DENIAL_UNKNOWN_ADDRESS,    /* X-Forwarded-For of a trusted proxy cannot be read */
     DENIAL_UNAVAILABLE,        /* 503 security_config_unavailable: the table is not confirmed */
     /* an address's own policy, where only customers are served: the service says so */
     DENIAL_NO_KEY,
+    /* of providers' calls: see api/provider_admission.h */
+    DENIAL_UNKNOWN_PROVIDER, /* or a disabled one, or one whose secret cannot be read */
+    DENIAL_TIMESTAMP,        /* none, or too far from our clock */
+    DENIAL_SIGNATURE,        /* none, or not of this body */
 };
+#define DENIAL_COUNT (DENIAL_SIGNATURE + 1)
 const char *admission_denial_name(enum admission_denial denial); /* "unknown_key" */
 
 /*
@@ -138,6 +147,11 @@ enum admission_denial admission_judge(struct admission *admission, struct admiss
                                       const struct http_request *request, uint64_t now_mono_ms,
                                       int64_t now_wall_ms, const struct policy **policy,
                                       struct address *client);
+
+/* The client of a request, by its peer, X-Forwarded-For and the trusted proxies. False: it cannot
+ * be known. */
+MUST_CHECK bool admission_client(const struct admission *admission,
+                                 const struct http_request *request, struct address *client);
 
 /* A number that moves whenever a verdict may have changed that does not depend on the time; 0: at
  * present all of them are DENIAL_UNAVAILABLE. */

@@ -6,6 +6,7 @@
 /* Who may not come in, or not now. */
 #define ADMISSION_ERRORS(ROW)                                                      \
     ROW(ip_not_allowed, 403, "Client address is not allowed.")                     \
+    ROW(not_admitted, 403, "Not admitted.")                                        \
     ROW(rate_limited, 429, "The request budget of the current window is used up.") \
     ROW(security_config_unavailable, 503, "The access policy could not be read.")
 

@@ -20,10 +20,7 @@ struct policies {
     struct policies_options options;
     struct policy_editor *editor;
     struct refresher *refresher;
-    uv_thread_t use_writer;
-    uv_mutex_t lock; /* guards `stopping` */
-    uv_cond_t stop;
-    bool stopping; /* the writer of uses */
+    struct background use_writer;
 };
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -105,23 +102,11 @@ static void write_uses(struct policies *policies)
     refresher_let_go(policies->refresher, &hold);
 }
 
-/* Waits for the next time to write; true when that is the last. */
-static bool waits_for_stop(struct policies *policies)
-{
-    uint64_t until_ns = clock_monotonic_ns() + USES_PERIOD_MS * UINT64_C(1000000);
-    uv_mutex_lock(&policies->lock);
-    while (!policies->stopping &&
-           condition_wait_until(&policies->stop, &policies->lock, until_ns)) {
-    }
-    bool stopping = policies->stopping;
-    uv_mutex_unlock(&policies->lock);
-    return stopping;
-}
-
 static void run_use_writer(void *argument)
 {
     struct policies *policies = argument;
-    while (!waits_for_stop(policies))
+    while (!background_sleep(&policies->use_writer,
+                             clock_monotonic_ns() + USES_PERIOD_MS * UINT64_C(1000000)))
         write_uses(policies);
     write_uses(policies);
 }
@@ -133,8 +118,6 @@ struct policies *policies_create(const struct policies_options *options)
     struct policies *policies = memory_alloc_zeroed(1, sizeof *policies);
     policies->options = *options;
     policies->editor = policy_editor_create();
-    CHECK(uv_mutex_init(&policies->lock) == 0);
-    CHECK(uv_cond_init(&policies->stop) == 0);
     const struct refresher_options refresher = {
         .name = "policies",
         .failing = "policies cannot be refreshed",
@@ -148,7 +131,7 @@ struct policies *policies_create(const struct policies_options *options)
         .log = options->log,
     };
     policies->refresher = refresher_create(&refresher);
-    thread_start(&policies->use_writer, "key-uses", run_use_writer, policies);
+    background_start(&policies->use_writer, "key-uses", run_use_writer, policies);
     return policies;
 }
 
@@ -158,15 +141,9 @@ void policies_destroy(struct policies **at)
     if (policies == NULL)
         return;
     *at = NULL;
-    uv_mutex_lock(&policies->lock);
-    policies->stopping = true;
-    uv_cond_signal(&policies->stop);
-    uv_mutex_unlock(&policies->lock);
-    CHECK(uv_thread_join(&policies->use_writer) == 0);
+    background_stop(&policies->use_writer);
     refresher_destroy(&policies->refresher);
     policy_editor_destroy(&policies->editor);
-    uv_cond_destroy(&policies->stop);
-    uv_mutex_destroy(&policies->lock);
     memory_free(policies);
 }
 

@@ -31,9 +31,10 @@ struct item {
 struct policy_entry {
     struct item item; /* named by the key's digest */
     char customer_id[CUSTOMER_ID_SIZE];
-    int64_t expires_ms;
+    struct policy_key key;
     _Atomic int64_t used_ms;    /* serving threads write it */
     _Atomic int64_t written_ms; /* what the store knows */
+    struct cidr cidrs[];        /* what key.cidrs points at */
 };
 
 struct policy_item {
@@ -61,6 +62,7 @@ struct index {
 
 struct rows {
     struct index keys, customers, addresses;
+    uint64_t revoked; /* of the keys */
 };
 
 struct policy_table {
@@ -72,6 +74,12 @@ struct policy_editor {
     struct rows now;
     struct rows before; /* during a complete reading: what was there before; else empty */
     bool restarted;
+    struct revoked_key {
+        uint8_t digest[KEY_DIGEST_SIZE];
+    } * revoked;         /* the last POLICY_REVOKED_MAX that were read, a circle when it is full */
+    size_t revoked_room; /* of the array */
+    size_t revoked_filled; /* how many there are */
+    size_t revoked_oldest; /* of a full circle */
 };
 
 /* What an unknown key or address gets. It has a few blocks, none of which holds any address that a
@@ -112,6 +120,7 @@ static const struct rows no_rows = {
     .keys = {{NULL, shard_destroy}, destroy_key, 0},
     .customers = {{NULL, shard_destroy}, destroy_policy, 0},
     .addresses = {{NULL, shard_destroy}, destroy_policy, 0},
+    .revoked = 0,
 };
 
 static struct rows rows_share(const struct rows *rows)
@@ -349,6 +358,64 @@ static void entry_inherit_use(struct policy_editor *editor, struct policy_entry 
     atomic_init(&entry->written_ms, stored_ms);
 }
 
+static void remove_key(struct policy_editor *editor, const struct name *name)
+{
+    const struct policy_entry *known = find_key(&editor->now.keys, name);
+    if (known != NULL && known->key.revoked)
+        editor->now.revoked--;
+    index_remove(&editor->now.keys, name);
+}
+
+/* The place of the next one; the oldest goes when there are as many as may be. */
+static struct revoked_key *take_place(struct policy_editor *editor)
+{
+    if (editor->revoked_filled < POLICY_REVOKED_MAX) {
+        if (editor->revoked_filled == editor->revoked_room) {
+            editor->revoked_room = editor->revoked_room == 0 ? 16 : editor->revoked_room * 2;
+            editor->revoked =
+                memory_resize(editor->revoked, editor->revoked_room * sizeof editor->revoked[0]);
+        }
+        return &editor->revoked[editor->revoked_filled++];
+    }
+    struct revoked_key *oldest = &editor->revoked[editor->revoked_oldest];
+    struct name name = name_of_key(oldest->digest);
+    const struct policy_entry *entry = find_key(&editor->now.keys, &name);
+    if (entry != NULL && entry->key.revoked)
+        remove_key(editor, &name);
+    editor->revoked_oldest = (editor->revoked_oldest + 1) % POLICY_REVOKED_MAX;
+    return oldest;
+}
+
+/* A revoked key opens nothing, and is kept so that the log can say whose it was. */
+static void note_revoked(struct policy_editor *editor, const struct key_record *record)
+{
+    memcpy(take_place(editor)->digest, record->digest, KEY_DIGEST_SIZE);
+    editor->now.revoked++;
+}
+
+static bool is_the_same_key(const struct policy_entry *entry, const struct key_record *record)
+{
+    return strcmp(entry->customer_id, record->customer_id) == 0 &&
+           entry->key.expires_ms == record->expires_ms && entry->key.scope == record->scope &&
+           entry->key.revoked == (record->revoked_ms != 0) &&
+           entry->key.cidr_count == record->cidr_count &&
+           memcmp(entry->cidrs, record->cidrs, record->cidr_count * sizeof entry->cidrs[0]) == 0;
+}
+
+static struct policy_entry *make_entry(const struct key_record *record)
+{
+    size_t cidr_bytes = record->cidr_count * sizeof record->cidrs[0];
+    struct policy_entry *entry = memory_alloc_zeroed(1, sizeof *entry + cidr_bytes);
+    memcpy(entry->customer_id, record->customer_id, sizeof entry->customer_id);
+    memcpy(entry->cidrs, record->cidrs, cidr_bytes);
+    entry->key = (struct policy_key){.expires_ms = record->expires_ms,
+                                     .scope = record->scope,
+                                     .revoked = record->revoked_ms != 0,
+                                     .cidrs = entry->cidrs,
+                                     .cidr_count = record->cidr_count};
+    return entry;
+}
+
 bool policy_editor_key(void *context, const void *visited)
 {
     const struct key_record *record = visited;
@@ -356,17 +423,18 @@ bool policy_editor_key(void *context, const void *visited)
     struct name name = name_of_key(record->digest);
     struct name customer = name_of_customer(record->customer_id);
     const struct policy_entry *known = find_key(&editor->now.keys, &name);
-    if (record->revoked_ms != 0 || find_policy(&editor->now.customers, &customer) == NULL) {
-        index_remove(&editor->now.keys, &name);
+    if (find_policy(&editor->now.customers, &customer) == NULL) {
+        remove_key(editor, &name);
         return true;
     }
-    if (known != NULL && strcmp(known->customer_id, record->customer_id) == 0 &&
-        known->expires_ms == record->expires_ms)
+    if (known != NULL && is_the_same_key(known, record))
         return true; /* nothing that matters here has changed */
-    struct policy_entry *entry = memory_alloc_zeroed(1, sizeof *entry);
-    memcpy(entry->customer_id, record->customer_id, sizeof entry->customer_id);
-    entry->expires_ms = record->expires_ms;
+    struct policy_entry *entry = make_entry(record);
     entry_inherit_use(editor, entry, &name, record->last_used_ms);
+    if (known != NULL && known->key.revoked)
+        remove_key(editor, &name);
+    if (entry->key.revoked)
+        note_revoked(editor, record);
     index_put(&editor->now.keys, &name, &entry->item);
     return true;
 }
@@ -403,6 +471,7 @@ void policy_editor_destroy(struct policy_editor **editor)
         return;
     rows_release(&(*editor)->now);
     rows_release(&(*editor)->before);
+    memory_free((*editor)->revoked);
     memory_free(*editor);
     *editor = NULL;
 }
@@ -415,6 +484,7 @@ void policy_editor_restart(struct policy_editor *editor)
         editor->before = editor->now;
     editor->restarted = true;
     editor->now = no_rows;
+    editor->revoked_oldest = editor->revoked_filled = 0;
 }
 
 struct policy_table *policy_editor_publish(struct policy_editor *editor, uint64_t revision)
@@ -441,16 +511,16 @@ void policy_table_facts(const struct policy_table *table, struct policy_table_fa
     *facts = (struct policy_table_facts){
         .revision = table->revision,
         .customers = table->rows.customers.count,
-        .keys = table->rows.keys.count,
+        .keys = table->rows.keys.count - table->rows.revoked,
         .addresses = table->rows.addresses.count,
     };
 }
 
 /* ---- use of keys ----------------------------------------------------------------------------- */
 
-int64_t policy_entry_expires_ms(const struct policy_entry *entry)
+const struct policy_key *policy_entry_key(const struct policy_entry *entry)
 {
-    return entry->expires_ms;
+    return &entry->key;
 }
 
 void policy_entry_note_use(struct policy_entry *entry, int64_t now_wall_ms)

@@ -50,7 +50,8 @@ void policy_table_destroy(struct policy_table **table);
 /* ---- looking up ------------------------------------------------------------------------------ */
 
 /* Never NULL: a policy that admits no address when there is none, and then `entry` is set to NULL.
- * Whether the key has expired is the caller's question. */
+ * Whether the key was revoked or has expired, and may be
+ * used for what is asked, is the caller's question. */
 const struct policy *policy_table_find_key(const struct policy_table *table,
                                            const uint8_t digest[KEY_DIGEST_SIZE],
                                            struct policy_entry **entry);
@@ -58,7 +59,17 @@ const struct policy *policy_table_find_key(const struct policy_table *table,
 const struct policy *policy_table_find_address(const struct policy_table *table,
                                                const struct address *address);
 
-int64_t policy_entry_expires_ms(const struct policy_entry *entry); /* 0: never */
+/* What a key may less than its customer. The blocks are the entry's. */
+struct policy_key {
+    int64_t expires_ms; /* 0: never */
+    enum key_scope scope;
+    bool revoked; /* it opens nothing; the last POLICY_REVOKED_MAX that were read are kept, so that
+                     the log can say whose they were */
+    const struct cidr *cidrs;
+    size_t cidr_count; /* 0: wherever its customer may call from */
+};
+#define POLICY_REVOKED_MAX 10000U
+const struct policy_key *policy_entry_key(const struct policy_entry *entry);
 
 /* Remembers that the key was used, to the second. */
 void policy_entry_note_use(struct policy_entry *entry, int64_t now_wall_ms);

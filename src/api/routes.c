@@ -50,18 +50,26 @@ static void answer_wallet(struct service *service, struct http_request *request,
                           const struct caller *caller, const struct text *values)
 {
     (void)values;
-    wallet_route(service->wallet, service->games, request, caller->customer_id);
+    wallet_route(service->wallet, service->games, request, WALLET_CUSTOMER, caller->customer_id);
+}
+
+static void answer_provider_wallet(struct service *service, struct http_request *request,
+                                   const struct caller *caller, const struct text *values)
+{
+    (void)values;
+    wallet_route(service->wallet, service->games, request, WALLET_PROVIDER, caller->provider_id);
 }
 
 /* Those that are asked for most stand first. */
 static const struct route routes[] = {
-    {METHOD_GET, "/api/v1/{sport}/events/{eventId}", true, true, answer_event},
-    {METHOD_GET, "/api/v1/{sport}/events", true, true, answer_catalog},
-    {METHOD_GET, "/api/v1/sports", true, true, answer_sports},
-    {METHOD_GET, "/api/v1/casino/games", true, false, answer_games},
-    {METHOD_POST, "/api/v1/casino/games/{gameId}/launch", true, false, answer_launch},
-    {METHOD_POST, "/api/v1/casino/wallet", true, false, answer_wallet},
-    {METHOD_GET, "/api/v1/health", false, false, answer_health},
+    {METHOD_GET, "/api/v1/{sport}/events/{eventId}", true, true, USAGE_SPORTS, answer_event},
+    {METHOD_GET, "/api/v1/{sport}/events", true, true, USAGE_SPORTS, answer_catalog},
+    {METHOD_GET, "/api/v1/sports", true, true, USAGE_SPORTS, answer_sports},
+    {METHOD_GET, "/api/v1/casino/games", true, false, USAGE_GAMES, answer_games},
+    {METHOD_POST, "/api/v1/casino/games/{gameId}/launch", true, false, USAGE_LAUNCH, answer_launch},
+    {METHOD_POST, "/api/v1/casino/wallet", true, false, USAGE_WALLET, answer_wallet},
+    {METHOD_GET, "/api/v1/health", false, false, USAGE_OTHER, answer_health},
+    {METHOD_POST, "/provider/v1/wallet", true, false, USAGE_OTHER, answer_provider_wallet},
 };
 #define ROUTE_COUNT (sizeof routes / sizeof routes[0])
 
@@ -93,10 +101,10 @@ static bool pattern_fits(const char *pattern, struct text path, struct text *val
     return segments.at == NULL && rest.at == NULL;
 }
 
-struct route_match route_find(struct text path)
+static struct route_match find(struct text path, struct text start)
 {
     struct route_match match = {0};
-    if (!text_starts_with(path, TEXT("/api/v1/")))
+    if (!text_starts_with(path, start))
         return match;
     for (size_t i = 0; i < ROUTE_COUNT; i++) {
         if (pattern_fits(routes[i].path, path, match.values)) {
@@ -105,6 +113,16 @@ struct route_match route_find(struct text path)
         }
     }
     return (struct route_match){0};
+}
+
+struct route_match route_find(struct text path)
+{
+    return find(path, TEXT("/api/v1/"));
+}
+
+struct route_match route_find_of_provider(struct text path)
+{
+    return find(path, TEXT("/provider/v1/"));
 }
 
 bool route_is_casino(struct text path)

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "http/http.h"
 #include "records/sport.h"
+#include "records/usage.h"
 #include "stores/platform.h"
 
 /*
@@ -24,6 +25,7 @@ struct caller {
     bool casino;
     sport_set sports;
     char customer_id[CUSTOMER_ID_SIZE]; /* also of one that was denied, when its key is known */
+    char provider_id[PROVIDER_ID_SIZE]; /* on the listener for providers, of one that is admitted */
 };
 
 #define ROUTE_VALUES_MAX 2
@@ -33,6 +35,7 @@ struct route {
     const char *path;        /* "/api/v1/{sport}/events/{eventId}"; also its label in metrics */
     bool admission;          /* judged before anything else is answered */
     bool rate_limited;       /* counts against the caller's budget, whatever comes of it */
+    enum usage_group usage;  /* what its requests are counted under for the customer */
     /* Replies to the request, at once or later. `values` are what stood for {…}. */
     void (*handle)(struct service *service, struct http_request *request,
                    const struct caller *caller, const struct text *values);
@@ -43,7 +46,9 @@ struct route_match {
     struct text values[ROUTE_VALUES_MAX]; /* what stood for {…}, left to right */
 };
 
+/* On the public listener, and on the one for providers: neither has a path of the other's. */
 struct route_match route_find(struct text path);
+struct route_match route_find_of_provider(struct text path);
 
 /* Is it under /api/v1/casino/, known or not? */
 bool route_is_casino(struct text path);
@@ -62,7 +67,7 @@ enum {
 size_t route_number(const struct route *route); /* NULL: ROUTE_OTHER */
 const char *route_label(size_t number);         /* NULL beyond the last */
 
-/* All rows, for the test that holds docs/openapi.yaml against them. */
+/* All rows, for the test that holds docs/openapi.yaml and docs/provider.yaml against them. */
 size_t route_table(const struct route **routes);
 
 #endif

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "admission/errors.h"
+#include "api/provider_admission.h"
 #include "api/routes.h"
 #include "base/clock.h"
 #include "games/errors.h"
@@ -16,6 +17,7 @@
 /* Opened stands before closed: see metrics_write. */
 enum {
     COUNTED_NOT_ADMITTED,
+    COUNTED_PROVIDER_NOT_ADMITTED,
     COUNTED_RATE_LIMITED,
     COUNTED_POLICY_UNAVAILABLE,
     COUNTED_NOT_MODIFIED,
@@ -27,6 +29,7 @@ enum {
     COUNTED_WAITED_CHANGE, /* polls that waited, by what they were answered */
     COUNTED_WAITED_TIME,
     COUNTED_WAITED_ERROR,
+    COUNTED_DENIED, /* by enum admission_denial: the last row, which has a cell for each */
 };
 
 #define LOGGED_PATH_MAX 128
@@ -36,16 +39,40 @@ struct judged {
     struct route_match match;
     struct address client; /* as admission judged it, else the peer */
     struct caller caller;
+    char key[KEY_PREFIX_SIZE]; /* the first characters of the key; "": none was supplied */
     enum admission_denial denial;
 };
 
 /* What is worth keeping between the requests of a connection; lives at request->connection_user. */
 struct remembered {
     struct admission_memory admission;
-    struct address
-        logged; /* whose text `logged_text` is; for a line of the log, not to format again */
-    char logged_text[ADDRESS_TEXT_SIZE];
+    struct { /* what the lines of the log have alike, and of what it was made */
+        struct address client;
+        char customer_id[CUSTOMER_ID_SIZE];
+        char key[KEY_PREFIX_SIZE];
+        const char *method;
+        size_t route;
+        struct log_kept text;
+    } logged;
+    struct usage_row *usage; /* of the customer who came last */
 };
+
+/* Whose request it is, admitted or not, and what it may. */
+static void note_caller(struct judged *judged, const struct policy *policy,
+                        const struct admission_memory *memory)
+{
+    memcpy(judged->caller.customer_id, policy->customer_id, sizeof judged->caller.customer_id);
+    memcpy(judged->key, memory->prefix, sizeof judged->key);
+    judged->caller.sports = memory->sports;
+    judged->caller.casino = memory->casino;
+}
+
+/* `counter`: of all denials of that listener. */
+static void count_denial(struct service *service, size_t counter, enum admission_denial denial)
+{
+    metrics_add(service->counters, counter, 1);
+    metrics_add(service->counters, COUNTED_DENIED + (size_t)denial, 1);
+}
 
 /* The policy of who asks; NULL: replied. */
 static const struct policy *judge(struct service *service, struct http_request *request,
@@ -66,14 +93,15 @@ static const struct policy *judge(struct service *service, struct http_request *
     if (judged->denial == DENIAL_NONE && !policy->is_customer && route_is_casino(request->path))
         judged->denial = DENIAL_NO_KEY;
     if (policy != NULL)
-        memcpy(judged->caller.customer_id, policy->customer_id, sizeof judged->caller.customer_id);
+        note_caller(judged, policy, &remembered->admission);
     if (judged->denial != DENIAL_NONE) {
-        metrics_add(service->counters, COUNTED_NOT_ADMITTED, 1);
+        count_denial(service, COUNTED_NOT_ADMITTED, judged->denial);
+        if (judged->caller.customer_id[0] != '\0')
+            denials_note(service->denials, judged->caller.customer_id, judged->denial, judged->key,
+                         &judged->client, now_wall_ms);
         http_reply_error(request, &error_ip_not_allowed);
         return NULL;
     }
-    judged->caller.sports = policy->sports;
-    judged->caller.casino = policy->casino;
     return policy;
 }
 
@@ -159,6 +187,47 @@ static void handle(void *context, struct http_request *request)
     service_rate_decided(service, request, &rate);
 }
 
+/* ---- providers ------------------------------------------------------------------------------- */
+
+/* The provider that calls is noted down; false: replied. All refusals are alike. */
+static bool admit_provider(struct service *service, struct http_request *request,
+                           struct judged *judged)
+{
+    /* As of now: a client may take its time between the first byte of a request and the last. */
+    uint64_t now_mono_ms = clock_loop_ms(mailbox_loop(service->mailbox));
+    const struct games_table *table = games_pages_table(service->games, now_mono_ms);
+    const struct games_provider *provider = NULL;
+    if (table == NULL) {
+        judged->denial = DENIAL_UNAVAILABLE;
+        metrics_add(service->counters, COUNTED_POLICY_UNAVAILABLE, 1);
+        http_reply_error(request, &error_security_config_unavailable);
+        return false;
+    }
+    bool known = admission_client(service->admission, request, &judged->client);
+    judged->denial = provider_admit(table, request, clock_wall_coarse_ms(), &provider);
+    if (judged->denial == DENIAL_NONE && !known)
+        judged->denial = DENIAL_UNKNOWN_ADDRESS;
+    else if (judged->denial == DENIAL_NONE && !provider_may_call_from(provider, &judged->client))
+        judged->denial = DENIAL_ADDRESS_NOT_LISTED;
+    if (judged->denial != DENIAL_NONE) {
+        count_denial(service, COUNTED_PROVIDER_NOT_ADMITTED, judged->denial);
+        http_reply_error(request, &error_not_admitted);
+        return false;
+    }
+    memcpy(judged->caller.provider_id, provider->record.id, sizeof judged->caller.provider_id);
+    return true;
+}
+
+static void handle_provider(void *context, struct http_request *request)
+{
+    struct service *service = context;
+    struct judged *judged = request->user;
+    judged->client = request->peer;
+    judged->match = route_find_of_provider(request->path);
+    if (admit_provider(service, request, judged))
+        dispatch(service, request, judged);
+}
+
 /* ---- polls that wait ------------------------------------------------------------------------- */
 
 static void resume(void *context, struct http_request *request)
@@ -182,9 +251,9 @@ static uint64_t right_until_ms(void *context, const struct http_request *request
 {
     const struct service *service = context;
     const struct remembered *remembered = request->connection_user;
-    int64_t left_ms = remembered->admission.expires_ms - clock_wall_coarse_ms();
     if (remembered->admission.expires_ms == 0)
         return UINT64_MAX;
+    int64_t left_ms = remembered->admission.expires_ms - clock_wall_coarse_ms();
     return clock_loop_ms(mailbox_loop(service->mailbox)) + (left_ms > 0 ? (uint64_t)left_ms : 0);
 }
 
@@ -207,15 +276,38 @@ static struct text loggable_path(struct text path)
     return (struct text){path.at, size};
 }
 
-static struct text client_text(const struct http_request *request, const struct judged *judged)
+/* The fields that the lines of a connection have alike, as long as it is the same customer that
+ * asks for the same kind of thing. `judged` NULL: the request was refused before it was whole. */
+static struct log_field fields_alike(struct log_batch *log, const struct http_outcome *outcome,
+                                     const struct judged *judged, size_t route)
 {
+    const struct http_request *request = outcome->request;
     struct remembered *remembered = request->connection_user;
     const struct address *client = judged != NULL ? &judged->client : &request->peer;
-    if (remembered->logged_text[0] == '\0' || !address_equals(&remembered->logged, client)) {
-        remembered->logged = *client;
-        address_format(client, remembered->logged_text);
-    }
-    return text_of(remembered->logged_text);
+    const char *customer_id = judged != NULL ? judged->caller.customer_id : "";
+    const char *key = judged != NULL ? judged->key : "";
+    const char *method = outcome->refused ? "" : http_method_name(request->method);
+    if (log_batch_has_kept(log, &remembered->logged.text) && remembered->logged.route == route &&
+        remembered->logged.method == method && address_equals(&remembered->logged.client, client) &&
+        strcmp(remembered->logged.customer_id, customer_id) == 0 &&
+        strcmp(remembered->logged.key, key) == 0)
+        return LOG_KEPT(&remembered->logged.text);
+    char client_text[ADDRESS_TEXT_SIZE];
+    address_format(client, client_text);
+    log_batch_keep(log, &remembered->logged.text,
+                   (const struct log_field[]){LOG_WORD("client", text_of(client_text)),
+                                              LOG_WORD("customer", text_of(customer_id)),
+                                              LOG_WORD("key", text_of(key)),
+                                              LOG_WORD("method", text_of(method)),
+                                              LOG_WORD("route", text_of(route_label(route))),
+                                              {0}});
+    remembered->logged.client = *client;
+    (void)snprintf(remembered->logged.customer_id, sizeof remembered->logged.customer_id, "%s",
+                   customer_id);
+    (void)snprintf(remembered->logged.key, sizeof remembered->logged.key, "%s", key);
+    remembered->logged.method = method;
+    remembered->logged.route = route;
+    return LOG_KEPT(&remembered->logged.text);
 }
 
 static void log_request(struct log_batch *log, const struct http_outcome *outcome,
@@ -227,25 +319,41 @@ static void log_request(struct log_batch *log, const struct http_outcome *outcom
         judged == NULL || judged->denial == DENIAL_UNAVAILABLE ? DENIAL_NONE : judged->denial;
     struct log_field fields[] = {
         LOG_WORD("id", text_of(request->id)),
-        LOG_WORD("client", client_text(request, judged)),
-        LOG_WORD("customer", text_of(judged != NULL ? judged->caller.customer_id : "")),
-        LOG_WORD("method", text_of(outcome->refused ? "" : http_method_name(request->method))),
-        LOG_WORD("route", text_of(route_label(route))),
+        fields_alike(log, outcome, judged, route),
         LOG_TEXT("path", outcome->refused ? TEXT("") : loggable_path(request->path)),
         LOG_INTEGER("status", outcome->status),
         LOG_INTEGER("bytes", outcome->bytes),
         LOG_INTEGER("microseconds", outcome->duration_ns / 1000),
         LOG_WORD("outcome", outcome->complete ? TEXT("sent") : TEXT("abandoned")),
-        {0}, /* two that are there sometimes, and the end */
+        {0}, /* five that are there sometimes, and the end */
+        {0},
+        {0},
+        {0},
         {0},
         {0},
     };
-    size_t more = sizeof fields / sizeof fields[0] - 3;
+    size_t more = sizeof fields / sizeof fields[0] - 6;
+    if (judged != NULL && judged->caller.provider_id[0] != '\0')
+        fields[more++] = LOG_WORD("provider", text_of(judged->caller.provider_id));
+    if (request->error != NULL)
+        fields[more++] = LOG_WORD("error", text_of(request->error->code));
+    if (request->note.what.size > 0)
+        fields[more++] = (struct log_field){
+            .kind = LOG_FIELD_TEXT, .name = request->note.what, .text = text_of(request->note.id)};
     if (outcome->waited_ns > 0)
         fields[more++] = LOG_INTEGER("waited_ms", outcome->waited_ns / 1000000);
     if (denied != DENIAL_NONE)
         fields[more] = LOG_WORD("denied", text_of(admission_denial_name(denied)));
     log_batch_emit(log, LOG_INFO, "request", fields);
+}
+
+static void count_usage(struct service *service, const struct http_outcome *outcome,
+                        const struct judged *judged)
+{
+    struct remembered *remembered = outcome->request->connection_user;
+    const struct route *route = judged->match.route;
+    usage_count(service->usage, &remembered->usage, judged->caller.customer_id,
+                route == NULL ? USAGE_OTHER : route->usage, outcome->status);
 }
 
 static void finished(void *context, const struct http_outcome *outcome)
@@ -263,6 +371,8 @@ static void finished(void *context, const struct http_outcome *outcome)
                     : outcome->status == 304 ? COUNTED_WAITED_TIME
                                              : COUNTED_WAITED_ERROR,
                     1);
+    if (judged != NULL && judged->caller.customer_id[0] != '\0')
+        count_usage(service, outcome, judged);
     if (log_enabled(service->log, LOG_INFO))
         log_request(service->access_log, outcome, judged, route);
 }
@@ -292,15 +402,37 @@ struct http_server_options service_server_options(struct service *service)
     };
 }
 
+struct http_server_options service_provider_server_options(struct service *service)
+{
+    struct http_server_options options = service_server_options(service);
+    options.handle = handle_provider;
+    return options;
+}
+
 static void write_connections(const struct metric *metric, const void *facts, struct buffer *out)
 {
     const uint64_t *counters = facts;
     metric_number(out, metric->name, NULL, counters[COUNTED_OPENED] - counters[COUNTED_CLOSED]);
 }
 
+static void write_denials(const struct metric *metric, const void *facts, struct buffer *out)
+{
+    const uint64_t *counters = facts;
+    for (int denial = DENIAL_NONE + 1; denial < DENIAL_COUNT; denial++) {
+        char labels[64];
+        if (denial == DENIAL_UNAVAILABLE) /* an error of a store, and counted as one */
+            continue;
+        (void)snprintf(labels, sizeof labels, "{reason=\"%s\"}",
+                       admission_denial_name((enum admission_denial)denial));
+        metric_number(out, metric->name, labels, counters[COUNTED_DENIED + denial]);
+    }
+}
+
 const struct metric service_metrics[] = {
     METRIC_COUNTED("croupier_not_admitted_total", COUNTED_NOT_ADMITTED,
                    "Answers 403 ip_not_allowed"),
+    METRIC_COUNTED("croupier_provider_not_admitted_total", COUNTED_PROVIDER_NOT_ADMITTED,
+                   "Answers 403 not_admitted to providers"),
     METRIC_COUNTED("croupier_rate_limited_total", COUNTED_RATE_LIMITED, "Answers 429 rate_limited"),
     {.name = "croupier_store_errors_total",
      .type = "counter",
@@ -328,5 +460,19 @@ const struct metric service_metrics[] = {
     WAITED(COUNTED_WAITED_TIME, "time"),
     WAITED(COUNTED_WAITED_ERROR, "error"),
     METRIC_COUNTED("croupier_sent_bytes_total", COUNTED_BYTES_SENT, "Bytes of answers sent"),
+    {.name = "croupier_denials_total",
+     .type = "counter",
+     .help = "Answers 403 ip_not_allowed and not_admitted, by reason",
+     .write = write_denials,
+     .more_cells = DENIAL_COUNT - 1},
     {0},
 };
+
+void service_totals(const struct metrics *metrics, struct service_totals *totals)
+{
+    /* The later first, as a scrape does. */
+    uint64_t closed = metrics_counted(metrics, service_metrics, COUNTED_CLOSED);
+    totals->connections = metrics_counted(metrics, service_metrics, COUNTED_OPENED) - closed;
+    for (size_t i = 0; i < DENIAL_COUNT; i++)
+        totals->denials[i] = metrics_counted(metrics, service_metrics, COUNTED_DENIED + i);
+}

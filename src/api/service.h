@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "admission/admission.h"
+#include "admission/denials.h"
 #include "api/health.h"
 #include "api/rate_limiter.h"
 #include "api/wallet_routes.h"
@@ -14,6 +15,7 @@
 #include "launch/launch.h"
 #include "metrics/metrics.h"
 #include "sports/sports.h"
+#include "usage/usage.h"
 
 /*
  * The order of judgement, in one place (docs/interface.md):
@@ -28,6 +30,7 @@
  */
 struct service {
     struct admission *admission;
+    struct denials *denials;
     struct rate_limiter *rates;
     struct sports_cache *sports;
     struct games_pages *games;
@@ -37,12 +40,16 @@ struct service {
     struct mailbox *mailbox;
     struct metrics_shard *metrics;
     metrics_cell *counters; /* of service_metrics, in that shard */
+    struct usage_thread *usage;
     struct log_batch *access_log;
     struct log *log;
 };
 
-/* Of a server whose requests the service answers; the rest is the caller's. */
+/* Of a server whose requests the service answers; the rest is the caller's. The other one is
+ * that of the listener for providers: a signature in place of a key (api/provider_admission.h),
+ * paths of its own, and the rest as above. */
 struct http_server_options service_server_options(struct service *service);
+struct http_server_options service_provider_server_options(struct service *service);
 /* For rate_limiter_options: goes on with a request that waited for its rate limit. */
 void service_rate_decided(void *context, struct http_request *request,
                           const struct rate_verdict *rate);
@@ -50,5 +57,12 @@ void service_rate_decided(void *context, struct http_request *request,
 struct sports_waits service_waits(struct service *service);
 
 extern const struct metric service_metrics[];
+
+/* Some of those, for who shows them otherwise; any thread. */
+struct service_totals {
+    uint64_t connections;           /* open now */
+    uint64_t denials[DENIAL_COUNT]; /* by reason; DENIAL_UNAVAILABLE, an error of a store: none */
+};
+void service_totals(const struct metrics *metrics, struct service_totals *totals);
 
 #endif

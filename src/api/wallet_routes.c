@@ -2,6 +2,10 @@
  * A pending request is one request with the ledger: it belongs to one of the handler's queues until
  * its mail is delivered, which frees it. Its request may be gone before (abandoned, or answered
  * because it took too long).
+ *
+ * What comes in one turn of the loop is handed to the ledger together, before the loop waits again.
+ * So under load a batch begins with all that there was to read, and not with the first of it; one
+ * request alone waits for nothing.
  */
 #include "api/wallet_routes.h"
 
@@ -17,6 +21,8 @@
 #include "wallet/errors.h"
 #include "wallet/request.h"
 
+#define ENTRY_USUAL 512U /* bytes: room for most answers at once */
+
 struct pending_request {
     struct ledger_job job; /* first */
     struct wallet_handler *handler;
@@ -26,9 +32,11 @@ struct pending_request {
 struct wallet_handler {
     struct ledger *ledger;
     struct mailbox *mailbox;
+    uv_prepare_t before_waiting;
+    struct mail_list gathered;        /* of this turn of the loop, for the ledger */
     struct http_deferral_queue early; /* perhaps still in the ledger's queue */
     struct http_deferral_queue in_batch;
-    int queues; /* that are not over */
+    int parts; /* queues and handle that are not over */
 };
 
 /* ---- answers --------------------------------------------------------------------------------- */
@@ -42,13 +50,20 @@ static void write_balance(struct json_writer *json, const char *currency, unsign
     json_unsigned(json, "sequence", sequence);
 }
 
-static void reply_balance(struct http_request *request, const struct ledger_account *account)
+/* What the client calls the player. */
+static const char *name_of_player(const struct wallet_request *asked)
+{
+    return asked->provider_id[0] != '\0' ? asked->subject : asked->player_id;
+}
+
+static void reply_balance(struct http_request *request, const struct wallet_request *asked,
+                          const struct ledger_account *account)
 {
     struct buffer out = {0};
     struct json_writer json = {.out = &out};
     json_object(&json, NULL);
     json_string(&json, "operation", wallet_operation_name(WALLET_BALANCE));
-    json_string(&json, "player_id", account->player.id);
+    json_string(&json, "player_id", name_of_player(asked));
     write_balance(&json, account->player.currency, account->player.currency_exponent,
                   account->balance_minor, account->sequence);
     json_end(&json);
@@ -56,14 +71,15 @@ static void reply_balance(struct http_request *request, const struct ledger_acco
     buffer_free(&out);
 }
 
-static void reply_entry(struct http_request *request, const struct ledger_transaction *entry,
-                        bool replayed)
+static void reply_entry(struct http_request *request, const struct wallet_request *asked,
+                        const struct ledger_transaction *entry, bool replayed)
 {
     struct buffer out = {0};
     struct json_writer json = {.out = &out};
+    buffer_reserve(&out, ENTRY_USUAL);
     json_object(&json, NULL);
     json_string(&json, "operation", ledger_operation_name(entry->operation));
-    json_string(&json, "player_id", entry->player_id);
+    json_string(&json, "player_id", name_of_player(asked));
     json_string(&json, "transaction_id", entry->transaction_id);
     json_string_or_null(&json, "reference_transaction_id", entry->reference);
     json_string(&json, "status", ledger_outcome_name(entry->outcome));
@@ -77,7 +93,7 @@ static void reply_entry(struct http_request *request, const struct ledger_transa
     buffer_free(&out);
 }
 
-static void reply_transaction(struct http_request *request,
+static void reply_transaction(struct http_request *request, const struct wallet_request *asked,
                               const struct ledger_transaction *transaction, bool replayed)
 {
     static const struct http_error *const declines[LEDGER_OUTCOME_COUNT] = {
@@ -92,32 +108,39 @@ static void reply_transaction(struct http_request *request,
     if (replayed)
         http_request_add_field(request, TEXT("Idempotent-Replayed"), TEXT("true"));
     if (ledger_is_entry(transaction))
-        reply_entry(request, transaction, replayed);
+        reply_entry(request, asked, transaction, replayed);
     else
         http_reply_error(request, declines[transaction->outcome]);
 }
 
+#define REFERENCE_CONFLICT "The referenced transaction belongs to another player."
 static const struct http_error *const refusals[] = {
     [WALLET_KEPT] = &error_internal_error,
     [WALLET_REPLAYED] = &error_internal_error,
     [WALLET_TRANSACTION_CONFLICT] = &error_transaction_conflict,
     [WALLET_PLAYER_NOT_FOUND] = &error_player_not_found,
     [WALLET_CURRENCY_MISMATCH] = &error_currency_mismatch,
+    [WALLET_SESSION_IS_OVER] = &error_session_expired,
+    [WALLET_PLAYER_BLOCKED] = &error_player_blocked,
     [WALLET_GAME_NOT_FOUND] = &error_game_not_found,
     [WALLET_GAMES_UNAVAILABLE] = &error_security_config_unavailable,
 };
 
-static void reply(struct http_request *request, const struct wallet_answer *answer)
+static void reply(struct http_request *request, const struct ledger_job *job)
 {
+    const struct wallet_answer *answer = &job->answer;
     switch (answer->kind) {
     case WALLET_ANSWER_BALANCE:
-        reply_balance(request, &answer->account);
+        reply_balance(request, &job->request, &answer->account);
         return;
     case WALLET_ANSWER_TRANSACTION:
-        reply_transaction(request, &answer->transaction, answer->replayed);
+        reply_transaction(request, &job->request, &answer->transaction, answer->replayed);
         return;
     case WALLET_ANSWER_REFUSED:
-        http_reply_error(request, refusals[answer->verdict]);
+        if (answer->verdict == WALLET_REFERENCE_CONFLICT)
+            http_reply_error_as(request, &error_transaction_conflict, REFERENCE_CONFLICT);
+        else
+            http_reply_error(request, refusals[answer->verdict]);
         return;
     case WALLET_ANSWER_UNAVAILABLE:
         http_reply_error(request, &error_ledger_unavailable);
@@ -140,8 +163,18 @@ static void deliver(struct mail *mail)
     struct pending_request *pending = (struct pending_request *)(void *)mail;
     struct http_request *request = http_deferral_take(&pending->deferral);
     if (request != NULL)
-        reply(request, &pending->job.answer);
+        reply(request, &pending->job);
     http_deferral_remove(&pending->deferral); /* the handler may be over */
+    memory_free(pending);
+}
+
+/* The ledger does not have it. */
+static void give_up(struct pending_request *pending)
+{
+    http_deferral_remove(&pending->deferral);
+    struct http_request *request = http_deferral_take(&pending->deferral);
+    if (request != NULL)
+        http_reply_error(request, &error_ledger_unavailable);
     memory_free(pending);
 }
 
@@ -150,15 +183,32 @@ static void on_queued_too_long(struct http_deferral *deferral)
 {
     struct pending_request *pending = pending_of(deferral);
     struct wallet_handler *handler = pending->handler;
-    http_deferral_remove(deferral);
-    if (!ledger_withdraw(handler->ledger, &pending->job)) {
-        http_deferral_append(&handler->in_batch, deferral);
+    if (ledger_withdraw(handler->ledger, &pending->job)) {
+        give_up(pending);
         return;
     }
-    struct http_request *request = http_deferral_take(deferral);
-    if (request != NULL)
-        http_reply_error(request, &error_ledger_unavailable);
-    memory_free(pending);
+    http_deferral_remove(deferral);
+    http_deferral_append(&handler->in_batch, deferral);
+}
+
+/* An answer here may begin the next request of its connection, which is gathered as well. */
+static void hand_over(struct wallet_handler *handler)
+{
+    struct mail_list jobs = STAILQ_HEAD_INITIALIZER(jobs);
+    while (!STAILQ_EMPTY(&handler->gathered)) {
+        STAILQ_CONCAT(&jobs, &handler->gathered);
+        ledger_submit_all(handler->ledger, &jobs);
+        while (!STAILQ_EMPTY(&jobs)) { /* the queue is full */
+            struct pending_request *pending = (struct pending_request *)(void *)STAILQ_FIRST(&jobs);
+            STAILQ_REMOVE_HEAD(&jobs, link);
+            give_up(pending);
+        }
+    }
+}
+
+static void on_before_waiting(uv_prepare_t *prepare)
+{
+    hand_over(prepare->data);
 }
 
 static void on_unanswered(struct http_deferral *deferral)
@@ -173,8 +223,9 @@ static void on_unanswered(struct http_deferral *deferral)
 /* Asked here, where the table is in memory, and judged by the ledger, which knows whether it
  * matters. */
 static enum wallet_game game_of(struct wallet_handler *handler, struct games_pages *games,
-                                const struct wallet_request *decoded, const char *customer_id)
+                                const struct wallet_request *decoded)
 {
+    const struct games_game *game;
     if (decoded->operation != WALLET_DEBIT || decoded->game_id[0] == '\0')
         return WALLET_GAME_VISIBLE;
     /* As of now: a client may take its time between the first byte of a request and the last. */
@@ -182,37 +233,53 @@ static enum wallet_game game_of(struct wallet_handler *handler, struct games_pag
         games_pages_table(games, clock_loop_ms(mailbox_loop(handler->mailbox)));
     if (table == NULL)
         return WALLET_GAME_UNKNOWN;
-    return games_table_find(table, customer_id, text_of(decoded->game_id)) != NULL
-               ? WALLET_GAME_VISIBLE
-               : WALLET_GAME_INVISIBLE;
+    if (decoded->provider_id[0] != '\0')
+        game = games_table_find_of_provider(table, decoded->provider_id, text_of(decoded->game_id));
+    else
+        game = games_table_find(table, decoded->customer_id, text_of(decoded->game_id));
+    return game != NULL ? WALLET_GAME_VISIBLE : WALLET_GAME_INVISIBLE;
 }
 
-void wallet_route(struct wallet_handler *handler, struct games_pages *games,
-                  struct http_request *request, const char *customer_id)
+static bool decode(struct http_request *request, enum wallet_client client,
+                   struct wallet_request *decoded)
 {
-    struct wallet_request decoded;
-    CHECK(!handler->early.closed && customer_id[0] != '\0');
     struct text type = http_request_only_field(request, HTTP_FIELD_CONTENT_TYPE);
-    enum strict_json result = wallet_request_decode(type, request->body, &decoded);
-    if (result != STRICT_JSON_OK) {
-        http_reply_error(request, result == STRICT_JSON_UNKNOWN_FIELD ? &error_unknown_field
-                                                                      : &error_invalid_request);
-        return;
-    }
+    struct strict_json_fault fault;
+    enum strict_json result = wallet_request_decode(type, request->body, client, decoded, &fault);
+    if (result != STRICT_JSON_OK)
+        games_reply_fault(request, result, fault.message);
+    return result == STRICT_JSON_OK;
+}
+
+static void submit(struct wallet_handler *handler, struct games_pages *games,
+                   struct http_request *request, const struct wallet_request *decoded)
+{
+    CHECK(!handler->early.closed);
     struct pending_request *pending = memory_alloc_zeroed(1, sizeof *pending);
     pending->job.mail.deliver = deliver;
     pending->job.mailbox = handler->mailbox;
-    pending->job.request = decoded;
-    pending->job.game = game_of(handler, games, &decoded, customer_id);
-    memcpy(pending->job.request.customer_id, customer_id, strlen(customer_id) + 1);
+    pending->job.request = *decoded;
+    pending->job.game = game_of(handler, games, decoded);
     pending->handler = handler;
-    if (ledger_submit(handler->ledger, &pending->job) != STATUS_OK) {
-        memory_free(pending);
-        http_reply_error(request, &error_ledger_unavailable);
-        return;
-    }
-    http_defer(&pending->deferral, request); /* its mail comes on this thread, after we return */
+    if (decoded->transaction_id[0] != '\0')
+        http_request_note(request, TEXT("transaction"), decoded->transaction_id);
+    http_defer(&pending->deferral, request);
     http_deferral_append(&handler->early, &pending->deferral);
+    STAILQ_INSERT_TAIL(&handler->gathered, &pending->job.mail, link);
+}
+
+void wallet_route(struct wallet_handler *handler, struct games_pages *games,
+                  struct http_request *request, enum wallet_client client, const char *id)
+{
+    struct wallet_request decoded;
+    CHECK(id[0] != '\0');
+    if (!decode(request, client, &decoded))
+        return;
+    if (client == WALLET_CUSTOMER)
+        memcpy(decoded.customer_id, id, strlen(id) + 1);
+    else
+        memcpy(decoded.provider_id, id, strlen(id) + 1);
+    submit(handler, games, request, &decoded);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -226,15 +293,25 @@ struct wallet_handler *wallet_handler_create(struct ledger *ledger, struct mailb
                              on_queued_too_long);
     http_deferral_queue_init(&handler->in_batch, mailbox_loop(mailbox),
                              WALLET_ANSWER_MS - WALLET_QUEUE_MS, on_unanswered);
-    handler->queues = 2;
+    STAILQ_INIT(&handler->gathered);
+    CHECK(uv_prepare_init(mailbox_loop(mailbox), &handler->before_waiting) == 0);
+    CHECK(uv_prepare_start(&handler->before_waiting, on_before_waiting) == 0);
+    handler->before_waiting.data = handler;
+    uv_unref((uv_handle_t *)&handler->before_waiting);
+    handler->parts = 3;
     return handler;
 }
 
-static void on_queue_over(void *context)
+static void on_part_over(void *context)
 {
     struct wallet_handler *handler = context;
-    if (--handler->queues == 0)
+    if (--handler->parts == 0)
         memory_free(handler);
+}
+
+static void on_prepare_closed(uv_handle_t *prepare)
+{
+    on_part_over(prepare->data);
 }
 
 void wallet_handler_destroy(struct wallet_handler **handler)
@@ -243,6 +320,8 @@ void wallet_handler_destroy(struct wallet_handler **handler)
     *handler = NULL;
     if (mine == NULL)
         return;
-    http_deferral_queue_close(&mine->early, on_queue_over, mine);
-    http_deferral_queue_close(&mine->in_batch, on_queue_over, mine);
+    hand_over(mine); /* of clients that have just gone: what was accepted is done */
+    uv_close((uv_handle_t *)&mine->before_waiting, on_prepare_closed);
+    http_deferral_queue_close(&mine->early, on_part_over, mine);
+    http_deferral_queue_close(&mine->in_batch, on_part_over, mine);
 }

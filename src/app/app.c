@@ -23,22 +23,32 @@
 #include "api/rate_limiter.h"
 #include "api/routes.h"
 #include "api/service.h"
+#include "app/handover.h"
+#include "app/notifier.h"
 #include "app/operator_listener.h"
+#include "app/process.h"
 #include "app/reload_socket.h"
 #include "app/worker.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/work_pool.h"
+#include "console/console.h"
 #include "games/games.h"
 #include "launch/launch.h"
 #include "sports/sports.h"
+#include "usage/usage.h"
 #include "wallet/ledger.h"
+#include "wallet/verifications.h"
 
 #define POLICY_REFRESH_MS 200
+#define USAGE_PERIOD_MS 60000
 #define STORES_WAIT_MS 3000
 #define STORES_LOOK_MS 10
+#define TAKE_OVER_WAIT_MS 30000 /* for all stores, before it is given up */
 #define WORK_QUEUE_LIMIT 4096
 #define LEDGER_QUEUE_LIMIT 4096
+/* In the time after which the service manager gives up. */
+#define WATCHDOG_ROUNDS 4
 /* Descriptors that are not client connections: stores, logs, loops, the operator's connections; and
  * calls of providers (each may have a second one while its name is resolved). */
 #define SPARE_DESCRIPTORS (128 + 2 * PROVIDER_CALLS_AT_ONCE)
@@ -53,27 +63,49 @@ struct app {
     uv_signal_t signals[3];
     uv_timer_t drain_deadline;
     uv_timer_t second;   /* looks at the age of what is served */
+    uv_timer_t watchdog; /* looks whether the workers go on */
     uv_timer_t starting; /* looks whether the stores can be used, until the workers are there */
     uint64_t started_ms;
+    int64_t started_wall_ms; /* the process */
 
     struct odds_store *odds;
     struct platform_facts platform; /* of all the handles of this service */
     struct worker_shared shared;
     struct work_pool *pool;
+    struct verification_watch *verifications;
+    struct usage *usage;
     struct metrics *metrics;
-    struct http_tls *tls;
+    struct worker_tls tls;
+    struct http_tls *operator_tls; /* NULL: plain */
     struct operator_listener *operator_listener;
+    struct console *console;
     struct reload_socket *reload_socket;
+    struct reload_socket *upgrade_socket; /* NULL where this service cannot be handed over */
+    struct handover *handover;            /* to a new process; NULL: none is under way */
+    int upgrade_asker;
+    struct error *failure; /* of what is found out when the loop runs */
+    enum status failed;
+    struct notifier *notifier;
 
-    int *listeners; /* descriptors not yet taken over by a worker are >= 0 */
+    int (*listeners)[WORKER_LISTENERS]; /* those not yet taken over by a worker are >= 0 */
+    int operator_socket;                /* that was handed over to this process; 0: none was */
+    struct handover_sockets sockets;    /* that everything listens on, as long as it does */
     size_t listener_count;
     struct worker **workers;
     size_t worker_count;
     size_t drained_count;
-    uint16_t port;
+    size_t silent_count; /* workers that have not answered the watchdog yet */
+    bool silence_logged;
+    uint16_t ports[WORKER_LISTENERS];
     bool draining;
     bool reload_waits; /* a SIGHUP came before the workers were there */
 };
+
+/* `max_connections` is of each listener. */
+static uint64_t connections_max(const struct config *config)
+{
+    return (config->provider_listen.text[0] != '\0' ? 2U : 1U) * (uint64_t)config->max_connections;
+}
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
@@ -98,6 +130,18 @@ static void on_drain_deadline(uv_timer_t *timer)
     abort_workers(app);
 }
 
+static void begin_drain(struct app *app, bool handed_over)
+{
+    app->draining = true;
+    (void)uv_timer_stop(&app->starting);
+    for (size_t i = 0; i < app->worker_count; i++)
+        worker_drain(app->workers[i], handed_over);
+    if (app->worker_count == 0)
+        uv_stop(&app->loop);
+    CHECK(uv_timer_start(&app->drain_deadline, on_drain_deadline,
+                         (uint64_t)app->config->drain_seconds * 1000, 0) == 0);
+}
+
 static void drain(struct app *app, int signal)
 {
     if (app->draining) {
@@ -106,16 +150,55 @@ static void drain(struct app *app, int signal)
         abort_workers(app);
         return;
     }
-    app->draining = true;
-    (void)uv_timer_stop(&app->starting);
+    notifier_send(app->notifier, NOTICE_STOPPING);
+    if (app->handover != NULL) { /* what is done to the sockets now would be done to it */
+        handover_destroy(&app->handover);
+        reload_answer(app->upgrade_asker, false, "the server is ending");
+    }
     log_event(app->log, LOG_INFO, "draining", LOG_INTEGER("signal", signal),
               LOG_INTEGER("drain_seconds", app->config->drain_seconds));
-    for (size_t i = 0; i < app->worker_count; i++)
-        worker_drain(app->workers[i]);
-    if (app->worker_count == 0)
-        uv_stop(&app->loop);
-    CHECK(uv_timer_start(&app->drain_deadline, on_drain_deadline,
-                         (uint64_t)app->config->drain_seconds * 1000, 0) == 0);
+    begin_drain(app, false);
+}
+
+/* ---- handing over to a new version ----------------------------------------------------------- */
+
+static void on_handed_over(void *context, int process, const char *reason)
+{
+    struct app *app = context;
+    char digits[16];
+    if (process == 0) {
+        log_event(app->log, LOG_ERROR, "not handed over; going on", LOG_STRING("reason", reason));
+        reload_answer(app->upgrade_asker, false, reason);
+        handover_destroy(&app->handover);
+        return;
+    }
+    (void)snprintf(digits, sizeof digits, "%d", process);
+    notifier_send_main(app->notifier, process);
+    log_event(app->log, LOG_INFO, "handed over; draining", LOG_INTEGER("process", process),
+              LOG_INTEGER("drain_seconds", app->config->drain_seconds));
+    operator_listener_hand_over(app->operator_listener);
+    begin_drain(app, true);
+    reload_answer(app->upgrade_asker, true, digits);
+    handover_destroy(&app->handover);
+}
+
+static void on_upgrade_asked(void *context, int asker)
+{
+    struct app *app = context;
+    struct error error = {0};
+    const char *refusal = app->draining           ? "the server is ending"
+                          : app->handover != NULL ? "it is handing over already"
+                                                  : "";
+    if (refusal[0] == '\0' && handover_start(&app->handover, &app->loop, &app->sockets,
+                                             on_handed_over, app, &error) != STATUS_OK)
+        refusal = error.text;
+    if (refusal[0] == '\0') {
+        app->upgrade_asker = asker;
+        log_event(app->log, LOG_INFO, "starting a new process, to hand over to it");
+        return;
+    }
+    log_event(app->log, LOG_ERROR, "not handed over; going on", LOG_STRING("reason", refusal));
+    reload_answer(asker, false, refusal);
 }
 
 /* ---- reading the configuration again --------------------------------------------------------- */
@@ -136,6 +219,7 @@ static void on_worker_reloaded(void *context)
         return;
     struct log *log = reloading->app->log;
     const char *restart = buffer_string(&reloading->restart);
+    notifier_send(reloading->app->notifier, NOTICE_READY);
     log_event(log, LOG_INFO, "configuration read again",
               LOG_STRING("file", reloading->config->path));
     if (restart[0] != '\0')
@@ -147,7 +231,8 @@ static void on_worker_reloaded(void *context)
     memory_free(reloading);
 }
 
-static void apply(struct app *app, const struct config *config, struct http_tls *tls, int asker)
+static void apply(struct app *app, const struct config *config, const struct worker_tls *tls,
+                  int asker)
 {
     struct reloading *reloading = memory_alloc_zeroed(1, sizeof *reloading);
     reloading->app = app;
@@ -163,32 +248,76 @@ static void apply(struct app *app, const struct config *config, struct http_tls 
         worker_reload(app->workers[i], config, tls, on_worker_reloaded, reloading);
 }
 
-static enum status read_again(struct app *app, const struct config **config, struct http_tls **tls,
-                              struct error *error)
+/* Of the listeners that `wanted` names: those that have a certificate. */
+static enum status read_tls(const struct config *config, const bool wanted[WORKER_LISTENERS],
+                            struct worker_tls *tls, struct error *error)
 {
+    const char *const files[WORKER_LISTENERS][2] = {
+        [WORKER_CUSTOMERS] = {config->tls_certificate, config->tls_key},
+        [WORKER_PROVIDERS] = {config->provider_tls_certificate, config->provider_tls_key},
+    };
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < WORKER_LISTENERS && status == STATUS_OK; i++)
+        if (wanted[i] && files[i][0][0] != '\0')
+            status = http_tls_create(&tls->of[i], files[i][0], files[i][1], error);
+    if (status != STATUS_OK)
+        worker_tls_release(tls);
+    return status;
+}
+
+/* NULL where the operator's listener has no certificate. */
+static enum status read_operator_tls(const struct config *config, struct http_tls **tls,
+                                     struct error *error)
+{
+    return config->operator_tls_certificate[0] == '\0'
+               ? STATUS_OK
+               : http_tls_create(tls, config->operator_tls_certificate, config->operator_tls_key,
+                                 error);
+}
+
+/* Who has no TLS now gets none without a restart. */
+static enum status read_again(struct app *app, const struct config **config, struct worker_tls *tls,
+                              struct http_tls **operator_tls, struct error *error)
+{
+    const bool wanted[] = {app->tls.of[0] != NULL, app->tls.of[1] != NULL};
     enum status status =
         config_load(config, app->options->config_path, app->options->overrides, error);
-    if (status != STATUS_OK || app->tls == NULL || (*config)->tls_certificate[0] == '\0')
-        return status;
-    status = http_tls_create(tls, (*config)->tls_certificate, (*config)->tls_key, error);
     if (status != STATUS_OK)
+        return status;
+    if (app->operator_tls != NULL)
+        status = read_operator_tls(*config, operator_tls, error);
+    if (status == STATUS_OK)
+        status = read_tls(*config, wanted, tls, error);
+    if (status != STATUS_OK) {
+        http_tls_release(operator_tls);
         config_release(config);
+    }
     return status;
 }
 
 static void reload(struct app *app, int asker)
 {
     const struct config *config = NULL;
-    struct http_tls *tls = NULL;
+    struct worker_tls tls = {{NULL}};
+    struct http_tls *operator_tls = NULL;
     struct error error;
-    if (read_again(app, &config, &tls, &error) != STATUS_OK) {
+    notifier_send(app->notifier, NOTICE_RELOADING);
+    if (read_again(app, &config, &tls, &operator_tls, &error) != STATUS_OK) {
         log_event(app->log, LOG_ERROR, "configuration not read again; nothing has changed",
                   LOG_STRING("reason", error.text));
+        notifier_send(app->notifier, NOTICE_READY); /* as it was */
         reload_answer(asker, false, error.text);
         return;
     }
-    apply(app, config, tls, asker);
-    http_tls_release(&tls);
+    apply(app, config, &tls, asker);
+    worker_tls_release(&app->tls); /* `tls` has one for each that this has */
+    app->tls = tls;
+    if (operator_tls != NULL) {
+        operator_listener_set_tls(app->operator_listener, operator_tls);
+        http_tls_release(&app->operator_tls);
+        app->operator_tls = operator_tls;
+    }
+    console_set_config(app->console, config);
     config_release(&app->config);
     app->config = config;
 }
@@ -209,6 +338,41 @@ static void on_signal(uv_signal_t *handle, int signal)
         drain(app, signal);
 }
 
+/* ---- the watchdog ---------------------------------------------------------------------------- */
+
+static void on_worker_alive(void *context)
+{
+    struct app *app = context;
+    if (--app->silent_count > 0)
+        return;
+    app->silence_logged = false;
+    notifier_send(app->notifier, NOTICE_ALIVE);
+}
+
+/* The service manager hears of us when every serving thread has answered from its loop. One that
+ * hangs is waited for, and then the manager has heard nothing for too long. */
+static void on_watchdog(uv_timer_t *timer)
+{
+    struct app *app = timer->data;
+    if (app->silent_count > 0) {
+        if (!app->silence_logged)
+            log_event(app->log, LOG_ERROR, "serving threads do not answer the watchdog",
+                      LOG_INTEGER("threads", app->silent_count));
+        app->silence_logged = true;
+        return;
+    }
+    app->silent_count = app->worker_count;
+    for (size_t i = 0; i < app->worker_count; i++)
+        worker_ask(app->workers[i], on_worker_alive, app);
+}
+
+static void start_watchdog(struct app *app)
+{
+    uint64_t period_ms = notifier_watchdog_ms(app->notifier) / WATCHDOG_ROUNDS;
+    if (period_ms > 0)
+        CHECK(uv_timer_start(&app->watchdog, on_watchdog, period_ms, period_ms) == 0);
+}
+
 /* ---- what the operator sees ------------------------------------------------------------------ */
 
 static const struct metric *const counted[] = {service_metrics, rate_limiter_metrics,
@@ -218,6 +382,7 @@ static const struct metric *const counted[] = {service_metrics, rate_limiter_met
 struct app_facts {
     uint64_t work_queue_depth;
     uint64_t log_lines_dropped;
+    uint64_t connections_max;
 };
 
 static const struct metric app_metrics[] = {
@@ -225,6 +390,8 @@ static const struct metric app_metrics[] = {
                 "Jobs waiting for a background thread"),
     METRIC_FACT("croupier_log_lines_dropped_total", "counter", struct app_facts, log_lines_dropped,
                 "Log lines dropped because standard error was not read or could not be written"),
+    METRIC_FACT("croupier_connections_max", "gauge", struct app_facts, connections_max,
+                "Client connections that may be open, max_connections for each listener"),
     {0},
 };
 
@@ -237,6 +404,8 @@ static void write_metrics(void *context, struct buffer *out)
     struct odds_facts odds;
     struct ledger_facts ledger;
     struct launcher_facts launcher;
+    struct usage_facts usage;
+    struct process_facts process;
     if (app->shared.leases != NULL)
         rate_leases_facts(app->shared.leases, &leases);
     sports_facts(app->shared.sports, &sports);
@@ -244,16 +413,32 @@ static void write_metrics(void *context, struct buffer *out)
     odds_store_facts(app->odds, &odds);
     ledger_facts(app->shared.ledger, &ledger);
     launcher_facts(app->shared.launcher, &launcher);
+    usage_facts(app->usage, &usage);
+    struct verifications verifications = verification_watch_last(app->verifications);
     int64_t games_age_ms = refresher_age_ms(games_refresher(app->shared.games));
-    const struct app_facts own = {work_pool_depth(app->pool), log_dropped(app->log)};
+    const struct app_facts own = {work_pool_depth(app->pool), log_dropped(app->log),
+                                  connections_max(app->config)};
+    process_facts(app->config, app->started_wall_ms, &process);
     const struct metrics_source sources[] = {
-        {metrics_table, app->metrics},      {service_metrics, NULL},
-        {rate_leases_metrics, &leases},     {rate_limiter_metrics, NULL},
-        {sports_counted_metrics, NULL},     {sports_metrics, &sports},
-        {policies_metrics, &policies},      {odds_metrics, &odds},
-        {platform_metrics, &app->platform}, {app_metrics, &own},
-        {ledger_metrics, &ledger},          {games_metrics, &games_age_ms},
-        {launcher_metrics, &launcher},      {0},
+        {metrics_table, app->metrics},
+        {service_metrics, NULL},
+        {rate_leases_metrics, &leases},
+        {rate_limiter_metrics, NULL},
+        {sports_counted_metrics, NULL},
+        {sports_metrics, &sports},
+        {policies_metrics, &policies},
+        {odds_metrics, &odds},
+        {platform_metrics, &app->platform},
+        {app_metrics, &own},
+        {worker_tls_metrics, &app->tls},
+        {operator_tls_metrics, &app->operator_tls},
+        {process_metrics, &process},
+        {ledger_metrics, &ledger},
+        {verification_metrics, &verifications},
+        {games_metrics, &games_age_ms},
+        {launcher_metrics, &launcher},
+        {usage_metrics, &usage},
+        {0},
     };
     metrics_write(app->metrics, sources, out);
 }
@@ -266,7 +451,7 @@ static void raise_descriptor_limit(struct app *app)
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
         return;
-    rlim_t wanted = (rlim_t)app->config->max_connections + SPARE_DESCRIPTORS;
+    rlim_t wanted = connections_max(app->config) + SPARE_DESCRIPTORS;
     if (limit.rlim_cur < wanted) {
         limit.rlim_cur = wanted < limit.rlim_max ? wanted : limit.rlim_max;
         (void)setrlimit(RLIMIT_NOFILE, &limit);
@@ -276,20 +461,86 @@ static void raise_descriptor_limit(struct app *app)
                   LOG_INTEGER("descriptors", limit.rlim_cur), LOG_INTEGER("needed", wanted));
 }
 
+/* An address that cannot be had is given up for another. */
+static enum status name_setting(enum status status, const char *section, const char *variable,
+                                struct error *error)
+{
+    if (status != STATUS_OK)
+        error_append(error, "; [%s] listen, or %s, gives it another address", section, variable);
+    return status;
+}
+
 static enum status open_listeners(struct app *app, struct error *error)
 {
     const struct config *config = app->config;
+    const struct {
+        const struct listen_address *address;
+        const char *section, *variable;
+    } listeners[WORKER_LISTENERS] = {
+        [WORKER_CUSTOMERS] = {&config->listen, "server", "CROUPIER_SERVER_LISTEN"},
+        [WORKER_PROVIDERS] = {&config->provider_listen, "provider", "CROUPIER_PROVIDER_LISTEN"},
+    };
+    enum status status = STATUS_OK;
     app->listeners = memory_alloc_zeroed(config->threads, sizeof app->listeners[0]);
     for (; app->listener_count < config->threads; app->listener_count++)
-        app->listeners[app->listener_count] = -1;
-    for (size_t i = 0; i < config->threads; i++) {
-        enum status status =
-            http_listen(config->listen.host, config->listen.port, config->threads > 1,
-                        &app->listeners[i], &app->port, error);
-        if (status != STATUS_OK)
-            return status;
+        app->listeners[app->listener_count][0] = app->listeners[app->listener_count][1] = -1;
+    for (size_t i = 0; i < WORKER_LISTENERS && status == STATUS_OK; i++) {
+        const struct listen_address *address = listeners[i].address;
+        for (size_t j = 0; j < config->threads && address->text[0] != '\0' && status == STATUS_OK;
+             j++)
+            status = http_listen(address->host, address->port, config->threads > 1,
+                                 &app->listeners[j][i], &app->ports[i], error);
+        status = name_setting(status, listeners[i].section, listeners[i].variable, error);
     }
-    return STATUS_OK;
+    return status;
+}
+
+/* The sockets of the server that started this process. */
+static enum status take_listeners(struct app *app, struct error *error)
+{
+    const struct config *config = app->config;
+    const bool providers = config->provider_listen.text[0] != '\0';
+    enum status status = handover_receive(&app->sockets, error);
+    if (status != STATUS_OK)
+        return status;
+    if (app->sockets.threads != config->threads || app->sockets.providers != providers)
+        return error_set(
+            error, STATUS_INVALID,
+            "[server] threads or [provider] listen has changed, which needs a restart");
+    const int *next = app->sockets.descriptors;
+    app->listeners = memory_alloc_zeroed(config->threads, sizeof app->listeners[0]);
+    for (; app->listener_count < config->threads; app->listener_count++) {
+        app->listeners[app->listener_count][WORKER_CUSTOMERS] = *next++;
+        app->listeners[app->listener_count][WORKER_PROVIDERS] = providers ? *next++ : -1;
+    }
+    app->operator_socket = *next;
+    for (size_t i = 0; i < config->threads && status == STATUS_OK; i++) {
+        status = http_listen_check(config->listen.host, config->listen.port, app->listeners[i][0],
+                                   &app->ports[0], error);
+        if (status == STATUS_OK && providers)
+            status = http_listen_check(config->provider_listen.host, config->provider_listen.port,
+                                       app->listeners[i][1], &app->ports[1], error);
+    }
+    if (status != STATUS_OK)
+        error_prefix(error, "a listening address has changed, which needs a restart");
+    return status;
+}
+
+/* What is handed over one day. The sockets are the workers' by then, and stay where they are until
+ * the end. */
+static void note_sockets(struct app *app)
+{
+    size_t count = 0;
+    memory_free(app->sockets.descriptors);
+    app->sockets.threads = app->listener_count;
+    app->sockets.providers = app->config->provider_listen.text[0] != '\0';
+    app->sockets.descriptors =
+        memory_alloc(handover_count(&app->sockets) * sizeof *app->sockets.descriptors);
+    for (size_t i = 0; i < app->listener_count; i++)
+        for (size_t j = 0; j < WORKER_LISTENERS; j++)
+            if (app->listeners[i][j] >= 0)
+                app->sockets.descriptors[count++] = app->listeners[i][j];
+    app->sockets.descriptors[count] = operator_listener_descriptor(app->operator_listener);
 }
 
 static enum status open_stores(struct app *app, struct error *error)
@@ -315,7 +566,7 @@ static enum status open_stores(struct app *app, struct error *error)
             .uri = config->odds_store,
             .timeout_ms = config->odds_timeout_ms,
             .prefix = config->odds_prefix,
-            .create = true,
+            .create = !app->options->takes_over, /* it is there, or has gone from there */
             .patient = true,
             .log = app->log,
         };
@@ -329,6 +580,7 @@ static enum status open_stores(struct app *app, struct error *error)
         .log = app->log,
     };
     app->shared.policies = policies_create(&policies);
+    app->shared.denials = denials_create();
     if (odds_store_has_leases(app->odds))
         app->shared.leases = rate_leases_create(app->odds, app->log);
     app->shared.games =
@@ -351,9 +603,18 @@ static enum status open_stores(struct app *app, struct error *error)
         .platform = platform,
         .queue_limit = LEDGER_QUEUE_LIMIT,
         .batch_max = config->batch_max,
+        .session_ms = (int64_t)config->session_hours * 3600000,
         .log = app->log,
     };
     app->shared.ledger = ledger_create(&ledger);
+    app->verifications = verification_watch_create(&platform, app->log);
+    const struct usage_options usage = {
+        .store = platform,
+        .threads = config->threads,
+        .period_ms = USAGE_PERIOD_MS,
+        .log = app->log,
+    };
+    app->usage = usage_create(&usage);
     return STATUS_OK;
 }
 
@@ -365,17 +626,18 @@ static void start_workers(struct app *app)
         size_t i = app->worker_count;
         const struct worker_options options = {
             .index = i,
-            .listener = app->listeners[i],
+            .listeners = {app->listeners[i][0], app->listeners[i][1]},
             .config = config,
             .tls = app->tls,
             .shared = &app->shared,
             .metrics = metrics_shard(app->metrics, i),
+            .usage = usage_thread(app->usage, i),
             .log = app->log,
             .boss = app->mailbox,
             .drained = on_worker_drained,
             .context = app,
         };
-        app->listeners[i] = -1;
+        app->listeners[i][0] = app->listeners[i][1] = -1;
         app->workers[i] = worker_start(&options);
     }
 }
@@ -396,20 +658,31 @@ static void format_listener(char out[96], const char *host, uint16_t port)
     (void)snprintf(out, 96, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, port);
 }
 
+static void announce_listener(struct app *app, const char *name, const struct listen_address *at,
+                              enum worker_listener listener)
+{
+    char address[96];
+    format_listener(address, at->host, app->ports[listener]);
+    log_event(app->log, LOG_INFO, "listening", LOG_STRING("listener", name),
+              LOG_STRING("address", address), LOG_INTEGER("threads", app->config->threads),
+              LOG_STRING("scheme", app->tls.of[listener] != NULL ? "https" : "http"));
+}
+
 static void announce(struct app *app)
 {
     uint16_t operator_port = operator_listener_port(app->operator_listener);
-    char public[96];
     char operator[96];
-    format_listener(public, app->config->listen.host, app->port);
     format_listener(operator, app->config->operator_listen.host, operator_port);
     log_event(app->log, LOG_INFO, "listening", LOG_STRING("listener", "operator"),
               LOG_STRING("address", operator));
-    log_event(app->log, LOG_INFO, "listening", LOG_STRING("listener", "public"),
-              LOG_STRING("address", public), LOG_INTEGER("threads", app->config->threads),
-              LOG_STRING("scheme", app->tls != NULL ? "https" : "http"));
+    if (app->config->provider_listen.text[0] != '\0')
+        announce_listener(app, "provider", &app->config->provider_listen, WORKER_PROVIDERS);
+    announce_listener(app, "public", &app->config->listen, WORKER_CUSTOMERS);
+    const struct app_ports ports = {.customers = app->ports[WORKER_CUSTOMERS],
+                                    .operator= operator_port,
+                                    .providers = app->ports[WORKER_PROVIDERS]};
     if (app->options->ready != NULL)
-        app->options->ready(app->options->context, app->port, operator_port);
+        app->options->ready(app->options->context, &ports);
 }
 
 /* Requests are taken when they can be answered, so that a load balancer that finds this instance
@@ -423,6 +696,21 @@ static void on_second(uv_timer_t *timer)
         sports_look_at_ages(app->shared.sports);
 }
 
+/* While another server serves, there is time for all stores, and without them there is no reason to
+ * take its place. */
+static bool may_take_over(struct app *app, bool ready, uint64_t waited_ms)
+{
+    if (ready && ledger_has_begun(app->shared.ledger))
+        return true;
+    if (waited_ms >= TAKE_OVER_WAIT_MS) {
+        app->failed = error_set(app->failure, STATUS_UNAVAILABLE,
+                                "the stores could not be used within %d s; the log says why",
+                                TAKE_OVER_WAIT_MS / 1000);
+        uv_stop(&app->loop);
+    }
+    return false;
+}
+
 static void on_starting(uv_timer_t *timer)
 {
     struct app *app = timer->data;
@@ -431,41 +719,54 @@ static void on_starting(uv_timer_t *timer)
     bool games = refresher_wait_ready(games_refresher(app->shared.games),
                                       0); /* it says itself what is wrong, */
     bool odds = odds_store_stamp(app->odds, &stamp) == STATUS_OK; /* and so do the odds */
-    bool waited = clock_monotonic_ms() - app->started_ms >= STORES_WAIT_MS;
-    if (!(policies && games && odds) && !waited)
+    uint64_t waited_ms = clock_monotonic_ms() - app->started_ms;
+    if (app->options->takes_over) {
+        if (!may_take_over(app, policies && games && odds, waited_ms))
+            return;
+    } else if (!(policies && games && odds) && waited_ms < STORES_WAIT_MS) {
         return;
+    }
     (void)uv_timer_stop(timer);
     if (!policies)
         log_event(app->log, LOG_ERROR,
-                  "no policies yet: nobody is admitted until the platform store answers");
+                  "no policies yet: no one is admitted until the platform store answers");
+    note_sockets(app);
     start_workers(app);
     announce(app);
+    if (app->options->takes_over)
+        handover_report("");
+    notifier_send(app->notifier, NOTICE_READY);
+    start_watchdog(app);
     if (app->reload_waits)
         reload(app, -1);
     reload_socket_accept(app->reload_socket);
+    reload_socket_accept(app->upgrade_socket);
 }
 
 static enum status start(struct app *app, struct error *error)
 {
     const struct config *config = app->config;
-    enum status status;
+    const bool every[WORKER_LISTENERS] = {true, true};
     raise_descriptor_limit(app);
-    if (config->tls_certificate[0] != '\0') {
-        status = http_tls_create(&app->tls, config->tls_certificate, config->tls_key, error);
-        if (status != STATUS_OK)
-            return status;
-    }
+    enum status status = read_tls(config, every, &app->tls, error);
+    if (status != STATUS_OK)
+        return status;
     if (config->launch_ca_file[0] != '\0') {
         status = outgoing_check_ca_file(config->launch_ca_file, error);
         if (status != STATUS_OK)
             return status;
     }
-    status = open_listeners(app, error);
+    status = app->options->takes_over ? take_listeners(app, error) : open_listeners(app, error);
+    if (status != STATUS_OK)
+        return status;
+    status = read_operator_tls(config, &app->operator_tls, error);
     if (status != STATUS_OK)
         return status;
     const struct operator_listener_options listener = {
         .loop = &app->loop,
         .listen = config->operator_listen,
+        .descriptor = app->operator_socket,
+        .tls = app->operator_tls,
         .write_metrics = write_metrics,
         .context = app,
         .page = app->options->page,
@@ -473,17 +774,38 @@ static enum status start(struct app *app, struct error *error)
         .log = app->log,
     };
     status = operator_listener_create(&app->operator_listener, &listener, error);
+    status = name_setting(status, "operator", "CROUPIER_OPERATOR_LISTEN", error);
     if (status != STATUS_OK)
         return status;
     status = open_stores(app, error);
     if (status != STATUS_OK)
         return status;
-    app->reload_socket = reload_socket_create(&app->loop, on_reload_asked, app, app->log);
+    app->reload_socket =
+        reload_socket_create(&app->loop, RELOAD_CONFIGURATION, on_reload_asked, app, app->log);
+    if (app->options->odds == NULL)
+        app->upgrade_socket =
+            reload_socket_create(&app->loop, RELOAD_PROGRAM, on_upgrade_asked, app, app->log);
     app->pool =
         work_pool_create("ready", config->threads > 2 ? config->threads : 2, WORK_QUEUE_LIMIT);
     app->shared.sports = sports_create(app->odds, config->odds_timeout_ms, app->pool, app->log);
     sports_set_waiting_max(app->shared.sports, config->waiting_max);
     sports_set_stale_after(app->shared.sports, config->stale_after_s);
+    app->console = console_create(&(struct console_options){
+        .loop = &app->loop,
+        .config = config,
+        .port = operator_listener_port(app->operator_listener),
+        .platform = {.uri = config->platform_store,
+                     .timeout_ms = config->platform_timeout_ms,
+                     .log = app->log,
+                     .facts = &app->platform},
+        .sources = {.odds = app->odds,
+                    .sports = app->shared.sports,
+                    .ledger = app->shared.ledger,
+                    .metrics = app->metrics,
+                    .denials = app->shared.denials},
+        .log = app->log,
+    });
+    operator_listener_set_console(app->operator_listener, app->console);
     app->started_ms = clock_monotonic_ms();
     CHECK(uv_timer_start(&app->second, on_second, 1000, 1000) == 0);
     CHECK(uv_timer_start(&app->starting, on_starting, 0, STORES_LOOK_MS) == 0);
@@ -497,22 +819,28 @@ static void take_down(struct app *app)
     rate_leases_destroy(&app->shared.leases);
     launcher_destroy(&app->shared.launcher);
     ledger_destroy(&app->shared.ledger);
+    verification_watch_destroy(&app->verifications);
     if (app->shared.sports != NULL)
         sports_drain(app->shared.sports);
     work_pool_destroy(&app->pool);
     for (size_t i = 0; i < app->worker_count; i++)
         worker_stop(&app->workers[i]);
+    usage_destroy(&app->usage); /* with their last counts */
     memory_free(app->workers);
     for (size_t i = 0; i < app->listener_count; i++)
-        if (app->listeners[i] >= 0)
-            (void)close(app->listeners[i]);
+        for (size_t j = 0; j < WORKER_LISTENERS; j++)
+            if (app->listeners[i][j] >= 0)
+                (void)close(app->listeners[i][j]);
     memory_free(app->listeners);
+    memory_free(app->sockets.descriptors);
     sports_destroy(&app->shared.sports);
     games_destroy(&app->shared.games);
+    denials_destroy(&app->shared.denials);
     policies_destroy(&app->shared.policies);
     if (app->options->odds == NULL)
         odds_store_close(&app->odds);
-    http_tls_release(&app->tls);
+    worker_tls_release(&app->tls);
+    http_tls_release(&app->operator_tls);
 }
 
 static void close_handle(uv_handle_t *handle, void *context)
@@ -526,14 +854,19 @@ enum status app_run(const struct app_options *options, struct error *error)
 {
     struct app app = {.options = options, .log = options->log};
     app.config = config_hold(options->config);
+    app.failure = error;
+    app.started_wall_ms = clock_wall_ms();
     CHECK(uv_loop_init(&app.loop) == 0);
     app.mailbox = mailbox_create(&app.loop);
     CHECK(uv_timer_init(&app.loop, &app.drain_deadline) == 0);
     app.drain_deadline.data = &app;
     CHECK(uv_timer_init(&app.loop, &app.second) == 0);
     app.second.data = &app;
+    CHECK(uv_timer_init(&app.loop, &app.watchdog) == 0);
+    app.watchdog.data = &app;
     CHECK(uv_timer_init(&app.loop, &app.starting) == 0);
     app.starting.data = &app;
+    app.notifier = notifier_create(app.log);
     app.metrics = metrics_create(&(struct metrics_options){
         .threads = app.config->threads, .route_label = route_label, .counted = counted});
     watch_signals(&app);
@@ -541,14 +874,22 @@ enum status app_run(const struct app_options *options, struct error *error)
     enum status status = start(&app, error);
     if (status == STATUS_OK)
         (void)uv_run(&app.loop, UV_RUN_DEFAULT);
+    if (status == STATUS_OK)
+        status = app.failed;
+    if (status != STATUS_OK && options->takes_over && app.sockets.threads > 0)
+        handover_report(error->text);
     reload_socket_destroy(&app.reload_socket);
+    reload_socket_destroy(&app.upgrade_socket);
+    handover_destroy(&app.handover);
     operator_listener_destroy(&app.operator_listener); /* last: an operator can watch the drain */
+    console_destroy(&app.console);
     take_down(&app);
     mailbox_destroy(&app.mailbox);
     uv_walk(&app.loop, close_handle, NULL);
     (void)uv_run(&app.loop, UV_RUN_DEFAULT);
     CHECK(uv_loop_close(&app.loop) == 0);
     metrics_destroy(&app.metrics);
+    notifier_destroy(&app.notifier);
     if (status == STATUS_OK)
         log_event(app.log, LOG_INFO, "stopped");
     config_release(&app.config);

@@ -18,17 +18,23 @@
  * small pool makes answers ready; a probe asks the stores for /health.
  */
 
+/* Where it listens; 0: not there. */
+struct app_ports {
+    uint16_t customers, operator, providers;
+};
+
 struct app_options {
     const struct config *config;  /* the app takes a reference of its own */
     const char *config_path;      /* re-read on SIGHUP; NULL as for config_load */
     const char *const *overrides; /* for the re-read, as for config_load; may be NULL */
     struct log *log;              /* borrowed */
+    bool takes_over;              /* from the server that started this process (app/handover.h) */
     struct odds_store *odds; /* borrowed and shared with the caller; NULL: the app opens its own */
     /* Called on the main thread when requests are being answered; may be NULL. */
-    void (*ready)(void *context, uint16_t port, uint16_t operator_port);
+    void (*ready)(void *context, const struct app_ports *ports);
     void *context;
     /* A page beside /metrics on the operator listener; may be NULL. See app/operator_listener.h. */
-    bool (*page)(void *context, struct http_request *request);
+    bool (*page)(void *context, uv_loop_t *loop, struct http_request *request);
     void *page_context;
 };
 

@@ -1,4 +1,4 @@
-/* One HTTP server on the main thread's loop, with one route; see operator_listener.h. */
+/* One HTTP server on the main thread's loop; see operator_listener.h. */
 #include "app/operator_listener.h"
 
 #include <stdbool.h>
@@ -7,6 +7,7 @@
 #include "base/address.h"
 #include "base/memory.h"
 #include "http/http.h"
+#include "http/tls.h"
 
 /* A scraper or two, a person with curl: few and quick. */
 #define CONNECTIONS 64
@@ -18,7 +19,9 @@
 struct operator_listener {
     struct operator_listener_options options;
     struct http_server *server;
+    struct console *console; /* NULL: not yet */
     uint16_t port;
+    int descriptor; /* the server's */
 };
 
 static void reply_metrics(struct operator_listener *listener, struct http_request *request)
@@ -31,11 +34,13 @@ static void reply_metrics(struct operator_listener *listener, struct http_reques
 
 static void handle(void *context, struct http_request *request)
 {
-    const struct operator_listener_options *options =
-        &((struct operator_listener *)context)->options;
+    struct operator_listener *listener = context;
+    const struct operator_listener_options *options = &listener->options;
     bool reads = request->method == METHOD_GET || request->method == METHOD_HEAD;
     if (!text_equals(request->path, TEXT("/metrics"))) {
-        if (!reads || options->page == NULL || !options->page(options->page_context, request))
+        bool done =
+            options->page != NULL && options->page(options->page_context, options->loop, request);
+        if (!done && (listener->console == NULL || !console_handle(listener->console, request)))
             http_reply_error(request, &error_not_found);
         return;
     }
@@ -68,15 +73,18 @@ enum status operator_listener_create(struct operator_listener **listener_at,
                                      const struct operator_listener_options *options,
                                      struct error *error)
 {
-    int descriptor;
+    const struct listen_address *at = &options->listen;
+    int descriptor = options->descriptor;
     uint16_t port = 0; /* not shared: no other socket is bound to it */
-    enum status status =
-        http_listen(options->listen.host, options->listen.port, false, &descriptor, &port, error);
+    enum status status = descriptor == 0
+                             ? http_listen(at->host, at->port, false, &descriptor, &port, error)
+                             : http_listen_check(at->host, at->port, descriptor, &port, error);
     if (status != STATUS_OK)
         return status;
     struct operator_listener *listener = memory_alloc_zeroed(1, sizeof *listener);
     listener->options = *options;
     listener->port = port;
+    listener->descriptor = descriptor;
     if (!is_private(options->listen.host))
         log_event(
             options->log, LOG_WARNING,
@@ -86,6 +94,7 @@ enum status operator_listener_create(struct operator_listener **listener_at,
     listener->server = http_server_create(
         &(struct http_server_options){
             .loop = options->loop,
+            .tls = options->tls,
             .connection_limit = CONNECTIONS,
             .deadlines.header_seconds = HEADER_SECONDS,
             .deadlines.body_seconds = BODY_SECONDS,
@@ -100,10 +109,43 @@ enum status operator_listener_create(struct operator_listener **listener_at,
     return STATUS_OK;
 }
 
+void operator_listener_set_console(struct operator_listener *listener, struct console *console)
+{
+    listener->console = console;
+}
+
+void operator_listener_set_tls(struct operator_listener *listener, struct http_tls *tls)
+{
+    http_server_set_tls(listener->server, tls);
+}
+
 uint16_t operator_listener_port(const struct operator_listener *listener)
 {
     return listener->port;
 }
+
+int operator_listener_descriptor(const struct operator_listener *listener)
+{
+    return listener->descriptor;
+}
+
+void operator_listener_hand_over(struct operator_listener *listener)
+{
+    http_server_hand_over(listener->server);
+}
+
+static void write_expiry(const struct metric *metric, const void *facts, struct buffer *out)
+{
+    const struct http_tls *const *tls = facts;
+    if (*tls != NULL)
+        metric_age(out, metric->name, "{listener=\"operator\"}", http_tls_expiry_ms(*tls), "NaN");
+}
+
+const struct metric operator_tls_metrics[] = {
+    METRIC_WRITTEN("croupier_tls_certificate_expiry_timestamp_seconds", "gauge", write_expiry,
+                   "When the certificate of a listener runs out, or one of its chain before it"),
+    {0},
+};
 
 static void on_drained(void *context)
 {

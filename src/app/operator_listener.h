@@ -6,12 +6,13 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "config/config.h"
+#include "console/console.h"
 #include "http/http.h"
 
 /*
- * The operator's listener: GET /metrics, in Prometheus' text format, and nothing else (but a page
- * of the demo's). It knows no keys, so it belongs on loopback or a private network; any other
- * address is allowed and warned about.
+ * The operator's listener: GET /metrics, in Prometheus' text format, which asks for nothing, the
+ * console, which operators sign in to, and a page of the demo's. It belongs on loopback or a
+ * private network; any other address is allowed and warned about.
  *
  * Everything runs on the loop's thread.
  */
@@ -19,22 +20,38 @@ struct operator_listener;
 
 struct operator_listener_options {
     uv_loop_t *loop;
-    struct listen_address listen;                             /* port 0: any free one */
+    struct listen_address listen; /* port 0: any free one */
+    int descriptor; /* of its socket, which listens already and is taken over; 0: it is made */
     void (*write_metrics)(void *context, struct buffer *out); /* a scrape */
     void *context;
-    /* May be NULL: answers a GET or HEAD for another path than /metrics and returns true, or
-     * false. */
-    bool (*page)(void *context, struct http_request *request);
+    /* May be NULL: answers a request for another path than /metrics, now or later, and returns
+     * true, or false. */
+    bool (*page)(void *context, uv_loop_t *loop, struct http_request *request);
     void *page_context;
-    struct log *log; /* borrowed; may be NULL */
+    struct http_tls *tls; /* borrowed; NULL: plain */
+    struct log *log;      /* borrowed; may be NULL */
 };
 
 MUST_CHECK enum status operator_listener_create(struct operator_listener **listener,
                                                 const struct operator_listener_options *options,
                                                 struct error *error);
 
-/* The port that it has. */
+/* From now on requests that are neither for /metrics nor for a page are the console's, which is
+ * borrowed. */
+void operator_listener_set_console(struct operator_listener *listener, struct console *console);
+
+/* Another certificate, for connections from now on. */
+void operator_listener_set_tls(struct operator_listener *listener, struct http_tls *tls);
+
+/* When its certificate runs out; the facts are the `struct http_tls *` that it has, or NULL. */
+extern const struct metric operator_tls_metrics[];
+
+/* The port that it has, and its socket. */
 uint16_t operator_listener_port(const struct operator_listener *listener);
+int operator_listener_descriptor(const struct operator_listener *listener);
+
+/* Another process has the socket as well: accepts no more. */
+void operator_listener_hand_over(struct operator_listener *listener);
 
 /* Cuts off a scrape that is under way. Runs the loop until the connections are closed. */
 void operator_listener_destroy(struct operator_listener **listener);

@@ -14,11 +14,18 @@
 
 #define BACKLOG 16
 #define ACCEPTS_AT_ONCE 4
-#define ANSWER_SECONDS 30 /* reading files, and a server that is still starting */
 #define ANSWER_MAX 4096
 /* The first byte of an answer. */
 #define DONE '+'
 #define REFUSED '-'
+
+static const struct {
+    const char *name;
+    int seconds; /* for the answer: reading files, and a server that is still starting */
+} questions[] = {
+    [RELOAD_CONFIGURATION] = {"reload", 30},
+    [RELOAD_PROGRAM] = {"upgrade", 90},
+};
 
 struct reload_socket {
     reload_asked *asked;
@@ -28,26 +35,27 @@ struct reload_socket {
 };
 
 /* A name that begins with NUL is no file, and goes with the socket. */
-static socklen_t make_name(long process, struct sockaddr_un *address)
+static socklen_t make_name(long process, enum reload_question question, struct sockaddr_un *address)
 {
     memset(address, 0, sizeof *address);
     address->sun_family = AF_UNIX;
-    int size = snprintf(address->sun_path + 1, sizeof address->sun_path - 1, "croupier/%ld/reload",
-                        process);
+    int size = snprintf(address->sun_path + 1, sizeof address->sun_path - 1, "croupier/%ld/%s",
+                        process, questions[question].name);
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)size);
 }
 
 /* ---- the server ------------------------------------------------------------------------------ */
 
-struct reload_socket *reload_socket_create(uv_loop_t *loop, reload_asked *asked, void *context,
-                                           struct log *log)
+struct reload_socket *reload_socket_create(uv_loop_t *loop, enum reload_question question,
+                                           reload_asked *asked, void *context, struct log *log)
 {
     struct sockaddr_un name;
-    socklen_t size = make_name((long)getpid(), &name);
+    socklen_t size = make_name((long)getpid(), question, &name);
     int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (descriptor < 0 || bind(descriptor, (struct sockaddr *)&name, size) != 0 ||
         listen(descriptor, BACKLOG) != 0) {
-        log_event(log, LOG_WARNING, "croupier reload cannot ask this server",
+        log_event(log, LOG_WARNING, "a command cannot ask this server",
+                  LOG_STRING("command", questions[question].name),
                   LOG_STRING("reason", strerror(errno)));
         if (descriptor >= 0)
             (void)close(descriptor);
@@ -124,11 +132,12 @@ void reload_answer(int asker, bool done, const char *text)
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-static enum status connect_to(int descriptor, long process, struct error *error)
+static enum status connect_to(int descriptor, long process, enum reload_question question,
+                              struct error *error)
 {
     struct sockaddr_un name;
-    socklen_t size = make_name(process, &name);
-    const struct timeval limit = {.tv_sec = ANSWER_SECONDS};
+    socklen_t size = make_name(process, question, &name);
+    const struct timeval limit = {.tv_sec = questions[question].seconds};
     (void)setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit); /* of connect */
     (void)setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     if (connect(descriptor, (struct sockaddr *)&name, size) != 0) {
@@ -147,7 +156,8 @@ static enum status connect_to(int descriptor, long process, struct error *error)
     return STATUS_OK;
 }
 
-static enum status hear(int descriptor, struct buffer *restart_needed, struct error *error)
+static enum status hear(int descriptor, enum reload_question question, struct buffer *out,
+                        struct error *error)
 {
     char answer[ANSWER_MAX];
     size_t size = 0;
@@ -161,25 +171,26 @@ static enum status hear(int descriptor, struct buffer *restart_needed, struct er
     }
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
         return error_set(error, STATUS_TIMEOUT, "the server has not answered for %d s",
-                         ANSWER_SECONDS);
+                         questions[question].seconds);
     if (size == 0)
         return error_set(error, STATUS_UNAVAILABLE,
                          "the server gave no answer: it is ending, or is another user's");
     struct text text = {answer + 1, size - 1};
     if (answer[0] != DONE)
         return error_set(error, STATUS_INVALID, "%.*s", (int)text.size, text.at);
-    buffer_append_text(restart_needed, text);
+    buffer_append_text(out, text);
     return STATUS_OK;
 }
 
-enum status reload_ask(long process, struct buffer *restart_needed, struct error *error)
+enum status reload_ask(long process, enum reload_question question, struct buffer *text,
+                       struct error *error)
 {
     int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (descriptor < 0)
         return error_set(error, STATUS_UNAVAILABLE, "no socket: %s", strerror(errno));
-    enum status status = connect_to(descriptor, process, error);
+    enum status status = connect_to(descriptor, process, question, error);
     if (status == STATUS_OK)
-        status = hear(descriptor, restart_needed, error);
+        status = hear(descriptor, question, text, error);
     (void)close(descriptor);
     return status;
 }

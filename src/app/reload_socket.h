@@ -22,18 +22,27 @@ struct reload_socket;
 /* `asker` is a descriptor, to be answered exactly once. */
 typedef void reload_asked(void *context, int asker);
 
+/* What may be asked for; each has a socket of its own. */
+enum reload_question {
+    RELOAD_CONFIGURATION,
+    RELOAD_PROGRAM, /* hand over to the program as it is on disk now (app/handover.h) */
+};
+
 /* Who asks before reload_socket_accept waits. A server that cannot have the socket says so in its
  * log and does without: the result is NULL, which the calls below take. */
-struct reload_socket *reload_socket_create(uv_loop_t *loop, reload_asked *asked, void *context,
-                                           struct log *log);
+struct reload_socket *reload_socket_create(uv_loop_t *loop, enum reload_question question,
+                                           reload_asked *asked, void *context, struct log *log);
 void reload_socket_accept(struct reload_socket *socket);
 void reload_socket_destroy(struct reload_socket **socket);
 
-/* `text`: the settings that need a restart, comma-separated ("": none), or why nothing has changed.
- * May come after the socket is destroyed. Ends the asker; -1 is fine. */
+/* `text`: the settings that need a restart, comma-separated ("": none), the process that serves
+ * now, or why nothing has changed. May come after the socket is destroyed. Ends the asker; -1 is
+ * fine. */
 void reload_answer(int asker, bool done, const char *text);
 
-/* The command's half: asks the server with that process id and waits for its answer. */
-MUST_CHECK enum status reload_ask(long process, struct buffer *restart_needed, struct error *error);
+/* The command's half: asks the server with that process id and waits for its answer, whose text is
+ * appended. */
+MUST_CHECK enum status reload_ask(long process, enum reload_question question, struct buffer *text,
+                                  struct error *error);
 
 #endif

@@ -17,7 +17,8 @@ struct worker {
     uv_thread_t thread;
     uv_loop_t loop;
     struct mailbox *mailbox;
-    struct http_server *server;
+    struct http_server *servers[WORKER_LISTENERS]; /* NULL: none */
+    size_t undrained;                              /* servers */
     struct service service;
     struct sports_waits waits;
     uv_timer_t log_flush;
@@ -43,6 +44,8 @@ static void on_drained(void *context)
 {
     struct service *service = context;
     struct worker *worker = CONTAINER_OF(service, struct worker, service);
+    if (--worker->undrained > 0)
+        return;
     log_batch_flush(service->access_log);
     worker->drained.deliver = tell_drained;
     mailbox_post(worker->options.boss, &worker->drained);
@@ -52,6 +55,26 @@ static struct http_deadlines deadlines_of(const struct config *config)
 {
     return (struct http_deadlines){config->header_seconds, config->body_seconds,
                                    config->write_seconds, config->idle_seconds};
+}
+
+static void start_servers(struct worker *worker)
+{
+    const struct worker_options *options = &worker->options;
+    const struct config *config = options->config;
+    uint32_t limit = config->max_connections / config->threads;
+    for (size_t i = 0; i < WORKER_LISTENERS; i++) {
+        struct http_server_options server = i == WORKER_PROVIDERS
+                                                ? service_provider_server_options(&worker->service)
+                                                : service_server_options(&worker->service);
+        if (options->listeners[i] < 0)
+            continue;
+        server.loop = &worker->loop;
+        server.tls = options->tls.of[i];
+        server.connection_limit = limit > 0 ? limit : 1;
+        server.deadlines = deadlines_of(config);
+        worker->servers[i] = http_server_create(&server, options->listeners[i]);
+        worker->undrained++;
+    }
 }
 
 static void start_serving(struct worker *worker)
@@ -71,6 +94,7 @@ static void start_serving(struct worker *worker)
     worker->service = (struct service){
         .admission = admission_create(shared->policies, config->trusted_proxies,
                                       config->trusted_proxy_count),
+        .denials = shared->denials,
         .rates = rate_limiter_create(&rates),
         .sports = sports_cache_create(shared->sports, worker->mailbox,
                                       metrics_cells(options->metrics, sports_counted_metrics),
@@ -82,16 +106,11 @@ static void start_serving(struct worker *worker)
         .mailbox = worker->mailbox,
         .metrics = options->metrics,
         .counters = metrics_cells(options->metrics, service_metrics),
+        .usage = options->usage,
         .access_log = log_batch_create(options->log),
         .log = options->log,
     };
-    uint32_t limit = config->max_connections / config->threads;
-    struct http_server_options server = service_server_options(&worker->service);
-    server.loop = &worker->loop;
-    server.tls = options->tls;
-    server.connection_limit = limit > 0 ? limit : 1;
-    server.deadlines = deadlines_of(config);
-    worker->server = http_server_create(&server, options->listener);
+    start_servers(worker);
     CHECK(uv_timer_init(&worker->loop, &worker->log_flush) == 0);
     worker->log_flush.data = worker;
     CHECK(uv_timer_start(&worker->log_flush, on_log_flush, LOG_FLUSH_MS, LOG_FLUSH_MS) == 0);
@@ -104,14 +123,47 @@ static void run(void *argument)
     (void)uv_run(&worker->loop, UV_RUN_DEFAULT);
 }
 
+static struct worker_tls hold_tls(const struct worker_tls *tls)
+{
+    struct worker_tls held = {{NULL}};
+    for (size_t i = 0; i < WORKER_LISTENERS; i++)
+        if (tls->of[i] != NULL)
+            held.of[i] = http_tls_hold(tls->of[i]);
+    return held;
+}
+
+void worker_tls_release(struct worker_tls *tls)
+{
+    for (size_t i = 0; i < WORKER_LISTENERS; i++)
+        http_tls_release(&tls->of[i]);
+}
+
+static void write_expiry(const struct metric *metric, const void *facts, struct buffer *out)
+{
+    static const char *const labels[WORKER_LISTENERS] = {
+        [WORKER_CUSTOMERS] = "{listener=\"public\"}",
+        [WORKER_PROVIDERS] = "{listener=\"provider\"}",
+    };
+    const struct worker_tls *tls = facts;
+    for (size_t i = 0; i < WORKER_LISTENERS; i++)
+        if (tls->of[i] != NULL)
+            metric_age(out, metric->name, labels[i], http_tls_expiry_ms(tls->of[i]), "NaN");
+}
+
+const struct metric worker_tls_metrics[] = {
+    METRIC_WRITTEN("croupier_tls_certificate_expiry_timestamp_seconds", "gauge", write_expiry,
+                   "When the certificate of a listener runs out, or one of its chain before it"),
+    {0},
+};
+
 /* ---- orders ---------------------------------------------------------------------------------- */
 
 struct order {
     struct mail mail;
     struct worker *worker;
-    const struct config *config; /* this and the rest: of a reload */
-    struct http_tls *tls;
-    void (*done)(void *context);
+    const struct config *config; /* of a reload */
+    struct worker_tls tls;       /* of a reload */
+    void (*done)(void *context); /* of those that are answered, as is the rest */
     void *context;
 };
 
@@ -126,11 +178,30 @@ static void send_order(struct worker *worker, void (*deliver)(struct mail *mail)
 }
 
 /* On the main thread. */
-static void reload_done(struct mail *mail)
+static void order_done(struct mail *mail)
 {
     struct order *order = (struct order *)(void *)mail;
     order->done(order->context);
     memory_free(order);
+}
+
+static void answer_here(struct mail *mail)
+{
+    struct order *order = (struct order *)(void *)mail;
+    mail->deliver = order_done;
+    mailbox_post(order->worker->options.boss, mail);
+}
+
+/* Takes over what is new. */
+static void renew_tls(struct worker *worker, size_t listener, struct http_tls **tls)
+{
+    struct http_tls **current = &worker->options.tls.of[listener];
+    if (*tls == NULL || *current == NULL)
+        return;
+    http_server_set_tls(worker->servers[listener], *tls);
+    http_tls_release(current);
+    *current = *tls;
+    *tls = NULL;
 }
 
 static void reload_here(struct mail *mail)
@@ -141,18 +212,15 @@ static void reload_here(struct mail *mail)
     admission_set_trusted_proxies(worker->service.admission, config->trusted_proxies,
                                   config->trusted_proxy_count);
     const struct http_deadlines deadlines = deadlines_of(config);
-    http_server_set_deadlines(worker->server, &deadlines);
-    if (order->tls != NULL && worker->options.tls != NULL) {
-        http_server_set_tls(worker->server, order->tls);
-        http_tls_release(&worker->options.tls);
-        worker->options.tls = order->tls;
-    } else {
-        http_tls_release(&order->tls);
-    }
+    for (size_t i = 0; i < WORKER_LISTENERS; i++)
+        if (worker->servers[i] != NULL) {
+            http_server_set_deadlines(worker->servers[i], &deadlines);
+            renew_tls(worker, i, &order->tls.of[i]);
+        }
+    worker_tls_release(&order->tls);
     config_release(&worker->options.config);
     worker->options.config = config;
-    order->mail.deliver = reload_done;
-    mailbox_post(worker->options.boss, &order->mail);
+    answer_here(mail);
 }
 
 /* An order that says nothing else. */
@@ -167,19 +235,36 @@ static struct worker *take_order(struct mail *mail)
 static void drain_here(struct mail *mail)
 {
     struct worker *worker = take_order(mail);
-    http_server_drain(worker->server, worker->options.config->drain_idle_ms, on_drained);
+    for (size_t i = 0; i < WORKER_LISTENERS; i++)
+        if (worker->servers[i] != NULL)
+            http_server_drain(worker->servers[i], worker->options.config->drain_idle_ms,
+                              on_drained);
     sports_cache_drain(worker->service.sports); /* which answers with the end in mind */
+}
+
+static void hand_over_here(struct mail *mail)
+{
+    const struct worker *worker = ((struct order *)(void *)mail)->worker;
+    for (size_t i = 0; i < WORKER_LISTENERS; i++)
+        if (worker->servers[i] != NULL)
+            http_server_hand_over(worker->servers[i]);
+    drain_here(mail);
 }
 
 static void abort_here(struct mail *mail)
 {
-    http_server_abort(take_order(mail)->server);
+    struct worker *worker = take_order(mail);
+    for (size_t i = 0; i < WORKER_LISTENERS; i++)
+        if (worker->servers[i] != NULL)
+            http_server_abort(worker->servers[i]);
 }
 
 static void stop_here(struct mail *mail)
 {
     struct worker *worker = take_order(mail);
-    http_server_destroy(&worker->server);
+    for (size_t i = 0; i < WORKER_LISTENERS; i++)
+        if (worker->servers[i] != NULL)
+            http_server_destroy(&worker->servers[i]);
     rate_limiter_destroy(&worker->service.rates);
     sports_cache_destroy(&worker->service.sports);
     games_pages_destroy(&worker->service.games);
@@ -197,8 +282,7 @@ struct worker *worker_start(const struct worker_options *options)
     struct worker *worker = memory_alloc_zeroed(1, sizeof *worker);
     worker->options = *options;
     worker->options.config = config_hold(options->config);
-    if (options->tls != NULL)
-        worker->options.tls = http_tls_hold(options->tls);
+    worker->options.tls = hold_tls(&options->tls);
     CHECK(uv_loop_init(&worker->loop) == 0);
     worker->mailbox = mailbox_create(&worker->loop);
     char name[16];
@@ -207,19 +291,23 @@ struct worker *worker_start(const struct worker_options *options)
     return worker;
 }
 
-void worker_reload(struct worker *worker, const struct config *config, struct http_tls *tls,
+void worker_reload(struct worker *worker, const struct config *config, const struct worker_tls *tls,
                    void (*done)(void *context), void *context)
 {
-    send_order(worker, reload_here,
-               (struct order){.config = config_hold(config),
-                              .tls = tls != NULL ? http_tls_hold(tls) : NULL,
-                              .done = done,
-                              .context = context});
+    send_order(
+        worker, reload_here,
+        (struct order){
+            .config = config_hold(config), .tls = hold_tls(tls), .done = done, .context = context});
 }
 
-void worker_drain(struct worker *worker)
+void worker_ask(struct worker *worker, void (*done)(void *context), void *context)
 {
-    send_order(worker, drain_here, (struct order){0});
+    send_order(worker, answer_here, (struct order){.done = done, .context = context});
+}
+
+void worker_drain(struct worker *worker, bool handed_over)
+{
+    send_order(worker, handed_over ? hand_over_here : drain_here, (struct order){0});
 }
 
 void worker_abort(struct worker *worker)
@@ -233,7 +321,7 @@ void worker_stop(struct worker **worker)
     send_order(stopping, stop_here, (struct order){0});
     CHECK(uv_thread_join(&stopping->thread) == 0);
     CHECK(uv_loop_close(&stopping->loop) == 0);
-    http_tls_release(&stopping->options.tls);
+    worker_tls_release(&stopping->options.tls);
     config_release(&stopping->options.config);
     memory_free(stopping);
     *worker = NULL;

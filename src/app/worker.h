@@ -16,6 +16,7 @@
 #include "launch/launch.h"
 #include "metrics/metrics.h"
 #include "sports/sports.h"
+#include "usage/usage.h"
 #include "wallet/ledger.h"
 
 /*
@@ -35,6 +36,7 @@ struct worker;
 /* What all serving threads use. */
 struct worker_shared {
     struct policies *policies;
+    struct denials *denials;
     struct rate_leases *leases; /* NULL: rate limits are this server's alone */
     struct sports *sports;
     struct games *games;
@@ -43,13 +45,26 @@ struct worker_shared {
     struct health *health;
 };
 
+/* A worker listens at one or two addresses: for customers, and for providers. */
+enum worker_listener { WORKER_CUSTOMERS, WORKER_PROVIDERS };
+#define WORKER_LISTENERS 2
+
+struct worker_tls {
+    struct http_tls *of[WORKER_LISTENERS]; /* NULL: plain */
+};
+
+void worker_tls_release(struct worker_tls *tls);
+/* When each one's certificate runs out. */
+extern const struct metric worker_tls_metrics[]; /* of a struct worker_tls */
+
 struct worker_options {
     size_t index;
-    int listener; /* descriptor, taken over */
+    int listeners[WORKER_LISTENERS]; /* descriptors, taken over; -1: none, of providers alone */
     const struct config *config;
-    struct http_tls *tls;               /* held; NULL: plain */
+    struct worker_tls tls;              /* held */
     const struct worker_shared *shared; /* borrowed, all of it */
     struct metrics_shard *metrics;
+    struct usage_thread *usage;
     struct log *log;
     struct mailbox *boss;           /* of the main thread */
     void (*drained)(void *context); /* runs on the main thread, once */
@@ -58,11 +73,14 @@ struct worker_options {
 
 struct worker *worker_start(const struct worker_options *options);
 
-/* New settings (held); `tls` may be NULL. `done` runs on the main thread when they are in force;
- * also while the boss's mailbox is destroyed. */
-void worker_reload(struct worker *worker, const struct config *config, struct http_tls *tls,
+/* New settings (held); a NULL in `tls` changes nothing there. `done` runs on the main thread
+ * when they are in force; also while the boss's mailbox is destroyed. */
+void worker_reload(struct worker *worker, const struct config *config, const struct worker_tls *tls,
                    void (*done)(void *context), void *context);
-void worker_drain(struct worker *worker);
+/* `done` runs on the main thread when the worker's loop has come to it; as of a reload. */
+void worker_ask(struct worker *worker, void (*done)(void *context), void *context);
+/* `handed_over`: another process has its listening sockets as well, and serves. */
+void worker_drain(struct worker *worker, bool handed_over);
 /* The drain took too long; harmless when it is over. */
 void worker_abort(struct worker *worker);
 /* Ends the thread and frees the worker; only when it has drained and no thread posts to it any

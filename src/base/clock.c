@@ -1,6 +1,7 @@
 /* Clocks and their texts; see clock.h. */
 #include "base/clock.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -62,15 +63,33 @@ static struct tm utc_of(int64_t wall_ms)
     return utc;
 }
 
-/* The locale is always "C". */
+static void put_digits(char *at, int digits, int value)
+{
+    for (int i = digits; i-- > 0; value /= 10)
+        at[i] = (char)('0' + value % 10);
+}
+
+/* By hand, because every answer of the wallet has one. */
 void clock_format_rfc3339(int64_t wall_ms, char out[CLOCK_TEXT_SIZE])
 {
     struct tm utc = utc_of(wall_ms);
-    size_t size = strftime(out, CLOCK_TEXT_SIZE, "%Y-%m-%dT%H:%M:%S", &utc);
-    (void)snprintf(out + size, CLOCK_TEXT_SIZE - size, ".%03dZ",
-                   (int)(((wall_ms % 1000) + 1000) % 1000));
+    char text[] = "0000-00-00T00:00:00.000Z";
+    char *at = text;
+    if (utc.tm_year < -1900 || utc.tm_year > 9999 - 1900) { /* no such year in RFC 3339 */
+        (void)snprintf(out, CLOCK_TEXT_SIZE, "%" PRId64 " ms", wall_ms);
+        return;
+    }
+    put_digits(at, 4, utc.tm_year + 1900);
+    put_digits(at + 5, 2, utc.tm_mon + 1);
+    put_digits(at + 8, 2, utc.tm_mday);
+    put_digits(at + 11, 2, utc.tm_hour);
+    put_digits(at + 14, 2, utc.tm_min);
+    put_digits(at + 17, 2, utc.tm_sec);
+    put_digits(at + 20, 3, (int)(((wall_ms % 1000) + 1000) % 1000));
+    memcpy(out, text, sizeof text);
 }
 
+/* The locale is always "C". */
 void clock_format_http(int64_t wall_ms, char out[CLOCK_TEXT_SIZE])
 {
     struct tm utc = utc_of(wall_ms);
@@ -174,5 +193,27 @@ enum status clock_parse_rfc3339(struct text text, int64_t *wall_ms)
         return STATUS_INVALID;
     seconds += (int64_t)time.tm_hour * 3600 + ((int64_t)time.tm_min - offset) * 60 + time.tm_sec;
     *wall_ms = seconds * 1000 + ms;
+    return STATUS_OK;
+}
+
+int64_t clock_day(int64_t wall_ms)
+{
+    int64_t days = wall_ms / CLOCK_DAY_MS;
+    return wall_ms % CLOCK_DAY_MS < 0 ? days - 1 : days;
+}
+
+void clock_format_day(int64_t day, char out[CLOCK_DAY_SIZE])
+{
+    char text[CLOCK_TEXT_SIZE];
+    clock_format_rfc3339(day * CLOCK_DAY_MS, text);
+    (void)snprintf(out, CLOCK_DAY_SIZE, "%.10s", text);
+}
+
+enum status clock_parse_day(struct text text, int64_t *day)
+{
+    int64_t wall_ms;
+    if (text.size != CLOCK_DAY_SIZE - 1 || clock_parse_rfc3339(text, &wall_ms) != STATUS_OK)
+        return STATUS_INVALID;
+    *day = clock_day(wall_ms);
     return STATUS_OK;
 }

@@ -43,4 +43,11 @@ void clock_format_http(int64_t wall_ms, char out[CLOCK_TEXT_SIZE]);
 /* Reads RFC 3339 ("2026-11-21T04:53:17Z", an offset, a fraction), or a bare date (midnight UTC). */
 MUST_CHECK enum status clock_parse_rfc3339(struct text text, int64_t *wall_ms);
 
+/* Days (UTC) since 1970-01-01, and "2026-11-21" for one. */
+#define CLOCK_DAY_MS INT64_C(86400000)
+int64_t clock_day(int64_t wall_ms);
+#define CLOCK_DAY_SIZE 11
+void clock_format_day(int64_t day, char out[CLOCK_DAY_SIZE]);
+MUST_CHECK enum status clock_parse_day(struct text text, int64_t *day);
+
 #endif

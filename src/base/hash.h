@@ -7,7 +7,7 @@
 #include "base/text.h"
 
 /*
- * The hash of tables in memory: SipHash-1-3. Never stored or sent: it depends on the machine.
+ * The hash of tables in memory: SipHash-1-3. Never stored or sent: its seed is forgotten.
  *
  * Where keys come from outside, the seed is hash_random_seed's, or they could choose
  * keys that all fall into one place; where it is bounded anyway what a collision costs, any will
@@ -18,5 +18,10 @@ uint64_t hash_text(uint64_t seed, struct text text);
 uint64_t hash_string(uint64_t seed, const char *string);
 
 uint64_t hash_random_seed(void);
+
+/* For what is stored, under a key that no one outside knows: SipHash-2-4. It depends on the byte
+ * order of the machine, which whoever stores it has to note. */
+#define HASH_KEY_SIZE 16
+uint64_t hash_keyed(const uint8_t key[HASH_KEY_SIZE], const void *bytes, size_t size);
 
 #endif

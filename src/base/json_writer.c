@@ -134,12 +134,12 @@ void json_time(struct json_writer *json, const char *name, int64_t time_ms)
 
 void json_hex(struct json_writer *json, const char *name, const uint8_t *bytes, size_t size)
 {
-    static const char digits[] = "0123456789abcdef";
     json_begin_raw(json, name);
     buffer_append_char(json->out, '"');
     for (size_t i = 0; i < size; i++) {
-        buffer_append_char(json->out, digits[bytes[i] >> 4]);
-        buffer_append_char(json->out, digits[bytes[i] & 15]);
+        char digits[2];
+        hex_write(digits, &bytes[i], 1);
+        buffer_append(json->out, digits, sizeof digits);
     }
     buffer_append_char(json->out, '"');
 }

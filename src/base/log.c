@@ -6,7 +6,8 @@
  *
  * The writer takes the whole queue and writes it in pieces of whole lines of at most PIPE_BUF
  * bytes, which a pipe takes whole or not at all. So lines stay whole when others write to the same
- * pipe, and when the process ends while the writer waits.
+ * pipe, and when the process ends while the writer waits. A file takes larger ones: for those there
+ * is no reader to wait for, and each call costs more than what it copies.
  *
  * Level and format are atomics: SIGHUP changes them.
  */
@@ -17,7 +18,11 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <uv.h>
@@ -27,6 +32,7 @@
 #include "base/threads.h"
 
 #define BATCH_SIZE ((size_t)32 * 1024)
+#define FILE_PIECE_SIZE ((size_t)64 * 1024)
 #define QUEUE_SIZE ((size_t)4 * 1024 * 1024)
 /* Room that batches leave to single lines: a warning is worth more than one more request. */
 #define QUEUE_RESERVE ((size_t)256 * 1024)
@@ -34,6 +40,8 @@
 
 struct log {
     int descriptor;
+    size_t piece_max; /* bytes to write at once */
+    bool journal;     /* lines begin with their priority */
     atomic_int level;
     atomic_int format;
     atomic_uint_least64_t dropped; /* lines that were not written, in all */
@@ -54,6 +62,7 @@ struct log {
 struct log_batch {
     struct log *log;
     struct buffer lines;
+    bool json;      /* the format, as of the last flush */
     int64_t second; /* the wall-clock second that `stamp` was made for */
     char stamp[CLOCK_TEXT_SIZE];
 };
@@ -84,9 +93,9 @@ static bool is_unescaped(unsigned char byte)
     return byte >= ' ' && byte < 0x7F && byte != '"' && byte != '\\';
 }
 
-static void append_quoted(struct buffer *out, struct text text, bool known)
+static void append_quoted(struct buffer *out, struct text text)
 {
-    size_t plain = known ? text.size : 0;
+    size_t plain = 0;
     while (plain < text.size && is_unescaped((unsigned char)text.at[plain]))
         plain++;
     if (plain < text.size) {
@@ -101,45 +110,104 @@ static void append_quoted(struct buffer *out, struct text text, bool known)
 /* A word stands as it is in a line of text; anything that could be misread is quoted. */
 static bool is_word(struct text text)
 {
-    for (size_t i = 0; i < text.size; i++) {
+    unsigned misread = 0;
+    for (size_t i = 0; i < text.size;
+         i++) { /* no way out in between: the compiler takes many at once */
         unsigned char byte = (unsigned char)text.at[i];
-        if (!is_unescaped(byte) || byte == ' ' || byte == '=')
-            return false;
+        misread |= (unsigned)(byte <= ' ') | (unsigned)(byte >= 0x7F) | (unsigned)(byte == '"') |
+                   (unsigned)(byte == '\\') | (unsigned)(byte == '=');
     }
-    return text.size > 0;
+    return text.size > 0 && misread == 0;
+}
+
+/* Without a look at each byte: of a number, and of what is known to need no quotes. */
+static void append_known(struct buffer *out, const struct log_field *field, bool json)
+{
+    bool quoted = json && field->kind == LOG_FIELD_WORD;
+    buffer_reserve(out, field->text.size + 24);
+    char *at = out->data + out->size;
+    if (quoted)
+        *at++ = '"';
+    if (field->text.size > 0)
+        memcpy(at, field->text.at, field->text.size);
+    at += field->text.size;
+    if (field->kind == LOG_FIELD_INTEGER)
+        at += decimal_write(at, (uint64_t)field->integer);
+    if (quoted)
+        *at++ = '"';
+    out->size = (size_t)(at - out->data);
+}
+
+static bool is_known(const struct log_field *field)
+{
+    return field->kind == LOG_FIELD_INTEGER ? field->integer >= 0
+                                            : field->kind == LOG_FIELD_WORD && field->text.size > 0;
 }
 
 static void append_value(struct buffer *out, const struct log_field *field, bool json)
 {
-    bool known = field->kind == LOG_FIELD_WORD && field->text.size > 0;
-    if (field->kind == LOG_FIELD_INTEGER)
+    if (is_known(field))
+        append_known(out, field, json);
+    else if (field->kind == LOG_FIELD_INTEGER)
         buffer_append_i64(out, field->integer);
-    else if (!json && (known || is_word(field->text)))
+    else if (!json && is_word(field->text))
         buffer_append_text(out, field->text);
     else
-        append_quoted(out, field->text, known);
+        append_quoted(out, field->text);
 }
 
-static void append_line(struct log *log, struct buffer *out, const char *stamp,
-                        enum log_level level, const char *message, const struct log_field *fields)
+static void append_field(struct buffer *out, const struct log_field *field, bool json)
 {
-    bool json = atomic_load_explicit(&log->format, memory_order_relaxed) == LOG_FORMAT_JSON;
+    if (field->kind == LOG_FIELD_KEPT) {
+        buffer_append_text(out, field->text);
+        return;
+    }
+    struct text before = json ? TEXT(",\"") : TEXT(" ");
+    struct text after = json ? TEXT("\":") : TEXT("=");
+    buffer_reserve(out, before.size + field->name.size + after.size);
+    char *at = out->data + out->size;
+    memcpy(at, before.at, before.size);
+    memcpy(at + before.size, field->name.at, field->name.size);
+    memcpy(at + before.size + field->name.size, after.at, after.size);
+    out->size += before.size + field->name.size + after.size;
+    append_value(out, field, json);
+}
+
+static void append_fields(struct buffer *out, const struct log_field *fields, bool json)
+{
+    for (const struct log_field *field = fields; field->kind != LOG_FIELD_END; field++)
+        append_field(out, field, json);
+}
+
+static void append_line(struct buffer *out, bool json, const char *stamp, enum log_level level,
+                        const char *message, const struct log_field *fields)
+{
     buffer_append_text(out, json ? TEXT("{\"time\":\"") : TEXT(""));
     buffer_append_string(out, stamp);
     buffer_append_text(out, json ? TEXT("\",\"level\":\"") : TEXT(" "));
     buffer_append_string(out, level_names[level]);
     buffer_append_text(out, json ? TEXT("\",\"message\":") : TEXT(" "));
     if (json)
-        append_quoted(out, text_of(message), false);
+        append_quoted(out, text_of(message));
     else
         buffer_append_string(out, message);
-    for (const struct log_field *field = fields; field->kind != LOG_FIELD_END; field++) {
-        buffer_append_text(out, json ? TEXT(",\"") : TEXT(" "));
-        buffer_append_text(out, field->name);
-        buffer_append_text(out, json ? TEXT("\":") : TEXT("="));
-        append_value(out, field, json);
-    }
+    append_fields(out, fields, json);
     buffer_append_text(out, json ? TEXT("}\n") : TEXT("\n"));
+}
+
+/* What sd-daemon(3) says: systemd's journal takes "<3>" off a line, and keeps
+ * it as the priority. */
+static void append_priority(struct buffer *out, const struct log *log, enum log_level level)
+{
+    static const char *const priorities[] = {"<3>", "<4>", "<6>", "<7>"};
+    if (log != NULL && log->journal)
+        buffer_append_string(out, priorities[level]);
+}
+
+static bool is_json(const struct log *log)
+{
+    return log != NULL &&
+           atomic_load_explicit(&log->format, memory_order_relaxed) == LOG_FORMAT_JSON;
 }
 
 static void append_line_now(struct log *log, struct buffer *out, enum log_level level,
@@ -147,7 +215,8 @@ static void append_line_now(struct log *log, struct buffer *out, enum log_level 
 {
     char stamp[CLOCK_TEXT_SIZE];
     clock_format_rfc3339(clock_wall_ms(), stamp);
-    append_line(log, out, stamp, level, message, fields);
+    append_priority(out, log, level);
+    append_line(out, is_json(log), stamp, level, message, fields);
 }
 
 /* ---- the writer ------------------------------------------------------------------------------ */
@@ -178,13 +247,13 @@ static size_t write_whole(int descriptor, const char *bytes, size_t size)
     return done;
 }
 
-/* The whole lines at the start that PIPE_BUF bytes hold, or one line that is longer. */
-static size_t piece_size(struct text lines)
+/* The whole lines at the start that so many bytes hold, or one line that is longer. */
+static size_t piece_size(struct text lines, size_t most)
 {
-    if (lines.size <= PIPE_BUF)
+    if (lines.size <= most)
         return lines.size;
     CHECK(lines.at != NULL); /* gcc does not see it when it sanitizes */
-    const char *end = memrchr(lines.at, '\n', PIPE_BUF);
+    const char *end = memrchr(lines.at, '\n', most);
     if (end == NULL)
         end = memchr(lines.at, '\n', lines.size);
     return (size_t)(end - lines.at) + 1;
@@ -196,7 +265,7 @@ static uint64_t write_lines(struct log *log, struct text lines)
     if (log->torn && write_whole(log->descriptor, "\n", 1) == 1)
         log->torn = false;
     while (lines.size > 0 && !log->torn) {
-        size_t size = piece_size(lines);
+        size_t size = piece_size(lines, log->piece_max);
         size_t written = write_whole(log->descriptor, lines.at, size);
         log->torn = written > 0 && lines.at[written - 1] != '\n';
         if (written < size)
@@ -261,10 +330,24 @@ static void run_writer(void *argument)
         log_free(log);
 }
 
+/* $JOURNAL_STREAM names the device and inode of what systemd gave as standard error; another
+ * descriptor, or one that was redirected since, is not the journal. */
+static bool is_journal(const struct stat *file)
+{
+    const char *stream = getenv("JOURNAL_STREAM");
+    char own[64];
+    (void)snprintf(own, sizeof own, "%ju:%ju", (uintmax_t)file->st_dev, (uintmax_t)file->st_ino);
+    return stream != NULL && strcmp(stream, own) == 0;
+}
+
 struct log *log_create(int descriptor, enum log_level level, enum log_format format)
 {
     struct log *log = memory_alloc_zeroed(1, sizeof *log);
+    struct stat file;
+    bool known = fstat(descriptor, &file) == 0;
     log->descriptor = descriptor;
+    log->piece_max = known && S_ISREG(file.st_mode) ? FILE_PIECE_SIZE : PIPE_BUF;
+    log->journal = known && is_journal(&file);
     atomic_init(&log->level, (int)level);
     atomic_init(&log->format, (int)format);
     CHECK(uv_mutex_init(&log->lock) == 0);
@@ -347,6 +430,7 @@ struct log_batch *log_batch_create(struct log *log)
 {
     struct log_batch *batch = memory_alloc_zeroed(1, sizeof *batch);
     batch->log = log;
+    batch->json = is_json(log);
     batch->second = INT64_MIN;
     return batch;
 }
@@ -382,17 +466,35 @@ void log_batch_emit(struct log_batch *batch, enum log_level level, const char *m
 {
     if (!log_enabled(batch->log, level))
         return;
-    append_line(batch->log, &batch->lines, batch_stamp(batch), level, message, fields);
+    append_priority(&batch->lines, batch->log, level);
+    append_line(&batch->lines, batch->json, batch_stamp(batch), level, message, fields);
     if (batch->lines.size >= BATCH_SIZE)
         log_batch_flush(batch);
 }
 
 void log_batch_flush(struct log_batch *batch)
 {
+    batch->json = is_json(batch->log);
     if (batch->lines.size == 0)
         return;
     enqueue(batch->log, buffer_text(&batch->lines), QUEUE_SIZE - QUEUE_RESERVE);
     buffer_clear(&batch->lines);
+}
+
+bool log_batch_has_kept(const struct log_batch *batch, const struct log_kept *kept)
+{
+    return kept->size > 0 && (kept->format == LOG_FORMAT_JSON) == batch->json;
+}
+
+void log_batch_keep(struct log_batch *batch, struct log_kept *kept, const struct log_field *fields)
+{
+    struct buffer formatted = {0};
+    append_fields(&formatted, fields, batch->json);
+    CHECK(formatted.size > 0 && formatted.size <= LOG_KEPT_MAX);
+    kept->size = (uint8_t)formatted.size;
+    kept->format = batch->json ? LOG_FORMAT_JSON : LOG_FORMAT_TEXT;
+    memcpy(kept->bytes, formatted.data, formatted.size);
+    buffer_free(&formatted);
 }
 
 enum status log_level_parse(struct text text, enum log_level *level)

@@ -28,7 +28,13 @@ enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
 
 struct log;
 
-enum log_field_kind { LOG_FIELD_END, LOG_FIELD_TEXT, LOG_FIELD_WORD, LOG_FIELD_INTEGER };
+enum log_field_kind {
+    LOG_FIELD_END,
+    LOG_FIELD_TEXT,
+    LOG_FIELD_WORD,
+    LOG_FIELD_INTEGER,
+    LOG_FIELD_KEPT,
+};
 struct log_field {
     enum log_field_kind kind;
     struct text name; /* a literal */
@@ -46,7 +52,8 @@ struct log_field {
 #define LOG_INTEGER(name_, value_) \
     LOG_FIELD_(LOG_FIELD_INTEGER, name_, .integer = (int64_t)(value_))
 
-/* Writes to `descriptor`, which stays the caller's. */
+/* Writes to `descriptor`, which stays the caller's. When it is systemd's journal ($JOURNAL_STREAM),
+ * each line begins with its priority: "<3>", "<4>", "<6>" or "<7>". */
 struct log *log_create(int descriptor, enum log_level level, enum log_format format);
 /* Writes what it can within a second; what is left then is lost. The descriptor stays in use when
  * the writer hangs in it. */
@@ -71,7 +78,8 @@ void log_emit(struct log *log, enum log_level level, const char *message,
 /*
  * Lines that come by the thousand (one a request) are gathered by their thread and written in
  * blocks. One log_batch belongs to one thread. Lines are written when the batch holds 32 KiB, and
- * when its owner calls log_batch_flush (a worker does so several times a second).
+ * when its owner calls log_batch_flush (a worker does so several times a second), which also looks
+ * whether another format is wanted.
  */
 struct log_batch;
 struct log_batch *log_batch_create(struct log *log);
@@ -79,6 +87,23 @@ void log_batch_destroy(struct log_batch **batch); /* flushes */
 void log_batch_emit(struct log_batch *batch, enum log_level level, const char *message,
                     const struct log_field *fields);
 void log_batch_flush(struct log_batch *batch);
+
+/*
+ * Fields that one line after the other has alike (those of a connection), formatted once. Zeroed,
+ * it holds none. A line has them as LOG_KEPT(&kept) among its fields, which is right only when
+ * log_batch_has_kept said so for that very line: another format needs other bytes.
+ */
+#define LOG_KEPT_MAX 222U
+struct log_kept {
+    uint8_t size; /* 0: none */
+    uint8_t format;
+    char bytes[LOG_KEPT_MAX];
+};
+#define LOG_KEPT(kept_) \
+    ((struct log_field){.kind = LOG_FIELD_KEPT, .text = {(kept_)->bytes, (kept_)->size}})
+bool log_batch_has_kept(const struct log_batch *batch, const struct log_kept *kept);
+/* Formats them: at most LOG_KEPT_MAX bytes, with their names. */
+void log_batch_keep(struct log_batch *batch, struct log_kept *kept, const struct log_field *fields);
 
 MUST_CHECK enum status log_level_parse(struct text text, enum log_level *level);
 MUST_CHECK enum status log_format_parse(struct text text, enum log_format *format);

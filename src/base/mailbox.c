@@ -13,7 +13,7 @@
 struct mailbox {
     uv_async_t wake;
     uv_mutex_t lock; /* guards the list */
-    STAILQ_HEAD(mail_list, mail) mails;
+    struct mail_list mails;
 };
 
 /* Returns whether there was any. */
@@ -55,8 +55,15 @@ uv_loop_t *mailbox_loop(struct mailbox *mailbox)
 
 void mailbox_post(struct mailbox *mailbox, struct mail *mail)
 {
+    struct mail_list mails = STAILQ_HEAD_INITIALIZER(mails);
+    STAILQ_INSERT_TAIL(&mails, mail, link);
+    mailbox_post_all(mailbox, &mails);
+}
+
+void mailbox_post_all(struct mailbox *mailbox, struct mail_list *mails)
+{
     uv_mutex_lock(&mailbox->lock);
-    STAILQ_INSERT_TAIL(&mailbox->mails, mail, link);
+    STAILQ_CONCAT(&mailbox->mails, mails);
     /* Under the lock: the mail can be taken, and what it brings may be the reason to destroy this
      * mailbox, only when the sender has let go of the handle. */
     CHECK(uv_async_send(&mailbox->wake) == 0);

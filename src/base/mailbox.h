@@ -19,6 +19,7 @@ struct mail {
     STAILQ_ENTRY(mail) link; /* the mailbox's */
     void (*deliver)(struct mail *mail);
 };
+STAILQ_HEAD(mail_list, mail);
 
 struct mailbox;
 
@@ -30,6 +31,9 @@ uv_loop_t *mailbox_loop(struct mailbox *mailbox);
 
 /* Any thread, any time between create and destroy. */
 void mailbox_post(struct mailbox *mailbox, struct mail *mail);
+
+/* All of them with one wake-up, and delivered in one go. The list is empty afterwards. */
+void mailbox_post_all(struct mailbox *mailbox, struct mail_list *mails);
 
 /* On the loop's thread, when no post can follow; delivers what is left first. The handle is
  * closed; the loop must run once more to let go of it. */

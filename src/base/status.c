@@ -52,6 +52,17 @@ void error_prefix(struct error *error, const char *format, ...)
     memcpy(error->text, joined, strlen(joined) + 1);
 }
 
+void error_append(struct error *error, const char *format, ...)
+{
+    if (error == NULL)
+        return;
+    size_t size = strlen(error->text);
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(error->text + size, sizeof error->text - size, format, arguments);
+    va_end(arguments);
+}
+
 void check_failed(const char *expression, const char *file, int line, const char *function)
 {
     (void)fprintf(stderr, "croupier: bug: %s:%d: %s: check failed: %s\n", file, line, function,

@@ -49,6 +49,9 @@ enum status error_set(struct error *error, enum status status, const char *forma
 /* Puts "text: " before what `error` says already. */
 void error_prefix(struct error *error, const char *format, ...) PRINTF_LIKE(2, 3);
 
+/* Puts the text behind what `error` says already: what to do about it. Cut off as by error_set. */
+void error_append(struct error *error, const char *format, ...) PRINTF_LIKE(2, 3);
+
 /*
  * Asserts bugs, never input; stays in production. A failed check prints file, line and expression
  * on standard error and aborts.

@@ -7,6 +7,8 @@
  */
 #include "base/strict_json.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/json_text.h"
@@ -103,24 +105,91 @@ static bool read_field(const struct strict_json_field *field, struct text value,
            (field->is_sound == NULL || field->is_sound(text_of(to)));
 }
 
+PRINTF_LIKE(2, 3)
+static enum strict_json invalid(struct strict_json_fault *fault, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(fault->message, sizeof fault->message, format, arguments);
+    va_end(arguments);
+    return STRICT_JSON_INVALID;
+}
+
+static enum strict_json invalid_field(struct strict_json_fault *fault,
+                                      const struct strict_json_field *field, const char *rule)
+{
+    return invalid(fault, "The field %.*s %s.", (int)field->name.size, field->name.at, rule);
+}
+
+/* The names that the request's case takes, of all when what decides the case is not sound. */
+static enum strict_json unknown_field(const struct strict_json_form *form, struct text decides,
+                                      void *out, struct strict_json_fault *fault)
+{
+    struct buffer message = {0};
+    unsigned kind = ~0U;
+    if (decides.at != NULL && read_field(&form->fields[0], decides, out))
+        kind = form->case_of(out);
+    buffer_append_string(&message, "The request has an unknown field. It may have");
+    const char *before = " ";
+    for (size_t i = 0; i < form->count; i++) {
+        if ((form->fields[i].allowed & kind) == 0)
+            continue;
+        buffer_append_string(&message, before);
+        buffer_append_text(&message, form->fields[i].name);
+        before = ", ";
+    }
+    CHECK(message.size + 2 <= sizeof fault->message);
+    (void)invalid(fault, "%s.", buffer_string(&message));
+    buffer_free(&message);
+    return STRICT_JSON_UNKNOWN_FIELD;
+}
+
+/* Reads the values that are there; what `null_is_absent` lets be absent is so from here on. */
+static enum strict_json read_values(const struct strict_json_form *form, struct text *values,
+                                    void *out, struct strict_json_fault *fault)
+{
+    for (size_t i = 0; i < form->count; i++) {
+        const struct strict_json_field *field = &form->fields[i];
+        if (field->null_is_absent && values[i].at != NULL &&
+            json_text_kind(values[i]) == JSON_TEXT_NULL)
+            values[i].at = NULL;
+        if (values[i].at != NULL && !read_field(field, values[i], out))
+            return invalid_field(fault, field, field->rule);
+    }
+    return STRICT_JSON_OK;
+}
+
+static enum strict_json check_case(const struct strict_json_form *form, const struct text *values,
+                                   unsigned kind, struct strict_json_fault *fault)
+{
+    for (size_t i = 0; i < form->count; i++) {
+        const struct strict_json_field *field = &form->fields[i];
+        if (values[i].at == NULL && (field->required & kind) != 0)
+            return invalid_field(fault, field, "is missing");
+        if (values[i].at != NULL && (field->allowed & kind) == 0)
+            return invalid(fault, "The field %.*s does not go with this %.*s.",
+                           (int)field->name.size, field->name.at, (int)form->fields[0].name.size,
+                           form->fields[0].name.at);
+    }
+    return STRICT_JSON_OK;
+}
+
 enum strict_json strict_json_decode(struct text content_type, struct text body,
-                                    const struct strict_json_field *fields, size_t count,
-                                    unsigned (*case_of)(const void *), void *out)
+                                    const struct strict_json_form *form, void *out,
+                                    struct strict_json_fault *fault)
 {
     struct text names[STRICT_JSON_FIELDS_MAX];
     struct text values[STRICT_JSON_FIELDS_MAX];
-    CHECK(count <= STRICT_JSON_FIELDS_MAX);
+    CHECK(form->count > 0 && form->count <= STRICT_JSON_FIELDS_MAX);
     if (!content_type_is_json(content_type))
-        return STRICT_JSON_INVALID;
-    for (size_t i = 0; i < count; i++)
-        names[i] = fields[i].name;
-    enum strict_json result = strict_json_object(body, names, count, values);
-    for (size_t i = 0; i < count && result == STRICT_JSON_OK; i++)
-        if (values[i].at != NULL && !read_field(&fields[i], values[i], out))
-            result = STRICT_JSON_INVALID;
-    unsigned kind = result == STRICT_JSON_OK ? case_of(out) : 0;
-    for (size_t i = 0; i < count && result == STRICT_JSON_OK; i++)
-        if (((values[i].at != NULL ? ~fields[i].allowed : fields[i].required) & kind) != 0)
-            result = STRICT_JSON_INVALID;
-    return result;
+        return invalid(fault, "The Content-Type must be application/json.");
+    for (size_t i = 0; i < form->count; i++)
+        names[i] = form->fields[i].name;
+    enum strict_json result = strict_json_object(body, names, form->count, values);
+    if (result == STRICT_JSON_INVALID)
+        return invalid(fault, "The body must be a JSON object that has no field twice.");
+    if (result == STRICT_JSON_UNKNOWN_FIELD)
+        return unknown_field(form, values[0], out, fault);
+    result = read_values(form, values, out, fault);
+    return result == STRICT_JSON_OK ? check_case(form, values, form->case_of(out), fault) : result;
 }

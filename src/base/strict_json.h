@@ -37,14 +37,29 @@ struct strict_json_field {
     size_t offset, size;               /* of the field: STRICT_JSON_FIELD */
     bool (*is_sound)(struct text);     /* of a string, which fits its field; NULL: any */
     bool (*read)(struct text, void *); /* NULL: it is a string */
+    const char *rule;                  /* of its value, for people: "must be an integer" */
+    bool null_is_absent;               /* else null is a value like any other, and not sound */
 };
 #define STRICT_JSON_FIELD(type, field) \
     offsetof(struct type, field), sizeof(((struct type *)NULL)->field)
 #define STRICT_JSON_FIELDS_MAX 16
 
-/* A request's body, of application/json, into a zeroed struct. */
+/* All members that a request may have. The first one decides its case. */
+struct strict_json_form {
+    const struct strict_json_field *fields;
+    size_t count;
+    unsigned (*case_of)(const void *request);
+};
+
+/* What is wrong, a sentence for people: made of the form's words, never of the request's. */
+struct strict_json_fault {
+    char message[224];
+};
+
+/* A request's body, of application/json, into a zeroed struct. `fault` is filled in unless
+ * STRICT_JSON_OK. */
 MUST_CHECK enum strict_json strict_json_decode(struct text content_type, struct text body,
-                                               const struct strict_json_field *fields, size_t count,
-                                               unsigned (*case_of)(const void *), void *out);
+                                               const struct strict_json_form *form, void *out,
+                                               struct strict_json_fault *fault);
 
 #endif

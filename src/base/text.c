@@ -71,6 +71,15 @@ int hex_value(char digit)
     return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
+void hex_write(char *out, const uint8_t *bytes, size_t size)
+{
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < size; i++) {
+        *out++ = digits[bytes[i] >> 4];
+        *out++ = digits[bytes[i] & 15];
+    }
+}
+
 enum status text_to_u64(struct text text, uint64_t maximum, uint64_t *value)
 {
     if (text.size == 0)
@@ -184,11 +193,25 @@ static void append_json_byte(struct buffer *buffer, char byte)
     }
 }
 
+/* Nearly all that is ever written: it stands in a JSON string as it is. */
+static bool is_plain(unsigned char byte)
+{
+    return byte >= 0x20 && byte < 0x7F && byte != '"' && byte != '\\';
+}
+
 void buffer_append_json_string(struct buffer *buffer, struct text text)
 {
     buffer_append_char(buffer, '"');
     const unsigned char *at = (const unsigned char *)text.at;
     for (size_t i = 0; i < text.size;) {
+        size_t plain = 0;
+        while (i + plain < text.size && is_plain(at[i + plain]))
+            plain++;
+        if (plain > 0) {
+            buffer_append(buffer, at + i, plain);
+            i += plain;
+            continue;
+        }
         size_t length = utf8_sequence(text.at + i, text.size - i);
         if (length == 1)
             append_json_byte(buffer, text.at[i]);

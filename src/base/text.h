@@ -44,6 +44,9 @@ struct text text_cut(struct text *rest, char separator);
 /* What the hexadecimal digit stands for; -1: it is none. */
 int hex_value(char digit);
 
+/* Two lower-case digits a byte, without a NUL. */
+void hex_write(char *out, const uint8_t *bytes, size_t size);
+
 /* Decimal digits only, no sign, no space; STATUS_INVALID otherwise or above `maximum`. */
 MUST_CHECK enum status text_to_u64(struct text text, uint64_t maximum, uint64_t *value);
 

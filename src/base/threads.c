@@ -33,3 +33,36 @@ bool condition_wait_until(uv_cond_t *condition, uv_mutex_t *lock, uint64_t deadl
     (void)uv_cond_timedwait(condition, lock, deadline_ns - now);
     return true;
 }
+
+/* ---- a thread until it is stopped ------------------------------------------------------------ */
+
+void background_start(struct background *background, const char *name, void (*run)(void *argument),
+                      void *argument)
+{
+    CHECK(uv_mutex_init(&background->lock) == 0);
+    CHECK(uv_cond_init(&background->wake) == 0);
+    background->stopping = false;
+    thread_start(&background->thread, name, run, argument);
+}
+
+bool background_sleep(struct background *background, uint64_t deadline_ns)
+{
+    uv_mutex_lock(&background->lock);
+    while (!background->stopping &&
+           condition_wait_until(&background->wake, &background->lock, deadline_ns)) {
+    }
+    bool stopping = background->stopping;
+    uv_mutex_unlock(&background->lock);
+    return stopping;
+}
+
+void background_stop(struct background *background)
+{
+    uv_mutex_lock(&background->lock);
+    background->stopping = true;
+    uv_cond_signal(&background->wake); /* it alone waits for it */
+    uv_mutex_unlock(&background->lock);
+    CHECK(uv_thread_join(&background->thread) == 0);
+    uv_cond_destroy(&background->wake);
+    uv_mutex_destroy(&background->lock);
+}

@@ -21,4 +21,25 @@ void thread_start(uv_thread_t *thread, const char *name, void (*run)(void *argum
  *     } */
 bool condition_wait_until(uv_cond_t *condition, uv_mutex_t *lock, uint64_t deadline_ns);
 
+/*
+ * A thread that goes on until its owner stops it, with the lock and the condition that it waits by.
+ * The owner may keep more under the lock, and signals `wake` when it has changed something of that.
+ */
+struct background {
+    uv_thread_t thread;
+    uv_mutex_t lock; /* guards `stopping`, and what the owner says */
+    uv_cond_t wake;
+    bool stopping;
+};
+
+/* Makes lock and condition, and starts the thread as thread_start does. */
+void background_start(struct background *background, const char *name, void (*run)(void *argument),
+                      void *argument);
+
+/* For the thread, without the lock: waits until `deadline_ns`. True: it is to end. */
+bool background_sleep(struct background *background, uint64_t deadline_ns);
+
+/* Has the thread end, waits for that, and destroys lock and condition. */
+void background_stop(struct background *background);
+
 #endif

@@ -46,6 +46,19 @@ static int run_help(struct command_line *line)
     return EXIT_DONE;
 }
 
+static int run_command(const struct command_line *line)
+{
+    int code = line->command->run(line);
+    if (line->outcome->config_refused)
+        return EXIT_USAGE;
+    if (code == EXIT_REFUSED && line->outcome->config_empty)
+        command_note(line,
+                     "there is no %s, so every setting has its default; -c FILE names a "
+                     "configuration",
+                     CONFIG_DEFAULT_PATH);
+    return code;
+}
+
 static int run_line(struct command_line *line)
 {
     if (line->help)
@@ -63,7 +76,7 @@ static int run_line(struct command_line *line)
         return EXIT_DONE;
     }
     if (line->command != NULL)
-        return line->command->run(line);
+        return run_command(line);
     if (line->group != NULL)
         return refuse_usage(line, "which command?");
     command_print_help(line, stderr);
@@ -73,7 +86,8 @@ static int run_line(struct command_line *line)
 int command_main(const struct command_group *groups, int argc, char **argv)
 {
     size_t room = argc > 0 ? (size_t)argc : 1;
-    struct command_line line = {.groups = groups};
+    struct command_outcome outcome = {0};
+    struct command_line line = {.groups = groups, .outcome = &outcome};
     line.arguments = memory_alloc_zeroed(room, sizeof line.arguments[0]);
     line.options = memory_alloc_zeroed(room, sizeof line.options[0]);
     command_line_read(&line, argc, argv);
@@ -147,13 +161,10 @@ const char *command_config_path(const struct command_line *line)
     return command_option(line, "config");
 }
 
-bool command_config(const struct command_line *line, const struct config **config)
+void command_name(const struct command_line *line, char *out, size_t room)
 {
-    struct error error = {0};
-    if (config_load(config, command_config_path(line), NULL, &error) == STATUS_OK)
-        return true;
-    (void)command_refuse(line, "%s", error.text);
-    return false;
+    const char *group = line->group->name;
+    (void)snprintf(out, room, "%s%s%s", group, group[0] == '\0' ? "" : " ", line->command->name);
 }
 
 /* What was printed so far comes first, so that a terminal shows both in the order they happened. */
@@ -177,6 +188,21 @@ int command_refuse(const struct command_line *line, const char *format, ...)
     va_end(arguments);
     (void)fputc('\n', stderr);
     return EXIT_REFUSED;
+}
+
+bool command_config(const struct command_line *line, const struct config **config)
+{
+    struct buffer problems = {0};
+    bool loaded = config_load_all(config, command_config_path(line), NULL, &problems) == STATUS_OK;
+    struct text rest = buffer_text(&problems);
+    while (!loaded && rest.at != NULL) {
+        struct text problem = text_cut(&rest, '\n');
+        (void)command_refuse(line, "%.*s", (int)problem.size, problem.at);
+    }
+    buffer_free(&problems);
+    line->outcome->config_refused = !loaded;
+    line->outcome->config_empty = loaded && config_is_empty(*config);
+    return loaded;
 }
 
 int command_usage(const struct command_line *line, const char *format, ...)

@@ -19,7 +19,8 @@
  * arguments, as `--name value` or `--name=value`; `--` ends them. Exit: 0 done, 1 refused or
  * failed, with one clear line on stderr ("croupier customer add: …"), 2 usage. A value that is
  * malformed, whatever the stores hold, is usage; what the stores, the system or a file's content
- * stand against is refused.
+ * stand against is refused. A configuration that is not sound is usage too, a line for each thing
+ * that is wrong with it.
  */
 
 enum { EXIT_DONE = 0, EXIT_REFUSED = 1, EXIT_USAGE = 2 };
@@ -46,7 +47,8 @@ struct command_help {
 
 struct command {
     const char *name;      /* "add"; NULL ends a list */
-    const char *arguments; /* "SPORT FILE|-"; "SPORT [EVENT]": one or two; "CUSTOMER GAME…": any */
+    const char *arguments; /* "SPORT FILE|-"; "SPORT [EVENT]": one or two; "CUSTOMER GAME…": any;
+                            * "bash|zsh", lower case: one of these words */
     const struct command_help *help;
     const struct command_option *options;
     command_option_maker *make_options;          /* in place of them; NULL: they are a table */
@@ -60,6 +62,9 @@ struct command_group {
     const void *subject; /* what they are about, for them */
 };
 
+/* Runs `croupier completion SHELL`: prints the completion of every command for a shell. */
+int command_run_completion(const struct command_line *line);
+
 int command_main(const struct command_group *groups, int argc, char **argv);
 
 /* ---- for the commands ------------------------------------------------------------------------ */
@@ -72,10 +77,13 @@ const char *command_option(const struct command_line *line, const char *name);
 size_t command_option_count(const struct command_line *line, const char *name);
 const char *command_option_at(const struct command_line *line, const char *name, size_t index);
 bool command_json(const struct command_line *line);
+/* "customer add"; cut off where it does not fit. */
+void command_name(const struct command_line *line, char *out, size_t room);
 
 /* What -c named, or NULL: for commands that call config_load with overrides of their own. */
 const char *command_config_path(const struct command_line *line);
-/* Loads the configuration that -c names (or the default); prints the refusal and returns false. */
+/* Loads the configuration that -c names (or the default). Prints all that is wrong with it and
+ * returns false; the exit code is EXIT_USAGE then, whatever the command returns. */
 MUST_CHECK bool command_config(const struct command_line *line, const struct config **config);
 
 /* "croupier customer add: MESSAGE" on stderr; returns EXIT_REFUSED or EXIT_USAGE, to be
@@ -87,7 +95,8 @@ void command_note(const struct command_line *line, const char *format, ...) PRIN
 
 /*
  * A plain table for people: columns sized to their content, two spaces between, a header line,
- * numbers as given. Control characters are shown as '?'.
+ * numbers as given. Control characters are shown as '?'. Where it is printed on a terminal that is
+ * too narrow, the widest columns are cut and end in "…", the first after all others.
  */
 #define TABLE_COLUMNS_MAX 16
 struct table;
@@ -95,6 +104,8 @@ struct table;
 struct table *table_create(const char *const *headers);
 void table_cell(struct table *table, const char *text); /* left to right */
 void table_print(struct table **table, FILE *out);      /* and destroys */
-void table_destroy(struct table **table);               /* unprinted; a NULL table is fine */
+/* Within `room` columns, whatever `out` is. */
+void table_print_within(struct table **table, size_t room, FILE *out);
+void table_destroy(struct table **table); /* unprinted; a NULL table is fine */
 
 #endif

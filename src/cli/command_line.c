@@ -49,9 +49,9 @@ static void problem_unknown_word(struct command_line *line, const char *word)
     struct nearest nearest = {.written = word};
     for (const struct command_group *group = line->groups; group->name != NULL; group++)
         if (line->group == NULL && group->name[0] != '\0')
-            nearest_offer(&nearest, group->name);
+            (void)nearest_offer(&nearest, group->name);
     for (const struct command *command = in->commands; command->name != NULL; command++)
-        nearest_offer(&nearest, command->name);
+        (void)nearest_offer(&nearest, command->name);
     problem_unknown(line, "command", word, "", &nearest);
 }
 
@@ -69,8 +69,14 @@ static void problem_unknown_option(struct command_line *line, const char *word)
     for (size_t i = 0; i < 2; i++)
         for (const struct command_option *option = tables[i];
              option != NULL && option->name != NULL; option++)
-            nearest_offer(&nearest, option->name);
-    problem_unknown(line, "option", name, "--", &nearest);
+            (void)nearest_offer(&nearest, option->name);
+    /* A provider's id of a player, say, is base64url. */
+    bool may_be_argument = word[1] != '-' && word[2] != '\0';
+    if (nearest.name == NULL && may_be_argument)
+        problem(line, "there is no option '%s'; an argument that begins with '-' stands after '--'",
+                name);
+    else
+        problem_unknown(line, "option", name, "--", &nearest);
 }
 
 /* ---- taking the line apart ------------------------------------------------------------------- */

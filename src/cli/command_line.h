@@ -1,6 +1,7 @@
 #ifndef CROUPIER_CLI_COMMAND_LINE_H
 #define CROUPIER_CLI_COMMAND_LINE_H
 
+#include "base/nearest.h"
 #include "cli/command.h"
 
 /*
@@ -33,6 +34,12 @@ struct given_option {
     const char *value;                   /* "" for a flag */
 };
 
+/* What a command's calls have come to, for its exit code. */
+struct command_outcome {
+    bool config_refused;
+    bool config_empty; /* nothing is configured: there is no file and no variable */
+};
+
 struct command_line {
     const struct command_group *groups; /* the whole table */
     const struct command_group *group;  /* NULL until it is known */
@@ -44,6 +51,7 @@ struct command_line {
     size_t argument_count;
     struct given_option *options;
     size_t option_count;
+    struct command_outcome *outcome;
     char problem[ERROR_TEXT_SIZE]; /* the first thing that is wrong with the line, or "" */
 };
 
@@ -61,18 +69,5 @@ void command_print_help(const struct command_line *line, FILE *out);
 
 /* `croupier help settings`: every setting with its default; an array with --json. */
 void command_print_settings(bool json, FILE *out);
-
-/* ---- nearest.c ------------------------------------------------------------------------------- */
-
-/*
- * The nearest of some names to what was written, for "did you mean". Offer the names one by one;
- * the nearest one is in `name`, NULL while none is near enough.
- */
-struct nearest {
-    const char *written;
-    const char *name;
-    unsigned distance;
-};
-void nearest_offer(struct nearest *nearest, const char *name);
 
 #endif

@@ -1,19 +1,16 @@
 /*
  * `croupier check`: would the service start with this configuration, and do the stores answer? Like
- * `nginx -t`, but it shows all that is wrong at once. It changes nothing.
+ * `nginx -t`, but it shows all that is wrong at once, and what to do about it. It changes nothing.
  */
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
-
-#include <uv.h>
 
 #include "cli/document.h"
 #include "commands/commands.h"
+#include "commands/listener_probe.h"
 #include "http/tls.h"
 #include "launch/outgoing.h"
 #include "records/provider_secret.h"
@@ -30,8 +27,10 @@ struct report {
 
 enum result { FAILED = false, FINE = true, WARNING };
 
-static void PRINTF_LIKE(4, 5) report_check(struct report *report, const char *check,
-                                           enum result result, const char *format, ...)
+/* `remedy` says what to do when it is not fine. */
+static void PRINTF_LIKE(5, 6)
+    report_check(struct report *report, const char *check, enum result result, const char *remedy,
+                 const char *format, ...)
 {
     bool ok = result != FAILED;
     char message[2 * ERROR_TEXT_SIZE];
@@ -42,11 +41,19 @@ static void PRINTF_LIKE(4, 5) report_check(struct report *report, const char *ch
     table_cell(report->table, result == WARNING ? "WARNING" : ok ? "ok" : "FAILED");
     table_cell(report->table, check);
     table_cell(report->table, message);
+    if (result != FINE) {
+        char what_to_do[2 * ERROR_TEXT_SIZE];
+        (void)snprintf(what_to_do, sizeof what_to_do, "to do: %s", remedy);
+        table_cell(report->table, "");
+        table_cell(report->table, "");
+        table_cell(report->table, what_to_do);
+    }
     json_object(&report->document.json, NULL);
     json_string(&report->document.json, "check", check);
     json_bool(&report->document.json, "ok", ok);
     json_bool(&report->document.json, "warning", result == WARNING);
     json_string(&report->document.json, "message", message);
+    json_string_or_null(&report->document.json, "remedy", result == FINE ? NULL : remedy);
     json_end(&report->document.json);
     report->checks++;
     report->failures += ok ? 0 : 1;
@@ -54,64 +61,80 @@ static void PRINTF_LIKE(4, 5) report_check(struct report *report, const char *ch
 
 /* ---- the checks ------------------------------------------------------------------------------ */
 
-static void check_tls(struct report *report, const struct config *config)
+static void check_tls(struct report *report, const char *check, const char *certificate,
+                      const char *key)
 {
-    if (config->tls_certificate[0] == '\0') {
-        report_check(report, "tls", FINE, "%s", "off: the API is plain HTTP");
+    if (certificate[0] == '\0') {
+        report_check(report, check, FINE, NULL, "%s", "off: the API is plain HTTP");
         return;
     }
     struct error error = {0};
     struct http_tls *tls = NULL;
-    bool ok = http_tls_create(&tls, config->tls_certificate, config->tls_key, &error) == STATUS_OK;
-    report_check(report, "tls", ok, "%s", ok ? config->tls_certificate : error.text);
+    bool ok = http_tls_create(&tls, certificate, key, &error) == STATUS_OK;
+    report_check(report, check, ok,
+                 "name PEM files that belong together and that the user that croupier runs as may "
+                 "read",
+                 "%s", ok ? certificate : error.text);
     http_tls_release(&tls);
 }
 
-/* Returns 0 or an errno. */
-static int try_to_listen(const struct listen_address *listen_at)
+static void check_listen(struct report *report, enum listener_kind kind,
+                         const struct listen_address *address, bool tls)
 {
-    struct sockaddr_storage address = {0};
-    bool v6 = strchr(listen_at->host, ':') != NULL;
-    int result =
-        v6 ? uv_ip6_addr(listen_at->host, listen_at->port, (struct sockaddr_in6 *)(void *)&address)
-           : uv_ip4_addr(listen_at->host, listen_at->port, (struct sockaddr_in *)(void *)&address);
-    CHECK(result == 0); /* the configuration has read it as an address */
-    int descriptor = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (descriptor < 0)
-        return errno;
-    int yes = 1;
-    (void)setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    socklen_t size = v6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
-    int reason = 0;
-    if (bind(descriptor, (struct sockaddr *)(void *)&address, size) != 0 ||
-        listen(descriptor, 1) != 0)
-        reason = errno;
-    (void)close(descriptor);
-    return reason;
-}
-
-static void check_listen(struct report *report, const char *check,
-                         const struct listen_address *listen_at)
-{
-    int reason = try_to_listen(listen_at);
-    if (reason == 0 || reason == EADDRINUSE)
-        report_check(report, check, FINE, "%s is %s", listen_at->text,
-                     reason == 0 ? "free" : "in use, as it is while croupier is running");
+    static const struct {
+        const char *check, *variable;
+    } names[] = {
+        [LISTENER_PUBLIC] = {"server.listen", "CROUPIER_SERVER_LISTEN"},
+        [LISTENER_OPERATOR] = {"operator.listen", "CROUPIER_OPERATOR_LISTEN"},
+        [LISTENER_PROVIDER] = {"provider.listen", "CROUPIER_PROVIDER_LISTEN"},
+    };
+    const char *check = names[kind].check;
+    int reason = listener_try(address);
+    bool ours = reason == EADDRINUSE && listener_is_croupier(kind, address, tls);
+    if (reason == 0 || ours) {
+        report_check(report, check, FINE, NULL, "%s is %s", address->text,
+                     ours ? "in use, by a croupier that is running" : "free");
+        return;
+    }
+    char remedy[ERROR_TEXT_SIZE];
+    const char *start = reason == EACCES
+                            ? "give croupier CAP_NET_BIND_SERVICE, or take a port from 1024 on"
+                        : reason == EADDRINUSE ? "end it (`ss -ltnp` shows its process), or take "
+                                                 "another port"
+                                               : "take an address of this machine (`ip address`)";
+    (void)snprintf(remedy, sizeof remedy, "%s with %s or %s", start, check, names[kind].variable);
+    if (reason == EADDRINUSE)
+        report_check(report, check, FAILED, remedy,
+                     "%s is in use, by something that does not answer as croupier does",
+                     address->text);
     else
-        report_check(report, check, FAILED, "%s cannot be listened on: %s", listen_at->text,
+        report_check(report, check, FAILED, remedy, "%s cannot be listened on: %s", address->text,
                      strerror(reason));
 }
 
 /* An error names the place itself; an answer does not. */
 static void report_store(struct report *report, const char *check, const char *uri,
-                         enum status status, const struct error *error)
+                         const char *setting, enum status status, const struct error *error)
 {
+    bool file = strstr(uri, "://") == NULL && strncmp(uri, "unix:", strlen("unix:")) != 0;
+    char remedy[ERROR_TEXT_SIZE];
+    if (strstr(error->text, "croupier migrate") != NULL)
+        (void)snprintf(remedy, sizeof remedy,
+                       "run `croupier migrate` with this configuration, as the user that croupier "
+                       "runs as");
+    else
+        (void)snprintf(remedy, sizeof remedy, "%s %s names it",
+                       file ? "the user that croupier runs as must be able to read and write it, "
+                              "and this command runs as that user;"
+                            : "see that it runs and lets this machine in, with the user and the "
+                              "password that it is given;",
+                       setting);
     struct buffer shown = {0};
     config_redact_uri(uri, &shown);
     if (status == STATUS_OK)
-        report_check(report, check, FINE, "%s answers", buffer_string(&shown));
+        report_check(report, check, FINE, NULL, "%s answers", buffer_string(&shown));
     else
-        report_check(report, check, FAILED, "%s", error->text);
+        report_check(report, check, FAILED, remedy, "%s", error->text);
     buffer_free(&shown);
 }
 
@@ -146,11 +169,11 @@ static void check_odds(struct report *report, const struct config *config)
         odds_store_close(&odds);
     } else if (can_be_made(config->odds_store)) {
         report_check(
-            report, "odds store", FINE,
+            report, "odds store", FINE, NULL,
             "is not there yet; a service that starts makes it, one that runs waits for the feed");
         return;
     }
-    report_store(report, "odds store", config->odds_store, status, &error);
+    report_store(report, "odds store", config->odds_store, "odds.store", status, &error);
 }
 
 /* Opening it looks at the schema too, and says when `croupier migrate` is needed. NULL: it does not
@@ -168,9 +191,11 @@ static struct platform_store *check_platform(struct report *report, const struct
         status = platform_store_ping(platform, &error);
     if (status != STATUS_OK)
         platform_store_close(&platform);
-    report_store(report, "platform store", config->platform_store, status, &error);
+    report_store(report, "platform store", config->platform_store, "platform.store", status,
+                 &error);
     if (status == STATUS_OK && platform->unsafe != NULL)
         report_check(report, "platform durability", WARNING,
+                     "turn it on in postgresql.conf and restart PostgreSQL",
                      "PostgreSQL may lose money that was acknowledged, when its machine fails: %s",
                      platform->unsafe);
     return platform;
@@ -185,13 +210,15 @@ static bool unseal(void *context, const void *visited)
 {
     const struct provider_record *record = visited;
     struct unsealing *unsealing = context;
-    struct buffer plain = {0};
-    if (unsealing->failed[0] == '\0' &&
-        provider_secret_unseal(unsealing->secrets, record, &plain) != STATUS_OK)
-        memcpy(unsealing->failed, record->id, sizeof unsealing->failed);
-    if (plain.data != NULL)
-        explicit_bzero(plain.data, plain.size);
-    buffer_free(&plain);
+    for (size_t i = 0; i < PROVIDER_SECRETS_MAX && record->secrets[i].size > 0; i++) {
+        struct buffer plain = {0};
+        if (unsealing->failed[0] == '\0' &&
+            provider_secret_unseal(unsealing->secrets, record, i, &plain) != STATUS_OK)
+            memcpy(unsealing->failed, record->id, sizeof unsealing->failed);
+        if (plain.data != NULL)
+            explicit_bzero(plain.data, plain.size);
+        buffer_free(&plain);
+    }
     return true;
 }
 
@@ -220,7 +247,10 @@ static void check_secrets(struct report *report, const struct config *config,
                             "copy that key from another instance or from its backup",
                             config->secrets_key_file, unsealing.failed);
     }
-    report_check(report, "secrets key", ok, "%s", ok ? config->secrets_key_file : error.text);
+    report_check(report, "secrets key", ok,
+                 "copy the file from another instance or from its backup; where there is none "
+                 "yet, `croupier migrate` makes it",
+                 "%s", ok ? config->secrets_key_file : error.text);
     secrets_destroy(&secrets);
 }
 
@@ -230,31 +260,47 @@ static void check_launch_ca(struct report *report, const struct config *config)
     if (config->launch_ca_file[0] == '\0')
         return;
     bool ok = outgoing_check_ca_file(config->launch_ca_file, &error) == STATUS_OK;
-    report_check(report, "casino.launch_ca_file", ok, "%s",
+    report_check(report, "casino.launch_ca_file", ok,
+                 "name a file with PEM certificates, or none for those of the system", "%s",
                  ok ? config->launch_ca_file : error.text);
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-static void check_all(struct report *report, const char *path)
+/* Each problem of the configuration is a check that failed. */
+static void report_problems(struct report *report, struct text problems)
 {
-    struct error error = {0};
-    const struct config *config = NULL;
-    if (config_load(&config, path, NULL, &error) != STATUS_OK) {
-        report_check(report, "configuration", FAILED, "%s", error.text);
-        return;
+    while (problems.at != NULL) {
+        struct text problem = text_cut(&problems, '\n');
+        report_check(report, "configuration", FAILED,
+                     "mend it there; `croupier help settings` lists every setting with its range",
+                     "%.*s", (int)problem.size, problem.at);
     }
-    report_check(report, "configuration", FINE, "%s",
-                 config->path[0] != '\0' ? config->path : "no file: defaults and environment");
-    check_tls(report, config);
-    check_listen(report, "server.listen", &config->listen);
-    check_listen(report, "operator.listen", &config->operator_listen);
+}
+
+static void check_config(struct report *report, const struct config *config)
+{
+    report_check(report, "configuration", FINE, NULL, "%s",
+                 config->path[0] != '\0' ? config->path
+                                         : "no file: defaults and environment; -c FILE names one");
+    check_tls(report, "tls", config->tls_certificate, config->tls_key);
+    check_listen(report, LISTENER_PUBLIC, &config->listen, config->tls_certificate[0] != '\0');
+    check_listen(report, LISTENER_OPERATOR, &config->operator_listen,
+                 config->operator_tls_certificate[0] != '\0');
+    if (config->operator_tls_certificate[0] != '\0')
+        check_tls(report, "operator.tls", config->operator_tls_certificate,
+                  config->operator_tls_key);
+    if (config->provider_listen.text[0] != '\0') {
+        check_tls(report, "provider.tls", config->provider_tls_certificate,
+                  config->provider_tls_key);
+        check_listen(report, LISTENER_PROVIDER, &config->provider_listen,
+                     config->provider_tls_certificate[0] != '\0');
+    }
     check_odds(report, config);
     struct platform_store *platform = check_platform(report, config);
     check_secrets(report, config, platform);
     platform_store_close(&platform);
     check_launch_ca(report, config);
-    config_release(&config);
 }
 
 int run_check(const struct command_line *line)
@@ -262,14 +308,23 @@ int run_check(const struct command_line *line)
     static const char *const headers[] = {"RESULT", "CHECK", "MESSAGE", NULL};
     struct report report = {.table = table_create(headers)};
     (void)document_array(&report.document, JSON_ROWS);
-    check_all(&report, command_config_path(line));
+    struct buffer problems = {0};
+    const struct config *config = NULL;
+    bool sound = config_load_all(&config, command_config_path(line), NULL, &problems) == STATUS_OK;
+    if (sound)
+        check_config(&report, config);
+    else
+        report_problems(&report, buffer_text(&problems));
     if (command_json(line))
         document_print(&report.document);
-    else
-        table_print(&report.table, stdout);
+    else /* whole: what is wrong is at the ends of its lines */
+        table_print_within(&report.table, SIZE_MAX, stdout);
     table_destroy(&report.table);
     document_free(&report.document);
+    config_release(&config);
+    buffer_free(&problems);
     if (report.failures == 0)
         return EXIT_DONE;
-    return command_refuse(line, "%u of %u checks failed", report.failures, report.checks);
+    (void)command_refuse(line, "%u of %u checks failed", report.failures, report.checks);
+    return sound ? EXIT_REFUSED : EXIT_USAGE;
 }

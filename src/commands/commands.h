@@ -7,25 +7,37 @@
  * The commands of each group, a list that a row without a name ends; main.c has the groups.
  */
 
+extern const struct command audit_commands[];    /* audit.c */
 extern const struct command customer_commands[]; /* customer.c */
 extern const struct command feed_commands[];     /* feed.c */
 extern const struct command game_commands[];     /* game.c */
 extern const struct command ip_commands[];       /* ip.c */
 extern const struct command key_commands[];      /* key.c */
 extern const struct command odds_commands[];     /* copy.c */
+extern const struct command operator_commands[]; /* operator.c */
 extern const struct command platform_commands[]; /* copy.c */
+extern const struct command player_commands[];   /* player.c */
 extern const struct command provider_commands[]; /* provider.c */
 extern const struct command service_commands[];  /* service.c; without a group */
 extern const struct command wallet_commands[];   /* wallet.c */
 
 /* For service.c. */
+int run_backup(const struct command_line *line);
 int run_check(const struct command_line *line);
 int run_demo(const struct command_line *line);
 int run_migrate(const struct command_line *line);
-extern const struct command_option demo_options[], migrate_options[];
+int run_restore(const struct command_line *line);
+int run_usage(const struct command_line *line);
+extern const struct command_option backup_options[], demo_options[], migrate_options[],
+    restore_options[], usage_options[];
+
+/* For wallet.c (books.c). */
+int run_export(const struct command_line *line);
+int run_report(const struct command_line *line);
+extern const struct command_option export_options[], report_options[];
 
 struct resource_commands;
 extern const struct resource_commands customer_subject, key_subject, address_subject,
-    provider_subject, game_subject; /* beside their commands */
+    provider_subject, game_subject, audit_subject, operator_subject; /* beside their commands */
 
 #endif

@@ -147,13 +147,17 @@ static void print_platform(const struct command_line *line, const struct platfor
         {"games", records[RECORD_GAME]},
         {"game_lists", records[RECORD_GAME_POLICY]},
         {"players", records[RECORD_PLAYER]},
+        {"launches", records[RECORD_LAUNCH]},
+        {"audit_rows", records[RECORD_TRAIL]},
+        {"operators", records[RECORD_OPERATOR]},
         {"transactions", counts->transactions},
         {"entries", counts->entries},
         {0},
     };
     static const char *const shown[] = {
-        "customers",      "keys",    "addresses",           "providers",     "games",
-        "lists of games", "players", "wallet transactions", "ledger entries"};
+        "customers",           "keys",          "addresses", "providers",  "games",
+        "lists of games",      "players",       "launches",  "audit rows", "operators",
+        "wallet transactions", "ledger entries"};
     if (command_json(line)) {
         document_print_counts(rows, JSON_INDENTED);
         return;

@@ -1,7 +1,8 @@
 /*
  * `croupier demo`: everything in one process, for whoever sees croupier for the first time. The
- * screen it prints (demo/screen.txt) is the tour; every command on it works as printed
- * (tests/service/test_demo.py runs them).
+ * screen it prints (demo/screen.txt) fits a terminal, and leads to the tour, a file in its
+ * directory (demo/tour.txt); every command on both works as printed (tests/service/test_demo.py
+ * runs them).
  *
  * Nothing is touched before it is clear that the demo can run: the directory is this process's own
  * and the port is free.
@@ -19,12 +20,15 @@
 #include "base/memory.h"
 #include "cli/document.h"
 #include "commands/commands.h"
+#include "demo/crowd.h"
 #include "demo/demo.h"
 #include "demo/simulate.h"
 #include "demo/texts.h"
+#include "demo/wheel.h"
 #include "http/http.h"
 
-#define OVERRIDES_MAX 9 /* four settings and the end */
+#define PLAYERS 3        /* who bet, unless --players says otherwise */
+#define OVERRIDES_MAX 11 /* five settings and the end */
 
 struct demo {
     const struct command_line *line;
@@ -43,7 +47,9 @@ struct demo {
     struct demo_casino casino;
     struct odds_store *odds;
     struct simulation *simulation;
-    uint16_t port, operator_port;
+    uint64_t players;
+    struct crowd *crowd;
+    struct app_ports ports;
 };
 
 /* ---- the screen ------------------------------------------------------------------------------ */
@@ -65,17 +71,6 @@ static void append_shell_word(struct buffer *out, const char *word)
             buffer_append_char(out, *word);
     }
     buffer_append_char(out, '\'');
-}
-
-/* Where a client on this machine finds a listener: all addresses are also the loopback one. */
-static void append_url(struct buffer *out, const char *scheme, const char *host, uint16_t port)
-{
-    const char *reached = strcmp(host, "0.0.0.0") == 0 ? "127.0.0.1"
-                          : strcmp(host, "::") == 0    ? "::1"
-                                                       : host;
-    bool brackets = strchr(reached, ':') != NULL;
-    buffer_append_format(out, "%s://%s%s%s:%u", scheme, brackets ? "[" : "", reached,
-                         brackets ? "]" : "", (unsigned)port);
 }
 
 /* What stands for the @names@ of the screen; of print_json too. */
@@ -151,10 +146,19 @@ static void make_screen(const struct demo *demo, struct screen *screen)
     set_value(screen, "cricket", facts.example[SPORT_CRICKET].digits);
     set_value(screen, "curl", tls ? "curl -sk" : "curl -s");
     struct buffer *api = add_value(screen, "api");
-    append_url(api, tls ? "https" : "http", config->listen.host, demo->port);
+    config_append_url(api, tls ? "https" : "http", config->listen.host, demo->ports.customers);
     buffer_append_string(api, "/api/v1");
-    append_url(add_value(screen, "operator"), "http", config->operator_listen.host,
-               demo->operator_port);
+    config_append_url(add_value(screen, "operator"), "http", config->operator_listen.host,
+                      demo->ports.operator);
+    struct buffer *console = add_value(screen, "console");
+    if (demo->keys.link[0] != '\0') {
+        config_append_url(console, "http", config->operator_listen.host, demo->ports.operator);
+        buffer_append_format(console, "/#/sign-in/%s", demo->keys.link);
+    }
+    struct buffer *providers = add_value(screen, "providers");
+    config_append_url(providers, config->provider_tls_certificate[0] != '\0' ? "https" : "http",
+                      config->provider_listen.host, demo->ports.providers);
+    buffer_append_string(providers, "/provider/v1/wallet");
     struct buffer *taken = add_value(screen, "taken");
     if (demo->operator_listen[0] != '\0')
         buffer_append_u64(taken, demo->usual_operator_port);
@@ -162,16 +166,20 @@ static void make_screen(const struct demo *demo, struct screen *screen)
     append_shell_word(add_value(screen, "config"), demo->config_file);
     set_file(screen, "etag", demo, "last.etag");
     set_file(screen, "launch", demo, "last.launch");
+    set_file(screen, "tour", demo, DEMO_TOUR_FILE);
+}
+
+static void wipe(struct buffer *text)
+{
+    if (text->data != NULL)
+        explicit_bzero(text->data, text->size); /* there are keys in it */
+    buffer_free(text);
 }
 
 static void free_screen(struct screen *screen)
 {
-    for (size_t i = 0; i < screen->count; i++) {
-        struct buffer *text = &screen->values[i].text;
-        if (text->data != NULL)
-            explicit_bzero(text->data, text->size); /* some are keys */
-        buffer_free(text);
-    }
+    for (size_t i = 0; i < screen->count; i++)
+        wipe(&screen->values[i].text);
 }
 
 /* "@name@" becomes its value; a line that begins with "?name|" is there when that has one. */
@@ -198,8 +206,17 @@ static void print_screen(const struct screen *screen)
     struct buffer out = {0};
     fill_in(screen, text_of(demo_screen), &out);
     (void)fwrite(out.data, 1, out.size, stdout);
-    explicit_bzero(out.data, out.size); /* there are keys in it */
-    buffer_free(&out);
+    wipe(&out);
+}
+
+static void write_tour(const struct demo *demo, const struct screen *screen)
+{
+    struct buffer out = {0};
+    struct error error;
+    fill_in(screen, text_of(demo_tour), &out);
+    if (demo_write_private(demo->directory, DEMO_TOUR_FILE, buffer_text(&out), &error) != STATUS_OK)
+        log_event(demo->log, LOG_WARNING, "no tour is written", LOG_STRING("reason", error.text));
+    wipe(&out);
 }
 
 static void print_json(const struct demo *demo, const struct screen *screen)
@@ -208,6 +225,7 @@ static void print_json(const struct demo *demo, const struct screen *screen)
     struct json_writer *json = document_object(&document, JSON_COMPACT);
     json_text(json, "api", value_of(screen, TEXT("api")));
     json_text(json, "operator", value_of(screen, TEXT("operator")));
+    json_text(json, "console", value_of(screen, TEXT("console")));
     json_string(json, "directory", demo->directory);
     json_string(json, "config", demo->config_file);
     json_string(json, "key", demo->keys.all_sports);
@@ -219,34 +237,52 @@ static void print_json(const struct demo *demo, const struct screen *screen)
     document_print(&document);
 }
 
-/* Only now is it known where the operator listener is. */
-static void point_launches_here(struct demo *demo, const struct screen *screen)
+/* Only now is it known where the listeners are. */
+static void open_casino(struct demo *demo, const struct screen *screen)
 {
-    struct text listener = value_of(screen, TEXT("operator"));
-    struct buffer url = {0};
+    const struct platform_store_options platform = {
+        .uri = demo->config->platform_store, .timeout_ms = demo->config->platform_timeout_ms};
+    struct buffer page = {0}, wallet = {0};
     struct error error;
-    buffer_append_text(&url, listener);
-    buffer_append_string(&url, DEMO_PAGE_PATH);
-    if (demo_casino_set_url(&demo->casino, demo->config->platform_store,
-                            demo->config->platform_timeout_ms, buffer_string(&url),
-                            &error) != STATUS_OK)
+    buffer_append_text(&page, value_of(screen, TEXT("operator")));
+    buffer_append_string(&page, WHEEL_PATH);
+    buffer_append_text(&wallet, value_of(screen, TEXT("providers")));
+    if (demo_casino_open(&demo->casino, &platform, buffer_string(&page), buffer_string(&wallet),
+                         &error) != STATUS_OK)
         log_event(demo->log, LOG_ERROR, "launches lead nowhere", LOG_STRING("reason", error.text));
-    buffer_free(&url);
+    buffer_free(&page);
+    buffer_free(&wallet);
 }
 
-static void on_ready(void *context, uint16_t port, uint16_t operator_port)
+/* Their calls have no certificate to go by, so they stay away from a demo with HTTPS. */
+static void start_crowd(struct demo *demo, const struct screen *screen)
+{
+    struct buffer api = {0};
+    buffer_append_text(&api, value_of(screen, TEXT("api")));
+    const struct crowd_options options = {.api = buffer_string(&api),
+                                          .key = demo->keys.all_sports,
+                                          .players = (unsigned)demo->players,
+                                          .odds = demo->odds,
+                                          .simulation = demo->simulation};
+    if (demo->players > 0 && demo->config->tls_certificate[0] == '\0')
+        demo->crowd = crowd_start(&options);
+    buffer_free(&api);
+}
+
+static void on_ready(void *context, const struct app_ports *ports)
 {
     struct demo *demo = context;
     struct screen screen;
-    demo->port = port;
-    demo->operator_port = operator_port;
+    demo->ports = *ports;
     make_screen(demo, &screen);
-    point_launches_here(demo, &screen);
+    open_casino(demo, &screen);
+    write_tour(demo, &screen);
     if (command_json(demo->line))
         print_json(demo, &screen);
     else
         print_screen(&screen);
     (void)fflush(stdout);
+    start_crowd(demo, &screen);
     free_screen(&screen);
 }
 
@@ -346,11 +382,18 @@ static enum status configure(struct demo *demo, struct error *error)
     status = load_config(demo, error);
     demo->mistyped = status == STATUS_INVALID && listen != NULL; /* the file was sound before */
     if (status == STATUS_OK &&
-        !is_free(demo->config->listen.host, demo->config->listen.port, error))
+        !is_free(demo->config->listen.host, demo->config->listen.port, error)) {
+        error_append(error, "; give another address with --listen ADDR:PORT");
         status = STATUS_UNAVAILABLE;
+    }
     if (status != STATUS_OK)
         return status;
-    return choose_operator_port(demo, error);
+    if (demo->config->provider_listen.text[0] == '\0') {
+        add_override(demo, "provider.listen", "127.0.0.1:0");
+        config_release(&demo->config);
+        status = load_config(demo, error);
+    }
+    return status == STATUS_OK ? choose_operator_port(demo, error) : status;
 }
 
 static enum status prepare(struct demo *demo, struct error *error)
@@ -366,9 +409,8 @@ static enum status prepare(struct demo *demo, struct error *error)
                                                 .sports = SPORT_SET_ALL,
                                                 .events = SIMULATOR_EVENTS_DEFAULT,
                                                 .interval_ms = SIMULATOR_INTERVAL_DEFAULT_MS};
-    enum status status = demo_prepare_platform(config->platform_store, config->platform_timeout_ms,
-                                               config->secrets_key_file, clock_wall_ms(),
-                                               &demo->keys, &demo->casino, error);
+    enum status status =
+        demo_prepare_platform(demo->directory, config, &demo->keys, &demo->casino, error);
     if (status == STATUS_OK)
         status = odds_store_open(&demo->odds, &odds, error);
     if (status == STATUS_OK)
@@ -378,6 +420,7 @@ static enum status prepare(struct demo *demo, struct error *error)
 
 static void let_go(struct demo *demo)
 {
+    crowd_stop(&demo->crowd);
     simulation_stop(&demo->simulation);
     odds_store_close(&demo->odds);
     log_destroy(&demo->log);
@@ -392,8 +435,11 @@ static void let_go(struct demo *demo)
 
 int run_demo(const struct command_line *line)
 {
-    struct demo demo = {.line = line, .lock = -1};
+    struct demo demo = {.line = line, .lock = -1, .players = PLAYERS};
     struct error error = {0};
+    const char *players = command_option(line, "players");
+    if (players != NULL && text_to_u64(text_of(players), CROWD_MAX, &demo.players) != STATUS_OK)
+        return command_usage(line, "--players is a number from 0 to %u", CROWD_MAX);
     enum status status = configure(&demo, &error);
     if (status == STATUS_OK)
         status = prepare(&demo, &error);
@@ -405,7 +451,7 @@ int run_demo(const struct command_line *line)
                                             .log = demo.log,
                                             .odds = demo.odds,
                                             .ready = on_ready,
-                                            .page = demo_casino_page,
+                                            .page = wheel_handle,
                                             .page_context = &demo.casino,
                                             .context = &demo};
         status = app_run(&options, &error);
@@ -424,5 +470,6 @@ int run_demo(const struct command_line *line)
 const struct command_option demo_options[] = {
     {"dir", "DIR", "where the stores are, made when missing (./demo-data)", false},
     {"listen", "ADDR:PORT", "where customers call (127.0.0.1:8080)", false},
+    {"players", "N", "players who bet meanwhile, 0 to 50 (3)", false},
     {0},
 };

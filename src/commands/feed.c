@@ -17,6 +17,7 @@
 #include "demo/chance.h"
 #include "demo/simulate.h"
 #include "feed/check.h"
+#include "feed/publication.h"
 #include "feed/stream.h"
 #include "records/sport.h"
 
@@ -97,6 +98,16 @@ static const char *plural(size_t count)
     return count == 1 ? "" : "s";
 }
 
+/* Publishes what was put together, unless that failed, and frees it. */
+static int publish(const struct command_line *line, struct odds_store *store,
+                   struct feed_publication *publication, enum status status, struct error *error)
+{
+    if (status == STATUS_OK)
+        status = feed_publication_publish(publication, store, error);
+    feed_publication_free(publication);
+    return status == STATUS_OK ? EXIT_DONE : command_refuse(line, "%s", error->text);
+}
+
 /* ---- feed catalog, feed odds ----------------------------------------------------------------- */
 
 static void note_unaddressable(const struct command_line *line, const char *name,
@@ -152,10 +163,13 @@ static int publish_document(const struct command_line *line, struct odds_store *
                                        .event = target->event,
                                        .bytes = document.at,
                                        .size = document.size};
+    struct feed_publication publication = {0};
     struct error error;
     bool listed = true;
-    if (odds_store_publish(store, &change, 1, &error) != STATUS_OK)
-        return command_refuse(line, "%s", error.text);
+    feed_publication_add(&publication, &change);
+    int code = publish(line, store, &publication, STATUS_OK, &error);
+    if (code != EXIT_DONE)
+        return code;
     if (target->one != NULL &&
         feed_catalog_lists(store, target->sport, target->one, &listed, &error) != STATUS_OK)
         return command_refuse(line, "the odds are published, but %s", error.text);
@@ -233,14 +247,17 @@ static int run_withdraw(const struct command_line *line)
         return code;
     const struct odds_change change = {
         .kind = ODDS_MARKETS, .sport = target.sport, .event = target.event};
-    enum status status = target.one != NULL
-                             ? odds_store_publish(store, &change, 1, &error)
-                             : odds_store_withdraw_sport(store, target.sport, &error);
+    struct feed_publication publication = {0};
+    enum status status = STATUS_OK;
+    if (target.one != NULL)
+        feed_publication_add(&publication, &change);
+    else
+        status = feed_publication_withdraw_sport(&publication, store, target.sport, &error);
+    code = publish(line, store, &publication, status, &error);
     odds_store_close(&store);
-    if (status != STATUS_OK)
-        return command_refuse(line, "%s", error.text);
-    print_withdrawn(line, &target);
-    return EXIT_DONE;
+    if (code == EXIT_DONE)
+        print_withdrawn(line, &target);
+    return code;
 }
 
 /* ---- feed interest --------------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* croupier key issue | list | revoke. */
+/* croupier key issue | list | find | revoke. */
 #include <errno.h>
 #include <openssl/crypto.h>
 #include <string.h>
@@ -27,6 +27,14 @@ static void print_issued_json(const char *key, const struct key_record *record)
     json_string(json, "label", record->label);
     json_time(json, "created_at", record->created_ms);
     json_time(json, "expires_at", record->expires_ms);
+    json_string_or_null(json, "only", key_scope_name(record->scope));
+    json_array(json, "cidrs");
+    for (size_t i = 0; i < record->cidr_count; i++) {
+        char text[CIDR_TEXT_SIZE];
+        cidr_format(&record->cidrs[i], text);
+        json_string(json, NULL, text);
+    }
+    json_end(json);
     document_print(&document);
 }
 
@@ -103,6 +111,16 @@ static int run_issue(const struct command_line *line)
     return status == STATUS_OK ? issue(line, &view.record) : command_fail(line, status, &error);
 }
 
+/* ---- find ------------------------------------------------------------------------------------ */
+
+static int run_find(const struct command_line *line)
+{
+    struct error error = {0};
+    enum status status = keys_check(command_argument(line, 0), &error);
+    return status == STATUS_OK ? resource_run_list_of(line, &found_key_resource)
+                               : command_fail(line, status, &error);
+}
+
 /* ---- revoke ---------------------------------------------------------------------------------- */
 
 static int run_revoke(const struct command_line *line)
@@ -137,6 +155,7 @@ static int run_revoke(const struct command_line *line)
 const struct command key_commands[] = {
     {"issue", "CUSTOMER", &help_key_issue, .make_options = resource_add_options, .run = run_issue},
     {"list", "CUSTOMER", &help_key_list, .run = resource_run_list},
+    {"find", "KEY", &help_key_find, .run = run_find},
     {"revoke", "KEY", &help_key_revoke, .run = run_revoke},
     {0},
 };

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "cli/document.h"
+#include "cli/progress.h"
 #include "commands/commands.h"
 #include "commands/platform.h"
 #include "records/secrets.h"
@@ -52,6 +53,46 @@ static bool make_secrets_key(const struct command_line *line, size_t providers, 
     return status == STATUS_OK;
 }
 
+struct migrated {
+    uint32_t before, after; /* the schema */
+    char *backup;           /* its path; NULL: none was made */
+    bool key_made;
+};
+
+/* ---- what takes long ------------------------------------------------------------------------- */
+
+static void show_progress(void *context, const char *what, uint64_t rows)
+{
+    char text[128];
+    if (rows == 0) {
+        progress_say(context, what);
+        return;
+    }
+    (void)snprintf(text, sizeof text, "rows read for %s", what);
+    progress_show(context, rows, 0, text);
+}
+
+static enum status back_up(struct platform_store *store, char **path, struct error *error)
+{
+    struct progress progress = {0};
+    platform_store_watch(store, (struct platform_watch){show_progress, &progress});
+    enum status status = platform_store_back_up(store, path, error);
+    platform_store_watch(store, (struct platform_watch){0});
+    progress_end(&progress);
+    return status;
+}
+
+static enum status upgrade(struct platform_store *store, struct migrated *migrated,
+                           struct error *error)
+{
+    struct progress progress = {0};
+    platform_store_watch(store, (struct platform_watch){show_progress, &progress});
+    enum status status = platform_store_migrate(store, &migrated->before, &migrated->after, error);
+    platform_store_watch(store, (struct platform_watch){0});
+    progress_end(&progress);
+    return status;
+}
+
 /* ---- what leads back ------------------------------------------------------------------------- */
 
 /* Asks a person; false: there is none, or the answer is another. */
@@ -90,7 +131,7 @@ static bool see_to_backup(const struct command_line *line, struct platform_store
                              schema.version, schema.newest);
         return false;
     }
-    if (platform_store_back_up(store, path, &error) != STATUS_OK) {
+    if (back_up(store, path, &error) != STATUS_OK) {
         (void)command_refuse(line,
                              "%s; nothing was changed; with a backup of your own, run: croupier "
                              "migrate --backed-up",
@@ -102,12 +143,6 @@ static bool see_to_backup(const struct command_line *line, struct platform_store
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
-
-struct migrated {
-    uint32_t before, after; /* the schema */
-    char *backup;           /* its path; NULL: none was made */
-    bool key_made;
-};
 
 static void print_migrated(const struct command_line *line, const struct migrated *migrated)
 {
@@ -137,7 +172,7 @@ static int migrate(const struct command_line *line, struct platform_store *store
     size_t providers = 0;
     if (!see_to_backup(line, store, &migrated->backup))
         return EXIT_REFUSED;
-    enum status status = platform_store_migrate(store, &migrated->before, &migrated->after, &error);
+    enum status status = upgrade(store, migrated, &error);
     if (status == STATUS_OK)
         status = count_providers(store, &providers, &error);
     if (status != STATUS_OK)

@@ -9,7 +9,8 @@
  */
 
 /* Opens the store that the configuration names; prints the refusal and returns false. With `create`
- * the database is made when it is not there. */
+ * the database is made when it is not there. What is then changed is signed with the command and
+ * the user who runs it (platform_store_act_as): the one who logged in, also behind sudo and su. */
 MUST_CHECK bool command_open_platform(const struct command_line *line, bool create,
                                       struct platform_store **store);
 

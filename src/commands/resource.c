@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "cli/document.h"
 #include "commands/platform.h"
 
 static const struct resource_commands *commands_of(const struct command_line *line)
@@ -43,10 +42,9 @@ size_t resource_set_options(const void *subject, struct command_option *out, siz
     return make_options(subject, false, out, room);
 }
 
-/* All values of an option, joined by commas; of one option, since others would move the text. */
+/* All values of an option, joined by commas. */
 static const char *join(const struct command_line *line, const char *option, struct buffer *joined)
 {
-    CHECK(joined->size == 0);
     for (size_t i = 0; i < command_option_count(line, option); i++)
         buffer_append_format(joined, "%s%s", i == 0 ? "" : ",", command_option_at(line, option, i));
     return buffer_string(joined);
@@ -65,6 +63,7 @@ bool line_settings_read(const struct command_line *line, bool add, struct line_s
         add_setting(settings, commands_of(line)->argument, command_argument(line, 0));
     for (; field->type != NULL; field++) {
         const struct field_option *option = &field->option;
+        CHECK(settings->count < SETTINGS_MAX);
         bool has = (add ? option->add_help : option->set_help) != NULL && field->name != NULL;
         const char *given = has ? command_option(line, option->name) : NULL;
         bool no = !add && option->no_name != NULL && command_option(line, option->no_name) != NULL;
@@ -76,8 +75,9 @@ bool line_settings_read(const struct command_line *line, bool add, struct line_s
         if (given != NULL)
             add_setting(settings, field->name,
                         option->value == NULL ? "yes"
-                        : option->repeatable  ? join(line, option->name, &settings->joined)
-                                              : given);
+                        : option->repeatable
+                            ? join(line, option->name, &settings->joined[settings->count])
+                            : given);
         else if (no)
             add_setting(settings, field->name, NULL);
     }
@@ -86,7 +86,8 @@ bool line_settings_read(const struct command_line *line, bool add, struct line_s
 
 void line_settings_free(struct line_settings *settings)
 {
-    buffer_free(&settings->joined);
+    for (size_t i = 0; i < SETTINGS_MAX; i++)
+        buffer_free(&settings->joined[i]);
 }
 
 /* ---- printing -------------------------------------------------------------------------------- */
@@ -117,15 +118,9 @@ void resource_tell_state(const struct resource *resource, const void *record, co
 
 /* ---- list, show ------------------------------------------------------------------------------ */
 
-struct listing {
-    const struct resource *resource;
-    struct json_writer *json; /* with --json; else */
-    struct table *table;
-};
-
-static bool see(void *context, const void *record)
+bool resource_listing_see(void *context, const void *record)
 {
-    const struct listing *listing = context;
+    const struct resource_listing *listing = context;
     struct buffer cell = {0};
     const struct field_output brief = {.text = &cell, .brief = true};
     if (listing->json != NULL) {
@@ -155,30 +150,45 @@ static struct table *begin_table(const struct resource *resource)
     return table_create(titles);
 }
 
-int resource_run_list(const struct command_line *line)
+void resource_listing_begin(struct resource_listing *listing, const struct command_line *line,
+                            const struct resource *resource)
 {
-    struct document document = {0};
+    *listing = (struct resource_listing){.resource = resource};
+    if (command_json(line))
+        listing->json = document_array(&listing->document, JSON_INDENTED);
+    else
+        listing->table = begin_table(resource);
+}
+
+int resource_listing_end(struct resource_listing *listing, const struct command_line *line,
+                         enum status status, const struct error *error)
+{
+    if (status == STATUS_OK && listing->json != NULL)
+        document_print(&listing->document);
+    else if (status == STATUS_OK)
+        table_print(&listing->table, stdout);
+    document_free(&listing->document);
+    table_destroy(&listing->table);
+    return status == STATUS_OK ? EXIT_DONE : command_fail(line, status, error);
+}
+
+int resource_run_list_of(const struct command_line *line, const struct resource *resource)
+{
     struct platform_store *store = NULL;
     struct error error = {0};
-    struct listing listing = {.resource = commands_of(line)->resource};
+    struct resource_listing listing;
     if (!command_open_platform(line, false, &store))
         return EXIT_REFUSED;
-    if (command_json(line)) {
-        listing.json = document_array(&document, JSON_INDENTED);
-    } else {
-        listing.table = begin_table(listing.resource);
-    }
-    enum status status =
-        resource_list(listing.resource, store, command_argument(line, 0), see, &listing, &error);
+    resource_listing_begin(&listing, line, resource);
+    enum status status = resource_list(resource, store, command_argument(line, 0),
+                                       resource_listing_see, &listing, &error);
     platform_store_close(&store);
-    if (status == STATUS_OK && listing.json != NULL) {
-        document_print(&document);
-    } else if (status == STATUS_OK) {
-        table_print(&listing.table, stdout);
-    }
-    document_free(&document);
-    table_destroy(&listing.table);
-    return status == STATUS_OK ? EXIT_DONE : command_fail(line, status, &error);
+    return resource_listing_end(&listing, line, status, &error);
+}
+
+int resource_run_list(const struct command_line *line)
+{
+    return resource_run_list_of(line, commands_of(line)->resource);
 }
 
 int resource_run_show(const struct command_line *line)
@@ -262,7 +272,8 @@ int resource_run_settings(const struct command_line *line, bool add, resource_ed
     struct line_settings settings = {0};
     int code = EXIT_USAGE;
     if (line_settings_read(line, add, &settings)) {
-        const struct doing doing = {{settings.list, edit, context}, add, NULL};
+        const struct doing doing = {
+            .edit = {.settings = settings.list, .edit = edit, .context = context}, .add = add};
         code = settings.count == 0 && edit == NULL ? command_usage(line, "nothing to set")
                                                    : run(line, &doing);
     }
@@ -284,7 +295,8 @@ int resource_run_edit(const struct command_line *line, resource_editor *edit, co
                       const char *state)
 {
     static const struct setting none[] = {{0}};
-    return run(line, &(struct doing){{none, edit, context}, false, state});
+    return run(line, &(struct doing){.edit = {.settings = none, .edit = edit, .context = context},
+                                     .state = state});
 }
 
 int resource_run_enable(const struct command_line *line)

@@ -2,6 +2,7 @@
 #define CROUPIER_COMMANDS_RESOURCE_H
 
 #include "cli/command.h"
+#include "cli/document.h"
 #include "operator/resource.h"
 
 /*
@@ -36,17 +37,35 @@ int resource_run_edit(const struct command_line *line, resource_editor *edit, co
 /* ---- for other commands on a resource -------------------------------------------------------- */
 
 /* What a line says to set; at most SETTINGS_MAX fields. */
-#define SETTINGS_MAX 12
+#define SETTINGS_MAX 16
 struct line_settings {
     struct setting list[SETTINGS_MAX + 1];
     size_t count;
-    struct buffer joined; /* what an option that is repeated comes to */
+    struct buffer joined[SETTINGS_MAX]; /* what an option that is repeated comes to, of each */
 };
 /* Reads the options, and the argument of `add`; prints the refusal and returns false. Free it in
  * either case. */
 MUST_CHECK bool line_settings_read(const struct command_line *line, bool add,
                                    struct line_settings *settings);
 void line_settings_free(struct line_settings *settings);
+
+/* A list of another resource than the group's. */
+int resource_run_list_of(const struct command_line *line, const struct resource *resource);
+
+/* A list that a command makes by itself: begun, given each record (`context` is the listing), and
+ * ended with what came of it, which prints all or the refusal and returns the exit code. It stays
+ * where it is. */
+struct resource_listing {
+    const struct resource *resource;
+    struct document document;
+    struct json_writer *json; /* with --json; else */
+    struct table *table;
+};
+void resource_listing_begin(struct resource_listing *listing, const struct command_line *line,
+                            const struct resource *resource);
+record_function resource_listing_see;
+int resource_listing_end(struct resource_listing *listing, const struct command_line *line,
+                         enum status status, const struct error *error);
 
 /* "cus_7Qm2Zt0aXw9Lk3Rb is STATE." */
 void resource_tell_state(const struct resource *resource, const void *record, const char *state);

@@ -1,5 +1,6 @@
 /*
- * The commands without a group: serve and reload, and those of demo.c, check.c and migrate.c.
+ * The commands without a group: serve and reload, and those of demo.c, check.c, migrate.c,
+ * backup.c, usage.c and of cli/completion.c.
  * `croupier serve` is the service, with the configured stores; `croupier reload` asks a running one
  * to read its configuration again.
  */
@@ -8,23 +9,34 @@
 #include <unistd.h>
 
 #include "app/app.h"
+#include "app/handover.h"
 #include "app/reload_socket.h"
 #include "cli/document.h"
 #include "commands/commands.h"
 #include "commands/help_texts.h"
 
+static const struct command_option serve_options[] = {
+    {.name = HANDOVER_OPTION, .help = "for croupier upgrade, which starts a new version so"},
+    {0},
+};
+
 static int run_serve(const struct command_line *line)
 {
     const struct config *config = NULL;
-    if (!command_config(line, &config))
+    bool takes_over = command_option(line, HANDOVER_OPTION) != NULL;
+    if (!command_config(line, &config)) {
+        if (takes_over)
+            handover_report("the configuration cannot be used; the log says why");
         return EXIT_REFUSED;
+    }
     struct log *log = log_create(STDERR_FILENO, config->log_level, config->log_format);
     const struct app_options options = {
         .config = config,
         .config_path = command_config_path(line),
         .log = log,
+        .takes_over = takes_over,
     };
-    struct error error;
+    struct error error = {0};
     enum status status = app_run(&options, &error);
     log_destroy(&log); /* first: its lines come before the refusal */
     int code = status == STATUS_OK ? EXIT_DONE : command_refuse(line, "%s", error.text);
@@ -42,16 +54,40 @@ static void print_document(struct text restart_needed)
     document_print(&document);
 }
 
+static bool read_process(const struct command_line *line, uint64_t *process)
+{
+    return text_to_u64(text_of(command_argument(line, 0)), INT_MAX, process) == STATUS_OK &&
+           *process > 0;
+}
+
+static int run_upgrade(const struct command_line *line)
+{
+    uint64_t process = 0;
+    struct buffer serving = {0};
+    struct error error = {0};
+    if (!read_process(line, &process))
+        return command_usage(line, "'%s' is no process id", command_argument(line, 0));
+    int code = EXIT_DONE;
+    if (reload_ask((long)process, RELOAD_PROGRAM, &serving, &error) != STATUS_OK)
+        code = command_refuse(line, "%s", error.text);
+    else if (command_json(line))
+        (void)printf("{\"process\":%s}\n", buffer_string(&serving));
+    else
+        (void)printf("Process %s serves now; process %llu finishes what it has begun.\n",
+                     buffer_string(&serving), (unsigned long long)process);
+    buffer_free(&serving);
+    return code;
+}
+
 static int run_reload(const struct command_line *line)
 {
-    uint64_t process;
-    if (text_to_u64(text_of(command_argument(line, 0)), INT_MAX, &process) != STATUS_OK ||
-        process == 0)
+    uint64_t process = 0;
+    if (!read_process(line, &process))
         return command_usage(line, "'%s' is no process id", command_argument(line, 0));
     struct buffer restart = {0};
     struct error error = {0};
     int code = EXIT_DONE;
-    if (reload_ask((long)process, &restart, &error) != STATUS_OK)
+    if (reload_ask((long)process, RELOAD_CONFIGURATION, &restart, &error) != STATUS_OK)
         code = command_refuse(line, "%s", error.text);
     else if (command_json(line))
         print_document(buffer_text(&restart));
@@ -65,9 +101,14 @@ static int run_reload(const struct command_line *line)
 
 const struct command service_commands[] = {
     {"demo", "", &help_demo, .options = demo_options, .run = run_demo},
-    {"serve", "", &help_serve, .run = run_serve},
+    {"serve", "", &help_serve, .options = serve_options, .run = run_serve},
+    {"upgrade", "PID", &help_upgrade, .run = run_upgrade},
     {"reload", "PID", &help_reload, .run = run_reload},
+    {"usage", "[CUSTOMER]", &help_usage, .options = usage_options, .run = run_usage},
     {"check", "", &help_check, .run = run_check},
     {"migrate", "", &help_migrate, .options = migrate_options, .run = run_migrate},
+    {"backup", "DIR", &help_backup, .options = backup_options, .run = run_backup},
+    {"restore", "DIR", &help_restore, .options = restore_options, .run = run_restore},
+    {"completion", "bash|zsh|fish", &help_completion, .run = command_run_completion},
     {0},
 };

@@ -1,7 +1,8 @@
 /*
  * Loading: defaults, then the file, then the environment, then the caller's overrides, each value
  * read by its row of the table as it comes. So a broken line in the file is refused even when the
- * environment would win over it: it would bite on the day the variable goes away.
+ * environment would win over it: it would bite on the day the variable goes away. Loading goes on
+ * behind what is wrong, so that all of it is seen at once.
  *
  * A snapshot owns the texts of all values; the strings in `struct config` point into them.
  */
@@ -14,9 +15,16 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/nearest.h"
 #include "config/settings.h"
 
 #define VARIABLE_START "CROUPIER_"
+
+/* Variables that are no settings, and are passed over. One that ends in '*' stands for all that
+ * begin so. SERVICE_… and PORT… are what Kubernetes gives to everybody who runs beside a service
+ * that is called "croupier". */
+static const char *const other_variables[] = {"BIN",  "PATIENCE", "TEST_*",    "BENCH_*",
+                                              "PORT", "PORT_*",   "SERVICE_*", NULL};
 
 struct snapshot {
     struct config config; /* first: what everybody else sees */
@@ -72,87 +80,103 @@ static enum status set_value(struct snapshot *snapshot, size_t setting, struct t
     return STATUS_OK;
 }
 
-static enum status take_value(void *context, size_t setting, struct text value, const char *origin,
-                              struct error *error)
+/* What is being made, and what is wrong with it. */
+struct loading {
+    struct snapshot *snapshot;
+    struct problems problems;
+};
+
+static void take_value(void *context, size_t setting, struct text value, const char *origin)
 {
-    enum status status = set_value(context, setting, value, origin, error);
+    struct loading *loading = context;
+    struct error error = {0};
+    enum status status = set_value(loading->snapshot, setting, value, origin, &error);
     if (status != STATUS_OK)
-        error_prefix(error, "%s", origin);
-    return status;
+        problems_add(&loading->problems, status, origin, &error);
 }
 
 /* ---- the environment ------------------------------------------------------------------------- */
 
-/* Does "SERVER_LISTNE" begin with the name of a section? Then a setting was meant. Other variables
- * of that name belong to other programs (CROUPIER_BIN). */
-static bool names_a_section(struct text after_start)
+static bool is_other(struct text after_start)
 {
-    for (size_t i = 0; i < setting_count; i++) {
-        struct text section = text_of(settings[i].about.section);
-        if (after_start.size > section.size && after_start.at[section.size] == '_' &&
-            text_equals_ignore_case((struct text){after_start.at, section.size}, section))
+    for (const char *const *other = other_variables; *other != NULL; other++) {
+        struct text name = text_of(*other);
+        bool start = name.at[name.size - 1] == '*';
+        name.size -= start ? 1 : 0;
+        if (start ? text_starts_with(after_start, name) : text_equals(after_start, name))
             return true;
     }
     return false;
 }
 
-static size_t find_variable(struct text name)
+/* The setting of a variable, or setting_count and the one that may have been meant. */
+static size_t find_variable(const char *name, size_t *meant)
 {
     struct buffer variable = {0};
+    struct nearest nearest = {.written = name + strlen(VARIABLE_START)};
+    *meant = setting_count;
     size_t i = 0;
     for (; i < setting_count; i++) {
         buffer_clear(&variable);
         config_append_variable(&settings[i].about, &variable);
-        if (text_equals(name, buffer_text(&variable)))
+        if (strcmp(name, buffer_string(&variable)) == 0)
             break;
+        if (nearest_offer(&nearest, buffer_string(&variable) + strlen(VARIABLE_START)))
+            *meant = i;
     }
     buffer_free(&variable);
     return i;
 }
 
-static enum status take_environment(struct snapshot *snapshot, struct error *error)
+static void refuse_variable(struct loading *loading, const char *origin, size_t meant)
+{
+    struct error error;
+    struct buffer name = {0};
+    if (meant < setting_count)
+        config_append_variable(&settings[meant].about, &name);
+    (void)error_set(&error, STATUS_INVALID, "there is no such setting; %s%s%s",
+                    meant < setting_count ? "did you mean "
+                                          : "`croupier help settings` lists them all",
+                    buffer_string(&name), meant < setting_count ? "?" : "");
+    problems_add(&loading->problems, STATUS_INVALID, origin, &error);
+    buffer_free(&name);
+}
+
+static void take_environment(struct loading *loading)
 {
     for (char **variable = environ; *variable != NULL; variable++) {
         struct text value = text_of(*variable);
         struct text name = text_cut(&value, '=');
-        if (value.at == NULL || !text_starts_with(name, TEXT(VARIABLE_START)))
-            continue;
-        int shown = (int)(name.size < 128 ? name.size : 128);
         struct text after_start = {name.at + strlen(VARIABLE_START),
                                    name.size - strlen(VARIABLE_START)};
-        size_t setting = find_variable(name);
-        if (setting == setting_count && !names_a_section(after_start))
+        if (value.at == NULL || !text_starts_with(name, TEXT(VARIABLE_START)) ||
+            is_other(after_start))
             continue;
-        if (setting == setting_count)
-            return error_set(error, STATUS_INVALID,
-                             "environment variable %.*s: there is no such setting; "
-                             "`croupier help settings` lists them all",
-                             shown, name.at);
+        char shown[128];
         char origin[160];
-        (void)snprintf(origin, sizeof origin, "environment variable %.*s", shown, name.at);
-        enum status status = take_value(snapshot, setting, value, origin, error);
-        if (status != STATUS_OK)
-            return status;
+        (void)snprintf(shown, sizeof shown, "%.*s",
+                       (int)(name.size < sizeof shown ? name.size : sizeof shown - 1), name.at);
+        (void)snprintf(origin, sizeof origin, "environment variable %s", shown);
+        size_t meant;
+        size_t setting = find_variable(shown, &meant);
+        if (setting < setting_count)
+            take_value(loading, setting, value, origin);
+        else
+            refuse_variable(loading, origin, meant);
     }
-    return STATUS_OK;
 }
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-static enum status take_overrides(struct snapshot *snapshot, const char *const *overrides,
-                                  struct error *error)
+static void take_overrides(struct loading *loading, const char *const *overrides)
 {
     for (; overrides != NULL && overrides[0] != NULL; overrides += 2) {
         struct text key = text_of(overrides[0]);
         struct text section = text_cut(&key, '.');
         size_t setting = setting_find(section, key);
         CHECK(setting < setting_count && overrides[1] != NULL);
-        enum status status =
-            take_value(snapshot, setting, text_of(overrides[1]), overrides[0], error);
-        if (status != STATUS_OK)
-            return status;
+        take_value(loading, setting, text_of(overrides[1]), overrides[0]);
     }
-    return STATUS_OK;
 }
 
 /* Where a setting was written; NULL when it has its default. */
@@ -161,27 +185,60 @@ static const char *origin_of(const struct snapshot *snapshot, struct text sectio
     return snapshot->origins[setting_find(section, key)];
 }
 
-/* What one setting asks of another. */
-static enum status check_together(const struct snapshot *snapshot, struct error *error)
+/* A certificate goes with a key. */
+static void check_tls(struct loading *loading, const char *section, const char *certificate,
+                      const char *key)
 {
-    const struct config *config = &snapshot->config;
-    if (config->tls_certificate[0] != '\0' && config->tls_key[0] == '\0')
-        return error_set(error, STATUS_INVALID, "%s: needs tls_key as well",
-                         origin_of(snapshot, TEXT("server"), TEXT("tls_certificate")));
-    if (config->tls_certificate[0] == '\0' && config->tls_key[0] != '\0')
-        return error_set(error, STATUS_INVALID, "%s: needs tls_certificate as well",
-                         origin_of(snapshot, TEXT("server"), TEXT("tls_key")));
-    if (config->listen.port != 0 && config->listen.port == config->operator_listen.port &&
-        strcmp(config->listen.host, config->operator_listen.host) == 0) {
-        const char *origin = origin_of(snapshot, TEXT("operator"), TEXT("listen"));
-        if (origin == NULL)
-            origin = origin_of(snapshot, TEXT("server"), TEXT("listen"));
-        CHECK(origin != NULL); /* the defaults differ */
-        return error_set(error, STATUS_INVALID,
-                         "%s: the public API and the metrics cannot both have %s", origin,
-                         config->listen.text);
-    }
-    return STATUS_OK;
+    if ((certificate[0] == '\0') == (key[0] == '\0'))
+        return;
+    struct error error;
+    bool has_key = key[0] != '\0';
+    (void)error_set(&error, STATUS_INVALID, "needs %s as well",
+                    has_key ? "tls_certificate" : "tls_key");
+    problems_add(&loading->problems, STATUS_INVALID,
+                 origin_of(loading->snapshot, text_of(section),
+                           has_key ? TEXT("tls_key") : TEXT("tls_certificate")),
+                 &error);
+}
+
+/* Two listeners, and what is asked for at each. */
+struct listeners {
+    const char *section, *what;
+    const struct listen_address *at;
+};
+
+static void check_apart(struct loading *loading, const struct listeners *one,
+                        const struct listeners *other)
+{
+    if (one->at->port == 0 || one->at->port != other->at->port ||
+        strcmp(one->at->host, other->at->host) != 0)
+        return;
+    struct error error;
+    const char *origin = origin_of(loading->snapshot, text_of(other->section), TEXT("listen"));
+    if (origin == NULL)
+        origin = origin_of(loading->snapshot, text_of(one->section), TEXT("listen"));
+    CHECK(origin != NULL); /* the defaults differ */
+    (void)error_set(&error, STATUS_INVALID, "%s and %s cannot both have %s", one->what, other->what,
+                    one->at->text);
+    problems_add(&loading->problems, STATUS_INVALID, origin, &error);
+}
+
+/* What one setting asks of another. */
+static void check_together(struct loading *loading)
+{
+    const struct config *config = &loading->snapshot->config;
+    const struct listeners listeners[] = {
+        {"server", "the public API", &config->listen},
+        {"operator", "the metrics", &config->operator_listen},
+        {"provider", "the providers' calls", &config->provider_listen},
+    };
+    const size_t count = sizeof listeners / sizeof listeners[0];
+    check_tls(loading, "server", config->tls_certificate, config->tls_key);
+    check_tls(loading, "operator", config->operator_tls_certificate, config->operator_tls_key);
+    check_tls(loading, "provider", config->provider_tls_certificate, config->provider_tls_key);
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = i + 1; j < count; j++)
+            check_apart(loading, &listeners[i], &listeners[j]);
 }
 
 /* secrets.key beside the SQLite file; a database server has no "beside". */
@@ -207,9 +264,9 @@ static void resolve_secrets_key_file(struct snapshot *snapshot)
     buffer_free(&path);
 }
 
-static enum status load(struct snapshot *snapshot, const char *path, const char *const *overrides,
-                        struct error *error)
+static void load(struct loading *loading, const char *path, const char *const *overrides)
 {
+    struct snapshot *snapshot = loading->snapshot;
     for (size_t i = 0; i < setting_count; i++)
         CHECK(set_value(snapshot, i, text_of(settings[i].about.default_text), NULL, NULL) ==
               STATUS_OK);
@@ -218,32 +275,64 @@ static enum status load(struct snapshot *snapshot, const char *path, const char 
     snapshot->config.path = memory_copy_string(path != NULL  ? path
                                                : has_default ? CONFIG_DEFAULT_PATH
                                                              : "");
-    enum status status = STATUS_OK;
     if (snapshot->config.path[0] != '\0' || path != NULL)
-        status = config_file_read(snapshot->config.path, take_value, snapshot, error);
-    if (status == STATUS_OK)
-        status = take_environment(snapshot, error);
-    if (status == STATUS_OK)
-        status = take_overrides(snapshot, overrides, error);
-    if (status == STATUS_OK)
-        status = check_together(snapshot, error);
-    if (status == STATUS_OK)
+        config_file_read(snapshot->config.path, take_value, loading, &loading->problems);
+    take_environment(loading);
+    take_overrides(loading, overrides);
+    /* A setting that was refused has its default still, which says nothing of another. */
+    if (loading->problems.count == 0)
+        check_together(loading);
+    if (loading->problems.count == 0)
         resolve_secrets_key_file(snapshot);
-    return status;
+}
+
+/* `problems` is the caller's to free. */
+static enum status load_whole(const struct config **config, const char *path,
+                              const char *const *overrides, struct problems *problems)
+{
+    struct loading loading = {.snapshot = memory_alloc_zeroed(1, sizeof *loading.snapshot)};
+    struct snapshot *snapshot = loading.snapshot;
+    atomic_init(&snapshot->references, 1);
+    snapshot->values = memory_alloc_zeroed(setting_count, sizeof snapshot->values[0]);
+    snapshot->origins = memory_alloc_zeroed(setting_count, sizeof snapshot->origins[0]);
+    load(&loading, path, overrides);
+    *problems = loading.problems;
+    if (problems->status == STATUS_OK)
+        *config = &snapshot->config;
+    else
+        snapshot_free(snapshot);
+    return problems->status;
 }
 
 enum status config_load(const struct config **config, const char *path,
                         const char *const *overrides, struct error *error)
 {
-    struct snapshot *snapshot = memory_alloc_zeroed(1, sizeof *snapshot);
-    atomic_init(&snapshot->references, 1);
-    snapshot->values = memory_alloc_zeroed(setting_count, sizeof snapshot->values[0]);
-    snapshot->origins = memory_alloc_zeroed(setting_count, sizeof snapshot->origins[0]);
-    enum status status = load(snapshot, path, overrides, error);
-    if (status == STATUS_OK)
-        *config = &snapshot->config;
-    else
-        snapshot_free(snapshot);
+    struct problems problems = {0};
+    enum status status = load_whole(config, path, overrides, &problems);
+    if (status != STATUS_OK) {
+        struct text rest = buffer_text(&problems.lines);
+        struct text first = text_cut(&rest, '\n');
+        char more[64] = "";
+        if (problems.count > 1)
+            (void)snprintf(more, sizeof more, " (and %u more; `croupier check` lists them)",
+                           problems.count - 1);
+        int room = ERROR_TEXT_SIZE - 1 - (int)strlen(more);
+        (void)error_set(error, status, "%.*s%s", first.size < (size_t)room ? (int)first.size : room,
+                        first.at, more);
+    }
+    buffer_free(&problems.lines);
+    return status;
+}
+
+enum status config_load_all(const struct config **config, const char *path,
+                            const char *const *overrides, struct buffer *lines)
+{
+    struct problems problems = {0};
+    enum status status = load_whole(config, path, overrides, &problems);
+    buffer_append_text(lines, buffer_text(&problems.lines));
+    if (problems.count > PROBLEMS_SHOWN_MAX)
+        buffer_append_format(lines, "\nand %u more", problems.count - PROBLEMS_SHOWN_MAX);
+    buffer_free(&problems.lines);
     return status;
 }
 
@@ -261,6 +350,14 @@ void config_release(const struct config **config)
     if (atomic_fetch_sub_explicit(&snapshot->references, 1, memory_order_acq_rel) == 1)
         snapshot_free(snapshot);
     *config = NULL;
+}
+
+bool config_is_empty(const struct config *config)
+{
+    for (size_t i = 0; i < setting_count; i++)
+        if (snapshot_of(config)->origins[i] != NULL)
+            return false;
+    return true;
 }
 
 static bool needs_restart(const struct setting *setting, const char *before, const char *after)
@@ -324,4 +421,19 @@ void config_redact_uri(const char *uri, struct buffer *out)
         buffer_append_char(out, '?');
         append_redacted_query(rest, out);
     }
+}
+
+void config_append_value(const struct config *config, size_t index, struct buffer *out)
+{
+    config_redact_uri(snapshot_of(config)->values[index], out);
+}
+
+void config_append_url(struct buffer *out, const char *scheme, const char *host, uint16_t port)
+{
+    const char *reached = strcmp(host, "0.0.0.0") == 0 ? "127.0.0.1"
+                          : strcmp(host, "::") == 0    ? "::1"
+                                                       : host;
+    bool brackets = strchr(reached, ':') != NULL;
+    buffer_append_format(out, "%s://%s%s%s:%u", scheme, brackets ? "[" : "", reached,
+                         brackets ? "]" : "", (unsigned)port);
 }

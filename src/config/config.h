@@ -49,6 +49,13 @@ struct config {
     uint32_t idle_seconds;    /* between requests */
     /* [operator] */
     struct listen_address operator_listen;
+    char *operator_hosts; /* what the console is called by, comma-separated; "": see docs */
+    char *operator_tls_certificate; /* as of [server] */
+    char *operator_tls_key;
+    /* [provider] */
+    struct listen_address provider_listen; /* `text` is "": providers' calls are not listened for */
+    char *provider_tls_certificate;        /* as of [server] */
+    char *provider_tls_key;
     /* [odds] */
     char *odds_store;
     uint32_t odds_timeout_ms;
@@ -60,6 +67,7 @@ struct config {
     /* [casino] */
     char *secrets_key_file; /* resolved from the platform store when not set */
     uint32_t batch_max;
+    uint32_t session_hours; /* for so long after a launch its provider may take stakes */
     uint32_t launch_timeout_ms;
     char *launch_ca_file; /* path of PEM certificates, or "" for the system's */
     /* [log] */
@@ -73,14 +81,24 @@ struct config {
  * Loads `path`; NULL means CONFIG_DEFAULT_PATH if that file exists, else defaults and environment
  * alone. Every unknown section, key or unusable value is refused with file, line and reason
  * ("croupier.conf:12: [odds] timeout_ms: must be 1 to 60000, in milliseconds"), or with the name of
- * the environment variable. `overrides` ("server.listen", "127.0.0.1:0", …, NULL) come last and win
+ * the environment variable; a variable that begins with CROUPIER_ and is no setting as well, but
+ * for those that docs/configuration.md names. The error has the first that is wrong, and how many
+ * more there are. `overrides` ("server.listen", "127.0.0.1:0", …, NULL) come last and win
  * over both; may be NULL.
  */
 MUST_CHECK enum status config_load(const struct config **config, const char *path,
                                    const char *const *overrides, struct error *error);
 
+/* The same; `problems` gets all that is wrong, one a line without a newline at the end (after the
+ * twentieth: how many more). */
+MUST_CHECK enum status config_load_all(const struct config **config, const char *path,
+                                       const char *const *overrides, struct buffer *problems);
+
 const struct config *config_hold(const struct config *config);
 void config_release(const struct config **config);
+
+/* Every setting has its default: none was written anywhere. */
+bool config_is_empty(const struct config *config);
 
 /* The settings that differ and cannot change while running, comma-separated, into `out` ("" when
  * there is none). For SIGHUP: those need a restart. Both of HTTPS are among them when it would be
@@ -91,6 +109,10 @@ void config_list_restart_needed(const struct config *before, const struct config
 /* A store's URI as it may be shown: passwords in it are replaced by "***". */
 void config_redact_uri(const char *uri, struct buffer *out);
 
+/* The URL by which a client on this machine finds a listener: all addresses are also the loopback
+ * one. */
+void config_append_url(struct buffer *out, const char *scheme, const char *host, uint16_t port);
+
 /* The table, for the docs test and `croupier help settings`. */
 struct setting_description {
     const char *section;
@@ -99,6 +121,8 @@ struct setting_description {
     const char *what; /* one line, with the unit and the range */
     bool reloadable;  /* SIGHUP changes it; else it needs a restart */
 };
+/* A setting's value in force, as it was written or by default; passwords in it are replaced. */
+void config_append_value(const struct config *config, size_t index, struct buffer *out);
 /* NULL beyond the last row. */
 const struct setting_description *config_setting(size_t index);
 /* The name of its environment variable: CROUPIER_ODDS_TIMEOUT_MS. */

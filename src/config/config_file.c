@@ -2,7 +2,9 @@
  * The INI file: sections, keys, comments. A setting that is silently cut, joined or overwritten is
  * worse than a program that does not start, so whatever is doubtful is refused with its line: an
  * unknown section or key, a key twice, a value of several lines where only one fits, NUL and other
- * control characters, lines that are longer than anybody writes.
+ * control characters, lines that are longer than anybody writes. Reading goes on behind it, so that
+ * all of them are seen at once; what only follows from one (the keys of an unknown section, the
+ * lines that go on with a refused value) is no problem of its own.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,19 +16,35 @@
 #define FILE_SIZE_MAX ((size_t)1024 * 1024)
 #define LINE_SIZE_MAX 4094
 
-struct entry {
-    size_t setting;
+struct reading {
+    const char *path;
+    config_taker *take;
+    void *context;
+    struct problems *problems;
     unsigned line;
+    struct text section;     /* at == NULL: before the first */
+    bool in_unknown_section; /* its keys are passed over, */
+    bool after_refused;      /* and so is what goes on with a line that was refused */
+    unsigned *lines;         /* where each setting was first set; 0: it was not */
+    size_t setting;          /* whose value is being read; setting_count: none */
     struct buffer value;
 };
 
-struct reading {
-    unsigned line;
-    struct text section;   /* at == NULL: before the first */
-    struct entry *entries; /* one a setting at most, in the order they came */
-    size_t entry_count;
-    struct entry *last; /* of this section; NULL: none yet */
-};
+/* The value that was being read is whole. */
+static void hand_over(struct reading *reading)
+{
+    if (reading->setting == setting_count)
+        return;
+    const struct setting_description *about = &settings[reading->setting].about;
+    struct buffer origin = {0};
+    buffer_append_format(&origin, "%s:%u: [%s] %s", reading->path, reading->lines[reading->setting],
+                         about->section, about->key);
+    reading->take(reading->context, reading->setting, buffer_text(&reading->value),
+                  buffer_string(&origin));
+    buffer_free(&origin);
+    buffer_clear(&reading->value);
+    reading->setting = setting_count;
+}
 
 /* ---- one line -------------------------------------------------------------------------------- */
 
@@ -48,23 +66,29 @@ static enum status refuse_line(struct error *error)
 static enum status read_section(struct reading *reading, struct text text, struct error *error)
 {
     const char *end = memchr(text.at, ']', text.size);
+    reading->in_unknown_section = true;
     if (end == NULL)
         return refuse_line(error);
     reading->section = (struct text){text.at + 1, (size_t)(end - text.at) - 1};
-    reading->last = NULL;
-    if (setting_section_exists(reading->section))
+    reading->in_unknown_section = !setting_section_exists(reading->section);
+    if (!reading->in_unknown_section)
         return STATUS_OK;
-    return error_set(error, STATUS_INVALID,
-                     "there is no section [%.*s]; sections are server, operator, odds, platform, "
-                     "casino, log",
-                     (int)(reading->section.size < 64 ? reading->section.size : 64),
-                     reading->section.at);
+    struct buffer names = {0};
+    for (size_t i = 0; i < setting_count; i++)
+        if (i == 0 || strcmp(settings[i].about.section, settings[i - 1].about.section) != 0)
+            buffer_append_format(&names, "%s%s", i > 0 ? ", " : "", settings[i].about.section);
+    (void)error_set(error, STATUS_INVALID, "there is no section [%.*s]; sections are %s",
+                    (int)(reading->section.size < 64 ? reading->section.size : 64),
+                    reading->section.at, buffer_string(&names));
+    buffer_free(&names);
+    return STATUS_INVALID;
 }
 
-static enum status refuse_key(const struct reading *reading, struct text key, struct error *error)
+static enum status refuse_key(struct reading *reading, struct text key, struct error *error)
 {
     int size = (int)(key.size < 64 ? key.size : 64);
-    if (reading->section.at == NULL)
+    reading->in_unknown_section = reading->section.at == NULL;
+    if (reading->in_unknown_section)
         return error_set(error, STATUS_INVALID, "'%.*s' stands before the first [section]", size,
                          key.at);
     struct buffer names = {0};
@@ -88,30 +112,31 @@ static enum status read_key(struct reading *reading, struct text text, struct er
         return refuse_line(error);
     struct text key = text_trim((struct text){text.at, size});
     struct text value = text_trim((struct text){text.at + size + 1, text.size - size - 1});
+    if (reading->in_unknown_section)
+        return STATUS_OK;
     size_t setting = setting_find(reading->section, key);
     if (setting == setting_count)
         return refuse_key(reading, key, error);
-    for (size_t i = 0; i < reading->entry_count; i++)
-        if (reading->entries[i].setting == setting)
-            return error_set(error, STATUS_INVALID, "[%s] %s is set twice, first in line %u",
-                             settings[setting].about.section, settings[setting].about.key,
-                             reading->entries[i].line);
-    reading->last = &reading->entries[reading->entry_count++];
-    *reading->last = (struct entry){.setting = setting, .line = reading->line};
-    buffer_append_text(&reading->last->value, without_comment(value));
+    if (reading->lines[setting] > 0)
+        return error_set(error, STATUS_INVALID, "[%s] %s is set twice, first in line %u",
+                         settings[setting].about.section, settings[setting].about.key,
+                         reading->lines[setting]);
+    reading->lines[setting] = reading->line;
+    reading->setting = setting;
+    buffer_append_text(&reading->value, without_comment(value));
     return STATUS_OK;
 }
 
 /* One more line of the value before. */
 static enum status go_on(struct reading *reading, struct text text, struct error *error)
 {
-    const struct setting *setting = &settings[reading->last->setting];
+    const struct setting *setting = &settings[reading->setting];
     if ((setting->rules & SETTING_LIST) == 0)
         return error_set(error, STATUS_INVALID,
                          "this line begins with a space and goes on with [%s] %s, which is no list",
                          setting->about.section, setting->about.key);
-    buffer_append_char(&reading->last->value, ' ');
-    buffer_append_text(&reading->last->value, without_comment(text));
+    buffer_append_char(&reading->value, ' ');
+    buffer_append_text(&reading->value, without_comment(text));
     return STATUS_OK;
 }
 
@@ -128,29 +153,39 @@ static enum status read_line(struct reading *reading, struct text line, struct e
     struct text text = text_trim(line);
     if (text.size == 0 || text.at[0] == '#' || text.at[0] == ';')
         return STATUS_OK;
-    if (text.at[0] == '[')
-        return read_section(reading, text, error);
     /* Keys may be indented all the same; what a list goes on with has no '='. */
-    if (text.at > line.at && reading->last != NULL && memchr(text.at, '=', text.size) == NULL)
+    bool goes_on = text.at > line.at && memchr(text.at, '=', text.size) == NULL;
+    if (goes_on && text.at[0] != '[' && reading->setting < setting_count)
         return go_on(reading, text, error);
-    return read_key(reading, text, error);
+    if (goes_on && text.at[0] != '[' && (reading->after_refused || reading->in_unknown_section))
+        return STATUS_OK;
+    hand_over(reading);
+    reading->after_refused = false;
+    return text.at[0] == '[' ? read_section(reading, text, error) : read_key(reading, text, error);
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-static enum status read_lines(struct reading *reading, struct text rest, struct error *error)
+static void read_lines(struct reading *reading, struct text rest)
 {
-    enum status status = STATUS_OK;
     if (text_starts_with(rest, TEXT("\xEF\xBB\xBF"))) /* what some editors begin UTF-8 with */
         rest = (struct text){rest.at + 3, rest.size - 3};
-    while (rest.at != NULL && status == STATUS_OK) {
+    while (rest.at != NULL) {
         struct text line = text_cut(&rest, '\n');
+        struct error error = {0};
         if (line.size > 0 && line.at[line.size - 1] == '\r')
             line.size--;
         reading->line++;
-        status = read_line(reading, line, error);
+        enum status status = read_line(reading, line, &error);
+        if (status == STATUS_OK)
+            continue;
+        struct buffer origin = {0};
+        buffer_append_format(&origin, "%s:%u", reading->path, reading->line);
+        problems_add(reading->problems, status, buffer_string(&origin), &error);
+        buffer_free(&origin);
+        reading->after_refused = true;
     }
-    return status;
+    hand_over(reading);
 }
 
 static enum status read_whole(const char *path, struct buffer *out, struct error *error)
@@ -158,7 +193,7 @@ static enum status read_whole(const char *path, struct buffer *out, struct error
     FILE *file = fopen(path, "re");
     if (file == NULL)
         return error_set(error, errno == ENOENT ? STATUS_NOT_FOUND : STATUS_UNAVAILABLE,
-                         "%s: cannot be opened: %s", path, strerror(errno));
+                         "cannot be opened: %s", strerror(errno));
     enum status status = STATUS_OK;
     size_t got;
     do {
@@ -167,49 +202,30 @@ static enum status read_whole(const char *path, struct buffer *out, struct error
         out->size += got;
     } while (got > 0 && out->size <= FILE_SIZE_MAX);
     if (ferror(file) != 0)
-        status =
-            error_set(error, STATUS_UNAVAILABLE, "%s: cannot be read: %s", path, strerror(errno));
+        status = error_set(error, STATUS_UNAVAILABLE, "cannot be read: %s", strerror(errno));
     else if (out->size > FILE_SIZE_MAX)
-        status =
-            error_set(error, STATUS_INVALID, "%s: is larger than 1 MiB: not a configuration", path);
+        status = error_set(error, STATUS_INVALID, "is larger than 1 MiB: not a configuration");
     (void)fclose(file);
     return status;
 }
 
-static enum status hand_over(struct reading *reading, const char *path, config_taker *take,
-                             void *context, struct error *error)
-{
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < reading->entry_count && status == STATUS_OK; i++) {
-        struct entry *entry = &reading->entries[i];
-        const struct setting_description *about = &settings[entry->setting].about;
-        struct buffer origin = {0};
-        buffer_append_format(&origin, "%s:%u: [%s] %s", path, entry->line, about->section,
-                             about->key);
-        status = take(context, entry->setting, buffer_text(&entry->value), buffer_string(&origin),
-                      error);
-        buffer_free(&origin);
-    }
-    return status;
-}
-
-enum status config_file_read(const char *path, config_taker *take, void *context,
-                             struct error *error)
+void config_file_read(const char *path, config_taker *take, void *context,
+                      struct problems *problems)
 {
     struct buffer bytes = {0};
-    struct reading reading = {0};
-    reading.entries = memory_alloc_zeroed(setting_count, sizeof reading.entries[0]);
-    enum status status = read_whole(path, &bytes, error);
-    if (status == STATUS_OK) {
-        status = read_lines(&reading, buffer_text(&bytes), error);
-        if (status != STATUS_OK)
-            error_prefix(error, "%s:%u", path, reading.line);
-        else
-            status = hand_over(&reading, path, take, context, error);
-    }
-    for (size_t i = 0; i < reading.entry_count; i++)
-        buffer_free(&reading.entries[i].value);
-    memory_free(reading.entries);
+    struct error error = {0};
+    struct reading reading = {.path = path,
+                              .take = take,
+                              .context = context,
+                              .problems = problems,
+                              .setting = setting_count};
+    enum status status = read_whole(path, &bytes, &error);
+    reading.lines = memory_alloc_zeroed(setting_count, sizeof reading.lines[0]);
+    if (status == STATUS_OK)
+        read_lines(&reading, buffer_text(&bytes));
+    else
+        problems_add(problems, status, path, &error);
+    memory_free(reading.lines);
+    buffer_free(&reading.value);
     buffer_free(&bytes);
-    return status;
 }

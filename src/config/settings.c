@@ -94,6 +94,15 @@ static enum status read_listen(const struct setting *setting, char *value, void 
     return STATUS_OK;
 }
 
+static enum status read_listen_or_off(const struct setting *setting, char *value, void *field,
+                                      struct error *error)
+{
+    if (value[0] != '\0')
+        return read_listen(setting, value, field, error);
+    *(struct listen_address *)field = (struct listen_address){0};
+    return STATUS_OK;
+}
+
 /* Items are separated by commas, spaces or line ends. */
 static struct text next_item(struct text *rest)
 {
@@ -263,7 +272,24 @@ const struct setting settings[] = {
     SETTING("server", "idle_seconds", "75", SETTING_RELOADABLE, idle_seconds, read_number, 1, 86400,
             "seconds that a connection may be idle between requests, 1 to 86400"),
     SETTING("operator", "listen", "127.0.0.1:9090", 0, operator_listen, read_listen, 0, 0,
-            "address and port of GET /metrics; never make it public"),
+            "address and port of GET /metrics and the console; never make it public"),
+    SETTING("operator", "hosts", "", 0, operator_hosts, read_text, 0, 0,
+            "names with ports that the console is opened by, comma-separated; empty: the address "
+            "and port of listen, and localhost"),
+    SETTING("operator", "tls_certificate", "", SETTING_RELOADABLE | SETTING_STAYS_SET,
+            operator_tls_certificate, read_text, 0, 0,
+            "file with the certificate chain (PEM) for HTTPS there; goes with tls_key"),
+    SETTING("operator", "tls_key", "", SETTING_RELOADABLE | SETTING_STAYS_SET, operator_tls_key,
+            read_text, 0, 0,
+            "file with the private key (PEM) for HTTPS there; goes with tls_certificate"),
+    SETTING("provider", "listen", "", 0, provider_listen, read_listen_or_off, 0, 0,
+            "address and port where providers of games move players' money; empty: off"),
+    SETTING("provider", "tls_certificate", "", SETTING_RELOADABLE | SETTING_STAYS_SET,
+            provider_tls_certificate, read_text, 0, 0,
+            "file with the certificate chain (PEM) for HTTPS there; goes with tls_key"),
+    SETTING("provider", "tls_key", "", SETTING_RELOADABLE | SETTING_STAYS_SET, provider_tls_key,
+            read_text, 0, 0,
+            "file with the private key (PEM) for HTTPS there; goes with tls_certificate"),
     SETTING("odds", "store", "embedded:/var/lib/croupier/odds", 0, odds_store, read_odds_store, 0,
             0,
             "the odds store: embedded:DIR, redis://HOST, rediss://HOST, unix:PATH, "
@@ -285,6 +311,8 @@ const struct setting settings[] = {
             "SQLite file, else /var/lib/croupier/secrets.key"),
     SETTING("casino", "batch_max", "256", 0, batch_max, read_number, 1, 256,
             "wallet operations that one commit of the ledger carries at most, 1 to 256"),
+    SETTING("casino", "session_hours", "24", 0, session_hours, read_number, 1, 8760,
+            "hours after a launch in which its provider may take stakes, 1 to 8760"),
     SETTING("casino", "launch_timeout_ms", "3000", 0, launch_timeout_ms, read_number, 10, 60000,
             "milliseconds that a call of a provider's launch endpoint may take, 10 to 60000"),
     SETTING("casino", "launch_ca_file", "", 0, launch_ca_file, read_text, 0, 0,

@@ -2,6 +2,7 @@
 #define CROUPIER_CONFIG_SETTINGS_H
 
 #include "config/config.h"
+#include "config/problems.h"
 
 /*
  * The table of settings and the file that sets them, as config.c uses them. Private to this folder.
@@ -34,12 +35,12 @@ void settings_free_lists(struct config *config);
 size_t setting_find(struct text section, struct text key);
 bool setting_section_exists(struct text section);
 
-/* Takes one value: `origin` says where it was written ("croupier.conf:12: [odds] timeout_ms"). */
-typedef enum status config_taker(void *context, size_t setting, struct text value,
-                                 const char *origin, struct error *error);
+/* Takes one value, and says what is wrong with it. `origin`: see problems_add. */
+typedef void config_taker(void *context, size_t setting, struct text value, const char *origin);
 
-/* Reads an INI file and hands every setting in it to `take`, in order, until one is refused. */
-MUST_CHECK enum status config_file_read(const char *path, config_taker *take, void *context,
-                                        struct error *error);
+/* Reads an INI file and hands every setting in it to `take`, in order. What is no setting is a
+ * problem, and so is a file that cannot be read. */
+void config_file_read(const char *path, config_taker *take, void *context,
+                      struct problems *problems);
 
 #endif

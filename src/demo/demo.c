@@ -11,10 +11,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <openssl/crypto.h>
+
+#include "base/clock.h"
 #include "base/memory.h"
 #include "operator/addresses.h"
 #include "operator/customers.h"
 #include "operator/keys.h"
+#include "operator/operators.h"
 
 /* ---- the directory --------------------------------------------------------------------------- */
 
@@ -102,6 +106,21 @@ enum status demo_write_config(const char *directory, char **file, struct error *
     return status;
 }
 
+enum status demo_write_private(const char *directory, const char *name, struct text text,
+                               struct error *error)
+{
+    char *path = join(directory, name);
+    enum status status = STATUS_OK;
+    int descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (descriptor < 0 || fchmod(descriptor, 0600) != 0 ||
+        write(descriptor, text.at, text.size) != (ssize_t)text.size)
+        status = cannot(error, "write", path);
+    if (descriptor >= 0)
+        (void)close(descriptor);
+    memory_free(path);
+    return status;
+}
+
 /* ---- customers ------------------------------------------------------------------------------- */
 
 struct name_search {
@@ -179,6 +198,78 @@ static enum status renew_key(struct platform_store *store, const char *customer_
     return status == STATUS_OK ? keys_issue(store, &view.record, key, error) : status;
 }
 
+/* The next key of the file, "" when there is none. */
+static void read_key(FILE *file, char key[KEY_SIZE])
+{
+    char line[KEY_SIZE + 1] = "";
+    key[0] = '\0';
+    if (file != NULL && fgets(line, sizeof line, file) != NULL &&
+        key_is_well_formed((struct text){line, strcspn(line, "\n")})) {
+        memcpy(key, line, KEY_LENGTH);
+        key[KEY_LENGTH] = '\0';
+    }
+    OPENSSL_cleanse(line, sizeof line);
+}
+
+/* Reads the keys of the start before. */
+static void read_keys(const char *directory, struct demo_keys *keys)
+{
+    char *path = join(directory, DEMO_KEYS_FILE);
+    FILE *file = fopen(path, "re");
+    if (file != NULL)
+        (void)setvbuf(file, NULL, _IONBF, 0); /* no copy of them stays in the memory of stdio */
+    read_key(file, keys->all_sports);
+    read_key(file, keys->limited);
+    if (file != NULL)
+        (void)fclose(file);
+    memory_free(path);
+}
+
+static enum status write_keys(const char *directory, const struct demo_keys *keys,
+                              struct error *error)
+{
+    char text[2 * KEY_SIZE + 1];
+    (void)snprintf(text, sizeof text, "%s\n%s\n", keys->all_sports, keys->limited);
+    enum status status =
+        demo_write_private(directory, DEMO_KEYS_FILE, (struct text){text, 2 * KEY_SIZE}, error);
+    OPENSSL_cleanse(text, sizeof text);
+    return status;
+}
+
+/* Keeps a key that works, and issues another in place of one that does not. */
+static enum status ensure_key(struct platform_store *store, const char *customer_id, int64_t now_ms,
+                              char key[KEY_SIZE], struct error *error)
+{
+    struct key_record record;
+    if (key[0] != '\0' && keys_find(store, key, now_ms, &record, error) == STATUS_OK &&
+        strcmp(record.customer_id, customer_id) == 0 && key_is_live(&record, now_ms))
+        return STATUS_OK;
+    return renew_key(store, customer_id, now_ms, key, error);
+}
+
+/* ---- the operator ---------------------------------------------------------------------------- */
+
+static enum status link_operator(struct platform_store *store, int64_t now_ms,
+                                 char secret[CREDENTIAL_SIZE], struct error *error)
+{
+    struct operator_record record;
+    struct credential link;
+    enum status status =
+        resource_add(&operator_resource, store, EDIT({"name", DEMO_OPERATOR}, {"role", "owner"}),
+                     now_ms, &record, error);
+    if (status == STATUS_OK || status == STATUS_EXISTS)
+        status = credential_make_link(store, DEMO_OPERATOR, now_ms, &link, error);
+    if (status == STATUS_CONFLICT) { /* an operator has disabled it, and it stays so */
+        secret[0] = '\0';
+        return STATUS_OK;
+    }
+    if (status == STATUS_OK) {
+        memcpy(secret, link.secret, CREDENTIAL_SIZE);
+        OPENSSL_cleanse(&link, sizeof link);
+    }
+    return status;
+}
+
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 /* The casino; a customer of a demo from before there was one gets it with the games. */
@@ -194,7 +285,6 @@ static enum status prepare_casino(struct platform_store *store, const char *secr
         status = secrets_open_key(&secrets, secrets_key_file, error);
     if (status == STATUS_OK)
         status = demo_casino_prepare(casino, store, secrets, now_ms, &added, error);
-    secrets_destroy(&secrets);
     if (status == STATUS_OK && added)
         status = platform_list(store, &customer_table, NULL, match_name, &search, error);
     if (status == STATUS_OK && search.id[0] != '\0') {
@@ -217,14 +307,14 @@ static enum status prepare(struct platform_store *store, int64_t now_ms, struct 
         {{"name", DEMO_LIMITED_CUSTOMER}, local, {"rate", rate}, {"sports", "cricket,football"}},
         {{"name", DEMO_DISABLED_CUSTOMER}, local, {"enabled", "no"}},
     };
-    char *const key_of[] = {keys->all_sports, keys->limited, NULL};
+    char *const key_of[] = {keys->all_sports, keys->limited}; /* none of the disabled one */
     uint32_t before, after;
     enum status status = platform_store_migrate(store, &before, &after, error);
     for (size_t i = 0; status == STATUS_OK && i < sizeof samples / sizeof samples[0]; i++) {
         char id[CUSTOMER_ID_SIZE];
         status = ensure_customer(store, samples[i], now_ms, id, error);
-        if (status == STATUS_OK && key_of[i] != NULL)
-            status = renew_key(store, id, now_ms, key_of[i], error);
+        if (status == STATUS_OK && i < sizeof key_of / sizeof key_of[0])
+            status = ensure_key(store, id, now_ms, key_of[i], error);
     }
     if (status != STATUS_OK)
         return status;
@@ -233,23 +323,29 @@ static enum status prepare(struct platform_store *store, int64_t now_ms, struct 
         &address_resource, store,
         EDIT({"address", DEMO_LEGACY_ADDRESS}, {"sports", "tennis"}, {"rate", "60/60"}), now_ms,
         &record, error);
-    return status == STATUS_EXISTS ? STATUS_OK : status;
+    return status == STATUS_OK || status == STATUS_EXISTS
+               ? link_operator(store, now_ms, keys->link, error)
+               : status;
 }
 
-enum status demo_prepare_platform(const char *uri, uint32_t timeout_ms,
-                                  const char *secrets_key_file, int64_t now_ms,
+enum status demo_prepare_platform(const char *directory, const struct config *config,
                                   struct demo_keys *keys, struct demo_casino *casino,
                                   struct error *error)
 {
     struct platform_store *store = NULL;
     const struct platform_store_options options = {
-        .uri = uri, .timeout_ms = timeout_ms, .create = true};
+        .uri = config->platform_store, .timeout_ms = config->platform_timeout_ms, .create = true};
+    int64_t now_ms = clock_wall_ms();
     enum status status = platform_store_open(&store, &options, error);
     if (status != STATUS_OK)
         return status;
+    platform_store_act_as(store, "croupier", "demo");
+    read_keys(directory, keys);
     status = prepare(store, now_ms, keys, error);
     if (status == STATUS_OK)
-        status = prepare_casino(store, secrets_key_file, now_ms, casino, error);
+        status = write_keys(directory, keys, error);
+    if (status == STATUS_OK)
+        status = prepare_casino(store, config->secrets_key_file, now_ms, casino, error);
     platform_store_close(&store);
     return status;
 }

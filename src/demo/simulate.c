@@ -11,6 +11,7 @@
 
 #include "base/memory.h"
 #include "demo/event.h"
+#include "feed/publication.h"
 
 #define STEP_MS 1000         /* the longest step of an event */
 #define LEAP_MS (120 * 1000) /* a longer gap is left out */
@@ -50,11 +51,11 @@ struct simulator {
     struct chance chance;
     uint64_t next_id;
     uint64_t next_large_id;
-    int64_t clock_ms;      /* time of day when last advanced */
-    int64_t shift_ms;      /* time of day minus the time that events live in */
-    int64_t now_ms;        /* that time */
-    bool cleared;          /* the store holds nothing from before */
-    struct buffer changes; /* struct odds_change, one after the other */
+    int64_t clock_ms; /* time of day when last advanced */
+    int64_t shift_ms; /* time of day minus the time that events live in */
+    int64_t now_ms;   /* that time */
+    bool cleared;     /* the store holds nothing from before */
+    struct feed_publication due;
     struct simulator_facts facts;
 };
 
@@ -157,7 +158,7 @@ void simulator_destroy(struct simulator **at)
     for (int sport = 0; sport < SPORT_COUNT; sport++)
         buffer_free(&simulator->timetables[sport].catalog);
     memory_free(simulator->slots);
-    buffer_free(&simulator->changes);
+    feed_publication_free(&simulator->due);
     memory_free(simulator);
 }
 
@@ -258,7 +259,7 @@ static void add_change(struct simulator *simulator, enum odds_kind kind, enum sp
         change.bytes = document->data;
         change.size = document->size;
     }
-    buffer_append(&simulator->changes, &change, sizeof change);
+    feed_publication_add(&simulator->due, &change);
 }
 
 /* In play first, then what comes next, then what is over. */
@@ -325,7 +326,7 @@ void simulator_advance(struct simulator *simulator, int64_t now_ms,
                        const struct odds_change **changes, size_t *count)
 {
     simulator->facts.events = simulator->facts.in_play = simulator->facts.polled = 0;
-    buffer_clear(&simulator->changes);
+    feed_publication_clear(&simulator->due);
     move_clock(simulator, now_ms);
     for (struct slot *slot = simulator->slots; slot < simulator->slots_end; slot++) {
         step_event(slot->event, simulator->now_ms);
@@ -342,8 +343,8 @@ void simulator_advance(struct simulator *simulator, int64_t now_ms,
     }
     for (struct slot *slot = simulator->slots; slot < simulator->slots_end; slot++)
         collect_odds(simulator, slot);
-    *changes = (const struct odds_change *)(const void *)simulator->changes.data;
-    *count = simulator->changes.size / sizeof **changes;
+    *changes = simulator->due.changes;
+    *count = simulator->due.count;
 }
 
 static void mark_published(struct simulator *simulator, struct slot *slot)
@@ -395,18 +396,9 @@ static enum status read_interest(struct simulator *simulator, enum sport sport,
     return status;
 }
 
-/* Adds the withdrawal of what was published before this simulator. */
-static enum status collect_leftovers(struct simulator *simulator, enum sport sport,
-                                     struct odds_store *store, struct error *error)
+static bool is_simulated(const void *context, enum sport sport, const struct event_id *event)
 {
-    struct event_id *list = NULL;
-    size_t count = 0;
-    enum status status = odds_store_list_events(store, sport, &list, &count, error);
-    for (size_t i = 0; status == STATUS_OK && i < count; i++)
-        if (find_slot(simulator, sport, &list[i]) == NULL)
-            add_change(simulator, ODDS_MARKETS, sport, &list[i], NULL);
-    memory_free(list);
-    return status;
+    return find_slot(context, sport, event) != NULL;
 }
 
 enum status simulator_tick(struct simulator *simulator, int64_t now_ms, struct odds_store *store,
@@ -421,12 +413,13 @@ enum status simulator_tick(struct simulator *simulator, int64_t now_ms, struct o
     if (status != STATUS_OK)
         return status;
     simulator_advance(simulator, now_ms, &changes, &count);
+    /* And what was published before this simulator is withdrawn. */
     for (int sport = 0; sport < SPORT_COUNT && status == STATUS_OK; sport++)
         if (simulates(simulator, sport) && !simulator->cleared)
-            status = collect_leftovers(simulator, (enum sport)sport, store, error);
-    count = simulator->changes.size / sizeof *changes;
-    if (status == STATUS_OK && count > 0)
-        status = odds_store_publish(store, (const void *)simulator->changes.data, count, error);
+            status = feed_publication_withdraw_odds(&simulator->due, store, (enum sport)sport,
+                                                    is_simulated, simulator, error);
+    if (status == STATUS_OK)
+        status = feed_publication_publish(&simulator->due, store, error);
     if (status != STATUS_OK)
         return status;
     simulator->cleared = true;

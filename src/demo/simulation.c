@@ -15,31 +15,16 @@ struct simulation {
     struct odds_store *store;
     struct log *log;
     uint32_t interval_ms;
-    uv_thread_t thread;
-    uv_mutex_t lock; /* guards what follows */
-    uv_cond_t wake;
-    bool stopping;
+    struct background thread; /* whose lock guards what follows */
     struct simulator_facts facts;
 };
 
-/* Waits until `deadline_ns` or until it is to stop; true when it is. */
-static bool wait_for_stop(struct simulation *simulation, uint64_t deadline_ns)
-{
-    uv_mutex_lock(&simulation->lock);
-    while (!simulation->stopping &&
-           condition_wait_until(&simulation->wake, &simulation->lock, deadline_ns)) {
-    }
-    bool stopping = simulation->stopping;
-    uv_mutex_unlock(&simulation->lock);
-    return stopping;
-}
-
 static void keep_facts(struct simulation *simulation, bool failing)
 {
-    uv_mutex_lock(&simulation->lock);
+    uv_mutex_lock(&simulation->thread.lock);
     simulator_facts(simulation->simulator, &simulation->facts);
     simulation->facts.failing = failing;
-    uv_mutex_unlock(&simulation->lock);
+    uv_mutex_unlock(&simulation->thread.lock);
 }
 
 static void run(void *argument)
@@ -48,7 +33,7 @@ static void run(void *argument)
     uint64_t interval_ns = (uint64_t)simulation->interval_ms * 1000000U;
     uint64_t next_ns = clock_monotonic_ns() + interval_ns;
     bool failing = false;
-    while (!wait_for_stop(simulation, next_ns)) {
+    while (!background_sleep(&simulation->thread, next_ns)) {
         struct error error = {0};
         enum status status =
             simulator_tick(simulation->simulator, clock_wall_ms(), simulation->store, &error);
@@ -70,8 +55,6 @@ static void run(void *argument)
 static void free_simulation(struct simulation *simulation)
 {
     simulator_destroy(&simulation->simulator);
-    uv_cond_destroy(&simulation->wake);
-    uv_mutex_destroy(&simulation->lock);
     memory_free(simulation);
 }
 
@@ -85,36 +68,29 @@ enum status simulation_start(struct simulation **simulation,
     made->log = log;
     made->interval_ms = options->interval_ms;
     made->simulator = simulator_create(options, now_ms);
-    CHECK(uv_cond_init(&made->wake) == 0);
-    CHECK(uv_mutex_init(&made->lock) == 0);
-
     enum status status = simulator_tick(made->simulator, now_ms, store, error);
     if (status != STATUS_OK) {
         free_simulation(made);
         return status;
     }
-    keep_facts(made, false);
-    thread_start(&made->thread, "feed", run, made);
+    simulator_facts(made->simulator, &made->facts);
+    background_start(&made->thread, "feed", run, made);
     *simulation = made;
     return STATUS_OK;
 }
 
 void simulation_facts(struct simulation *simulation, struct simulator_facts *facts)
 {
-    uv_mutex_lock(&simulation->lock);
+    uv_mutex_lock(&simulation->thread.lock);
     *facts = simulation->facts;
-    uv_mutex_unlock(&simulation->lock);
+    uv_mutex_unlock(&simulation->thread.lock);
 }
 
 void simulation_stop(struct simulation **simulation)
 {
     if (*simulation == NULL)
         return;
-    uv_mutex_lock(&(*simulation)->lock);
-    (*simulation)->stopping = true;
-    uv_cond_signal(&(*simulation)->wake);
-    uv_mutex_unlock(&(*simulation)->lock);
-    CHECK(uv_thread_join(&(*simulation)->thread) == 0);
+    background_stop(&(*simulation)->thread);
     free_simulation(*simulation);
     *simulation = NULL;
 }

@@ -16,6 +16,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "feed/line.h"
+#include "feed/publication.h"
 
 #define READ_SIZE ((size_t)256 * 1024)
 #define INTEREST_EVERY_NS (50 * UINT64_C(1000000))
@@ -195,53 +196,34 @@ static void append_answer(struct buffer *out, const struct item *item)
 
 /* ---- publishing ------------------------------------------------------------------------------ */
 
-struct changes {
-    struct odds_change *list;
-    size_t count, room;
-};
-
-static void add_change(struct changes *changes, const struct odds_change *change)
-{
-    if (changes->count == changes->room) {
-        changes->room = changes->room == 0 ? 64 : 2 * changes->room;
-        changes->list = memory_resize(changes->list, changes->room * sizeof *changes->list);
-    }
-    changes->list[changes->count++] = *change;
-}
-
 /* Withdraws every event of a sport that has odds: those that are stored, and those that were
  * published earlier in the same line. */
-static enum status add_events(struct stream *stream, struct changes *changes, size_t first,
-                              enum sport sport, struct error *error)
+static enum status add_events(struct stream *stream, struct feed_publication *publication,
+                              size_t first, enum sport sport, struct error *error)
 {
-    struct event_id *events = NULL;
-    size_t count = 0, before = changes->count;
-    enum status status =
-        odds_store_list_events(stream->options.store, sport, &events, &count, error);
+    size_t before = publication->count;
+    enum status status = feed_publication_withdraw_odds(publication, stream->options.store, sport,
+                                                        NULL, NULL, error);
     struct odds_change withdrawn = {.kind = ODDS_MARKETS, .sport = sport};
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        withdrawn.event = events[i];
-        add_change(changes, &withdrawn);
-    }
     for (size_t i = first; i < before && status == STATUS_OK; i++) {
-        withdrawn.event = changes->list[i].event;
-        if (changes->list[i].kind == ODDS_MARKETS && changes->list[i].sport == sport)
-            add_change(changes, &withdrawn);
+        const struct odds_change *change = &publication->changes[i];
+        withdrawn.event = change->event;
+        if (change->kind == ODDS_MARKETS && change->sport == sport)
+            feed_publication_add(publication, &withdrawn);
     }
-    memory_free(events);
     return status;
 }
 
-static enum status add_changes(struct stream *stream, struct changes *changes,
-                               const struct feed_line *line, struct error *error)
+static enum status add_line_changes(struct stream *stream, struct feed_publication *publication,
+                                    const struct feed_line *line, struct error *error)
 {
-    size_t first = changes->count;
+    size_t first = publication->count;
     enum status status = STATUS_OK;
     for (size_t i = 0; i < line->count && status == STATUS_OK; i++) {
         const struct feed_step *step = &line->steps[i];
-        add_change(changes, &step->change);
+        feed_publication_add(publication, &step->change);
         if (step->whole_sport)
-            status = add_events(stream, changes, first, step->change.sport, error);
+            status = add_events(stream, publication, first, step->change.sport, error);
     }
     return status;
 }
@@ -250,14 +232,14 @@ static enum status add_changes(struct stream *stream, struct changes *changes,
 static enum status publish_items(struct stream *stream, const struct item *first,
                                  const struct item *end, struct error *error)
 {
-    struct changes changes = {0};
+    struct feed_publication publication = {0};
     enum status status = STATUS_OK;
     for (const struct item *item = first; item != end && status == STATUS_OK;
          item = STAILQ_NEXT(item, link))
-        status = add_changes(stream, &changes, &item->line, error);
-    if (status == STATUS_OK && changes.count > 0)
-        status = odds_store_publish(stream->options.store, changes.list, changes.count, error);
-    memory_free(changes.list);
+        status = add_line_changes(stream, &publication, &item->line, error);
+    if (status == STATUS_OK)
+        status = feed_publication_publish(&publication, stream->options.store, error);
+    feed_publication_free(&publication);
     return status;
 }
 

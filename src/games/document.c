@@ -206,7 +206,8 @@ static const struct member members[] = {
      "must be an http:// or https:// URL of at most 1024 printable ASCII characters, or null"},
     {"demo", false, false, FIELD(demo), read_flag_member, NULL, NULL},
     {"currencies", false, false, FIELD(currencies), read_list_member, is_known_currency,
-     "must be codes of ISO 4217: three capitals"},
+     "must be codes that ISO 4217 has for money: three capitals, but not XAU, XTS and the like "
+     "(BTC is none of them)"},
     {"languages", false, false, FIELD(languages), read_list_member, game_word_is_sound, WORD_RULE},
     {"devices", false, false, FIELD(devices), read_list_member, game_word_is_sound, WORD_RULE},
     {"enabled", false, false, FIELD(enabled), read_enabled_member, NULL, NULL},

@@ -111,16 +111,16 @@ void games_route_list(struct games_pages *pages, struct http_request *request,
         send_answer(request, slot->answer);
         return;
     }
-    const struct http_error *error = NULL;
+    const char *flaw = games_query_parse(text, &query);
     buffer_clear(&pages->body);
-    if (!games_query_parse(text, &query))
-        error = &error_invalid_request;
-    else if (table == NULL)
-        error = &error_security_config_unavailable;
-    else if (!games_table_page(table, customer_id, &query, &pages->body))
-        error = &error_invalid_request; /* the cursor is not of this customer and query */
-    if (error != NULL) {
-        http_reply_error(request, error);
+    if (flaw == NULL && table == NULL) {
+        http_reply_error(request, &error_security_config_unavailable);
+        return;
+    }
+    if (flaw == NULL && !games_table_page(table, customer_id, &query, &pages->body))
+        flaw = GAMES_CURSOR_RULE;
+    if (flaw != NULL) {
+        games_reply_fault(request, STRICT_JSON_INVALID, flaw);
         return;
     }
     struct answer *answer = answer_create(buffer_text(&pages->body), &pages->counts);

@@ -18,6 +18,7 @@ struct parameter {
     size_t offset, room;
     bool (*sound)(struct text value);          /* of a text */
     bool (*read)(struct text value, void *to); /* NULL: it is a text */
+    const char *rule;                          /* for people, when it is not kept */
 };
 
 static bool is_cursor_text(struct text value)
@@ -44,18 +45,26 @@ static bool read_demo(struct text value, void *to)
 #define FIELD(field) \
     offsetof(struct games_query, field), sizeof(((struct games_query *)NULL)->field)
 
+#define UNKNOWN                                                                             \
+    "The request has an unknown parameter. It may have limit, cursor, provider, category, " \
+    "feature, device, currency, language, demo, q."
+#define IS_WORD(name) "The parameter " name " must be 1 to 64 bytes without control characters."
+
 /* The filters that are texts, in the order in which a cursor authenticates them; then the rest. */
 static const struct parameter parameters[] = {
-    {TEXT_INIT("provider"), FIELD(provider), game_id_is_sound, NULL},
-    {TEXT_INIT("category"), FIELD(category), game_word_is_sound, NULL},
-    {TEXT_INIT("feature"), FIELD(feature), game_word_is_sound, NULL},
-    {TEXT_INIT("device"), FIELD(device), game_word_is_sound, NULL},
-    {TEXT_INIT("currency"), FIELD(currency), currency_is_sound, NULL},
-    {TEXT_INIT("language"), FIELD(language), game_word_is_sound, NULL},
-    {TEXT_INIT("q"), FIELD(q), game_word_is_sound, NULL},
-    {TEXT_INIT("cursor"), FIELD(cursor), is_cursor_text, NULL},
-    {TEXT_INIT("limit"), FIELD(limit), NULL, read_limit},
-    {TEXT_INIT("demo"), FIELD(demo), NULL, read_demo},
+    {TEXT_INIT("provider"), FIELD(provider), game_id_is_sound, NULL,
+     "The parameter provider must be the id of a provider."},
+    {TEXT_INIT("category"), FIELD(category), game_word_is_sound, NULL, IS_WORD("category")},
+    {TEXT_INIT("feature"), FIELD(feature), game_word_is_sound, NULL, IS_WORD("feature")},
+    {TEXT_INIT("device"), FIELD(device), game_word_is_sound, NULL, IS_WORD("device")},
+    {TEXT_INIT("currency"), FIELD(currency), currency_is_sound, NULL,
+     "The parameter currency must be three capital letters."},
+    {TEXT_INIT("language"), FIELD(language), game_word_is_sound, NULL, IS_WORD("language")},
+    {TEXT_INIT("q"), FIELD(q), game_word_is_sound, NULL, IS_WORD("q")},
+    {TEXT_INIT("cursor"), FIELD(cursor), is_cursor_text, NULL, GAMES_CURSOR_RULE},
+    {TEXT_INIT("limit"), FIELD(limit), NULL, read_limit,
+     "The parameter limit must be an integer from 1 to 200."},
+    {TEXT_INIT("demo"), FIELD(demo), NULL, read_demo, "The parameter demo must be true or false."},
 };
 #define PARAMETER_COUNT (sizeof parameters / sizeof parameters[0])
 #define FILTER_COUNT 7
@@ -87,44 +96,48 @@ static bool decode(struct text encoded, char out[VALUE_MAX + 1], struct text *de
     return true;
 }
 
-static bool read_parameter(struct text pair, uint32_t *seen, struct games_query *query)
+static const char *read_parameter(struct text pair, uint32_t *seen, struct games_query *query)
 {
     char name_bytes[VALUE_MAX + 1];
     char value_bytes[VALUE_MAX + 1];
     struct text rest = pair;
     struct text name;
     struct text value;
-    if (!decode(text_cut(&rest, '='), name_bytes, &name) || rest.at == NULL ||
-        !decode(rest, value_bytes, &value))
-        return false;
+    if (!decode(text_cut(&rest, '='), name_bytes, &name))
+        return UNKNOWN;
     size_t at = 0;
     while (at < PARAMETER_COUNT && !text_equals(name, parameters[at].name))
         at++;
-    if (at == PARAMETER_COUNT || (*seen & 1U << at) != 0)
-        return false;
-    *seen |= 1U << at;
+    if (at == PARAMETER_COUNT)
+        return UNKNOWN;
     const struct parameter *parameter = &parameters[at];
+    if ((*seen & 1U << at) != 0)
+        return "A parameter is given twice.";
+    *seen |= 1U << at;
     char *to = (char *)query + parameter->offset;
+    if (rest.at == NULL || !decode(rest, value_bytes, &value))
+        return parameter->rule;
     if (parameter->read != NULL)
-        return parameter->read(value, to);
+        return parameter->read(value, to) ? NULL : parameter->rule;
     if (value.size >= parameter->room || !parameter->sound(value))
-        return false;
+        return parameter->rule;
     memcpy(to, value.at, value.size + 1);
-    return true;
+    return NULL;
 }
 
-bool games_query_parse(struct text text, struct games_query *query)
+const char *games_query_parse(struct text text, struct games_query *query)
 {
     struct games_query made = {.limit = GAMES_LIMIT_DEFAULT};
     struct text rest = text;
     uint32_t seen = 0;
+    const char *flaw = NULL;
     if (text.size > 0)
         do
-            if (!read_parameter(text_cut(&rest, '&'), &seen, &made))
-                return false;
-        while (rest.at != NULL);
-    *query = made;
-    return true;
+            flaw = read_parameter(text_cut(&rest, '&'), &seen, &made);
+        while (flaw == NULL && rest.at != NULL);
+    if (flaw == NULL)
+        *query = made;
+    return flaw;
 }
 
 /* ---- cursors --------------------------------------------------------------------------------- */

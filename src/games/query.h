@@ -24,6 +24,9 @@
 #define GAMES_CURSOR_TAG_SIZE 16U
 #define GAMES_CURSOR_SIZE 112U /* of the text, with its NUL: 80 bytes are 107 characters */
 
+/* Also of a cursor that is of another list. */
+#define GAMES_CURSOR_RULE "The parameter cursor must be a next_cursor of the same query."
+
 enum games_demo { GAMES_DEMO_ANY, GAMES_DEMO_TRUE, GAMES_DEMO_FALSE };
 
 /* Each text is NUL-terminated; "" is a filter that was not given. */
@@ -40,9 +43,10 @@ struct games_query {
     char cursor[GAMES_CURSOR_SIZE]; /* as given */
 };
 
-/* Reads the text after '?'. Names and values are percent-encoded, '+' is a space. False (400): a
- * parameter that is unknown, given twice, empty or out of its bounds; a bad escape; no UTF-8. */
-MUST_CHECK bool games_query_parse(struct text text, struct games_query *query);
+/* Reads the text after '?'. Names and values are percent-encoded, '+' is a space. NULL: `query` is
+ * filled in. Else (400) a constant for people that says what is wrong: a parameter that is unknown,
+ * given twice, empty or out of its bounds; a bad escape; no UTF-8. */
+MUST_CHECK const char *games_query_parse(struct text text, struct games_query *query);
 
 /* The cursor after the game of this id. */
 void games_cursor_write(const uint8_t key[32], const char *customer_id,

@@ -56,6 +56,21 @@ struct games_table *games_table_create(const struct secrets *secrets, struct log
     return table;
 }
 
+/* False: one was sealed under another key. Those before it can be used. */
+static bool unseal_all(const struct games_table *table, struct games_provider *provider)
+{
+    const struct provider_record *record = &provider->record;
+    for (size_t i = 0; i < PROVIDER_SECRETS_MAX && record->secrets[i].size > 0; i++) {
+        struct games_secret *secret = &provider->secrets[i];
+        buffer_reserve(&secret->bytes, SECRETS_PLAIN_MAX); /* at once: growing leaves copies */
+        if (provider_secret_unseal(table->secrets, record, i, &secret->bytes) != STATUS_OK)
+            return false;
+        memcpy(secret->kid, record->secrets[i].kid, sizeof secret->kid);
+        provider->secret_count++;
+    }
+    return true;
+}
+
 bool games_table_add_provider(void *context, const void *object)
 {
     const struct provider_record *record = object;
@@ -64,9 +79,7 @@ bool games_table_add_provider(void *context, const void *object)
         return true;
     struct games_provider *provider = memory_alloc_zeroed(1, sizeof *provider);
     provider->record = *record;
-    buffer_reserve(&provider->secret,
-                   SECRETS_PLAIN_MAX); /* at once: growing leaves copies behind */
-    if (provider_secret_unseal(table->secrets, record, &provider->secret) != STATUS_OK)
+    if (!unseal_all(table, provider))
         log_event(table->log, LOG_ERROR,
                   "a provider's secret was stored under another key; set it again",
                   LOG_STRING("provider", record->id));
@@ -79,6 +92,15 @@ bool games_table_add_provider(void *context, const void *object)
 static int compare_provider(const void *id, const void *provider)
 {
     return strcmp(id, (*(const struct games_provider *const *)provider)->record.id);
+}
+
+const struct games_provider *games_table_provider(const struct games_table *table, const char *id)
+{
+    struct games_provider *const *provider =
+        table->provider_count == 0 ? NULL
+                                   : bsearch(id, table->providers, table->provider_count,
+                                             sizeof(struct games_provider *), compare_provider);
+    return provider == NULL ? NULL : *provider;
 }
 
 static struct text make_json(const struct game_record *record,
@@ -105,11 +127,9 @@ bool games_table_add_game(void *context, const void *object)
 {
     const struct game_record *record = object;
     struct games_table *table = context;
-    if (!record->enabled || !record->usable || table->provider_count == 0)
+    if (!record->enabled || !record->usable)
         return true;
-    struct games_provider **provider =
-        bsearch(record->provider_id, table->providers, table->provider_count,
-                sizeof(struct games_provider *), compare_provider);
+    const struct games_provider *provider = games_table_provider(table, record->provider_id);
     if (provider == NULL)
         return true;
     table->games = grow(table->games, table->game_count, &table->game_room, sizeof table->games[0]);
@@ -123,8 +143,8 @@ bool games_table_add_game(void *context, const void *object)
         .languages = memory_copy_string(record->languages),
         .devices = memory_copy_string(record->devices),
         .demo = record->demo,
-        .provider = *provider,
-        .json = make_json(record, *provider),
+        .provider = provider,
+        .json = make_json(record, provider),
         .number = table->game_count,
     };
     table->game_count++;
@@ -175,9 +195,12 @@ bool games_table_add_policy(void *context, const void *object)
 
 static void destroy_provider(struct games_provider *provider)
 {
-    if (provider->secret.data != NULL)
-        OPENSSL_cleanse(provider->secret.data, provider->secret.capacity);
-    buffer_free(&provider->secret);
+    for (size_t i = 0; i < PROVIDER_SECRETS_MAX; i++) {
+        struct buffer *secret = &provider->secrets[i].bytes;
+        if (secret->data != NULL)
+            OPENSSL_cleanse(secret->data, secret->capacity);
+        buffer_free(secret);
+    }
     memory_free(provider);
 }
 
@@ -239,14 +262,26 @@ size_t games_table_count(const struct games_table *table)
     return table->game_count;
 }
 
+static const struct games_game *find(const struct games_table *table, struct text id)
+{
+    size_t at = rank(table, id, false);
+    return at < table->game_count && text_equals(text_of(table->games[at].id), id)
+               ? &table->games[at]
+               : NULL;
+}
+
 const struct games_game *games_table_find(const struct games_table *table, const char *customer_id,
                                           struct text id)
 {
-    size_t at = rank(table, id, false);
-    if (at == table->game_count || !text_equals(text_of(table->games[at].id), id) ||
-        !is_allowed(allowed_of(table, customer_id), at))
-        return NULL;
-    return &table->games[at];
+    const struct games_game *game = find(table, id);
+    return game != NULL && is_allowed(allowed_of(table, customer_id), game->number) ? game : NULL;
+}
+
+const struct games_game *games_table_find_of_provider(const struct games_table *table,
+                                                      const char *provider_id, struct text id)
+{
+    const struct games_game *game = find(table, id);
+    return game != NULL && strcmp(game->provider->record.id, provider_id) == 0 ? game : NULL;
 }
 
 /* ---- pages ----------------------------------------------------------------------------------- */
@@ -332,4 +367,9 @@ void games_table_subject(const struct games_table *table, const char *provider_i
                          const char *player_id, char out[GAMES_SUBJECT_SIZE])
 {
     games_subject(table->subject_key, provider_id, player_id, out);
+}
+
+void games_table_subject_key(const struct games_table *table, uint8_t out[SECRETS_KEY_SIZE])
+{
+    memcpy(out, table->subject_key, SECRETS_KEY_SIZE);
 }

@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "games/query.h"
+#include "records/launch.h"
 #include "records/secrets.h"
 
 /*
@@ -16,9 +17,15 @@
  */
 struct games_table;
 
+struct games_secret {
+    char kid[PROVIDER_KID_SIZE]; /* "": it is not named */
+    struct buffer bytes;
+};
+
 struct games_provider {
     struct provider_record record;
-    struct buffer secret; /* size 0: it cannot be read, so nothing of it can be launched */
+    struct games_secret secrets[PROVIDER_SECRETS_MAX]; /* the newest first, which signs */
+    size_t secret_count; /* 0: they cannot be read, so nothing of it can be launched */
 };
 
 struct games_game {
@@ -50,6 +57,12 @@ size_t games_table_count(const struct games_table *table);
 const struct games_game *games_table_find(const struct games_table *table, const char *customer_id,
                                           struct text id);
 
+/* The provider of this id, when it is enabled, else NULL; and its game of this id, when that is
+ * enabled: no customer's list is asked. */
+const struct games_provider *games_table_provider(const struct games_table *table, const char *id);
+const struct games_game *games_table_find_of_provider(const struct games_table *table,
+                                                      const char *provider_id, struct text id);
+
 /* Appends the page: {"games": […], "next_cursor": …}. False (400): the cursor is not of this
  * customer and query. */
 MUST_CHECK bool games_table_page(const struct games_table *table, const char *customer_id,
@@ -57,11 +70,13 @@ MUST_CHECK bool games_table_page(const struct games_table *table, const char *cu
 
 /* The provider's own id for a player: the same for ever, another with each provider, from which the
  * player cannot be found. 22 characters. */
-#define GAMES_SUBJECT_SIZE 23
+#define GAMES_SUBJECT_SIZE LAUNCH_SUBJECT_SIZE
 #define GAMES_SUBJECT_PURPOSE "provider subject" /* of its key (secrets_derive) */
 void games_subject(const uint8_t key[SECRETS_KEY_SIZE], const char *provider_id,
                    const char *player_id, char out[GAMES_SUBJECT_SIZE]);
 void games_table_subject(const struct games_table *table, const char *provider_id,
                          const char *player_id, char out[GAMES_SUBJECT_SIZE]);
+/* For whoever finds the player where there is no table; to be wiped after use. */
+void games_table_subject_key(const struct games_table *table, uint8_t out[SECRETS_KEY_SIZE]);
 
 #endif

@@ -45,7 +45,7 @@ static void exchange_end(struct http_connection *connection, bool complete)
     connection->exchange = NULL;
     if (!complete) /* what was not sent does not count */
         exchange->bytes -= exchange->rest[0].size + exchange->rest[1].size + exchange->rest[2].size;
-    /* Told while the request is still whole: an outcome points to it. */
+    /* Reported while the request is still whole: an outcome points to it. */
     if (exchange->replied && server->options.finished != NULL) {
         struct http_outcome outcome = {
             .request = &exchange->request,
@@ -351,7 +351,17 @@ void http_reply_json(struct http_request *request, int status, struct text body)
 
 void http_reply_error(struct http_request *request, const struct http_error *error)
 {
+    request->error = error;
     http_reply_message(request, http_message_of_error(request->connection->server, error));
+}
+
+void http_reply_error_as(struct http_request *request, const struct http_error *error,
+                         const char *message)
+{
+    struct http_message *made = http_message_make_error(error, message);
+    request->error = error;
+    http_reply_message(request, made);
+    http_message_release(&made);
 }
 
 /* ---- TLS ------------------------------------------------------------------------------------- */

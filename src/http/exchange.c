@@ -7,6 +7,7 @@
  * X-Request-Id, added fields, Connection, the empty line), the body. Three parts, one system call,
  * nothing copied.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -90,6 +91,12 @@ static void put(char **at, const char *bytes, size_t size)
 {
     memcpy(*at, bytes, size);
     *at += size;
+}
+
+void http_request_note(struct http_request *request, struct text what, const char *id)
+{
+    request->note.what = what;
+    (void)snprintf(request->note.id, sizeof request->note.id, "%s", id);
 }
 
 void http_request_add_field(struct http_request *request, struct text name, struct text value)

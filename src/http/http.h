@@ -87,6 +87,14 @@ enum http_field {
     HTTP_FIELD_CONTENT_ENCODING,
     HTTP_FIELD_EXPECT,
     HTTP_FIELD_PREFER,
+    HTTP_FIELD_X_CROUPIER_PROVIDER,
+    HTTP_FIELD_X_CROUPIER_TIMESTAMP,
+    HTTP_FIELD_X_CROUPIER_SIGNATURE,
+    HTTP_FIELD_X_CROUPIER_KEY_ID,
+    HTTP_FIELD_COOKIE,
+    HTTP_FIELD_IF_MATCH,
+    HTTP_FIELD_ORIGIN,
+    HTTP_FIELD_SEC_FETCH_SITE,
     HTTP_FIELD_OTHER,
 };
 #define HTTP_FIELD_COUNT HTTP_FIELD_OTHER
@@ -98,6 +106,8 @@ struct http_field_line {
 
 struct http_server;
 struct http_connection;
+
+#define HTTP_NOTE_SIZE 65 /* with the NUL; what is longer is cut */
 
 struct http_request {
     enum http_method method;
@@ -121,6 +131,13 @@ struct http_request {
      * from http_server_options. */
     void *user;
     void *connection_user;
+    /* For the log, when it is over. */
+    const struct http_error *error; /* that it was replied with; NULL: with none */
+    struct {
+        struct text what; /* a constant; empty: nothing is noted */
+        char id[HTTP_NOTE_SIZE];
+    } note; /* see http_request_note */
+
     /* Called when the client goes away before the reply; may stay NULL. See also
      * http/deferral.h. */
     void (*abandoned)(struct http_request *request);
@@ -140,9 +157,13 @@ struct text http_request_field(const struct http_request *request, enum http_fie
 /* Its value when there is exactly one line of that field, else the empty text: two are none. */
 struct text http_request_only_field(const struct http_request *request, enum http_field field);
 
-/* Adds "name: value" to the reply that will follow, beside the reply's own fields. Bounded (512
+/* Adds "name: value" to the reply that will follow, beside the reply's own fields. Bounded (768
  * bytes in all, CHECKed: only constants and numbers are added). */
 void http_request_add_field(struct http_request *request, struct text name, struct text value);
+
+/* Notes which launch, transaction or the like it is about, for the log. `what` is a constant; `id`
+ * is copied. The last note counts. */
+void http_request_note(struct http_request *request, struct text what, const char *id);
 
 /* ---- replies: exactly one for each request --------------------------------------------------- */
 
@@ -159,6 +180,13 @@ void http_reply_text(struct http_request *request, int status, const char *conte
 
 /* Sends the error's document: {"error": code, "message": message}. */
 void http_reply_error(struct http_request *request, const struct http_error *error);
+
+/* Appends that document, with another message where one is given. */
+void http_error_write(const struct http_error *error, const char *message, struct buffer *out);
+
+/* The same with another message (copied), which must hold nothing of the request. */
+void http_reply_error_as(struct http_request *request, const struct http_error *error,
+                         const char *message);
 
 /* ---- requests put aside ---------------------------------------------------------------------- */
 
@@ -262,11 +290,19 @@ struct http_server_options {
 MUST_CHECK enum status http_listen(const char *host, uint16_t port, bool share, int *descriptor,
                                    uint16_t *bound, struct error *error);
 
+/* Is this the listening socket of that address? `bound` is its port. STATUS_INVALID: it is not. */
+MUST_CHECK enum status http_listen_check(const char *host, uint16_t port, int descriptor,
+                                         uint16_t *bound, struct error *error);
+
 struct http_server *http_server_create(const struct http_server_options *options, int descriptor);
 
 /* These may change while it runs (SIGHUP). */
 void http_server_set_deadlines(struct http_server *server, const struct http_deadlines *deadlines);
 void http_server_set_tls(struct http_server *server, struct http_tls *tls);
+
+/* Before the end, where another process has the listening socket as well and accepts from it:
+ * accepts no more, and leaves what is in its queue. */
+void http_server_hand_over(struct http_server *server);
 
 /*
  * Graceful end. The next answer on each connection carries `Connection: close`; a connection on

@@ -51,7 +51,7 @@
 
 #define HTTP_DATE_HEAD_SIZE (sizeof "Date: Sat, 21 Nov 2026 04:53:17 GMT\r\nX-Request-Id: " - 1)
 #define HTTP_ID_SIZE 21U /* ten random characters of the server, '-', a counter of ten */
-#define HTTP_ADDED_MAX 512U
+#define HTTP_ADDED_MAX 768U
 #define HTTP_ADDED_AT (HTTP_DATE_HEAD_SIZE + HTTP_ID_SIZE + 2)
 #define HTTP_REPLY_HEAD_SIZE (HTTP_ADDED_AT + HTTP_ADDED_MAX + 32)
 
@@ -158,7 +158,7 @@ struct http_server {
     bool turning_away;        /* no new connection can begin */
     uint64_t drain_idle_ms;   /* how long a connection may be idle while draining */
     uint64_t drain_accept_ms; /* by clock_loop_ms; until then it goes on accepting */
-    bool drained_told;
+    bool drained_reported;
     void (*drained)(void *context);
     char *read_buffer;
     char *plain_buffer;   /* with TLS */
@@ -215,6 +215,8 @@ void http_exchange_reply(struct http_server *server, struct http_exchange *excha
 /* The caller's own. */
 struct http_message *http_message_of_text(int status, const char *content_type, struct text body);
 /* The server's, made when it is first asked for. */
+/* A message of its own for each call, with this text; the caller has its reference. */
+struct http_message *http_message_make_error(const struct http_error *error, const char *text);
 struct http_message *http_message_of_error(struct http_server *server,
                                            const struct http_error *error);
 

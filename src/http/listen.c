@@ -98,3 +98,36 @@ enum status http_listen(const char *host, uint16_t port, bool share, int *descri
     *descriptor = opened;
     return STATUS_OK;
 }
+
+static bool is_address(const struct sockaddr_storage *wanted, const struct sockaddr_storage *found)
+{
+    if (wanted->ss_family != found->ss_family)
+        return false;
+    if (wanted->ss_family == AF_INET6)
+        return memcmp(&((const struct sockaddr_in6 *)wanted)->sin6_addr,
+                      &((const struct sockaddr_in6 *)found)->sin6_addr,
+                      sizeof(struct in6_addr)) == 0;
+    return ((const struct sockaddr_in *)wanted)->sin_addr.s_addr ==
+           ((const struct sockaddr_in *)found)->sin_addr.s_addr;
+}
+
+enum status http_listen_check(const char *host, uint16_t port, int descriptor, uint16_t *bound,
+                              struct error *error)
+{
+    struct sockaddr_storage wanted;
+    struct sockaddr_storage found;
+    socklen_t size = sizeof found;
+    int listens = 0;
+    socklen_t listens_size = sizeof listens;
+    enum status status = read_address(host, port, &wanted, error);
+    if (status != STATUS_OK)
+        return status;
+    memset(&found, 0, sizeof found);
+    if (getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &listens_size) != 0 ||
+        listens == 0 || getsockname(descriptor, (struct sockaddr *)&found, &size) != 0 ||
+        !is_address(&wanted, &found) || (port != 0 && bound_port(descriptor) != port))
+        return error_set(error, STATUS_INVALID, "%s:%u is not where the running server listens",
+                         host, (unsigned)port);
+    *bound = bound_port(descriptor);
+    return STATUS_OK;
+}

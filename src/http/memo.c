@@ -15,6 +15,7 @@ struct http_memo {
     uint32_t line_count;
     enum http_method method;
     struct text path, query; /* these and the lines' values point into `bytes` */
+    size_t tag_at, tag_size; /* in `bytes`: the only If-None-Match */
     uint8_t field_count[HTTP_FIELD_COUNT];
     char *bytes;
     struct http_field_line lines[]; /* and the bytes */
@@ -67,6 +68,9 @@ static void fill(struct http_memo **memo, const struct http_intake *intake,
     for (uint32_t i = 0; i < request->line_count; i++)
         mine->lines[i] = (struct http_field_line){moved(mine, intake, request->lines[i].value),
                                                   request->lines[i].field};
+    struct text tag = http_request_only_field(request, HTTP_FIELD_IF_NONE_MATCH);
+    mine->tag_at = tag.at == NULL ? 0 : (size_t)(tag.at - intake->bytes.data);
+    mine->tag_size = tag.size;
 }
 
 void http_memo_remember(struct http_memo **memo, const struct http_intake *intake,
@@ -112,12 +116,32 @@ void http_memo_restore(const struct http_memo *memo, struct http_intake *intake,
     intake->phase = INTAKE_FINISHED;
 }
 
-bool http_memo_recall(const struct http_memo *memo, struct http_intake *intake,
+static bool is_visible(const char *bytes, size_t size)
+{
+    unsigned others = 0;
+    for (size_t i = 0; i < size; i++)
+        others |= (unsigned)(bytes[i] <= ' ') | (unsigned)(bytes[i] >= 0x7F);
+    return others == 0;
+}
+
+/* The tag is the one part that may differ. Visible characters in the place of others neither end
+ * its field nor are trimmed from it, so all else is what it was. */
+static bool begins_with(const struct http_memo *memo, const char *bytes)
+{
+    size_t after = memo->tag_at + memo->tag_size;
+    return memcmp(bytes, memo->bytes, memo->tag_at) == 0 &&
+           memcmp(bytes + after, memo->bytes + after, memo->size - after) == 0 &&
+           is_visible(bytes + memo->tag_at, memo->tag_size);
+}
+
+bool http_memo_recall(struct http_memo *memo, struct http_intake *intake,
                       struct http_request *request, struct text *input)
 {
     if (memo == NULL || !memo->comparable || input->size < memo->size ||
-        memcmp(input->at, memo->bytes, memo->size) != 0)
+        !begins_with(memo, input->at))
         return false;
+    if (memo->tag_size > 0)
+        memcpy(memo->bytes + memo->tag_at, input->at + memo->tag_at, memo->tag_size);
     http_memo_restore(memo, intake, request);
     input->at += memo->size;
     input->size -= memo->size;

@@ -5,6 +5,8 @@
 #include "base/memory.h"
 #include "http/internal.h"
 
+#define HEAD_USUAL 192U /* bytes: room for most heads at once */
+
 struct http_message *http_message_create(uint16_t status, struct text head, struct text body)
 {
     CHECK(head.size <= UINT32_MAX && head.size >= 2 && head.at[head.size - 1] == '\n');
@@ -53,18 +55,22 @@ static const char *reason_phrase(int status)
     } phrases[] = {
         {200, "OK"},
         {201, "Created"},
+        {202, "Accepted"},
         {204, "No Content"},
         {304, "Not Modified"},
         {400, "Bad Request"},
+        {401, "Unauthorized"},
         {403, "Forbidden"},
         {404, "Not Found"},
         {405, "Method Not Allowed"},
         {408, "Request Timeout"},
         {409, "Conflict"},
+        {412, "Precondition Failed"},
         {413, "Content Too Large"},
         {414, "URI Too Long"},
         {415, "Unsupported Media Type"},
         {417, "Expectation Failed"},
+        {421, "Misdirected Request"},
         {422, "Unprocessable Content"},
         {429, "Too Many Requests"},
         {431, "Request Header Fields Too Large"},
@@ -85,26 +91,36 @@ struct http_message *http_message_of_text(int status, const char *content_type, 
 {
     CHECK(status >= 200 && status <= 599);
     struct buffer head = {0};
-    buffer_append_format(&head,
-                         "HTTP/1.1 %d %s\r\n"
-                         "Content-Type: %s\r\n"
-                         "X-Content-Type-Options: nosniff\r\n"
-                         "Cache-Control: no-store\r\n"
-                         "Content-Length: %zu\r\n",
-                         status, reason_phrase(status), content_type, body.size);
+    buffer_reserve(&head, HEAD_USUAL);
+    buffer_append_string(&head, "HTTP/1.1 ");
+    buffer_append_u64(&head, (uint64_t)status);
+    buffer_append_char(&head, ' ');
+    buffer_append_string(&head, reason_phrase(status));
+    buffer_append_string(&head, "\r\nContent-Type: ");
+    buffer_append_string(&head, content_type);
+    buffer_append_string(&head, "\r\nX-Content-Type-Options: nosniff\r\n"
+                                "Cache-Control: no-store\r\n"
+                                "Content-Length: ");
+    buffer_append_u64(&head, body.size);
+    buffer_append_string(&head, "\r\n");
     struct http_message *message = http_message_create((uint16_t)status, buffer_text(&head), body);
     buffer_free(&head);
     return message;
 }
 
-static struct http_message *message_of_error(const struct http_error *error)
+void http_error_write(const struct http_error *error, const char *message, struct buffer *out)
 {
-    struct buffer body = {0};
-    struct json_writer json = {.out = &body};
+    struct json_writer json = {.out = out};
     json_object(&json, NULL);
     json_string(&json, "error", error->code);
-    json_string(&json, "message", error->message);
+    json_string(&json, "message", message != NULL ? message : error->message);
     json_end(&json);
+}
+
+struct http_message *http_message_make_error(const struct http_error *error, const char *text)
+{
+    struct buffer body = {0};
+    http_error_write(error, text, &body);
     struct http_message *message =
         http_message_of_text(error->status, "application/json", buffer_text(&body));
     buffer_free(&body);
@@ -120,7 +136,7 @@ struct http_message *http_message_of_error(struct http_server *server,
         CHECK(tries < HTTP_ERROR_SLOTS); /* else there are more errors than slots */
         if (server->errors[at].error == NULL) {
             server->errors[at].error = error;
-            server->errors[at].message = message_of_error(error);
+            server->errors[at].message = http_message_make_error(error, error->message);
         }
         if (server->errors[at].error == error)
             return server->errors[at].message;

@@ -82,7 +82,7 @@ static void on_sweep(uv_timer_t *timer)
 static void on_sweep_closed(uv_handle_t *handle)
 {
     struct http_server *server = handle->data;
-    server->drained_told = true;
+    server->drained_reported = true;
     server->drained(server->options.context);
 }
 
@@ -330,6 +330,12 @@ static void stop_listening(struct http_server *server)
     close_listener(server);
 }
 
+void http_server_hand_over(struct http_server *server)
+{
+    CHECK(!server->draining && server->descriptor >= 0);
+    close_listener(server); /* here alone: the socket goes on in the other process */
+}
+
 void http_server_drain(struct http_server *server, uint32_t idle_ms, void (*drained)(void *context))
 {
     CHECK(!server->draining && drained != NULL);
@@ -359,7 +365,7 @@ void http_server_destroy(struct http_server **server)
 {
     struct http_server *gone = *server;
     *server = NULL;
-    CHECK(gone->drained_told && gone->connection_count == 0);
+    CHECK(gone->drained_reported && gone->connection_count == 0);
     while (!SLIST_EMPTY(&gone->spare_exchanges)) {
         struct http_exchange *exchange = SLIST_FIRST(&gone->spare_exchanges);
         SLIST_REMOVE_HEAD(&gone->spare_exchanges, link);

@@ -9,6 +9,7 @@
 
 #include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 
 #include <openssl/bio.h>
 #include <openssl/err.h>
@@ -167,6 +168,27 @@ enum status http_tls_create(struct http_tls **tls, const char *certificate_path,
     created->method = make_method();
     *tls = created;
     return STATUS_OK;
+}
+
+static int64_t expiry_ms_of(const X509 *certificate)
+{
+    struct tm time;
+    /* OpenSSL has read this certificate, so its time is one. */
+    CHECK(ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &time) == 1);
+    return (int64_t)timegm(&time) * 1000;
+}
+
+int64_t http_tls_expiry_ms(const struct http_tls *tls)
+{
+    STACK_OF(X509) *chain = NULL;
+    int64_t first_ms = expiry_ms_of(SSL_CTX_get0_certificate(tls->context));
+    CHECK(SSL_CTX_get0_chain_certs(tls->context, &chain) == 1);
+    for (int i = 0; i < sk_X509_num(chain); i++) {
+        int64_t expiry_ms = expiry_ms_of(sk_X509_value(chain, i));
+        if (expiry_ms < first_ms)
+            first_ms = expiry_ms;
+    }
+    return first_ms;
 }
 
 struct http_tls *http_tls_hold(struct http_tls *tls)

@@ -1,6 +1,8 @@
 #ifndef CROUPIER_HTTP_TLS_H
 #define CROUPIER_HTTP_TLS_H
 
+#include <stdint.h>
+
 #include "base/status.h"
 
 /*
@@ -13,6 +15,8 @@ struct http_tls;
 
 MUST_CHECK enum status http_tls_create(struct http_tls **tls, const char *certificate_path,
                                        const char *key_path, struct error *error);
+/* When the first certificate of the chain runs out: wall clock, milliseconds since 1970. */
+int64_t http_tls_expiry_ms(const struct http_tls *tls);
 struct http_tls *http_tls_hold(struct http_tls *tls);
 void http_tls_release(struct http_tls **tls);
 

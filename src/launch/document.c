@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <openssl/crypto.h>
+
 #include "base/base64url.h"
 #include "base/clock.h"
 #include "base/digest.h"
@@ -29,20 +31,26 @@ static unsigned mode_of(const void *request)
 }
 
 #define FIELD(field) STRICT_JSON_FIELD(launch_request, field)
+#define IS_WORD "must be a string of 1 to 64 bytes without control characters"
 static const struct strict_json_field fields[] = {
-    {TEXT_INIT("mode"), EITHER, EITHER, FIELD(real), NULL, read_mode},
-    {TEXT_INIT("player_reference"), REAL, REAL, FIELD(player_reference), is_outside_name, NULL},
-    {TEXT_INIT("currency"), REAL, REAL, FIELD(currency), currency_is_sound, NULL},
-    {TEXT_INIT("language"), 0, EITHER, FIELD(language), NULL, NULL},
-    {TEXT_INIT("device"), 0, EITHER, FIELD(device), NULL, NULL},
+    {TEXT_INIT("mode"), EITHER, EITHER, FIELD(real), NULL, read_mode, "must be real or demo",
+     false},
+    {TEXT_INIT("player_reference"), REAL, REAL, FIELD(player_reference), is_outside_name, NULL,
+     "must be a string of 1 to 64 characters of A-Z, a-z, 0-9, '.', '_', ':' and '-'", false},
+    {TEXT_INIT("currency"), REAL, REAL, FIELD(currency), currency_is_sound, NULL,
+     "must be a string of three capital letters", false},
+    {TEXT_INIT("language"), 0, EITHER, FIELD(language), NULL, NULL, IS_WORD, false},
+    {TEXT_INIT("device"), 0, EITHER, FIELD(device), NULL, NULL, IS_WORD, false},
 };
 
+static const struct strict_json_form form = {fields, sizeof fields / sizeof fields[0], mode_of};
+
 enum strict_json launch_request_decode(struct text content_type, struct text body,
-                                       struct launch_request *request)
+                                       struct launch_request *request,
+                                       struct strict_json_fault *fault)
 {
     struct launch_request decoded = {0};
-    enum strict_json result = strict_json_decode(
-        content_type, body, fields, sizeof fields / sizeof fields[0], mode_of, &decoded);
+    enum strict_json result = strict_json_decode(content_type, body, &form, &decoded, fault);
     if (result == STRICT_JSON_OK)
         *request = decoded;
     return result;
@@ -75,17 +83,36 @@ void launch_claims_append(struct buffer *out, const struct launch_facts *facts)
     json_end(&json);
 }
 
-void launch_token_append(struct buffer *out, struct text claims, struct text secret)
+void launch_token_append(struct buffer *out, struct text claims, const char *kid,
+                         struct text secret)
 {
-    static const char header[] = "{\"alg\":\"HS256\",\"typ\":\"JWT\"}";
+    struct buffer header = {0};
+    struct json_writer json = {.out = &header};
     uint8_t tag[DIGEST_SIZE];
     size_t start = out->size;
-    buffer_append_base64url(out, header, sizeof header - 1);
+    json_object(&json, NULL);
+    json_string(&json, "alg", "HS256");
+    json_string(&json, "typ", "JWT");
+    write_claim(&json, "kid", kid);
+    json_end(&json);
+    buffer_append_base64url(out, header.data, header.size);
+    buffer_free(&header);
     buffer_append_char(out, '.');
     buffer_append_base64url(out, claims.at, claims.size);
     digest_hmac_sha256(secret, (struct text){out->data + start, out->size - start}, tag);
     buffer_append_char(out, '.');
     buffer_append_base64url(out, tag, sizeof tag);
+}
+
+void launch_url_append(struct buffer *out, const char *launch_url, const struct launch_facts *facts,
+                       const char *kid, struct text secret)
+{
+    struct buffer claims = {0};
+    launch_claims_append(&claims, facts);
+    buffer_append_string(out, launch_url);
+    buffer_append_string(out, strchr(launch_url, '?') == NULL ? "?token=" : "&token=");
+    launch_token_append(out, buffer_text(&claims), kid, secret);
+    buffer_free(&claims);
 }
 
 /* ---- the document of a call ------------------------------------------------------------------ */
@@ -122,9 +149,33 @@ void launch_document_sign(struct text timestamp, struct text document, struct te
     buffer_append_text(&data, document);
     digest_hmac_sha256(secret, buffer_text(&data), tag);
     memcpy(out, "v1=", 3);
-    for (size_t i = 0; i < sizeof tag; i++)
-        (void)snprintf(out + 3 + 2 * i, 3, "%02x", tag[i]);
+    hex_write(out + 3, tag, sizeof tag);
+    out[LAUNCH_SIGNATURE_SIZE - 1] = '\0';
     buffer_free(&data);
+}
+
+bool launch_signature_is_good(struct text timestamp, struct text document, struct text secret,
+                              struct text signature)
+{
+    char good[LAUNCH_SIGNATURE_SIZE];
+    launch_document_sign(timestamp, document, secret, good);
+    return signature.size == sizeof good - 1 &&
+           CRYPTO_memcmp(good, signature.at, sizeof good - 1) == 0;
+}
+
+void launch_fields_make(struct launch_fields *out, int64_t now_seconds, struct text document,
+                        const char *kid, struct text secret)
+{
+    const size_t room = sizeof out->lines[0];
+    char timestamp[24];
+    char signature[LAUNCH_SIGNATURE_SIZE];
+    (void)snprintf(timestamp, sizeof timestamp, "%lld", (long long)now_seconds);
+    launch_document_sign(text_of(timestamp), document, secret, signature);
+    (void)snprintf(out->lines[0], room, "X-Croupier-Timestamp: %s", timestamp);
+    (void)snprintf(out->lines[1], room, "X-Croupier-Signature: %s", signature);
+    out->lines[2][0] = '\0';
+    if (kid[0] != '\0')
+        (void)snprintf(out->lines[2], room, "X-Croupier-Key-Id: %s", kid);
 }
 
 /* ---- the answer ------------------------------------------------------------------------------ */

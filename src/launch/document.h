@@ -15,9 +15,10 @@ struct launch_request {
     char device[GAME_WORD_SIZE];   /* "": not given */
 };
 
-/* `request` is filled in when STRICT_JSON_OK, else untouched. */
+/* `request` is filled in when STRICT_JSON_OK, else untouched; then `fault` says what is wrong. */
 MUST_CHECK enum strict_json launch_request_decode(struct text content_type, struct text body,
-                                                  struct launch_request *request);
+                                                  struct launch_request *request,
+                                                  struct strict_json_fault *fault);
 
 /*
  * What a provider gets to know of a launch, in its two forms, and what it may answer. Pure.
@@ -29,6 +30,7 @@ MUST_CHECK enum strict_json launch_request_decode(struct text content_type, stru
  *
  *   X-Croupier-Timestamp: 1763700000          seconds since the epoch
  *   X-Croupier-Signature: v1=5f2c…            hex(HMAC-SHA-256(secret, timestamp "." document))
+ *   X-Croupier-Key-Id: hT5wQ0xN               which secret; not for a provider's first
  *
  * In neither form is anything of ours or of the customer's about the player.
  */
@@ -49,8 +51,14 @@ struct launch_facts {
 /* The claims of the token, a JSON object. */
 void launch_claims_append(struct buffer *out, const struct launch_facts *facts);
 
-/* A signed token (JWT, RFC 7519; HS256): header.claims.signature. `claims` is a JSON object. */
-void launch_token_append(struct buffer *out, struct text claims, struct text secret);
+/* A signed token (JWT, RFC 7519; HS256): header.claims.signature. `claims` is a JSON object, `kid`
+ * names the secret in the header; "": it does not. */
+void launch_token_append(struct buffer *out, struct text claims, const char *kid,
+                         struct text secret);
+
+/* Where players are sent: the provider's launch URL, with such a token. */
+void launch_url_append(struct buffer *out, const char *launch_url, const struct launch_facts *facts,
+                       const char *kid, struct text secret);
 
 /* The document of the call, a JSON object that always has all its members. */
 void launch_document_append(struct buffer *out, const struct launch_facts *facts);
@@ -58,6 +66,17 @@ void launch_document_append(struct buffer *out, const struct launch_facts *facts
 #define LAUNCH_SIGNATURE_SIZE 68 /* "v1=", 64 hexadecimal digits, NUL */
 void launch_document_sign(struct text timestamp, struct text document, struct text secret,
                           char out[LAUNCH_SIGNATURE_SIZE]);
+
+/* Providers sign what they send in the same way. Takes as long wherever the signature differs. */
+MUST_CHECK bool launch_signature_is_good(struct text timestamp, struct text document,
+                                         struct text secret, struct text signature);
+
+/* The header fields beside a document: "Name: value", or "" for one that there is not. */
+struct launch_fields {
+    char lines[3][128];
+};
+void launch_fields_make(struct launch_fields *out, int64_t now_seconds, struct text document,
+                        const char *kid, struct text secret);
 
 #define LAUNCH_ANSWER_MAX 16384U /* bytes of an answer's body */
 #define LAUNCH_URL_SIZE 4097

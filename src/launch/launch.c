@@ -11,11 +11,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <openssl/crypto.h>
+
 #include "admission/errors.h"
 #include "admission/key.h"
 #include "base/clock.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
+#include "base/threads.h"
 #include "base/work_pool.h"
 #include "games/errors.h"
 #include "http/deferral.h"
@@ -24,34 +27,40 @@
 #include "records/currency.h"
 
 #define TOKEN_SECONDS 300
-#define QUEUE_LIMIT 256
+#define QUEUE_LIMIT 256U
+#define AT_ONCE 64U         /* launches of one transaction */
 #define WAIT_NS 2000000000U /* in the queue */
-#define LAUNCH_ID_SIZE 24
+
+struct pending_launch;
+STAILQ_HEAD(pending_queue, pending_launch);
 
 struct launcher {
     struct launcher_options options;
-    struct work_pool *pool; /* of one thread, which has `store` to itself */
+    struct work_pool *pool; /* of one thread, which has `store` and `failing` to itself */
+    struct work work;       /* is queued there, or runs, while `queue` is not empty */
     struct platform_store *store;
     bool failing;
     struct provider_calls *calls;
+    uv_mutex_t mutex;
+    struct pending_queue queue; /* for the store, */
+    size_t queued;              /* so many; under the mutex */
 };
 
-/* A launch until it is replied to: while its player is looked up, then while its provider is asked
- * for a URL. */
+/* A launch until it is replied to: while its player is looked up and it is written down, then while
+ * its provider is asked for a URL. */
 struct pending_launch {
-    struct provider_call call; /* first; its mail also brings back the look-up */
-    struct work work;
+    struct provider_call call; /* first; its mail also comes back from the store */
+    STAILQ_ENTRY(pending_launch) link;
     struct launcher *launcher;
     struct games_pages *pages;
     struct http_deferral deferral;
     uint64_t submitted_ns;
     struct launch_request launch;
-    char customer_id[CUSTOMER_ID_SIZE];
-    char game_id[GAME_ID_SIZE];
     uint8_t exponent;
-    enum status status;          /* of the look-up */
+    uint8_t subject_key[SECRETS_KEY_SIZE];
+    enum status status;          /* of the store */
     struct player_record player; /* zeros in demo */
-    char launch_id[LAUNCH_ID_SIZE];
+    struct launch_record record;
     int64_t expires_ms;
 };
 
@@ -60,6 +69,7 @@ struct pending_launch {
 static void free_pending(struct pending_launch *pending)
 {
     buffer_free(&pending->call.document);
+    OPENSSL_cleanse(pending->subject_key, sizeof pending->subject_key);
     memory_free(pending);
 }
 
@@ -78,9 +88,9 @@ static void reply_launched(struct pending_launch *pending, struct http_request *
     struct json_writer json = {.out = &body};
     json_object(&json, NULL);
     json_text(&json, "launch_url", url);
-    json_string(&json, "launch_id", pending->launch_id);
+    json_string(&json, "launch_id", pending->record.id);
     json_string_or_null(&json, "player_id", player->id);
-    json_string(&json, "game_id", pending->game_id);
+    json_string(&json, "game_id", pending->record.game_id);
     json_string(&json, "mode", pending->launch.real ? "real" : "demo");
     json_string_or_null(&json, "currency", player->currency);
     if (pending->launch.real)
@@ -105,13 +115,8 @@ static void on_gone(struct http_deferral *deferral)
 static void append_url(struct buffer *out, const struct games_provider *provider,
                        const struct launch_facts *facts)
 {
-    struct buffer claims = {0};
-    launch_claims_append(&claims, facts);
-    const char *launch_url = provider->record.launch_url;
-    buffer_append_string(out, launch_url);
-    buffer_append_string(out, strchr(launch_url, '?') == NULL ? "?token=" : "&token=");
-    launch_token_append(out, buffer_text(&claims), buffer_text(&provider->secret));
-    buffer_free(&claims);
+    launch_url_append(out, provider->record.launch_url, facts, provider->secrets[0].kid,
+                      buffer_text(&provider->secrets[0].bytes));
 }
 
 /* ---- a URL of the provider's ----------------------------------------------------------------- */
@@ -137,17 +142,13 @@ static void call_provider(struct pending_launch *pending, struct http_request *r
                           const struct games_provider *provider, const struct launch_facts *facts)
 {
     struct provider_call *call = &pending->call;
-    char timestamp[24];
-    char signature[LAUNCH_SIGNATURE_SIZE];
+    const struct games_secret *secret = &provider->secrets[0];
     call->delivered = deliver_call;
     (void)snprintf(call->provider_id, sizeof call->provider_id, "%s", provider->record.id);
     (void)snprintf(call->url, sizeof call->url, "%s", provider->record.launch_url);
     launch_document_append(&call->document, facts);
-    (void)snprintf(timestamp, sizeof timestamp, "%lld", (long long)facts->issued_seconds);
-    launch_document_sign(text_of(timestamp), buffer_text(&call->document),
-                         buffer_text(&provider->secret), signature);
-    (void)snprintf(call->fields[0], sizeof call->fields[0], "X-Croupier-Timestamp: %s", timestamp);
-    (void)snprintf(call->fields[1], sizeof call->fields[1], "X-Croupier-Signature: %s", signature);
+    launch_fields_make(&call->fields, facts->issued_seconds, buffer_text(&call->document),
+                       secret->kid, buffer_text(&secret->bytes));
     http_defer(&pending->deferral, request);
     if (provider_calls_submit(pending->launcher->calls, call) != STATUS_OK) {
         (void)http_deferral_take(&pending->deferral);
@@ -155,22 +156,18 @@ static void call_provider(struct pending_launch *pending, struct http_request *r
     }
 }
 
-/* Launches what has been judged. In demo every player is a new one. */
+/* Launches what has been judged and written down. */
 static void launch_game(struct pending_launch *pending, struct http_request *request,
-                        const struct games_table *table, const struct games_game *game)
+                        const struct games_game *game)
 {
     const struct launch_request *launch = &pending->launch;
     const struct games_provider *provider = game->provider;
-    char subject[GAMES_SUBJECT_SIZE];
     int64_t now_seconds = clock_wall_ms() / 1000;
-    identity_generate("lau_", pending->launch_id, sizeof pending->launch_id);
     pending->expires_ms = (now_seconds + TOKEN_SECONDS) * 1000;
-    games_table_subject(table, provider->record.id,
-                        launch->real ? pending->player.id : pending->launch_id, subject);
     const struct launch_facts facts = {
-        .launch_id = pending->launch_id,
+        .launch_id = pending->record.id,
         .game_id = game->id,
-        .subject = subject,
+        .subject = pending->record.subject,
         .audience = provider->record.audience,
         .currency = launch->currency,
         .language = launch->language,
@@ -205,7 +202,7 @@ static const struct games_game *judge(struct pending_launch *pending, struct htt
     const struct http_error *error;
     const struct launch_request *launch = &pending->launch;
     const struct games_game *game =
-        table == NULL ? NULL : games_table_find(table, pending->customer_id, game_id);
+        table == NULL ? NULL : games_table_find(table, pending->record.customer_id, game_id);
     if (table == NULL)
         error = &error_security_config_unavailable;
     else if (game == NULL)
@@ -218,7 +215,7 @@ static const struct games_game *judge(struct pending_launch *pending, struct htt
         error = &error_language_not_supported;
     else if (!offers(game->devices, launch->device))
         error = &error_device_not_supported;
-    else if (game->provider->secret.size == 0)
+    else if (game->provider->secret_count == 0)
         error = &error_provider_unavailable;
     else
         return game;
@@ -226,7 +223,7 @@ static const struct games_game *judge(struct pending_launch *pending, struct htt
     return NULL;
 }
 
-/* ---- the player ------------------------------------------------------------------------------ */
+/* ---- the store: on the launcher's thread ----------------------------------------------------- */
 
 static void note(struct launcher *launcher, enum status status, const struct error *error)
 {
@@ -239,7 +236,7 @@ static void note(struct launcher *launcher, enum status status, const struct err
     launcher->failing = failing;
 }
 
-/* While the store does not answer, each job that asks it holds up those behind it for all of its
+/* While the store does not answer, each launch that asks it holds up those behind it for all of its
  * deadline. So the store is not asked for requests that have waited too long or are gone. That
  * goes for all that are queued at the end: by then no request is left. */
 static bool is_worth_asking(const struct pending_launch *pending)
@@ -248,26 +245,71 @@ static bool is_worth_asking(const struct pending_launch *pending)
            clock_monotonic_ns() - pending->submitted_ns < WAIT_NS;
 }
 
+static enum status open_store(struct launcher *launcher, struct error *error)
+{
+    return launcher->store != NULL
+               ? STATUS_OK
+               : platform_store_open(&launcher->store, &launcher->options.store, error);
+}
+
+/* What the store said of something. */
+static void see_status(struct launcher *launcher, enum status status, const struct error *error)
+{
+    note(launcher, status, error);
+    if (status == STATUS_UNAVAILABLE || status == STATUS_MALFORMED)
+        platform_store_close(&launcher->store);
+}
+
+/* The player of a launch for money, and what the provider knows it as. In demo every player is a
+ * new one. */
 static enum status find_player(struct pending_launch *pending)
 {
     struct launcher *launcher = pending->launcher;
     const struct launch_request *launch = &pending->launch;
+    struct launch_record *record = &pending->record;
     struct error error = {.text = ""};
-    enum status status = STATUS_OK;
-    if (launcher->store == NULL)
-        status = platform_store_open(&launcher->store, &launcher->options.store, &error);
-    if (status == STATUS_OK)
+    enum status status = open_store(launcher, &error);
+    if (status == STATUS_OK && launch->real)
         status =
-            platform_player_open(launcher->store, pending->customer_id, launch->player_reference,
+            platform_player_open(launcher->store, record->customer_id, launch->player_reference,
                                  launch->currency, pending->exponent, &pending->player, &error);
-    note(launcher, status, &error);
-    if (status == STATUS_UNAVAILABLE || status == STATUS_MALFORMED)
-        platform_store_close(&launcher->store);
-    return status;
+    see_status(launcher, status, &error);
+    if (status != STATUS_OK)
+        return status;
+    memcpy(record->player_id, pending->player.id, sizeof record->player_id);
+    games_subject(pending->subject_key, record->provider_id,
+                  launch->real ? record->player_id : record->id, record->subject);
+    record->created_ms = clock_wall_ms();
+    return STATUS_OK;
+}
+
+static bool is_to_be_kept(const struct pending_launch *pending)
+{
+    return pending->status == STATUS_OK && pending->player.blocked_ms == 0;
+}
+
+/* Writes down those whose player was found, in one transaction. */
+static void keep(struct launcher *launcher, struct pending_launch *const *pending, size_t count)
+{
+    struct launch_record records[AT_ONCE];
+    struct error error = {.text = ""};
+    size_t found = 0;
+    for (size_t i = 0; i < count; i++)
+        if (is_to_be_kept(pending[i]))
+            records[found++] = pending[i]->record;
+    if (found == 0)
+        return;
+    enum status status = open_store(launcher, &error);
+    if (status == STATUS_OK)
+        status = platform_launches_add(launcher->store, records, found, &error);
+    see_status(launcher, status, &error);
+    for (size_t i = 0; i < count; i++)
+        if (is_to_be_kept(pending[i]))
+            pending[i]->status = status;
 }
 
 /* Back on the serving thread. */
-static void deliver_player(struct mail *mail)
+static void deliver_kept(struct mail *mail)
 {
     struct pending_launch *pending = (struct pending_launch *)(void *)mail;
     struct http_request *request = http_deferral_take(&pending->deferral);
@@ -275,30 +317,84 @@ static void deliver_player(struct mail *mail)
         free_pending(pending);
     } else if (pending->status != STATUS_OK) {
         reply_error(pending, request, &error_ledger_unavailable);
+    } else if (pending->player.blocked_ms != 0) {
+        reply_error(pending, request, &error_player_blocked);
     } else {
         const struct games_table *table = games_pages_table(pending->pages, clock_monotonic_ms());
-        const struct games_game *game = judge(pending, request, table, text_of(pending->game_id));
+        const struct games_game *game =
+            judge(pending, request, table, text_of(pending->record.game_id));
         if (game != NULL)
-            launch_game(pending, request, table, game);
+            launch_game(pending, request, game);
     }
 }
 
-/* On the launcher's thread. */
-static void open_player(struct work *work)
+static size_t take_queued(struct launcher *launcher, struct pending_launch *taken[AT_ONCE])
 {
-    struct pending_launch *pending = CONTAINER_OF(work, struct pending_launch, work);
-    pending->status = is_worth_asking(pending) ? find_player(pending) : STATUS_UNAVAILABLE;
-    pending->call.mail.deliver = deliver_player;
-    mailbox_post(pending->call.mailbox, &pending->call.mail);
+    size_t count = 0;
+    uv_mutex_lock(&launcher->mutex);
+    while (count < AT_ONCE && !STAILQ_EMPTY(&launcher->queue)) {
+        taken[count++] = STAILQ_FIRST(&launcher->queue);
+        STAILQ_REMOVE_HEAD(&launcher->queue, link);
+    }
+    uv_mutex_unlock(&launcher->mutex);
+    return count;
+}
+
+/* Whether none is left; counted only now, so that a launch that comes meanwhile does not begin
+ * another turn. */
+static bool uncount(struct launcher *launcher, size_t count)
+{
+    uv_mutex_lock(&launcher->mutex);
+    launcher->queued -= count;
+    bool none = launcher->queued == 0;
+    uv_mutex_unlock(&launcher->mutex);
+    return none;
+}
+
+/* All that have come while the last were written down share the next transaction. */
+static void work_through(struct work *work)
+{
+    struct launcher *launcher = CONTAINER_OF(work, struct launcher, work);
+    struct pending_launch *taken[AT_ONCE];
+    size_t count;
+    do {
+        count = take_queued(launcher, taken);
+        for (size_t i = 0; i < count; i++)
+            taken[i]->status =
+                is_worth_asking(taken[i]) ? find_player(taken[i]) : STATUS_UNAVAILABLE;
+        keep(launcher, taken, count);
+        for (size_t i = 0; i < count; i++) {
+            taken[i]->call.mail.deliver = deliver_kept;
+            mailbox_post(taken[i]->call.mailbox, &taken[i]->call.mail);
+        }
+    } while (!uncount(launcher, count));
+}
+
+/* ---- a request ------------------------------------------------------------------------------- */
+
+/* False: there are too many already. */
+static bool enqueue(struct launcher *launcher, struct pending_launch *pending)
+{
+    uv_mutex_lock(&launcher->mutex);
+    bool room = launcher->queued < QUEUE_LIMIT;
+    bool idle = launcher->queued == 0;
+    if (room) {
+        launcher->queued++;
+        STAILQ_INSERT_TAIL(&launcher->queue, pending, link);
+    }
+    uv_mutex_unlock(&launcher->mutex);
+    if (room && idle)
+        CHECK(work_pool_submit(launcher->pool, &launcher->work) == STATUS_OK);
+    return room;
 }
 
 static void submit(struct pending_launch *pending, struct http_request *request)
 {
-    bool known = currency_exponent(text_of(pending->launch.currency), &pending->exponent);
-    pending->work.run = open_player;
+    bool known = !pending->launch.real ||
+                 currency_exponent(text_of(pending->launch.currency), &pending->exponent);
     pending->submitted_ns = clock_monotonic_ns();
     http_defer(&pending->deferral, request);
-    if (known && work_pool_submit(pending->launcher->pool, &pending->work) == STATUS_OK)
+    if (known && enqueue(pending->launcher, pending))
         return;
     (void)http_deferral_take(&pending->deferral);
     reply_error(pending, request, known ? &error_overloaded : &error_currency_not_supported);
@@ -308,28 +404,31 @@ void launch_route(struct launcher *launcher, struct games_pages *pages, struct m
                   struct http_request *request, const char *customer_id, struct text game_id)
 {
     struct pending_launch *pending = memory_alloc_zeroed(1, sizeof *pending);
+    struct launch_record *record = &pending->record;
     struct text content_type = http_request_only_field(request, HTTP_FIELD_CONTENT_TYPE);
-    enum strict_json decoded = launch_request_decode(content_type, request->body, &pending->launch);
+    struct strict_json_fault fault;
+    enum strict_json decoded =
+        launch_request_decode(content_type, request->body, &pending->launch, &fault);
     if (decoded != STRICT_JSON_OK) {
-        reply_error(pending, request,
-                    decoded == STRICT_JSON_UNKNOWN_FIELD ? &error_unknown_field
-                                                         : &error_invalid_request);
+        games_reply_fault(request, decoded, fault.message);
+        free_pending(pending);
         return;
     }
     pending->launcher = launcher;
     pending->pages = pages;
     pending->call.mailbox = mailbox;
     pending->deferral.gone = on_gone;
-    memcpy(pending->customer_id, customer_id, strlen(customer_id) + 1);
+    memcpy(record->customer_id, customer_id, strlen(customer_id) + 1);
     const struct games_table *table = games_pages_table(pages, clock_monotonic_ms());
     const struct games_game *game = judge(pending, request, table, game_id);
     if (game == NULL)
         return;
-    memcpy(pending->game_id, game->id, strlen(game->id) + 1);
-    if (pending->launch.real)
-        submit(pending, request);
-    else
-        launch_game(pending, request, table, game);
+    identity_generate("lau_", record->id, sizeof record->id);
+    http_request_note(request, TEXT("launch"), record->id);
+    memcpy(record->game_id, game->id, strlen(game->id) + 1);
+    memcpy(record->provider_id, game->provider->record.id, sizeof record->provider_id);
+    games_table_subject_key(table, pending->subject_key);
+    submit(pending, request);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -338,7 +437,10 @@ struct launcher *launcher_create(const struct launcher_options *options)
 {
     struct launcher *launcher = memory_alloc_zeroed(1, sizeof *launcher);
     launcher->options = *options;
-    launcher->pool = work_pool_create("launches", 1, QUEUE_LIMIT);
+    launcher->pool = work_pool_create("launches", 1, 1);
+    launcher->work.run = work_through;
+    STAILQ_INIT(&launcher->queue);
+    CHECK(uv_mutex_init(&launcher->mutex) == 0);
     launcher->calls =
         provider_calls_create(options->call_timeout_ms, options->call_ca_file, options->log);
     return launcher;
@@ -346,7 +448,9 @@ struct launcher *launcher_create(const struct launcher_options *options)
 
 void launcher_facts(struct launcher *launcher, struct launcher_facts *facts)
 {
-    facts->queue_depth = work_pool_depth(launcher->pool);
+    uv_mutex_lock(&launcher->mutex);
+    facts->queue_depth = launcher->queued;
+    uv_mutex_unlock(&launcher->mutex);
     provider_calls_facts(launcher->calls, &facts->calls);
 }
 
@@ -359,6 +463,7 @@ void launcher_destroy(struct launcher **at)
     work_pool_destroy(&launcher->pool);
     provider_calls_destroy(&launcher->calls);
     platform_store_close(&launcher->store);
+    uv_mutex_destroy(&launcher->mutex);
     memory_free(launcher);
 }
 

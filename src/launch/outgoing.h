@@ -34,7 +34,7 @@ enum outgoing_result {
     OUTGOING_CANCELLED, /* by outgoing_destroy */
 };
 
-#define OUTGOING_FIELDS_MAX 4
+#define OUTGOING_FIELDS_MAX 5
 #define OUTGOING_HEAD_MAX 16384U /* bytes of the answer's header lines in all */
 
 struct outgoing;

@@ -19,6 +19,7 @@
 #define TURN_MS 1000 /* nothing waits: what comes wakes the thread */
 #define SWEEP_MS 20  /* between two looks for late calls */
 #define KEPT_CONNECTIONS 64U
+#define REASON_SIZE 96      /* bytes of a reason that are compared */
 #define NEWS_NS 1000000000U /* at most one line of the log in this time, of one provider */
 
 STAILQ_HEAD(call_list, provider_call);
@@ -28,9 +29,12 @@ struct provider_lane {
     char provider_id[PROVIDER_ID_SIZE];
     struct call_list calls; /* waiting */
     size_t waiting, in_flight;
-    bool failing;
-    bool full;         /* one was refused since calls began to wait */
-    uint64_t noted_ns; /* when `failing` changed last */
+    bool full; /* one was refused since calls began to wait */
+    /* What the log says of it: */
+    enum provider_outcome noted;    /* PROVIDER_LAUNCHED: it answers */
+    char noted_reason[REASON_SIZE]; /* of what it answered; "" of what kept it from that */
+    uint64_t noted_ns;              /* when it said so; 0: never */
+    uint64_t failures;              /* since it answered last */
 };
 
 struct provider_calls {
@@ -74,26 +78,40 @@ static bool tells_of_provider(enum provider_outcome outcome)
            outcome != PROVIDER_CANCELLED;
 }
 
-/* Said once when a provider begins to fail and once when it answers again; of one that does both by
- * turns, now and then. */
+/* What the provider answered is worth telling apart; how a connection fails, libcurl says each time
+ * with other numbers. */
+static const char *kept_reason(enum provider_outcome outcome, const char *reason)
+{
+    return outcome == PROVIDER_REFUSED || outcome == PROVIDER_MALFORMED ? reason : "";
+}
+
+/* Said when a provider begins to fail, when it fails for another reason, and when it answers again;
+ * of one that does all that by turns, now and then. */
 static void note(struct provider_calls *calls, struct provider_lane *lane,
                  enum provider_outcome outcome, const char *reason)
 {
-    bool failing = outcome != PROVIDER_LAUNCHED;
+    const char *kept = kept_reason(outcome, reason);
     uint64_t now_ns = clock_monotonic_ns();
-    if (!tells_of_provider(outcome) || failing == lane->failing ||
+    if (!tells_of_provider(outcome))
+        return;
+    lane->failures += outcome != PROVIDER_LAUNCHED;
+    if ((outcome == lane->noted &&
+         strncmp(kept, lane->noted_reason, sizeof lane->noted_reason - 1) == 0) ||
         (lane->noted_ns != 0 && now_ns - lane->noted_ns < NEWS_NS))
         return;
-    lane->failing = failing;
+    lane->noted = outcome;
     lane->noted_ns = now_ns;
-    if (failing)
+    (void)snprintf(lane->noted_reason, sizeof lane->noted_reason, "%s", kept);
+    if (outcome != PROVIDER_LAUNCHED) {
         log_event(calls->log, LOG_ERROR, "launch endpoint fails",
                   LOG_STRING("provider", lane->provider_id),
                   LOG_STRING("outcome", provider_outcome_name(outcome)),
-                  LOG_STRING("reason", reason));
-    else
-        log_event(calls->log, LOG_INFO, "launch endpoint answers again",
-                  LOG_STRING("provider", lane->provider_id));
+                  LOG_STRING("reason", reason), LOG_INTEGER("failures", lane->failures));
+        return;
+    }
+    log_event(calls->log, LOG_INFO, "launch endpoint answers again",
+              LOG_STRING("provider", lane->provider_id), LOG_INTEGER("failures", lane->failures));
+    lane->failures = 0;
 }
 
 static void show_depths(struct provider_calls *calls)
@@ -130,23 +148,20 @@ static void count_duration(struct provider_calls *calls, const struct provider_c
     uv_mutex_unlock(&calls->lock);
 }
 
-/* Why it is not a launch stands in the post's `reason`. */
-static enum provider_outcome judge(struct provider_call *call)
+enum provider_outcome provider_outcome_of(struct outgoing_post *post, struct launch_answer *answer)
 {
     static const enum provider_outcome outcomes[] = {
         [OUTGOING_UNREACHABLE] = PROVIDER_UNREACHABLE, [OUTGOING_UNTRUSTED] = PROVIDER_UNTRUSTED,
         [OUTGOING_BROKEN] = PROVIDER_BROKEN,           [OUTGOING_TOO_LARGE] = PROVIDER_MALFORMED,
         [OUTGOING_TIMEOUT] = PROVIDER_TIMEOUT,         [OUTGOING_CANCELLED] = PROVIDER_CANCELLED,
     };
-    struct outgoing_post *post = &call->post;
     if (post->result != OUTGOING_ANSWERED)
         return outcomes[post->result];
     if (post->status != 200) {
         (void)snprintf(post->reason, sizeof post->reason, "status %ld", post->status);
         return PROVIDER_REFUSED;
     }
-    const char *wrong =
-        launch_answer_decode(buffer_text(&post->answer), clock_wall_ms(), &call->answer);
+    const char *wrong = launch_answer_decode(buffer_text(&post->answer), clock_wall_ms(), answer);
     if (wrong == NULL)
         return PROVIDER_LAUNCHED;
     (void)snprintf(post->reason, sizeof post->reason, "%s", wrong);
@@ -157,7 +172,7 @@ static void on_done(struct outgoing_post *post)
 {
     struct provider_call *call = post->context;
     struct provider_calls *calls = call->calls;
-    enum provider_outcome outcome = judge(call);
+    enum provider_outcome outcome = provider_outcome_of(post, &call->answer);
     calls->in_flight--;
     call->lane->in_flight--;
     count_duration(calls, call);
@@ -201,18 +216,24 @@ static struct provider_lane *next_lane(const struct provider_calls *calls)
     return best;
 }
 
+struct outgoing_post provider_post(const char *url, struct text document,
+                                   const struct launch_fields *fields)
+{
+    return (struct outgoing_post){
+        .url = url,
+        .body = document,
+        .fields = {"Content-Type: application/json", "Accept: application/json", fields->lines[0],
+                   fields->lines[1], fields->lines[2][0] != '\0' ? fields->lines[2] : NULL},
+        .answer_max = LAUNCH_ANSWER_MAX,
+    };
+}
+
 static void start_call(struct provider_calls *calls, struct provider_call *call, uint64_t now_ns)
 {
-    call->post = (struct outgoing_post){
-        .url = call->url,
-        .body = buffer_text(&call->document),
-        .fields = {"Content-Type: application/json", "Accept: application/json", call->fields[0],
-                   call->fields[1]},
-        .timeout_ms = (uint32_t)((call->deadline_ns - now_ns + 999999U) / 1000000U),
-        .answer_max = LAUNCH_ANSWER_MAX,
-        .done = on_done,
-        .context = call,
-    };
+    call->post = provider_post(call->url, buffer_text(&call->document), &call->fields);
+    call->post.timeout_ms = (uint32_t)((call->deadline_ns - now_ns + 999999U) / 1000000U);
+    call->post.done = on_done;
+    call->post.context = call;
     calls->in_flight++;
     call->lane->in_flight++;
     outgoing_start(calls->outgoing, &call->post);

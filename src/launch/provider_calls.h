@@ -37,6 +37,15 @@ enum provider_outcome {
 #define PROVIDER_OUTCOME_COUNT (PROVIDER_CANCELLED + 1)
 const char *provider_outcome_name(size_t outcome); /* "launched" … */
 
+/* What came of a call that was posted. `answer` is filled in when it is PROVIDER_LAUNCHED, else the
+ * post's reason says what is wrong. */
+enum provider_outcome provider_outcome_of(struct outgoing_post *post, struct launch_answer *answer);
+
+/* A post of a signed document, but for its time-out, `done` and context. What is given is
+ * borrowed until it is done. */
+struct outgoing_post provider_post(const char *url, struct text document,
+                                   const struct launch_fields *fields);
+
 #define PROVIDER_CALLS_MAX 1024U    /* submitted and not yet delivered, of all providers */
 #define PROVIDER_CALLS_AT_ONCE 256U /* under way, of all providers */
 #define PROVIDER_LANE_AT_ONCE 32U   /* under way, of one */
@@ -51,7 +60,7 @@ struct provider_call {
     char provider_id[PROVIDER_ID_SIZE];
     char url[GAME_URL_SIZE];
     struct buffer document; /* freed by its owner */
-    char fields[2][128];    /* X-Croupier-Timestamp and X-Croupier-Signature */
+    struct launch_fields fields;
 
     /* when delivered */
     enum provider_outcome outcome;

@@ -14,7 +14,7 @@
 #include "base/version.h"
 
 #define CACHE_LINE 64
-#define COUNTERS_MAX 64U /* of all tables */
+#define COUNTERS_MAX 96U /* of all tables */
 
 /* ---- cells ----------------------------------------------------------------------------------- */
 
@@ -36,6 +36,7 @@ static const struct {
     {5000000000, "5"},
 };
 #define BUCKET_COUNT (sizeof buckets / sizeof buckets[0])
+_Static_assert(METRICS_DURATIONS == BUCKET_COUNT + 1, "the header says how many");
 
 struct metrics_shard {
     _Alignas(CACHE_LINE) metrics_cell requests[METRICS_ROUTE_MAX][STATUS_KINDS + 1];
@@ -55,11 +56,11 @@ struct metrics {
     const char *routes[METRICS_ROUTE_MAX];
 };
 
-static size_t row_count(const struct metric *table)
+static size_t cell_count(const struct metric *table)
 {
     size_t count = 0;
-    while (table[count].name != NULL)
-        count++;
+    for (const struct metric *row = table; row->name != NULL; row++)
+        count += 1 + row->more_cells;
     return count;
 }
 
@@ -79,7 +80,7 @@ struct metrics *metrics_create(const struct metrics_options *options)
     metrics->counted = options->counted;
     size_t counters = 0;
     for (size_t i = 0; metrics->counted[i] != NULL; i++)
-        counters += row_count(metrics->counted[i]);
+        counters += cell_count(metrics->counted[i]);
     CHECK(counters <= COUNTERS_MAX);
     for (const char *label; (label = options->route_label(metrics->route_count)) != NULL;) {
         CHECK(metrics->route_count < METRICS_ROUTE_MAX);
@@ -114,7 +115,7 @@ static size_t block_of(const struct metrics *metrics, const struct metric *table
     size_t at = 0;
     for (size_t i = 0; metrics->counted[i] != table; i++) {
         CHECK(metrics->counted[i] != NULL);
-        at += row_count(metrics->counted[i]);
+        at += cell_count(metrics->counted[i]);
     }
     return at;
 }
@@ -163,8 +164,39 @@ static void sum_counters(const struct metrics *metrics, const struct metric *tab
     size_t at = block_of(metrics, table);
     /* The last is read first, and enums go from cause to effect: nothing is seen to have ended that
      * was not seen to begin. */
-    for (size_t i = row_count(table); i-- > 0;)
+    for (size_t i = cell_count(table); i-- > 0;)
         sums[i] = sum_at(metrics, offsetof(struct metrics_shard, counters[at + i]));
+}
+
+uint64_t metrics_counted(const struct metrics *metrics, const struct metric *table, size_t counter)
+{
+    return sum_at(metrics,
+                  offsetof(struct metrics_shard, counters[block_of(metrics, table) + counter]));
+}
+
+void metrics_totals(const struct metrics *metrics, struct metrics_totals *totals)
+{
+    *totals = (struct metrics_totals){.requests = {0}};
+    for (size_t route = 0; route < metrics->route_count; route++) {
+        for (size_t kind = 0; kind < STATUS_KINDS; kind++)
+            totals->requests[statuses[kind] / 100 - 2] +=
+                sum_at(metrics, offsetof(struct metrics_shard, requests[route][kind]));
+        for (size_t bucket = 0; bucket <= BUCKET_COUNT; bucket++)
+            totals->durations[bucket] +=
+                sum_at(metrics, offsetof(struct metrics_shard, durations[route][bucket]));
+    }
+}
+
+double metrics_duration_ms(const uint64_t durations[METRICS_DURATIONS], unsigned percent)
+{
+    uint32_t bounds_us[BUCKET_COUNT];
+    for (size_t i = 0; i < BUCKET_COUNT; i++)
+        bounds_us[i] = (uint32_t)(buckets[i].ns / 1000);
+    return metric_percentile(&(struct metric_histogram){.bounds = bounds_us,
+                                                        .counts = durations,
+                                                        .bucket_count = METRICS_DURATIONS},
+                             percent) /
+           1000;
 }
 
 /* ---- samples --------------------------------------------------------------------------------- */
@@ -223,6 +255,26 @@ void metric_histogram(struct buffer *out, const char *name,
         metric_number(out, "_sum", NULL, histogram->sum);
     buffer_append_string(out, name);
     metric_number(out, "_count", NULL, count);
+}
+
+/* Evenly spread within a bucket, of which the first begins at 0. */
+double metric_percentile(const struct metric_histogram *histogram, unsigned percent)
+{
+    uint64_t count = 0;
+    uint64_t below = 0;
+    size_t i = 0;
+    for (size_t k = 0; k < histogram->bucket_count; k++)
+        count += histogram->counts[k];
+    if (count == 0)
+        return -1;
+    double rank = (double)count * percent / 100;
+    while (i + 1 < histogram->bucket_count && (double)(below + histogram->counts[i]) < rank)
+        below += histogram->counts[i++];
+    if (i + 1 == histogram->bucket_count)
+        return histogram->bounds[i - 1];
+    double from = i == 0 ? 0 : histogram->bounds[i - 1];
+    return from +
+           (histogram->bounds[i] - from) * (rank - (double)below) / (double)histogram->counts[i];
 }
 
 /* ---- requests, and the build ----------------------------------------------------------------- */

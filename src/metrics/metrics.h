@@ -29,6 +29,7 @@ struct metric {
     size_t offset;      /* of its uint64_t in the facts */
     /* Writes what is more than that one number, with the calls below; NULL: the number. */
     void (*write)(const struct metric *metric, const void *facts, struct buffer *out);
+    size_t more_cells; /* of a counter that writes itself: beyond its one */
 };
 
 /* The row of a counter: `counter` is its place in the block. */
@@ -70,7 +71,7 @@ struct metrics_shard *metrics_shard(struct metrics *metrics, size_t index);
 void metrics_request(struct metrics_shard *shard, size_t route, int http_status,
                      uint64_t duration_ns);
 
-/* The thread's block for one of the tables, a cell a row. */
+/* The thread's block for one of the tables: a cell a row, and those that a row has more. */
 metrics_cell *metrics_cells(struct metrics_shard *shard, const struct metric *table);
 
 /* Any thread. */
@@ -93,6 +94,20 @@ void metrics_write(const struct metrics *metrics, const struct metrics_source *s
 /* Requests and their durations, of which the facts are the struct metrics; and the build. */
 extern const struct metric metrics_table[];
 
+/* The same for who shows it otherwise; any thread. One counter, summed over the threads. */
+uint64_t metrics_counted(const struct metrics *metrics, const struct metric *table, size_t counter);
+
+#define METRICS_CLASSES 4 /* of status: 2xx to 5xx */
+#define METRICS_DURATIONS 18
+struct metrics_totals { /* of all routes */
+    uint64_t requests[METRICS_CLASSES];
+    uint64_t durations[METRICS_DURATIONS]; /* as metric_histogram has counts */
+};
+void metrics_totals(const struct metrics *metrics, struct metrics_totals *totals);
+/* What so many of a hundred took at most, in ms, as histogram_quantile of Prometheus reckons it;
+ * negative: there is none. */
+double metrics_duration_ms(const uint64_t durations[METRICS_DURATIONS], unsigned percent);
+
 /* ---- for rows that write themselves ---------------------------------------------------------- */
 
 /* "name{labels} value"; `labels` as in the row, or NULL. */
@@ -113,5 +128,8 @@ struct metric_histogram {
 };
 void metric_histogram(struct buffer *out, const char *name,
                       const struct metric_histogram *histogram);
+/* That so many of a hundred are not above, in the unit of the bounds; the last bound where they are
+ * beyond it; negative: nothing was counted. */
+double metric_percentile(const struct metric_histogram *histogram, unsigned percent);
 
 #endif

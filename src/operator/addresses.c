@@ -107,13 +107,15 @@ static enum status add(struct platform_store *store, void *record, struct error 
     return platform_put(store, &legacy_table, made, error);
 }
 
-void address_remove(const void *context, void *record)
+enum status address_remove(const void *context, void *record, struct error *error)
 {
     struct legacy_record *address = record;
     (void)context;
+    (void)error; /* it cannot fail */
     address->removed = true;
     address->enabled = false;
     address->revision = 0; /* whatever it has become meanwhile, it goes */
+    return STATUS_OK;
 }
 
 const struct resource address_resource = {

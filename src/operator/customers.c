@@ -7,6 +7,7 @@
 #include "admission/key.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "operator/cidrs.h"
 #include "records/customer.h"
 
 /* ---- the name -------------------------------------------------------------------------------- */
@@ -27,61 +28,66 @@ static bool write_cidrs(const struct field *field, const void *record,
                         const struct field_output *out)
 {
     const struct customer_record *customer = record;
-    size_t count = customer->cidr_count;
-    char text[CIDR_TEXT_SIZE] = "none";
-    if (out->json != NULL)
-        json_array(out->json, field->name);
-    for (size_t i = 0; i < count && (out->json != NULL || i == 0); i++) {
-        cidr_format(&customer->cidrs[i], text);
-        if (out->json != NULL)
-            json_string(out->json, NULL, text);
-    }
-    if (out->json != NULL)
-        json_end(out->json);
-    else if (!out->brief && count > 0)
-        cidr_list_append(out->text, customer->cidrs, count);
-    else if (!out->brief)
-        buffer_append_string(out->text, field->words);
-    else if (count > 1)
-        buffer_append_format(out->text, "%s and %zu more", text, count - 1);
-    else
-        buffer_append_string(out->text, text);
+    cidrs_write(field, customer->cidrs, customer->cidr_count, out);
     return true;
 }
 
-static bool holds(const struct cidr *cidrs, size_t count, const struct cidr *wanted)
+/* What is only set shows nowhere. */
+static bool write_nothing(const struct field *field, const void *record,
+                          const struct field_output *out)
 {
-    for (size_t i = 0; i < count; i++)
-        if (cidrs[i].prefix == wanted->prefix &&
-            address_equals(&cidrs[i].network, &wanted->network))
-            return true;
+    (void)field;
+    (void)record;
+    (void)out;
     return false;
 }
 
-/* Blocks separated by commas. One that is given twice is kept once. */
+typedef enum status cidrs_editor(struct text text, struct cidr *cidrs, size_t *count,
+                                 struct error *error);
+
+/* Edits the blocks that are there; `count` are kept of them first. */
+static enum status edit_cidrs(struct customer_record *customer, struct text text, size_t count,
+                              cidrs_editor *edit, struct error *error)
+{
+    struct cidr edited[CIDRS_MAX];
+    if (count > 0)
+        memcpy(edited, customer->cidrs, count * sizeof edited[0]);
+    enum status status = edit(text, edited, &count, error);
+    if (status != STATUS_OK)
+        return status;
+    customer_record_free(customer);
+    customer->cidrs = memory_copy(edited, count * sizeof edited[0]);
+    customer->cidr_count = count;
+    return STATUS_OK;
+}
+
+static enum status append_cidrs(struct text text, struct cidr *cidrs, size_t *count,
+                                struct error *error)
+{
+    return cidrs_add(text, "a customer", cidrs, CIDRS_MAX, count, error);
+}
+
 static enum status set_cidrs(const struct field *field, struct text text, void *record,
                              struct error *error)
 {
-    struct customer_record *customer = record;
-    struct cidr found[CIDRS_MAX];
-    size_t count = 0;
     (void)field;
-    while (text.at != NULL) {
-        struct cidr one;
-        enum status status = cidr_parse(text_trim(text_cut(&text, ',')), &one, error);
-        if (status != STATUS_OK)
-            return status;
-        if (holds(found, count, &one))
-            continue;
-        if (count == CIDRS_MAX)
-            return error_set(error, STATUS_INVALID, "a customer has at most %d CIDR blocks",
-                             CIDRS_MAX);
-        found[count++] = one;
-    }
-    customer_record_free(customer);
-    customer->cidrs = memory_copy(found, count * sizeof found[0]);
-    customer->cidr_count = count;
-    return STATUS_OK;
+    return edit_cidrs(record, text, 0, append_cidrs, error);
+}
+
+static enum status add_cidrs(const struct field *field, struct text text, void *record,
+                             struct error *error)
+{
+    struct customer_record *customer = record;
+    (void)field;
+    return edit_cidrs(customer, text, customer->cidr_count, append_cidrs, error);
+}
+
+static enum status remove_cidrs(const struct field *field, struct text text, void *record,
+                                struct error *error)
+{
+    struct customer_record *customer = record;
+    (void)field;
+    return edit_cidrs(customer, text, customer->cidr_count, cidrs_remove, error);
 }
 
 /* ---- the fields ------------------------------------------------------------------------------ */
@@ -91,6 +97,8 @@ static enum status set_cidrs(const struct field *field, struct text text, void *
 _Static_assert(offsetof(struct customer_view, record) == 0, "a view is read as its record");
 
 static const struct field_type cidrs_type = {write_cidrs, set_cidrs};
+static const struct field_type added_cidrs_type = {write_nothing, add_cidrs};
+static const struct field_type removed_cidrs_type = {write_nothing, remove_cidrs};
 
 static const struct field fields[] = {
     {"id", "id", "ID", &field_text, OF_RECORD(id)},
@@ -104,6 +112,13 @@ static const struct field fields[] = {
      .option = {"cidr", "CIDR", .add_help = "an address block that it may call from",
                 .set_help = "the address blocks that it may call from, instead of those it has",
                 .no_name = "no-cidrs", .no_help = "no address block: denied everywhere",
+                .repeatable = true}},
+    {"added_cidrs", NULL, NULL, &added_cidrs_type,
+     .option = {"add-cidr", "CIDR", .set_help = "an address block that it may call from as well",
+                .repeatable = true}},
+    {"removed_cidrs", NULL, NULL, &removed_cidrs_type,
+     .option = {"remove-cidr", "CIDR",
+                .set_help = "an address block that it may not call from any more",
                 .repeatable = true}},
     {"sports", "sports", "SPORTS", &field_sports, OF_RECORD(sports),
      .option = {"sports", "LIST", .add_help = "all (the default), none, or names: cricket,tennis",

@@ -6,50 +6,9 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "operator/cidrs.h"
 #include "operator/customers.h"
-
-#define EXPIRES_MAX_MS 253402300799999 /* the end of the year 9999 */
-
-/* ---- expiry ---------------------------------------------------------------------------------- */
-
-/* 0: there is no such unit. */
-static uint64_t seconds_in(char unit)
-{
-    static const char units[] = "smhdw";
-    static const uint32_t seconds[] = {1, 60, 3600, 86400, 7 * 86400};
-    const char *at = unit == '\0' ? NULL : strchr(units, unit);
-    return at == NULL ? 0 : seconds[at - units];
-}
-
-/* "90d" into milliseconds from now. */
-static bool parse_duration(struct text text, int64_t now_ms, int64_t *time_ms)
-{
-    uint64_t number = 0;
-    if (text.size < 2)
-        return false;
-    uint64_t unit = seconds_in(text.at[text.size - 1]);
-    struct text digits = {text.at, text.size - 1};
-    if (unit == 0 || text_to_u64(digits, EXPIRES_MAX_MS / 1000 / unit, &number) != STATUS_OK)
-        return false;
-    *time_ms = now_ms + (int64_t)(number * unit * 1000);
-    return true;
-}
-
-enum status expiry_parse(struct text text, int64_t now_ms, int64_t *expires_ms, struct error *error)
-{
-    int64_t time_ms = 0;
-    int shown = (int)(text.size < 64 ? text.size : 64);
-    if (!parse_duration(text, now_ms, &time_ms) && clock_parse_rfc3339(text, &time_ms) != STATUS_OK)
-        return error_set(error, STATUS_INVALID,
-                         "'%.*s' is not a time; write 2027-01-31, 2027-01-31T18:00:00Z, or a time "
-                         "from now such as 90d, 12h, 30m",
-                         shown, shown > 0 ? text.at : "");
-    if (time_ms <= now_ms || time_ms > EXPIRES_MAX_MS)
-        return error_set(error, STATUS_INVALID, "'%.*s' is not in the future%s", shown, text.at,
-                         time_ms > now_ms ? " of this calendar" : "");
-    *expires_ms = time_ms;
-    return STATUS_OK;
-}
+#include "operator/times.h"
 
 /* ---- the fields ------------------------------------------------------------------------------ */
 
@@ -74,7 +33,7 @@ static enum status set_expiry(const struct field *field, struct text text, void 
                               struct error *error)
 {
     const struct key_view *view = record;
-    return expiry_parse(text, view->now_ms, field_value_to_set(field, record), error);
+    return time_parse_ahead(text, view->now_ms, field_value_to_set(field, record), error);
 }
 
 static bool write_prefix(const struct field *field, const void *record,
@@ -95,6 +54,44 @@ static bool write_state(const struct field *field, const void *record,
     return true;
 }
 
+/* null: all that its customer may. */
+static bool write_scope(const struct field *field, const void *record,
+                        const struct field_output *out)
+{
+    const char *name = key_scope_name(*(const enum key_scope *)field_value(field, record));
+    if (out->json != NULL)
+        json_string_or_null(out->json, field->name, name);
+    else
+        buffer_append_string(out->text, name[0] == '\0' ? "-" : name);
+    return true;
+}
+
+static enum status set_scope(const struct field *field, struct text text, void *record,
+                             struct error *error)
+{
+    if (text.size > 0 && key_scope_parse(text, field_value_to_set(field, record)))
+        return STATUS_OK;
+    return error_set(error, STATUS_INVALID, "a key is for sports or casino only");
+}
+
+static bool write_cidrs(const struct field *field, const void *record,
+                        const struct field_output *out)
+{
+    const struct key_record *key = record;
+    cidrs_write(field, key->cidrs, key->cidr_count, out);
+    return true;
+}
+
+static enum status set_cidrs(const struct field *field, struct text text, void *record,
+                             struct error *error)
+{
+    struct key_record *key = record;
+    (void)field;
+    return cidrs_add(text, "a key", key->cidrs, KEY_CIDRS_MAX, &key->cidr_count, error);
+}
+
+static const struct field_type scope_type = {write_scope, set_scope};
+static const struct field_type cidrs_type = {write_cidrs, set_cidrs};
 static const struct field_type prefix_type = {write_prefix, NULL};
 static const struct field_type state_type = {write_state, NULL};
 
@@ -104,12 +101,19 @@ _Static_assert(offsetof(struct key_view, record) == 0, "a view is read as its re
 
 static const struct field fields[] = {
     {"id", NULL, "ID", &field_text, OF_RECORD(id)},
-    {"customer", NULL, NULL, &field_text, OF_RECORD(customer_id), .set = set_customer},
+    {"customer", NULL, "CUSTOMER", &field_text, OF_RECORD(customer_id), .set = set_customer},
     {"prefix", NULL, NULL, &field_text, OF_RECORD(prefix)},
     {NULL, NULL, "KEY", &prefix_type, OF_RECORD(prefix)},
     {"label", NULL, "LABEL", &field_text, OF_RECORD(label), .words = "-", .set = set_label,
      .option = {"label", "LABEL", .add_help = "what it is for, up to 64 bytes"}},
     {.title = "STATE", .type = &state_type},
+    {"only", NULL, "ONLY", &scope_type, OF_RECORD(scope),
+     .option = {"only", "sports|casino",
+                .add_help = "it may use only these, of what its customer may"}},
+    {"cidrs", NULL, "CIDRS", &cidrs_type, .words = "-",
+     .option = {"cidr", "CIDR",
+                .add_help = "it may be used only from here, of where its customer may call from",
+                .repeatable = true}},
     {"created_at", NULL, "CREATED (UTC)", &field_time, OF_RECORD(created_ms)},
     {"expires_at", NULL, "EXPIRES", &field_time, OF_RECORD(expires_ms), .set = set_expiry,
      .option = {"expires", "TIME",
@@ -207,13 +211,27 @@ struct key_search {
     struct buffer ids;                    /* of the first live ones */
 };
 
+static bool is_wanted(const struct key_search *search, const struct key_record *record)
+{
+    return search->whole ? CRYPTO_memcmp(search->digest, record->digest, KEY_DIGEST_SIZE) == 0
+                         : text_equals(search->wanted, text_of(record->id)) ||
+                               text_equals(search->wanted, text_of(record->prefix));
+}
+
+static struct key_search search_begin(const char *wanted, int64_t now_ms)
+{
+    struct key_search search = {.wanted = text_of(wanted), .now_ms = now_ms};
+    search.whole = key_is_well_formed(search.wanted);
+    if (search.whole)
+        key_digest(search.wanted, search.digest);
+    return search;
+}
+
 static bool search_key(void *context, const void *visited)
 {
     const struct key_record *record = visited;
     struct key_search *search = context;
-    bool found = search->whole ? CRYPTO_memcmp(search->digest, record->digest, KEY_DIGEST_SIZE) == 0
-                               : text_equals(search->wanted, text_of(record->id)) ||
-                                     text_equals(search->wanted, text_of(record->prefix));
+    bool found = is_wanted(search, record);
     if (found && key_is_live(record, search->now_ms)) {
         search->live_key = *record;
         if (++search->live <= IDS_SHOWN)
@@ -250,19 +268,45 @@ static enum status choose_key(struct key_search *search, struct key_record *reco
 enum status keys_find(struct platform_store *store, const char *wanted, int64_t now_ms,
                       struct key_record *record, struct error *error)
 {
-    struct key_search search = {.wanted = text_of(wanted), .now_ms = now_ms};
     enum status status = keys_check(wanted, error);
     if (status != STATUS_OK)
         return status;
-    search.whole = key_is_well_formed(search.wanted);
-    if (search.whole)
-        key_digest(search.wanted, search.digest);
+    struct key_search search = search_begin(wanted, now_ms);
     status = platform_list(store, &key_table, NULL, search_key, &search, error);
     if (status == STATUS_OK)
         status = choose_key(&search, record, error);
     buffer_free(&search.ids);
     return status;
 }
+
+struct found_listing {
+    struct key_search search;
+    struct listing listing;
+};
+
+static bool list_found(void *context, const void *record)
+{
+    struct found_listing *found = context;
+    return !is_wanted(&found->search, record) || list_key(&found->listing, record);
+}
+
+static enum status list_wanted(struct platform_store *store, const char *of, record_function *see,
+                               void *context, struct error *error)
+{
+    struct found_listing found = {.listing = {see, context, clock_wall_ms()}};
+    enum status status = keys_check(of, error);
+    if (status != STATUS_OK)
+        return status;
+    found.search = search_begin(of, found.listing.now_ms);
+    return platform_list(store, &key_table, NULL, list_found, &found, error);
+}
+
+const struct resource found_key_resource = {
+    .kind = RECORD_KEY,
+    .fields = fields,
+    .size = sizeof(struct key_view),
+    .list = list_wanted,
+};
 
 enum status keys_revoke(struct platform_store *store, const char *wanted, int64_t now_ms,
                         struct key_record *record, bool *before, struct error *error)

@@ -5,23 +5,20 @@
 #include "operator/resource.h"
 
 /*
- * API keys. Settings of a new one: customer (required), label, expires_at. The whole key leaves
- * this module once, from keys_issue, and is repeated in no text. Keys are listed by their customer,
- * and neither changed nor added but by keys_issue and keys_revoke.
+ * API keys. Settings of a new one: customer (required), label, expires_at, only, cidrs. The whole
+ * key leaves this module once, from keys_issue, and is repeated in no text. Keys are listed by
+ * their customer, and neither changed nor added but by keys_issue and keys_revoke.
  */
 
 extern const struct resource key_resource;
+/* Listed by what they are called, as keys_check takes it, in place of by their customer. */
+extern const struct resource found_key_resource;
 
 /* What its fields are in. */
 struct key_view {
     struct key_record record;
     int64_t now_ms; /* when it is looked at */
 };
-
-/* When a key shall expire: RFC 3339, a date (midnight UTC), or a time from now in whole seconds,
- * minutes, hours, days or weeks ("90d", "12h"). In the future, and before the year 10000. */
-MUST_CHECK enum status expiry_parse(struct text text, int64_t now_ms, int64_t *expires_ms,
-                                    struct error *error);
 
 /* Makes the key of a record that resource_make has filled, and adds it. `key` is the caller's to
  * wipe (OPENSSL_cleanse). */

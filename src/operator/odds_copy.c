@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "feed/publication.h"
 
 /* A publication costs a sync of the disk or a round trip, so several documents share one. */
 #define WAITING_MAX 64U
@@ -20,8 +21,7 @@ struct copy {
     struct odds_counts counts;
     uint64_t done;
 
-    struct odds_change waiting[WAITING_MAX]; /* read, and not yet published */
-    size_t waiting_count;
+    struct feed_publication waiting; /* read, and not yet published */
     size_t waiting_bytes;
 };
 
@@ -56,16 +56,15 @@ static enum status read_value(struct odds_store *store, enum sport sport,
 
 static void drop_waiting(struct copy *copy)
 {
-    for (size_t i = 0; i < copy->waiting_count; i++)
-        memory_free((void *)(uintptr_t)copy->waiting[i].bytes);
-    copy->waiting_count = copy->waiting_bytes = 0;
+    for (size_t i = 0; i < copy->waiting.count; i++)
+        memory_free((void *)(uintptr_t)copy->waiting.changes[i].bytes);
+    feed_publication_free(&copy->waiting);
+    copy->waiting_bytes = 0;
 }
 
 static enum status publish_waiting(struct copy *copy, struct error *error)
 {
-    if (copy->waiting_count == 0)
-        return STATUS_OK;
-    enum status status = odds_store_publish(copy->to, copy->waiting, copy->waiting_count, error);
+    enum status status = feed_publication_publish(&copy->waiting, copy->to, error);
     drop_waiting(copy);
     return status;
 }
@@ -77,13 +76,13 @@ static enum status copy_value(struct copy *copy, enum sport sport, const struct 
     enum status status = read_value(copy->from, sport, event, &value, error);
     if (status != STATUS_OK || value.bytes == NULL) /* withdrawn since it was listed */
         return status;
-    struct odds_change *change = &copy->waiting[copy->waiting_count++];
-    *change = (struct odds_change){.kind = event == NULL ? ODDS_CATALOG : ODDS_MARKETS,
-                                   .sport = sport,
-                                   .bytes = value.bytes,
-                                   .size = value.size};
+    struct odds_change change = {.kind = event == NULL ? ODDS_CATALOG : ODDS_MARKETS,
+                                 .sport = sport,
+                                 .bytes = value.bytes,
+                                 .size = value.size};
     if (event != NULL)
-        change->event = *event;
+        change.event = *event;
+    feed_publication_add(&copy->waiting, &change);
     copy->waiting_bytes += value.size;
     copy->counts.bytes += value.size;
     if (event == NULL)
@@ -91,7 +90,7 @@ static enum status copy_value(struct copy *copy, enum sport sport, const struct 
     else
         copy->counts.events++;
     tell(copy, "documents copied");
-    if (copy->waiting_count < WAITING_MAX && copy->waiting_bytes < WAITING_BYTES_MAX)
+    if (copy->waiting.count < WAITING_MAX && copy->waiting_bytes < WAITING_BYTES_MAX)
         return STATUS_OK;
     return publish_waiting(copy, error);
 }
@@ -140,7 +139,10 @@ static enum status withdraw_all(struct copy *copy, struct error *error)
 {
     enum status status = STATUS_OK;
     for (unsigned i = 0; i < SPORT_COUNT && status == STATUS_OK; i++)
-        status = odds_store_withdraw_sport(copy->to, (enum sport)i, error);
+        status = feed_publication_withdraw_sport(&copy->waiting, copy->to, (enum sport)i, error);
+    if (status == STATUS_OK)
+        status = publish_waiting(copy, error);
+    drop_waiting(copy);
     return status;
 }
 

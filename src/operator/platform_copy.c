@@ -19,13 +19,18 @@
 #include "operator/wallet_audit.h"
 #include "stores/platform.h"
 
-#define PLAYERS_AT_ONCE 1000
+#define ROWS_AT_ONCE 1000
 #define DIGEST_SIZE 32
-#define PART_COUNT (RECORD_KIND_COUNT + 1) /* the kinds of records, and the ledger */
+/* What is compared: the kinds of records, and */
+#define PART_LEDGER RECORD_KIND_COUNT
+#define PART_USAGE (PART_LEDGER + 1)
+#define PART_COUNT (PART_USAGE + 1)
 
-/* The order of copying: what a record belongs to comes before it, and what admits callers last. */
-static const enum record_kind before_ledger[] = {RECORD_CUSTOMER, RECORD_PROVIDER, RECORD_GAME,
-                                                 RECORD_GAME_POLICY, RECORD_PLAYER};
+/* The order of copying: what a record belongs to comes before it, and what admits callers last.
+ * Credentials are not copied: no one is signed in to the copy. */
+static const enum record_kind before_ledger[] = {RECORD_CUSTOMER,    RECORD_PROVIDER, RECORD_GAME,
+                                                 RECORD_GAME_POLICY, RECORD_PLAYER,   RECORD_LAUNCH,
+                                                 RECORD_TRAIL,       RECORD_OPERATOR};
 static const enum record_kind after_ledger[] = {RECORD_KEY, RECORD_ADDRESS};
 
 struct copy {
@@ -39,8 +44,9 @@ struct copy {
     const struct record_table *table; /* of the kind that is being copied */
     char what[32];                    /* "copying players" */
 
-    struct player_record *players; /* up to PLAYERS_AT_ONCE, not yet written */
-    size_t player_count;
+    struct player_record *players;  /* up to ROWS_AT_ONCE, not yet written, */
+    struct launch_record *launches; /* or of these */
+    size_t row_count;
 
     struct game_record *games; /* GAMES_MAX; those with one updated_ms are written at once */
     bool *set_enabled;
@@ -49,6 +55,9 @@ struct copy {
     struct ledger_transaction *waiting; /* up to LEDGER_BATCH_MAX, not yet written */
     size_t waiting_count;
     struct ledger_batch *batch;
+
+    struct usage_record *usage; /* up to PLATFORM_USAGE_MAX, not yet written */
+    size_t usage_count;
 };
 
 static void report(const struct copy *copy, const char *what, uint64_t done)
@@ -81,11 +90,23 @@ static enum status check_usable(const struct copy *copy, const void *record)
                      "%s %s cannot be read in the source; mend it first", table->what, id);
 }
 
-static enum status write_players(struct copy *copy)
+/* Rows of the trail have numbers without a gap: one that is not there was taken away. */
+static enum status check_follows(const struct copy *copy, const void *record)
 {
-    size_t count = copy->player_count;
-    copy->player_count = 0;
-    return platform_player_put(copy->to, copy->players, count, copy->error);
+    uint64_t next = copy->counts.records[copy->table->kind];
+    if (copy->table != &trail_table || ((const struct trail_record *)record)->number == next)
+        return STATUS_OK;
+    return error_set(copy->error, STATUS_MALFORMED,
+                     "the source's audit trail is broken: row %" PRIu64 " is not there", next);
+}
+
+static enum status write_rows(struct copy *copy)
+{
+    size_t count = copy->row_count;
+    copy->row_count = 0;
+    return copy->table == &launch_table
+               ? platform_launches_add(copy->to, copy->launches, count, copy->error)
+               : platform_player_put(copy->to, copy->players, count, copy->error);
 }
 
 /* Every game keeps its updated_ms, which is one for all that are put at once. */
@@ -99,10 +120,13 @@ static enum status write_games(struct copy *copy)
                                            copy->games[0].updated_ms, &result, copy->error);
 }
 
-static enum status add_player(struct copy *copy, const void *record)
+static enum status add_row(struct copy *copy, const void *record)
 {
-    memcpy(&copy->players[copy->player_count++], record, sizeof *copy->players);
-    return copy->player_count == PLAYERS_AT_ONCE ? write_players(copy) : STATUS_OK;
+    if (copy->table == &launch_table)
+        memcpy(&copy->launches[copy->row_count++], record, sizeof *copy->launches);
+    else
+        memcpy(&copy->players[copy->row_count++], record, sizeof *copy->players);
+    return copy->row_count == ROWS_AT_ONCE ? write_rows(copy) : STATUS_OK;
 }
 
 static enum status add_game(struct copy *copy, const void *record)
@@ -123,10 +147,12 @@ static bool copy_record(void *context, const void *record)
     report(copy, copy->what, ++copy->counts.records[copy->table->kind]);
     enum status status = check_usable(copy, record);
     if (status == STATUS_OK)
-        status = copy->table == &player_table ? add_player(copy, record)
-                 : copy->table == &game_table
-                     ? add_game(copy, record)
-                     : platform_add(copy->to, copy->table, record, copy->error);
+        status = check_follows(copy, record);
+    if (status == STATUS_OK)
+        status =
+            copy->table == &player_table || copy->table == &launch_table ? add_row(copy, record)
+            : copy->table == &game_table                                 ? add_game(copy, record)
+                                         : platform_add(copy->to, copy->table, record, copy->error);
     return may_go_on(copy, status);
 }
 
@@ -143,18 +169,18 @@ static enum status copy_kinds(struct copy *copy, struct platform_store *from,
         if (status == STATUS_OK) /* what is left of the last batch */
             status = write_games(copy);
         if (status == STATUS_OK)
-            status = write_players(copy);
+            status = write_rows(copy);
     }
     return status;
 }
 
 /* ---- the ledger ------------------------------------------------------------------------------ */
 
-static struct ledger_place *place_of(struct ledger_batch *batch, const char *player_id)
+static struct ledger_batch_player *player_of(struct ledger_batch *batch, const char *player_id)
 {
-    for (size_t i = 0; i < batch->place_count; i++)
-        if (strcmp(batch->places[i].player_id, player_id) == 0)
-            return &batch->places[i];
+    for (size_t i = 0; i < batch->player_count; i++)
+        if (strcmp(batch->players[i].player_id, player_id) == 0)
+            return &batch->players[i];
     return NULL;
 }
 
@@ -167,11 +193,11 @@ static enum status does_not_follow(struct error *error, const struct ledger_tran
 }
 
 /* The entry as it is, after the account's last one; or it is not the next one. */
-static enum status enter(struct ledger_batch *batch, struct ledger_place *place,
+static enum status enter(struct ledger_batch *batch, struct ledger_batch_player *player,
                          const struct ledger_transaction *entry, struct error *error)
 {
-    struct ledger_account *account = &place->account;
-    struct ledger_clearing *clearing = &batch->clearings[place->clearing];
+    struct ledger_account *account = &player->account;
+    struct ledger_clearing *clearing = &batch->clearings[player->clearing];
     uint8_t hash[LEDGER_HASH_SIZE];
     if (entry->sequence != account->sequence + 1)
         return does_not_follow(error, entry, "it is not the next entry");
@@ -183,7 +209,7 @@ static enum status enter(struct ledger_batch *batch, struct ledger_place *place,
     account->sequence = entry->sequence;
     account->balance_minor = entry->balance_minor;
     memcpy(account->head, hash, sizeof hash);
-    place->changed = true;
+    player->changed = true;
     if (entry->movement_minor != 0) {
         clearing->balance_minor -= entry->movement_minor;
         clearing->changed = true;
@@ -196,20 +222,20 @@ static enum status put_waiting(struct copy *copy)
     struct ledger_batch *batch = copy->batch;
     for (size_t i = 0; i < copy->waiting_count; i++) {
         const struct ledger_transaction *transaction = &copy->waiting[i];
-        struct ledger_place *place = place_of(batch, transaction->player_id);
-        if (place == NULL || !place->found)
+        struct ledger_batch_player *player = player_of(batch, transaction->player_id);
+        if (player == NULL || !player->found)
             return error_set(copy->error, STATUS_MALFORMED,
                              "the source's ledger has a player that is not among its players");
         if (ledger_is_entry(transaction)) {
-            enum status status = enter(batch, place, transaction, copy->error);
+            enum status status = enter(batch, player, transaction, copy->error);
             if (status != STATUS_OK)
                 return status;
         }
         struct ledger_transaction *kept = &batch->kept[batch->kept_count++];
         *kept = *transaction;
         if (!ledger_is_entry(kept)) { /* the comparison tells whether it is the source's chain */
-            ledger_chain_decline(&place->account, kept);
-            place->declined = true;
+            ledger_chain_decline(&player->account, kept);
+            player->declined = true;
         }
     }
     return STATUS_OK;
@@ -221,14 +247,17 @@ static enum status write_waiting(struct copy *copy)
     bool unknown = false;
     if (copy->waiting_count == 0)
         return STATUS_OK;
-    batch->place_count = batch->fact_count = batch->kept_count = 0;
+    batch->player_count = batch->fact_count = batch->kept_count = 0;
     for (size_t i = 0; i < copy->waiting_count; i++) {
         const char *player_id = copy->waiting[i].player_id;
-        if (place_of(batch, player_id) == NULL) {
-            struct ledger_place *place = &batch->places[batch->place_count++];
-            memset(place, 0, sizeof *place);
-            memcpy(place->player_id, player_id, sizeof copy->waiting[i].player_id);
+        if (player_of(batch, player_id) == NULL) {
+            struct ledger_batch_player *player = &batch->players[batch->player_count++];
+            memset(player, 0, sizeof *player);
+            memcpy(player->player_id, player_id, sizeof copy->waiting[i].player_id);
         }
+        if (copy->waiting[i].provider_id[0] != '\0')
+            ledger_ask(&batch->facts[batch->fact_count++], copy->waiting[i].provider_id,
+                       copy->waiting[i].transaction_id);
     }
     enum status status = copy->to->ledger->begin(copy->to, batch, copy->error);
     if (status != STATUS_OK)
@@ -267,12 +296,47 @@ static enum status copy_ledger(struct copy *copy, struct platform_store *from)
     return status;
 }
 
+/* ---- usage ----------------------------------------------------------------------------------- */
+
+static enum status write_usage(struct copy *copy)
+{
+    size_t count = copy->usage_count;
+    copy->usage_count = 0;
+    return platform_usage_add(copy->to, copy->usage, count, copy->error);
+}
+
+static bool copy_usage_record(void *context, const struct usage_record *record)
+{
+    struct copy *copy = context;
+    copy->usage[copy->usage_count++] = *record;
+    return copy->usage_count < PLATFORM_USAGE_MAX || may_go_on(copy, write_usage(copy));
+}
+
+static enum status walk_usage(struct platform_store *store, usage_function *see, void *context,
+                              struct error *error)
+{
+    return platform_usage_list(store, NULL, INT64_MIN, INT64_MAX, see, context, error);
+}
+
+static enum status copy_usage(struct copy *copy, struct platform_store *from)
+{
+    copy->usage = memory_alloc_zeroed(PLATFORM_USAGE_MAX, sizeof *copy->usage);
+    report(copy, "copying usage", 0);
+    enum status status = walk_usage(from, copy_usage_record, copy, copy->error);
+    if (status == STATUS_OK)
+        status = copy->status;
+    if (status == STATUS_OK)
+        status = write_usage(copy);
+    memory_free(copy->usage);
+    return status;
+}
+
 /* ---- fingerprints ---------------------------------------------------------------------------- */
 
 struct fingerprint {
     EVP_MD_CTX *digest;
     const struct copy *copy;
-    const struct record_table *table; /* NULL: of the ledger */
+    const struct record_table *table; /* NULL: of what is no record */
     char what[32];                    /* "comparing players" */
     uint64_t count;
 };
@@ -322,6 +386,8 @@ static bool mix_transaction(void *context, const struct ledger_transaction *tran
     mix_string(print, transaction->reference);
     mix_string(print, transaction->game_id);
     mix_string(print, transaction->round_id);
+    mix_string(print, transaction->provider_id);
+    mix_string(print, transaction->launch_id);
     mix_string(print, transaction->currency);
     mix_number(print, transaction->currency_exponent);
     mix_number(print, transaction->operation);
@@ -355,10 +421,25 @@ static enum status walk_ledger(struct platform_store *store, struct fingerprint 
     return status == STATUS_OK ? store->ledger->declines(store, mix_decline, print, error) : status;
 }
 
-/* The table of a part: the kinds of records in their order, and then the ledger, which is NULL. */
+static bool mix_usage(void *context, const struct usage_record *record)
+{
+    struct fingerprint *print = context;
+    mix_string(print, record->customer_id);
+    mix_number(print, record->day);
+    mix_number(print, record->group);
+    mix(print, record->requests, sizeof record->requests);
+    return true;
+}
+
+/* The table of a part: the kinds of records in their order; NULL for what is no record. */
 static const struct record_table *table_of(int part)
 {
     return part < RECORD_KIND_COUNT ? record_tables[part] : NULL;
+}
+
+static bool is_copied(int part)
+{
+    return part != RECORD_CREDENTIAL;
 }
 
 static enum status take_fingerprint(const struct copy *copy, struct platform_store *store, int part,
@@ -367,11 +448,14 @@ static enum status take_fingerprint(const struct copy *copy, struct platform_sto
     struct fingerprint print = {.digest = EVP_MD_CTX_new(), .copy = copy, .table = table_of(part)};
     unsigned size = 0;
     (void)snprintf(print.what, sizeof print.what, "comparing %s",
-                   print.table == NULL ? "transactions" : print.table->plural);
+                   part == PART_LEDGER  ? "transactions"
+                   : part == PART_USAGE ? "usage"
+                                        : print.table->plural);
     CHECK(print.digest != NULL && EVP_DigestInit_ex(print.digest, EVP_sha256(), NULL) == 1);
-    enum status status = print.table == NULL ? walk_ledger(store, &print, copy->error)
-                                             : platform_list(store, print.table, NULL, mix_record,
-                                                             &print, copy->error);
+    enum status status = part == PART_LEDGER  ? walk_ledger(store, &print, copy->error)
+                         : part == PART_USAGE ? walk_usage(store, mix_usage, &print, copy->error)
+                                              : platform_list(store, print.table, NULL, mix_record,
+                                                              &print, copy->error);
     CHECK(EVP_DigestFinal_ex(print.digest, out, &size) == 1 && size == DIGEST_SIZE);
     EVP_MD_CTX_free(print.digest);
     return status;
@@ -402,7 +486,8 @@ static enum status compare(struct copy *copy, struct platform_store *from)
     uint8_t targets[PART_COUNT][DIGEST_SIZE] = {0};
     enum status status = STATUS_OK;
     for (int part = 0; part < PART_COUNT && status == STATUS_OK; part++)
-        status = take_fingerprint(copy, copy->to, part, targets[part]);
+        if (is_copied(part))
+            status = take_fingerprint(copy, copy->to, part, targets[part]);
     if (status == STATUS_OK)
         status = wallet_audit(copy->to,
                               &(struct audit_options){.progress = report_audit, .context = copy},
@@ -413,10 +498,13 @@ static enum status compare(struct copy *copy, struct platform_store *from)
                            audited.entries, copy->counts.entries);
     for (int part = 0; part < PART_COUNT && status == STATUS_OK; part++) {
         uint8_t source[DIGEST_SIZE] = {0};
+        if (!is_copied(part))
+            continue;
         status = take_fingerprint(copy, from, part, source);
         if (status == STATUS_OK && memcmp(source, targets[part], sizeof source) != 0)
-            status = was_written_to(copy->error,
-                                    table_of(part) != NULL ? table_of(part)->plural : "the ledger");
+            status = was_written_to(copy->error, part == PART_LEDGER  ? "the ledger"
+                                                 : part == PART_USAGE ? "usage"
+                                                                      : table_of(part)->plural);
     }
     return status;
 }
@@ -428,10 +516,11 @@ struct source_state {
     uint64_t revision;
     uint64_t games_revision;
     uint64_t players;
+    uint64_t launches;
     uint64_t entries;
 };
 
-static bool count_player(void *context, const void *record)
+static bool count_row(void *context, const void *record)
 {
     (void)record;
     (*(uint64_t *)context)++;
@@ -446,7 +535,9 @@ static enum status read_state(struct platform_store *store, struct source_state 
     if (status == STATUS_OK)
         status = platform_games_revision(store, &read.games_revision, error);
     if (status == STATUS_OK)
-        status = platform_list(store, &player_table, NULL, count_player, &read.players, error);
+        status = platform_list(store, &player_table, NULL, count_row, &read.players, error);
+    if (status == STATUS_OK)
+        status = platform_list(store, &launch_table, NULL, count_row, &read.launches, error);
     if (status == STATUS_OK)
         status = store->ledger->count(store, &read.entries, error);
     if (status == STATUS_OK)
@@ -463,11 +554,13 @@ static enum status check_untouched(struct platform_store *from, const struct sou
     if (status != STATUS_OK)
         return status;
     if (after.revision != before->revision)
-        return was_written_to(error, "customers, keys or addresses");
+        return was_written_to(error, "customers, keys, addresses or operators");
     if (after.games_revision != before->games_revision)
         return was_written_to(error, "providers or games");
     if (after.players != before->players)
         return was_written_to(error, player_table.plural);
+    if (after.launches != before->launches)
+        return was_written_to(error, launch_table.plural);
     if (after.entries != before->entries)
         return was_written_to(error, "entries");
     return STATUS_OK;
@@ -491,16 +584,20 @@ static enum status copy_all(struct copy *copy, struct platform_store *from)
 {
     copy->games = memory_alloc_zeroed(GAMES_MAX, sizeof *copy->games);
     copy->set_enabled = memory_alloc_zeroed(GAMES_MAX, sizeof *copy->set_enabled);
-    copy->players = memory_alloc_zeroed(PLAYERS_AT_ONCE, sizeof *copy->players);
+    copy->players = memory_alloc_zeroed(ROWS_AT_ONCE, sizeof *copy->players);
+    copy->launches = memory_alloc_zeroed(ROWS_AT_ONCE, sizeof *copy->launches);
     enum status status =
         copy_kinds(copy, from, before_ledger, sizeof before_ledger / sizeof before_ledger[0]);
     if (status == STATUS_OK)
         status = copy_ledger(copy, from);
     if (status == STATUS_OK)
+        status = copy_usage(copy, from);
+    if (status == STATUS_OK)
         status = copy_kinds(copy, from, after_ledger, sizeof after_ledger / sizeof after_ledger[0]);
     memory_free(copy->games);
     memory_free(copy->set_enabled);
     memory_free(copy->players);
+    memory_free(copy->launches);
     return status;
 }
 
@@ -511,6 +608,8 @@ enum status platform_copy(struct platform_store *from, struct platform_store *to
     struct copy copy = {.to = to, .progress = progress, .context = context, .error = error};
     struct source_state before = {0};
     enum status status = check_empty(to, error);
+    if (status == STATUS_OK)
+        platform_store_begin_copy(to);
     if (status == STATUS_OK)
         status = read_state(from, &before, error);
     if (status == STATUS_OK)

@@ -6,13 +6,14 @@
 /*
  * Moves everything in one platform store into another, of whatever engines: customers, keys, legacy
  * addresses, providers (their secrets stay sealed with the same key file), games, lists of games,
- * players, and the whole ledger, declines included, entry by entry with its hash.
+ * players, launches, and the whole ledger, declines included, entry by entry with its hash;
+ * and what customers used.
  *
  * Neither store may be written meanwhile. The ledger's chain is checked as it goes. Keys and
  * addresses come last, so that a copy that broke off half-way admits no caller. At the end both
  * stores are read again and compared, and the copy's ledger is audited (wallet_audit.h); and the
- * source's revisions, players and entries have to be as many as at the beginning. What is not
- * copied: revisions (the copy counts its own) and addresses that were removed.
+ * source's revisions, players, launches and entries have to be as many as at the beginning. What is
+ * not copied: revisions (the copy counts its own) and addresses that were removed.
  *
  * In constant memory, but for the games. Blocks. One thread.
  */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "operator/cidrs.h"
 #include "records/provider_secret.h"
 
 /* ---- the launch URL, or the endpoint that is called for it ----------------------------------- */
@@ -38,6 +39,65 @@ static enum status set_launch(const struct field *field, struct text text, void 
 }
 
 static const struct field_type launch_type = {write_launch, set_launch};
+
+/* ---- where it calls from --------------------------------------------------------------------- */
+
+static bool write_cidrs(const struct field *field, const void *record,
+                        const struct field_output *out)
+{
+    const struct provider_record *provider = record;
+    cidrs_write(field, provider->cidrs, provider->cidr_count, out);
+    return true;
+}
+
+static enum status set_cidrs(const struct field *field, struct text text, void *record,
+                             struct error *error)
+{
+    struct provider_record *provider = record;
+    struct cidr found[PROVIDER_CIDRS_MAX];
+    size_t count = 0;
+    (void)field;
+    enum status status = cidrs_add(text, "a provider", found, PROVIDER_CIDRS_MAX, &count, error);
+    if (status != STATUS_OK)
+        return status;
+    memcpy(provider->cidrs, found, count * sizeof found[0]);
+    provider->cidr_count = count;
+    return STATUS_OK;
+}
+
+static const struct field_type cidrs_type = {write_cidrs, set_cidrs};
+
+/* ---- its secrets, of which only names and times are shown ------------------------------------ */
+
+void provider_write_secrets(struct json_writer *json, const char *name,
+                            const struct provider_record *provider)
+{
+    json_array(json, name);
+    for (size_t i = 0; i < PROVIDER_SECRETS_MAX && provider->secrets[i].size > 0; i++) {
+        json_object(json, NULL);
+        json_string(json, "kid", provider_secret_name(&provider->secrets[i]));
+        json_bool(json, "signs", i == 0);
+        json_time(json, "added_at", provider->secrets[i].added_ms);
+        json_end(json);
+    }
+    json_end(json);
+}
+
+static bool write_secrets(const struct field *field, const void *record,
+                          const struct field_output *out)
+{
+    const struct provider_record *provider = record;
+    if (out->json != NULL) {
+        provider_write_secrets(out->json, field->name, provider);
+        return true;
+    }
+    for (size_t i = 0; i < PROVIDER_SECRETS_MAX && provider->secrets[i].size > 0; i++)
+        buffer_append_format(out->text, "%s%s", i == 0 ? "" : ", until it is retired: ",
+                             provider_secret_name(&provider->secrets[i]));
+    return true;
+}
+
+static const struct field_type secrets_type = {write_secrets, NULL};
 
 /* ---- the fields ------------------------------------------------------------------------------ */
 
@@ -86,17 +146,37 @@ static const struct field fields[] = {
     {"audience", "audience", NULL, &field_text, FIELD_OF(provider_record, audience),
      .option = {"audience", "TEXT", .add_help = "'aud' of its tokens (the id)",
                 .set_help = "'aud' of its tokens"}},
-    {NULL, "secret", NULL, &field_words, .words = "set"},
+    {"cidrs", "cidrs", NULL, &cidrs_type, .words = "any",
+     .option = {"cidr", "CIDR",
+                .add_help = "an address block that its wallet calls come from (any)",
+                .set_help =
+                    "the address blocks that its wallet calls come from, instead of those it has",
+                .no_name = "no-cidrs", .no_help = "no address block: they may come from anywhere",
+                .repeatable = true}},
+    {"secrets", "secrets", NULL, &secrets_type, FIELD_OF(provider_record, secrets)},
     {"enabled", NULL, NULL, &field_yes_no, FIELD_OF(provider_record, enabled)},
     {"usable", NULL, NULL, &field_usable, FIELD_OF(provider_record, usable)},
     {"created_at", "created", "CREATED (UTC)", &field_time, FIELD_OF(provider_record, created_ms)},
     {0},
 };
 
-void provider_seal(const void *context, void *record)
+enum status provider_seal(const void *context, void *record, struct error *error)
 {
     const struct provider_sealing *sealing = context;
-    provider_secret_seal(sealing->secrets, record, sealing->secret);
+    (void)error; /* it cannot fail */
+    provider_secret_seal(sealing->secrets, record, sealing->secret, sealing->now_ms);
+    return STATUS_OK;
+}
+
+enum status provider_add_secret(const void *context, void *record, struct error *error)
+{
+    const struct provider_sealing *sealing = context;
+    return provider_secret_add(sealing->secrets, record, sealing->secret, sealing->now_ms, error);
+}
+
+enum status provider_retire_secret(const void *context, void *record, struct error *error)
+{
+    return provider_secret_retire(record, context, error);
 }
 
 /* ---- the store ------------------------------------------------------------------------------- */
@@ -111,7 +191,7 @@ static const struct provider_record sound = {.id = "id",
                                              .name = "name",
                                              .launch_url = "https://launch/",
                                              .audience = "audience",
-                                             .secret_size = PROVIDER_SEALED_MAX};
+                                             .secrets = {{.size = PROVIDER_SEALED_MAX}}};
 
 const struct resource provider_resource = {
     .kind = RECORD_PROVIDER,

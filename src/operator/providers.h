@@ -17,7 +17,14 @@ extern const struct resource provider_resource; /* of struct provider_record */
 struct provider_sealing {
     const struct secrets *secrets;
     struct text secret; /* at most SECRETS_PLAIN_MAX bytes */
+    int64_t now_ms;
 };
-resource_editor provider_seal; /* the context is a struct provider_sealing */
+resource_editor provider_seal;          /* in place of the newest; the context is such a sealing, */
+resource_editor provider_add_secret;    /* or beside it, for an overlap, likewise */
+resource_editor provider_retire_secret; /* the context is the secret's name, a string */
+
+/* The secrets, without what is secret: an array of {kid, signs, added_at}. */
+void provider_write_secrets(struct json_writer *json, const char *name,
+                            const struct provider_record *provider);
 
 #endif

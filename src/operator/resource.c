@@ -47,8 +47,8 @@ static enum status apply_all(const struct resource *resource, const struct resou
     if (status != STATUS_OK)
         return status;
     if (edit->edit != NULL)
-        edit->edit(edit->context, record);
-    return check(resource, record, error);
+        status = edit->edit(edit->context, record, error);
+    return status == STATUS_OK ? check(resource, record, error) : status;
 }
 
 static enum status released_unless_ok(const struct resource *resource, void *record,
@@ -179,6 +179,8 @@ enum status resource_change(const struct resource *resource, struct platform_sto
         if (status != STATUS_OK)
             return status;
         status = check_mending(resource, record, edit->settings, error);
+        if (status == STATUS_OK && edit->expect != NULL)
+            status = edit->expect(edit->context, record, error);
         if (status == STATUS_OK)
             status = apply_all(resource, edit, record, error);
         if (status == STATUS_OK)

@@ -56,12 +56,15 @@ struct resource {
 /* ---- verbs ----------------------------------------------------------------------------------- */
 
 /* What is done to a record: these settings, and then `edit`, unless NULL, which does what no text
- * says. */
-typedef void resource_editor(const void *context, void *record);
+ * says, or refuses to. */
+typedef enum status resource_editor(const void *context, void *record, struct error *error);
 struct resource_edit {
     const struct setting *settings;
     resource_editor *edit;
     const void *context;
+    /* Of a change: refuses a record, as it is before the settings, that is not what was expected.
+     * NULL: whatever it is. */
+    enum status (*expect)(const void *context, const void *record, struct error *error);
 };
 /* Settings alone, for a call: EDIT({"rate", "off"}, {"casino", "yes"}). */
 #define EDIT(...) \

@@ -13,8 +13,10 @@
 
 #include <inttypes.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/threads.h"
@@ -28,7 +30,7 @@
 struct chain {
     char player_id[PLAYER_ID_SIZE];
     uint64_t sequence;
-    uint64_t hashed; /* so many of its entries */
+    uint64_t proved; /* so many of its entries */
     int64_t balance_minor;
     uint8_t hash[LEDGER_HASH_SIZE];
 };
@@ -53,7 +55,7 @@ struct audit {
     struct share waiting[SHARES_MAX];
     size_t waiting_count;
     struct chain *chains; /* room for half as many as there are slots */
-    uint32_t *slots;      /* by hash; 0: empty; else a place in `chains`, from 1 */
+    uint32_t *slots;      /* by hash; 0: empty; else a position in `chains`, from 1 */
     size_t chain_count, slot_count;
     /* Of the player whose declines are walked: */
     char player_id[PLAYER_ID_SIZE]; /* "" before the first */
@@ -62,8 +64,17 @@ struct audit {
     uint64_t position;
 };
 
+static void note_break(struct audit *audit, const char *player_id, uint64_t sequence,
+                       uint64_t decline)
+{
+    struct audit_break *found = &audit->result.broken;
+    *found = (struct audit_break){.sequence = sequence, .decline = decline};
+    (void)snprintf(found->player_id, sizeof found->player_id, "%s", player_id);
+}
+
 static bool broken(struct audit *audit, const char *player_id, uint64_t sequence, const char *what)
 {
+    note_break(audit, player_id, sequence, 0);
     audit->status = error_set(audit->error, STATUS_MALFORMED,
                               "the ledger is broken: player %s, sequence %" PRIu64 ": %s",
                               player_id, sequence, what);
@@ -73,6 +84,7 @@ static bool broken(struct audit *audit, const char *player_id, uint64_t sequence
 static bool broken_decline(struct audit *audit, const char *player_id, uint64_t position,
                            const char *what)
 {
+    note_break(audit, player_id, 0, position);
     audit->status = error_set(audit->error, STATUS_MALFORMED,
                               "the ledger is broken: player %s, decline %" PRIu64 ": %s", player_id,
                               position, what);
@@ -234,16 +246,35 @@ static bool prove_entry(void *context, const struct ledger_transaction *entry)
     if (entry->balance_minor != chain->balance_minor + entry->movement_minor)
         return broken(audit, entry->player_id, entry->sequence,
                       "the balance is not the one before plus the movement");
-    if (!audit->options->recent || entry->created_ms >= audit->options->since_ms) {
-        ledger_entry_hash(entry, chain->hash, hash);
-        if (memcmp(hash, entry->hash, sizeof hash) != 0)
-            return broken(audit, entry->player_id, entry->sequence,
-                          "the chain is broken: something in the entry was changed");
-        chain->hashed++;
-    }
+    ledger_entry_hash(entry, chain->hash, hash);
+    if (memcmp(hash, entry->hash, sizeof hash) != 0)
+        return broken(audit, entry->player_id, entry->sequence,
+                      "the chain is broken: something in the entry was changed");
+    chain->proved++;
     memcpy(chain->hash, entry->hash, sizeof chain->hash);
     chain->sequence = entry->sequence;
     chain->balance_minor = entry->balance_minor;
+    return true;
+}
+
+/* Of what is recent; on the thread that reads. What a player's first entry among it follows is
+ * taken as it is. */
+static bool prove_recent(void *context, const struct ledger_transaction *transaction, bool before)
+{
+    struct audit *audit = context;
+    const struct audit_options *options = audit->options;
+    if (!ledger_is_entry(transaction))
+        return true;
+    if (++audit->read % PROGRESS_STEP == 0 && options->progress != NULL)
+        options->progress(options->context, audit->read, 0);
+    struct chain *chain = before ? chain_of(audit, transaction->player_id) : NULL;
+    if (!before || (chain != NULL && chain->sequence > 0))
+        return prove_entry(audit, transaction);
+    if (chain != NULL) {
+        chain->sequence = transaction->sequence;
+        chain->balance_minor = transaction->balance_minor;
+        memcpy(chain->hash, transaction->hash, sizeof chain->hash);
+    }
     return true;
 }
 
@@ -263,10 +294,10 @@ static bool read_entry(void *context, const struct ledger_transaction *transacti
 
 /* Is the account what the player's entries come to? */
 static bool account_fits(struct audit *audit, const struct chain *chain,
-                         const struct ledger_place *place)
+                         const struct ledger_batch_player *player)
 {
-    const struct ledger_account *account = &place->account;
-    if (!place->found || account->sequence != chain->sequence)
+    const struct ledger_account *account = &player->account;
+    if (!player->found || account->sequence != chain->sequence)
         return broken(audit, chain->player_id, chain->sequence,
                       "the account has another last sequence than its entries");
     if (account->balance_minor != chain->balance_minor)
@@ -287,13 +318,13 @@ static bool account_of_entry(void *context, const struct ledger_transaction *ent
                              const struct ledger_account *account)
 {
     const struct account_found *found = context;
-    const struct ledger_place place = {.found = true, .account = *account};
+    const struct ledger_batch_player player = {.found = true, .account = *account};
     (void)entry;
-    (void)account_fits(found->audit, found->chain, &place);
+    (void)account_fits(found->audit, found->chain, &player);
     return false; /* one entry is enough */
 }
 
-/* A store that looks at its accounts itself may refuse one that makes no sense to it. Then what is
+/* A store that looks at its accounts itself may refuse one that is malformed to it. Then what is
  * wrong with it is found by its entries, which lead to it too, or later by its counterparts; where
  * neither finds anything, the store's word stands. */
 static enum status name_account(struct platform_store *store, struct audit *audit,
@@ -303,8 +334,9 @@ static enum status name_account(struct platform_store *store, struct audit *audi
         audit->refused = *audit->error;
     for (size_t i = 0; i < count && audit->status == STATUS_OK; i++) {
         struct account_found found = {audit, &chains[i]};
-        enum status status = store->ledger->entries(store, chains[i].player_id, account_of_entry,
-                                                    &found, audit->error);
+        enum status status =
+            store->ledger->entries(store, (struct ledger_whose){.player_id = chains[i].player_id},
+                                   account_of_entry, &found, audit->error);
         if (status != STATUS_OK)
             return status;
     }
@@ -313,24 +345,24 @@ static enum status name_account(struct platform_store *store, struct audit *audi
 
 static enum status audit_accounts(struct platform_store *store, struct audit *audit)
 {
-    struct ledger_place *places = memory_alloc_zeroed(LEDGER_BATCH_MAX, sizeof *places);
+    struct ledger_batch_player *players = memory_alloc_zeroed(LEDGER_BATCH_MAX, sizeof *players);
     enum status status = STATUS_OK;
     for (size_t first = 0; first < audit->chain_count && status == STATUS_OK;) {
         const struct chain *chains = &audit->chains[first];
         size_t left = audit->chain_count - first;
         size_t count = left < LEDGER_BATCH_MAX ? left : LEDGER_BATCH_MAX;
         for (size_t i = 0; i < count; i++)
-            memcpy(places[i].player_id, chains[i].player_id, sizeof chains[i].player_id);
-        status = store->ledger->balances(store, places, count, audit->error);
+            memcpy(players[i].player_id, chains[i].player_id, sizeof chains[i].player_id);
+        status = store->ledger->balances(store, players, count, audit->error);
         bool refused = status == STATUS_MALFORMED;
         if (refused)
             status = name_account(store, audit, chains, count);
         for (size_t i = 0; i < count && status == STATUS_OK && !refused; i++)
-            if (!account_fits(audit, &chains[i], &places[i]))
+            if (!account_fits(audit, &chains[i], &players[i]))
                 status = audit->status;
         first += count;
     }
-    memory_free(places);
+    memory_free(players);
     return status;
 }
 
@@ -348,15 +380,11 @@ static bool audit_clearing(void *context, const struct ledger_clearing *clearing
     return false;
 }
 
-/* One walk, for one share of the players. The relay's thread has an error of its own until it has
- * ended. */
-static enum status audit_share(struct platform_store *store, struct audit *audit)
+/* All entries. The relay's thread has an error of its own until it has ended. */
+static enum status walk_all(struct platform_store *store, struct audit *audit)
 {
     struct error *error = audit->error;
     struct error found = {0};
-    audit->chain_count = 0;
-    make_room(audit, audit->slot_count);
-    audit->read = 0;
     audit->error = &found;
     audit->relay = relay_create(prove_entry, audit);
     enum status status = store->ledger->transactions(store, read_entry, audit, error);
@@ -364,16 +392,27 @@ static enum status audit_share(struct platform_store *store, struct audit *audit
     audit->error = error;
     if (status == STATUS_OK && audit->status != STATUS_OK)
         *error = found;
+    return status;
+}
+
+/* One walk, for one share of the players. */
+static enum status audit_share(struct platform_store *store, struct audit *audit)
+{
+    audit->chain_count = 0;
+    make_room(audit, audit->slot_count);
+    audit->read = 0;
+    enum status status = audit->options->recent
+                             ? store->ledger->recent(store, audit->options->since_ms, prove_recent,
+                                                     audit, audit->error)
+                             : walk_all(store, audit);
     return status == STATUS_OK ? audit->status : status;
 }
 
 static void count_share(struct audit *audit)
 {
     audit->result.players += audit->chain_count;
-    for (size_t i = 0; i < audit->chain_count; i++) {
-        audit->result.entries += audit->chains[i].sequence;
-        audit->result.hashed += audit->chains[i].hashed;
-    }
+    for (size_t i = 0; i < audit->chain_count; i++)
+        audit->result.entries += audit->chains[i].proved;
 }
 
 static enum status audit_entries(struct platform_store *store, struct audit *audit)
@@ -464,11 +503,11 @@ static void run_self_check(void *argument)
 static enum status audit_rows(struct platform_store *store, struct audit *audit)
 {
     enum status status = audit_entries(store, audit);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && !audit->options->recent)
         status = audit_declines(store, audit);
     if (status == STATUS_OK)
         status = audit_clearings(store, audit);
-    if (audit->options->progress != NULL)
+    if (audit->options->progress != NULL && !audit->options->recent)
         audit->options->progress(audit->options->context, audit->total, audit->total);
     return status;
 }
@@ -481,8 +520,10 @@ static enum status judge(struct audit *audit, struct self_check *check, enum sta
                          : rows != STATUS_OK           ? rows
                                                        : check->counterparts;
     if (status != STATUS_OK) {
-        if (check->integrity != STATUS_OK || rows == STATUS_OK)
+        if (check->integrity != STATUS_OK || rows == STATUS_OK) {
             *audit->error = check->error;
+            audit->result.broken = (struct audit_break){.sequence = 0};
+        }
         return status;
     }
     if (audit->refused.text[0] != '\0') {
@@ -501,19 +542,20 @@ static enum status judge(struct audit *audit, struct self_check *check, enum sta
 
 static enum status audit_all(struct platform_store *store, struct audit *audit)
 {
-    bool recent = audit->options->recent;
-    struct platform_store *beside = recent ? NULL : audit->options->beside;
+    struct platform_store *beside = audit->options->beside;
     struct self_check check = {
         .store = beside != NULL ? beside : store,
         .check = {.alive = beside != NULL ? say_nothing : tell_alive, .context = audit}};
     enum status rows = STATUS_OK;
+    if (audit->options->recent)
+        return audit_rows(store, audit);
     enum status status = store->ledger->count(store, &audit->total, audit->error);
     if (status != STATUS_OK)
         return status;
-    atomic_init(&check.unwanted, recent);
+    atomic_init(&check.unwanted, false);
     if (beside != NULL)
         thread_start(&check.thread, "self-check", run_self_check, &check);
-    else if (!recent)
+    else
         check_integrity(&check);
     if (beside != NULL || check.integrity == STATUS_OK)
         rows = audit_rows(store, audit);
@@ -540,8 +582,30 @@ enum status wallet_audit(struct platform_store *store, const struct audit_option
         status = audit_all(store, audit);
         store->ledger->snapshot_end(store);
     }
-    if (status == STATUS_OK)
-        *result = audit->result;
+    *result = audit->result;
     memory_free(audit);
+    return status;
+}
+
+enum status wallet_verify(struct platform_store *store, const struct audit_options *options,
+                          struct audit_result *result, struct error *unkept, struct error *error)
+{
+    struct verification_record record = {
+        .scope = options->recent ? VERIFICATION_RECENT : VERIFICATION_WHOLE,
+        .started_ms = clock_wall_ms(),
+        .since_ms = options->recent ? options->since_ms : 0,
+    };
+    enum status status = wallet_audit(store, options, result, error);
+    *unkept = (struct error){.text = ""};
+    if (status != STATUS_OK && status != STATUS_MALFORMED)
+        return status;
+    record.ended_ms = clock_wall_ms();
+    record.sound = status == STATUS_OK;
+    record.entries = result->entries;
+    record.players = result->players;
+    if (!record.sound)
+        verification_set_reason(&record, error->text);
+    if (platform_verification_put(store, &record, unkept) == STATUS_OK)
+        *unkept = (struct error){.text = ""};
     return status;
 }

@@ -1,6 +1,8 @@
 /* A customer: what is acceptable, and its columns; see customer.h. */
 #include "records/customer.h"
 
+#include <string.h>
+
 #include "base/memory.h"
 
 static enum status check(const void *checked, struct error *error)
@@ -72,6 +74,29 @@ static bool set_cidrs(const struct column *column, void *record, const struct co
     customer->cidr_count = count;
     return true;
 }
+
+static void get_cidr_array(const struct column *column, const void *record,
+                           struct column_value *value)
+{
+    const struct cidr *cidrs = column_field(column, record);
+    size_t count;
+    memcpy(&count, (const char *)cidrs - sizeof count, sizeof count);
+    cidr_list_append(&value->made, cidrs, count);
+    value->bytes = buffer_text(&value->made);
+}
+
+static bool set_cidr_array(const struct column *column, void *record,
+                           const struct column_value *value)
+{
+    struct cidr *cidrs = column_field_to_set(column, record);
+    size_t count = 0;
+    if (value->null || !cidr_list_read(value->bytes, cidrs, column->room / sizeof *cidrs, &count))
+        return false;
+    memcpy((char *)cidrs - sizeof count, &count, sizeof count);
+    return true;
+}
+
+const struct column_type column_cidr_array = {COLUMN_TEXT, get_cidr_array, set_cidr_array};
 
 /* ---- columns --------------------------------------------------------------------------------- */
 

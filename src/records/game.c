@@ -89,7 +89,7 @@ static const struct column columns[] = {
     COLUMN(game_record, languages, column_lines, 0),
     COLUMN(game_record, devices, column_lines, 0),
     COLUMN(game_record, enabled, column_flag, 0),
-    COLUMN(game_record, updated_ms, column_integer, 0),
+    COLUMN(game_record, updated_ms, column_integer, COLUMN_UNAUDITED),
     COLUMN(game_record, revision, column_revision, 0),
 };
 
@@ -110,25 +110,10 @@ const struct record_table game_table = {
 
 /* ---- a list's columns ------------------------------------------------------------------------ */
 
-static void get_games(const struct column *column, const void *record, struct column_value *value)
-{
-    CHECK(column->room == sizeof(struct text));
-    value->bytes = *(const struct text *)column_field(column, record);
-}
-
-static bool set_games(const struct column *column, void *record, const struct column_value *value)
-{
-    CHECK(column->room == sizeof(struct text));
-    *(struct text *)column_field_to_set(column, record) = value->bytes;
-    return !value->null;
-}
-
-static const struct column_type column_games = {COLUMN_TEXT, get_games, set_games};
-
 static const struct column policy_columns[] = {
     COLUMN(game_policy_record, customer_id, column_text, 0),
     COLUMN(game_policy_record, every_game, column_flag, 0),
-    COLUMN(game_policy_record, games, column_games, 0),
+    COLUMN(game_policy_record, games, column_borrowed, 0),
     COLUMN(game_policy_record, revision, column_revision, 0),
 };
 

@@ -24,7 +24,7 @@ bool game_id_is_sound(struct text id);
 bool game_word_is_sound(struct text word); /* 1 to 64 bytes of plain UTF-8 */
 bool url_is_sound(struct text url);        /* http(s)://…, printable ASCII, of any length */
 bool game_url_is_sound(struct text url); /* http(s)://…, at most 1024 printable ASCII characters */
-/* Nobody on the way can read or change what is asked there: https://, or http:// to 127.0.0.1,
+/* No one on the way can read or change what is asked there: https://, or http:// to 127.0.0.1,
  * [::1] or localhost; and no user name in it. Of a sound URL. */
 bool game_url_is_guarded(struct text url);
 

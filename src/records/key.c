@@ -18,21 +18,64 @@ static enum status check(const void *checked, struct error *error)
     if (strnlen(record->prefix, sizeof record->prefix) != KEY_PREFIX_SIZE - 1)
         return error_set(error, STATUS_INVALID, "prefix: must be %d characters",
                          KEY_PREFIX_SIZE - 1);
+    if (record->cidr_count > KEY_CIDRS_MAX)
+        return error_set(error, STATUS_INVALID, "cidrs: a key has at most %d", KEY_CIDRS_MAX);
     if (record->expires_ms < 0 || record->last_used_ms < 0 || record->revoked_ms < 0)
         return error_set(error, STATUS_INVALID, "times: must not be negative");
     return record_text_check("label", record->label, sizeof record->label, 0, error);
 }
+
+/* ---- columns --------------------------------------------------------------------------------- */
+
+static const char *const scope_names[] = {
+    [KEY_SCOPE_ALL] = "", [KEY_SCOPE_SPORTS] = "sports", [KEY_SCOPE_CASINO] = "casino"};
+#define SCOPE_COUNT (sizeof scope_names / sizeof scope_names[0])
+
+const char *key_scope_name(enum key_scope scope)
+{
+    CHECK((unsigned)scope < SCOPE_COUNT);
+    return scope_names[scope];
+}
+
+bool key_scope_parse(struct text text, enum key_scope *scope)
+{
+    for (unsigned i = 0; i < SCOPE_COUNT; i++)
+        if (text_equals(text, text_of(scope_names[i]))) {
+            *scope = (enum key_scope)i;
+            return true;
+        }
+    return false;
+}
+
+static void get_scope(const struct column *column, const void *record, struct column_value *value)
+{
+    CHECK(column->room == sizeof(enum key_scope));
+    value->bytes = text_of(key_scope_name(*(const enum key_scope *)column_field(column, record)));
+    value->null = value->bytes.size == 0;
+}
+
+static bool set_scope(const struct column *column, void *record, const struct column_value *value)
+{
+    CHECK(column->room == sizeof(enum key_scope));
+    return value->null || (value->bytes.size > 0 &&
+                           key_scope_parse(value->bytes, column_field_to_set(column, record)));
+}
+
+static const struct column_type column_scope = {COLUMN_TEXT, get_scope, set_scope};
+COLUMN_CIDR_ARRAY_FITS(key_record);
 
 static const struct column columns[] = {
     COLUMN(key_record, id, column_text, 0),
     COLUMN(key_record, customer_id, column_text, 0),
     COLUMN(key_record, label, column_text, 0),
     COLUMN(key_record, prefix, column_text, 0),
-    COLUMN(key_record, digest, column_bytes, 0),
+    COLUMN(key_record, digest, column_bytes, COLUMN_SECRET),
     COLUMN(key_record, created_ms, column_integer, 0),
     COLUMN(key_record, expires_ms, column_integer, COLUMN_NULLABLE),
-    COLUMN(key_record, last_used_ms, column_integer, COLUMN_NULLABLE),
+    COLUMN(key_record, last_used_ms, column_integer, COLUMN_NULLABLE | COLUMN_UNAUDITED),
     COLUMN(key_record, revoked_ms, column_integer, COLUMN_NULLABLE),
+    COLUMN(key_record, scope, column_scope, COLUMN_NULLABLE),
+    COLUMN(key_record, cidrs, column_cidr_array, 0),
     COLUMN(key_record, revision, column_revision, 0),
 };
 
@@ -40,7 +83,7 @@ static bool settle(void *record, bool sound)
 {
     struct key_record *key = record;
     if (!sound && key->revoked_ms == 0)
-        key->revoked_ms = 1; /* a key that makes no sense opens nothing */
+        key->revoked_ms = 1; /* a malformed key opens nothing */
     return true;
 }
 

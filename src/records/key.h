@@ -8,6 +8,11 @@
 #define KEY_PREFIX_SIZE 9  /* the first 8 characters of a key, to recognise it by */
 #define KEY_DIGEST_SIZE 32 /* SHA-256 of the whole key */
 
+#define KEY_CIDRS_MAX 16
+
+/* Which routes a key may use, of those that its customer may. */
+enum key_scope { KEY_SCOPE_ALL, KEY_SCOPE_SPORTS, KEY_SCOPE_CASINO };
+
 struct key_record {
     char id[KEY_ID_SIZE];
     char customer_id[CUSTOMER_ID_SIZE];
@@ -17,11 +22,17 @@ struct key_record {
     int64_t created_ms;
     int64_t expires_ms;   /* 0: never */
     int64_t last_used_ms; /* 0: never; about a minute behind; does not take a revision */
-    int64_t revoked_ms;   /* 0: live. A row that makes no sense reads as revoked */
+    int64_t revoked_ms;   /* 0: live. A malformed row reads as revoked */
+    enum key_scope scope;
+    size_t cidr_count;                /* 0: from wherever its customer may call from; */
+    struct cidr cidrs[KEY_CIDRS_MAX]; /* else from these of it */
     uint64_t revision;
 };
 
 extern const struct record_table key_table;
+
+const char *key_scope_name(enum key_scope scope);                         /* "sports"; "" for all */
+MUST_CHECK bool key_scope_parse(struct text text, enum key_scope *scope); /* "" is all */
 
 /* Neither revoked nor expired. */
 bool key_is_live(const struct key_record *record, int64_t now_ms);

@@ -65,6 +65,26 @@ bool ledger_is_entry(const struct ledger_transaction *transaction)
     return transaction->outcome == LEDGER_APPLIED || transaction->outcome == LEDGER_VOIDED;
 }
 
+const char *ledger_owner(const struct ledger_transaction *transaction)
+{
+    return transaction->provider_id[0] != '\0' ? transaction->provider_id
+                                               : transaction->customer_id;
+}
+
+bool ledger_owner_is_provider(const char *owner_id)
+{
+    return strchr(owner_id, '_') == NULL;
+}
+
+bool launch_id_is_sound(struct text id)
+{
+    char terminated[LAUNCH_ID_SIZE] = "";
+    if (id.size >= sizeof terminated)
+        return false;
+    memcpy(terminated, id.at, id.size);
+    return record_id_is_sound(terminated, sizeof terminated, "lau_");
+}
+
 /* What is hashed: the hash before, then a line a field. No field can hold a line feed, so no two
  * have the same text. Written by hand and not by printf, which would take longer than hashing. */
 struct lines {
@@ -102,6 +122,17 @@ static void add_signed(struct lines *lines, int64_t number)
     add_unsigned(lines, number < 0 ? 0 - (uint64_t)number : (uint64_t)number);
 }
 
+/* Of who is not the customer. Those of the customer end before: they are as they were before there
+ * were others, and their count tells the two apart. */
+static void add_mover(struct lines *lines, const struct ledger_transaction *transaction)
+{
+    if (transaction->provider_id[0] == '\0' && transaction->launch_id[0] == '\0')
+        return;
+    add_line(lines, "provider");
+    add_line(lines, transaction->provider_id);
+    add_line(lines, transaction->launch_id);
+}
+
 static void hash_lines(const struct lines *lines, uint8_t hash[LEDGER_HASH_SIZE])
 {
     digest_sha256(lines->bytes, lines->size, hash);
@@ -128,7 +159,26 @@ void ledger_entry_hash(const struct ledger_transaction *entry,
     add_line(&lines, entry->game_id);
     add_line(&lines, entry->round_id);
     add_signed(&lines, entry->created_ms);
+    add_mover(&lines, entry);
     hash_lines(&lines, hash);
+}
+
+const char *ledger_entry_flaw(const struct ledger_transaction *entry,
+                              const struct ledger_account *account, const uint8_t *previous)
+{
+    static const uint8_t zeros[LEDGER_HASH_SIZE];
+    uint8_t hash[LEDGER_HASH_SIZE];
+    if (entry->sequence > 1 && previous == NULL)
+        return "the player's entry before it is not there";
+    ledger_entry_hash(entry, entry->sequence > 1 ? previous : zeros, hash);
+    if (memcmp(hash, entry->hash, sizeof hash) != 0)
+        return "it does not fit its chain";
+    if (account->sequence < entry->sequence)
+        return "the player's account has an earlier last entry";
+    if (account->sequence == entry->sequence && (memcmp(hash, account->head, sizeof hash) != 0 ||
+                                                 account->balance_minor != entry->balance_minor))
+        return "the player's account does not say what it says";
+    return NULL;
 }
 
 /* The first line keeps it apart from every entry. The migrations of PostgreSQL write the same in
@@ -153,6 +203,7 @@ void ledger_decline_hash(const struct ledger_transaction *decline,
     add_line(&lines, decline->game_id);
     add_line(&lines, decline->round_id);
     add_signed(&lines, decline->created_ms);
+    add_mover(&lines, decline);
     hash_lines(&lines, hash);
 }
 

@@ -1,6 +1,7 @@
 #ifndef CROUPIER_RECORDS_LEDGER_ENTRY_H
 #define CROUPIER_RECORDS_LEDGER_ENTRY_H
 
+#include "records/launch.h"
 #include "records/player.h"
 
 /*
@@ -16,6 +17,10 @@
  * up, so each is chained too: to the player's previous decline, under a position of its own (1, 2,
  * 3 …). Whoever alters or removes one breaks that chain.
  *
+ * Who moves money is the player's customer, or a provider of games at whose table the player sits.
+ * An id is that of its *owner*: unique for ever among the ids of one customer, or of one provider,
+ * whichever player it is of. Nothing of one owner's ids can be seen or touched by another.
+ *
  * An id can be *rolled back*, once, whether it is a transaction's or not used yet: then it will
  * never be applied. Everything here is plain data and pure functions. Threads: any.
  */
@@ -24,6 +29,8 @@
     65 /* 1 to 64 of [A-Za-z0-9._:-], NUL-terminated; "" where there is none */
 #define GAME_REFERENCE_SIZE 65 /* 1 to 64 bytes of plain UTF-8; "" where there is none */
 #define LEDGER_HASH_SIZE 32
+/* A customer's id or a provider's. No text is both: only customers' have an underscore. */
+#define LEDGER_OWNER_SIZE PROVIDER_ID_SIZE
 
 #define LEDGER_BALANCE_MAX 9007199254740991LL     /* 2^53 - 1 */
 #define LEDGER_AMOUNT_MAX 1000000000000LL         /* 10^12 */
@@ -56,7 +63,9 @@ struct ledger_transaction {
     char reference[TRANSACTION_ID_SIZE];
     char game_id[GAME_REFERENCE_SIZE];
     char round_id[GAME_REFERENCE_SIZE];
-    char currency[CURRENCY_SIZE]; /* the player's */
+    char provider_id[PROVIDER_ID_SIZE]; /* who moved it; "": the customer */
+    char launch_id[LAUNCH_ID_SIZE];     /* that a provider's request named */
+    char currency[CURRENCY_SIZE];       /* the player's */
     uint8_t currency_exponent;
     enum ledger_operation operation;
     enum ledger_outcome outcome;
@@ -74,8 +83,16 @@ struct ledger_transaction {
 
 bool ledger_is_entry(const struct ledger_transaction *transaction);
 
+/* Whose id it has. */
+const char *ledger_owner(const struct ledger_transaction *transaction);
+bool ledger_owner_is_provider(const char *owner_id);
+
+/* "lau_…", as launches have it. */
+MUST_CHECK bool launch_id_is_sound(struct text id);
+
 /* The hash that an entry must have after the player's previous entry (zeros before the first): the
- * SHA-256 of `previous` and the entry's fields, each in a line of its own. */
+ * SHA-256 of `previous` and the entry's fields, each in a line of its own. A provider's has lines
+ * more than a customer's. */
 void ledger_entry_hash(const struct ledger_transaction *entry,
                        const uint8_t previous[LEDGER_HASH_SIZE], uint8_t hash[LEDGER_HASH_SIZE]);
 
@@ -89,14 +106,20 @@ struct ledger_account {
     uint8_t declines_head[LEDGER_HASH_SIZE]; /* hash of that */
 };
 
-/* The same of a decline: of `previous`, its position and its fields. */
+/* What is wrong with an entry of a player who has `account`: it must be chained to `previous`, the
+ * hash of the entry before it (NULL: there is none), and be what the account says where it is the
+ * last. NULL: nothing. */
+const char *ledger_entry_flaw(const struct ledger_transaction *entry,
+                              const struct ledger_account *account, const uint8_t *previous);
+
+/* The hash of a decline: of `previous`, its position and its fields. */
 void ledger_decline_hash(const struct ledger_transaction *decline,
                          const uint8_t previous[LEDGER_HASH_SIZE], uint8_t hash[LEDGER_HASH_SIZE]);
 
 /* Makes it the account's last decline: gives it position and hash. */
 void ledger_chain_decline(struct ledger_account *account, struct ledger_transaction *decline);
 
-/* All that is known of one id of one customer. */
+/* All that is known of one id of one owner. */
 struct ledger_id {
     int64_t number; /* the store's own name of it; 0: none, or the store needs none */
     bool known;     /* there is a transaction of that id */

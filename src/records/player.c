@@ -40,6 +40,8 @@ static const struct column columns[] = {
     COLUMN(player_record, currency, column_text, COLUMN_UNIQUE),
     COLUMN_OF("currency.exponent", player_record, currency_exponent, column_small, COLUMN_JOINED),
     COLUMN(player_record, created_ms, column_integer, 0),
+    COLUMN_OF("player_block.blocked_ms", player_record, blocked_ms, column_integer,
+              COLUMN_JOINED | COLUMN_NULLABLE),
 };
 
 static bool settle(void *record, bool sound)
@@ -52,7 +54,8 @@ const struct record_table player_table = {
     .what = "player",
     .plural = "players",
     .name = "player",
-    .join = "currency ON currency.code = player.currency",
+    .join = "currency ON currency.code = player.currency"
+            " LEFT JOIN player_block ON player_block.player_number = player.number",
     .order = "player.number",
     .columns = columns,
     .column_count = sizeof columns / sizeof columns[0],

@@ -8,7 +8,8 @@
 #define CURRENCY_SIZE 4          /* three capitals */
 #define CURRENCY_EXPONENT_MAX 4
 
-/* One of each customer, reference and currency, for ever: never changed, never deleted. */
+/* One of each customer, reference and currency, for ever: never deleted, and all that ever changes
+ * is whether it is blocked. */
 struct player_record {
     char id[PLAYER_ID_SIZE];
     char customer_id[CUSTOMER_ID_SIZE];
@@ -16,9 +17,10 @@ struct player_record {
     char currency[CURRENCY_SIZE];
     uint8_t currency_exponent; /* as frozen when the currency was first used in this store */
     int64_t created_ms;
+    int64_t blocked_ms; /* since when nothing is bet for it; 0: it is not blocked */
 };
 
-/* Money is at stake: a row that makes no sense is an error, not a player. */
+/* Money is at stake: a malformed row is an error, not a player. */
 extern const struct record_table player_table;
 
 /* A new id. */

@@ -3,7 +3,18 @@
 
 #include <string.h>
 
+#include "records/customer.h"
+
 #define SEALED_MIN 29 /* a nonce, one byte and a tag */
+
+static bool is_sound(const struct provider_secret *secret, bool optional)
+{
+    size_t kid_size = strnlen(secret->kid, sizeof secret->kid);
+    if (secret->size == 0)
+        return optional && kid_size == 0;
+    return secret->size >= SEALED_MIN && secret->size <= PROVIDER_SEALED_MAX &&
+           (kid_size == 0 || record_id_is_sound(secret->kid, sizeof secret->kid, ""));
+}
 
 static enum status check(const void *checked, struct error *error)
 {
@@ -24,32 +35,41 @@ static enum status check(const void *checked, struct error *error)
         status = record_text_check("audience", record->audience, sizeof record->audience, 1, error);
     if (status != STATUS_OK)
         return status;
-    if (record->secret_size < SEALED_MIN || record->secret_size > PROVIDER_SEALED_MAX)
-        return error_set(error, STATUS_INVALID, "secret: is missing or too long");
+    for (size_t i = 0; i < PROVIDER_SECRETS_MAX; i++)
+        if (!is_sound(&record->secrets[i], i > 0))
+            return error_set(error, STATUS_INVALID, "secret: is missing or too long");
     return STATUS_OK;
 }
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
+/* A column of a sealed secret also sets its size. */
+static size_t secret_at(const struct column *column)
+{
+    return column->at - offsetof(struct provider_secret, sealed);
+}
+
 static void get_secret(const struct column *column, const void *record, struct column_value *value)
 {
-    const struct provider_record *provider = record;
-    (void)column; /* two fields, of this record alone */
-    value->bytes = (struct text){(const char *)provider->secret, provider->secret_size};
+    const struct provider_secret *secret = (const void *)((const char *)record + secret_at(column));
+    value->bytes = (struct text){(const char *)secret->sealed, secret->size};
+    value->null = secret->size == 0 && (column->rules & COLUMN_NULLABLE) != 0;
 }
 
 static bool set_secret(const struct column *column, void *record, const struct column_value *value)
 {
-    struct provider_record *provider = record;
-    (void)column;
-    if (value->null || value->bytes.size == 0 || value->bytes.size > sizeof provider->secret)
+    struct provider_secret *secret = (void *)((char *)record + secret_at(column));
+    if (value->null)
+        return (column->rules & COLUMN_NULLABLE) != 0;
+    if (value->bytes.size == 0 || value->bytes.size > sizeof secret->sealed)
         return false;
-    memcpy(provider->secret, value->bytes.at, value->bytes.size);
-    provider->secret_size = value->bytes.size;
+    memcpy(secret->sealed, value->bytes.at, value->bytes.size);
+    secret->size = value->bytes.size;
     return true;
 }
 
 static const struct column_type column_secret = {COLUMN_BYTES, get_secret, set_secret};
+COLUMN_CIDR_ARRAY_FITS(provider_record);
 
 static const struct column columns[] = {
     COLUMN(provider_record, id, column_text, 0),
@@ -57,9 +77,18 @@ static const struct column columns[] = {
     COLUMN(provider_record, launch_url, column_text, 0),
     COLUMN(provider_record, return_url, column_text, COLUMN_NULLABLE),
     COLUMN(provider_record, audience, column_text, 0),
-    COLUMN(provider_record, secret, column_secret, 0),
+    COLUMN_OF("secret", provider_record, secrets[0].sealed, column_secret, COLUMN_SECRET),
+    COLUMN_OF("secret_kid", provider_record, secrets[0].kid, column_text, COLUMN_NULLABLE),
+    COLUMN_OF("secret_added_ms", provider_record, secrets[0].added_ms, column_integer,
+              COLUMN_NULLABLE),
+    COLUMN_OF("older_secret", provider_record, secrets[1].sealed, column_secret,
+              COLUMN_SECRET | COLUMN_NULLABLE),
+    COLUMN_OF("older_secret_kid", provider_record, secrets[1].kid, column_text, COLUMN_NULLABLE),
+    COLUMN_OF("older_secret_added_ms", provider_record, secrets[1].added_ms, column_integer,
+              COLUMN_NULLABLE),
     COLUMN(provider_record, enabled, column_flag, 0),
     COLUMN(provider_record, launch_call, column_flag, 0),
+    COLUMN(provider_record, cidrs, column_cidr_array, 0),
     COLUMN(provider_record, created_ms, column_integer, COLUMN_FIXED),
     COLUMN(provider_record, revision, column_revision, 0),
 };

@@ -3,34 +3,93 @@
 
 #include <string.h>
 
+#include "base/base62.h"
+
 static void append_context(struct buffer *out, const struct provider_record *record)
 {
     buffer_append_format(out, "provider:%s", record->id);
 }
 
-void provider_secret_seal(const struct secrets *secrets, struct provider_record *record,
-                          struct text secret)
+static void seal(const struct secrets *secrets, struct provider_record *record, struct text secret,
+                 int64_t now_ms)
 {
+    struct provider_secret *newest = &record->secrets[0];
     struct buffer context = {0};
     struct buffer sealed = {0};
     CHECK(secret.size > 0);
     append_context(&context, record);
     secrets_seal(secrets, buffer_text(&context), secret, &sealed);
-    CHECK(sealed.size <= sizeof record->secret);
-    memcpy(record->secret, sealed.data, sealed.size);
-    record->secret_size = sealed.size;
+    CHECK(sealed.size <= sizeof newest->sealed);
+    memset(newest->sealed, 0, sizeof newest->sealed);
+    memcpy(newest->sealed, sealed.data, sealed.size);
+    newest->size = sealed.size;
+    newest->added_ms = now_ms;
     buffer_free(&sealed);
     buffer_free(&context);
 }
 
-enum status provider_secret_unseal(const struct secrets *secrets,
-                                   const struct provider_record *record, struct buffer *out)
+static void make_kid(struct provider_secret *secret)
 {
+    base62_random(secret->kid, sizeof secret->kid - 1);
+    secret->kid[sizeof secret->kid - 1] = '\0';
+}
+
+void provider_secret_seal(const struct secrets *secrets, struct provider_record *record,
+                          struct text secret, int64_t now_ms)
+{
+    seal(secrets, record, secret, now_ms);
+    if (record->secrets[0].kid[0] != '\0')
+        make_kid(&record->secrets[0]);
+}
+
+enum status provider_secret_add(const struct secrets *secrets, struct provider_record *record,
+                                struct text secret, int64_t now_ms, struct error *error)
+{
+    if (record->secrets[1].size != 0)
+        return error_set(error, STATUS_CONFLICT,
+                         "provider '%s' has two secrets already; retire '%s' first", record->id,
+                         provider_secret_name(&record->secrets[1]));
+    record->secrets[1] = record->secrets[0];
+    seal(secrets, record, secret, now_ms);
+    make_kid(&record->secrets[0]);
+    return STATUS_OK;
+}
+
+enum status provider_secret_retire(struct provider_record *record, const char *name,
+                                   struct error *error)
+{
+    struct provider_secret *secrets = record->secrets;
+    size_t at = 0;
+    while (at < PROVIDER_SECRETS_MAX &&
+           (secrets[at].size == 0 || strcmp(provider_secret_name(&secrets[at]), name) != 0))
+        at++;
+    if (at == PROVIDER_SECRETS_MAX)
+        return error_set(error, STATUS_NOT_FOUND, "provider '%s' has no secret '%.*s'", record->id,
+                         64, name);
+    if (secrets[1].size == 0)
+        return error_set(error, STATUS_CONFLICT,
+                         "it is the only secret of provider '%s'; add another first", record->id);
+    if (at == 0)
+        secrets[0] = secrets[1];
+    secrets[1] = (struct provider_secret){0};
+    return STATUS_OK;
+}
+
+const char *provider_secret_name(const struct provider_secret *secret)
+{
+    return secret->kid[0] != '\0' ? secret->kid : "first";
+}
+
+enum status provider_secret_unseal(const struct secrets *secrets,
+                                   const struct provider_record *record, size_t at,
+                                   struct buffer *out)
+{
+    const struct provider_secret *secret = &record->secrets[at];
     struct buffer context = {0};
     append_context(&context, record);
     enum status status =
         secrets_unseal(secrets, buffer_text(&context),
-                       (struct text){(const char *)record->secret, record->secret_size}, out);
+                       (struct text){(const char *)secret->sealed, secret->size}, out);
     buffer_free(&context);
     return status;
 }

@@ -162,33 +162,23 @@ static bool set_bytes(const struct column *column, void *record, const struct co
 
 const struct column_type column_bytes = {COLUMN_BYTES, get_bytes, set_bytes};
 
-/* ---- comparing ------------------------------------------------------------------------------- */
-
-static bool values_are_same(const struct column *column, const void *a, const void *b)
+static void get_borrowed(const struct column *column, const void *record,
+                         struct column_value *value)
 {
-    struct column_value one;
-    struct column_value other;
-    column_get(column, a, &one);
-    column_get(column, b, &other);
-    bool same = one.null == other.null && one.integer == other.integer &&
-                text_equals(one.bytes, other.bytes);
-    column_value_free(&one);
-    column_value_free(&other);
-    return same;
+    CHECK(column->room == sizeof(struct text));
+    value->bytes = *(const struct text *)column_field(column, record);
+    value->null = value->bytes.size == 0 && (column->rules & COLUMN_NULLABLE) != 0;
 }
 
-bool records_are_same(const struct record_table *table, const void *a, const void *b,
-                      const char *except)
+static bool set_borrowed(const struct column *column, void *record,
+                         const struct column_value *value)
 {
-    for (size_t i = 0; i < table->column_count; i++) {
-        const struct column *column = &table->columns[i];
-        bool skipped = column->type == &column_revision ||
-                       (except != NULL && strcmp(column->name, except) == 0);
-        if (!skipped && !values_are_same(column, a, b))
-            return false;
-    }
-    return true;
+    CHECK(column->room == sizeof(struct text));
+    *(struct text *)column_field_to_set(column, record) = value->null ? TEXT("") : value->bytes;
+    return !value->null || (column->rules & COLUMN_NULLABLE) != 0;
 }
+
+const struct column_type column_borrowed = {COLUMN_TEXT, get_borrowed, set_borrowed};
 
 /* ---- rules ----------------------------------------------------------------------------------- */
 

@@ -46,10 +46,12 @@ struct column_type {
 };
 
 enum column_rule {
-    COLUMN_NULLABLE = 1, /* NULL is "", 0 (never) or -1 (not known), by type */
-    COLUMN_FIXED = 2,    /* an update leaves it as it was when the record was added */
-    COLUMN_JOINED = 4,   /* of another table, by the record's `join`; only read */
-    COLUMN_UNIQUE = 8,   /* all columns with this rule together name one record */
+    COLUMN_NULLABLE = 1,   /* NULL is "", 0 (never) or -1 (not known), by type */
+    COLUMN_FIXED = 2,      /* an update leaves it as it was when the record was added */
+    COLUMN_JOINED = 4,     /* of another table, by the record's `join`; only read */
+    COLUMN_UNIQUE = 8,     /* all columns with this rule together name one record */
+    COLUMN_SECRET = 16,    /* its value is never shown, not even in the audit trail */
+    COLUMN_UNAUDITED = 32, /* what the program notes by itself, and no change that somebody makes */
 };
 
 struct column {
@@ -77,6 +79,7 @@ extern const struct column_type column_small;    /* uint8_t */
 extern const struct column_type column_known;    /* int32_t, -1 where it is not known */
 extern const struct column_type column_bytes;    /* uint8_t[]: exactly as many */
 extern const struct column_type column_revision; /* uint64_t: the last change's number */
+extern const struct column_type column_borrowed; /* struct text: any text, of the row's */
 
 enum record_kind {
     RECORD_CUSTOMER,
@@ -86,8 +89,12 @@ enum record_kind {
     RECORD_PROVIDER,
     RECORD_GAME,
     RECORD_GAME_POLICY,
+    RECORD_LAUNCH,
+    RECORD_TRAIL,
+    RECORD_OPERATOR,
+    RECORD_CREDENTIAL,
 };
-#define RECORD_KIND_COUNT 7
+#define RECORD_KIND_COUNT 11
 
 #define RECORD_SIZE_MAX 8192  /* of a struct */
 #define RECORD_COLUMNS_MAX 20 /* of a table */
@@ -100,13 +107,16 @@ struct record_table {
     const char *join;   /* where joined columns come from; NULL: there are none */
     const char *listed; /* a condition: which rows a list has; NULL: all */
     const char *order;  /* of a list */
+    const char *search; /* a condition with parameters, and an order: rows found otherwise than by
+                           the key; NULL: they are not */
     const char
         *counter; /* the table with the number that every change takes; NULL: none takes one */
     const struct column *columns; /* the first finds a row */
     size_t column_count;
-    size_t size;   /* of the struct */
-    size_t usable; /* where the bool is that says whether the stored row was sound; 0: none */
-    bool checked;  /* a row that `check` refuses is not sound either */
+    size_t size;    /* of the struct */
+    size_t usable;  /* where the bool is that says whether the stored row was sound; 0: none */
+    bool checked;   /* a row that `check` refuses is not sound either */
+    bool unaudited; /* a change of it is not in the audit trail (records/trail.h) */
     /* Is it acceptable? Else STATUS_INVALID with the field and the reason. */
     enum status (*check)(const void *record, struct error *error);
     /* After all fields of a zeroed struct were set. False: the row is not fit to be seen, which is
@@ -134,11 +144,6 @@ bool record_settle(const struct record_table *table, void *record, bool sound);
 /* The value of one field. Free it after use. */
 void column_get(const struct column *column, const void *record, struct column_value *value);
 void column_value_free(struct column_value *value);
-
-/* Whether two records of a kind hold the same, but for their revisions and for `except`, the
- * name of a column (or NULL). */
-bool records_are_same(const struct record_table *table, const void *a, const void *b,
-                      const char *except);
 
 /* ---- rules that several records share -------------------------------------------------------- */
 

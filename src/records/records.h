@@ -5,8 +5,11 @@
 #include "records/customer.h"
 #include "records/game.h"
 #include "records/key.h"
+#include "records/launch.h"
+#include "records/operator.h"
 #include "records/player.h"
 #include "records/provider.h"
+#include "records/trail.h"
 
 /*
  * All kinds of records, and a visitor of some of them: a function for each kind that is wanted,

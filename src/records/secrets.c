@@ -18,6 +18,7 @@
 #include <openssl/rand.h>
 
 #include "base/digest.h"
+#include "base/file.h"
 #include "base/memory.h"
 
 #define NONCE_SIZE 12
@@ -46,21 +47,6 @@ static enum status write_key(const char *path, struct error *error)
     return status;
 }
 
-/* A name in a directory is as lasting as the directory. */
-static void sync_directory_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    struct buffer directory = {0};
-    buffer_append(&directory, slash == NULL ? "." : path,
-                  slash == NULL || slash == path ? 1 : (size_t)(slash - path));
-    int descriptor = open(buffer_string(&directory), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (descriptor >= 0) {
-        (void)fsync(descriptor);
-        (void)close(descriptor);
-    }
-    buffer_free(&directory);
-}
-
 enum status secrets_make_key(const char *path, bool *made, struct error *error)
 {
     struct stat facts;
@@ -76,7 +62,7 @@ enum status secrets_make_key(const char *path, bool *made, struct error *error)
             status = error_set(error, STATUS_UNAVAILABLE, "%s: cannot be made (%s)", path,
                                strerror(errno));
         (void)unlink(draft.data);
-        sync_directory_of(path);
+        (void)file_sync_directory(path);
     }
     buffer_free(&draft);
     return status;

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "sports/shared.h"
 
-/* Negative: it was not asked for within the minute, or nobody knows when it was published. */
+/* Negative: it was not asked for within the minute, or no one knows when it was published. */
 static int64_t age_ms(const struct entry *entry, uint64_t used_ms, uint64_t now_ms, int64_t wall_ms)
 {
     if (entry == NULL || entry->status != STATUS_OK || used_ms == 0 ||
@@ -60,14 +60,14 @@ void sports_look_at_ages(struct sports *sports)
     for (size_t i = 0; i < SPORT_COUNT; i++) {
         bool stale = ages[i].stale > 0;
         const char *sport = sport_key((enum sport)i);
-        if (stale && !sports->stale_told[i])
+        if (stale && !sports->stale_logged[i])
             log_event(sports->log, LOG_WARNING, "odds are stale", LOG_STRING("sport", sport),
                       LOG_INTEGER("events", ages[i].stale),
                       LOG_INTEGER("oldest_seconds", ages[i].odds_ms / 1000));
-        else if (!stale && sports->stale_told[i])
+        else if (!stale && sports->stale_logged[i])
             log_event(sports->log, LOG_INFO, "odds are not stale any more",
                       LOG_STRING("sport", sport));
-        sports->stale_told[i] = stale;
+        sports->stale_logged[i] = stale;
     }
 }
 

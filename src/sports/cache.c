@@ -148,13 +148,14 @@ static bool is_sure(const struct sports_cache *cache, const struct ready *ready)
 static bool park(struct sports_cache *cache, struct http_request *request,
                  const struct answer *answer, const struct wish *wish)
 {
-    if (wish->ready == NULL || !waiting_is_wanted(cache->waiting, request) ||
-        !answer_is_named(answer, request))
+    uint32_t wanted_s = wish->ready == NULL ? 0 : waiting_wanted_s(cache->waiting, request);
+    if (wanted_s == 0 || !answer_is_named(answer, request))
         return false;
     struct wait_subject what = {.subject.kind = wish->event == NULL ? ODDS_CATALOG : ODDS_MARKETS,
                                 .subject.sport = wish->sport,
                                 .place = &wish->ready->group,
                                 .mark = answer_mark(answer),
+                                .wanted_s = wanted_s,
                                 .sure = is_sure(cache, wish->ready),
                                 .deferred = wish->deferred};
     if (wish->event != NULL)
@@ -565,6 +566,7 @@ static void look(struct pending_request *pending)
         return;
     }
     set_entry(&pending->chosen, pending->catalog);
+    note_use(cache, &cache->catalogs[pending->sport], NULL, now_ms_of(pending->deferral.request));
     send_chosen(pending);
 }
 

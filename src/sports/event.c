@@ -74,3 +74,19 @@ done:
     buffer_free(&minified);
     return status;
 }
+
+bool event_row_as_of(const struct odds_part *part, bool whole, const struct event_id *event,
+                     const struct catalog_row **row, struct catalog **made)
+{
+    struct text bytes = {part->bytes, part->size};
+    if (bytes.at == NULL)
+        return false;
+    if (!whole)
+        return catalog_row_is(*row, bytes);
+    if (catalog_create(bytes, made, NULL) != STATUS_OK)
+        return false;
+    const struct catalog_row *found = catalog_find(*made, event);
+    if (found != NULL)
+        *row = found;
+    return found != NULL;
+}

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "records/sport.h"
 #include "sports/catalog.h"
+#include "stores/odds.h"
 
 /*
  * The body of the single-event answer (docs/interface.md, "One event"):
@@ -25,5 +26,16 @@ MUST_CHECK enum status event_body_append(enum sport sport, const struct catalog_
                                          struct text stored_odds, struct buffer *body,
                                          struct event_row_place *place,
                                          struct json_text_error *error);
+
+/*
+ * The row that an answer may show beside odds: the event's, as the catalog had it at the moment at
+ * which the odds were read. `part` is what was read of the catalog as of then: the row's own bytes,
+ * at the place that it had in the catalog that was read before; or, if `whole`, all of it, of which
+ * a catalog is made. False: it is not known to be there. `row` may become one of `made`, which is
+ * the caller's to release (NULL before).
+ */
+MUST_CHECK bool event_row_as_of(const struct odds_part *part, bool whole,
+                                const struct event_id *event, const struct catalog_row **row,
+                                struct catalog **made);
 
 #endif

@@ -147,18 +147,8 @@ static struct entry *make_event(struct job *job, const struct entry *before)
  */
 static bool was_stored_together(struct job *job)
 {
-    struct text part = {job->read.catalog.bytes, job->read.catalog.size};
-    if (part.at == NULL)
-        return false;
-    if (!job->both)
-        return catalog_row_is(job->row, part);
     struct event_id event = job->row->id;
-    if (catalog_create(part, &job->read_catalog, NULL) != STATUS_OK)
-        return false;
-    const struct catalog_row *row = catalog_find(job->read_catalog, &event);
-    if (row != NULL)
-        job->row = row;
-    return row != NULL;
+    return event_row_as_of(&job->read.catalog, job->both, &event, &job->row, &job->read_catalog);
 }
 
 /* Is what was read what `before` was made of? */

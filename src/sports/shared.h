@@ -28,6 +28,8 @@
  *   job.c       reads a value on a thread of a pool and makes its entry
  *   entry.c     a value that was read, with its catalog.c or event.c, and its answer
  *   ages.c      how old that is
+ *
+ * reader.c makes the same for callers that may block, and shares nothing with these.
  */
 
 /* What a serving thread counts, in sports_counted_metrics. */
@@ -79,7 +81,7 @@ struct sports {
     atomic_uint waiting; /* polls, of all caches */
     atomic_uint waiting_max;
     atomic_uint stale_after_s;               /* 0: off */
-    bool stale_told[SPORT_COUNT];            /* sports_look_at_ages' */
+    bool stale_logged[SPORT_COUNT];          /* sports_look_at_ages' */
     struct answer *lists[1U << SPORT_COUNT]; /* GET /sports, by the set of allowed sports */
 
     uv_mutex_t lock; /* guards all below, and `job` of every slot, entry and completion */

@@ -4,9 +4,9 @@
  * A waiting poll is in the list of its group (those who wait, or those who are due) and in a slot
  * of the wheel, by the tick at which its time is over. A group that has something to do is in the
  * queue of the busy ones, each of which gets a short turn after the other, so that a hundred
- * thousand who wait for one event hold up nobody else's. A group ends with its last waiting poll.
+ * thousand who wait for one event hold up no one else's. A group ends with its last waiting poll.
  *
- * Nothing is missed: a change is told of after the stamp has moved, so whoever parks on an answer
+ * Nothing is missed: a change is reported after the stamp has moved, so whoever parks on an answer
  * that was right under the stamp that the store has now hears of all that comes; whoever parks on
  * another is looked at again at once.
  *
@@ -14,6 +14,8 @@
  * what is walked here is taken from the head of a list each time, and a group is pinned meanwhile.
  */
 #include "sports/waiting.h"
+
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -34,6 +36,7 @@ struct pending_poll {
     TAILQ_ENTRY(pending_poll) in_group;
     LIST_ENTRY(pending_poll) in_slot;
     uint64_t round; /* it rests in that round of its group; in any other it is due */
+    uint32_t wanted_s;
 };
 
 TAILQ_HEAD(pending_polls, pending_poll);
@@ -213,31 +216,33 @@ static void look_again(struct pending_poll *pending)
     struct waiting *waiting = pending->waiting;
     const struct sports_waits *waits = waiting->options.waits;
     struct http_request *request = http_unpark(&pending->parked);
+    char applied[32] = "wait=";
+    size_t size = strlen(applied);
+    size += decimal_write(applied + size, pending->wanted_s);
     remove_pending(pending);
     memory_free(pending);
     metrics_add(waiting->options.counters, SPORTS_WAITS_LOOKS, 1);
-    char applied[32];
-    int size = snprintf(applied, sizeof applied, "wait=%u",
-                        (unsigned)http_preferred_wait(request, WAIT_SECONDS_MAX));
-    http_request_add_field(request, TEXT("Preference-Applied"),
-                           (struct text){applied, (size_t)size});
+    http_request_add_field(request, TEXT("Preference-Applied"), (struct text){applied, size});
     waits->resume(waits->context, request);
 }
 
 /* ---- parking --------------------------------------------------------------------------------- */
 
 /* When its time is over. */
-static uint64_t deadline_ms(const struct waiting *waiting, const struct http_request *request)
+static uint64_t deadline_ms(const struct waiting *waiting, const struct http_request *request,
+                            uint32_t wanted_s)
 {
-    uint64_t seconds = http_preferred_wait(request, WAIT_SECONDS_MAX);
     uint64_t since_ms = request->parked_ns > 0 ? request->parked_ns / 1000000 : now_ms(waiting);
-    return since_ms + seconds * 1000;
+    return since_ms + wanted_s * UINT64_C(1000);
 }
 
-bool waiting_is_wanted(const struct waiting *waiting, const struct http_request *request)
+uint32_t waiting_wanted_s(const struct waiting *waiting, const struct http_request *request)
 {
-    return request->field_count[HTTP_FIELD_PREFER] > 0 && request->method == METHOD_GET &&
-           waiting->options.waits != NULL && deadline_ms(waiting, request) > now_ms(waiting);
+    if (request->field_count[HTTP_FIELD_PREFER] == 0 || request->method != METHOD_GET ||
+        waiting->options.waits == NULL)
+        return 0;
+    uint32_t wanted_s = http_preferred_wait(request, WAIT_SECONDS_MAX);
+    return deadline_ms(waiting, request, wanted_s) > now_ms(waiting) ? wanted_s : 0;
 }
 
 /* Counts it, unless there are too many. */
@@ -258,7 +263,7 @@ static uint64_t tick_of(const struct waiting *waiting, const struct wait_subject
                         const struct http_request *request)
 {
     const struct sports_waits *waits = waiting->options.waits;
-    uint64_t at_ms = deadline_ms(waiting, request);
+    uint64_t at_ms = deadline_ms(waiting, request, what->wanted_s);
     uint64_t right_ms = waits->until_ms(waits->context, request);
     if (right_ms < at_ms)
         at_ms = right_ms;
@@ -278,6 +283,7 @@ bool waiting_park(struct waiting *waiting, const struct wait_subject *what,
     pending->parked.gone = on_gone;
     pending->parked.ended = on_ended;
     pending->waiting = waiting;
+    pending->wanted_s = what->wanted_s;
     if (!http_park(&pending->parked, request)) {
         (void)atomic_fetch_sub_explicit(&waiting->options.sports->waiting, 1, memory_order_relaxed);
         memory_free(pending);
@@ -295,7 +301,7 @@ bool waiting_park(struct waiting *waiting, const struct wait_subject *what,
     TAILQ_INSERT_TAIL(&group->resting, pending, in_group);
     group->count++;
     waiting->count++;
-    /* Before that nobody listened: its answer may have been replaced unnoticed. */
+    /* Before that no one listened: its answer may have been replaced unnoticed. */
     bool first = start_ticking(waiting);
     if (tick <= waiting->ticks)
         tick = waiting->ticks + 1;
@@ -335,7 +341,7 @@ void waiting_led(struct waiting *waiting, struct wait_group *group, enum wait_ou
         group->mark = mark;
     }
     if (group->stale)
-        make_busy(waiting, group); /* it was told of another change meanwhile */
+        make_busy(waiting, group); /* another change was reported meanwhile */
     end_when_empty(waiting, group);
 }
 

@@ -19,7 +19,7 @@
  *   - its time is over, its client has shut its side, who may do what has changed, the store is
  *     away, or the server drains: it is due;
  *   - the store says that the value may have changed: one of the group looks first, as the leader.
- *     When it finds another answer, the others are due; when not, nobody else is disturbed.
+ *     When it finds another answer, the others are due; when not, no one else is disturbed.
  *
  * Those who are due are looked at in slices, between which the loop does other work.
  */
@@ -44,26 +44,27 @@ struct waiting_options {
 };
 
 struct waiting *waiting_create(const struct waiting_options *options);
-/* Nobody is waiting. The loop must run once more. */
+/* No one is waiting. The loop must run once more. */
 void waiting_destroy(struct waiting **waiting);
 
 /* The server drains, and parks no more: those who wait are answered. */
 void waiting_drain(struct waiting *waiting);
 
-/* Does this request, to which `not modified` would be the answer now, want to wait, and is it not
- * over? */
-bool waiting_is_wanted(const struct waiting *waiting, const struct http_request *request);
+/* How long this request, to which `not modified` would be the answer now, wants to wait in all; 0:
+ * it does not, or that time is over. */
+uint32_t waiting_wanted_s(const struct waiting *waiting, const struct http_request *request);
 
 /*
- * Parks it until the value in `place` changes; the request is gone then. False: it has to be
- * answered. `mark` is what its answer is known by, `place` where the value's group is kept. `sure`:
- * the answer is right under the store's present stamp; `deferred`: it was not looked at in one go,
- * so that something may have been missed.
+ * Parks it until the value in `place` changes, `wanted_s` from when it came at most; the request is
+ * gone then. False: it has to be answered. `mark` is what its answer is known by, `place` where the
+ * value's group is kept. `sure`: the answer is right under the store's present stamp; `deferred`:
+ * it was not looked at in one go, so that something may have been missed.
  */
 struct wait_subject {
     struct odds_subject subject;
     struct wait_group **place;
     uint64_t mark;
+    uint32_t wanted_s; /* above 0 */
     bool sure, deferred;
 };
 bool waiting_park(struct waiting *waiting, const struct wait_subject *what,
@@ -77,7 +78,7 @@ struct wait_group *waiting_take_lead(struct waiting *waiting, const struct http_
 
 enum wait_outcome {
     WAIT_ANSWERED, /* what the value is now is at hand */
-    WAIT_FAILED,   /* it is not to be had: nobody needs to wait for it */
+    WAIT_FAILED,   /* it is not to be had: no one needs to wait for it */
     WAIT_GONE,     /* nothing is known */
     WAIT_LATER,    /* nor will it be for a moment */
 };

@@ -146,13 +146,6 @@ enum status odds_store_publish(struct odds_store *store, const struct odds_chang
     return store->engine->publish(store, changes, count, error);
 }
 
-enum status odds_store_withdraw_sport(struct odds_store *store, enum sport sport,
-                                      struct error *error)
-{
-    CHECK(sport_is_real(sport));
-    return store->engine->withdraw_sport(store, sport, error);
-}
-
 static int by_event_then_latest(const void *a, const void *b)
 {
     const struct odds_interest *left = a;
@@ -186,6 +179,13 @@ static size_t sort_interest(struct odds_interest *list, size_t count)
     return kept;
 }
 
+int64_t odds_store_published_ms(struct odds_store *store, enum sport sport,
+                                const struct event_id *event)
+{
+    CHECK(sport_is_real(sport));
+    return store->engine->published_ms(store, sport, event);
+}
+
 enum status odds_store_list_interest(struct odds_store *store, enum sport sport, int64_t since_ms,
                                      struct odds_interest **list, size_t *count,
                                      struct error *error)
@@ -202,6 +202,14 @@ enum status odds_store_list_events(struct odds_store *store, enum sport sport,
 {
     CHECK(sport_is_real(sport));
     return store->engine->list_events(store, sport, list, count, error);
+}
+
+enum status odds_store_back_up(struct odds_store *store, const char *path, struct error *error)
+{
+    if (store->engine->back_up == NULL)
+        return error_set(error, STATUS_INVALID,
+                         "the odds store is a server, whose own tools make backups");
+    return store->engine->back_up(store, path, error);
 }
 
 /* ---- metrics --------------------------------------------------------------------------------- */

@@ -128,6 +128,11 @@ MUST_CHECK enum status odds_store_read(struct odds_store *store, struct odds_rea
 /* For commands, which have time: returns the result, never STATUS_PENDING. Sets `done` itself. */
 MUST_CHECK enum status odds_store_read_and_wait(struct odds_store *store, struct odds_read *read);
 
+/* When an event's odds were published last, by the wall clock, as far as the store has it at hand;
+ * 0: it has not, or there are none. In place, does not block. */
+int64_t odds_store_published_ms(struct odds_store *store, enum sport sport,
+                                const struct event_id *event);
+
 /* Really asks the store whether what is needed can be done, which takes the rights to do it: to
  * read odds (health), or all that a server does (`croupier check`). Blocks up to the store's
  * deadline; changes nothing. The text names what is missing. */
@@ -151,16 +156,16 @@ struct odds_subject {
 
 /*
  * Tells whoever waits for a change, by the store's own word of it (LMDB: a commit; Redis: an
- * invalidation), after the stamp has moved and never by asking in a loop. Something may be told of
- * that has not changed after all, and nothing is told twice for certain; but what has changed is
- * told of, or everything is. On a thread of the engine's, one call at a time, to be quick.
+ * invalidation), after the stamp has moved and never by asking in a loop. Something may be reported
+ * that has not changed after all, and a change may be reported once only; but each change is
+ * reported, or everything is. On a thread of the engine's, one call at a time, to be quick.
  */
 struct odds_watch {
-    /* NULL: nobody knows what; perhaps everything. */
+    /* NULL: no one knows what; perhaps everything. */
     void (*changed)(struct odds_watch *watch, const struct odds_subject *subject);
 };
 
-/* Instead of the one before; NULL: nobody watches, and no call is under way any more. Of a patient
+/* Instead of the one before; NULL: no one watches, and no call is under way any more. Of a patient
  * store. */
 void odds_store_watch(struct odds_store *store, struct odds_watch *watch);
 
@@ -181,7 +186,7 @@ void odds_store_watch(struct odds_store *store, struct odds_watch *watch);
  * Always asynchronous. Returns STATUS_PENDING, then `done` is called once, later, on a thread of
  * the engine's, within the store's deadline, with `result`: STATUS_OK, STATUS_UNAVAILABLE,
  * STATUS_TIMEOUT (then it is not known whether the store has granted) or STATUS_MALFORMED (what the
- * store holds under that name, or its answer, makes no sense). Anything else returned: not sent,
+ * store holds under that name, or its answer, is malformed). Anything else returned: not sent,
  * `done` is not called. The struct stays the caller's, and must live until then.
  */
 #define ODDS_LEASE_CLIENT_SIZE 64
@@ -241,10 +246,6 @@ MUST_CHECK enum status odds_store_publish(struct odds_store *store,
                                           const struct odds_change *changes, size_t count,
                                           struct error *error);
 
-/* Withdraws a sport's catalog and all its odds. */
-MUST_CHECK enum status odds_store_withdraw_sport(struct odds_store *store, enum sport sport,
-                                                 struct error *error);
-
 struct odds_interest {
     struct event_id event;
     int64_t requested_ms; /* wall clock of the last request */
@@ -260,5 +261,11 @@ MUST_CHECK enum status odds_store_list_interest(struct odds_store *store, enum s
 MUST_CHECK enum status odds_store_list_events(struct odds_store *store, enum sport sport,
                                               struct event_id **list, size_t *count,
                                               struct error *error);
+
+/* Writes the whole store, as of one moment, into a new file of mode 0600, whose bytes (not its
+ * name) are on disk when this returns. Feeds go on. Of an engine that is a server: STATUS_INVALID.
+ * STATUS_FULL: there is no room for it. Blocks. */
+MUST_CHECK enum status odds_store_back_up(struct odds_store *store, const char *path,
+                                          struct error *error);
 
 #endif

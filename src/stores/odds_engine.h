@@ -27,6 +27,8 @@ struct odds_engine {
     enum status (*versions)(struct odds_store *store, enum sport sport,
                             const struct event_id *event, struct odds_versions *versions);
     enum status (*read)(struct odds_store *store, struct odds_read *read);
+    int64_t (*published_ms)(struct odds_store *store, enum sport sport,
+                            const struct event_id *event);
     enum status (*ping)(struct odds_store *store, enum odds_need need, struct error *error);
     void (*note_interest)(struct odds_store *store, enum sport sport, const struct event_id *event);
     enum status (*lease)(struct odds_store *store,
@@ -35,18 +37,19 @@ struct odds_engine {
 
     enum status (*publish)(struct odds_store *store, const struct odds_change *changes,
                            size_t count, struct error *error);
-    enum status (*withdraw_sport)(struct odds_store *store, enum sport sport, struct error *error);
     /* In any order, events more than once: odds.c sorts them. */
     enum status (*list_interest)(struct odds_store *store, enum sport sport, int64_t since_ms,
                                  struct odds_interest **list, size_t *count, struct error *error);
     enum status (*list_events)(struct odds_store *store, enum sport sport, struct event_id **list,
                                size_t *count, struct error *error);
+    enum status (*back_up)(struct odds_store *store, const char *path,
+                           struct error *error); /* NULL: its own tools do */
 };
 
 struct odds_store {
     const struct odds_engine *engine;
     uv_mutex_t watch_lock;
-    struct odds_watch *watch; /* guarded by the lock, which is held while it is told */
+    struct odds_watch *watch; /* guarded by the lock, which is held while it is called */
 };
 
 /* Begins and ends the part of it that all engines have. */

@@ -18,14 +18,45 @@ enum status platform_store_open(struct platform_store **store,
             (engine->alias == NULL || !text_starts_with(uri, text_of(engine->alias))))
             continue;
         enum status status = engine->open(store, options, error);
-        if (status == STATUS_OK)
-            (*store)->ledger = engine->ledger;
-        return status;
+        if (status != STATUS_OK)
+            return status;
+        (*store)->ledger = engine->ledger;
+        platform_store_act_as(*store, "unknown", "");
+        return STATUS_OK;
     }
     /* Not the URI itself: it may carry a password. */
     return error_set(error, STATUS_INVALID,
                      "platform store: unknown kind of store; write sqlite:FILE or "
                      "postgresql://USER:PASSWORD@HOST:PORT/DATABASE");
+}
+
+void platform_store_act_as(struct platform_store *store, const char *who, const char *command)
+{
+    struct author *author = &store->author;
+    CHECK(strlen(who) < sizeof author->who && strlen(command) < sizeof author->command);
+    *author = (struct author){.who = ""};
+    memcpy(author->who, who, strlen(who));
+    memcpy(author->command, command, strlen(command));
+}
+
+void platform_store_watch(struct platform_store *store, struct platform_watch watch)
+{
+    store->watch = watch;
+}
+
+void platform_store_stop_when(struct platform_store *store, const atomic_bool *stop)
+{
+    store->stop = stop;
+}
+
+bool platform_store_is_stopped(const struct platform_store *store)
+{
+    return store->stop != NULL && atomic_load(store->stop);
+}
+
+void platform_store_begin_copy(struct platform_store *store)
+{
+    store->copying = true;
 }
 
 void platform_store_close(struct platform_store **store)
@@ -47,12 +78,24 @@ enum status platform_store_schema(struct platform_store *store, struct platform_
     return status;
 }
 
-enum status platform_store_back_up(struct platform_store *store, char **path, struct error *error)
+static enum status back_up(struct platform_store *store, const char *to, char **path,
+                           struct error *error)
 {
     if (store->engine->back_up == NULL)
         return error_set(error, STATUS_INVALID, "%s: is a server, whose own tools make backups",
                          store->place);
-    return store->engine->back_up(store, path, error);
+    return store->engine->back_up(store, to, path, error);
+}
+
+enum status platform_store_back_up(struct platform_store *store, char **path, struct error *error)
+{
+    return back_up(store, NULL, path, error);
+}
+
+enum status platform_store_back_up_to(struct platform_store *store, const char *path,
+                                      struct error *error)
+{
+    return back_up(store, path, NULL, error);
 }
 
 enum status platform_store_migrate(struct platform_store *store, uint32_t *before, uint32_t *after,
@@ -70,15 +113,15 @@ enum status platform_store_ping(struct platform_store *store, struct error *erro
 enum status platform_ledger_balance(struct platform_store *store, const char *player_id,
                                     struct ledger_account *account, struct error *error)
 {
-    struct ledger_place place = {.found = false};
-    if (strlen(player_id) >= sizeof place.player_id)
+    struct ledger_batch_player player = {.found = false};
+    if (strlen(player_id) >= sizeof player.player_id)
         return error_set(error, STATUS_NOT_FOUND, "there is no such player");
-    memcpy(place.player_id, player_id, strlen(player_id) + 1);
-    enum status status = store->ledger->balances(store, &place, 1, error);
-    if (status == STATUS_OK && !place.found)
+    memcpy(player.player_id, player_id, strlen(player_id) + 1);
+    enum status status = store->ledger->balances(store, &player, 1, error);
+    if (status == STATUS_OK && !player.found)
         return error_set(error, STATUS_NOT_FOUND, "there is no such player");
     if (status == STATUS_OK)
-        *account = place.account;
+        *account = player.account;
     return status;
 }
 
@@ -101,9 +144,9 @@ static void write_time(const struct metric *metric, const void *facts, struct bu
     metric_seconds(out, metric->name, NULL, fact_of(metric, facts));
 }
 
-#define ROW(name_, type_, member_, write_, help_)                                   \
-    {                                                                               \
-        name_, type_, help_, NULL, offsetof(struct platform_facts, member_), write_ \
+#define ROW(name_, type_, member_, write_, help_)                                      \
+    {                                                                                  \
+        name_, type_, help_, NULL, offsetof(struct platform_facts, member_), write_, 0 \
     }
 
 const struct metric platform_metrics[] = {

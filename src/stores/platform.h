@@ -6,6 +6,8 @@
 #include "base/log.h"
 #include "metrics/metrics.h"
 #include "records/records.h"
+#include "records/usage.h"
+#include "records/verification.h"
 
 /*
  * The platform store: customers, their keys, legacy address policies (and, with the casino, games,
@@ -39,6 +41,16 @@ struct platform_store {
     const char *place;  /* for texts: the file, or the server and database; never a secret */
     const char *unsafe; /* why it may lose what it acknowledged ("fsync = off"); NULL: it may not */
     struct statements *statements; /* what records have asked for (stores/platform/statements.c) */
+    struct author {
+        char who[TRAIL_WHO_SIZE];
+        char command[TRAIL_COMMAND_SIZE];
+    } author; /* of what is changed through this handle; see platform_store_act_as */
+    struct platform_watch {
+        void (*at)(void *context, const char *what, uint64_t rows);
+        void *context;
+    } watch;                 /* of what takes long; see platform_store_watch */
+    bool copying;            /* see platform_store_begin_copy */
+    const atomic_bool *stop; /* see platform_store_stop_when; may be NULL */
 };
 
 /* What the handles of one program do together, as an engine that is a server counts it. */
@@ -49,7 +61,7 @@ struct platform_facts {
     atomic_uint_least64_t connects;      /* that succeeded, since the start */
     atomic_uint_least64_t repeats;       /* of what met a conflict or lost its connection */
     atomic_uint_least64_t timeouts;      /* the server was silent for too long */
-    atomic_bool unsafe; /* a server that may lose what it acknowledged was seen, and told of */
+    atomic_bool unsafe; /* a server that may lose what it acknowledged was seen, and logged */
 };
 
 extern const struct metric platform_metrics[];
@@ -82,20 +94,47 @@ MUST_CHECK enum status platform_store_schema(struct platform_store *store,
                                              struct platform_schema *schema, struct error *error);
 
 /* Finds out that the store is sound, and writes all of it, as of one moment, into a new file
- * beside it, which is on disk when this returns. Its name is told; memory_free it. Of an engine
+ * beside it, which is on disk when this returns. Out: its name; memory_free it. Of an engine
  * that is a server: STATUS_INVALID. */
 MUST_CHECK enum status platform_store_back_up(struct platform_store *store, char **path,
                                               struct error *error);
+/* The same into a new file of this name. */
+MUST_CHECK enum status platform_store_back_up_to(struct platform_store *store, const char *path,
+                                                 struct error *error);
+
+/* From now on calls of this handle, also one that is under way, end soon with STATUS_UNAVAILABLE
+ * once `stop` is true: reading the whole ledger must not hold up the end of a process. `stop`,
+ * which any thread may set, lives as long as the handle. */
+void platform_store_stop_when(struct platform_store *store, const atomic_bool *stop);
+
+/* For engines. */
+bool platform_store_is_stopped(const struct platform_store *store);
+
+/* From now on, while this handle brings a SQLite file up or copies it and that takes long, `at` is
+ * called some times a second, in the thread of the call: with what is being done, and how many rows
+ * were read for that so far (0: they cannot be counted). It must not use the store. */
+void platform_store_watch(struct platform_store *store, struct platform_watch watch);
 
 /* Brings the schema up to this program's, one numbered migration after the other, each in its own
- * transaction; safe to repeat and to run twice at once. Versions before and after are told. */
+ * transaction; safe to repeat and to run twice at once. Out: the versions before and after. */
 MUST_CHECK enum status platform_store_migrate(struct platform_store *store, uint32_t *before,
                                               uint32_t *after, struct error *error);
 
 /* Really asks the database. */
 MUST_CHECK enum status platform_store_ping(struct platform_store *store, struct error *error);
 
+/* Who changes records through this handle from now on, and with what ("customer set"), as the audit
+ * trail will say. Plain text that fits its field (CHECKed); "unknown" until this is called. */
+void platform_store_act_as(struct platform_store *store, const char *who, const char *command);
+
+/* From now on the handle writes a copy of another store, whose audit trail is copied as it is:
+ * nothing is added to it for what is written. */
+void platform_store_begin_copy(struct platform_store *store);
+
 /* ---- records of any kind --------------------------------------------------------------------- */
+
+/* Every change writes its row of the audit trail (records/trail.h) in its own transaction; one that
+ * leaves everything as it was writes none. */
 
 /* `table` is that of the record's kind (records/). Records that are not acceptable (a bad id, a
  * name too long, a rate out of range) are STATUS_INVALID. The caller fills everything but
@@ -129,11 +168,27 @@ MUST_CHECK enum status platform_list(struct platform_store *store, const struct 
 MUST_CHECK enum status platform_key_revoke(struct platform_store *store, const char *key_id,
                                            int64_t now_ms, struct error *error);
 
+/* ---- the audit trail ------------------------------------------------------------------------- */
+
+struct trail_search {
+    const char *object; /* "": any */
+    const char *who;    /* "": anybody */
+    int64_t since_ms;
+    uint64_t before; /* a row's number; 0: from the last one */
+    size_t limit;    /* at least 1 */
+};
+/* The rows that are searched for, the last one first, at most `limit`. Reads them in parts, so that
+ * no query takes long; each is a snapshot. `see` must not call the store. */
+MUST_CHECK enum status platform_trail_search(struct platform_store *store,
+                                             const struct trail_search *search,
+                                             record_function *see, void *context,
+                                             struct error *error);
+
 /* ---- players --------------------------------------------------------------------------------- */
 
 /*
  * The player of this customer, reference and currency: found, or made. One of each three, for ever,
- * whoever asks at the same time; players are never changed nor deleted. `exponent` counts only when
+ * whoever asks at the same time; players are never deleted. `exponent` counts only when
  * the currency is used for the first time in this store. STATUS_INVALID: not acceptable;
  * STATUS_NOT_FOUND: no such customer.
  */
@@ -142,12 +197,106 @@ MUST_CHECK enum status platform_player_open(struct platform_store *store, const 
                                             uint8_t exponent, struct player_record *player,
                                             struct error *error);
 
+/* Blocks a player from `now_ms` on, or lets it in again; it is then as in `player`. The ledger's
+ * next batch notices, in every process. A player that was blocked before keeps its time.
+ * NOT_FOUND. */
+MUST_CHECK enum status platform_player_block(struct platform_store *store, const char *player_id,
+                                             bool blocked, int64_t now_ms,
+                                             struct player_record *player, struct error *error);
+
+/* The players that a customer calls so, one for each currency, as created: at most `most`, into
+ * `players`. */
+MUST_CHECK enum status platform_players_named(struct platform_store *store, const char *customer_id,
+                                              const char *reference, struct player_record *players,
+                                              size_t most, size_t *count, struct error *error);
+
 /* Adds players as they are, id and time included, in one transaction: for copying a store (croupier
  * platform copy). EXISTS: one is there; INVALID: a currency is there with another exponent, or a
  * record is not acceptable; NOT_FOUND: no such customer. */
 MUST_CHECK enum status platform_player_put(struct platform_store *store,
                                            const struct player_record *records, size_t count,
                                            struct error *error);
+
+/* ---- operators' credentials ------------------------------------------------------------------ */
+
+/* The sessions that are live, those that end first before the others; no more is read than `see`,
+ * which must not call the store, wants to see. */
+MUST_CHECK enum status platform_sessions_list(struct platform_store *store, int64_t now_ms,
+                                              record_function *see, void *context,
+                                              struct error *error);
+/* Deletes links and sessions that were good until before then. */
+MUST_CHECK enum status platform_credentials_delete(struct platform_store *store, int64_t before_ms,
+                                                   struct error *error);
+
+/* ---- usage ----------------------------------------------------------------------------------- */
+
+/* Adds to what is stored of each customer, day and group, in one transaction, at most
+ * PLATFORM_USAGE_MAX records. It is no part of what has revisions. */
+#define PLATFORM_USAGE_MAX 256U
+MUST_CHECK enum status platform_usage_add(struct platform_store *store,
+                                          const struct usage_record *records, size_t count,
+                                          struct error *error);
+
+/* What is stored of the days from `from_day` to `to_day`, both included, by customer, day and
+ * group; of one customer, or of all (NULL). One snapshot, constant memory; `see` returns false to
+ * see no more, and must not call the store. */
+typedef bool usage_function(void *context, const struct usage_record *record);
+MUST_CHECK enum status platform_usage_list(struct platform_store *store, const char *customer_id,
+                                           int64_t from_day, int64_t to_day, usage_function *see,
+                                           void *context, struct error *error);
+
+/* ---- proofs of the ledger -------------------------------------------------------------------- */
+
+/* Keeps it instead of the last one of its scope. One of the whole that found it sound does away
+ * with one of what was recent that had ended before. It takes no revision and is no part of the
+ * trail. */
+MUST_CHECK enum status platform_verification_put(struct platform_store *store,
+                                                 const struct verification_record *record,
+                                                 struct error *error);
+
+/* What is stored, by scope: a `started_ms` of 0 says that there is none. */
+struct verifications {
+    struct verification_record of[VERIFICATION_SCOPE_COUNT];
+};
+MUST_CHECK enum status platform_verifications(struct platform_store *store,
+                                              struct verifications *found, struct error *error);
+/* A number that is another one when that may have changed: one cheap query. */
+MUST_CHECK enum status platform_verifications_revision(struct platform_store *store,
+                                                       uint64_t *revision, struct error *error);
+
+/* ---- launches -------------------------------------------------------------------------------- */
+
+/* Adds launches, all or none, in one transaction. NOT_FOUND: a customer, player, provider or game
+ * is not there; EXISTS: an id is. */
+MUST_CHECK enum status platform_launches_add(struct platform_store *store,
+                                             const struct launch_record *records, size_t count,
+                                             struct error *error);
+
+/* The newest launches of a player, newest first: at most `most`, into `launches`. */
+MUST_CHECK enum status platform_launches_newest(struct platform_store *store, const char *player_id,
+                                                struct launch_record *launches, size_t most,
+                                                size_t *count, struct error *error);
+
+/*
+ * Who a provider means. A launch is stored before its provider hears of it and never changes, so
+ * what is found once is so for ever, and what is not found now was not launched before the
+ * question. So the ledger's thread may ask on the handle of its batches, before it begins one: once
+ * a batch, one round trip, for those that it does not remember. Demo launches count for nothing
+ * here.
+ */
+#define LAUNCH_LOOK_UPS_MAX 256U
+struct launch_look_up {
+    const char *provider_id, *subject; /* asked for: any names (is_outside_name); borrowed */
+    const char *launch_id;             /* asked for, likewise; "": none */
+    bool known;                        /* the provider has launched this player; then: */
+    bool launched;                     /* and by that very launch; then: */
+    char player_id[PLAYER_ID_SIZE];
+    char game_id[GAME_ID_SIZE]; /* the launch's */
+    int64_t launched_ms;
+};
+MUST_CHECK enum status platform_launches_find(struct platform_store *store,
+                                              struct launch_look_up *look_ups, size_t count,
+                                              struct error *error);
 
 /* ---- what the policy table needs ------------------------------------------------------------- */
 

@@ -1,6 +1,8 @@
 #ifndef CROUPIER_STORES_PLATFORM_LEDGER_H
 #define CROUPIER_STORES_PLATFORM_LEDGER_H
 
+#include <string.h>
+
 #include "records/ledger_entry.h"
 #include "stores/platform.h"
 
@@ -21,7 +23,7 @@
 
 #define LEDGER_BATCH_MAX 256
 
-struct ledger_place {
+struct ledger_batch_player {
     char player_id[TRANSACTION_ID_SIZE]; /* asked for: any text */
     bool found;
     bool changed;                  /* the caller's: `account` is to be written back */
@@ -31,11 +33,20 @@ struct ledger_place {
 };
 
 struct ledger_fact {
-    char customer_id[CUSTOMER_ID_SIZE]; /* asked for */
+    char owner_id[LEDGER_OWNER_SIZE]; /* asked for: whose id it is, a customer or a provider */
     char transaction_id[TRANSACTION_ID_SIZE];
     bool counts_credits; /* asked for: id.standing_credits, which may else be anything */
     struct ledger_id id;
 };
+
+/* Asks for an id: not for its standing credits. Both texts fit. */
+static inline void ledger_ask(struct ledger_fact *fact, const char *owner_id,
+                              const char *transaction_id)
+{
+    *fact = (struct ledger_fact){0};
+    memcpy(fact->owner_id, owner_id, strlen(owner_id) + 1);
+    memcpy(fact->transaction_id, transaction_id, strlen(transaction_id) + 1);
+}
 
 struct ledger_clearing {
     char customer_id[CUSTOMER_ID_SIZE];
@@ -44,19 +55,20 @@ struct ledger_clearing {
     bool changed;          /* the caller's */
 };
 
-/* The caller names the places and facts, each one once, and appends to `kept`. */
+/* The caller names the players and facts, each one once, and appends to `kept`. Of what a provider
+ * moves, the id has to be among the facts. */
 struct ledger_batch {
-    struct ledger_place places[LEDGER_BATCH_MAX];
-    size_t place_count;
+    struct ledger_batch_player players[LEDGER_BATCH_MAX];
+    size_t player_count;
     struct ledger_fact facts[2 * LEDGER_BATCH_MAX]; /* ids and references */
     size_t fact_count;
-    struct ledger_clearing clearings[LEDGER_BATCH_MAX]; /* of the places; by begin */
+    struct ledger_clearing clearings[LEDGER_BATCH_MAX]; /* of the players; by begin */
     size_t clearing_count;
     struct ledger_transaction kept[LEDGER_BATCH_MAX]; /* in order of decision */
-    /* Of each kept: the place that it is of, and the facts of its id and reference. Hints: an
+    /* Of each kept: the player that it is of, and the facts of its id and reference. Hints: an
      * engine looks whether they are so, and searches where they are not. */
     struct {
-        uint16_t place, fact, reference;
+        uint16_t player, fact, reference;
     } kept_of[LEDGER_BATCH_MAX];
     size_t kept_count;
 };
@@ -67,10 +79,19 @@ struct ledger_check {
     void *context;
 };
 
+/* Whose entries: a player's, else a customer's, else everybody's. What is not asked for is NULL. */
+struct ledger_whose {
+    const char *customer_id;
+    const char *player_id;
+};
+
 typedef bool ledger_entry_visitor(void *context, const struct ledger_transaction *entry,
                                   const struct ledger_account *account);
 typedef bool ledger_transaction_visitor(void *context,
                                         const struct ledger_transaction *transaction);
+/* `before`: it is from before the time, and the next entry of its player follows it. */
+typedef bool ledger_recent_visitor(void *context, const struct ledger_transaction *transaction,
+                                   bool before);
 typedef bool ledger_clearing_visitor(void *context, const struct ledger_clearing *clearing,
                                      int64_t players_minor);
 
@@ -86,6 +107,8 @@ struct ledger_index_facts {
 
 struct ledger_verbs {
     /* On failure nothing is left open and nothing has happened; STATUS_CONFLICT as above.
+     * STATUS_PENDING: what is known of one of the ids is being made again, and the handle is as
+     * good as before; a batch without that id will be taken. `commit` may say so as well.
      * `standing_credits` is exact up to LEDGER_BATCH_MAX, beyond which a batch cannot bring it
      * to 0. */
     MUST_CHECK enum status (*begin)(struct platform_store *store, struct ledger_batch *batch,
@@ -94,10 +117,10 @@ struct ledger_verbs {
     /*
      * Writes what is kept and what is changed, and commits: when this returns STATUS_OK all of it
      * is durable. Otherwise nothing was applied, unless `unknown` is set: then the commit itself
-     * failed, and nobody can say before the handle has been closed, opened again and `recover` has
+     * failed, and no one can say before the handle has been closed, opened again and `recover` has
      * succeeded. (A server whose connection breaks is asked first, for a bounded time.)
      * STATUS_CONFLICT as above. A batch that keeps nothing writes nothing; STATUS_OK says that what
-     * begin loaded is durable, and `unknown` that nobody can say, so that what was to be repeated
+     * begin loaded is durable, and `unknown` that no one can say, so that what was to be repeated
      * from it must not be.
      */
     MUST_CHECK enum status (*commit)(struct platform_store *store, const struct ledger_batch *batch,
@@ -114,7 +137,7 @@ struct ledger_verbs {
     /*
      * May be NULL. After `recover` and before the first batch of a handle: what makes batches fast
      * and may take long to be made. Balances can be asked for meanwhile. The first batch does it
-     * where nobody has.
+     * where no one has.
      */
     MUST_CHECK enum status (*prepare)(struct platform_store *store, struct error *error);
 
@@ -122,7 +145,7 @@ struct ledger_verbs {
      * What an engine has to do now and then that is no batch: SQLite brings its log into the file.
      * After a batch its handle says whether that is wanted. Another handle on another thread then
      * does most of it, beside the batches; and then the handle of the batches, between two of them,
-     * does the rest, which is short. Nothing is lost when nobody does it, but batches will take
+     * does the rest, which is short. Nothing is lost when no one does it, but batches will take
      * longer.
      */
     MUST_CHECK bool (*wants_upkeep)(struct platform_store *store);
@@ -131,22 +154,23 @@ struct ledger_verbs {
     /* May be NULL: there is none. In the thread of the handle's batches. */
     void (*index_facts)(struct platform_store *store, struct ledger_index_facts *facts);
 
-    /* The players that `places` name, found or not, with their accounts as of the last commit,
+    /* The players that `players` name, found or not, with their accounts as of the last commit,
      * in one look-up where that is cheaper; waits for no batch. At most LEDGER_BATCH_MAX. */
-    MUST_CHECK enum status (*balances)(struct platform_store *store, struct ledger_place *places,
-                                       size_t count, struct error *error);
+    MUST_CHECK enum status (*balances)(struct platform_store *store,
+                                       struct ledger_batch_player *players, size_t count,
+                                       struct error *error);
 
-    /* All that is known of one id. An id that nobody has used is STATUS_OK and nothing known of
+    /* All that is known of one id. An id that no one has used is STATUS_OK and nothing known of
      * it. */
     MUST_CHECK enum status (*id)(struct platform_store *store, struct ledger_fact *fact,
                                  struct error *error);
 
     /*
      * Entries in order of player (as created) and sequence, from one snapshot, in constant memory;
-     * of one player, or of all (NULL). `account` is what the store has as the sum of the entry's
-     * player. The visitor returns false to stop early.
+     * of one player, of all of a customer, or of all. `account` is what the store has as the sum of
+     * the entry's player. The visitor returns false to stop early.
      */
-    MUST_CHECK enum status (*entries)(struct platform_store *store, const char *player_id,
+    MUST_CHECK enum status (*entries)(struct platform_store *store, struct ledger_whose whose,
                                       ledger_entry_visitor *visit, void *context,
                                       struct error *error);
 
@@ -159,6 +183,13 @@ struct ledger_verbs {
     MUST_CHECK enum status (*transactions)(struct platform_store *store,
                                            ledger_transaction_visitor *visit, void *context,
                                            struct error *error);
+
+    /* Every transaction since the first one of a day (UTC) or of one after it, which begins at
+     * `since_ms`, in order of decision as above; before the first entry of a player among them, the
+     * entry that it follows. What it costs depends on how many they are. */
+    MUST_CHECK enum status (*recent)(struct platform_store *store, int64_t since_ms,
+                                     ledger_recent_visitor *visit, void *context,
+                                     struct error *error);
 
     /* The entries of a time, from `from_ms` until before `to_ms`, in order of time and decision;
      * otherwise as above. What it costs depends on how many they are, not on how long the ledger

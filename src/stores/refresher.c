@@ -23,38 +23,27 @@ struct table_snapshot {
 
 struct refresher {
     struct refresher_options options;
-    uv_thread_t thread;
     atomic_uint_least64_t generation;
     atomic_uint_least64_t confirmed_ms; /* monotonic; 0: never */
     atomic_uint_least64_t errors;
 
-    uv_mutex_t lock;
-    uv_cond_t stop;   /* `stopping` was set */
-    uv_cond_t loaded; /* `ready` was set */
+    struct background thread; /* whose lock guards what follows */
+    uv_cond_t loaded;         /* `ready` was set */
     struct table_snapshot *current;
     struct table_snapshot *retired; /* not held any more */
-    bool stopping;
     bool ready;
 
     /* the thread's own */
     struct platform_store *store;
     uint64_t revision;
-    bool read_all;     /* start from nothing: at first, and after the store was opened again */
-    uint32_t failures; /* in a row */
-    struct error told; /* the reason that was logged, while there are failures */
+    bool read_all;       /* start from nothing: at first, and after the store was opened again */
+    uint32_t failures;   /* in a row */
+    struct error logged; /* the reason that was logged, while there are failures */
 };
 
-/* Waits until `*flag`, or for `timeout_ms`. Returns the flag. */
-static bool wait_for(struct refresher *refresher, uv_cond_t *condition, const bool *flag,
-                     uint32_t timeout_ms)
+static uint64_t after_ms(uint32_t wait_ms)
 {
-    uint64_t until_ns = clock_monotonic_ns() + timeout_ms * UINT64_C(1000000);
-    uv_mutex_lock(&refresher->lock);
-    while (!*flag && condition_wait_until(condition, &refresher->lock, until_ns)) {
-    }
-    bool set = *flag;
-    uv_mutex_unlock(&refresher->lock);
-    return set;
+    return clock_monotonic_ns() + wait_ms * UINT64_C(1000000);
 }
 
 /* ---- snapshots ------------------------------------------------------------------------------- */
@@ -72,12 +61,12 @@ static void release_locked(struct refresher *refresher, struct table_snapshot *s
 
 static const void *exchange(struct refresher *refresher, struct table_hold *hold, bool take)
 {
-    uv_mutex_lock(&refresher->lock);
+    uv_mutex_lock(&refresher->thread.lock);
     release_locked(refresher, hold->snapshot);
     hold->snapshot = take ? refresher->current : NULL;
     if (hold->snapshot != NULL)
         hold->snapshot->references++;
-    uv_mutex_unlock(&refresher->lock);
+    uv_mutex_unlock(&refresher->thread.lock);
     hold->generation = hold->snapshot == NULL ? 0 : hold->snapshot->generation;
     return hold->snapshot == NULL ? NULL : hold->snapshot->table;
 }
@@ -110,26 +99,31 @@ static void publish(struct refresher *refresher, void *table)
     struct table_snapshot *snapshot = memory_alloc_zeroed(1, sizeof *snapshot);
     snapshot->table = table;
     snapshot->references = 1;
-    uv_mutex_lock(&refresher->lock);
+    uv_mutex_lock(&refresher->thread.lock);
     snapshot->generation = refresher->current == NULL ? 1 : refresher->current->generation + 1;
     release_locked(refresher, refresher->current);
     refresher->current = snapshot;
     atomic_store_explicit(&refresher->generation, snapshot->generation, memory_order_release);
-    uv_mutex_unlock(&refresher->lock);
+    uv_mutex_unlock(&refresher->thread.lock);
 }
 
-static void destroy_retired(struct refresher *refresher)
+static void destroy_snapshots(struct refresher *refresher, struct table_snapshot *snapshot)
 {
-    uv_mutex_lock(&refresher->lock);
-    struct table_snapshot *snapshot = refresher->retired;
-    refresher->retired = NULL;
-    uv_mutex_unlock(&refresher->lock);
     while (snapshot != NULL) {
         struct table_snapshot *next = snapshot->next;
         refresher->options.destroy(refresher->options.context, snapshot->table);
         memory_free(snapshot);
         snapshot = next;
     }
+}
+
+static void destroy_retired(struct refresher *refresher)
+{
+    uv_mutex_lock(&refresher->thread.lock);
+    struct table_snapshot *retired = refresher->retired;
+    refresher->retired = NULL;
+    uv_mutex_unlock(&refresher->thread.lock);
+    destroy_snapshots(refresher, retired);
 }
 
 /* ---- the thread ------------------------------------------------------------------------------ */
@@ -170,10 +164,10 @@ static enum status look(struct refresher *refresher, bool *changed, struct error
 static void note_failure(struct refresher *refresher, enum status status, const struct error *error)
 {
     atomic_fetch_add_explicit(&refresher->errors, 1, memory_order_relaxed);
-    if (refresher->failures++ == 0 || strcmp(error->text, refresher->told.text) != 0) {
+    if (refresher->failures++ == 0 || strcmp(error->text, refresher->logged.text) != 0) {
         log_event(refresher->options.log, LOG_ERROR, refresher->options.failing,
                   LOG_STRING("reason", error->text), LOG_STRING("status", status_name(status)));
-        refresher->told = *error;
+        refresher->logged = *error;
     }
     if (status != STATUS_TIMEOUT) /* a busy store need not be opened again */
         platform_store_close(&refresher->store);
@@ -207,17 +201,17 @@ static uint32_t refresh(struct refresher *refresher)
     refresher->failures = 0;
     if (changed && took_ms > refresher->options.refresh_ms)
         return 0; /* a long reading is confirmed at once, or it would be out of date on arrival */
-    uv_mutex_lock(&refresher->lock);
+    uv_mutex_lock(&refresher->thread.lock);
     refresher->ready = true;
     uv_cond_broadcast(&refresher->loaded);
-    uv_mutex_unlock(&refresher->lock);
+    uv_mutex_unlock(&refresher->thread.lock);
     return pause_ms(refresher);
 }
 
 static void run(void *argument)
 {
     struct refresher *refresher = argument;
-    while (!wait_for(refresher, &refresher->stop, &refresher->stopping, refresh(refresher)))
+    while (!background_sleep(&refresher->thread, after_ms(refresh(refresher))))
         continue;
     platform_store_close(&refresher->store);
 }
@@ -229,10 +223,8 @@ struct refresher *refresher_create(const struct refresher_options *options)
     struct refresher *refresher = memory_alloc_zeroed(1, sizeof *refresher);
     CHECK(options->refresh_ms > 0);
     refresher->options = *options;
-    CHECK(uv_mutex_init(&refresher->lock) == 0);
-    CHECK(uv_cond_init(&refresher->stop) == 0);
     CHECK(uv_cond_init(&refresher->loaded) == 0);
-    thread_start(&refresher->thread, options->name, run, refresher);
+    background_start(&refresher->thread, options->name, run, refresher);
     return refresher;
 }
 
@@ -242,23 +234,24 @@ void refresher_destroy(struct refresher **at)
     if (refresher == NULL)
         return;
     *at = NULL;
-    uv_mutex_lock(&refresher->lock);
-    refresher->stopping = true;
-    uv_cond_signal(&refresher->stop);
-    uv_mutex_unlock(&refresher->lock);
-    CHECK(uv_thread_join(&refresher->thread) == 0);
+    background_stop(&refresher->thread); /* after it there is no lock any more */
     CHECK(refresher->current == NULL || refresher->current->references == 1);
     release_locked(refresher, refresher->current);
-    destroy_retired(refresher);
-    uv_cond_destroy(&refresher->stop);
+    destroy_snapshots(refresher, refresher->retired);
     uv_cond_destroy(&refresher->loaded);
-    uv_mutex_destroy(&refresher->lock);
     memory_free(refresher);
 }
 
 bool refresher_wait_ready(struct refresher *refresher, uint32_t timeout_ms)
 {
-    return wait_for(refresher, &refresher->loaded, &refresher->ready, timeout_ms);
+    uint64_t until_ns = after_ms(timeout_ms);
+    uv_mutex_lock(&refresher->thread.lock);
+    while (!refresher->ready &&
+           condition_wait_until(&refresher->loaded, &refresher->thread.lock, until_ns)) {
+    }
+    bool ready = refresher->ready;
+    uv_mutex_unlock(&refresher->thread.lock);
+    return ready;
 }
 
 int64_t refresher_age_ms(struct refresher *refresher)

@@ -43,6 +43,7 @@ static bool is_the_same_request(const struct ledger_transaction *kept,
     return is_operation(kept->operation, request->operation) &&
            same(kept->player_id, request->player_id) && same(kept->reference, request->reference) &&
            same(kept->game_id, request->game_id) && same(kept->round_id, request->round_id) &&
+           same(kept->launch_id, request->launch_id) &&
            (!money || (kept->amount_minor == request->amount_minor &&
                        same(kept->currency, request->currency)));
 }
@@ -93,6 +94,10 @@ static bool is_anothers(const struct ledger_id *reference, const struct wallet_r
 static struct wallet_decision decide_debit(const struct wallet_state *state,
                                            const struct wallet_request *request)
 {
+    if (state->account->player.blocked_ms != 0)
+        return refuse(WALLET_PLAYER_BLOCKED);
+    if (state->session == WALLET_SESSION_EXPIRED)
+        return refuse(WALLET_SESSION_IS_OVER);
     switch (state->game) {
     case WALLET_GAME_VISIBLE:
         return move(state, request, -request->amount_minor);
@@ -135,6 +140,21 @@ static struct wallet_decision decide_rollback(const struct wallet_state *state,
     return move(state, request, -kept->movement_minor);
 }
 
+enum wallet_session wallet_session_at(const struct wallet_request *request, bool launched,
+                                      int64_t age_ms, int64_t session_ms)
+{
+    if (request->provider_id[0] == '\0' || request->operation != WALLET_DEBIT)
+        return WALLET_SESSION_OPEN;
+    return launched && age_ms <= session_ms ? WALLET_SESSION_OPEN : WALLET_SESSION_EXPIRED;
+}
+
+bool wallet_may_see(const struct player_record *player, const struct wallet_request *request)
+{
+    /* A provider sees whom its own subject has led to. */
+    return player != NULL &&
+           (request->provider_id[0] != '\0' || same(player->customer_id, request->customer_id));
+}
+
 struct wallet_decision wallet_decide(const struct wallet_state *state,
                                      const struct wallet_request *request)
 {
@@ -144,7 +164,7 @@ struct wallet_decision wallet_decide(const struct wallet_state *state,
         return refuse(is_the_same_request(&state->id->transaction, request)
                           ? WALLET_REPLAYED
                           : WALLET_TRANSACTION_CONFLICT);
-    if (state->account == NULL || !same(state->account->player.customer_id, request->customer_id))
+    if (!wallet_may_see(state->account != NULL ? &state->account->player : NULL, request))
         return refuse(WALLET_PLAYER_NOT_FOUND);
     if (request->operation != WALLET_ROLLBACK &&
         !same(state->account->player.currency, request->currency))
@@ -152,7 +172,7 @@ struct wallet_decision wallet_decide(const struct wallet_state *state,
     if (state->id->rolled_back)
         return decline(request, LEDGER_TRANSACTION_ROLLED_BACK);
     if (state->reference != NULL && is_anothers(state->reference, request))
-        return refuse(WALLET_TRANSACTION_CONFLICT);
+        return refuse(WALLET_REFERENCE_CONFLICT);
     if (request->operation == WALLET_DEBIT)
         return decide_debit(state, request);
     if (request->operation == WALLET_CREDIT)

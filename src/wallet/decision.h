@@ -14,9 +14,11 @@
  *     since (replayed); another one is WALLET_TRANSACTION_CONFLICT, and the first stands.
  *  2. WALLET_PLAYER_NOT_FOUND, also for another customer's. WALLET_CURRENCY_MISMATCH.
  *  3. An id that was rolled back before it came is never applied: TRANSACTION_ROLLED_BACK.
- *  4. A reference that is another player's: WALLET_TRANSACTION_CONFLICT, not kept.
- *  5. DEBIT that names a game: WALLET_GAME_NOT_FOUND when the customer does not see it, which is
- *     not kept. So no game stands in the way of a retry, nor of a CREDIT or a ROLLBACK, whatever
+ *  4. A reference that is another player's: WALLET_REFERENCE_CONFLICT, not kept.
+ *  5. DEBIT of a player that is blocked: WALLET_PLAYER_BLOCKED, not kept. DEBIT of a provider whose
+ *     launch does not entitle it: WALLET_SESSION_IS_OVER, not kept. DEBIT that names a game:
+ *     WALLET_GAME_NOT_FOUND when the customer does not see it, which is not kept either. So
+ *     none of them stands in the way of a retry, nor of a CREDIT or a ROLLBACK, whatever
  *     has become of it. Then INSUFFICIENT_FUNDS. CREDIT that refers to an id:
  *     TRANSACTION_ROLLED_BACK when that was rolled back; REFERENCE_NOT_FOUND unless it is an
  *     applied DEBIT. Then BALANCE_LIMIT_EXCEEDED. ROLLBACK of an id that was rolled back:
@@ -30,10 +32,17 @@ enum wallet_operation { WALLET_BALANCE, WALLET_DEBIT, WALLET_CREDIT, WALLET_ROLL
 const char *wallet_operation_name(enum wallet_operation operation);
 
 /* A request as decoded (wallet/request.h): fields that its operation does not have are "" and
- * 0. Zeroed before it is filled in. */
+ * 0. Zeroed before it is filled in.
+ *
+ * A provider names the player by its own id, the subject. The ledger finds out who that is and
+ * fills in `player_id`, which is "" where there is none. */
 struct wallet_request {
     enum wallet_operation operation;
-    char customer_id[CUSTOMER_ID_SIZE]; /* whose key it is; never from the body */
+    /* Whose request it is, never from the body: one of these, the other is "". */
+    char customer_id[CUSTOMER_ID_SIZE];
+    char provider_id[PROVIDER_ID_SIZE];
+    char subject[TRANSACTION_ID_SIZE]; /* a provider's */
+    char launch_id[LAUNCH_ID_SIZE];    /* a provider's */
     char player_id[TRANSACTION_ID_SIZE];
     char transaction_id[TRANSACTION_ID_SIZE];
     char reference[TRANSACTION_ID_SIZE];
@@ -50,13 +59,26 @@ enum wallet_game {
     WALLET_GAME_UNKNOWN,   /* there is no confirmed table of games to ask */
 };
 
+/* What the launch that a provider's DEBIT names entitles it to. */
+enum wallet_session {
+    WALLET_SESSION_OPEN,    /* or none is needed */
+    WALLET_SESSION_EXPIRED, /* or there is no such launch of this player and provider, for money */
+};
+
+/* A provider takes a stake in a session that a launch has begun: `launched` tells that there is the
+ * one that the request names, `age_ms` how long ago it was. A session is good for `session_ms`.
+ * Nothing else needs one. */
+enum wallet_session wallet_session_at(const struct wallet_request *request, bool launched,
+                                      int64_t age_ms, int64_t session_ms);
+
 /* What is known when a request is decided. */
 struct wallet_state {
     const struct ledger_account *account; /* NULL: there is no such player */
     const struct ledger_id *id;           /* of the request's transaction_id */
     const struct ledger_id *reference;    /* of its reference; NULL when it has none */
     int64_t clearing_minor; /* balance of the clearing account of the customer and currency */
-    enum wallet_game game;  /* as of when the request came */
+    enum wallet_session session;
+    enum wallet_game game; /* as of when the request came */
 };
 
 enum wallet_verdict {
@@ -64,8 +86,11 @@ enum wallet_verdict {
     WALLET_REPLAYED, /* decided before: the answer is state.id->transaction's */
     /* Refused and not kept: the same id may come again. */
     WALLET_TRANSACTION_CONFLICT,
+    WALLET_REFERENCE_CONFLICT,
     WALLET_PLAYER_NOT_FOUND,
     WALLET_CURRENCY_MISMATCH,
+    WALLET_SESSION_IS_OVER, /* of WALLET_SESSION_EXPIRED */
+    WALLET_PLAYER_BLOCKED,
     WALLET_GAME_NOT_FOUND,
     WALLET_GAMES_UNAVAILABLE, /* of WALLET_GAME_UNKNOWN */
 };
@@ -78,6 +103,9 @@ struct wallet_decision {
     int64_t movement_minor; /* on the player's account; 0 unless applied */
     bool rolls_back;        /* the reference is rolled back from now on */
 };
+
+/* Whether the player is one whose account the request may see at all. `player` may be NULL. */
+bool wallet_may_see(const struct player_record *player, const struct wallet_request *request);
 
 /* For every operation but BALANCE. */
 struct wallet_decision wallet_decide(const struct wallet_state *state,

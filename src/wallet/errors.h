@@ -12,6 +12,7 @@
     ROW(already_rolled_back, 409, "The transaction is rolled back already.")         \
     ROW(already_settled, 409, "The transaction is settled already.")                 \
     ROW(not_rollbackable, 409, "A rollback cannot be rolled back.")                  \
+    ROW(session_expired, 422, "The launch does not allow a stake any more.")         \
     ROW(currency_mismatch, 422, "The currency is not the player's.")                 \
     ROW(insufficient_funds, 422, "The balance is too low.")                          \
     ROW(balance_limit_exceeded, 422, "The balance would exceed its limit.")

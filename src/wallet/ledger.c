@@ -3,7 +3,7 @@
  * guards its queue; a job belongs to the queue, then to the thread, then to its mailbox. A third
  * thread looks after the store meanwhile.
  *
- * The writer keeps the batch's view in memory: places and facts are loaded once and brought up to
+ * The writer keeps the batch's view in memory: players and facts are loaded once and brought up to
  * date with each decision, so that the last request of a batch sees what the first one did. Nothing
  * of the view outlives the batch: every batch starts from what is stored.
  */
@@ -17,6 +17,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "wallet/sessions.h"
 
 /* Between two attempts to open a store that cannot be used. What comes meanwhile is refused at
  * once, so it is also how long one failure of the disk may be felt. */
@@ -30,38 +31,34 @@ static const uint32_t commit_bounds_ms[LEDGER_COMMIT_BUCKETS - 1] = {1, 2, 5, 10
 
 struct lane {
     struct ledger *ledger;
-    uv_thread_t thread;
     void (*run)(struct lane *lane, struct ledger_job **jobs, size_t count);
     struct platform_store *store; /* the thread's; NULL: not open */
+    struct sessions *sessions;    /* the thread's */
     uint64_t failed_ms;           /* when opening failed last; 0: never, or it is well again */
-    bool told;                    /* the log knows that it cannot be used */
+    bool logged;                  /* the log knows that it cannot be used */
 
-    uv_mutex_t lock; /* guards everything below */
-    uv_cond_t more;
+    struct background thread; /* whose lock guards everything below */
     struct ledger_job *first, *last;
     size_t depth;
-    bool ending;
 };
 
 /* Does the store's upkeep beside the batches (platform_ledger.h). */
 struct keeper {
-    uv_thread_t thread;
-    uv_mutex_t lock; /* guards everything below */
-    uv_cond_t more;
+    struct background thread; /* whose lock guards the state */
     enum { KEEPER_RESTS, KEEPER_WORKS, KEEPER_IS_DONE } state;
-    bool ending;
 };
 
 struct ledger {
     struct ledger_options options;
     struct lane writer, reader;
-    uv_sem_t begun;        /* the writer has tried to open the store; the reader waits for that */
+    uv_sem_t begun; /* the writer has tried to open the store; the reader waits for that */
+    atomic_bool has_begun;
     atomic_bool recovered; /* the store, since this process began */
     struct keeper keeper;
-    struct ledger_batch *batch; /* the writer's */
-    struct ledger_place *asked; /* the reader's */
-    uint64_t seed;              /* of the next two: clients choose ids */
-    uint16_t place_index[INDEX_SLOTS];
+    struct ledger_batch *batch;        /* the writer's */
+    struct ledger_batch_player *asked; /* the reader's */
+    uint64_t seed;                     /* of the next two: clients choose ids */
+    uint16_t player_index[INDEX_SLOTS];
     uint16_t fact_index[INDEX_SLOTS];
 
     atomic_uint_fast64_t operations[WALLET_OPERATION_COUNT][LEDGER_COUNTED_COUNT];
@@ -100,19 +97,33 @@ static size_t counted(const struct wallet_answer *answer)
     return LEDGER_COUNTED_UNKNOWN;
 }
 
-static void answer(struct ledger *ledger, struct ledger_job *job)
-{
-    add(&ledger->operations[job->request.operation][counted(&job->answer)], 1);
-    mailbox_post(job->mailbox, &job->mail); /* from here on it is the asker's */
-}
-
-static void answer_all(struct ledger *ledger, struct ledger_job **jobs, size_t count,
-                       enum wallet_answer_kind kind)
+/* The answers for a mailbox go there together: a thread that is woken for the first of them alone
+ * goes back to sleep before the second. Empties `jobs`. */
+static void answer_all(struct ledger *ledger, struct ledger_job **jobs, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        jobs[i]->answer.kind = kind;
-        answer(ledger, jobs[i]);
+        if (jobs[i] == NULL)
+            continue;
+        struct mailbox *mailbox = jobs[i]->mailbox;
+        struct mail_list mails = STAILQ_HEAD_INITIALIZER(mails);
+        for (size_t j = i; j < count; j++) {
+            struct ledger_job *job = jobs[j];
+            if (job == NULL || job->mailbox != mailbox)
+                continue;
+            add(&ledger->operations[job->request.operation][counted(&job->answer)], 1);
+            STAILQ_INSERT_TAIL(&mails, &job->mail, link);
+            jobs[j] = NULL;
+        }
+        mailbox_post_all(mailbox, &mails); /* from here on they are the asker's */
     }
+}
+
+static void answer_all_with(struct ledger *ledger, struct ledger_job **jobs, size_t count,
+                            enum wallet_answer_kind kind)
+{
+    for (size_t i = 0; i < count; i++)
+        jobs[i]->answer.kind = kind;
+    answer_all(ledger, jobs, count);
 }
 
 static void refuse(struct wallet_answer *to, enum wallet_verdict verdict)
@@ -123,15 +134,15 @@ static void refuse(struct wallet_answer *to, enum wallet_verdict verdict)
 
 /* ---- the store of a lane --------------------------------------------------------------------- */
 
-/* Told once when it begins and once when it is over, not with every batch. */
+/* Logged once when it begins and once when it is over, not with every batch. */
 static void cannot_be_used(struct lane *lane, const char *reason)
 {
     platform_store_close(&lane->store);
     lane->failed_ms = clock_monotonic_ms();
-    if (!lane->told)
+    if (!lane->logged)
         log_event(lane->ledger->options.log, LOG_ERROR, "ledger is unavailable",
                   LOG_STRING("reason", reason));
-    lane->told = true;
+    lane->logged = true;
 }
 
 /* A crash may have left visible what is not durable yet; so no answer is made from the store, not
@@ -165,50 +176,48 @@ static bool store_is_ready(struct lane *lane)
     }
     if (lane->failed_ms != 0)
         add(&lane->ledger->reopened, 1);
-    if (lane->told)
+    if (lane->logged)
         log_event(lane->ledger->options.log, LOG_INFO, "ledger is available again");
     lane->failed_ms = 0;
-    lane->told = false;
+    lane->logged = false;
     return true;
 }
 
 /* ---- what a batch is about ------------------------------------------------------------------- */
 
-static size_t place_of(struct ledger *ledger, const char *player_id)
+static size_t player_of(struct ledger *ledger, const char *player_id)
 {
     struct ledger_batch *batch = ledger->batch;
     for (size_t at = hash_string(ledger->seed, player_id);; at++) {
-        uint16_t *slot = &ledger->place_index[at % INDEX_SLOTS];
+        uint16_t *slot = &ledger->player_index[at % INDEX_SLOTS];
         if (*slot == 0) {
-            struct ledger_place *place = &batch->places[batch->place_count++];
-            place->found = false;
-            memcpy(place->player_id, player_id, sizeof place->player_id);
-            *slot = (uint16_t)batch->place_count;
-            return batch->place_count - 1;
+            struct ledger_batch_player *player = &batch->players[batch->player_count++];
+            player->found = false;
+            memcpy(player->player_id, player_id, sizeof player->player_id);
+            *slot = (uint16_t)batch->player_count;
+            return batch->player_count - 1;
         }
-        if (strcmp(batch->places[*slot - 1].player_id, player_id) == 0)
+        if (strcmp(batch->players[*slot - 1].player_id, player_id) == 0)
             return *slot - 1U;
     }
 }
 
 /* With `make`, adds one that is not there yet; else its absence is SIZE_MAX. */
-static size_t fact_of(struct ledger *ledger, const char *customer_id, const char *id, bool make)
+static size_t fact_of(struct ledger *ledger, const char *owner_id, const char *id, bool make)
 {
     struct ledger_batch *batch = ledger->batch;
-    for (size_t at = hash_string(hash_string(ledger->seed, customer_id), id);; at++) {
+    for (size_t at = hash_string(hash_string(ledger->seed, owner_id), id);; at++) {
         uint16_t *slot = &ledger->fact_index[at % INDEX_SLOTS];
         if (*slot == 0) {
             if (!make)
                 return SIZE_MAX;
             struct ledger_fact *fact = &batch->facts[batch->fact_count++];
-            memcpy(fact->customer_id, customer_id, sizeof fact->customer_id);
-            memcpy(fact->transaction_id, id, sizeof fact->transaction_id);
-            fact->counts_credits = false;
+            ledger_ask(fact, owner_id, id);
             *slot = (uint16_t)batch->fact_count;
             return batch->fact_count - 1;
         }
         const struct ledger_fact *fact = &batch->facts[*slot - 1];
-        if (strcmp(fact->transaction_id, id) == 0 && strcmp(fact->customer_id, customer_id) == 0)
+        if (strcmp(fact->transaction_id, id) == 0 && strcmp(fact->owner_id, owner_id) == 0)
             return *slot - 1U;
     }
 }
@@ -216,16 +225,18 @@ static size_t fact_of(struct ledger *ledger, const char *customer_id, const char
 static void gather(struct ledger *ledger, struct ledger_job **jobs, size_t count)
 {
     struct ledger_batch *batch = ledger->batch;
-    batch->place_count = batch->fact_count = batch->kept_count = 0;
-    memset(ledger->place_index, 0, sizeof ledger->place_index);
+    batch->player_count = batch->fact_count = batch->kept_count = 0;
+    memset(ledger->player_index, 0, sizeof ledger->player_index);
     memset(ledger->fact_index, 0, sizeof ledger->fact_index);
     for (size_t i = 0; i < count; i++) {
         const struct wallet_request *request = &jobs[i]->request;
-        jobs[i]->place = place_of(ledger, request->player_id);
-        jobs[i]->id = fact_of(ledger, request->customer_id, request->transaction_id, true);
+        const char *owner =
+            request->provider_id[0] != '\0' ? request->provider_id : request->customer_id;
+        jobs[i]->player = player_of(ledger, request->player_id);
+        jobs[i]->id = fact_of(ledger, owner, request->transaction_id, true);
         jobs[i]->reference = request->reference[0] == '\0'
                                  ? SIZE_MAX
-                                 : fact_of(ledger, request->customer_id, request->reference, true);
+                                 : fact_of(ledger, owner, request->reference, true);
         if (request->operation == WALLET_ROLLBACK)
             batch->facts[jobs[i]->reference].counts_credits = true;
     }
@@ -242,8 +253,8 @@ static struct ledger_transaction *keep(struct ledger_batch *batch, const struct 
         [WALLET_ROLLBACK] = LEDGER_ROLLBACK,
     };
     const struct wallet_request *request = &job->request;
-    const struct player_record *player = &batch->places[job->place].account.player;
-    batch->kept_of[batch->kept_count].place = (uint16_t)job->place;
+    const struct player_record *player = &batch->players[job->player].account.player;
+    batch->kept_of[batch->kept_count].player = (uint16_t)job->player;
     batch->kept_of[batch->kept_count].fact = (uint16_t)job->id;
     batch->kept_of[batch->kept_count].reference = (uint16_t)job->reference; /* cut: no hint */
     struct ledger_transaction *kept = &batch->kept[batch->kept_count++];
@@ -254,8 +265,10 @@ static struct ledger_transaction *keep(struct ledger_batch *batch, const struct 
         .currency_exponent = player->currency_exponent,
         .created_ms = now_ms,
     };
-    memcpy(kept->customer_id, request->customer_id, sizeof kept->customer_id);
+    memcpy(kept->customer_id, player->customer_id, sizeof kept->customer_id);
     memcpy(kept->player_id, player->id, sizeof kept->player_id);
+    memcpy(kept->provider_id, request->provider_id, sizeof kept->provider_id);
+    memcpy(kept->launch_id, request->launch_id, sizeof kept->launch_id);
     memcpy(kept->transaction_id, request->transaction_id, sizeof kept->transaction_id);
     memcpy(kept->reference, request->reference, sizeof kept->reference);
     memcpy(kept->game_id, request->game_id, sizeof kept->game_id);
@@ -265,10 +278,10 @@ static struct ledger_transaction *keep(struct ledger_batch *batch, const struct 
 }
 
 /* The entry after the account's last one. */
-static void enter(struct ledger_batch *batch, struct ledger_place *place,
+static void enter(struct ledger_batch *batch, struct ledger_batch_player *player,
                   struct ledger_transaction *entry, int64_t movement_minor)
 {
-    struct ledger_account *account = &place->account;
+    struct ledger_account *account = &player->account;
     account->balance_minor += movement_minor;
     account->sequence++;
     entry->movement_minor = movement_minor;
@@ -276,10 +289,10 @@ static void enter(struct ledger_batch *batch, struct ledger_place *place,
     entry->sequence = account->sequence;
     ledger_entry_hash(entry, account->head, entry->hash);
     memcpy(account->head, entry->hash, sizeof account->head);
-    place->changed = true;
+    player->changed = true;
     if (movement_minor != 0) {
-        batch->clearings[place->clearing].balance_minor -= movement_minor;
-        batch->clearings[place->clearing].changed = true;
+        batch->clearings[player->clearing].balance_minor -= movement_minor;
+        batch->clearings[player->clearing].changed = true;
     }
 }
 
@@ -294,7 +307,7 @@ static void roll_back(struct ledger *ledger, struct ledger_fact *target, const c
     if (!target->id.known || credit->operation != LEDGER_CREDIT ||
         credit->outcome != LEDGER_APPLIED || credit->reference[0] == '\0')
         return;
-    size_t debit = fact_of(ledger, credit->customer_id, credit->reference, false);
+    size_t debit = fact_of(ledger, ledger_owner(credit), credit->reference, false);
     if (debit == SIZE_MAX || !ledger->batch->facts[debit].counts_credits)
         return;
     CHECK(ledger->batch->facts[debit].id.standing_credits > 0);
@@ -304,16 +317,18 @@ static void roll_back(struct ledger *ledger, struct ledger_fact *target, const c
 static void decide(struct ledger *ledger, struct ledger_job *job, int64_t now_ms)
 {
     struct ledger_batch *batch = ledger->batch;
-    struct ledger_place *place = &batch->places[job->place];
+    struct ledger_batch_player *player = &batch->players[job->player];
     struct ledger_fact *fact = &batch->facts[job->id];
     struct ledger_fact *reference =
         job->reference == SIZE_MAX ? NULL : &batch->facts[job->reference];
     struct wallet_answer *to = &job->answer;
     const struct wallet_state state = {
-        .account = place->found ? &place->account : NULL,
+        .account = player->found ? &player->account : NULL,
         .id = &fact->id,
         .reference = reference != NULL ? &reference->id : NULL,
-        .clearing_minor = place->found ? batch->clearings[place->clearing].balance_minor : 0,
+        .clearing_minor = player->found ? batch->clearings[player->clearing].balance_minor : 0,
+        .session = wallet_session_at(&job->request, job->launched, now_ms - job->launched_ms,
+                                     ledger->options.session_ms),
         .game = job->game,
     };
     struct wallet_decision decision = wallet_decide(&state, &job->request);
@@ -329,7 +344,7 @@ static void decide(struct ledger *ledger, struct ledger_job *job, int64_t now_ms
     }
     struct ledger_transaction *kept = keep(batch, job, &decision, now_ms);
     if (ledger_is_entry(kept))
-        enter(batch, place, kept, decision.movement_minor);
+        enter(batch, player, kept, decision.movement_minor);
     fact->id.known = true;
     fact->id.transaction = *kept;
     if (decision.rolls_back)
@@ -339,8 +354,8 @@ static void decide(struct ledger *ledger, struct ledger_job *job, int64_t now_ms
         reference->id.standing_credits++;
     to->transaction = *kept;
     if (!ledger_is_entry(kept)) { /* its id is used up all the same, so it is chained as well */
-        ledger_chain_decline(&place->account, kept);
-        place->declined = true;
+        ledger_chain_decline(&player->account, kept);
+        player->declined = true;
     }
 }
 
@@ -349,13 +364,13 @@ static void decide(struct ledger *ledger, struct ledger_job *job, int64_t now_ms
 /* Waits until there is something to do; false: the end. */
 static bool keeper_waits(struct keeper *keeper)
 {
-    uv_mutex_lock(&keeper->lock);
+    uv_mutex_lock(&keeper->thread.lock);
     if (keeper->state == KEEPER_WORKS)
         keeper->state = KEEPER_IS_DONE;
-    while (keeper->state != KEEPER_WORKS && !keeper->ending)
-        uv_cond_wait(&keeper->more, &keeper->lock);
-    bool goes_on = !keeper->ending;
-    uv_mutex_unlock(&keeper->lock);
+    while (keeper->state != KEEPER_WORKS && !keeper->thread.stopping)
+        uv_cond_wait(&keeper->thread.wake, &keeper->thread.lock);
+    bool goes_on = !keeper->thread.stopping;
+    uv_mutex_unlock(&keeper->thread.lock);
     return goes_on;
 }
 
@@ -383,36 +398,17 @@ static void look_after_store(struct lane *lane)
     struct keeper *keeper = &lane->ledger->keeper;
     struct error error = {0};
     bool wanted = lane->store->ledger->wants_upkeep(lane->store);
-    uv_mutex_lock(&keeper->lock);
+    uv_mutex_lock(&keeper->thread.lock);
     bool is_done = keeper->state == KEEPER_IS_DONE;
     if (is_done) {
         keeper->state = KEEPER_RESTS;
     } else if (wanted && keeper->state == KEEPER_RESTS) {
         keeper->state = KEEPER_WORKS;
-        uv_cond_signal(&keeper->more);
+        uv_cond_signal(&keeper->thread.wake);
     }
-    uv_mutex_unlock(&keeper->lock);
+    uv_mutex_unlock(&keeper->thread.lock);
     if (wanted && is_done && lane->store->ledger->upkeep(lane->store, &error) != STATUS_OK)
         cannot_be_used(lane, error.text);
-}
-
-static void start_keeper(struct ledger *ledger)
-{
-    struct keeper *keeper = &ledger->keeper;
-    CHECK(uv_mutex_init(&keeper->lock) == 0);
-    CHECK(uv_cond_init(&keeper->more) == 0);
-    thread_start(&keeper->thread, "ledger-upkeep", run_keeper, ledger);
-}
-
-static void stop_keeper(struct keeper *keeper)
-{
-    uv_mutex_lock(&keeper->lock);
-    keeper->ending = true;
-    uv_cond_signal(&keeper->more);
-    uv_mutex_unlock(&keeper->lock);
-    CHECK(uv_thread_join(&keeper->thread) == 0);
-    uv_cond_destroy(&keeper->more);
-    uv_mutex_destroy(&keeper->lock);
 }
 
 /* ---- a batch --------------------------------------------------------------------------------- */
@@ -474,57 +470,63 @@ static void write_batch(struct lane *lane, struct ledger_job **jobs, size_t coun
     bool unknown = false;
     uint64_t started_ms = clock_monotonic_ms();
     if (!store_is_ready(lane)) {
-        answer_all(ledger, jobs, count, WALLET_ANSWER_UNAVAILABLE);
+        answer_all_with(ledger, jobs, count, WALLET_ANSWER_UNAVAILABLE);
         return;
     }
     count_batch(ledger, count);
-    enum status status = try_batch(lane, jobs, count, &unknown, &error);
+    enum status status = sessions_find(lane->sessions, lane->store, jobs, count, &error);
+    if (status == STATUS_OK)
+        status = try_batch(lane, jobs, count, &unknown, &error);
     for (unsigned attempt = 1;
          status == STATUS_CONFLICT && may_try_again(ledger, attempt, started_ms); attempt++)
         status = try_batch(lane, jobs, count, &unknown, &error);
-    if (status != STATUS_OK) {
-        cannot_be_used(lane, error.text);
-        answer_all(ledger, jobs, count,
-                   unknown ? WALLET_ANSWER_UNKNOWN : WALLET_ANSWER_UNAVAILABLE);
+    if (status == STATUS_PENDING && !unknown) {
+        answer_all_with(ledger, jobs, count, WALLET_ANSWER_UNAVAILABLE);
         return;
     }
-    for (size_t i = 0; i < count; i++)
-        answer(ledger, jobs[i]);
+    if (status != STATUS_OK) {
+        cannot_be_used(lane, error.text);
+        answer_all_with(ledger, jobs, count,
+                        unknown ? WALLET_ANSWER_UNKNOWN : WALLET_ANSWER_UNAVAILABLE);
+        return;
+    }
+    answer_all(ledger, jobs, count);
     look_after_store(lane);
 }
 
 /* ---- balances -------------------------------------------------------------------------------- */
 
-static void answer_balance(struct ledger *ledger, struct ledger_job *job,
-                           const struct ledger_place *place)
+static void take_balance(struct ledger_job *job, const struct ledger_batch_player *player)
 {
     struct wallet_answer *to = &job->answer;
     to->kind = WALLET_ANSWER_BALANCE;
-    to->account = place->account;
-    if (!place->found || strcmp(place->account.player.customer_id, job->request.customer_id) != 0)
+    to->account = player->account;
+    if (!wallet_may_see(player->found ? &player->account.player : NULL, &job->request))
         refuse(to, WALLET_PLAYER_NOT_FOUND);
-    answer(ledger, job);
 }
 
 static void read_balances(struct lane *lane, struct ledger_job **jobs, size_t count)
 {
     struct ledger *ledger = lane->ledger;
-    struct ledger_place *places = ledger->asked;
+    struct ledger_batch_player *players = ledger->asked;
     struct error error = {0};
-    for (size_t i = 0; i < count; i++)
-        memcpy(places[i].player_id, jobs[i]->request.player_id, sizeof places[i].player_id);
     enum status status = STATUS_UNAVAILABLE;
     if (store_is_ready(lane)) {
-        status = lane->store->ledger->balances(lane->store, places, count, &error);
+        status = sessions_find(lane->sessions, lane->store, jobs, count, &error);
+        for (size_t i = 0; i < count; i++)
+            memcpy(players[i].player_id, jobs[i]->request.player_id, sizeof players[i].player_id);
+        if (status == STATUS_OK)
+            status = lane->store->ledger->balances(lane->store, players, count, &error);
         if (status != STATUS_OK)
             cannot_be_used(lane, error.text);
     }
     if (status != STATUS_OK) {
-        answer_all(ledger, jobs, count, WALLET_ANSWER_UNAVAILABLE);
+        answer_all_with(ledger, jobs, count, WALLET_ANSWER_UNAVAILABLE);
         return;
     }
     for (size_t i = 0; i < count; i++)
-        answer_balance(ledger, jobs[i], &places[i]);
+        take_balance(jobs[i], &players[i]);
+    answer_all(ledger, jobs, count);
 }
 
 /* ---- lanes ----------------------------------------------------------------------------------- */
@@ -548,15 +550,15 @@ static size_t take(struct lane *lane, struct ledger_job **jobs)
 {
     size_t most = lane->ledger->options.batch_max;
     size_t count = 0;
-    uv_mutex_lock(&lane->lock);
-    while (lane->first == NULL && !lane->ending)
-        uv_cond_wait(&lane->more, &lane->lock);
+    uv_mutex_lock(&lane->thread.lock);
+    while (lane->first == NULL && !lane->thread.stopping)
+        uv_cond_wait(&lane->thread.wake, &lane->thread.lock);
     while (lane->first != NULL && count < most) {
         jobs[count] = lane->first;
         unlink_job(lane, jobs[count]);
         count++;
     }
-    uv_mutex_unlock(&lane->lock);
+    uv_mutex_unlock(&lane->thread.lock);
     return count;
 }
 
@@ -591,6 +593,7 @@ static void run_lane(void *argument)
         uv_sem_post(&lane->ledger->begun); /* balances need not wait for what follows */
         prepare_store(lane);
         note_index(lane);
+        atomic_store(&lane->ledger->has_begun, lane->store != NULL);
     }
     for (size_t count = take(lane, jobs); count > 0; count = take(lane, jobs)) {
         lane->run(lane, jobs, count);
@@ -605,20 +608,14 @@ static void start_lane(struct ledger *ledger, struct lane *lane, const char *nam
 {
     lane->ledger = ledger;
     lane->run = run;
-    CHECK(uv_mutex_init(&lane->lock) == 0);
-    CHECK(uv_cond_init(&lane->more) == 0);
-    thread_start(&lane->thread, name, run_lane, lane);
+    lane->sessions = sessions_create();
+    background_start(&lane->thread, name, run_lane, lane);
 }
 
 static void stop_lane(struct lane *lane)
 {
-    uv_mutex_lock(&lane->lock);
-    lane->ending = true;
-    uv_cond_signal(&lane->more);
-    uv_mutex_unlock(&lane->lock);
-    CHECK(uv_thread_join(&lane->thread) == 0);
-    uv_cond_destroy(&lane->more);
-    uv_mutex_destroy(&lane->lock);
+    background_stop(&lane->thread);
+    sessions_destroy(&lane->sessions);
 }
 
 struct ledger *ledger_create(const struct ledger_options *options)
@@ -632,7 +629,8 @@ struct ledger *ledger_create(const struct ledger_options *options)
     ledger->seed = hash_random_seed();
     ledger->batch = memory_alloc_zeroed(1, sizeof *ledger->batch);
     ledger->asked = memory_alloc_zeroed(LEDGER_BATCH_MAX, sizeof *ledger->asked);
-    start_keeper(ledger); /* before whoever calls on it */
+    /* Before the writer, which calls on it. */
+    background_start(&ledger->keeper.thread, "ledger-upkeep", run_keeper, ledger);
     CHECK(uv_sem_init(&ledger->begun, 0) == 0 && uv_mutex_init(&ledger->index_lock) == 0);
     start_lane(ledger, &ledger->writer, "ledger", write_batch);
     start_lane(ledger, &ledger->reader, "ledger-balance", read_balances);
@@ -645,7 +643,7 @@ void ledger_destroy(struct ledger **ledger)
         return;
     stop_lane(&(*ledger)->writer);
     stop_lane(&(*ledger)->reader);
-    stop_keeper(&(*ledger)->keeper);
+    background_stop(&(*ledger)->keeper.thread);
     uv_sem_destroy(&(*ledger)->begun);
     uv_mutex_destroy(&(*ledger)->index_lock);
     memory_free((*ledger)->batch);
@@ -659,39 +657,62 @@ static struct lane *lane_of(struct ledger *ledger, const struct ledger_job *job)
     return job->request.operation == WALLET_BALANCE ? &ledger->reader : &ledger->writer;
 }
 
+/* Under the lane's lock. False: the queue is full. */
+static bool append_job(struct lane *lane, struct ledger_job *job)
+{
+    CHECK(!lane->thread.stopping);
+    if (lane->depth >= lane->ledger->options.queue_limit)
+        return false;
+    job->next = NULL;
+    job->before = lane->last;
+    if (lane->last == NULL)
+        lane->first = job;
+    else
+        lane->last->next = job;
+    lane->last = job;
+    job->queued = true;
+    lane->depth++;
+    return true;
+}
+
+void ledger_submit_all(struct ledger *ledger, struct mail_list *jobs)
+{
+    struct lane *const lanes[] = {&ledger->writer, &ledger->reader};
+    struct mail_list full = STAILQ_HEAD_INITIALIZER(full);
+    for (size_t i = 0; i < 2; i++)
+        uv_mutex_lock(&lanes[i]->thread.lock);
+    while (!STAILQ_EMPTY(jobs)) {
+        struct ledger_job *job = (struct ledger_job *)(void *)STAILQ_FIRST(jobs);
+        STAILQ_REMOVE_HEAD(jobs, link);
+        if (append_job(lane_of(ledger, job), job))
+            continue;
+        add(&ledger->operations[job->request.operation][LEDGER_COUNTED_UNAVAILABLE], 1);
+        STAILQ_INSERT_TAIL(&full, &job->mail, link);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        if (lanes[i]->first != NULL)
+            uv_cond_signal(&lanes[i]->thread.wake);
+        uv_mutex_unlock(&lanes[i]->thread.lock);
+    }
+    STAILQ_CONCAT(jobs, &full);
+}
+
 enum status ledger_submit(struct ledger *ledger, struct ledger_job *job)
 {
-    struct lane *lane = lane_of(ledger, job);
-    enum status status = STATUS_FULL;
-    uv_mutex_lock(&lane->lock);
-    CHECK(!lane->ending);
-    if (lane->depth < ledger->options.queue_limit) {
-        job->next = NULL;
-        job->before = lane->last;
-        if (lane->last == NULL)
-            lane->first = job;
-        else
-            lane->last->next = job;
-        lane->last = job;
-        job->queued = true;
-        lane->depth++;
-        uv_cond_signal(&lane->more);
-        status = STATUS_OK;
-    }
-    uv_mutex_unlock(&lane->lock);
-    if (status != STATUS_OK)
-        add(&ledger->operations[job->request.operation][LEDGER_COUNTED_UNAVAILABLE], 1);
-    return status;
+    struct mail_list jobs = STAILQ_HEAD_INITIALIZER(jobs);
+    STAILQ_INSERT_TAIL(&jobs, &job->mail, link);
+    ledger_submit_all(ledger, &jobs);
+    return STAILQ_EMPTY(&jobs) ? STATUS_OK : STATUS_FULL;
 }
 
 bool ledger_withdraw(struct ledger *ledger, struct ledger_job *job)
 {
     struct lane *lane = lane_of(ledger, job);
-    uv_mutex_lock(&lane->lock);
+    uv_mutex_lock(&lane->thread.lock);
     bool queued = job->queued;
     if (queued)
         unlink_job(lane, job);
-    uv_mutex_unlock(&lane->lock);
+    uv_mutex_unlock(&lane->thread.lock);
     if (queued)
         add(&ledger->operations[job->request.operation][LEDGER_COUNTED_UNAVAILABLE], 1);
     return queued;
@@ -717,9 +738,9 @@ static const char *counted_name(size_t at)
 
 static size_t depth_of(struct lane *lane)
 {
-    uv_mutex_lock(&lane->lock);
+    uv_mutex_lock(&lane->thread.lock);
     size_t depth = lane->depth;
-    uv_mutex_unlock(&lane->lock);
+    uv_mutex_unlock(&lane->thread.lock);
     return depth;
 }
 
@@ -727,6 +748,11 @@ static void load_all(const atomic_uint_fast64_t *from, uint64_t *to, size_t coun
 {
     for (size_t i = 0; i < count; i++)
         to[i] = atomic_load_explicit(&from[i], memory_order_relaxed);
+}
+
+bool ledger_has_begun(struct ledger *ledger)
+{
+    return atomic_load(&ledger->has_begun);
 }
 
 void ledger_facts(struct ledger *ledger, struct ledger_facts *facts)
@@ -743,6 +769,14 @@ void ledger_facts(struct ledger *ledger, struct ledger_facts *facts)
     uv_mutex_lock(&ledger->index_lock);
     facts->index = ledger->index;
     uv_mutex_unlock(&ledger->index_lock);
+}
+
+double ledger_commit_ms(const uint64_t commits[LEDGER_COMMIT_BUCKETS], unsigned percent)
+{
+    return metric_percentile(&(struct metric_histogram){.bounds = commit_bounds_ms,
+                                                        .counts = commits,
+                                                        .bucket_count = LEDGER_COMMIT_BUCKETS},
+                             percent);
 }
 
 static void write_operations(const struct metric *metric, const void *facts, struct buffer *out)

@@ -18,9 +18,11 @@
  * all that has queued up with one look-up, and waits for no commit.
  *
  * Several instances may write to one store, where it is a server. A batch that another instance
- * comes between is loaded and decided again, some times; then it is WALLET_ANSWER_UNAVAILABLE.
+ * comes between is loaded and decided again, some times; then it is WALLET_ANSWER_UNAVAILABLE. So
+ * is at once a batch that needs what the store is making again beside it (STATUS_PENDING); others
+ * go on.
  *
- * What was submitted is done, whether its request still waits or not. When a commit fails, nobody
+ * What was submitted is done, whether its request still waits or not. When a commit fails, no one
  * knows what the disk has: that batch is answered WALLET_ANSWER_UNKNOWN, the handle is closed, and
  * nothing is acknowledged before the store has been opened again and has checked itself.
  */
@@ -41,18 +43,26 @@ struct wallet_answer {
     struct ledger_account account;
 };
 
+/*
+ * Requests of providers name a player by the provider's own id, and a launch. Whom they mean is
+ * looked up before the batch (sessions.h), because one player may be in a batch under both of his
+ * names.
+ */
+
 /* One request on its way: the asker fills in the request, the game, the mailbox and mail.deliver,
  * and has it back when the mail is delivered, with the answer. The ledger's from submit until
- * then. */
+ * then. The answers of one batch come to a mailbox together. */
 struct ledger_job {
     struct mail mail; /* first */
     struct mailbox *mailbox;
     struct wallet_request request;
     enum wallet_game game; /* that the request names */
+    bool launched;       /* by sessions.h, of a provider's: the launch it names is this player's */
+    int64_t launched_ms; /* and was made then */
     struct wallet_answer answer;
     struct ledger_job *next, *before; /* the ledger's, as all below */
     bool queued;
-    size_t place, id, reference;
+    size_t player, id, reference;
 };
 
 struct ledger;
@@ -62,7 +72,8 @@ struct ledger_options {
         platform;       /* opened by each thread for itself; `uri` is borrowed */
     size_t queue_limit; /* of requests waiting for a batch; and of BALANCEs */
     size_t batch_max; /* operations that one commit carries, up to LEDGER_BATCH_MAX; 0: that many */
-    struct log *log;  /* borrowed; may be NULL */
+    int64_t session_ms; /* for so long after a launch a provider may take stakes in it */
+    struct log *log;    /* borrowed; may be NULL */
 };
 
 struct ledger *ledger_create(const struct ledger_options *options);
@@ -73,6 +84,10 @@ void ledger_destroy(struct ledger **ledger);
 
 /* Any thread. STATUS_FULL at once when the queue is full: the job stays the asker's. */
 MUST_CHECK enum status ledger_submit(struct ledger *ledger, struct ledger_job *job);
+
+/* The same of many, chained by their mails, in one go: the ledger is woken once, when all are in
+ * its queue. What found the queue full stays in the list, and is the asker's. */
+void ledger_submit_all(struct ledger *ledger, struct mail_list *jobs);
 
 /* Takes back a job that waits too long: true when it was still queued, so surely not applied, and
  * is the asker's again; false when a batch has it, so that its mail will come. */
@@ -101,6 +116,10 @@ struct ledger_facts {
     struct ledger_index_facts index; /* as of the last batch; zeros where the store has none */
 };
 void ledger_facts(struct ledger *ledger, struct ledger_facts *facts);
+/* Was its store open and prepared once? What comes from then on is answered at once. */
+bool ledger_has_begun(struct ledger *ledger);
 extern const struct metric ledger_metrics[];
+/* Within which so many of a hundred were committed, in ms; negative: none was. */
+double ledger_commit_ms(const uint64_t commits[LEDGER_COMMIT_BUCKETS], unsigned percent);
 
 #endif

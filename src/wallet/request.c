@@ -1,10 +1,12 @@
 /*
- * The members that a wallet request may have are a table. base/strict_json.h cuts the body into
- * slices of itself, so a number is judged by its text and never passes through a double.
+ * The members that a wallet request may have are a table, one for customers and one for
+ * providers. base/strict_json.h cuts the body into slices of itself, so a number is judged by
+ * its text and never passes through a double.
  */
 #include "wallet/request.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/json_text.h"
@@ -14,6 +16,7 @@
 #define EVERY (BIT(WALLET_BALANCE) | BIT(WALLET_DEBIT) | BIT(WALLET_CREDIT) | BIT(WALLET_ROLLBACK))
 #define MONEY (BIT(WALLET_DEBIT) | BIT(WALLET_CREDIT))
 #define WRITING (MONEY | BIT(WALLET_ROLLBACK))
+#define AMOUNT_TOO_LARGE (LEDGER_AMOUNT_MAX + 1)
 
 static bool read_operation(struct text value, void *operation)
 {
@@ -29,13 +32,23 @@ static bool read_operation(struct text value, void *operation)
     return false;
 }
 
+/* Whole numbers out of bounds are distinguished from what is no whole number: one below zero
+ * becomes -1, one that is too large AMOUNT_TOO_LARGE. */
 static bool read_amount(struct text value, void *amount_minor)
 {
     uint64_t amount = 0;
-    if (json_text_kind(value) != JSON_TEXT_NUMBER ||
-        text_to_u64(value, (uint64_t)LEDGER_AMOUNT_MAX, &amount) != STATUS_OK)
+    if (json_text_kind(value) != JSON_TEXT_NUMBER)
         return false;
-    *(int64_t *)amount_minor = (int64_t)amount;
+    bool negative = value.at[0] == '-';
+    for (size_t i = negative ? 1 : 0; i < value.size; i++)
+        if (value.at[i] < '0' || value.at[i] > '9')
+            return false;
+    if (negative)
+        *(int64_t *)amount_minor = -1;
+    else if (text_to_u64(value, (uint64_t)LEDGER_AMOUNT_MAX, &amount) == STATUS_OK)
+        *(int64_t *)amount_minor = (int64_t)amount;
+    else
+        *(int64_t *)amount_minor = AMOUNT_TOO_LARGE;
     return true;
 }
 
@@ -44,35 +57,93 @@ static unsigned operation_of(const void *request)
     return BIT(((const struct wallet_request *)request)->operation);
 }
 
-/* What the members together must not say. */
-static bool is_sound(const struct wallet_request *request)
+/* What the members must not say; NULL: it is sound. */
+static const char *flaw_of(const struct wallet_request *request)
 {
-    return (request->operation != WALLET_DEBIT || request->amount_minor != 0) &&
-           (request->operation != WALLET_ROLLBACK ||
-            strcmp(request->reference, request->transaction_id) != 0);
+    if (request->amount_minor > LEDGER_AMOUNT_MAX)
+        return "The field amount_minor must be an integer of at most 1000000000000.";
+    if (request->amount_minor < 0)
+        return "The field amount_minor must be an integer of at least 0.";
+    if (request->operation == WALLET_DEBIT && request->amount_minor == 0)
+        return "The field amount_minor must be an integer of at least 1 in a DEBIT.";
+    if (request->operation == WALLET_ROLLBACK &&
+        strcmp(request->reference, request->transaction_id) == 0)
+        return "The field reference_transaction_id must name another transaction than "
+               "transaction_id.";
+    return NULL;
 }
 
 #define FIELD(field) STRICT_JSON_FIELD(wallet_request, field)
+#define IS_NAME "must be a string of 1 to 64 characters of A-Z, a-z, 0-9, '.', '_', ':' and '-'"
+#define IS_WORD "must be a string of 1 to 64 bytes without control characters"
+#define IS_LAUNCH "must be the launch_id or jti of a launch"
+#define OPERATION_FIELD                                                               \
+    {                                                                                 \
+        TEXT_INIT("operation"), EVERY, EVERY, FIELD(operation), NULL, read_operation, \
+            "must be BALANCE, DEBIT, CREDIT or ROLLBACK", false                       \
+    }
+/* Both have these, in this order, after the player. */
+#define MONEY_FIELDS                                                                            \
+    {TEXT_INIT("transaction_id"),                                                               \
+     WRITING,                                                                                   \
+     WRITING,                                                                                   \
+     FIELD(transaction_id),                                                                     \
+     is_outside_name,                                                                           \
+     NULL,                                                                                      \
+     IS_NAME,                                                                                   \
+     false},                                                                                    \
+        {TEXT_INIT("amount_minor"), MONEY, MONEY, FIELD(amount_minor), NULL, read_amount,       \
+         "must be an integer",      false},                                                     \
+        {TEXT_INIT("currency"),                                                                 \
+         MONEY,                                                                                 \
+         MONEY,                                                                                 \
+         FIELD(currency),                                                                       \
+         currency_is_sound,                                                                     \
+         NULL,                                                                                  \
+         "must be a string of three capital letters",                                           \
+         false},                                                                                \
+    {                                                                                           \
+        TEXT_INIT("reference_transaction_id"), BIT(WALLET_ROLLBACK),                            \
+            BIT(WALLET_CREDIT) | BIT(WALLET_ROLLBACK), FIELD(reference), is_outside_name, NULL, \
+            IS_NAME, true                                                                       \
+    }
+
 static const struct strict_json_field fields[] = {
-    {TEXT_INIT("operation"), EVERY, EVERY, FIELD(operation), NULL, read_operation},
-    {TEXT_INIT("player_id"), EVERY, EVERY, FIELD(player_id), is_outside_name, NULL},
-    {TEXT_INIT("transaction_id"), WRITING, WRITING, FIELD(transaction_id), is_outside_name, NULL},
-    {TEXT_INIT("amount_minor"), MONEY, MONEY, FIELD(amount_minor), NULL, read_amount},
-    {TEXT_INIT("currency"), MONEY, MONEY, FIELD(currency), currency_is_sound, NULL},
-    {TEXT_INIT("reference_transaction_id"), BIT(WALLET_ROLLBACK),
-     BIT(WALLET_CREDIT) | BIT(WALLET_ROLLBACK), FIELD(reference), is_outside_name, NULL},
-    {TEXT_INIT("game_id"), 0, MONEY, FIELD(game_id), NULL, NULL},
-    {TEXT_INIT("round_id"), 0, MONEY, FIELD(round_id), NULL, NULL},
+    OPERATION_FIELD,
+    {TEXT_INIT("player_id"), EVERY, EVERY, FIELD(player_id), is_outside_name, NULL, IS_NAME, false},
+    MONEY_FIELDS,
+    {TEXT_INIT("game_id"), 0, MONEY, FIELD(game_id), NULL, NULL, IS_WORD, false},
+    {TEXT_INIT("round_id"), 0, MONEY, FIELD(round_id), NULL, NULL, IS_WORD, false},
+};
+
+static const struct strict_json_field provider_fields[] = {
+    OPERATION_FIELD,
+    {TEXT_INIT("player_id"), EVERY, EVERY, FIELD(subject), is_outside_name, NULL, IS_NAME, false},
+    MONEY_FIELDS,
+    {TEXT_INIT("launch_id"), BIT(WALLET_DEBIT), MONEY, FIELD(launch_id), launch_id_is_sound, NULL,
+     IS_LAUNCH, false},
+    {TEXT_INIT("game_id"), BIT(WALLET_DEBIT), MONEY, FIELD(game_id), NULL, NULL, IS_WORD, false},
+    {TEXT_INIT("round_id"), MONEY, MONEY, FIELD(round_id), NULL, NULL, IS_WORD, false},
+};
+
+static const struct strict_json_form forms[] = {
+    [WALLET_CUSTOMER] = {fields, sizeof fields / sizeof fields[0], operation_of},
+    [WALLET_PROVIDER] = {provider_fields, sizeof provider_fields / sizeof provider_fields[0],
+                         operation_of},
 };
 
 enum strict_json wallet_request_decode(struct text content_type, struct text body,
-                                       struct wallet_request *request)
+                                       enum wallet_client client, struct wallet_request *request,
+                                       struct strict_json_fault *fault)
 {
     struct wallet_request decoded = {0};
-    enum strict_json result = strict_json_decode(
-        content_type, body, fields, sizeof fields / sizeof fields[0], operation_of, &decoded);
-    if (result == STRICT_JSON_OK && !is_sound(&decoded))
-        result = STRICT_JSON_INVALID;
+    enum strict_json result =
+        strict_json_decode(content_type, body, &forms[client], &decoded, fault);
+    const char *flaw = result == STRICT_JSON_OK ? flaw_of(&decoded) : NULL;
+    if (flaw != NULL) {
+        (void)snprintf(fault->message, sizeof fault->message, "%s", flaw);
+        return STRICT_JSON_INVALID;
+    }
     if (result == STRICT_JSON_OK)
         *request = decoded;
     return result;

@@ -13,8 +13,15 @@
  * UNKNOWN_FIELD); every value has its type and bounds, and the operation has exactly its fields
  * (else INVALID). An amount is digits alone: no sign, fraction, exponent or leading zero.
  */
-/* `request` is filled in (all but customer_id, which is "") when STRICT_JSON_OK, else untouched. */
+/* Whose request it is: customers and providers have different fields (docs/wallet.md,
+ * docs/providers.md). */
+enum wallet_client { WALLET_CUSTOMER, WALLET_PROVIDER };
+
+/* `request` is filled in when STRICT_JSON_OK (but for whose it is, which no body says), else
+ * untouched; then `fault` says what is wrong. */
 MUST_CHECK enum strict_json wallet_request_decode(struct text content_type, struct text body,
-                                                  struct wallet_request *request);
+                                                  enum wallet_client client,
+                                                  struct wallet_request *request,
+                                                  struct strict_json_fault *fault);
 
 #endif

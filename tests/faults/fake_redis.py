@@ -138,9 +138,10 @@ def invalidation(*keys):
 class FakeRedis:
     def __init__(self):
         self.values, self.expiries = {}, {}
+        self.types = {}  # key: what it holds instead of a string
         self.version, self.mode = "7.0.15", "standalone"
         self.flags = ["on", "bcast"]
-        self.redirect = -1  # to nobody
+        self.redirect = -1  # to no one
         self.role = "master"
         self.calls = {}  # command: how often it was carried out, as INFO tells
         self.errors = {}  # command: error text
@@ -252,7 +253,12 @@ class FakeRedis:
         return mapping((bulk("flags"), array(*map(bulk, self.flags), kind=b"~")),
                        (bulk("redirect"), integer(self.redirect)), (bulk("prefixes"), array()))
 
+    def _type(self, _connection, words):
+        return simple(self.types.get(words[1], "string"))
+
     def _get(self, _connection, words):
+        if words[1] in self.types:
+            return b"-WRONGTYPE Operation against a key holding the wrong kind of value\r\n"
         return bulk(self.values.get(words[1]))
 
     def _pttl(self, _connection, words):

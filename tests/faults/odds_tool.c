@@ -29,6 +29,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "feed/publication.h"
 #include "stores/odds.h"
 
 #define OTHERS 40
@@ -152,7 +153,11 @@ static int fill_store(const char *uri, size_t size)
         CHECK(odds_store_read(store, &read) == STATUS_OK && read.value.size == document.size);
         memory_free(read.value.bytes);
     }
-    status = odds_store_withdraw_sport(store, SPORT_TENNIS, &error);
+    struct feed_publication withdrawal = {0};
+    status = feed_publication_withdraw_sport(&withdrawal, store, SPORT_TENNIS, &error);
+    if (status == STATUS_OK)
+        status = feed_publication_publish(&withdrawal, store, &error);
+    feed_publication_free(&withdrawal);
     (void)printf("%s\n", status_name(status));
     struct odds_change again = {.kind = ODDS_MARKETS,
                                 .sport = SPORT_TENNIS,

@@ -1,6 +1,6 @@
 /*
  * Names that resolve as a test says, for a program that is started with this in LD_PRELOAD. The
- * file that CROUPIER_SLOW_NAMES names has lines "NAME SECONDS ADDRESS…"; no address: the name
+ * file that CROUPIER_TEST_SLOW_NAMES names has lines "NAME SECONDS ADDRESS…"; no address: the name
  * cannot be found. Beside it, in the file FILE.log, a line "+NAME" tells of a lookup that begins
  * and "-NAME" of one that ends. Other names are left alone.
  */
@@ -67,7 +67,7 @@ int getaddrinfo(const char *restrict name, const char *restrict service,
     void *symbol = dlsym(RTLD_NEXT, "getaddrinfo");
     lookup_function *real = NULL;
     memcpy(&real, &symbol, sizeof real);
-    const char *file = getenv("CROUPIER_SLOW_NAMES");
+    const char *file = getenv("CROUPIER_TEST_SLOW_NAMES");
     if (file == NULL || name == NULL || !find_line(file, name, rest, sizeof rest))
         return real(name, service, hints, list);
     char *addresses = NULL;

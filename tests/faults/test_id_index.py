@@ -5,11 +5,16 @@ program that acts (tests/faults/id_tool.c). WALLET_FAULTS=all tries every call, 
 """
 
 import os
+import pathlib
 import random
 import shutil
 import subprocess
+import sys
 
 import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from servers import SAMPLE  # noqa: E402
 
 TOOL = os.environ["ID_TOOL"]
 ROWS = 350
@@ -39,7 +44,7 @@ def points_of(directory, call):
     points = [number for number, line in enumerate(calls, 1) if "ledger-ids" in line]
     if os.environ.get("WALLET_FAULTS") == "all":
         return points
-    chosen = sorted(random.sample(points, min(6, len(points))))
+    chosen = sorted(random.sample(points, min(-(-6 // SAMPLE), len(points))))
     print(call, "points:", chosen)
     return chosen
 

@@ -155,7 +155,7 @@ class Names:
 
     def environment(self):
         asan = os.environ.get("ASAN_OPTIONS", "exitcode=99") + ":verify_asan_link_order=0"
-        return {**os.environ, "LD_PRELOAD": os.environ["SLOW_NAMES"], "CROUPIER_SLOW_NAMES": str(self.path),
+        return {**os.environ, "LD_PRELOAD": os.environ["SLOW_NAMES"], "CROUPIER_TEST_SLOW_NAMES": str(self.path),
                 "ASAN_OPTIONS": asan}
 
     def lookups(self):
@@ -319,7 +319,7 @@ def test_a_value_that_expires_is_gone_when_it_does_and_not_when_the_server_finds
             before = store.stamp()
             assert store.odds_version() == version
             time.sleep(max(0.0, expires + 0.005 - time.monotonic()))
-            assert store.odds_version() is None, "it has expired, though nobody said so"
+            assert store.odds_version() is None, "it has expired, though no one said so"
             assert store.stamp() != before
             assert store.read()[:2] == ("ok", 0)
     finally:
@@ -347,6 +347,65 @@ def test_a_value_that_is_too_large_is_malformed_alone(redis, open_store, size):
     statuses = [store.result(tag)[0] for tag in tags]
     assert statuses == ["malformed", "ok", "malformed", "ok"]
     assert store.value() == "[1]" and store.facts()["reopened"] == 0
+
+
+def misfits(store):
+    """(key, what it holds, what is needed) as they were logged."""
+    return re.findall(r'a key of the odds store cannot be used key=(\S+) holds=("[^"]*"|\S+) needed=("[^"]*"|\S+)',
+                      store.log_text())
+
+
+def test_a_key_of_another_type_is_called_what_it_is_once(redis, open_store):
+    store = open_store(redis.uri, timeout_ms=4000)
+    redis.call("DEL", "odds:cricket:1", "catalog:cricket")
+    redis.call("RPUSH", "odds:cricket:1", "x")
+    redis.call("HSET", "catalog:cricket", "a", "b")
+    wanted = [("odds:cricket:1", "list", "string"), ("catalog:cricket", "hash", "string")]
+    for turn in range(3):
+        redis.call("RPUSH", "odds:cricket:1", "x")
+        for what in ("cricket 1", "cricket"):
+            eventually(lambda: store.read(what)[0] == "malformed")
+    eventually(lambda: misfits(store) == wanted)
+    redis.call("SET", "odds:cricket:1", "[1]")
+    eventually(lambda: store.read()[0] == "ok")
+    redis.call("DEL", "odds:cricket:1"), redis.call("SADD", "odds:cricket:1", "x")
+    eventually(lambda: store.read()[0] == "malformed")
+    eventually(lambda: misfits(store) == [*wanted, ("odds:cricket:1", "set", "string")])
+    redis.call("SETRANGE", "odds:cricket:2", str(32 * 1024 * 1024), "x")
+    assert store.read("cricket 2")[0] == "malformed"
+    eventually(lambda: misfits(store)[3:] == [("odds:cricket:2", '"more than 32 MiB"', "string")])
+
+
+def test_interest_in_a_string_is_called_what_it_is_and_others_are_recorded(redis, open_store):
+    redis.call("SET", "interest:tennis", "x")
+    store = open_store(redis.uri, timeout_ms=4000)
+    for event in range(3):
+        for sport in ("tennis", "cricket"):
+            store.ask(f"note {sport} {event + 1}")
+        eventually(lambda: redis.call("ZSCORE", "interest:cricket", str(event + 1)) is not None)
+    eventually(lambda: misfits(store) == [("interest:tennis", "string", '"sorted set"')])
+    eventually(lambda: store.facts()["dropped"] == 3)
+    assert store.facts()["written"] == 3
+    redis.call("DEL", "interest:tennis")
+    store.ask("note tennis 9")
+    eventually(lambda: redis.call("ZSCORE", "interest:tennis", "9") is not None)
+    redis.call("DEL", "interest:tennis"), redis.call("RPUSH", "interest:tennis", "x")
+    store.ask("note tennis 10")
+    eventually(lambda: misfits(store)[1:] == [("interest:tennis", "list", '"sorted set"')])
+
+
+@pytest.mark.parametrize("answer, holds", [
+    ("NOPERM this user has no permissions to run the 'type' command", '"another type"'), (None, "list")])
+def test_a_type_that_may_not_be_asked_for_is_left_unsaid(fake, open_store, answer, holds):
+    store = open_store(fake.uri)
+    fake.types["odds:cricket:1"] = "list"
+    if answer:
+        fake.errors["TYPE"] = answer
+    for _ in range(3):
+        assert store.read()[0] == "malformed"
+        fake.invalidate("odds:cricket:1")
+    eventually(lambda: misfits(store) == [("odds:cricket:1", holds, "string")])
+    assert fake.count("TYPE") == 1 and store.value("cricket") == "[]"
 
 
 def test_interest_of_several_instances_is_the_latest(redis, open_store):
@@ -715,7 +774,7 @@ def test_a_black_hole(redis, open_store, direction):
 
 
 def test_a_black_hole_on_the_way_of_a_feed(redis, open_store):
-    """A feed's connection has no heartbeats; a call that nobody answers is what it knows by."""
+    """A feed's connection has no heartbeats; a call that no one answers is what it knows by."""
     with servers.Proxy(("127.0.0.1", redis.port)) as proxy:
         store = open_store(f"redis://127.0.0.1:{proxy.port}/0", timeout_ms=400)
         assert store.ask("publish cricket 1 [2]") == "publish ok "
@@ -760,7 +819,7 @@ def test_connections_that_are_reset_again_and_again(redis, open_store):
 
 
 def kill_connections(redis):
-    """All but the one that says so; the tests' own is made anew when that is seen."""
+    """All but the one that says so; the tests' own is made again when that is seen."""
     with redis.connect() as connection:
         connection.call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
     with contextlib.suppress(OSError):
@@ -776,7 +835,7 @@ def test_connections_that_the_server_kills(redis, open_store):
     store.await_status("ok")
 
 
-def test_after_an_outage_nobody_is_run_over(own_redis, open_store):
+def test_after_an_outage_no_one_is_run_over(own_redis, open_store):
     store = open_store(own_redis.uri, timeout_ms=2000)
     store.read()
     own_redis.freeze()
@@ -795,7 +854,7 @@ def test_after_an_outage_nobody_is_run_over(own_redis, open_store):
 # ---- names ----------------------------------------------------------------------------------------------
 
 def test_a_name_that_is_found_late_is_found_all_the_same(redis, open_store, names):
-    """Nobody waits for longer than usual; and it is not asked for again and again, which would never end."""
+    """No one waits for longer than usual; and it is not asked for again and again, which would never end."""
     names.set(slow_name=(4.5, "127.0.0.1"))
     store = open_store(f"redis://slow-name:{redis.port}/0", timeout_ms=250, names=names)
     assert store.status() == "timeout"
@@ -847,7 +906,7 @@ def test_a_name_that_leads_elsewhere_first(redis, open_store, names, others):
     assert "cannot be used" not in store.log_text()
 
 
-def test_a_name_that_leads_first_to_where_nobody_answers(redis, open_store, names):
+def test_a_name_that_leads_first_to_where_no_one_answers(redis, open_store, names):
     with contextlib.closing(socket.create_server(("127.0.0.2", redis.port))):
         names.set(many=(0, "127.0.0.2", "127.0.0.1"))
         store = open_store(f"redis://many:{redis.port}/0", timeout_ms=250, names=names)
@@ -1015,7 +1074,7 @@ def test_a_master_that_does_not_know_yet_that_it_was_replaced_is_left(sentinel, 
     former.call("SET", "odds:cricket:1", "[1]")
     assert store.value() == "[1]"
     time.sleep(0.3)
-    # The former master answers this instance, and nobody else.
+    # The former master answers this instance, and no one else.
     former.freeze()
     new = sentinel.await_failover(former)
     new.call("SET", "odds:cricket:1", "[2]")
@@ -1041,12 +1100,12 @@ def test_sentinels_that_are_gone_do_no_harm_while_the_master_works(sentinel, ope
     assert store.status() == "ok" and store.value() == "[1]" and store.facts()["reopened"] == 0
     master.call("SET", "odds:cricket:1", "[2]")
     eventually(lambda: store.value() == "[2]")
-    nobody = open_store(sentinel.uri, timeout_ms=250)
-    assert nobody.status() == "unavailable" and "sentinel at 127.0.0.1" in " ".join(nobody.ping())
+    no_one = open_store(sentinel.uri, timeout_ms=250)
+    assert no_one.status() == "unavailable" and "sentinel at 127.0.0.1" in " ".join(no_one.ping())
 
 
 def test_a_service_that_no_sentinel_knows(sentinel, open_store):
-    store = open_store(sentinel.uri.replace("/croupier/", "/nobody/"))
+    store = open_store(sentinel.uri.replace("/croupier/", "/no_one/"))
     assert store.status() == "unavailable"
     assert "knows no master" in " ".join(store.ping())
 

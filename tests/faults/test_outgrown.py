@@ -315,7 +315,7 @@ class House:
             way.heal()
 
     def assert_money_is_right(self):
-        """Sound, and every operation was applied once: also those whose outcome nobody had heard when the load ended."""
+        """Sound, and every operation was applied once: also those whose outcome no one had heard when the load ended."""
         client = Client(self.services[0], self.key)
         for player, identity in self.open:
             status, document, _ = client.ask("POST", WALLET, json.dumps(credit(player, identity, 1)),
@@ -578,7 +578,7 @@ def test_connections_to_postgresql_are_reset_again_and_again(house):
 
 @pytest.mark.parametrize("direction", [None, UP, DOWN], ids=["both", "up", "down"])
 def test_the_way_to_postgresql_is_a_black_hole_for_one_instance(house, direction):
-    """With answers lost, commits happen that nobody hears of."""
+    """With answers lost, commits happen that no one hears of."""
     with trouble(house, POSTGRES_GONE, MONEY_GONE, spared=[1], held=2.5 * PATIENCE):
         house.postgres_ways[0].swallow(direction)
         time.sleep(SECONDS + 1.0)

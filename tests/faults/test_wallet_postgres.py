@@ -44,24 +44,26 @@ class House:
     def sql(self, statement):
         return self.server.sql(statement, self.database)
 
-    def start(self, count, burst, output=subprocess.PIPE, errors=None):
-        """errors: the path of a file for what the tool logs."""
+    def start(self, count, burst, output=subprocess.PIPE, errors=None, timeout_ms=5000, first=0):
+        """errors: the path of a file for what the tool logs. timeout_ms: of the store, also for what became of a commit.
+        first: the number of the first operation."""
         with open(errors, "w") if errors else contextlib.nullcontext(subprocess.PIPE) as log:
             return subprocess.Popen([TOOL, "run", self.uri, str(count), str(burst), *self.players], stdout=output,
-                                    stderr=log, text=True)
+                                    stderr=log, text=True,
+                                    env={**os.environ, "WALLET_TIMEOUT_MS": str(timeout_ms), "WALLET_FIRST": str(first)})
 
     def await_commit(self):
         """Until the server works on a commit of the tool's."""
-        until = time.monotonic() + 20
+        until = time.monotonic() + 60
         while self.sql("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'croupier' AND state = 'active'"
                        " AND query = 'COMMIT'").strip() != "1":
             assert time.monotonic() < until, "no commit"
 
-    def run(self, count, burst):
-        return answers(tool("run", self.uri, count, burst, *self.players))
+    def run(self, count, burst, first=0):
+        return self.finish(self.start(count, burst, first=first))[:2]
 
     def finish(self, process):
-        output, errors = process.communicate(timeout=120)
+        output, errors = process.communicate(timeout=240)
         assert process.returncode == 0, errors
         print(errors, end="")
         return (*answers(output), errors)
@@ -80,39 +82,49 @@ def house(server):
     house.proxy.close()
 
 
-def test_a_commit_whose_answer_is_lost_is_found_out_to_have_happened(house):
+# The number of an operation, a credit: the customer's, or the provider's. It brings 1 more than its number.
+CLIENTS = pytest.mark.parametrize("number", [0, 3], ids=["customer", "provider"])
+
+
+@CLIENTS
+def test_a_commit_whose_answer_is_lost_is_found_out_to_have_happened(house, number):
     house.sql(SLOW % COMMIT_SECONDS)
-    process = house.start(1, 1)
+    process = house.start(1, 1, first=number, timeout_ms=60000)
     house.await_commit()
     house.proxy.cut()
     acknowledged, others, errors = house.finish(process)
-    assert acknowledged == {0: ("applied", 1, 1, False)} and not others
+    assert acknowledged == {number: ("applied", 1, number + 1, False)} and not others
     assert "interrupted" in errors and "outcome=committed" in errors
     assert tool("verify", house.direct) == "1\n"
-    assert house.run(1, 1) == ({0: ("applied", 1, 1, True)}, {})
+    assert house.run(1, 1, number) == ({number: ("applied", 1, number + 1, True)}, {})
 
 
-def test_a_commit_that_the_server_gave_up_is_done_again(house):
+@CLIENTS
+def test_a_commit_that_the_server_gave_up_is_done_again(house, number):
     house.sql(SLOW % COMMIT_SECONDS)
-    process = house.start(1, 1)
+    process = house.start(1, 1, first=number, timeout_ms=60000)
     house.await_commit()
     house.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query = 'COMMIT'")
     acknowledged, others, errors = house.finish(process)
-    assert acknowledged == {0: ("applied", 1, 1, False)} and not others
     assert 'outcome="not committed"' in errors
+    # Two seconds after a batch began the ledger does it no more, but says that it is surely not applied.
+    done = {number: ("applied", 1, number + 1, False)}
+    assert (acknowledged, others) in ((done, {}), ({}, {number: "unavailable"}))
+    assert house.run(1, 1, number) == ({number: ("applied", 1, number + 1, bool(acknowledged))}, {})
     assert tool("verify", house.direct) == "1\n"
 
 
-def test_a_commit_that_nobody_can_ask_about_is_left_open(house):
+@CLIENTS
+def test_a_commit_that_no_one_can_ask_about_is_left_open(house, number):
     house.sql(SLOW % COMMIT_SECONDS)
-    process = house.start(1, 1)
+    process = house.start(1, 1, first=number)
     house.await_commit()
     house.proxy.refuse()
     acknowledged, others, errors = house.finish(process)
-    assert (acknowledged, others) == ({}, {0: "unknown"})
+    assert (acknowledged, others) == ({}, {number: "unknown"})
     assert "outcome=unknown" in errors
     house.proxy.heal()
-    assert house.run(1, 1) == ({0: ("applied", 1, 1, True)}, {})
+    assert house.run(1, 1, number) == ({number: ("applied", 1, number + 1, True)}, {})
     assert tool("verify", house.direct) == "1\n"
 
 
@@ -207,6 +219,8 @@ def test_a_way_that_breaks_again_and_again_loses_nothing_and_applies_nothing_twi
             assert answer[3] or others.get(number), number
             assert not answer[3] or others.get(number) != "unavailable", number  # that was surely not applied
         assert int(tool("verify", house.direct)) == len([number for number, answer in again.items() if answer[1] > 0])
+        moved = house.sql("SELECT DISTINCT owner_number < 0 FROM ledger_transaction ORDER BY 1")
+        assert moved.split() == ["f", "t"]  # the customer and the provider
         house.proxy.close()
 
 
@@ -224,7 +238,7 @@ class Pair:
         self.await_true("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'", "1")
 
     def await_true(self, question, answer):
-        until = time.monotonic() + 20
+        until = time.monotonic() + 60
         while self.house.sql(question).strip() != answer:
             assert time.monotonic() < until, question
             time.sleep(0.02)
@@ -284,7 +298,7 @@ def test_a_commit_that_the_standby_does_not_have_is_not_told_as_one(pair, how):
 
 def test_a_commit_that_the_standby_got_after_all_is_found_out(pair):
     pair.standby.kill()
-    process = pair.house.start(1, 1)
+    process = pair.house.start(1, 1, timeout_ms=60000)  # two servers start meanwhile
     pair.await_waiting()
     pair.restart("immediate")
     pair.standby.start()

@@ -1,7 +1,8 @@
 /*
  * Acts on a ledger for test_wallet_faults.py, with no HTTP in between:
  *
- *   wallet_tool setup URI             makes the store, a customer, two players; says their ids
+ *   wallet_tool setup URI             makes the store, a customer, two players that a provider has
+ *                                     launched; says their ids
  *   wallet_tool run URI COUNT BURST PLAYER PLAYER
  *                                     operations 0 to COUNT - 1, BURST at a time; a line for each
  *                                     answer,
@@ -20,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "operator/wallet_audit.h"
 #include "wallet/ledger.h"
 
@@ -37,6 +39,49 @@ static int fail(const char *what, const struct error *error)
     return 1;
 }
 
+static enum status add_game(struct platform_store *store, struct error *error)
+{
+    const struct provider_record provider = {.id = "acme",
+                                             .name = "Acme",
+                                             .audience = "acme",
+                                             .launch_url = "https://a.example/",
+                                             .secrets = {{.size = 60}},
+                                             .enabled = true,
+                                             .usable = true,
+                                             .created_ms = 1};
+    const struct game_record game = {.id = "wheel",
+                                     .provider_id = "acme",
+                                     .name = "Wheel",
+                                     .category = "slots",
+                                     .currencies = "EUR",
+                                     .rtp_bps = -1,
+                                     .enabled = true,
+                                     .usable = true};
+    const bool set_enabled = true;
+    struct games_put_result result;
+    enum status status = platform_add(store, &provider_table, &provider, error);
+    if (status == STATUS_OK)
+        status = platform_games_put(store, &game, &set_enabled, 1, 1, &result, error);
+    return status;
+}
+
+/* The two launches, and what the provider calls their players. */
+static const char *const launch_ids[2] = {"lau_a", "lau_b"};
+static const char *const subjects[2] = {"aaaaaaaaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbbbbbbbb"};
+
+static enum status add_launch(struct platform_store *store, const char *player_id, int which,
+                              struct error *error)
+{
+    struct launch_record launch = {.customer_id = "cus_One",
+                                   .provider_id = "acme",
+                                   .game_id = "wheel",
+                                   .created_ms = clock_wall_ms()};
+    (void)snprintf(launch.id, sizeof launch.id, "%s", launch_ids[which]);
+    (void)snprintf(launch.player_id, sizeof launch.player_id, "%s", player_id);
+    (void)snprintf(launch.subject, sizeof launch.subject, "%s", subjects[which]);
+    return platform_launches_add(store, &launch, 1, error);
+}
+
 static int setup(const char *uri)
 {
     struct platform_store *store = NULL;
@@ -51,9 +96,12 @@ static int setup(const char *uri)
         platform_store_migrate(store, &before, &after, &error) != STATUS_OK ||
         platform_add(store, &customer_table, &customer, &error) != STATUS_OK)
         return fail("setup", &error);
+    if (add_game(store, &error) != STATUS_OK)
+        return fail("game", &error);
     for (int i = 0; i < 2; i++) {
         if (platform_player_open(store, "cus_One", i == 0 ? "a" : "b", "EUR", 2, &player, &error) !=
-            STATUS_OK)
+                STATUS_OK ||
+            add_launch(store, player.id, i, &error) != STATUS_OK)
             return fail("player", &error);
         (void)printf("%s\n", player.id);
     }
@@ -83,13 +131,31 @@ static void say(unsigned number, const struct wallet_answer *answer)
         abort();
 }
 
+/* Who asks: of four, two times the customer, then the provider, in the session of a launch. What a
+ * rollback is of is the same player's. */
+static void fill_client(struct wallet_request *request, unsigned number, char **players)
+{
+    unsigned which = number % 2;
+    if (number % 4 < 2) {
+        memcpy(request->customer_id, "cus_One", 8);
+        (void)snprintf(request->player_id, sizeof request->player_id, "%s", players[which]);
+        return;
+    }
+    memcpy(request->provider_id, "acme", 5);
+    (void)snprintf(request->subject, sizeof request->subject, "%s", subjects[which]);
+    if (number % 5 != 4 && number % 7 != 6) {
+        (void)snprintf(request->launch_id, sizeof request->launch_id, "%s", launch_ids[which]);
+        memcpy(request->game_id, "wheel", 6);
+        memcpy(request->round_id, "r", 2);
+    }
+}
+
 /* Mostly credits and debits; every fifth rolls back what came two before, every seventh something
- * that comes three later. */
+ * that comes three later: that of the same client, where it has one of that id. */
 static void fill(struct wallet_request *request, unsigned number, char **players)
 {
     unsigned other = 0;
-    memcpy(request->customer_id, "cus_One", 8);
-    (void)snprintf(request->player_id, sizeof request->player_id, "%s", players[number % 2]);
+    fill_client(request, number, players);
     (void)snprintf(request->transaction_id, sizeof request->transaction_id, "t-%u", number);
     if (number % 5 == 4)
         other = number - 2;
@@ -105,8 +171,16 @@ static void fill(struct wallet_request *request, unsigned number, char **players
     memcpy(request->currency, "EUR", 4);
 }
 
-/* Ends the ledger, too: before the loop, whose descriptors libuv closes in a way that ThreadSanitizer
- * does not see, so that it takes whoever gets their numbers next for another user of the loop. */
+/* WALLET_FIRST: the number of the first operation (0). */
+static unsigned first_number(void)
+{
+    const char *given = getenv("WALLET_FIRST");
+    return given != NULL ? (unsigned)strtoul(given, NULL, 10) : 0;
+}
+
+/* Ends the ledger, too: before the loop, whose descriptors libuv closes in a way that
+ * ThreadSanitizer does not see, so that it takes whoever gets their numbers next for another user
+ * of the loop. */
 static void run_bursts(struct ledger *ledger, unsigned count, unsigned burst, char **players)
 {
     static struct asked asked[BURST_MAX];
@@ -116,9 +190,10 @@ static void run_bursts(struct ledger *ledger, unsigned count, unsigned burst, ch
     uv_timer_t keeps_alive;
     CHECK(uv_timer_init(&loop, &keeps_alive) == 0);
     CHECK(uv_timer_start(&keeps_alive, (uv_timer_cb)(void (*)(void))abort, 600000, 0) == 0);
-    for (unsigned first = 0; first < count; first += burst) {
+    const unsigned end = first_number() + count;
+    for (unsigned first = end - count; first < end; first += burst) {
         unsigned left = 0;
-        for (unsigned i = 0; i < burst && first + i < count; i++) {
+        for (unsigned i = 0; i < burst && first + i < end; i++) {
             memset(&asked[i], 0, sizeof asked[i]);
             asked[i].left = &left;
             asked[i].job.mailbox = mailbox;
@@ -130,7 +205,7 @@ static void run_bursts(struct ledger *ledger, unsigned count, unsigned burst, ch
         while (left > 0)
             (void)uv_run(&loop, UV_RUN_ONCE);
         bool refused = false;
-        for (unsigned i = 0; i < burst && first + i < count; i++) {
+        for (unsigned i = 0; i < burst && first + i < end; i++) {
             say(first + i, &asked[i].job.answer);
             refused = refused || asked[i].job.answer.kind == WALLET_ANSWER_UNAVAILABLE;
         }
@@ -146,15 +221,23 @@ static void run_bursts(struct ledger *ledger, unsigned count, unsigned burst, ch
     CHECK(uv_loop_close(&loop) == 0);
 }
 
+/* WALLET_TIMEOUT_MS: more time for servers that have to start again. */
+static uint32_t run_timeout_ms(void)
+{
+    const char *given = getenv("WALLET_TIMEOUT_MS");
+    return given != NULL ? (uint32_t)strtoul(given, NULL, 10) : 5000;
+}
+
 static int run(const char *uri, unsigned count, unsigned burst, char **players)
 {
     /* Nothing else is opened here, so that only the ledger meets the faults. */
     if (burst < 1 || burst > BURST_MAX)
         return 2;
     struct log *log = log_create(STDERR_FILENO, LOG_INFO, LOG_FORMAT_TEXT);
-    const struct platform_store_options options = {.uri = uri, .timeout_ms = 5000, .log = log};
+    const struct platform_store_options options = {
+        .uri = uri, .timeout_ms = run_timeout_ms(), .log = log};
     const struct ledger_options ledger_options = {
-        .platform = options, .queue_limit = BURST_MAX, .log = log};
+        .platform = options, .queue_limit = BURST_MAX, .session_ms = 86400000, .log = log};
     struct ledger *ledger = ledger_create(&ledger_options);
     run_bursts(ledger, count, burst, players);
     log_destroy(&log);

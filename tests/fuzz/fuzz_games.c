@@ -47,7 +47,7 @@ static void check_cursor(struct games_query *query)
 static void fuzz_query(struct text text)
 {
     struct games_query query = {.limit = 77};
-    if (!games_query_parse(text, &query)) {
+    if (games_query_parse(text, &query) != NULL) {
         CHECK(query.limit == 77);
         return;
     }
@@ -65,7 +65,8 @@ static void fuzz_query(struct text text)
 static void fuzz_launch(struct text text)
 {
     struct launch_request launch;
-    if (launch_request_decode(TEXT("application/json"), text, &launch) != STRICT_JSON_OK)
+    struct strict_json_fault fault;
+    if (launch_request_decode(TEXT("application/json"), text, &launch, &fault) != STRICT_JSON_OK)
         return;
     CHECK(json_text_check(text, NULL, NULL) == STATUS_OK);
     CHECK(launch.real == (launch.currency[0] != '\0'));

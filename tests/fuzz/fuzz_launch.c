@@ -54,7 +54,8 @@ static void check_answer(struct text body)
 static void check_request(struct text body)
 {
     struct launch_request request;
-    if (launch_request_decode(TEXT("application/json"), body, &request) != STRICT_JSON_OK)
+    struct strict_json_fault fault;
+    if (launch_request_decode(TEXT("application/json"), body, &request, &fault) != STRICT_JSON_OK)
         return;
     yyjson_doc *document = yyjson_read(body.at, body.size, 0);
     yyjson_val *root = yyjson_doc_get_root(document);

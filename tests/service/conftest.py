@@ -76,6 +76,14 @@ def fragile(make_service):
 
 
 @pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    """The same as `service`, shared by a module's tests of commands that are refused, or that ask for help."""
+    service = Service(tmp_path_factory.mktemp("stored"))
+    yield service
+    service.remove()
+
+
+@pytest.fixture(scope="module")
 def shared(tmp_path_factory):
     """A running service that the tests of a module share, with one customer who may do everything
     (shared.customer). A test publishes what it needs before it looks."""

@@ -50,7 +50,7 @@ def sanitizer_environment():
     environment = dict(os.environ)
     environment.setdefault("ASAN_OPTIONS", "exitcode=99:detect_leaks=1:abort_on_error=0")
     environment.setdefault("UBSAN_OPTIONS", "print_stacktrace=1:halt_on_error=1:exitcode=99")
-    environment.setdefault("TSAN_OPTIONS", "exitcode=99:halt_on_error=0:second_deadlock_stack=1")
+    environment.setdefault("TSAN_OPTIONS", f"exitcode=99:halt_on_error=0:second_deadlock_stack=1:suppressions={ROOT}/tests/tsan.supp")
     for name in [name for name in environment if name.startswith("CROUPIER_")]:
         del environment[name]
     return environment
@@ -66,6 +66,12 @@ def eventually(condition, seconds=10.0, interval=0.02):
             return value
         assert time.monotonic() < deadline, f"not within four times {seconds} s: {condition}"
         time.sleep(interval)
+
+
+def with_options(arguments, *options):
+    """`options` at the end of a command's arguments, but before a "--", behind which there are none."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    return (*arguments[:end], *options, *arguments[end:])
 
 
 class Response:
@@ -236,19 +242,18 @@ class Service:
             ("server", "drain_seconds"): "5",
             ("operator", "listen"): "127.0.0.1:0",
             ("odds", "store"): self.odds.uri,
+            ("odds", "timeout_ms"): "5000",  # of commands as well: a sanitizer on a busy machine may take seconds
             ("platform", "store"): self.platform.uri,
+            ("platform", "timeout_ms"): "5000",
             ("casino", "secrets_key_file"): f"{self.directory}/secrets.key",
             ("log", "level"): "info",
             ("log", "format"): "json",
         }
-        if engines.ODDS == "redis":  # 32 MiB travel within a deadline, also where a sanitizer or others slow them down
-            self.settings["odds", "timeout_ms"] = "5000"
-        if engines.PLATFORM == "postgresql":  # which has only just started, on a machine with much else to do
-            self.settings["platform", "timeout_ms"] = "5000"
         self.configure(settings or {})
         self.process = None
         self.address = None
         self.operator_address = None
+        self.provider_address = None
         self.tls = None
         self._log_path = None
         self._starts = 0
@@ -276,9 +281,9 @@ class Service:
         """Runs a command with -c; its exit status must be `status` (None: any)."""
         if arguments[0] == "migrate":
             self.platform.make()
-        command = [str(BINARY), *map(str, arguments)]
         if configuration:
-            command += ["-c", str(self.configuration)]
+            arguments = with_options(arguments, "-c", self.configuration)
+        command = [str(BINARY), *map(str, arguments)]
         if isinstance(input, str):
             input = input.encode()
         done = subprocess.run(command, input=input if input is not None else b"", capture_output=True,
@@ -301,7 +306,7 @@ class Service:
 
     def ask(self, *arguments, **options):
         """Runs a command with --json and returns its document."""
-        return json.loads(self.run(*arguments, "--json", **options).stdout)
+        return json.loads(self.run(*with_options(arguments, "--json"), **options).stdout)
 
     def add_customer(self, name="Acme", cidrs=("127.0.0.0/8", "::1/128"), sports="all", rate=None,
                      key=True, options=()):
@@ -324,12 +329,21 @@ class Service:
 
     def publish(self, sport, catalog, odds=None):
         """A catalog (a list, or bytes) and the odds of its events, through `croupier feed`."""
-        self.run("feed", "catalog", sport, "-", input=as_document(catalog))
-        for event, markets in (odds or {}).items():
-            self.publish_odds(sport, event, markets)
+        if odds:
+            self.publish_odds_of(sport, odds, catalog)
+        else:
+            self.run("feed", "catalog", sport, "-", input=as_document(catalog))
 
     def publish_odds(self, sport, event, markets):
         self.run("feed", "odds", sport, str(event), "-", input=as_document(markets))
+
+    def publish_odds_of(self, sport, odds, catalog=None):
+        """The odds of several events, {event: markets}, by one process; before them the catalog, when one is given."""
+        lines = [] if catalog is None else [b'{"catalog":"%s","document":%s}' % (sport.encode(), as_document(catalog))]
+        lines += [b'{"odds":"%s","event":"%s","document":%s}' % (sport.encode(), str(event).encode(), as_document(markets))
+                  for event, markets in odds.items()]
+        answers = self.run("feed", "stream", input=b"\n".join(lines)).text.splitlines()
+        assert [json.loads(answer).get("published") for answer in answers] == [True] * len(lines), answers
 
     def put(self, sport, event, document):
         """Puts bytes into the odds store that `croupier feed` would refuse. event None: the catalog."""
@@ -366,6 +380,7 @@ class Service:
                 found[line["listener"]] = (host.strip("[]"), int(port))
         if {"public", "operator"} <= set(found):
             self.address, self.operator_address = found["public"], found["operator"]
+            self.provider_address = found.get("provider")
             return True
         assert self.process.poll() is None, f"the server ended with {self.process.returncode}:\n{self.log_text()}"
         return False
@@ -379,6 +394,11 @@ class Service:
         lines = text.split("\n")[:-1] if text else []
         assert not REPORT.search(text), text
         return [json.loads(line) for line in lines]
+
+    def log_line(self, response):
+        """The line of the request that got this response."""
+        identity = response.header("x-request-id")
+        return eventually(lambda: [line for line in self.log_lines() if line.get("id") == identity])[0]
 
     def signal(self, number):
         self.process.send_signal(number)
@@ -421,12 +441,13 @@ class Service:
     def connect(self, source=None, timeout=10.0, address=None):
         return Connection(address or self.address, source, self.tls, timeout)
 
-    def request(self, method, path, key=None, headers=(), body=None, source=None, address=None):
-        """One request on a connection of its own, by Python's own HTTP client."""
+    def request(self, method, path, key=None, headers=(), body=None, source=None, address=None, tls=None):
+        """One request on a connection of its own, by Python's own HTTP client. `tls`: of another address than the customers'."""
         host, port = address or self.address
         options = {"timeout": 20 * PATIENCE, "source_address": (source, 0) if source else None}
-        if self.tls and address is None:
-            client = http.client.HTTPSConnection(host, port, context=self.tls, **options)
+        tls = tls or (self.tls if address is None else None)
+        if tls:
+            client = http.client.HTTPSConnection(host, port, context=tls, **options)
         else:
             client = http.client.HTTPConnection(host, port, **options)
         fields = list(headers.items() if isinstance(headers, dict) else headers)
@@ -471,12 +492,13 @@ def as_document(value):
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def certificate(directory, name="server", key=("ec", "-pkeyopt", "ec_paramgen_curve:prime256v1")):
+def certificate(directory, name="server", key=("ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"),
+                days=2):
     """A self-signed certificate for localhost and its key, made with openssl; their paths."""
     directory = Path(directory)
     paths = directory / f"{name}.crt", directory / f"{name}.key"
     subprocess.run(["openssl", "req", "-x509", "-newkey", *key, "-nodes",
-                    "-days", "2", "-subj", f"/CN={name}", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
+                    "-days", str(days), "-subj", f"/CN={name}", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
                     "-out", paths[0], "-keyout", paths[1]], check=True, capture_output=True)
     return paths
 

@@ -15,7 +15,6 @@ import json
 import os
 import re
 import shlex
-import shutil
 import signal
 import subprocess
 import threading
@@ -58,12 +57,6 @@ exec grep -P -e "$pattern" "$MACHINE/journal"
 """,
     "systemctl": 'echo "$*" >"$MACHINE/systemctl.asked" && read -r status <"$MACHINE/systemctl.answered" && exit "$status"',
 }
-# For a machine that has no sqlite3: what the documents use of it.
-SQLITE = """#!/usr/bin/env python3
-import re, sqlite3, sys
-source, target = sqlite3.connect(sys.argv[1]), sqlite3.connect(re.fullmatch(r"\\.backup '(.*)'", sys.argv[2])[1])
-source.backup(target)
-"""
 
 
 class Systemd(threading.Thread):
@@ -129,7 +122,7 @@ class Machine:
         self.port, self.operator_port = free_port(), free_port()
         self.placeholders = {}
         self._make_programs()
-        for name in ("Makefile", "man", "dist", "tools", "tests"):
+        for name in ("Makefile", "man", "dist", "docs", "examples", "tools", "tests"):
             (self.checkout / name).symlink_to(ROOT / name)
         for name in ("croupier", "tests"):
             (self.checkout / "build" / name).symlink_to(BINARY.parent / name)
@@ -150,8 +143,6 @@ class Machine:
 
     def _make_programs(self):
         programs = {name: f"#!/bin/bash\n{text.strip()}\n" for name, text in PROGRAMS.items()}
-        if not shutil.which("sqlite3"):
-            programs["sqlite3"] = SQLITE
         for name, text in programs.items():
             (self.programs / name).write_text(text)
             (self.programs / name).chmod(0o755)

@@ -82,7 +82,7 @@ class Database(Host):
     def tool(self, program, *arguments, input=None, **environment):
         done = subprocess.run([str(self.programs / program), *map(str, arguments)], input=input, capture_output=True,
                               text=True, cwd=self.directory, env={**os.environ, "LC_ALL": "C", **environment},
-                              timeout=60, **self.credentials)
+                              timeout=4 * servers.PATIENCE, **self.credentials)
         assert done.returncode == 0, f"{program}: {done.stdout}{done.stderr}"
         return done.stdout
 

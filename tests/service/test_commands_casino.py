@@ -5,6 +5,9 @@ import os
 
 import pytest
 
+from croupier import Service
+from wallet_model import add_games, add_player
+
 pytestmark = pytest.mark.depends_on("platform")
 
 GAME = {"id": "book-of-sand", "name": "Book of Sand", "provider": "acme", "category": "slots",
@@ -61,7 +64,9 @@ def test_a_key_that_secrets_are_stored_under_is_not_replaced_unasked(platform):
 def test_a_provider_is_added_shown_changed_and_disabled(platform):
     added = add_provider(platform, "acme", "--return-url", "https://back.example/")
     assert added == {"id": "acme", "name": "Acme", "launch_url": "https://acme.example/play",
-                     "launch_endpoint": None, "return_url": "https://back.example/", "audience": "acme", "enabled": True,
+                     "launch_endpoint": None, "return_url": "https://back.example/", "audience": "acme", "cidrs": [],
+                     "enabled": True,
+                     "secrets": [{"kid": "first", "signs": True, "added_at": added["secrets"][0]["added_at"]}],
                      "created_at": added["created_at"]}
     assert platform.ask("provider", "show", "acme") == added
     changed = platform.ask("provider", "set", "acme", "--name", "Acme Two", "--no-return-url",
@@ -199,7 +204,7 @@ def test_what_a_customer_may_use_can_be_read_again(platform):
     customer = platform.add_customer(options=("--casino",), key=False).id
     other = platform.add_customer("Other", key=False).id
     allowed = lambda: platform.ask("game", "allowed", customer)
-    assert allowed() == {"customer": customer, "games": "all"}  # nobody has said anything
+    assert allowed() == {"customer": customer, "games": "all"}  # no one has said anything
     assert platform.run("game", "allowed", customer).text == f"{customer} may use every game.\n"
     platform.run("game", "allow", customer, "book-of-sand", "anubis")
     platform.run("game", "allow", other, "anubis")
@@ -214,3 +219,94 @@ def test_what_a_customer_may_use_can_be_read_again(platform):
     assert allowed()["games"] == "all"
     assert "there is no customer 'cus_x'" in refused(platform, "game", "allowed", "cus_x")
     assert "there is no customer" in refused(platform, "game", "allowed", "c" * 100)
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory):
+    """A stopped service with launches: alice's in two currencies, bob's, and a demo."""
+    service = Service(tmp_path_factory.mktemp("played"))
+    try:
+        service.customer = service.add_customer("Casino", options=["--casino"])
+        add_games(service, "book")
+        service.run("game", "import", "-", input=json.dumps([dict(GAME, id="sand")]))
+        service.start()
+        add_player(service, service.customer, "warm")
+
+        def launch(**body):
+            body = {"mode": "real", "player_reference": "alice", "currency": "EUR", **body}
+            answer = service.request("POST", "/api/v1/casino/games/sand/launch", key=service.customer.key,
+                                     headers={"Content-Type": "application/json"},
+                                     body=json.dumps({name: value for name, value in body.items() if value}).encode())
+            assert answer.status == 200, answer
+            return answer.json()
+        service.launches = [launch(), launch(), launch(currency="JPY"), launch(player_reference="bob")]
+        service.demo = launch(mode="demo", player_reference=None, currency=None)
+        service.stop()
+        yield service
+    finally:
+        service.stop()
+
+
+def test_a_player_is_found_by_any_of_its_names(played):
+    first, second, yen, bob = played.launches
+    shown = played.ask("player", "show", bob["player_id"])
+    assert shown["customer"] == played.customer.id and shown["player_reference"] == "bob"
+    assert (shown["currency"], shown["currency_exponent"], shown["balance_minor"], shown["entries"]) == ("EUR", 2, 0, 0)
+    assert shown["blocked_at"] is None
+    assert [launch["launch_id"] for launch in shown["launches"]] == [bob["launch_id"]]
+    told = shown["launches"][0]
+    assert (told["provider"], told["game_id"]) == ("acme", "sand")
+    assert played.ask("player", "show", played.customer.id, "bob") == shown
+    assert played.ask("player", "show", "--launch", bob["launch_id"]) == shown
+    assert played.ask("player", "show", "--provider", "acme", "--", told["provider_player_id"]) == shown
+    alice = played.ask("player", "show", "--launch", first["launch_id"])
+    assert alice["player_id"] == first["player_id"] == second["player_id"] != yen["player_id"]
+    assert [launch["launch_id"] for launch in alice["launches"]] == [second["launch_id"], first["launch_id"]]
+    text = played.run("player", "show", first["player_id"]).text
+    assert "balance    0.00 EUR" in text and first["launch_id"] in text and alice["launches"][0]["provider_player_id"] in text
+
+
+def test_who_cannot_be_found_is_said(played):
+    alice, yen = played.launches[0]["player_id"], played.launches[2]["player_id"]
+    said = refused(played, "player", "show", played.customer.id, "alice")
+    assert f"{alice} (EUR), {yen} (JPY)" in said
+    assert "there is no player 'ply_none'" in refused(played, "player", "show", "ply_none")
+    assert "has no player 'eve'" in refused(played, "player", "show", played.customer.id, "eve")
+    assert "there is no launch 'lau_none'" in refused(played, "player", "show", "--launch", "lau_none")
+    assert "is a demo" in refused(played, "player", "show", "--launch", played.demo["launch_id"])
+    assert "no player was launched" in refused(played, "player", "show", "--provider", "acme", "x" * 22)
+    for words in ((), ("--launch", "a", "b"), ("--provider", "acme"), ("--provider", "acme", "b", "c"), ("--launch", "a", "--provider", "b")):
+        assert "give PLAYER" in refused(played, "player", "show", *words, status=2)
+    assert "there is no player 'ply_none'" in refused(played, "player", "block", "ply_none")
+
+
+def test_blocking_is_told_and_can_be_repeated(played):
+    player = played.launches[3]["player_id"]
+    assert played.run("player", "block", player).text == f"{player} is blocked.\n"
+    blocked = played.ask("player", "show", player)["blocked_at"]
+    assert played.ask("player", "block", player)["blocked_at"] == blocked is not None
+    assert played.ask("player", "unblock", player)["blocked_at"] is None
+    assert played.ask("player", "unblock", player)["blocked_at"] is None
+
+
+def test_a_secret_is_replaced_with_an_overlap(platform):
+    add_provider(platform)
+    first, = platform.ask("provider", "secret", "list", "acme")
+    assert (first["kid"], first["signs"]) == ("first", True) and first["added_at"] is not None
+    assert "the only secret" in refused(platform, "provider", "secret", "retire", "acme", "first")
+    done = platform.run("provider", "secret", "add", "acme", "--json", input="the-second-secret-of-the-provider-01\n")
+    newest, older = json.loads(done.text)
+    assert (newest["signs"], older["signs"], older["kid"]) == (True, False, "first")
+    assert len(newest["kid"]) == 8 and "second-secret" not in done.text + done.errors
+    assert platform.ask("provider", "show", "acme")["secrets"] == [newest, older]
+    assert f"{newest['kid']}, until it is retired: first" in platform.run("provider", "show", "acme").text
+    assert "two secrets already; retire 'first' first" in refused(platform, "provider", "secret", "add", "acme", input=SECRET)
+    assert "has no secret 'nothing'" in refused(platform, "provider", "secret", "retire", "acme", "nothing")
+    assert platform.ask("provider", "secret", "retire", "acme", "first") == [newest]
+    assert "no provider 'nobody'" in refused(platform, "provider", "secret", "list", "nobody")
+    for words in (("add", "acme", "kid"), ("retire", "acme"), ("list", "acme", "kid"), ("renew", "acme")):
+        refused(platform, "provider", "secret", *words, status=2)
+    assert "1 to 512 bytes" in refused(platform, "provider", "secret", "add", "acme", input="")
+    # The audit says that they changed, and not what they are.
+    said = platform.platform.execute("SELECT after FROM audit_trail WHERE object = 'acme' ORDER BY number")
+    assert len(said) == 3 and all(secret in said[1][0] for secret in ('"secret":"not shown"', '"older_secret":"not shown"'))

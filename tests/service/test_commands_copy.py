@@ -8,13 +8,13 @@ import pytest
 
 import engines
 from croupier import Service, match_odds, row
-from wallet_model import add_games, add_player, balance, credit, debit, rollback, send
+from wallet_model import Provider, add_games, add_player, balance, credit, debit, launch, rollback, send
 
 
 @pytest.fixture(scope="module")
 def house(tmp_path_factory):
     """A stopped service with something of everything, and what its server answered."""
-    service = Service(tmp_path_factory.mktemp("house"))
+    service = Service(tmp_path_factory.mktemp("house"), {"provider.listen": "127.0.0.1:0"})
     try:
         service.customer = service.add_customer("Casino", options=["--casino"], rate="100/60")
         service.other = service.add_customer("Other", cidrs=["192.0.2.0/24", "2001:db8::/32"], sports="none")
@@ -27,6 +27,7 @@ def house(tmp_path_factory):
         add_games(service, "roulette", "dice")
         service.run("game", "disable", "dice")
         service.run("game", "allow", service.customer.id, "roulette")
+        service.run("operator", "add", "anna", "--role", "owner")
         service.start()
         alice, bob = service.players = [add_player(service, service.customer, name, currency)
                                         for name, currency in (("alice", "EUR"), ("bob", "KWD"))]
@@ -37,35 +38,71 @@ def house(tmp_path_factory):
             *(credit(bob, f"b{i}", i, currency="KWD") for i in range(600))]
         service.answers = [send(service, service.customer.key, document) for document in service.documents]
         service.answers = [(answer.status, answer.json()) for answer in service.answers]
+        play_at_a_provider(service)
         service.stop()
+        service.run("player", "block", bob)
+        service.run("provider", "secret", "add", "acme", input=NEWER_SECRET)
+        service.run("provider", "set", "acme", "--cidr", "127.0.0.0/8", "--cidr", "192.0.2.0/24")
+        service.narrowed = service.issue_key(service.customer.id, "--only", "casino", "--cidr", "127.0.0.0/8")
         yield service
     finally:
         service.stop()
 
 
+NEWER_SECRET = "a newer secret, of the same provider"
+
+
+def play_at_a_provider(service):
+    """Of a third player, who is launched with it: operations that are applied, voided and declined."""
+    carol, subject, launched = launch(service, service.customer, "roulette", "carol")
+    session = {"launch_id": launched, "game_id": "roulette", "round_id": "r-1"}
+    service.stake = debit(subject, "later", 10, **session)
+    service.played = [credit(subject, "in", 1000, round_id="r-0"), debit(subject, "bet", 250, **session),
+                      credit(subject, "win", 500, "bet", round_id="r-1"), debit(subject, "much", 5000, **session),
+                      rollback(subject, "undo", "win"), rollback(subject, "void", "never")]
+    service.players.append(carol)
+    provider = Provider(service)
+    service.played_answers = [provider.send(document) for document in service.played]
+    assert [answer.status for answer in service.played_answers] == [200, 200, 200, 422, 200, 200]
+
+
+def play_on(service, house):
+    """On a copy: every call of the provider is answered as it was, the launch still entitles, and either secret signs."""
+    for document, before in zip(house.played, house.played_answers):
+        again = Provider(service).send(document)
+        assert again.header("Idempotent-Replayed") == "true"
+        assert again.json() == (before.json() if before.status != 200 else {**before.json(), "replayed": True})
+    assert Provider(service, secret=NEWER_SECRET).send(house.stake).json()["balance_minor"] == 740
+    assert service.get("/api/v1/sports", key=house.narrowed).json() == {"sports": []}
+    assert service.get("/api/v1/casino/games", key=house.narrowed).status == 200
+
+
 def everything(service):
-    """What the commands tell of a store, less what a copy counts anew."""
+    """What the commands tell of a store, less what a copy counts again; the books and the trail byte for byte."""
     def without(document):
         if isinstance(document, list):
             return [without(item) for item in document]
         return {name: value for name, value in document.items() if name != "revision"}
-    asked = [("customer", "list"), ("ip", "list"), ("provider", "list"), ("game", "list")]
+    asked = [("customer", "list"), ("ip", "list"), ("provider", "list"), ("game", "list"),
+             ("operator", "list")]
     asked += [("key", "list", customer["id"]) for customer in service.ask("customer", "list")]
-    asked += [("wallet", "statement", player) for player in service.players]
-    return [without(service.ask(*command)) for command in asked]
+    asked += [(*command, player) for player in service.players for command in (("wallet", "statement"), ("player", "show"))]
+    asked += [("provider", "secret", "list", "acme"), ("usage",)]
+    books = [("wallet", "export", "--ndjson"), ("wallet", "export", "--rounds"), ("audit", "list", "--json")]
+    return [without(service.ask(*command)) for command in asked] + [service.run(*command).stdout for command in books]
 
 
 def copy_of(house, make_service, uri):
     """A service on the copy, with the same key of secrets."""
-    service = make_service({"platform.store": uri}, stores=False)
+    service = make_service({"platform.store": uri, "provider.listen": "127.0.0.1:0"}, stores=False)
     service.players = house.players
     shutil.copy(house.settings[("casino", "secrets_key_file")], service.settings[("casino", "secrets_key_file")])
     service.publish_nothing()
     return service
 
 
-COUNTS = {"customers": 2, "keys": 3, "addresses": 1, "providers": 1, "games": 2, "game_lists": 1, "players": 2,
-          "transactions": 608, "entries": 605}
+COUNTS = {"customers": 2, "keys": 4, "addresses": 1, "providers": 1, "games": 2, "game_lists": 1, "players": 3,
+          "launches": 3, "audit_rows": 21, "operators": 1, "transactions": 614, "entries": 610}
 
 
 def test_a_platform_store_is_moved_with_all_that_it_holds(house, make_service, tmp_path):
@@ -75,7 +112,7 @@ def test_a_platform_store_is_moved_with_all_that_it_holds(house, make_service, t
     assert counts == COUNTS
     service = copy_of(house, make_service, target)
     assert everything(service) == everything(house)
-    assert json.loads(service.run("wallet", "verify", "--json").stdout)["entries"] == 605
+    assert json.loads(service.run("wallet", "verify", "--json").stdout)["entries"] == COUNTS["entries"]
     service.start()
     service.await_admission(house.customer.key)
     for document, (status, before) in zip(house.documents[:20], house.answers):
@@ -90,6 +127,7 @@ def test_a_platform_store_is_moved_with_all_that_it_holds(house, make_service, t
     assert send(service, house.customer.key, balance(house.players[1])).json()["balance_minor"] == 600 * 599 // 2
     assert service.get("/api/v1/sports", key=house.revoked).status == 403
     assert service.get("/api/v1/sports", key=house.other.key).status == 403
+    play_on(service, house)
     service.stop()
     service.run("wallet", "verify")
 
@@ -108,10 +146,11 @@ def test_a_platform_store_moves_to_postgresql_and_back(house, make_service, tmp_
     assert send(service, house.customer.key, bet).json() == {**house.answers[1][1], "replayed": True}
     assert send(service, house.customer.key, {**win, "amount_minor": 501}).error == (409, "transaction_conflict")
     assert send(service, house.customer.key, credit(house.players[0], "new", 5)).json()["sequence"] == 6
+    play_on(service, house)
     service.stop()
-    service.run("wallet", "verify")
+    service.run("wallet", "verify")  # a row of the audit trail
     back = f"sqlite:{tmp_path}/back.db"
-    assert house.ask("platform", "copy", grown, back) == {**COUNTS, "transactions": 609, "entries": 606}
+    assert house.ask("platform", "copy", grown, back) == {**COUNTS, "transactions": 616, "entries": 612, "audit_rows": COUNTS["audit_rows"] + 1}
     returned = copy_of(house, make_service, back)
     assert everything(returned) == everything(service)
     returned.run("wallet", "verify")
@@ -155,6 +194,7 @@ def test_the_configured_store_needs_no_password_on_the_line(house, make_service,
     ("UPDATE ledger_transaction SET movement_minor = 8, balance_minor = balance_minor + 1 WHERE sequence = 300",
      "sequence 300: the balance is not the one before plus the movement"),
     ("UPDATE customer SET sports = 'curling' WHERE name = 'Other'", "cannot be read"),
+    ("DELETE FROM audit_trail WHERE number = 3", "audit trail is broken: row 3 is not there"),
 ])
 def test_a_source_that_is_not_sound_is_not_copied(house, tmp_path, tampering, told):
     spoiled = engines.platform_store(tmp_path)
@@ -165,7 +205,7 @@ def test_a_source_that_is_not_sound_is_not_copied(house, tmp_path, tampering, to
     done = house.run("platform", "copy", spoiled.uri, f"sqlite:{tmp_path}/copy.db", status=1)
     assert told in done.errors
     copied = sqlite3.connect(tmp_path / "copy.db")
-    assert copied.execute("SELECT count(*) FROM api_key").fetchone() == (0,)  # it admits nobody
+    assert copied.execute("SELECT count(*) FROM api_key").fetchone() == (0,)  # it admits no one
     copied.close()
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pwd
 import re
 import subprocess
 
@@ -243,6 +244,52 @@ def test_changes_at_once_lose_nothing(shell):
         "Zenith", {"requests": 5, "window_seconds": 1}, ["tennis"], True, ["10.0.0.0/8"])
 
 
+def test_a_block_is_added_and_removed_and_the_others_stay(shell):
+    made = shell.ask("customer", "add", "Acme", "--cidr", "203.0.113.0/24", "--cidr", "198.51.100.7")
+    def blocks(*options):
+        return shell.ask("customer", "set", made["id"], *options)["cidrs"]
+    assert blocks("--add-cidr", "192.0.2.0/28", "--add-cidr", "203.0.113.0/24") \
+        == ["203.0.113.0/24", "198.51.100.7/32", "192.0.2.0/28"]
+    assert blocks("--remove-cidr", "203.0.113.0/24", "--add-cidr", "2001:db8::/32", "--rate", "5/1") \
+        == ["198.51.100.7/32", "192.0.2.0/28", "2001:db8::/32"]
+    assert blocks("--remove-cidr", "10.0.0.0/8") == ["198.51.100.7/32", "192.0.2.0/28", "2001:db8::/32"]
+    assert blocks("--no-cidrs", "--add-cidr", "192.0.2.1") == ["192.0.2.1/32"]
+    assert "CIDR" in shell.refused("customer", "set", made["id"], "--remove-cidr", "here", status=2)
+
+
+# ---- who changed what ---------------------------------------------------------------------------------
+
+def user():
+    with open("/proc/self/loginuid", encoding="ascii") as file:
+        login = int(file.read())
+    return pwd.getpwuid(os.getuid() if login == 2**32 - 1 else login).pw_name
+
+
+def test_the_audit_says_who_changed_what(shell):
+    made = shell.ask("customer", "add", "Acme", "--cidr", "203.0.113.0/24")
+    shell.run("customer", "set", made["id"], "--remove-cidr", "203.0.113.0/24")
+    shell.run("customer", "set", made["id"], "--name", "Acme")  # nothing new
+    shell.refused("customer", "disable", "cus_nobody")
+    key = shell.ask("key", "issue", made["id"])
+    shell.run("ip", "add", "192.0.2.7")
+    rows = shell.ask("audit", "list")
+    assert [(row["number"], row["command"], row["kind"], row["object"]) for row in rows] == [
+        (4, "ip add", "address", "192.0.2.7"), (3, "key issue", "key", key["id"]),
+        (2, "customer set", "customer", made["id"]), (1, "customer add", "customer", made["id"])]
+    assert {row["who"] for row in rows} == {user()}
+    assert (rows[2]["before"], rows[2]["after"]) == ({"cidrs": "203.0.113.0/24"}, {"cidrs": ""})
+    assert rows[3]["before"] is None and rows[3]["after"]["name"] == "Acme"
+    assert rows[1]["after"]["digest"] == "not shown" and TIME.fullmatch(rows[1]["at"])
+    assert shell.ask("audit", "list", "--object", made["id"]) == rows[2:]
+    assert shell.ask("audit", "list", "--who", "nobody in particular") == []
+    assert shell.ask("audit", "list", "--since", "1h", "--who", user(), "--limit", "2") == rows[:2]
+    assert shell.ask("audit", "list", "--before", "3") == rows[2:]
+    assert shell.ask("audit", "list", "--since", "2999-01-01") == []
+    assert "NUMBER" in shell.run("audit", "list").stdout
+    for wrong in (["--limit", "0"], ["--limit", "100001"], ["--before", "-1"], ["--since", "recently"]):
+        shell.refused("audit", "list", *wrong, status=2)
+
+
 # ---- keys ---------------------------------------------------------------------------------------------
 
 
@@ -263,13 +310,14 @@ def test_issue_prints_the_key_alone_and_never_again(shell, customer):
 
 def test_issue_as_json(shell, customer):
     made = shell.ask("key", "issue", customer, "--label", "büro", "--expires", "90d")
-    assert set(made) == {"key", "id", "prefix", "customer", "label", "created_at", "expires_at"}
+    assert set(made) == {"key", "id", "prefix", "customer", "label", "created_at", "expires_at", "only", "cidrs"}
+    assert made["only"] is None and made["cidrs"] == []
     assert KEY.fullmatch(made["key"]) and KEY_ID.fullmatch(made["id"]) and made["key"].startswith(made["prefix"])
     assert (made["customer"], made["label"]) == (customer, "büro")
     assert TIME.fullmatch(made["expires_at"])
     (listed,) = shell.ask("key", "list", customer)
     assert set(listed) == {"id", "customer", "prefix", "label", "created_at", "expires_at", "last_used_at",
-                           "revoked_at"}
+                           "revoked_at", "only", "cidrs"}
     assert all(listed[name] == made[name] for name in set(listed) & set(made))
     assert listed["last_used_at"] is None and listed["revoked_at"] is None
     assert shell.ask("customer", "show", customer)["keys"] == 1
@@ -288,6 +336,9 @@ def test_an_expiry_may_be_a_date_or_a_time(shell, customer, expires, stored):
     (["--expires", "0d"], "not in the future"),
     (["--expires", "soon"], "not a time"),
     (["--label", "l" * 65], "at most 64 bytes"),
+    (["--only", "money"], "for sports or casino only"),
+    (["--cidr", "203.0.113.1/24"], "did you mean 203.0.113.0/24"),
+    ([word for i in range(17) for word in ("--cidr", f"203.0.113.{i}")], "a key has at most 16 CIDR blocks"),
 ])
 def test_issue_refuses_and_makes_nothing(shell, customer, options, words):
     assert words in shell.refused("key", "issue", customer, *options, status=2)
@@ -318,6 +369,18 @@ def test_a_prefix_of_several_live_keys_is_refused_with_their_ids(shell, customer
     assert first["id"] in message and second["id"] in message
     shell.run("key", "revoke", first["id"])
     assert shell.ask("key", "revoke", "crk_same")["id"] == second["id"]
+
+
+def test_a_key_is_found_by_what_the_log_shows_of_it(shell, customer):
+    made = shell.ask("key", "issue", customer, "--only", "casino", "--cidr", "203.0.113.7", "--cidr", "203.0.113.8/29")
+    assert (made["only"], made["cidrs"]) == ("casino", ["203.0.113.7/32", "203.0.113.8/29"])
+    other = shell.ask("key", "issue", customer)
+    revoked = shell.ask("key", "revoke", made["id"])
+    for name in ("prefix", "id", "key"):
+        assert shell.ask("key", "find", made[name]) == [revoked]
+    assert shell.ask("key", "find", "crk_0000") == []
+    assert other["id"] not in shell.run("key", "find", made["prefix"]).stdout
+    assert "that is no key" in shell.refused("key", "find", made["key"][:-1], status=2)
 
 
 def test_a_key_with_a_typo_is_not_repeated(shell, customer):
@@ -391,9 +454,9 @@ def test_setting_nothing_is_a_mistake(shell):
 
 @pytest.mark.only("sqlite")
 def test_a_full_disk_is_named_and_nothing_is_lost(shell):
-    """On a file system of 900 KiB, in a mount namespace of the test's own."""
+    """On a file system of 1,600 KiB, in a mount namespace of the test's own."""
     script = f"""
-        mount -t tmpfs -o size=900k tmpfs {shell.directory} || exit 77
+        mount -t tmpfs -o size=1600k tmpfs {shell.directory} || exit 77
         {BINARY} migrate >/dev/null || exit 1
         n=0
         while errors=$({BINARY} customer add "$(printf '%0128d' $n)" --json 2>&1 >/dev/null); do

@@ -31,6 +31,10 @@ def world(shared):
     shared.second_key = shared.issue_key(shared.revoked.id, "--label", "second")
     identity = next(key["id"] for key in shared.ask("key", "list", shared.revoked.id) if key["label"] != "second")
     shared.run("key", "revoke", identity)
+    both = shared.add_customer("Both", cidrs=["127.0.0.0/8"], options=["--casino"]).id
+    shared.only_sports = shared.issue_key(both, "--only", "sports")
+    shared.only_casino = shared.issue_key(both, "--only", "casino")
+    shared.only_there = shared.issue_key(both, "--cidr", "127.0.9.0/24")
     shared.run("ip", "add", "127.0.3.1", "--sports", "cricket,tennis")
     shared.run("ip", "add", "127.0.3.2")
     shared.run("ip", "disable", "127.0.3.2")
@@ -183,6 +187,25 @@ def test_an_empty_cidr_list_denies_every_request(world):
 def test_a_key_from_a_legacy_address_is_judged_as_the_customer(world):
     assert verdict(world.get("/api/v1/sports", key=world.narrow.key, source="127.0.3.1")) == NOT_ALLOWED
     assert verdict(world.get("/api/v1/sports", key="crk_unknown", source="127.0.3.1")) == NOT_ALLOWED
+
+
+# ---- keys that may less than their customer ------------------------------------------------------------
+
+def test_a_key_for_sports_only_has_no_part_in_the_casino(world):
+    assert admitted(world.get("/api/v1/cricket/events", key=world.only_sports))
+    assert world.get("/api/v1/casino/games", key=world.only_sports).error == (403, "casino_access_disabled")
+
+
+def test_a_key_for_the_casino_only_sees_no_sport(world):
+    assert world.get("/api/v1/sports", key=world.only_casino).json() == {"sports": []}
+    assert world.get("/api/v1/cricket/events", key=world.only_casino).error == (403, "sport_not_allowed")
+    assert admitted(world.get("/api/v1/casino/games", key=world.only_casino))
+
+
+@pytest.mark.parametrize("source, allowed", [("127.0.9.7", True), ("127.0.8.7", False), ("127.0.0.1", False)])
+def test_a_key_may_be_used_from_its_own_blocks_alone(world, source, allowed):
+    response = world.get("/api/v1/sports", key=world.only_there, source=source)
+    assert admitted(response) if allowed else verdict(response) == NOT_ALLOWED
 
 
 # ---- legacy addresses ---------------------------------------------------------------------------------

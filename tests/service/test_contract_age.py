@@ -26,7 +26,7 @@ def published(service, path):
 
 @pytest.fixture
 def dealing(make_service):
-    service = make_service({"odds.timeout_ms": 2000, "odds.stale_after_s": 1})
+    service = make_service({"odds.stale_after_s": 1})
     service.publish("cricket", [row(1)], {1: [{"n": 0}]})
     service.customer = service.add_customer()
     service.start()

@@ -71,12 +71,23 @@ def test_a_cursor_is_refused_with_other_filters_or_for_another_customer(casino):
     assert ids(casino, f"?limit=1&cursor={cursor}x") == 400
 
 
-@pytest.mark.parametrize("query", ["?x=1", "?limit=0", "?limit=201", "?limit=1&limit=1", "?limit", "?q=", "?demo=yes",
-                                   "?currency=eur", "?q=%00", "?&", "?customer_id=1"])
-def test_a_query_out_of_bounds_is_refused(casino, query):
+UNKNOWN = ("The request has an unknown parameter. It may have limit, cursor, provider, category, feature, device,"
+           " currency, language, demo, q.")
+LIMIT = "The parameter limit must be an integer from 1 to 200."
+Q = "The parameter q must be 1 to 64 bytes without control characters."
+
+
+@pytest.mark.parametrize("query, message", [
+    ("?x=1", UNKNOWN), ("?&", UNKNOWN), ("?customer_id=1", UNKNOWN), ("?limit=0", LIMIT), ("?limit=201", LIMIT),
+    ("?limit", LIMIT), ("?limit=1&limit=1", "A parameter is given twice."), ("?q=", Q), ("?q=%00", Q),
+    ("?demo=yes", "The parameter demo must be true or false."),
+    ("?provider=A", "The parameter provider must be the id of a provider."),
+    ("?currency=eur", "The parameter currency must be three capital letters."),
+    ("?cursor=x", "The parameter cursor must be a next_cursor of the same query.")])
+def test_a_query_out_of_bounds_is_refused_by_name(casino, query, message):
     response = casino.get(PATH + query, key=casino.player.key)
     assert response.status == 400
-    assert response.json() == {"error": "invalid_request", "message": "The request is not valid."}
+    assert response.json() == {"error": "invalid_request", "message": message}
 
 
 def test_polling_is_cheap(casino):

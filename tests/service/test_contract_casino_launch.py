@@ -56,6 +56,38 @@ def claims_of(url, secret=SECRET):
     return decoded[1]
 
 
+def kept(service, launch_id):
+    return service.platform.execute("SELECT customer_id, coalesce(player_id, '-'), provider_id, subject, game_id"
+                                    f" FROM launch WHERE id = '{launch_id}'")
+
+
+def test_every_launch_is_kept_before_it_is_answered(casino):
+    real, demo = launch(casino, REAL).json(), launch(casino, {"mode": "demo"}, "sand-book").json()
+    assert kept(casino, real["launch_id"]) == [
+        (casino.player.id, real["player_id"], "acme", claims_of(real["launch_url"])["sub"], "book")]
+    assert kept(casino, demo["launch_id"]) == [
+        (casino.player.id, "-", "sand", claims_of(demo["launch_url"], "sand" * 10)["sub"], "sand-book")]
+    for change in ("UPDATE launch SET created_ms = 0", "DELETE FROM launch"):
+        with pytest.raises(Exception, match="a launch is never"):
+            casino.platform.execute(change)
+
+
+def test_launches_that_come_at_once_are_all_kept(casino):
+    bodies = [dict(REAL, player_reference=f"at-once-{i % 20}") if i % 2 else {"mode": "demo"} for i in range(60)]
+    answers = []
+    threads = [threading.Thread(target=lambda part: answers.extend(launch(casino, body) for body in part), args=(bodies[i::6],))
+               for i in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [answer.status for answer in answers] == [200] * 60
+    ids = {answer.json()["launch_id"] for answer in answers}
+    wanted = ", ".join(f"'{launch_id}'" for launch_id in ids)
+    assert len(ids) == 60
+    assert len(casino.platform.execute(f"SELECT id FROM launch WHERE id IN ({wanted})")) == 60
+
+
 def test_a_launch_for_money(casino):
     answer = launch(casino, dict(REAL, language="de", device="desktop"))
     assert answer.status == 200

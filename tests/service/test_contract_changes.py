@@ -367,7 +367,7 @@ def test_a_corrupt_odds_store_is_unavailable_and_nothing_else_is(make_service, g
     assert service.get("/api/v1/nothing").status == 403
 
 
-def test_without_the_platform_store_nobody_is_admitted_and_nobody_is_refused(make_service):
+def test_without_the_platform_store_nobody_is_admitted_and_no_one_is_refused(make_service):
     service = make_service(stores=False)
     service.publish_nothing()
     service.start(healthy=False)
@@ -463,7 +463,7 @@ def test_a_table_that_could_not_be_confirmed_is_not_used_and_is_used_again(fragi
 
 
 def test_a_request_that_began_long_ago_is_judged_by_the_time_it_is_whole(fragile):
-    """Or whoever begins one and holds its end back could still come in while nobody can be judged."""
+    """Or whoever begins one and holds its end back could still come in while no one can be judged."""
     service = fragile
     customer = service.add_customer()
     service.start()

@@ -405,7 +405,7 @@ def test_a_refusal_reaches_a_client_that_is_still_sending(shared):
         assert connection.receive().error == (413, "payload_too_large")
 
 
-def test_a_client_that_resets_harms_nobody(shared):
+def test_a_client_that_resets_harms_no_one(shared):
     for _ in range(20):
         connection = shared.connect()
         connection.send(head(f"X-Api-Key: {shared.customer.key}", request=b"GET /api/v1/cricket/events/1 HTTP/1.1") * 20)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from servers import Stopwatch, free_port
-from croupier import BINARY, PATIENCE, Connection, Service, certificate, eventually, match_odds, row, trusting
+from croupier import BINARY, PATIENCE, Connection, Service, certificate, eventually, match_odds, row, sanitizer_environment, trusting
 
 pytestmark = pytest.mark.depends_on("platform")
 
@@ -74,6 +74,7 @@ def test_idle_connections_do_not_hold_up_the_end(running):
 
 def test_an_answer_under_way_is_finished_before_the_end(running):
     running.publish("tennis", [row(n, note="x" * 2000) for n in range(1, 5001)])
+    eventually(lambda: running.get("/api/v1/tennis/events", key=running.customer.key).status == 200)  # it is made
     with running.connect(timeout=30) as connection:
         connection.send(f"GET /api/v1/tennis/events HTTP/1.1\r\nHost: a\r\nX-Api-Key: {running.customer.key}\r\n\r\n")
         connection.more()
@@ -224,17 +225,41 @@ def test_many_signals_while_busy_do_no_harm(running):
 
 # ---- HTTPS --------------------------------------------------------------------------------------------
 
-@pytest.fixture
-def secure(make_service, tmp_path):
-    paths = certificate(tmp_path)
-    service = make_service({"server.tls_certificate": paths[0], "server.tls_key": paths[1],
-                            "server.header_seconds": 2})
+def certified(paths):
+    return {"server.tls_certificate": paths[0], "server.tls_key": paths[1], "server.header_seconds": 2}
+
+
+def start_https(service, paths):
     service.tls = trusting(paths[0])
     service.customer = service.add_customer()
     service.publish("cricket", [row(n, note="x" * 1000) for n in range(1, 3001)], {1: match_odds()})
     service.start()
     service.await_admission(service.customer.key)
+
+
+@pytest.fixture
+def own_https(make_service, tmp_path):
+    paths = certificate(tmp_path)
+    service = make_service(certified(paths))
+    start_https(service, paths)
     return service
+
+
+@pytest.fixture(scope="module")
+def shared_https(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("https")
+    paths = certificate(directory)
+    service = Service(directory / "service", certified(paths))
+    start_https(service, paths)
+    yield service
+    service.remove()
+
+
+@pytest.fixture
+def secure(shared_https):
+    """It, for clients with a context of their own."""
+    shared_https.tls = trusting(shared_https.settings[("server", "tls_certificate")])
+    return shared_https
 
 
 def test_https_serves_the_same(secure):
@@ -297,7 +322,7 @@ def test_alpn_offers_http_1_1(secure):
         assert connection.socket.selected_alpn_protocol() == "http/1.1"
 
 
-def test_plain_http_on_the_https_port_and_other_noise_harm_nobody(secure):
+def test_plain_http_on_the_https_port_and_other_noise_harm_no_one(secure):
     for noise in (HEALTH, b"\x16\x03\x01\x00\x05hello", b"\x00" * 1000, b""):
         with socket.create_connection(secure.address, 10 * PATIENCE) as raw:
             raw.sendall(noise)
@@ -319,7 +344,7 @@ def test_a_tls_handshake_that_does_not_come_is_given_up(secure):
             pass
 
 
-def test_an_https_client_that_goes_away_in_the_middle_harms_nobody(secure):
+def test_an_https_client_that_goes_away_in_the_middle_harms_no_one(secure):
     for _ in range(5):
         connection = secure.connect()
         connection.send(f"GET /api/v1/cricket/events HTTP/1.1\r\nHost: a\r\nX-Api-Key: {secure.customer.key}\r\n\r\n" * 5)
@@ -328,26 +353,37 @@ def test_an_https_client_that_goes_away_in_the_middle_harms_nobody(secure):
     assert secure.get("/api/v1/health").status == 200
 
 
-def test_a_new_certificate_is_taken_over_by_sighup(secure, tmp_path):
-    paths = certificate(tmp_path, "renewed")
-    old = secure.tls
-    Path(secure.settings[("server", "tls_certificate")]).write_bytes(paths[0].read_bytes())
-    Path(secure.settings[("server", "tls_key")]).write_bytes(paths[1].read_bytes())
-    with secure.connect() as before:
-        secure.signal(signal.SIGHUP)
-        secure.tls = trusting(paths[0])
+def shown_expiry(service):
+    return service.metrics()['croupier_tls_certificate_expiry_timestamp_seconds{listener="public"}']
+
+
+def expiry_of(path):
+    done = subprocess.run(["openssl", "x509", "-enddate", "-noout", "-in", path], capture_output=True, text=True, check=True)
+    return ssl.cert_time_to_seconds(done.stdout.partition("=")[2].strip())
+
+
+def test_a_new_certificate_is_taken_over_by_sighup(own_https, tmp_path):
+    paths = certificate(tmp_path, "renewed", days=9)
+    old = own_https.tls
+    assert shown_expiry(own_https) == expiry_of(own_https.settings[("server", "tls_certificate")]) < expiry_of(paths[0])
+    Path(own_https.settings[("server", "tls_certificate")]).write_bytes(paths[0].read_bytes())
+    Path(own_https.settings[("server", "tls_key")]).write_bytes(paths[1].read_bytes())
+    with own_https.connect() as before:
+        own_https.signal(signal.SIGHUP)
+        own_https.tls = trusting(paths[0])
 
         def renewed():
             try:
-                return secure.get("/api/v1/health").status == 200
+                return own_https.get("/api/v1/health").status == 200
             except ssl.SSLError:
                 return False
         eventually(renewed)
         before.send(HEALTH)
         assert before.receive().status == 200, "a connection that is open goes on"
-    secure.tls = old
+    assert shown_expiry(own_https) == expiry_of(paths[0])
+    own_https.tls = old
     with pytest.raises(ssl.SSLError):
-        secure.get("/api/v1/health")
+        own_https.get("/api/v1/health")
 
 
 def told_to_restart(service):
@@ -368,10 +404,10 @@ def test_https_is_not_turned_on_by_sighup_which_says_so_each_time(running, tmp_p
     assert running.get("/api/v1/health").status == 200
 
 
-def test_https_is_not_turned_off_by_sighup_which_says_so(secure):
-    secure.configure({"server.tls_certificate": None, "server.tls_key": None})
-    assert told_to_restart(secure) == "server.tls_certificate, server.tls_key"
-    assert secure.get("/api/v1/health").status == 200
+def test_https_is_not_turned_off_by_sighup_which_says_so(own_https):
+    own_https.configure({"server.tls_certificate": None, "server.tls_key": None})
+    assert told_to_restart(own_https) == "server.tls_certificate, server.tls_key"
+    assert own_https.get("/api/v1/health").status == 200
 
 
 @pytest.mark.parametrize("spoil", ["missing", "garbage", "other key"])
@@ -388,11 +424,17 @@ def test_an_unusable_certificate_is_refused_at_the_start(make_service, tmp_path,
 
 # ---- the operator's listener --------------------------------------------------------------------------
 
-def test_metrics_are_in_prometheus_text(running):
+@pytest.fixture(scope="module")
+def watched(shared):
+    shared.publish("cricket", [row(1)], {1: match_odds()})
+    return shared
+
+
+def test_metrics_are_in_prometheus_text(watched):
     for _ in range(3):
-        running.get("/api/v1/cricket/events/1", key=running.customer.key)
-    running.get("/api/v1/cricket/events/1")
-    response = running.request("GET", "/metrics", address=running.operator_address)
+        watched.get("/api/v1/cricket/events/1", key=watched.customer.key)
+    watched.get("/api/v1/cricket/events/1")
+    response = watched.request("GET", "/metrics", address=watched.operator_address)
     assert response.header("content-type").startswith("text/plain; version=0.0.4")
     types, samples = {}, []
     for line in response.body.decode().splitlines():
@@ -408,59 +450,61 @@ def test_metrics_are_in_prometheus_text(running):
     assert {"counter", "gauge", "histogram"} <= set(types.values())
 
 
-def test_metrics_count_what_happened(running):
-    running.publish("cricket", [row(1)])
-    before = running.metrics()
+def test_metrics_count_what_happened(watched):
+    watched.publish("cricket", [row(1)])
+    before = watched.metrics()
     for _ in range(4):
-        running.get("/api/v1/cricket/events/1", key=running.customer.key)
-    running.get("/api/v1/cricket/events/1")
-    with running.connect() as connection:
+        watched.get("/api/v1/cricket/events/1", key=watched.customer.key)
+    watched.get("/api/v1/cricket/events/1")
+    with watched.connect() as connection:
         connection.send(b"NONSENSE / HTTP/1.1\r\nHost: a\r\n\r\n")
         connection.receive()
 
     def grown(*words):
-        after = running.metrics()
+        after = watched.metrics()
         return sum(value - before.get(name, 0) for name, value in after.items()
                    if name.startswith("croupier_requests_total") and all(word in name for word in words))
     eventually(lambda: grown("{sport}/events/{eventId}", '"200"') == 4)
     eventually(lambda: grown("{sport}/events/{eventId}", '"403"') == 1)
     eventually(lambda: grown('"501"') == 1)
-    after = running.metrics()
+    after = watched.metrics()
     assert after["croupier_not_admitted_total"] - before["croupier_not_admitted_total"] == 1
+    denials = {name: value - before[name] for name, value in after.items() if name.startswith("croupier_denials_total")}
+    assert {name: count for name, count in denials.items() if count} == {'croupier_denials_total{reason="no_policy"}': 1}
     assert after["croupier_policy_customers"] == 1 and after["croupier_policy_keys"] == 1
     assert 0 <= after["croupier_policy_age_seconds"] < 5
     ages = {name: value for name, value in after.items() if name.startswith("croupier_feed_age_seconds")}
     assert 0 <= next(value for name, value in ages.items() if "cricket" in name) < 600
 
 
-def test_the_operators_listener_has_nothing_of_the_public_interface(running):
+def test_the_operators_listener_has_nothing_of_the_public_interface(watched):
     for path in ("/api/v1/health", "/api/v1/sports", "/", "/metrics/"):
-        assert running.request("GET", path, address=running.operator_address).status == 404
-    assert running.request("POST", "/metrics", body=b"", address=running.operator_address).status == 405
+        assert watched.request("GET", path, address=watched.operator_address).status == 404
+    assert watched.request("POST", "/metrics", body=b"", address=watched.operator_address).status == 405
 
 
-def test_the_docs_name_every_metric_with_its_type_and_no_other(running):
+def test_the_docs_name_every_metric_with_its_type_and_no_other(watched):
     docs = "\n".join(path.read_text() for path in sorted((Path(__file__).parents[2] / "docs").glob("*.md")))
-    rows = [line for line in docs.splitlines() if line.startswith("| `croupier_")]
-    body = running.request("GET", "/metrics", address=running.operator_address).body.decode()
+    rows = [line for line in docs.splitlines() if line.startswith(("| `croupier_", "| `process_"))]
+    body = watched.request("GET", "/metrics", address=watched.operator_address).body.decode()
     described = re.findall(r"^# HELP (\S+) (.+)\n# TYPE \1 (\S+)$", body, re.MULTILINE)
     assert len(described) == body.count("# HELP") == body.count("# TYPE") == len({name for name, _, _ in described})
     for name, what, kind in described:
-        assert name.startswith("croupier_") and name.endswith("_total") == (kind == "counter")
+        assert name.startswith(("croupier_", "process_")) and name.endswith("_total") == (kind == "counter")
         assert any(f"`{name}`" in row and f"| {kind} |" in row and what in row for row in rows), name
     known = {name + suffix for name, _, _ in described for suffix in ("", "_bucket", "_sum", "_count")}
-    assert set(re.findall(r"(?<=[`({ ,])croupier_[a-z0-9_]+", docs)) <= known
+    assert set(re.findall(r"(?<=[`({ ,])(?:croupier|process)_[a-z][a-z0-9_]*", docs)) <= known | {"croupier_session"}  # which is a cookie
 
 
 # ---- logs ---------------------------------------------------------------------------------------------
 
-def test_each_request_is_one_line_with_the_id_of_its_answer(running):
-    answers = [running.get(path, key=key) for path, key in [
-        ("/api/v1/cricket/events/1", running.customer.key), ("/api/v1/cricket/events", None), ("/nothing", "x")]]
+def test_each_request_is_one_line_with_the_id_of_its_answer(watched):
+    answers = [watched.get(path, key=key) for path, key in [
+        ("/api/v1/cricket/events/1", watched.customer.key), ("/api/v1/cricket/events", None), ("/nothing", "x")]]
     for answer in answers:
         identity = answer.header("x-request-id")
-        eventually(lambda: identity in running.log_text())
-        lines = [line for line in running.log_lines() if identity in line.values()]
+        eventually(lambda: identity in watched.log_text())
+        lines = [line for line in watched.log_lines() if identity in line.values()]
         assert len(lines) == 1
         assert answer.status in lines[0].values() or str(answer.status) in lines[0].values()
         assert lines[0]["level"] == "info"
@@ -530,28 +574,68 @@ def test_a_higher_level_says_less(make_service):
 
 # ---- configuration ------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("text, place", [
-    ("[server]\nlisten = nonsense\n", ":2"), ("[server]\nnonsense = 1\n", ":2"), ("[nonsense]\nlisten = 1\n", ":1"),
-    ("[server]\nlisten = 127.0.0.1:0\n\n[odds]\ntimeout_ms = soon\n", ":5"), ("nonsense\n", ":1"),
-    ("[server]\ntrusted_proxies = 10.0.0.0/33\n", ":2"), ("[log]\nlevel = loud\n", ":2"),
-    ("[server]\ntls_certificate = /nowhere.crt\n", "tls")])
+@pytest.mark.parametrize("text, places", [
+    ("[server]\nlisten = nonsense\n", [":2"]), ("[server]\nnonsense = 1\n", [":2"]), ("[nonsense]\nlisten = 1\n", [":1"]),
+    ("[server]\nlisten = 127.0.0.1:0\n\n[odds]\ntimeout_ms = soon\n", [":5"]), ("nonsense\n", [":1"]),
+    ("[server]\ntrusted_proxies = 10.0.0.0/33\n", [":2"]), ("[log]\nlevel = loud\n", [":2"]),
+    ("[server]\ntls_certificate = /nowhere.crt\n", ["tls"]),
+    ("[server]\nthreads = some\n[sever]\nlisten = 1\n[log]\nlevel = loud\nlevle = info\n", [":2", ":3", ":6", ":7"])])
 @pytest.mark.parametrize("command", ["check", "serve", "migrate"])
-def test_a_wrong_configuration_is_refused_with_file_line_and_reason(service, text, place, command):
-    service.configuration.write_text(text)
-    done = service.run(command, status=1)
-    assert len(done.errors.strip().splitlines()) == 1
+def test_a_wrong_configuration_is_refused_with_file_line_and_reason(stored, text, places, command):
+    stored.configuration.write_text(text)
+    try:
+        done = stored.run(command, status=2)
+    finally:
+        stored.configure({})  # the right one
+    assert len(done.errors.strip().splitlines()) == (1 if command == "check" else len(places))
     said = done.text if command == "check" else done.errors  # a check reports on standard output
-    assert place in said and "croupier.conf" in said
+    lines = [line for line in said.splitlines() if "croupier.conf" in line]
+    assert len(lines) == len(places) and all(place in line for place, line in zip(places, lines)), said
 
 
 def test_the_environment_wins_and_is_named_when_it_is_wrong(service):
     service.environment["CROUPIER_ODDS_TIMEOUT_MS"] = "soon"
-    assert "CROUPIER_ODDS_TIMEOUT_MS" in service.run("check", status=1).text
+    assert "CROUPIER_ODDS_TIMEOUT_MS" in service.run("check", status=2).text
     service.environment["CROUPIER_ODDS_TIMEOUT_MS"] = "100"
     service.run("check")
+    service.environment["CROUPIER_ODDS_TIMOUT_MS"] = "100"
+    assert "did you mean CROUPIER_ODDS_TIMEOUT_MS?" in service.run("customer", "list", status=2).errors
+    del service.environment["CROUPIER_ODDS_TIMOUT_MS"]
     service.environment["CROUPIER_SERVER_LISTEN"] = "127.0.0.2:0"
     service.start()
     assert service.address[0] == "127.0.0.2"
+
+
+def test_without_a_configuration_the_option_is_named_that_gives_one(tmp_path):
+    environment = {name: value for name, value in sanitizer_environment().items() if not name.startswith("CROUPIER_")}
+    done = subprocess.run([BINARY, "customer", "list"], capture_output=True, text=True, env=environment, cwd=tmp_path)
+    assert done.returncode == 1 and "-c FILE names a configuration" in done.stderr
+    environment["CROUPIER_PLATFORM_STORE"] = f"sqlite:{tmp_path}/none.db"
+    done = subprocess.run([BINARY, "customer", "list"], capture_output=True, text=True, env=environment, cwd=tmp_path)
+    assert done.returncode == 1 and f"{tmp_path}/none.db" in done.stderr and "-c FILE" not in done.stderr
+
+
+def test_check_knows_its_own_listeners_from_others(make_service):
+    service = make_service({"provider.listen": f"127.0.0.1:{free_port()}"})
+    service.start()
+    ports = {"server.listen": service.address[1], "operator.listen": service.operator_address[1]}
+    service.configure({name: f"127.0.0.1:{port}" for name, port in ports.items()})
+    checks = {check["check"]: check for check in json.loads(service.run("check", "--json").text)}
+    for name in (*ports, "provider.listen"):
+        assert "by a croupier that is running" in checks[name]["message"]
+    # What listens there is croupier, but another listener of it.
+    service.configure({"server.listen": f"127.0.0.1:{ports['operator.listen']}", "operator.listen": "127.0.0.1:0"})
+    checks = {check["check"]: check for check in json.loads(service.run("check", "--json", status=1).text)}
+    assert "does not answer as croupier does" in checks["server.listen"]["message"]
+    assert "CROUPIER_SERVER_LISTEN" in checks["server.listen"]["remedy"]
+
+
+def test_a_port_that_is_taken_is_named_with_its_setting(service):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = "127.0.0.1:%d" % taken.getsockname()[1]
+        service.environment["CROUPIER_OPERATOR_LISTEN"] = address
+        errors = service.run("serve", status=1).errors
+        assert address in errors and "[operator] listen, or CROUPIER_OPERATOR_LISTEN, gives it another" in errors
 
 
 def test_check_tells_whether_the_stores_answer(make_service):

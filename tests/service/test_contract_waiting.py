@@ -1,5 +1,5 @@
 """Polls that wait (docs/interface.md, "Waiting"): `Prefer: wait=N` with the current tag is answered when the body differs, when
-the time is over, or when the right to an answer ends; nobody else is disturbed."""
+the time is over, or when the right to an answer ends; no one else is disturbed."""
 
 import selectors
 import signal
@@ -63,7 +63,7 @@ class Dealing:
         self.service.publish_odds("cricket", event, [{"n": number}])
 
     def settle(self):
-        """Waits until nobody has been looked at for a while by reason of having begun."""
+        """Waits until no one has been looked at for a while by reason of having begun."""
         def quiet():
             before = self.metric("looks_total")
             time.sleep(0.3)
@@ -73,7 +73,7 @@ class Dealing:
 
 @pytest.fixture
 def dealing(make_service):
-    return Dealing(make_service({"odds.timeout_ms": 2000}))
+    return Dealing(make_service())
 
 
 def quiet(connection):
@@ -100,7 +100,7 @@ def test_a_change_of_the_odds_answers_who_waits_for_that_event(dealing):
         assert quiet(two) and quiet(catalog)
 
 
-def test_nobody_else_is_looked_at(dealing):
+def test_no_one_else_is_looked_at(dealing):
     with dealing.wait(1) as one, dealing.wait(2), dealing.wait(2), dealing.wait(None):
         dealing.settle()
         before = dealing.metric("looks_total")
@@ -119,7 +119,7 @@ def test_a_change_of_the_row_answers_the_catalog_and_that_event(dealing):
         assert quiet(two) and dealing.waiting() == 1
 
 
-def test_the_same_bytes_again_answer_nobody(dealing):
+def test_the_same_bytes_again_answer_no_one(dealing):
     with dealing.wait(1) as one:
         dealing.publish(1, 0)
         dealing.settle()
@@ -212,7 +212,7 @@ def test_polls_wait_through_tls(make_service, tmp_path):
 # ---- what it costs -------------------------------------------------------------------------------------
 
 def test_a_wait_is_one_unit_of_the_rate_limit_and_keeps_the_event_interesting(make_service):
-    dealing = Dealing(make_service({"odds.timeout_ms": 2000}), rate="10000/3600")
+    dealing = Dealing(make_service(), rate="10000/3600")
     with dealing.wait(1) as one:
         def requested():
             events = dealing.service.ask("feed", "interest", "cricket")
@@ -243,7 +243,7 @@ def test_a_thousand_who_wait_are_all_answered_with_the_newest(dealing):
         for connection in waiting:
             connection.send(request)
         eventually(lambda: dealing.waiting() == 1000, seconds=30)
-        for number in range(1, 6):  # a storm: nobody is sent what has been replaced, and everybody something
+        for number in range(1, 6):  # a storm: no one is sent what has been replaced, and everybody something
             dealing.publish(1, number)
         numbers = [connection.receive().json()["odds"][0]["n"] for connection in waiting]
         assert all(1 <= number <= 5 for number in numbers)
@@ -299,7 +299,7 @@ def test_an_event_that_goes_ends_the_wait(dealing):
 
 
 def test_a_store_that_is_away_ends_the_wait(make_service):
-    dealing = Dealing(make_service({"odds.timeout_ms": 1000}, own_stores=True))
+    dealing = Dealing(make_service(own_stores=True))
     with dealing.wait(1) as one, dealing.wait(2) as two:
         dealing.service.odds.take_away()
         for connection in (one, two):

@@ -1,5 +1,6 @@
 """Every command of every document, run as it is printed, by somebody who has only just arrived (newcomer.py)."""
 
+import base64
 import hashlib
 import hmac
 import json
@@ -16,7 +17,9 @@ from servers import Postgres, Redis
 
 pytestmark = pytest.mark.only("embedded", "sqlite")  # it has engines of its own: once is enough
 
-DOCUMENTS = sorted(str(path.relative_to(ROOT)) for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+# But for the package's, whose commands tests/package/try_deb runs on a system that it boots.
+DOCUMENTS = sorted(str(path.relative_to(ROOT)) for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+                   if path.name != "package.md")
 # What a fenced block may be. Commands are sh, redis (its own) and sql; nothing may hide under another name, or none.
 LANGUAGES = {"sh", "redis", "sql", "c", "python", "javascript", "http", "json", "ini", "yaml", "text"}
 
@@ -25,16 +28,16 @@ NOT_RUN = {
     ("README.md", "make run     # builds it and serves sample customers with moving odds of five sports"):
         "builds on the machine; the demo that it starts is what the next block talks to",
     ("README.md", "make test    # runs every test"): "this is one of them",
+    ("docs/tutorial.md", "make build       # installs what is missing, and leaves build/croupier"):
+        "builds, which has been done",
     ("docs/install.md", "sudo systemd-sysusers                        # makes the user croupier"):
         "changes the machine's users",
-    ("docs/operations.md", "mdb_copy /var/lib/croupier/odds/values /backup/odds-values                              # optional; lmdb-utils"):
-        "of a package that the tests do not need",
 }
 IN_VAIN = "builds, or runs tests beside these, which have done so"
 TOOLS = "takes a tool that the tests do not install"
 NOT_RUN.update({("CONTRIBUTING.md", line): reason for line, reason in {
     "make build          # build/croupier": IN_VAIN,
-    "make test           # everything: units, stores, faults, corpora, and the service on four pairs of engines": IN_VAIN,
+    "make test           # everything: units, stores, faults, corpora, and the service on every engine": IN_VAIN,
     "make check          # format, two compilers, lint, include order, all tests under sanitizers": IN_VAIN,
     "meson test -C build --list                              # C tests; `make test` has set build/ up": IN_VAIN,
     "meson test -C build test_decision --print-errorlogs     # one of them": IN_VAIN,
@@ -188,6 +191,14 @@ def test_readme(demo):
     assert json.loads(answer)["event"]["ename"] == "A v B"
 
 
+@tries("docs/tutorial.md")
+def test_tutorial(machine):
+    written = machine.run("\n".join(block.script() for block in commands_of("docs/tutorial.md")), machine.checkout)
+    assert "Match Odds: A 1.80" in written and '"balance_minor":2250' in written
+    assert "The ledger is sound" in written
+    assert not (machine.checkout / "lesson").exists()
+
+
 @tries("docs/install.md")
 def test_install(machine):
     *setting_up, removing = commands_of("docs/install.md")
@@ -228,7 +239,7 @@ def test_contributing(machine):
 
 @tries("docs/providers.md")
 def test_the_worked_signature(machine):
-    head, _, body = one("docs/providers.md", "http").text.partition("\n\n")
+    head, _, body = one("docs/providers.md", "http", "POST /v1/launch").text.partition("\n\n")
     fields = dict(line.split(": ", 1) for line in head.splitlines()[1:])
     (machine.work / "body.json").write_text(body)
     [command] = commands_of("docs/providers.md")
@@ -239,6 +250,11 @@ def test_the_worked_signature(machine):
              "signature": fields["X-Croupier-Signature"]}
     exec(one("docs/providers.md", "python").text, names)
     assert names["expected"] == fields["X-Croupier-Signature"] and not names["good"]
+
+
+@tries("docs/console.md")
+def test_the_console(installed):
+    run_all(installed, "docs/console.md")
 
 
 @tries("docs/feed.md")
@@ -289,7 +305,7 @@ HARMLESS = ["2026-11-21T06:26:32.000Z info listening", '{"time":"2026-11-21T06:2
 def prepare_operations(machine):
     """What the page takes for granted: customers, files, money that was moved."""
     customer, key = add_customer(machine, "--casino")
-    for name in ("acme.secret", "oasis.secret", "house.secret"):
+    for name in ("acme.secret", "acme2.secret", "oasis.secret", "house.secret"):
         (machine.work / name).write_text("0123456789abcdef0123456789abcdef\n")
     games = {"games": ("acme", "book-of-sand", "dune-roulette"), "house": ("house", "solitaire")}
     for name, (provider, *ids) in games.items():
@@ -298,8 +314,11 @@ def prepare_operations(machine):
     machine.run("croupier provider add house --name House --launch-url https://house.example/ --secret - <house.secret;"
                 " croupier game import house.json")
     launch = {"mode": "real", "player_reference": "one", "currency": "EUR"}
-    launched = eventually(lambda: machine.ask_api("/api/v1/casino/games/solitaire/launch", check=False, **launch))
-    player = json.loads(launched)["player_id"]
+    launched = json.loads(eventually(
+        lambda: machine.ask_api("/api/v1/casino/games/solitaire/launch", check=False, **launch)))
+    player = launched["player_id"]
+    claims = launched["launch_url"].split("token=")[1].split(".")[1]
+    subject = json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))["sub"]
     machine.ask_api("/api/v1/casino/wallet", operation="CREDIT", player_id=player, transaction_id="bet-1001",
                     amount_minor=100, currency="EUR")
     machine.journal.write_text("\n".join([*HARMLESS, *ALARMING]) + "\n")
@@ -307,7 +326,8 @@ def prepare_operations(machine):
     for name in ("fullchain.pem", "privkey.pem"):
         (machine.work / name).touch()
     machine.placeholders.update({
-        "cus_…": customer, "key_…": key, "ply_…": player,
+        "cus_…": customer, "key_…": key, "ply_…": player, "lau_…": launched["launch_id"], "alice-1": "one",
+        "--provider acme m52qaErTonQlsfbZ8JQx2g": f"--provider house {subject}",
         "platform-2026-11-21.db": f"platform-{time.strftime('%F')}.db"})
 
 

@@ -61,11 +61,11 @@ def test_a_refused_document_changes_nothing(shared):
     (b"\xef\xbb\xbf[]", "1:1"),
     (b"[" * 300, "1:257"),
 ])
-def test_the_first_error_is_named_with_line_and_column(service, tmp_path, document, place):
+def test_the_first_error_is_named_with_line_and_column(stored, tmp_path, document, place):
     file = tmp_path / "given.json"
     file.write_bytes(document)
     for arguments in (["catalog", "football"], ["odds", "football", "5"]):
-        done = service.run("feed", *arguments, str(file), status=1)
+        done = stored.run("feed", *arguments, str(file), status=1)
         assert refusal(done, arguments[0]).startswith(f"{file}:{place}: "), done.errors
 
 
@@ -78,9 +78,9 @@ def test_a_document_has_at_most_32_mib(service, tmp_path):
     assert "32 MiB" in refusal(service.run("feed", "catalog", "football", str(file), status=1), "catalog")
 
 
-def test_files_that_cannot_be_read_are_named(service, tmp_path):
+def test_files_that_cannot_be_read_are_named(stored, tmp_path):
     for path in (tmp_path / "nothing.json", tmp_path):
-        assert refusal(service.run("feed", "catalog", "football", str(path), status=1), "catalog").startswith(
+        assert refusal(stored.run("feed", "catalog", "football", str(path), status=1), "catalog").startswith(
             f"{path}: ")
 
 
@@ -96,7 +96,7 @@ def test_json_tells_what_was_published(service):
     assert service.ask("feed", "withdraw", "football") == {"sport": "football", "event": None}
 
 
-def test_rows_that_nobody_can_ask_for_are_noted(service):
+def test_rows_that_no_one_can_ask_for_are_noted(service):
     done = service.run("feed", "catalog", "football", "-", input='[{"gmid":1},\n{"ename":"x"},\n{"gmid":"01"}]')
     assert "3 rows" in done.text
     notes = done.errors.splitlines()
@@ -119,8 +119,8 @@ def test_odds_of_an_event_that_is_not_listed_are_noted(service):
     ["simulate", "--events", "1001"], ["simulate", "--interval", "x"], ["simulate", "--sports", "curling"],
     ["simulate", "--sports", "none"], ["simulate", "now"],
 ])
-def test_wrong_usage_is_exit_2(service, arguments):
-    done = service.run("feed", *arguments, status=2)
+def test_wrong_usage_is_exit_2(stored, arguments):
+    done = stored.run("feed", *arguments, status=2)
     assert done.text == "" and done.errors.startswith("croupier feed")
 
 
@@ -133,8 +133,8 @@ def test_a_store_that_cannot_be_made_is_named(make_service, tmp_path):
 
 
 @pytest.mark.parametrize("command", ["catalog", "odds", "withdraw", "interest", "simulate"])
-def test_help_shows_an_example(service, command):
-    assert f"croupier feed {command}" in service.run("feed", command, "--help", configuration=False).text
+def test_help_shows_an_example(stored, command):
+    assert f"croupier feed {command}" in stored.run("feed", command, "--help", configuration=False).text
 
 
 # ---- interest ----------------------------------------------------------------------------------------
@@ -254,13 +254,19 @@ def test_a_simulated_feed_takes_over_without_a_gap(service, simulate):
     assert service.get(path, customer.key).error == (404, "odds_not_found")
 
 
-def test_a_simulated_feed_of_one_sport_leaves_the_others_alone(service, simulate):
-    service.publish("tennis", [ROW])
-    simulation = simulate(service, "--events", "2", "--sports", "cricket", "--json")
-    time.sleep(0.5)
+def test_a_simulated_feed_of_one_sport_leaves_the_others_alone(shared, simulate):
+    def events(sport):
+        return shared.get(f"/api/v1/{sport}/events", shared.customer.key).body
+
+    for sport in ("tennis", "cricket"):
+        shared.publish(sport, [ROW])
+    before = events("tennis")
+    simulation = simulate(shared, "--events", "2", "--sports", "cricket", "--json")
+    eventually(lambda: events("cricket") != before)
     status, output, errors = simulation.stop(signal.SIGINT)
     assert (status, errors) == (0, "")
     told = json.loads(output)
     assert told["catalogs"] >= 1 and told["odds"] >= 2 and told["bytes"] > 1000
-    done = service.run("feed", "odds", "tennis", str(ROW["gmid"]), "-", input="[]")
+    assert events("tennis") == before
+    done = shared.run("feed", "odds", "tennis", str(ROW["gmid"]), "-", input="[]")
     assert done.errors == ""

@@ -337,7 +337,7 @@ def test_the_feeders_of_the_documents_follow_what_is_polled(service, tmp_path, l
                               env={**service.environment, "PATH": f"{tmp_path}:{os.environ['PATH']}"})
     try:
         eventually(lambda: service.get(event_path(34000002), customer.key).status == 200)
-        seen = set()  # far more than are published when nobody polls
+        seen = set()  # far more than are published when no one polls
         eventually(lambda: seen.add(service.get(event_path(34000002), customer.key).header("etag")) or len(seen) > 10)
         assert feeder.wait(60 * PATIENCE) == 0
         assert feeder.stderr.read() == b""

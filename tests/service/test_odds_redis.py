@@ -191,7 +191,7 @@ def reset(connection):
 
 
 @pytest.mark.parametrize("gone", ["the client", "a second signal"])
-def test_a_server_stops_while_values_that_nobody_waits_for_are_read(dealing, gone):
+def test_a_server_stops_while_values_that_no_one_waits_for_are_read(dealing, gone):
     service = dealing()
     connection = ask_a_silent_server(service)
     try:

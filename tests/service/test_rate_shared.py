@@ -251,7 +251,7 @@ def test_the_budget_is_shared_again_when_the_store_is_back(cluster):
     admitted = sum(together(services, key, 100, clients=1))
     services[0].odds.server.kill()
     admitted += sum(together(services, key, 150, clients=1))
-    assert admitted == 500  # far from any limit: nobody was refused
+    assert admitted == 500  # far from any limit: no one was refused
     services[0].odds.server.start()
     for service in services:
         eventually(lambda: service.get("/api/v1/health").status == 200)
@@ -278,7 +278,7 @@ def test_a_store_that_forgets_does_not_give_the_budget_back(cluster):
     assert 285 <= admitted <= 300 + 40  # what the one that asked first did not know of
 
 
-def test_a_frozen_store_delays_nobody_longer_than_its_deadline(cluster):
+def test_a_frozen_store_delays_no_one_longer_than_its_deadline(cluster):
     services, customer = cluster(f"300/{WINDOW}", own_stores=True, timeout_ms=250)
     key = customer.key
     admitted = sum(together(services, key, 30, clients=1))

@@ -138,7 +138,7 @@ def test_any_one_machine_may_die(tmp_path):
             killed = time.monotonic()
             clients.is_paying()
             eventually(lambda: len(clients.polled_since(killed)) >= 10, 10)
-            assert {status for status, _ in clients.polled_since(started)} == {200}  # nobody noticed
+            assert {status for status, _ in clients.polled_since(started)} == {200}  # no one noticed
 
             master = deployment.ask_sentinel("get-master-addr-by-name", "croupier")
             deployment.hosts["redis-1"].kill()

@@ -11,7 +11,8 @@ import pytest
 
 import engines
 from croupier import NOT_ALLOWED, Service, eventually
-from wallet_model import LIMIT, PATH, Model, add_games, add_player, balance, credit, debit, rollback, send, told
+from wallet_model import (LIMIT, PATH, Model, Provider, ProviderModel, add_games, add_player, balance, credit, debit,
+                          launch, rollback, send, told)
 
 pytestmark = pytest.mark.depends_on("platform")
 
@@ -21,7 +22,7 @@ FIELDS = ["operation", "player_id", "transaction_id", "reference_transaction_id"
 
 @pytest.fixture(scope="module")
 def casino(tmp_path_factory):
-    server = Service(tmp_path_factory.mktemp("wallet"))
+    server = Service(tmp_path_factory.mktemp("wallet"), {"provider.listen": "127.0.0.1:0"})
     try:
         server.customer = server.add_customer("Casino", options=["--casino"])
         add_games(server, "blackjack", "roulette", "lucky-7")
@@ -230,7 +231,7 @@ def test_the_highest_balance(casino, player):
     assert ask(casino, rollback(player, ids(), bet)).json()["balance_minor"] == LIMIT
 
 
-def test_players_of_others_and_of_nobody(casino, player):
+def test_players_of_others_and_of_no_one(casino, player):
     other = casino.add_customer("Other", options=["--casino"])
     casino.await_admission(other.key)
     for document in (balance(player), debit(player, "x", 1), rollback(player, "x", "y")):
@@ -275,6 +276,35 @@ def test_what_cannot_be_read_moves_nothing(casino, player, body, code):
     assert ask(casino, balance(player)).json() == before
 
 
+def test_a_refusal_names_the_field_and_the_log_the_error_and_the_transaction(casino, player):
+    response = ask(casino, dict(debit(player, "t-named", 1), amount_minor="SECRET"))
+    assert response.json() == {"error": "invalid_request", "message": "The field amount_minor must be an integer."}
+    response = ask(casino, dict(debit(player, "t-named", 1), SECRET=1))
+    assert response.json() == {"error": "unknown_field", "message":
+                               "The request has an unknown field. It may have operation, player_id, transaction_id,"
+                               " amount_minor, currency, game_id, round_id."}
+    response = ask(casino, debit(player, "t-named", 10**12))
+    assert response.error == (422, "insufficient_funds")
+    line = casino.log_line(response)
+    assert (line["error"], line["transaction"]) == ("insufficient_funds", "t-named")
+    assert "error" not in casino.log_line(ask(casino, balance(player)))
+
+
+def test_a_reference_of_another_players_is_called_that(casino, player):
+    other, identity = add_player(casino, casino.customer, f"other-{player}"), ids()
+    assert ask(casino, credit(other, identity, 5)).status == 200
+    response = ask(casino, rollback(player, ids(), identity))
+    assert response.status == 409
+    assert response.json() == {"error": "transaction_conflict",
+                               "message": "The referenced transaction belongs to another player."}
+
+
+def test_a_reference_that_is_null_is_absent(casino, player):
+    assert ask(casino, dict(credit(player, ids(), 5), reference_transaction_id=None)).status == 200
+    response = ask(casino, dict(rollback(player, ids(), "x"), reference_transaction_id=None))
+    assert response.json()["message"] == "The field reference_transaction_id is missing."
+
+
 def test_other_content_types_and_sizes_are_refused(casino, player):
     for content_type in ("text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin1"):
         assert send(casino, casino.customer.key, balance(player), content_type).error == (400, "invalid_request")
@@ -312,19 +342,44 @@ def test_the_same_request_from_many_at_once_is_applied_once(casino, player):
 # ---- many clients against the model ---------------------------------------------------------------
 
 class Client(threading.Thread):
-    """Random operations on players and ids of its own: what it is told must be what its model says."""
+    """Random operations on players and ids of its own: what it is told must be what its model says. It is a customer and
+    its players' provider, in turns, on the same players and with the same ids, which are two for all that."""
 
-    def __init__(self, server, customer, players, name, seed, steps):
+    def __init__(self, server, customer, launches, name, seed, steps):
         super().__init__()
-        self.server, self.key, self.players = server, customer.key, players
+        self.server, self.key, self.players = server, customer.key, [player for player, _, _ in launches]
         self.random, self.steps, self.ids = random.Random(seed), steps, [f"{name}-{i}" for i in range(30)]
-        self.model, self.sent, self.failure = Model(players, ["blackjack", "roulette"]), [], None
+        self.model, self.sent, self.failure = Model(self.players, ["blackjack", "roulette"]), [], None
+        self.provider, self.subjects = Provider(server), {subject: player for player, subject, _ in launches}
+        self.launches = {launch: subject for _, subject, launch in launches}
+        self.theirs = ProviderModel(self.model, self.subjects, self.launches, ["blackjack", "roulette"])
+        self.sent_by_provider = []
 
-    def draw(self):
+    def as_provider(self, request):
+        """The same, as the players' provider says it."""
+        pick = self.random.choice
+        request = {**request, "player_id": next(subject for subject, player in self.subjects.items()
+                                                if player == request["player_id"])}
+        if request["operation"] in ("DEBIT", "CREDIT"):
+            request["round_id"] = pick(["r-1", "r-2"])
+        if request["operation"] == "DEBIT":
+            request.setdefault("game_id", "roulette")
+            request["launch_id"] = pick([*self.launches, *self.launches, "lau_0000000000000000"])
+        return request
+
+    def step_of_provider(self):
+        if self.sent_by_provider and self.random.random() < 0.2:
+            request = self.random.choice(self.sent_by_provider)
+        else:
+            request = self.as_provider(self.draw(()))
+        assert told(self.provider.send(request), request) == self.theirs.answer(request), request
+        self.sent_by_provider.append(request)
+
+    def draw(self, sent):
         chance, pick = self.random.random(), self.random.choice
         player = pick(self.players)
-        if self.sent and chance < 0.2:
-            return pick(self.sent)  # again, perhaps long after
+        if sent and chance < 0.2:
+            return pick(sent)  # again, perhaps long after
         if chance < 0.3:
             return balance(player)
         identity, other = self.random.sample(self.ids, 2)
@@ -358,7 +413,10 @@ class Client(threading.Thread):
     def run(self):
         try:
             for _ in range(self.steps):
-                self.step(self.draw())
+                if self.random.random() < 0.4:
+                    self.step_of_provider()
+                else:
+                    self.step(self.draw(self.sent))
         except BaseException as failure:
             self.failure = failure
 
@@ -371,8 +429,8 @@ def test_many_clients_are_told_what_the_model_says(casino):
     clients = []
     for i in range(6):
         customer = customers[i % 2]
-        players = [add_player(casino, customer, f"m{seed}-{i}-{j}") for j in range(2)]
-        clients.append(Client(casino, customer, players, f"m{seed}-{i}", seed + i, 150))
+        launches = [launch(casino, customer, "roulette", f"m{seed}-{i}-{j}") for j in range(2)]
+        clients.append(Client(casino, customer, launches, f"m{seed}-{i}", seed + i, 180))
     for client in clients:
         client.start()
     for client in clients:
@@ -419,3 +477,25 @@ def test_a_ledger_that_cannot_be_opened_says_so_and_balances_come_back(fragile):
     # Balances have a connection of their own, which may come back a moment later.
     answer = eventually(lambda: (found := send(server, customer.key, balance(player))).status == 200 and found)
     assert answer.json()["balance_minor"] == 4
+
+
+def test_a_blocked_player_bets_no_more_until_it_is_unblocked(casino, player):
+    assert ask(casino, credit(player, ids(), 100)).status == 200
+    bet, undone, refused = ids(), ids(), ids()
+    first = ask(casino, debit(player, bet, 10)).json()
+    assert ask(casino, debit(player, undone, 10)).status == 200
+    assert casino.ask("player", "block", player)["blocked_at"] is not None
+    # At once, and for DEBIT alone.
+    assert ask(casino, debit(player, refused, 1)).error == (403, "player_blocked")
+    assert ask(casino, debit(player, refused, 1000)).error == (403, "player_blocked")
+    assert ask(casino, debit(player, bet, 10)).json() == dict(first, replayed=True)
+    assert ask(casino, credit(player, ids(), 5, bet)).json()["balance_minor"] == 85
+    assert ask(casino, rollback(player, ids(), undone)).json()["balance_minor"] == 95
+    assert ask(casino, balance(player)).json()["balance_minor"] == 95
+    launch = {"mode": "real", "player_reference": casino.ask("player", "show", player)["player_reference"], "currency": "EUR"}
+    at = f"/api/v1/casino/games/{casino.lobby}/launch", casino.customer.key
+    assert casino.request("POST", at[0], key=at[1], headers={"Content-Type": "application/json"},
+                          body=json.dumps(launch).encode()).error == (403, "player_blocked")
+    assert casino.run("player", "unblock", player).text == f"{player} is not blocked.\n"
+    assert ask(casino, debit(player, refused, 1)).json()["balance_minor"] == 94
+    assert casino.ask("wallet", "verify")["sound"]

@@ -1,4 +1,4 @@
-"""croupier wallet …: what operators and scripts are told about the ledger, and what breaks a proof."""
+"""croupier wallet …: what operators and scripts learn about the ledger, and what breaks a proof."""
 
 import hashlib
 import json
@@ -75,20 +75,97 @@ def test_a_transaction_is_told_with_what_became_of_it(ledger):
     ledger.run("wallet", "transaction", ledger.customer.id, "x" * 100, status=1)
 
 
+def head_of(entries):
+    return hashlib.sha256(b"".join(bytes.fromhex(entry["hash"]) for entry in entries)).hexdigest()
+
+
+def exported(service, *options):
+    """The entries of an export in lines, and its last line."""
+    lines = [json.loads(line) for line in service.run("wallet", "export", *options).text.splitlines()]
+    return lines[:-1], lines[-1]
+
+
 def test_an_export_adds_up(ledger):
-    lines = [json.loads(line) for line in ledger.run("wallet", "export").text.splitlines()]
-    entries, last = lines[:-1], lines[-1]
-    assert last["entries"] == len(entries) == 7
-    assert last["head"] == hashlib.sha256(b"".join(bytes.fromhex(entry["hash"]) for entry in entries)).hexdigest()
+    entries, last = exported(ledger)
+    assert last["entries"] == len(entries) == 7 and last["head"] == head_of(entries)
     totals = {total["currency"]: total["movement_minor"] for total in last["totals"]}
     assert totals == {"EUR": 99755, "KWD": 7, "JPY": 7}
+    euros = next(total for total in last["totals"] if total["currency"] == "EUR")
+    assert euros["entries"] == 5 and euros["currency_exponent"] == 2 and euros["operations"] == [
+        {"operation": "DEBIT", "entries": 1, "movement_minor": -250},
+        {"operation": "CREDIT", "entries": 2, "movement_minor": 100505},
+        {"operation": "ROLLBACK", "entries": 2, "movement_minor": -500}]
     day = entries[0]["created_at"][:10]
     assert ledger.run("wallet", "export", "--day", "2001-01-01").text.count("\n") == 1
-    some = [json.loads(line) for line in ledger.run("wallet", "export", "--day", day).text.splitlines()]
-    assert all(entry["created_at"].startswith(day) for entry in some[:-1])
-    assert [entry["created_at"] for entry in some[:-1]] == sorted(entry["created_at"] for entry in some[:-1])
-    assert some[-1]["head"] == hashlib.sha256(b"".join(bytes.fromhex(entry["hash"]) for entry in some[:-1])).hexdigest()
+    some, last = exported(ledger, "--day", day)
+    assert all(entry["created_at"].startswith(day) for entry in some)
+    assert [entry["created_at"] for entry in some] == sorted(entry["created_at"] for entry in some)
+    assert last["head"] == head_of(some)
     ledger.run("wallet", "export", "--day", "yesterday", status=2)
+
+
+def test_an_export_is_one_document_or_a_line_an_entry(ledger):
+    lines = ledger.run("wallet", "export", "--ndjson").text
+    assert lines == ledger.run("wallet", "export").text
+    entries, last = exported(ledger)
+    document = ledger.ask("wallet", "export")  # --json
+    assert document["entries"] == entries and document["entry_count"] == last.pop("entries")
+    assert {name: document[name] for name in last} == last
+    assert "not both" in ledger.run("wallet", "export", "--json", "--ndjson", status=2).errors
+    nothing = ledger.ask("wallet", "export", "--day", "2001-01-01", "--rounds")
+    assert nothing["entries"] == nothing["rounds"] == nothing["totals"] == [] and nothing["entry_count"] == 0
+
+
+def test_an_export_of_a_customer_a_provider_and_its_rounds(ledger):
+    entries, last = exported(ledger)
+    alone, one = exported(ledger, "--customer", ledger.customer.id)
+    assert alone == entries and one["customer"] == ledger.customer.id and one["totals"] == last["totals"]
+    played = ledger.ask("wallet", "export", "--provider", "acme", "--rounds")
+    # The credit names no game: it is its bet's, and the rollback of it too.
+    assert [entry["transaction_id"] for entry in played["entries"]] == ["bet", "win", "undo"]
+    assert played["rounds"] == [{
+        "customer": ledger.customer.id, "provider": "acme", "game_id": "roulette", "round_id": "r 1", "currency": "EUR",
+        "currency_exponent": 2, "entries": 3, "stakes": 1, "stakes_minor": 250, "wins": 1, "wins_minor": 500,
+        "rolled_back_stakes_minor": 0, "rolled_back_wins_minor": 500, "result_minor": 250}]
+    assert [(total["currency"], total["movement_minor"]) for total in played["totals"]] == [("EUR", -250)]
+    lines, _ = exported(ledger, "--rounds")
+    assert lines == [*entries, {"round": played["rounds"][0]}]
+    other = ledger.add_customer("Other")
+    assert exported(ledger, "--customer", other.id)[0] == []
+    assert "no such customer" in ledger.run("wallet", "export", "--customer", "cus_nobody", status=1).errors
+    assert "no such provider" in ledger.run("wallet", "export", "--provider", "nobody", status=1).errors
+
+
+def test_the_export_of_a_customers_day_is_what_its_statements_say(ledger):
+    statements = [ledger.ask("wallet", "statement", player) for player in ledger.players]
+    day = statements[0]["entries"][0]["created_at"][:10]
+    stated = {}
+    for statement in statements:
+        stated[statement["currency"]] = stated.get(statement["currency"], 0) + sum(
+            entry["movement_minor"] for entry in statement["entries"] if entry["created_at"].startswith(day))
+    _, last = exported(ledger, "--customer", ledger.customer.id, "--day", day)
+    assert {total["currency"]: total["movement_minor"] for total in last["totals"]} == stated
+
+
+def test_a_report_of_a_day_is_equal_to_the_ledger(ledger):
+    entries, last = exported(ledger)
+    day = entries[0]["created_at"][:10]
+    report = ledger.ask("wallet", "report", "--day", day)
+    lines = {(line["currency"], line["game_id"]): line for line in report["lines"]}
+    assert report["day"] == day and set(lines) == {("EUR", None), ("EUR", "roulette"), ("JPY", None), ("KWD", None)}
+    game = lines["EUR", "roulette"]
+    assert (game["provider"], game["stakes_minor"], game["wins_minor"], game["rolled_back_wins_minor"],
+            game["result_minor"]) == ("acme", 250, 500, 500, 250)
+    moved = {total["currency"]: total["movement_minor"] for total in last["totals"]}
+    assert {total["currency"]: -total["result_minor"] for total in report["totals"]} == moved
+    for total in report["totals"]:
+        assert total["result_minor"] == sum(line["result_minor"] for line in report["lines"]
+                                            if line["currency"] == total["currency"])
+    text = ledger.run("wallet", "report", "--day", day).text
+    assert "roulette" in text and "-997.55" in text.splitlines()[-3] and "-0.007" in text.splitlines()[-1]
+    assert ledger.ask("wallet", "report", "--provider", "acme", "--day", day)["lines"] == [game]
+    assert ledger.ask("wallet", "report", "--day", "2001-01-01") == {"day": "2001-01-01", "lines": [], "totals": []}
+    ledger.run("wallet", "report", "--day", "2001-1-1", status=2)
 
 
 def slowly(service, delay_us, *arguments):
@@ -200,10 +277,15 @@ def test_the_first_break_is_named(ledger, tmp_path, tampering, told):
     done = copy.run("wallet", "verify", status=1)
     assert told in done.errors and done.text == ""
     assert len(done.errors.splitlines()) == 1
+    if tampering.startswith("UPDATE ledger_transaction SET") and "sequence" in told or "decline 1" in told:
+        document = json.loads(copy.run("wallet", "verify", "--json", status=1).text)
+        assert document["sound"] is False and told in document["reason"] and document["reason"] in done.errors
+        where = "sequence" if "sequence" in told else "decline"
+        assert document["player_id"] in ledger.players and f"{where} {document[where]}: " in document["reason"]
     copy.remove()
 
 
-def test_since_proves_the_hashes_of_what_is_newer_and_says_what_it_does_not(ledger, tmp_path):
+def test_since_proves_what_is_newer_and_says_what_it_does_not(ledger, tmp_path):
     copy = Service(tmp_path, stores=False)
     copy.platform.copy_from(ledger.platform)
     whole = copy.ask("wallet", "verify")
@@ -212,15 +294,37 @@ def test_since_proves_the_hashes_of_what_is_newer_and_says_what_it_does_not(ledg
     assert today == {**whole, "entries_since": whole["entries"]}
     told = copy.run("wallet", "verify", "--since", "2001-01-01").text
     assert f"{whole['entries']} entries since 2001-01-01" in told and "Not checked: " in told
-    # An entry that claims to be old is not hashed; what is newer is, on what the older one says.
-    copy.platform.execute("UPDATE ledger_transaction SET created_ms = 1000000000000 WHERE sequence = 1 AND player_number = 2",
-                          tampering=True)
-    assert "sequence 1: the chain is broken" in copy.run("wallet", "verify", status=1).errors
-    assert "sequence 1: the chain is broken" in copy.run("wallet", "verify", "--since", "2001-01-01", status=1).errors
-    assert copy.ask("wallet", "verify", "--since", "1")["entries_since"] == whole["entries"] - 1
-    copy.platform.execute("UPDATE ledger_transaction SET amount_minor = amount_minor + 1 WHERE sequence = 1 AND player_number = 2",
-                          tampering=True)
-    assert "sequence 1: the movement is not" in copy.run("wallet", "verify", "--since", "1", status=1).errors
+
+    # Everything before a player's third entry becomes old.
+    [(player, first)] = copy.platform.execute("SELECT player_number, number FROM ledger_transaction WHERE sequence = 3 LIMIT 1")
+    [(older,)] = copy.platform.execute(f"SELECT count(*) FROM ledger_transaction WHERE number < {first} AND sequence IS NOT NULL")
+    older = int(older)
+    assert older >= 2
+    if engines.PLATFORM == "sqlite":
+        copy.platform.execute(f"INSERT INTO ledger_day SELECT {first}, day FROM ledger_day",
+                              "UPDATE ledger_day SET day = 11574 WHERE first_number = 1", tampering=True)
+    else:
+        copy.platform.execute(f"UPDATE ledger_transaction SET created_ms = 1000000000000 WHERE number < {first}", tampering=True)
+    assert copy.ask("wallet", "verify", "--since", "1")["entries"] == whole["entries"] - older
+
+    def changed(statement, undo):
+        copy.platform.execute(statement, tampering=True)
+        done = copy.run("wallet", "verify", "--since", "1", status=None)
+        copy.platform.execute(undo, tampering=True)
+        return done.errors
+
+    row = f"WHERE player_number = {player} AND sequence ="
+    for column in ("amount_minor", "created_ms"):
+        more, less = (f"UPDATE ledger_transaction SET {column} = {column} {sign} 1 {row}" for sign in "+-")
+        assert changed(f"{more} 1", f"{less} 1") == "" == changed(f"{more} 2", f"{less} 2")  # older ones are not looked at
+        assert "sequence 3: the" in changed(f"{more} 3", f"{less} 3")
+    # What the first new one follows is needed for it.
+    more, less = (f"UPDATE ledger_transaction SET balance_minor = balance_minor {sign} 1 {row} 2" for sign in "+-")
+    assert "sequence 3: the balance is not" in changed(more, less)
+    more, less = (f"UPDATE ledger_account SET balance_minor = balance_minor {sign} 1 WHERE player_number = {player}" for sign in "+-")
+    assert "another balance" in changed(more, less)
+    copy.platform.execute(f"DELETE FROM ledger_transaction {row} 2", tampering=True)
+    assert "is not there, but a later one is" in copy.run("wallet", "verify", "--since", "1", status=1).errors
     copy.remove()
 
 
@@ -234,9 +338,10 @@ def forged(sequence, movement, balance):
     """One more entry after the last one of a player, or in its place."""
     late = (", late", ", false") if engines.PLATFORM == "postgresql" else (
         ", previous", f", CASE WHEN {sequence} > 1 THEN number ELSE 0 END")
-    return ("INSERT INTO ledger_transaction (number, customer_number, player_number, sequence, amount_minor,"
+    owner = "owner_number" if engines.PLATFORM == "postgresql" else "customer_number"
+    return (f"INSERT INTO ledger_transaction (number, {owner}, player_number, sequence, amount_minor,"
             f" movement_minor, balance_minor, created_ms, transaction_id, operation, outcome, reference, hash{late[0]})"
-            f" SELECT number + 1000000, customer_number, player_number, {sequence}, amount_minor, {movement}, {balance},"
+            f" SELECT number + 1000000, {owner}, player_number, {sequence}, amount_minor, {movement}, {balance},"
             f" created_ms, 'forged', 'ROLLBACK', 'voided', 'any', hash{late[1]} FROM ledger_transaction"
             " WHERE player_number = 2 AND sequence IS NOT NULL ORDER BY sequence DESC LIMIT 1")
 

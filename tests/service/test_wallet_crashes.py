@@ -19,7 +19,7 @@ import time
 
 import pytest
 
-from servers import Stopwatch
+from servers import SAMPLE, Stopwatch
 from croupier import BINARY, PATIENCE, REPORT, Service, eventually
 from wallet_model import Model, add_player, balance, credit, debit, rollback, send, told
 
@@ -93,7 +93,7 @@ class Story(threading.Thread):
             return pick(self.sent)
         if chance < 0.2:
             return balance(player)
-        # Mostly an id that nobody has used, so that there is always something to write.
+        # Mostly an id that no one has used, so that there is always something to write.
         fresh = f"{self.name}-{len(self.sent)}-{self.random.getrandbits(24):x}"
         identity = fresh if chance < 0.8 else pick(self.ids)
         other = pick(self.sent)["transaction_id"] if self.sent and chance > 0.4 else pick(self.ids)
@@ -108,7 +108,7 @@ class Story(threading.Thread):
         began = time.monotonic()
         try:
             response = send(self.server, self.key, request)
-        except (ConnectionRefusedError, TypeError):  # nobody listens; there is no address yet
+        except (ConnectionRefusedError, TypeError):  # no one listens; there is no address yet
             return None, False
         except (OSError, http.client.HTTPException):  # closed without an answer, or in the middle of one
             return None, True
@@ -201,7 +201,7 @@ class World:
         eventually(lambda: self.check() or self.answers() >= enough, 20)
 
     def again(self, inject=None):
-        """Starts the server anew, and waits until operations are acknowledged; with `inject` it may die first: False."""
+        """Starts the server again, and waits until operations are acknowledged; with `inject` it may die first: False."""
         alive = self.server.start_with(inject)
         if inject is None:
             self.more()
@@ -234,7 +234,7 @@ def world(tmp_path):
 
 
 def sweep(chance, points, count):
-    return points if ALL else sorted(chance.sample(points, count))
+    return points if ALL else sorted(chance.sample(points, -(-count // SAMPLE)))
 
 
 def test_killed_at_any_moment(world):
@@ -337,7 +337,7 @@ def test_what_waits_for_a_batch_is_given_up_and_what_is_in_one_is_not(slow):
     in_batch = ask(slow, debit(slow.player, "in-batch", 10))
     time.sleep(0.3)
     queued = [ask(slow, debit(slow.player, f"queued-{i}", 10)) for i in range(3)]
-    other = ask(slow, balance(slow.player))  # which waits for nobody
+    other = ask(slow, balance(slow.player))  # which waits for no one
     assert other.answer().json()["balance_minor"] == 100 and other.took_at_most < 1 * PATIENCE
     for asking in queued:
         assert asking.answer().error == (503, "ledger_unavailable")
@@ -346,7 +346,7 @@ def test_what_waits_for_a_batch_is_given_up_and_what_is_in_one_is_not(slow):
     assert 9.9 < in_batch.took and in_batch.took_at_most < 12 * PATIENCE
     holder.execute("ROLLBACK")
     holder.close()
-    # What was said to be surely not applied was not; what nobody knew has been done all the same.
+    # What was said to be surely not applied was not; what no one knew has been done all the same.
     assert ask(slow, debit(slow.player, "in-batch", 10)).answer().json()["replayed"] is True
     for i in range(3):
         assert ask(slow, debit(slow.player, f"queued-{i}", 10)).answer().json()["replayed"] is False
@@ -369,7 +369,7 @@ def test_a_lock_that_outlives_the_stores_deadline_is_surely_not_applied(slow):
     slow.stop()
 
 
-def test_a_sync_that_takes_long_keeps_its_own_batch_and_nobody_elses(slow):
+def test_a_sync_that_takes_long_keeps_its_own_batch_and_no_one_elses(slow):
     """A disk that hangs in the middle of a commit: that batch is answered when it is done, what queues up behind it is
     given up, and it is not applied."""
     assert slow.start_with("fdatasync:delay_enter=6000000:when=8")

@@ -13,13 +13,14 @@ import pytest
 
 import engines
 from croupier import Service
+from servers import SAMPLE, sampled
 from wallet_model import add_games, add_player, credit, debit, rollback, send
 
 pytestmark = pytest.mark.depends_on("platform")
 
 MIGRATIONS = pathlib.Path(__file__).resolve().parents[2] / "sql" / "postgresql"
 EVERY_ROW = engines.PLATFORM == "sqlite" or "TEST_TAMPER_EVERY_ROW" in os.environ
-ROWS = 10**9 if EVERY_ROW else 6  # of a table that are tried, with each column
+ROWS = 10**9 if EVERY_ROW else -(-6 // SAMPLE)  # of a table that are tried, with each column
 
 # Table: what names a row. The ledger's, and of the tables around it what it refers to.
 TABLES = {
@@ -31,13 +32,13 @@ TABLES = {
 if engines.PLATFORM == "sqlite":
     TABLES |= {"ledger_last": ("one",), "ledger_day": ("first_number",)}
 else:
-    TABLES |= {"ledger_rollback": ("customer_number", "target_id")}
+    TABLES |= {"ledger_rollback": ("owner_number", "target_id")}
 
 POLICY = "is the policy's: it admits, and no answer of the ledger is made of it"
 NOT_FOUND = {  # (table, column): why no answer depends on it
     **{("customer", column): POLICY for column in (
         "name", "enabled", "casino", "sports", "rate_requests", "rate_window_seconds", "cidrs", "created_ms", "revision")},
-    ("currency", "created_ms"): "when it was first used; nobody asks",
+    ("currency", "created_ms"): "when it was first used; no one asks",
     ("ledger_last", "ledger"): "which files beside the database are its own: with another, they are made again",
 }
 REFUSED = {("ledger_last", "one")}  # by the table's own rules, whatever is put there
@@ -176,7 +177,7 @@ def others(tables, column, kind):
     if kind == "boolean":
         return [f"NOT {column}"]
     if kind == "text":
-        return [f"substr({column}, 1, length({column}) - 1) || CASE WHEN {column} LIKE '%Z' THEN 'Y' ELSE 'Z' END", "'Zz'", "NULL"]
+        return [f"substr({column}, 1, length({column}) - 1) || CASE WHEN {column} LIKE '%Z' THEN 'Y' ELSE 'Z' END", "'Zz'", "NULL", "'lau_Zz'"]
     return [f"{column} + 1", f"{column} - 1", f"{column} + 1000", "7", "NULL"]
 
 
@@ -185,13 +186,16 @@ def test_every_column_that_is_altered_is_found(tables, table):
     rows = rows_of(tables, table)
     random.Random(1).shuffle(rows)
     for column, kind in tables.columns(table):
-        tried, missed = 0, []
+        altered, tried, missed = 0, 0, []
         for row in rows:
             if tried >= ROWS:
                 break
             for value in others(tables, column, kind):
                 [(before, after)] = tables.rows(f"SELECT {column}, {value} FROM {table} WHERE {row}")
                 if before == after:
+                    continue
+                altered += 1
+                if EVERY_ROW and tried and altered % SAMPLE:
                     continue
                 if accepted(tables, f"UPDATE {table} SET {column} = {value} WHERE {row}", table):
                     tried += 1
@@ -208,7 +212,7 @@ def test_every_column_that_is_altered_is_found(tables, table):
 
 @pytest.mark.parametrize("table", TABLES)
 def test_every_row_that_is_removed_is_found(tables, table):
-    missed = [row for row in rows_of(tables, table)
+    missed = [row for row in sampled(rows_of(tables, table))
               if accepted(tables, f"DELETE FROM {table} WHERE {row}", table) and not is_found(tables)]
     assert not missed
 
@@ -218,7 +222,7 @@ def test_every_row_that_is_there_twice_is_found(tables, table):
     """Once more under another key: what a table refuses for its keys' sake is tried with each part of them altered."""
     columns = tables.columns(table)
     missed = []
-    for row in rows_of(tables, table)[-ROWS:]:
+    for row in sampled(rows_of(tables, table)[-ROWS:]):
         for changed, kind in columns:
             for value in others(tables, changed, kind)[:3 if EVERY_ROW else 1]:
                 names = ", ".join(name for name, _ in columns)
@@ -258,7 +262,7 @@ def test_an_index_that_has_not_what_its_table_has_is_named(ledger, tmp_path, amc
     if amcheck:
         copy.platform.execute("CREATE EXTENSION amcheck")
     assert ("amcheck." in copy.run("wallet", "verify").text) == amcheck
-    # While an index is called not ready, nobody writes into it.
+    # While an index is called not ready, no one writes into it.
     ready = "UPDATE pg_index SET indisready = {} WHERE indexrelid = 'ledger_decline_transaction_number_key'::regclass"
     copy.platform.execute(ready.format("false"))
     copy.platform.execute("CREATE TEMP TABLE written AS SELECT * FROM ledger_decline WHERE position = 1",
@@ -278,7 +282,14 @@ def back_to_schema_6(platform):
     made.append(re.search(r"CREATE FUNCTION ledger_accounts_fit\(.*?AFTER UPDATE .*?EXECUTE FUNCTION ledger_accounts_fit\(\);",
                           files[0], re.S).group(0))
     made.append(re.search(r"CREATE INDEX ledger_credit .*?;", files[0], re.S).group(0))
-    platform.execute("DROP FUNCTION ledger_decline_is_chained CASCADE", "DROP INDEX ledger_credit",
+    platform.execute("DROP TABLE launch, player_block, audit_trail, audit_revision, usage_requests, operator_credential,"
+                     " console_operator, ledger_verification", "DROP FUNCTION audit_trail_follows",
+                     "ALTER TABLE provider DROP secret_kid, DROP secret_added_ms, DROP older_secret, DROP older_secret_kid,"
+                     " DROP older_secret_added_ms",
+                     "ALTER TABLE provider DROP number, DROP cidrs", "ALTER TABLE api_key DROP scope, DROP cidrs",
+                     "ALTER TABLE ledger_transaction DROP launch_id",
+                     *(f"ALTER TABLE {table} RENAME owner_number TO customer_number" for table in ("ledger_transaction", "ledger_rollback")),
+                     "DROP FUNCTION ledger_decline_is_chained CASCADE", "DROP INDEX ledger_credit",
                      "ALTER TABLE ledger_transaction DROP CONSTRAINT ledger_transaction_transaction_id_customer_number_late_key,"
                      " ADD UNIQUE (customer_number, transaction_id, late)",
                      *made, "DELETE FROM schema_migration WHERE number >= 7")
@@ -303,11 +314,11 @@ def test_a_ledger_of_schema_6_is_brought_up_and_goes_on(ledger, tmp_path):
 # What schema 6 still refused, each with the triggers that are left, and what verify says of it.
 BY_HAND = {
     "an entry that does not follow": (
-        "INSERT INTO ledger_transaction SELECT number + 1000000, customer_number, player_number, sequence + 100, amount_minor,"
+        "INSERT INTO ledger_transaction SELECT number + 1000000, owner_number, player_number, sequence + 100, amount_minor,"
         " movement_minor, balance_minor + 1, created_ms, late, 'by-hand', operation, outcome, reference, game_id, round_id, hash"
         " FROM ledger_transaction WHERE transaction_id = 'bet-3'", "sequence"),
     "another customer's player": (
-        "INSERT INTO ledger_transaction SELECT number + 1000000, customer_number + 1, player_number, sequence + 1, amount_minor,"
+        "INSERT INTO ledger_transaction SELECT number + 1000000, owner_number + 1, player_number, sequence + 1, amount_minor,"
         " movement_minor, balance_minor + movement_minor, created_ms, late, 'by-hand', operation, outcome, reference, game_id,"
         " round_id, hash FROM ledger_transaction WHERE transaction_id = 'in-b'", "sequence"),
     "an account that no entry says": (
@@ -339,7 +350,7 @@ def test_a_decline_without_its_chain_is_refused(ledger, tmp_path):
     copy.platform.copy_from(ledger.platform)
     with pytest.raises(ValueError, match="a decline must be chained"):
         copy.platform.execute(
-            "INSERT INTO ledger_transaction SELECT number + 1000000, customer_number, player_number, sequence, amount_minor,"
+            "INSERT INTO ledger_transaction SELECT number + 1000000, owner_number, player_number, sequence, amount_minor,"
             " movement_minor, balance_minor, created_ms, late, 'by-hand', operation, outcome, reference, game_id, round_id, hash"
             " FROM ledger_transaction WHERE transaction_id = 'much'")
     copy.platform.remove()

@@ -1,22 +1,70 @@
 """The wallet, independently: what the interface says, on dictionaries. And what the tests share."""
 
+import base64
+import hashlib
+import hmac
 import json
+import time
+import urllib.parse
 
 from croupier import eventually
 
 PATH = "/api/v1/casino/wallet"
+PROVIDER_PATH = "/provider/v1/wallet"
+SECRET = "0123456789abcdef0123456789abcdef"
 LIMIT = 2**53 - 1
 CURRENCIES = ["EUR", "JPY", "KWD"]
 
 
-def add_games(server, *identities):
-    """Enabled games that everybody may see."""
-    server.run("provider", "add", "acme", "--name", "Acme", "--launch-url", "https://acme.example/", "--secret", "-",
-               input="0123456789abcdef0123456789abcdef")
+def add_games(server, *identities, provider="acme", secret=SECRET, options=()):
+    """Enabled games of a new provider that everybody may see."""
+    server.run("provider", "add", provider, "--name", provider.capitalize(), "--launch-url",
+               f"https://{provider}.example/", "--secret", "-", *options, input=secret)
     server.run("game", "import", "-", input=json.dumps([
-        {"id": identity, "name": identity, "provider": "acme", "category": "slots", "currencies": CURRENCIES}
-        for identity in identities]))
-    server.lobby = identities[0]
+        {"id": identity, "name": identity, "provider": provider, "category": "slots", "currencies": CURRENCIES,
+         "demo": True} for identity in identities]))
+    if not hasattr(server, "lobby"):
+        server.lobby = identities[0]
+
+
+def launch(server, customer, game, reference="alice", currency="EUR"):
+    """A launch for money: (player, the provider's own id of the player, launch id)."""
+    response = server.request("POST", f"/api/v1/casino/games/{game}/launch", key=customer.key,
+                              headers={"Content-Type": "application/json"},
+                              body=json.dumps({"mode": "real", "player_reference": reference,
+                                               "currency": currency}).encode())
+    assert response.status == 200, response
+    document = response.json()
+    claims = claims_of(document["launch_url"])
+    assert claims["jti"] == document["launch_id"]
+    return document["player_id"], claims["sub"], claims["jti"]
+
+
+def claims_of(launch_url):
+    token = urllib.parse.parse_qs(urllib.parse.urlsplit(launch_url).query)["token"][0]
+    return json.loads(base64.urlsafe_b64decode(token.split(".")[1] + "=="))
+
+
+class Provider:
+    """A provider of games, which moves its players' money and signs what it sends."""
+
+    def __init__(self, server, identity="acme", secret=SECRET):
+        self.server, self.id, self.secret = server, identity, secret
+
+    def fields(self, body, at=None):
+        """What goes with a body, signed at a time (now)."""
+        timestamp = str(int(time.time() if at is None else at))
+        tag = hmac.new(self.secret.encode(), timestamp.encode() + b"." + body, hashlib.sha256).hexdigest()
+        return {"Content-Type": "application/json", "X-Croupier-Provider": self.id,
+                "X-Croupier-Timestamp": timestamp, "X-Croupier-Signature": f"v1={tag}"}
+
+    def post(self, body, fields, path=PROVIDER_PATH, method="POST", source=None):
+        return self.server.request(method, path, headers=fields, body=body, address=self.server.provider_address,
+                                   source=source)
+
+    def send(self, document, at=None):
+        body = document if isinstance(document, bytes) else json.dumps(document).encode()
+        return self.post(body, self.fields(body, at))
 
 
 def add_player(server, customer, reference="alice", currency="EUR"):
@@ -70,6 +118,22 @@ def balance(player):
     return {"operation": "BALANCE", "player_id": player}
 
 
+class Renamed:
+    """A dictionary under other names for its keys."""
+
+    def __init__(self, under, names):
+        self.under, self.names = under, names
+
+    def __contains__(self, name):
+        return name in self.names
+
+    def __getitem__(self, name):
+        return self.under[self.names[name]]
+
+    def __setitem__(self, name, value):
+        self.under[self.names[name]] = value
+
+
 class Model:
     """One customer's wallet. answer() is (status, what matters of the document, replayed)."""
 
@@ -77,6 +141,9 @@ class Model:
         self.games = games  # that the customer sees
         self.balance = {player: 0 for player in players}
         self.sequence = {player: 0 for player in players}
+        self.start()
+
+    def start(self):
         self.first = {}   # id: (request, answer), everything that was kept
         self.undone = {}  # id: player whose ROLLBACK it was
 
@@ -92,6 +159,10 @@ class Model:
         if kept:
             self.first[identity] = (request, (status, what))
         return status, what, False
+
+    def entitles(self, request):
+        """Whether a launch lets a stake be taken: a customer needs none."""
+        return True
 
     def applied(self, identity, operation):
         request, (status, what) = self.first.get(identity, ({}, (0, ())))
@@ -126,6 +197,8 @@ class Model:
             if owner not in (None, player):
                 return 409, "transaction_conflict", False
         if operation == "DEBIT":
+            if not self.entitles(request):
+                return 422, "session_expired", False
             if request.get("game_id", self.games) not in (self.games, *self.games):
                 return 404, "game_not_found", False
             return self.move(player, -request["amount_minor"])
@@ -150,6 +223,19 @@ class Model:
         if outcome[0] == 200:
             self.undone[reference] = player
         return outcome
+
+
+class ProviderModel(Model):
+    """The same players' money, moved by a provider: under its own names of them, and with ids of its own."""
+
+    def __init__(self, customers, subjects, launches, games):
+        self.games, self.launches = games, launches  # launches: {id: the subject it is of}
+        self.balance = Renamed(customers.balance, subjects)
+        self.sequence = Renamed(customers.sequence, subjects)
+        self.start()
+
+    def entitles(self, request):
+        return self.launches.get(request["launch_id"]) == request["player_id"]
 
 
 def told(response, request):

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@
 
 #include <cmocka.h>
 
+#include "../test_directory.h"
 #include "base/clock.h"
 #include "id_rows.h"
 #include "stores/platform/sqlite/id_directory.h"
@@ -28,9 +30,10 @@
 #endif
 #define OK(call) assert_int_equal((call), STATUS_OK)
 #define ROOM 256
+#define FILES_MAX 1024
 
 struct fixture {
-    char folder[64], database[96], directory[128];
+    char folder[TEST_DIRECTORY_SIZE], database[96], directory[128];
     struct id_rows rows;
     struct id_source source;
     struct id_index *index;
@@ -55,10 +58,7 @@ static void make_database(struct fixture *fixture, mode_t mode)
 static int set_up(void **state)
 {
     struct fixture *fixture = calloc(1, sizeof *fixture);
-    /* In memory where that is possible: thousands of syncs prove nothing here. */
-    (void)snprintf(fixture->folder, sizeof fixture->folder, "%s/croupier-ids-XXXXXX",
-                   access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
-    assert_non_null(mkdtemp(fixture->folder));
+    test_directory_make(fixture->folder);
     (void)snprintf(fixture->database, sizeof fixture->database, "%s/platform.db", fixture->folder);
     (void)snprintf(fixture->directory, sizeof fixture->directory, "%s-ids", fixture->database);
     fixture->rows = (struct id_rows){.forked = INT64_MAX, .mask = KEY_MASK};
@@ -69,14 +69,14 @@ static int set_up(void **state)
     return 0;
 }
 
-static size_t list_files(const struct fixture *fixture, char names[][ID_NAME_SIZE], size_t room)
+static size_t list_files(const struct fixture *fixture, char names[FILES_MAX][ID_NAME_SIZE])
 {
     size_t count = 0;
     DIR *list = opendir(fixture->directory);
     for (const struct dirent *entry; list != NULL && (entry = readdir(list)) != NULL;) {
         if (entry->d_name[0] == '.')
             continue;
-        assert_true(count < room && strlen(entry->d_name) < ID_NAME_SIZE);
+        assert_true(count < FILES_MAX && strlen(entry->d_name) < ID_NAME_SIZE);
         memcpy(names[count++], entry->d_name, strlen(entry->d_name) + 1);
     }
     if (list != NULL)
@@ -91,9 +91,9 @@ static void path_of(const struct fixture *fixture, const char name[ID_NAME_SIZE]
 
 static void clear_directory(const struct fixture *fixture)
 {
-    static char names[1024][ID_NAME_SIZE];
+    static char names[FILES_MAX][ID_NAME_SIZE];
     char path[256];
-    size_t count = list_files(fixture, names, 1024);
+    size_t count = list_files(fixture, names);
     for (size_t i = 0; i < count; i++) {
         path_of(fixture, names[i], path);
         assert_int_equal(unlink(path), 0);
@@ -231,8 +231,8 @@ static void assert_complete(struct fixture *fixture)
  * making it again mends that. */
 static void assert_mends(struct fixture *fixture)
 {
-    static char names[1024][ID_NAME_SIZE];
-    size_t attempts = 1 + list_files(fixture, names, 1024);
+    static char names[FILES_MAX][ID_NAME_SIZE];
+    size_t attempts = 1 + list_files(fixture, names);
     enum status status;
     do {
         OK(id_index_ready(fixture->index, &fixture->source, fixture->rows.last, &fixture->error));
@@ -321,14 +321,14 @@ static void test_made_again_from_nothing(void **state)
 static void test_modes(void **state)
 {
     struct fixture *fixture = *state;
-    static char names[64][ID_NAME_SIZE];
+    static char names[FILES_MAX][ID_NAME_SIZE];
     char path[256];
     struct stat facts;
     open_index(fixture);
     add_rows(fixture, 300);
     assert_int_equal(stat(fixture->directory, &facts), 0);
     assert_int_equal(facts.st_mode & 0777, 0750);
-    size_t count = list_files(fixture, names, 64);
+    size_t count = list_files(fixture, names);
     assert_true(count > 0);
     for (size_t i = 0; i < count; i++) {
         path_of(fixture, names[i], path);
@@ -384,13 +384,13 @@ static void test_two_processes_write(void **state)
 static void test_one_key_only(void **state)
 {
     struct fixture *fixture = *state;
-    static char before[64][ID_NAME_SIZE];
-    static char after[64][ID_NAME_SIZE];
+    static char before[FILES_MAX][ID_NAME_SIZE];
+    static char after[FILES_MAX][ID_NAME_SIZE];
     open_index(fixture);
     add_rows(fixture, 990);
     fixture->rows.last += 25;
     id_index_close(&fixture->index);
-    size_t count = list_files(fixture, before, 64);
+    size_t count = list_files(fixture, before);
     struct model model = model_of(&fixture->rows);
     for (size_t i = 0; i < model.count; i += 37) {
         while (i > 0 && i < model.count && model.ids[i].key == model.ids[i - 1].key)
@@ -405,7 +405,7 @@ static void test_one_key_only(void **state)
         id_index_close(&fixture->index);
     }
     free(model.ids);
-    assert_int_equal(list_files(fixture, after, 64), count);
+    assert_int_equal(list_files(fixture, after), count);
 }
 
 static void test_locked_by_another_process(void **state)
@@ -454,11 +454,11 @@ static off_t size_of(const struct fixture *fixture, const char *name)
 static void test_every_byte(void **state)
 {
     struct fixture *fixture = *state;
-    char names[2][ID_NAME_SIZE];
+    char names[FILES_MAX][ID_NAME_SIZE];
     open_index(fixture);
     while (facts_of(fixture).merges == 0)
         add_rows(fixture, 1);
-    assert_int_equal(list_files(fixture, names, 2), 1);
+    assert_int_equal(list_files(fixture, names), 1);
     off_t size = size_of(fixture, names[0]);
     for (off_t at = 0; at < size; at++) {
         change_byte(fixture, names[0], at, (uint8_t)(1U << at % 8));
@@ -470,7 +470,7 @@ static void test_every_byte(void **state)
         }
         assert_mends(fixture);
         id_index_upkeep(fixture->index);
-        assert_int_equal(list_files(fixture, names, 2), 1);
+        assert_int_equal(list_files(fixture, names), 1);
         assert_int_equal(size_of(fixture, names[0]), size);
     }
 }
@@ -478,11 +478,11 @@ static void test_every_byte(void **state)
 static void test_damaged_while_open(void **state)
 {
     struct fixture *fixture = *state;
-    static char names[64][ID_NAME_SIZE];
+    static char names[FILES_MAX][ID_NAME_SIZE];
     open_index(fixture);
     for (int i = 0; i < 40; i++) {
         add_rows(fixture, 90);
-        size_t count = list_files(fixture, names, 64);
+        size_t count = list_files(fixture, names);
         const char *name = names[next_random(fixture, count)];
         off_t size = size_of(fixture, name);
         change_byte(fixture, name, (off_t)next_random(fixture, (uint64_t)size),
@@ -497,12 +497,12 @@ static void test_damaged_while_open(void **state)
 static void test_truncated(void **state)
 {
     struct fixture *fixture = *state;
-    static char names[64][ID_NAME_SIZE];
+    static char names[FILES_MAX][ID_NAME_SIZE];
     char path[256];
     open_index(fixture);
     add_rows(fixture, 900);
     for (int i = 0; i < 20; i++) {
-        size_t count = list_files(fixture, names, 64);
+        size_t count = list_files(fixture, names);
         const char *name = names[next_random(fixture, count)];
         path_of(fixture, name, path);
         assert_int_equal(
@@ -520,12 +520,12 @@ static void test_truncated(void **state)
 static void test_missing(void **state)
 {
     struct fixture *fixture = *state;
-    static char names[64][ID_NAME_SIZE];
+    static char names[FILES_MAX][ID_NAME_SIZE];
     char path[256];
     open_index(fixture);
     add_rows(fixture, 900);
     for (int i = 0; i < 20; i++) {
-        size_t count = list_files(fixture, names, 64);
+        size_t count = list_files(fixture, names);
         path_of(fixture, names[next_random(fixture, count)], path);
         assert_int_equal(unlink(path), 0);
         if (i % 2 == 0)
@@ -534,6 +534,33 @@ static void test_missing(void **state)
         add_rows(fixture, 40);
         assert_mends(fixture);
     }
+}
+
+/* Its keys would not be those that are looked for. */
+static void test_of_a_former_version(void **state)
+{
+    struct fixture *fixture = *state;
+    static char names[FILES_MAX][ID_NAME_SIZE];
+    open_index(fixture);
+    add_rows(fixture, 40);
+    id_index_upkeep(fixture->index);
+    size_t count = list_files(fixture, names);
+    assert_true(count > 0);
+    for (size_t i = 0; i < count; i++) {
+        struct id_run_header header;
+        char path[256];
+        path_of(fixture, names[i], path);
+        int descriptor = open(path, O_RDWR | O_CLOEXEC);
+        assert_int_equal(pread(descriptor, &header, sizeof header, 0), sizeof header);
+        header.version = 2;
+        header.sum = id_run_header_sum(&header);
+        assert_int_equal(pwrite(descriptor, &header, sizeof header, 0), sizeof header);
+        assert_int_equal(close(descriptor), 0);
+    }
+    open_index(fixture);
+    assert_int_equal(facts_of(fixture).made_again, count);
+    assert_complete(fixture);
+    assert_mends(fixture);
 }
 
 static void test_of_another_ledger(void **state)
@@ -601,14 +628,14 @@ static bool is_there(const struct fixture *fixture, const char *name)
 static void test_other_files(void **state)
 {
     struct fixture *fixture = *state;
-    static char names[64][ID_NAME_SIZE];
+    static char names[FILES_MAX][ID_NAME_SIZE];
     static const char *const kept[] = {"notes.txt", "0-5.run", "01-05.run", "5-1.run",
                                        "1-5.run.bak"};
     static const char *const removed[] = {"new-0", "1-7.run", "100-200.run", "3-999999.run"};
     open_index(fixture);
     add_rows(fixture, 500);
     id_index_close(&fixture->index);
-    assert_true(list_files(fixture, names, 64) > 0);
+    assert_true(list_files(fixture, names) > 0);
     for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
         copy_file(fixture, names[0], kept[i]);
     for (size_t i = 0; i < sizeof removed / sizeof removed[0]; i++)
@@ -627,13 +654,13 @@ static void test_other_files(void **state)
 static void test_merged_runs_left_behind(void **state)
 {
     struct fixture *fixture = *state;
-    static char before[64][ID_NAME_SIZE];
-    static char after[64][ID_NAME_SIZE];
+    static char before[FILES_MAX][ID_NAME_SIZE];
+    static char after[FILES_MAX][ID_NAME_SIZE];
     char from[256];
     char to[300];
     open_index(fixture);
     for (int step = 0; step < 120; step++) {
-        size_t count = list_files(fixture, before, 64);
+        size_t count = list_files(fixture, before);
         for (size_t i = 0; i < count; i++) {
             path_of(fixture, before[i], from);
             (void)snprintf(to, sizeof to, "%s.kept", from);
@@ -649,8 +676,152 @@ static void test_merged_runs_left_behind(void **state)
         }
         open_index(fixture);
         assert_int_equal(facts_of(fixture).made_again, 0);
-        assert_int_equal(list_files(fixture, after, 64), facts_of(fixture).runs);
+        assert_int_equal(list_files(fixture, after), facts_of(fixture).runs);
         assert_complete(fixture);
+    }
+}
+
+/* ---- damage that upkeep mends ---------------------------------------------------------------- */
+
+/* The rows as upkeep reads them: a copy, so that a test sees who has read. */
+struct beside {
+    struct fixture *fixture;
+    struct id_rows rows;
+    bool broken;
+    atomic_uint opened, closed;
+};
+
+static enum status open_beside(void *context, const uint8_t identity[ID_IDENTITY_SIZE],
+                               struct id_source *source, struct error *error)
+{
+    struct beside *beside = context;
+    assert_memory_equal(identity, "identity", 9);
+    if (beside->broken)
+        return error_set(error, STATUS_UNAVAILABLE, "not now");
+    beside->opened++;
+    *source = id_rows_source(&beside->rows);
+    return STATUS_OK;
+}
+
+static void close_beside(struct id_source *source)
+{
+    struct id_rows *rows = source->context;
+    struct beside *beside = (struct beside *)(void *)((char *)rows - offsetof(struct beside, rows));
+    beside->closed++;
+}
+
+static void open_index_beside(struct fixture *fixture, struct beside *beside)
+{
+    struct id_index_options options = options_of(fixture);
+    *beside = (struct beside){.fixture = fixture, .rows = fixture->rows};
+    beside->rows.last = INT64_MAX; /* others are not asked for */
+    options.beside = (struct id_beside){open_beside, close_beside, beside};
+    id_index_close(&fixture->index);
+    OK(id_index_open(&fixture->index, &options, &fixture->source, fixture->rows.last,
+                     &fixture->error));
+    fixture->rows.read = beside->rows.read = 0;
+}
+
+/* Something in each of its blocks; how many rows it covers. */
+static uint64_t damage_blocks(struct fixture *fixture, const char *name)
+{
+    long long first = 0;
+    long long last = 0;
+    struct id_run_header header;
+    char path[256];
+    path_of(fixture, name, path);
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(pread(descriptor, &header, sizeof header, 0), sizeof header);
+    assert_int_equal(close(descriptor), 0);
+    for (uint64_t block = 0; block < id_run_blocks(header.count); block++)
+        change_byte(fixture, name,
+                    (off_t)((1 + block) * ID_BLOCK_SIZE + next_random(fixture, ID_BLOCK_SIZE)), 1);
+    assert_int_equal(sscanf(name, "%lld-%lld", &first, &last), 2);
+    return (uint64_t)(last - first + 1);
+}
+
+static void test_upkeep_makes_again(void **state)
+{
+    struct fixture *fixture = *state;
+    static char names[FILES_MAX][ID_NAME_SIZE];
+    struct beside beside;
+    open_index(fixture);
+    add_rows(fixture, 900);
+    for (uint64_t i = 1; i <= 12; i++) {
+        open_index_beside(fixture, &beside);
+        size_t count = list_files(fixture, names);
+        const char *name = names[next_random(fixture, count)];
+        uint64_t rows = damage_blocks(fixture, name);
+        for (int again = 0; again < 2; again++)
+            assert_int_equal(check_all(fixture), STATUS_PENDING);
+        assert_true(id_index_wants_upkeep(fixture->index));
+        OK(id_index_ready(fixture->index, &fixture->source, fixture->rows.last, &fixture->error));
+        id_rows_add(&fixture->rows, fixture->index, fixture->rows.last + 3); /* goes on */
+        beside.broken = i % 3 == 0;
+        id_index_upkeep(fixture->index);
+        if (beside.broken) {
+            assert_int_equal(check_all(fixture), STATUS_PENDING);
+            beside.broken = false;
+            id_index_upkeep(fixture->index);
+        }
+        assert_complete(fixture);
+        assert_int_equal(fixture->rows.read, 0); /* not the writer */
+        assert_int_equal(beside.rows.read, rows);
+        assert_true(beside.opened == 1 && beside.closed == 1);
+        assert_int_equal(facts_of(fixture).made_again, 1);
+        assert_false(id_index_wants_upkeep(fixture->index));
+        add_rows(fixture, 40);
+        open_index(fixture);
+        assert_int_equal(facts_of(fixture).made_again, 0);
+        assert_complete(fixture);
+    }
+}
+
+/* The same in the index's own thread, which is given what a merge meets and what is asked for. */
+static void test_upkeep_makes_again_meanwhile(void **state)
+{
+    struct fixture *fixture = *state;
+    static char names[FILES_MAX][ID_NAME_SIZE];
+    struct beside beside;
+    open_index(fixture);
+    add_rows(fixture, 900);
+    size_t count = list_files(fixture, names);
+    open_index_beside(fixture, &beside);
+    for (size_t i = 0; i < count; i++)
+        (void)damage_blocks(fixture, names[i]);
+    id_index_start(fixture->index);
+    enum status status = STATUS_PENDING;
+    for (int turn = 0; turn < 60000 && status == STATUS_PENDING; turn++) {
+        OK(id_index_ready(fixture->index, &fixture->source, fixture->rows.last, &fixture->error));
+        if (turn < 100)
+            id_rows_add(&fixture->rows, fixture->index, fixture->rows.last + 1);
+        status = check_all(fixture);
+        if (status == STATUS_PENDING)
+            clock_pause_ns(1000000);
+    }
+    OK(status);
+    assert_int_equal(fixture->rows.read, 0);
+    open_index(fixture);
+    assert_complete(fixture);
+}
+
+/* It is closed in the middle: whoever opens it next finds all. */
+static void test_closed_while_made_again(void **state)
+{
+    struct fixture *fixture = *state;
+    static char names[FILES_MAX][ID_NAME_SIZE];
+    struct beside beside;
+    open_index(fixture);
+    add_rows(fixture, 900);
+    for (int i = 0; i < 20; i++) {
+        open_index_beside(fixture, &beside);
+        size_t count = list_files(fixture, names);
+        (void)damage_blocks(fixture, names[next_random(fixture, count)]);
+        id_index_start(fixture->index);
+        (void)!check_all(fixture);
+        clock_pause_ns(next_random(fixture, 2000000));
+        open_index(fixture);
+        assert_mends(fixture);
     }
 }
 
@@ -739,59 +910,22 @@ static enum status fail_to_prove(void *context, int64_t number, uint8_t proof[ID
 static void test_rows_are_damaged(void **state)
 {
     struct fixture *fixture = *state;
-    static char names[64][ID_NAME_SIZE];
+    static char names[FILES_MAX][ID_NAME_SIZE];
     struct id_index_options options = options_of(fixture);
     struct id_source broken = fixture->source;
     broken.proof = fail_to_prove;
     open_index(fixture);
     add_rows(fixture, 300);
     id_index_close(&fixture->index);
-    size_t count = list_files(fixture, names, 64);
+    size_t count = list_files(fixture, names);
     assert_int_equal(
         id_index_open(&fixture->index, &options, &broken, fixture->rows.last, &fixture->error),
         STATUS_MALFORMED);
     assert_string_equal(fixture->error.text, "the row is damaged");
-    assert_int_equal(list_files(fixture, names, 64), count);
+    assert_int_equal(list_files(fixture, names), count);
     open_index(fixture);
     assert_int_equal(facts_of(fixture).made_again, 0);
     assert_complete(fixture);
-}
-
-struct walk {
-    const struct model *model;
-    size_t at, stop_at;
-};
-
-static bool visit(void *context, const struct id_entry *entry)
-{
-    struct walk *walk = context;
-    if (walk->at > 0 && compare_ids(entry, &walk->model->ids[walk->at - 1]) == 0)
-        return true; /* both keys of a row were the same */
-    assert_true(walk->at < walk->model->count);
-    assert_int_equal(compare_ids(entry, &walk->model->ids[walk->at]), 0);
-    return ++walk->at != walk->stop_at;
-}
-
-static void test_walk(void **state)
-{
-    struct fixture *fixture = *state;
-    static char names[64][ID_NAME_SIZE];
-    open_index(fixture);
-    add_rows(fixture, 777);
-    struct model model = model_of(&fixture->rows);
-    struct walk walk = {.model = &model};
-    OK(id_index_walk(fixture->index, visit, &walk, &fixture->error));
-    assert_int_equal(walk.at, model.count);
-    walk = (struct walk){.model = &model, .stop_at = 100};
-    OK(id_index_walk(fixture->index, visit, &walk, &fixture->error));
-    assert_int_equal(walk.at, 100);
-    assert_true(list_files(fixture, names, 64) > 0);
-    change_byte(fixture, names[0], ID_BLOCK_SIZE + 3, 1);
-    walk = (struct walk){.model = &model};
-    assert_int_equal(id_index_walk(fixture->index, visit, &walk, &fixture->error),
-                     STATUS_UNAVAILABLE);
-    assert_mends(fixture);
-    free(model.ids);
 }
 
 static void test_own_thread(void **state)
@@ -816,9 +950,9 @@ static void test_own_thread(void **state)
 /* All of it, in any order. */
 static void damage_something(struct fixture *fixture)
 {
-    static char names[256][ID_NAME_SIZE];
+    static char names[FILES_MAX][ID_NAME_SIZE];
     char path[256];
-    size_t count = list_files(fixture, names, 256);
+    size_t count = list_files(fixture, names);
     if (count == 0)
         return;
     const char *name = names[next_random(fixture, count)];
@@ -886,14 +1020,17 @@ int main(void)
         TEST(test_damaged_while_open),
         TEST(test_truncated),
         TEST(test_missing),
+        TEST(test_of_a_former_version),
         TEST(test_of_another_ledger),
         TEST(test_of_another_history),
         TEST(test_other_files),
+        TEST(test_upkeep_makes_again),
+        TEST(test_upkeep_makes_again_meanwhile),
+        TEST(test_closed_while_made_again),
         TEST(test_merged_runs_left_behind),
         TEST(test_cannot_be_written),
         TEST(test_rows_cannot_be_read),
         TEST(test_rows_are_damaged),
-        TEST(test_walk),
         TEST(test_own_thread),
         TEST(test_model),
     };

@@ -60,6 +60,7 @@ struct fixture {
     struct log *log;
     pthread_barrier_t barrier;
     atomic_bool over;
+    atomic_uint progress; /* grows with what is acknowledged to who insists */
     struct error error;
 };
 
@@ -215,7 +216,7 @@ static void prepare(const struct fixture *fixture, struct asked *asked,
 struct model_id {
     bool known;
     struct ledger_transaction kept;
-    int undone_by; /* 1 + player; 0: by nobody */
+    int undone_by; /* 1 + player; 0: by no one */
     unsigned standing;
     unsigned acknowledged; /* answers that were not replays */
 };
@@ -550,17 +551,22 @@ static void *lock_backwards(void *argument)
     return NULL;
 }
 
-/* Of those that are at work: one that is idle is connected again, and nothing is begun again. */
+/* Of those that are at work: one that is idle is connected again, and nothing is begun again. The
+ * next when somebody got through since: on a machine that is busy no batch outlives a fixed time. */
 static void *terminate(void *argument)
 {
     struct fixture *fixture = argument;
     PGconn *connection = connect_to(fixture);
     say(connection, "SET application_name = 'meddler'");
+    unsigned seen = 0;
     while (!atomic_load(&fixture->over)) {
         say(connection, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
                         " WHERE application_name = 'croupier' AND state <> 'idle'"
                         " ORDER BY random() LIMIT 1");
-        rest(30);
+        do
+            rest(30);
+        while (!atomic_load(&fixture->over) && atomic_load(&fixture->progress) == seen);
+        seen = atomic_load(&fixture->progress);
     }
     PQfinish(connection);
     return NULL;
@@ -580,7 +586,7 @@ static void *insist(void *argument)
                     (i / 4 + round) % PLAYERS, id, i % 4 == 3 ? 1 : 2, "");
         }
         for (unsigned attempt = 0; left > 0; attempt++) {
-            CHECK(attempt < 400);
+            CHECK(attempt < 10000); /* a limit for a store that stays away */
             ask_all(writer, asked, left);
             size_t still = 0;
             for (size_t i = 0; i < left; i++) {
@@ -590,6 +596,8 @@ static void *insist(void *argument)
                 memset(&asked[still], 0, sizeof asked[still]);
                 asked[still++].job.request = request;
             }
+            if (still < left)
+                (void)atomic_fetch_add(&writer->fixture->progress, 1);
             left = still;
             if (left > 0)
                 rest(30);

@@ -14,6 +14,8 @@
 #include <cmocka.h>
 #include <libpq-fe.h>
 
+#include "../test_directory.h"
+
 /* Succeeds, or ends the test with the reason; where `fixture` has an `error`. */
 #define OK(call)                                                                      \
     do {                                                                              \
@@ -23,14 +25,13 @@
     } while (0)
 
 struct place {
-    char directory[64]; /* or the schema of a server's database */
+    char directory[TEST_DIRECTORY_SIZE]; /* or the schema of a server's database */
     char uri[512];
 };
 
 static void sqlite_place(struct place *place)
 {
-    (void)snprintf(place->directory, sizeof place->directory, "/tmp/croupier-contract-XXXXXX");
-    assert_non_null(mkdtemp(place->directory));
+    test_directory_make(place->directory);
     (void)snprintf(place->uri, sizeof place->uri, "sqlite:%s/platform.db", place->directory);
 }
 

@@ -1,7 +1,7 @@
 /*
  * What is PostgreSQL's own, beyond the contract that every engine passes (platform_contract/):
  * servers that are frozen, gone or somebody else, transactions that collide, commits whose end
- * nobody hears of. Runs against the server that TEST_POSTGRES_URI names (tests/servers.py), whose
+ * no one hears of. Runs against the server that TEST_POSTGRES_URI names (tests/servers.py), whose
  * processes it signals.
  */
 #include <arpa/inet.h>
@@ -327,7 +327,7 @@ static void a_loop_of_endings_loses_nothing_that_was_acknowledged(void **state)
     OK(platform_store_ping(fixture->store, &fixture->error));
 }
 
-static void a_commit_that_nobody_heard_the_end_of_is_said_to_be_open(void **state)
+static void a_commit_that_no_one_heard_the_end_of_is_said_to_be_open(void **state)
 {
     struct fixture *fixture = *state;
     run(fixture, "CREATE FUNCTION die() RETURNS trigger LANGUAGE plpgsql AS"
@@ -665,11 +665,18 @@ static void schemas_of_other_programs_are_refused(void **state)
     SAYS(fixture, "a different build");
 }
 
-static void players_and_currencies_resist_hands(void **state)
+static void what_only_grows_resists_hands(void **state)
 {
-    static const char *const tries[] = {"UPDATE player SET reference = 'x'", "DELETE FROM player",
-                                        "TRUNCATE player CASCADE",
-                                        "UPDATE currency SET exponent = 3", "DELETE FROM currency"};
+    static const char *const tries[] = {
+        "UPDATE player SET reference = 'x'",
+        "DELETE FROM player",
+        "TRUNCATE player CASCADE",
+        "UPDATE currency SET exponent = 3",
+        "DELETE FROM currency",
+        "UPDATE audit_trail SET who = 'x'",
+        "DELETE FROM audit_trail",
+        "TRUNCATE audit_trail",
+        "INSERT INTO audit_trail VALUES (3, 1, 'anna', '', 'customer', 'cus_1', NULL, '{}')"};
     struct fixture *fixture = *state;
     struct player_record player;
     OK(add(fixture, "cus_1"));
@@ -839,7 +846,7 @@ static bool see_two(void *context, const void *record)
     return ++*(unsigned *)context < 2;
 }
 
-static void a_long_list_that_nobody_reads_to_its_end_does_not_harm(void **state)
+static void a_long_list_that_no_one_reads_to_its_end_does_not_harm(void **state)
 {
     struct fixture *fixture = *state;
     unsigned seen = 0;
@@ -886,7 +893,7 @@ int main(void)
         MADE(of_several_hosts_the_one_that_answers_is_used),
         MADE(a_connection_that_was_ended_is_made_again_by_the_next_call),
         MADE(a_loop_of_endings_loses_nothing_that_was_acknowledged),
-        MADE(a_commit_that_nobody_heard_the_end_of_is_said_to_be_open),
+        MADE(a_commit_that_no_one_heard_the_end_of_is_said_to_be_open),
         MADE(a_commit_with_a_warning_is_not_taken_for_one),
         MADE(a_session_waits_for_the_disk_whatever_the_server_is_told_later),
         MADE(a_commit_that_waits_for_a_standby_leaves_one_session_behind_and_no_more),
@@ -900,12 +907,12 @@ int main(void)
         EMPTY(an_empty_database_says_what_to_do),
         EMPTY(somebody_elses_tables_are_left_alone),
         MADE(schemas_of_other_programs_are_refused),
-        MADE(players_and_currencies_resist_hands),
+        MADE(what_only_grows_resists_hands),
         EMPTY(an_older_server_is_refused),
         EMPTY(a_pooler_that_mixes_sessions_is_refused_by_its_name),
         EMPTY(no_text_holds_a_part_of_the_password),
         MADE(frequent_calls_are_one_round_trip_each),
-        MADE(a_long_list_that_nobody_reads_to_its_end_does_not_harm),
+        MADE(a_long_list_that_no_one_reads_to_its_end_does_not_harm),
         MADE(a_slow_reader_is_not_a_slow_server),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,8 +17,10 @@ struct platform_engine {
     void (*close)(struct platform_store *store);
     enum status (*schema)(struct platform_store *store, uint32_t *version, uint32_t *newest,
                           struct error *error);
-    enum status (*back_up)(struct platform_store *store, char **path,
-                           struct error *error); /* NULL: its own tools do */
+    /* Into a new file `to`; NULL: one beside the store, whose name is `path` then. NULL: its own
+     * tools do. */
+    enum status (*back_up)(struct platform_store *store, const char *to, char **path,
+                           struct error *error);
     enum status (*migrate)(struct platform_store *store, uint32_t *before, uint32_t *after,
                            struct error *error);
     const struct sql_verbs *sql; /* for records */
@@ -28,6 +30,9 @@ struct platform_engine {
 /* STATUS_MALFORMED, with what is wrong and what to do. */
 enum status platform_damaged(const struct platform_store *store, const char *what,
                              struct error *error);
+/* The same of a row of the ledger, by its number: what is wrong with it. */
+enum status platform_damaged_row(const struct platform_store *store, int64_t number,
+                                 const char *what, struct error *error);
 
 extern const struct platform_engine platform_sqlite_engine;
 extern const struct platform_engine platform_postgres_engine;

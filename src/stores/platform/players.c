@@ -4,8 +4,7 @@
  * is found.
  *
  * With PostgreSQL, a player that is found may not be on a synchronous standby yet
- * (postgres/ledger.c), and a launch does not wait for that: it would cost each a commit. A failover
- * that loses the player loses no money, because the first entry of the player's waits for all
+ * (postgres/ledger.c). The launch that asked for it is (launches.c): its commit waits for all
  * before it.
  */
 #include <string.h>
@@ -16,6 +15,10 @@
 
 static const char add_currency[] = "INSERT INTO currency (code, exponent, created_ms)"
                                    " VALUES ($1, $2, $3) ON CONFLICT (code) DO NOTHING";
+
+static const char add_block[] = "INSERT INTO player_block (player_number, blocked_ms)"
+                                " SELECT number, CAST($2 AS bigint) FROM player WHERE id = $1"
+                                " ON CONFLICT (player_number) DO NOTHING";
 
 static void bind_currency(struct sql_parameters *parameters, const struct player_record *player)
 {
@@ -93,6 +96,40 @@ enum status platform_player_open(struct platform_store *store, const char *custo
     return status;
 }
 
+/* ---- blocking -------------------------------------------------------------------------------- */
+
+enum status platform_player_block(struct platform_store *store, const char *player_id, bool blocked,
+                                  int64_t now_ms, struct player_record *player, struct error *error)
+{
+    struct record_change change = {
+        .table = &player_table,
+        .sql = blocked ? add_block
+                       : "DELETE FROM player_block"
+                         " WHERE player_number = (SELECT number FROM player WHERE id = $1)",
+        .idempotent = true};
+    sql_add_text(&change.parameters, text_of(player_id));
+    if (blocked)
+        sql_add_integer(&change.parameters, now_ms);
+    enum status status = record_change(store, &change, error);
+    return status == STATUS_OK ? platform_get(store, &player_table, player_id, player, error)
+                               : status;
+}
+
+enum status platform_players_named(struct platform_store *store, const char *customer_id,
+                                   const char *reference, struct player_record *players,
+                                   size_t most, size_t *count, struct error *error)
+{
+    struct sql_parameters parameters = {0};
+    CHECK(most <= RECORD_FIND_MAX);
+    sql_add_text(&parameters, text_of(customer_id));
+    sql_add_text(&parameters, text_of(reference));
+    sql_add_integer(&parameters, (int64_t)most);
+    return record_find_several(store, &player_table,
+                               "SELECT id FROM player WHERE customer_id = $1 AND reference = $2"
+                               " ORDER BY number LIMIT $3",
+                               &parameters, players, count, error);
+}
+
 /* ---- copying --------------------------------------------------------------------------------- */
 
 struct putting {
@@ -128,20 +165,30 @@ static enum status put_currencies(const struct putting *putting, size_t first, s
     return status;
 }
 
+static void put_player(struct sql_flight *flight, const struct player_record *record)
+{
+    const char *sql = statement_of(flight->store, &player_table, STATEMENT_ADD);
+    statement_bind(&player_table, STATEMENT_ADD, record, sql_flight_add(flight, sql)->parameters);
+    if (record->blocked_ms == 0)
+        return;
+    struct sql_parameters *block = sql_flight_add(flight, add_block)->parameters;
+    sql_add_text(block, text_of(record->id));
+    sql_add_integer(block, record->blocked_ms);
+}
+
 static enum status put_players(struct platform_store *store, void *context, struct error *error)
 {
     const struct putting *putting = context;
     struct sql_flight *flight = putting->flight;
     enum status status = STATUS_OK;
+    (void)store; /* the flight's */
     sql_flight_clear(flight);
     for (size_t at = 0; at < putting->count && status == STATUS_OK; at += FLIGHT_MAX / 2) {
         size_t left = putting->count - at;
         size_t count = left < FLIGHT_MAX / 2 ? left : FLIGHT_MAX / 2;
         status = put_currencies(putting, at, count, error);
         for (size_t i = at; i < at + count && status == STATUS_OK; i++)
-            statement_bind(&player_table, STATEMENT_ADD, &putting->records[i],
-                           sql_flight_add(flight, statement_of(store, &player_table, STATEMENT_ADD))
-                               ->parameters);
+            put_player(flight, &putting->records[i]);
         if (status == STATUS_OK)
             status = sql_flight_run(flight, false, error);
         sql_flight_clear(flight);

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "stores/platform/trail.h"
 
 static enum status no_revision(struct platform_store *store, struct error *error)
 {
@@ -52,7 +53,7 @@ enum status record_looked_up(struct platform_store *store, const struct record_l
         return error_set(error, STATUS_NOT_FOUND, "%s: there is no such %s", store->place, what);
     if (look_up->sound)
         return STATUS_OK;
-    (void)snprintf(damage, sizeof damage, "a %s makes no sense", what);
+    (void)snprintf(damage, sizeof damage, "a %s is malformed", what);
     return platform_damaged(store, damage, error);
 }
 
@@ -75,6 +76,37 @@ enum status record_find(struct platform_store *store, const struct record_table 
     else if (look_up.found && table->release != NULL)
         table->release(read);
     memory_free(read);
+    return status;
+}
+
+struct found_ids {
+    char at[RECORD_FIND_MAX][GAME_ID_SIZE]; /* the longest there are */
+    size_t count;
+};
+
+static bool on_id(void *context, const struct sql_row *row)
+{
+    struct found_ids *ids = context;
+    struct column_value value = row->value(row, 0, COLUMN_TEXT);
+    if (!value.null && value.bytes.size < sizeof ids->at[0]) {
+        memcpy(ids->at[ids->count], value.bytes.at, value.bytes.size);
+        ids->at[ids->count++][value.bytes.size] = '\0';
+    }
+    return ids->count < RECORD_FIND_MAX;
+}
+
+enum status record_find_several(struct platform_store *store, const struct record_table *table,
+                                const char *ids, struct sql_parameters *parameters, void *records,
+                                size_t *count, struct error *error)
+{
+    struct found_ids found = {.count = 0};
+    struct sql_query query = {
+        .sql = ids, .parameters = parameters, .row = on_id, .context = &found};
+    enum status status = store->engine->sql->read(store, &query, 1, error);
+    for (size_t i = 0; i < found.count && status == STATUS_OK; i++)
+        status = platform_get(store, table, found.at[i], (char *)records + i * table->size, error);
+    if (status == STATUS_OK)
+        *count = found.count;
     return status;
 }
 
@@ -169,6 +201,22 @@ static enum status walk_records(struct platform_store *store, enum statement_for
     return status;
 }
 
+enum status record_search(struct platform_store *store, const struct record_table *table,
+                          struct sql_parameters *parameters, record_function *see, void *context,
+                          struct error *error)
+{
+    struct record_visitor visitor = {.context = context};
+    visitor.see[table->kind] = see;
+    return walk_records(store, STATEMENT_SEARCH, parameters, &visitor, NULL, NULL, error);
+}
+
+enum status record_revision(struct platform_store *store, const struct record_table *table,
+                            uint64_t *revision, struct error *error)
+{
+    return walk_records(store, STATEMENT_LIST, NULL, &(struct record_visitor){0}, table, revision,
+                        error);
+}
+
 enum status platform_list(struct platform_store *store, const struct record_table *table,
                           const char *customer_id, record_function *see, void *context,
                           struct error *error)
@@ -196,8 +244,7 @@ enum status platform_changes_since(struct platform_store *store, uint64_t since,
 
 enum status platform_revision(struct platform_store *store, uint64_t *revision, struct error *error)
 {
-    return walk_records(store, STATEMENT_LIST, NULL, &(struct record_visitor){0}, &customer_table,
-                        revision, error);
+    return record_revision(store, &customer_table, revision, error);
 }
 
 enum status platform_games_read(struct platform_store *store, const struct record_visitor *visitor,
@@ -209,8 +256,7 @@ enum status platform_games_read(struct platform_store *store, const struct recor
 enum status platform_games_revision(struct platform_store *store, uint64_t *revision,
                                     struct error *error)
 {
-    return walk_records(store, STATEMENT_LIST, NULL, &(struct record_visitor){0}, &game_table,
-                        revision, error);
+    return record_revision(store, &game_table, revision, error);
 }
 
 /* ---- changes --------------------------------------------------------------------------------- */
@@ -223,31 +269,89 @@ enum status record_take_revision(struct platform_store *store, const struct reco
     return status == STATUS_OK && query.affected != 1 ? no_revision(store, error) : status;
 }
 
-/* A write that may find nothing to do, and then a look why: is the row not there, or newer than
- * expected? One that adds fails instead, and is committed in the same round trip. */
-static enum status write_row(struct platform_store *store, void *context, struct error *error)
+/* Takes the next number, or locks the trail where the table has no counter. */
+static struct sql_query *add_counting(struct sql_flight *flight, const struct record_table *table)
 {
-    struct record_change *change = context;
+    return sql_flight_add(flight, table->counter == NULL ? trail_lock
+                                                         : statement_of(flight->store, table,
+                                                                        STATEMENT_TAKE_REVISION));
+}
+
+/* Adds a query for the row with the key of a change, whose parameters stay the change's. */
+static struct sql_query *add_reading(struct sql_flight *flight, struct record_change *change,
+                                     struct sql_parameters *key, struct trail_reading *reading)
+{
+    struct sql_query *query =
+        sql_flight_add(flight, statement_of(flight->store, change->table, STATEMENT_GET));
+    query->parameters = key;
+    trail_read(reading, query);
+    return query;
+}
+
+static enum status missing_or_newer(const struct platform_store *store, const char *what,
+                                    bool exists, struct error *error)
+{
+    if (exists)
+        return error_set(error, STATUS_EXISTS, "%s: the %s was changed meanwhile; try again",
+                         store->place, what);
+    return error_set(error, STATUS_NOT_FOUND, "%s: there is no such %s", store->place, what);
+}
+
+/* A write that may find nothing to do; what was there before and after tells why, and what the
+ * trail says. */
+static enum status change_row(struct sql_flight *flight, struct record_change *change,
+                              struct trail_image images[2], struct error *error)
+{
+    struct platform_store *store = flight->store;
     struct sql_parameters key = {.count = 1, .at = {change->parameters.at[0]}}; /* borrowed */
-    struct sql_query queries[] = {
-        {.sql = statement_of(store, change->table, STATEMENT_TAKE_REVISION)},
-        {.sql = change->sql, .parameters = &change->parameters},
-        {.sql = statement_of(store, change->table, STATEMENT_EXISTS), .parameters = &key}};
-    enum status status =
-        store->engine->sql->run(store, queries, change->adds ? 2 : 3, change->adds, error);
+    struct trail_reading readings[2] = {{change->table, &images[0]}, {change->table, &images[1]}};
+    const struct sql_query *counting = add_counting(flight, change->table);
+    (void)add_reading(flight, change, &key, &readings[0]);
+    struct sql_query *write = sql_flight_add(flight, change->sql);
+    write->parameters = &change->parameters;
+    (void)add_reading(flight, change, &key, &readings[1]);
+    enum status status = sql_flight_run(flight, false, error);
     /* Without a revision to stamp it with, the row was refused. */
-    if ((status == STATUS_OK || status == STATUS_INVALID) && queries[0].affected != 1)
+    if ((status == STATUS_OK || status == STATUS_INVALID) && counting->affected != 1)
         return no_revision(store, error);
     if (status != STATUS_OK)
         return status;
-    bool exists = queries[2].rows > 0;
-    if (change->adds || queries[1].affected > 0 || (change->idempotent && exists))
-        return STATUS_OK;
-    if (exists)
-        return error_set(error, STATUS_EXISTS, "%s: the %s was changed meanwhile; try again",
-                         store->place, change->table->what);
-    return error_set(error, STATUS_NOT_FOUND, "%s: there is no such %s", store->place,
-                     change->table->what);
+    bool exists = images[1].table != NULL;
+    if (write->affected > 0)
+        return trail_write(store, &images[0], &images[1], true, error);
+    return change->idempotent && exists
+               ? STATUS_OK
+               : missing_or_newer(store, change->table->what, exists, error);
+}
+
+/* It succeeds or fails as a whole, so all of it goes out at once. */
+static enum status add_row(struct sql_flight *flight, struct record_change *change,
+                           struct trail_image images[2], struct error *error)
+{
+    struct trail_row row = {0};
+    const struct sql_query *counting = add_counting(flight, change->table);
+    sql_flight_add(flight, change->sql)->parameters = &change->parameters;
+    trail_image_of(&images[1], change->table, change->added);
+    if (trail_row_make(&row, flight->store, &images[0], &images[1]))
+        trail_row_add(&row, flight);
+    enum status status = sql_flight_run(flight, true, error);
+    if ((status == STATUS_OK || status == STATUS_INVALID) && counting->affected != 1)
+        status = no_revision(flight->store, error);
+    trail_row_free(&row);
+    return status;
+}
+
+static enum status write_row(struct platform_store *store, void *context, struct error *error)
+{
+    struct record_change *change = context;
+    struct trail_image images[2] = {0};
+    struct sql_flight *flight = sql_flight_create(store);
+    enum status status = change->added != NULL ? add_row(flight, change, images, error)
+                                               : change_row(flight, change, images, error);
+    sql_flight_destroy(&flight);
+    trail_image_free(&images[0]);
+    trail_image_free(&images[1]);
+    return status;
 }
 
 enum status record_change(struct platform_store *store, struct record_change *change,
@@ -264,8 +368,9 @@ static enum status write_record(struct platform_store *store, const struct recor
     enum status status = table->check(record, error);
     if (status != STATUS_OK)
         return status;
-    struct record_change change = {
-        .table = table, .sql = statement_of(store, table, form), .adds = form == STATEMENT_ADD};
+    struct record_change change = {.table = table,
+                                   .sql = statement_of(store, table, form),
+                                   .added = form == STATEMENT_ADD ? record : NULL};
     statement_bind(table, form, record, &change.parameters);
     return record_change(store, &change, error);
 }

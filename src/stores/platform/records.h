@@ -24,17 +24,35 @@ MUST_CHECK enum status record_find(struct platform_store *store, const struct re
                                    enum statement_form form, struct sql_parameters *parameters,
                                    void *record, struct error *error);
 
+/* Finds those whose ids a query of one column has, in its order, at most RECORD_FIND_MAX: into an
+ * array of records. */
+#define RECORD_FIND_MAX 32U
+MUST_CHECK enum status record_find_several(struct platform_store *store,
+                                           const struct record_table *table, const char *ids,
+                                           struct sql_parameters *parameters, void *records,
+                                           size_t *count, struct error *error);
+
 /* In a transaction: takes the next number of the table's counter. */
 MUST_CHECK enum status record_take_revision(struct platform_store *store,
                                             const struct record_table *table, struct error *error);
 
-/* A change of one row that takes a revision, in a transaction of its own. Its first parameter is
- * the key. */
+/* The number that the table's counter has come to. */
+MUST_CHECK enum status record_revision(struct platform_store *store,
+                                       const struct record_table *table, uint64_t *revision,
+                                       struct error *error);
+
+/* Rows by the table's own condition, and its parameters (STATEMENT_SEARCH). */
+MUST_CHECK enum status record_search(struct platform_store *store, const struct record_table *table,
+                                     struct sql_parameters *parameters, record_function *see,
+                                     void *context, struct error *error);
+
+/* A change of one row, in a transaction of its own: takes a revision, where the table has a
+ * counter, and writes the row of the audit trail. Its first parameter is the key. */
 struct record_change {
     const struct record_table *table;
     const char *sql;
     struct sql_parameters parameters; /* freed afterwards */
-    bool adds;                        /* nothing has to be looked up afterwards */
+    const void *added;                /* the record, where it adds one; else NULL */
     bool idempotent; /* there, but nothing to do: that is fine, and nothing has changed */
 };
 MUST_CHECK enum status record_change(struct platform_store *store, struct record_change *change,

@@ -79,12 +79,13 @@ enum statement_form {
     STATEMENT_EXISTS,      /* $1: key */
     STATEMENT_NAMED,       /* $1, …: the columns that are unique together */
     STATEMENT_LIST,        /* in order, without what lists leave out */
+    STATEMENT_SEARCH,      /* by the table's own condition, and its parameters */
     STATEMENT_OF_CUSTOMER, /* $1: customer_id; in order */
     STATEMENT_CHANGED,     /* $1: a revision; whatever has a later one, in order of change */
     STATEMENT_REVISION,    /* the table's counter */
     STATEMENT_TAKE_REVISION, /* counts on, and locks the counter until the commit */
 };
-#define STATEMENT_FORM_COUNT 12
+#define STATEMENT_FORM_COUNT 13
 
 /* What the parameters of an ADD, UPDATE or PUT are. */
 void statement_bind(const struct record_table *table, enum statement_form form, const void *record,

@@ -1,4 +1,6 @@
 /* The SQL of a table of columns, and the parameters that go with it; see sql.h. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -180,6 +182,8 @@ static void append_reading(struct buffer *sql, const struct record_table *table,
         append_named(sql, table);
     else if (form == STATEMENT_OF_CUSTOMER)
         buffer_append_format(sql, " WHERE customer_id = $1 ORDER BY %s", table->order);
+    else if (form == STATEMENT_SEARCH)
+        buffer_append_format(sql, " WHERE %s", table->search);
     else if (form == STATEMENT_CHANGED)
         buffer_append_string(sql, " WHERE revision > $1 ORDER BY revision");
     else
@@ -204,6 +208,7 @@ static void append_statement(struct buffer *sql, const struct record_table *tabl
     case STATEMENT_GET:
     case STATEMENT_NAMED:
     case STATEMENT_LIST:
+    case STATEMENT_SEARCH:
     case STATEMENT_OF_CUSTOMER:
     case STATEMENT_CHANGED:
         append_reading(sql, table, form);
@@ -294,4 +299,12 @@ enum status platform_damaged(const struct platform_store *store, const char *wha
 {
     return error_set(error, STATUS_MALFORMED,
                      "%s: is damaged (%s); stop croupier and restore a backup", store->place, what);
+}
+
+enum status platform_damaged_row(const struct platform_store *store, int64_t number,
+                                 const char *what, struct error *error)
+{
+    char text[160];
+    (void)snprintf(text, sizeof text, "transaction number %" PRId64 ": %s", number, what);
+    return platform_damaged(store, text, error);
 }

@@ -35,8 +35,13 @@ struct fixture {
 int contract_of_records(void);
 int contract_of_changes(void);
 int contract_of_players(void);
+int contract_of_launches(void);
 int contract_of_games(void);
 int contract_of_ledger(void);
+int contract_of_trail(void);
+int contract_of_usage(void);
+int contract_of_verifications(void);
+int contract_of_operators(void);
 
 /* What a listing or a look at the changes brought, in order. */
 #define SEEN_MAX 16
@@ -65,6 +70,8 @@ uint64_t look(struct fixture *fixture, struct platform_store *store, uint64_t si
               struct seen *seen);
 struct player_record open_player(struct fixture *fixture, const char *customer_id,
                                  const char *reference, const char *currency, uint8_t exponent);
+struct provider_record provider(const char *id);
+struct game_record game(const char *id, const char *provider_id);
 void add_two_customers(struct fixture *fixture);
 
 #endif

@@ -3,34 +3,6 @@
  */
 #include "platform_contract/contract.h"
 
-static struct provider_record provider(const char *id)
-{
-    struct provider_record record = {
-        .enabled = true, .usable = true, .secret_size = 60, .created_ms = 1763700000000};
-    (void)snprintf(record.id, sizeof record.id, "%s", id);
-    (void)snprintf(record.name, sizeof record.name, "Provider %s", id);
-    (void)snprintf(record.launch_url, sizeof record.launch_url, "https://%s.example/play?a=1", id);
-    (void)snprintf(record.return_url, sizeof record.return_url, "https://back.example/#x");
-    (void)snprintf(record.audience, sizeof record.audience, "%s", id);
-    memset(record.secret, 0xA5, record.secret_size);
-    return record;
-}
-
-static struct game_record game(const char *id, const char *provider_id)
-{
-    struct game_record record = {
-        .rtp_bps = 9612, .volatility = GAME_HIGH, .demo = true, .enabled = true, .usable = true};
-    (void)snprintf(record.id, sizeof record.id, "%s", id);
-    (void)snprintf(record.provider_id, sizeof record.provider_id, "%s", provider_id);
-    (void)snprintf(record.name, sizeof record.name, "Game %s \xC3\xA9", id);
-    (void)snprintf(record.category, sizeof record.category, "slots");
-    (void)snprintf(record.features, sizeof record.features, "free spins\nbuy bonus");
-    (void)snprintf(record.currencies, sizeof record.currencies, "EUR\nJPY");
-    (void)snprintf(record.languages, sizeof record.languages, "en");
-    (void)snprintf(record.thumbnail_url, sizeof record.thumbnail_url, "https://cdn.example/a.png");
-    return record;
-}
-
 static void put_games(struct fixture *fixture, const struct game_record *records, size_t count,
                       int64_t now_ms, struct games_put_result *result)
 {
@@ -61,6 +33,13 @@ static void a_provider_comes_back_as_it_was_stored_and_changed(void **state)
     struct fixture *fixture = *state;
     struct provider_record record = provider("acme");
     struct provider_record read = {0};
+    record.secrets[1] = record.secrets[0]; /* the newest is the one with a name */
+    memcpy(record.secrets[0].kid, "0aZ9bY8c", PROVIDER_KID_SIZE);
+    record.secrets[0].added_ms = 1763700000001;
+    record.secrets[0].sealed[59] = 0;
+    record.cidrs[0] = cidr("192.0.2.0/24");
+    record.cidrs[1] = cidr("2001:db8::/32");
+    record.cidr_count = 2;
     OK(platform_add(fixture->store, &provider_table, &record, &fixture->error));
     assert_int_equal(platform_add(fixture->store, &provider_table, &record, &fixture->error),
                      STATUS_EXISTS);
@@ -70,8 +49,9 @@ static void a_provider_comes_back_as_it_was_stored_and_changed(void **state)
     assert_string_equal(read.launch_url, record.launch_url);
     assert_string_equal(read.return_url, record.return_url);
     assert_string_equal(read.audience, record.audience);
-    assert_int_equal(read.secret_size, record.secret_size);
-    assert_memory_equal(read.secret, record.secret, record.secret_size);
+    assert_memory_equal(read.secrets, record.secrets, sizeof read.secrets);
+    assert_int_equal(read.cidr_count, 2);
+    assert_memory_equal(read.cidrs, record.cidrs, sizeof read.cidrs);
     assert_int_equal(read.created_ms, record.created_ms);
     assert_false(read.launch_call);
 
@@ -79,6 +59,9 @@ static void a_provider_comes_back_as_it_was_stored_and_changed(void **state)
     read.enabled = false;
     read.launch_call = true;
     read.return_url[0] = '\0';
+    read.secrets[0] = read.secrets[1]; /* the newest is retired */
+    read.secrets[1] = (struct provider_secret){0};
+    read.cidr_count = 0;
     OK(platform_update(fixture->store, &provider_table, &read, &fixture->error));
     assert_int_equal(platform_update(fixture->store, &provider_table, &read, &fixture->error),
                      STATUS_EXISTS); /* its revision has passed */
@@ -86,6 +69,10 @@ static void a_provider_comes_back_as_it_was_stored_and_changed(void **state)
     assert_false(read.enabled);
     assert_true(read.launch_call);
     assert_string_equal(read.return_url, "");
+    assert_string_equal(read.secrets[0].kid, "");
+    assert_memory_equal(&read.secrets[0], &record.secrets[1], sizeof record.secrets[1]);
+    assert_int_equal(read.secrets[1].size, 0);
+    assert_int_equal(read.cidr_count, 0);
     assert_true(read.revision > seen);
     struct provider_record called = provider("called");
     called.launch_call = true;

@@ -4,30 +4,44 @@
  */
 #include "platform_contract/contract.h"
 
-/* The first entry of a player, as wallet/ledger.c makes one. */
-static void enter_first(struct ledger_batch *batch, const char *id, int64_t amount_minor)
+/* The next entry of a player, as wallet/ledger.c makes one; of a provider's, if `provider` is not
+ * "", with all that one has. */
+static void enter_as(struct ledger_batch *batch, const char *provider, const char *id,
+                     int64_t amount_minor)
 {
-    struct ledger_place *place = &batch->places[0];
+    struct ledger_batch_player *player = &batch->players[0];
     struct ledger_transaction *kept = &batch->kept[batch->kept_count++];
+    player->account.balance_minor += amount_minor;
     *kept = (struct ledger_transaction){.operation = LEDGER_CREDIT,
                                         .outcome = LEDGER_APPLIED,
                                         .currency_exponent = 2,
                                         .amount_minor = amount_minor,
                                         .movement_minor = amount_minor,
-                                        .balance_minor = amount_minor,
-                                        .sequence = 1,
+                                        .balance_minor = player->account.balance_minor,
+                                        .sequence = ++player->account.sequence,
                                         .created_ms = 5};
-    memcpy(kept->customer_id, place->account.player.customer_id, sizeof kept->customer_id);
-    memcpy(kept->player_id, place->account.player.id, sizeof kept->player_id);
+    if (provider[0] != '\0') {
+        (void)snprintf(kept->provider_id, sizeof kept->provider_id, "%s", provider);
+        memcpy(kept->launch_id, "lau_1", 6);
+        memcpy(kept->game_id, "mirage", 7);
+        memcpy(kept->round_id, "r-1", 4);
+    }
+    memcpy(kept->customer_id, player->account.player.customer_id, sizeof kept->customer_id);
+    memcpy(kept->player_id, player->account.player.id, sizeof kept->player_id);
     memcpy(kept->currency, "EUR", 4);
     (void)snprintf(kept->transaction_id, sizeof kept->transaction_id, "%s", id);
-    ledger_entry_hash(kept, place->account.head, kept->hash);
-    memcpy(place->account.head, kept->hash, sizeof kept->hash);
-    place->account.balance_minor = amount_minor;
-    place->account.sequence = 1;
-    place->changed = true;
-    batch->clearings[place->clearing].balance_minor -= amount_minor;
-    batch->clearings[place->clearing].changed = true;
+    ledger_entry_hash(kept, player->account.head, kept->hash);
+    memcpy(player->account.head, kept->hash, sizeof kept->hash);
+    player->changed = true;
+    batch->clearings[player->clearing].balance_minor -= amount_minor;
+    batch->clearings[player->clearing].changed = true;
+}
+
+/* The first entry of a player, the customer's. */
+static void enter_first(struct ledger_batch *batch, const char *id, int64_t amount_minor)
+{
+    batch->players[0].account.sequence = 0;
+    enter_as(batch, "", id, amount_minor);
 }
 
 static void a_batch_of_the_ledger_is_there_when_it_was_committed(void **state)
@@ -39,17 +53,17 @@ static void a_batch_of_the_ledger_is_there_when_it_was_committed(void **state)
     add_two_customers(fixture);
     struct player_record player = open_player(fixture, "cus_One", "alice", "EUR", 2);
     memset(&batch, 0, sizeof batch);
-    batch.place_count = 2;
-    memcpy(batch.places[0].player_id, player.id, sizeof player.id);
-    memcpy(batch.places[1].player_id, "ply_nobody", 11);
+    batch.player_count = 2;
+    memcpy(batch.players[0].player_id, player.id, sizeof player.id);
+    memcpy(batch.players[1].player_id, "ply_nobody", 11);
     batch.fact_count = 1;
-    memcpy(batch.facts[0].customer_id, "cus_One", 8);
+    memcpy(batch.facts[0].owner_id, "cus_One", 8);
     memcpy(batch.facts[0].transaction_id, "t-1", 4);
     OK(fixture->store->ledger->begin(fixture->store, &batch, &fixture->error));
-    assert_true(batch.places[0].found);
-    assert_false(batch.places[1].found);
+    assert_true(batch.players[0].found);
+    assert_false(batch.players[1].found);
     assert_false(batch.facts[0].id.known || batch.facts[0].id.rolled_back);
-    assert_int_equal(batch.places[0].account.sequence, 0);
+    assert_int_equal(batch.players[0].account.sequence, 0);
     enter_first(&batch, "t-1", 70);
     struct platform_store *other = open_store(fixture, false);
     OK(platform_ledger_balance(other, player.id, &account, &fixture->error));
@@ -94,8 +108,8 @@ static void transactions_are_read_in_order_of_decision_declines_included(void **
     add_two_customers(fixture);
     struct player_record player = open_player(fixture, "cus_One", "alice", "EUR", 2);
     memset(&batch, 0, sizeof batch);
-    batch.place_count = 1;
-    memcpy(batch.places[0].player_id, player.id, sizeof player.id);
+    batch.player_count = 1;
+    memcpy(batch.players[0].player_id, player.id, sizeof player.id);
     OK(fixture->store->ledger->begin(fixture->store, &batch, &fixture->error));
     enter_first(&batch, "t-9", 70);
     struct ledger_transaction *declined = &batch.kept[batch.kept_count++];
@@ -107,8 +121,8 @@ static void transactions_are_read_in_order_of_decision_declines_included(void **
     declined->amount_minor = 71;
     declined->sequence = 0;
     declined->movement_minor = declined->balance_minor = 0;
-    ledger_chain_decline(&batch.places[0].account, declined);
-    batch.places[0].declined = true;
+    ledger_chain_decline(&batch.players[0].account, declined);
+    batch.players[0].declined = true;
     OK(fixture->store->ledger->commit(fixture->store, &batch, &unknown, &fixture->error));
     OK(fixture->store->ledger->declines(fixture->store, see_decline, &seen, &fixture->error));
     assert_int_equal(seen.count, 1);
@@ -139,6 +153,44 @@ static void transactions_are_read_in_order_of_decision_declines_included(void **
     assert_int_equal(seen.count, 2);
 }
 
+static void an_id_of_a_provider_is_another_than_the_customers(void **state)
+{
+    struct fixture *fixture = *state;
+    static struct ledger_batch batch;
+    static const char *const owners[] = {"cus_One", "acme", "oasis"};
+    struct transactions_seen seen = {0};
+    bool unknown = true;
+    add_two_customers(fixture);
+    for (size_t i = 1; i < 3; i++) {
+        const struct provider_record record = provider(owners[i]);
+        OK(platform_add(fixture->store, &provider_table, &record, &fixture->error));
+    }
+    struct player_record player = open_player(fixture, "cus_One", "alice", "EUR", 2);
+    memset(&batch, 0, sizeof batch);
+    batch.player_count = 1;
+    memcpy(batch.players[0].player_id, player.id, sizeof player.id);
+    batch.fact_count = 3;
+    for (size_t i = 0; i < 3; i++) {
+        memcpy(batch.facts[i].owner_id, owners[i], strlen(owners[i]));
+        memcpy(batch.facts[i].transaction_id, "t-1", 4);
+    }
+    OK(fixture->store->ledger->begin(fixture->store, &batch, &fixture->error));
+    enter_as(&batch, "", "t-1", 70);
+    enter_as(&batch, "acme", "t-1", 30);
+    OK(fixture->store->ledger->commit(fixture->store, &batch, &unknown, &fixture->error));
+    for (size_t i = 0; i < 3; i++) {
+        struct ledger_id *id = &batch.facts[i].id;
+        OK(fixture->store->ledger->id(fixture->store, &batch.facts[i], &fixture->error));
+        assert_int_equal(id->known, i < 2);
+        if (id->known)
+            assert_memory_equal(&id->transaction, &batch.kept[i], sizeof batch.kept[i]);
+    }
+    OK(fixture->store->ledger->transactions(fixture->store, see_transaction, &seen,
+                                            &fixture->error));
+    assert_int_equal(seen.count, 2);
+    assert_memory_equal(seen.transactions, batch.kept, 2 * sizeof batch.kept[0]);
+}
+
 static void a_batch_that_does_not_follow_is_refused_whole(void **state)
 {
     struct fixture *fixture = *state;
@@ -148,8 +200,8 @@ static void a_batch_that_does_not_follow_is_refused_whole(void **state)
     add_two_customers(fixture);
     struct player_record player = open_player(fixture, "cus_One", "alice", "EUR", 2);
     memset(&batch, 0, sizeof batch);
-    batch.place_count = 1;
-    memcpy(batch.places[0].player_id, player.id, sizeof player.id);
+    batch.player_count = 1;
+    memcpy(batch.players[0].player_id, player.id, sizeof player.id);
     OK(fixture->store->ledger->begin(fixture->store, &batch, &fixture->error));
     enter_first(&batch, "t-1", 70);
     enter_first(&batch, "t-2", 70); /* sequence 1 once more */
@@ -167,6 +219,7 @@ int contract_of_ledger(void)
     const struct CMUnitTest tests[] = {
         CONTRACT(a_batch_of_the_ledger_is_there_when_it_was_committed),
         CONTRACT(transactions_are_read_in_order_of_decision_declines_included),
+        CONTRACT(an_id_of_a_provider_is_another_than_the_customers),
         CONTRACT(a_batch_that_does_not_follow_is_refused_whole),
     };
     return cmocka_run_group_tests_name("ledger", tests, NULL, NULL);

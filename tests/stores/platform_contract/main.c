@@ -136,6 +136,34 @@ struct player_record open_player(struct fixture *fixture, const char *customer_i
     return player;
 }
 
+struct provider_record provider(const char *id)
+{
+    struct provider_record record = {.enabled = true, .usable = true, .created_ms = 1763700000000};
+    (void)snprintf(record.id, sizeof record.id, "%s", id);
+    (void)snprintf(record.name, sizeof record.name, "Provider %s", id);
+    (void)snprintf(record.launch_url, sizeof record.launch_url, "https://%s.example/play?a=1", id);
+    (void)snprintf(record.return_url, sizeof record.return_url, "https://back.example/#x");
+    (void)snprintf(record.audience, sizeof record.audience, "%s", id);
+    record.secrets[0].size = 60;
+    memset(record.secrets[0].sealed, 0xA5, record.secrets[0].size);
+    return record;
+}
+
+struct game_record game(const char *id, const char *provider_id)
+{
+    struct game_record record = {
+        .rtp_bps = 9612, .volatility = GAME_HIGH, .demo = true, .enabled = true, .usable = true};
+    (void)snprintf(record.id, sizeof record.id, "%s", id);
+    (void)snprintf(record.provider_id, sizeof record.provider_id, "%s", provider_id);
+    (void)snprintf(record.name, sizeof record.name, "Game %s \xC3\xA9", id);
+    (void)snprintf(record.category, sizeof record.category, "slots");
+    (void)snprintf(record.features, sizeof record.features, "free spins\nbuy bonus");
+    (void)snprintf(record.currencies, sizeof record.currencies, "EUR\nJPY");
+    (void)snprintf(record.languages, sizeof record.languages, "en");
+    (void)snprintf(record.thumbnail_url, sizeof record.thumbnail_url, "https://cdn.example/a.png");
+    return record;
+}
+
 void add_two_customers(struct fixture *fixture)
 {
     struct customer_record first = customer("cus_One", "One");
@@ -152,5 +180,7 @@ int main(int argc, char **argv)
         return 2;
     }
     return contract_of_records() + contract_of_changes() + contract_of_players() +
-           contract_of_games() + contract_of_ledger();
+           contract_of_launches() + contract_of_games() + contract_of_ledger() +
+           contract_of_trail() + contract_of_usage() + contract_of_verifications() +
+           contract_of_operators();
 }

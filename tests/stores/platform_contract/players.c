@@ -179,6 +179,80 @@ static void players_are_listed_as_created_and_can_be_put_into_another_store(void
                      STATUS_NOT_FOUND);
 }
 
+static int64_t blocked_in_a_batch(struct platform_store *store, const char *player_id)
+{
+    static struct ledger_batch batch;
+    struct error error = {0};
+    bool unknown = false;
+    memset(&batch, 0, sizeof batch);
+    batch.player_count = 1;
+    memcpy(batch.players[0].player_id, player_id, PLAYER_ID_SIZE);
+    assert_int_equal(store->ledger->begin(store, &batch, &error), STATUS_OK);
+    assert_true(batch.players[0].found);
+    int64_t blocked_ms = batch.players[0].account.player.blocked_ms;
+    assert_int_equal(store->ledger->commit(store, &batch, &unknown, &error), STATUS_OK);
+    return blocked_ms;
+}
+
+/* Also where batches met the player before, as in another server. */
+static void a_blocked_player_is_blocked_in_the_next_batch_everywhere(void **state)
+{
+    struct fixture *fixture = *state;
+    add_two_customers(fixture);
+    struct player_record alice = open_player(fixture, "cus_One", "alice", "EUR", 2);
+    struct player_record bob = open_player(fixture, "cus_One", "bob", "EUR", 2);
+    struct player_record read = {0};
+    struct platform_store *other = open_store(fixture, false);
+    assert_int_equal(blocked_in_a_batch(other, alice.id), 0);
+    assert_int_equal(alice.blocked_ms, 0);
+    OK(platform_player_block(fixture->store, alice.id, true, 77, &read, &fixture->error));
+    assert_int_equal(read.blocked_ms, 77);
+    assert_int_equal(blocked_in_a_batch(other, alice.id), 77);
+    assert_int_equal(blocked_in_a_batch(fixture->store, alice.id), 77);
+    assert_int_equal(blocked_in_a_batch(other, bob.id), 0);
+    assert_int_equal(open_player(fixture, "cus_One", "alice", "EUR", 2).blocked_ms, 77);
+    OK(platform_player_block(fixture->store, alice.id, true, 99, &read, &fixture->error));
+    assert_int_equal(read.blocked_ms, 77); /* the first time stands */
+    assert_int_equal(blocked_in_a_batch(other, alice.id), 77);
+    OK(platform_player_block(other, alice.id, false, 99, &read, &fixture->error));
+    OK(platform_player_block(other, alice.id, false, 99, &read, &fixture->error));
+    assert_memory_equal(&read, &alice, sizeof read);
+    assert_int_equal(blocked_in_a_batch(fixture->store, alice.id), 0);
+    assert_int_equal(blocked_in_a_batch(other, alice.id), 0);
+    for (int blocked = 0; blocked < 2; blocked++)
+        assert_int_equal(platform_player_block(other, "ply_none", blocked == 1, 99, &read, NULL),
+                         STATUS_NOT_FOUND);
+    platform_store_close(&other);
+
+    alice.blocked_ms = 5; /* and it is copied */
+    memcpy(alice.id, "ply_00000000000000A1", 21);
+    memcpy(alice.reference, "alix", 5);
+    OK(platform_player_put(fixture->store, &alice, 1, &fixture->error));
+    OK(platform_get(fixture->store, &player_table, alice.id, &read, &fixture->error));
+    assert_memory_equal(&read, &alice, sizeof read);
+}
+
+static void players_are_found_by_their_customers_name_for_them(void **state)
+{
+    struct fixture *fixture = *state;
+    struct player_record found[4];
+    size_t count = 9;
+    add_two_customers(fixture);
+    struct player_record euro = open_player(fixture, "cus_One", "alice", "EUR", 2);
+    struct player_record yen = open_player(fixture, "cus_One", "alice", "JPY", 0);
+    (void)open_player(fixture, "cus_Two", "alice", "EUR", 2);
+    OK(platform_players_named(fixture->store, "cus_One", "alice", found, 4, &count,
+                              &fixture->error));
+    assert_int_equal(count, 2);
+    assert_memory_equal(&found[0], &euro, sizeof euro);
+    assert_memory_equal(&found[1], &yen, sizeof yen);
+    OK(platform_players_named(fixture->store, "cus_One", "alice", found, 1, &count,
+                              &fixture->error));
+    assert_int_equal(count, 1);
+    OK(platform_players_named(fixture->store, "cus_One", "bob", found, 4, &count, &fixture->error));
+    assert_int_equal(count, 0);
+}
+
 int contract_of_players(void)
 {
     const struct CMUnitTest tests[] = {
@@ -187,6 +261,8 @@ int contract_of_players(void)
         CONTRACT(players_that_are_not_acceptable_are_refused),
         CONTRACT(players_opened_at_once_are_the_same_for_everybody),
         CONTRACT(players_are_listed_as_created_and_can_be_put_into_another_store),
+        CONTRACT(a_blocked_player_is_blocked_in_the_next_batch_everywhere),
+        CONTRACT(players_are_found_by_their_customers_name_for_them),
     };
     return cmocka_run_group_tests_name("players", tests, NULL, NULL);
 }

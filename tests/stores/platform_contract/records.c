@@ -210,7 +210,7 @@ static void what_is_not_there_is_not_found(void **state)
     struct customer_record untouched = {.name = "untouched"};
     struct key_record key_record = key("key_1", "cus_none", 1);
     struct legacy_record legacy_record;
-    struct address nobody = address("192.0.2.1");
+    struct address no_one = address("192.0.2.1");
     struct platform_store *store = fixture->store;
     assert_int_equal(platform_get(store, &customer_table, "cus_none", &untouched, &fixture->error),
                      STATUS_NOT_FOUND);
@@ -224,7 +224,7 @@ static void what_is_not_there_is_not_found(void **state)
     assert_int_equal(platform_add(store, &key_table, &key_record, &fixture->error),
                      STATUS_NOT_FOUND);
     assert_int_equal(platform_key_revoke(store, "key_1", 1, &fixture->error), STATUS_NOT_FOUND);
-    assert_int_equal(platform_get(store, &legacy_table, &nobody, &legacy_record, &fixture->error),
+    assert_int_equal(platform_get(store, &legacy_table, &no_one, &legacy_record, &fixture->error),
                      STATUS_NOT_FOUND);
     uint64_t revision;
     OK(platform_revision(store, &revision, &fixture->error));
@@ -237,6 +237,10 @@ static void a_key_comes_back_as_it_was_stored(void **state)
     struct customer_record owner = customer("cus_1", "One");
     struct key_record record = key("key_0123456789abcdef", "cus_1", 0xA5);
     record.expires_ms = 1800000000000;
+    record.scope = KEY_SCOPE_CASINO;
+    record.cidrs[0] = cidr("192.0.2.0/24");
+    record.cidrs[1] = cidr("2001:db8::/32");
+    record.cidr_count = 2;
     (void)snprintf(record.label, sizeof record.label, "b\xC3\xBCro");
     OK(platform_add(fixture->store, &customer_table, &owner, &fixture->error));
     OK(platform_add(fixture->store, &key_table, &record, &fixture->error));
@@ -251,6 +255,9 @@ static void a_key_comes_back_as_it_was_stored(void **state)
     assert_true(seen.key[0].created_ms == record.created_ms);
     assert_true(seen.key[0].expires_ms == record.expires_ms);
     assert_true(seen.key[0].last_used_ms == 0 && seen.key[0].revoked_ms == 0);
+    assert_int_equal(seen.key[0].scope, KEY_SCOPE_CASINO);
+    assert_int_equal(seen.key[0].cidr_count, 2);
+    assert_memory_equal(seen.key[0].cidrs, record.cidrs, sizeof record.cidrs);
     assert_int_equal(seen.key[0].revision, 2);
 }
 
@@ -284,7 +291,7 @@ static void touching_keys_moves_forward_only_and_takes_no_revision(void **state)
     OK(platform_add(fixture->store, &key_table, &second, &fixture->error));
     struct key_use uses[3] = {{.used_ms = 500}, {.used_ms = 600}, {.used_ms = 700}};
     memset(uses[0].digest, 1, KEY_DIGEST_SIZE);
-    memset(uses[1].digest, 9, KEY_DIGEST_SIZE); /* nobody's */
+    memset(uses[1].digest, 9, KEY_DIGEST_SIZE); /* no one's */
     memset(uses[2].digest, 2, KEY_DIGEST_SIZE);
     OK(platform_key_touch(fixture->store, uses, 3, &fixture->error));
     uses[0].used_ms = 400;

@@ -257,8 +257,55 @@ static void a_revoked_key_is_denied_on_a_connection_that_used_it(void **state)
     fake.key[0].revoked_ms = 1;
     fake_commit(&fake.key[0].revision);
     settle(scene->policies);
-    assert_int_equal(judge_again(scene, &question), DENIAL_UNKNOWN_KEY);
+    assert_int_equal(judge_again(scene, &question), DENIAL_REVOKED_KEY);
+    assert_string_equal(scene->policy->customer_id, "cus_0000000000000000");
+    assert_memory_equal(scene->memory.prefix, scene->key, KEY_PREFIX_SIZE - 1);
     assert_verdict(scene, with_api_key("192.0.2.1", second), DENIAL_NONE);
+}
+
+/* Changes the first key as the store has it. */
+static void narrow_key(struct scene *scene, enum key_scope scope, const char *block)
+{
+    fake_begin();
+    fake.key[0].scope = scope;
+    fake.key[0].cidr_count = block == NULL ? 0 : 1;
+    if (block != NULL)
+        assert_int_equal(cidr_parse(text_of(block), &fake.key[0].cidrs[0], NULL), STATUS_OK);
+    fake_commit(&fake.key[0].revision);
+    settle(scene->policies);
+}
+
+static void a_key_may_be_for_sports_or_for_the_casino_only(void **state)
+{
+    struct scene *scene = *state;
+    struct admission_question question = with_api_key("192.0.2.1", scene->key);
+    fake_begin();
+    fake.customer[0].casino = true;
+    fake_commit(&fake.customer[0].revision);
+    settle(scene->policies);
+    assert_int_equal(judge_again(scene, &question), DENIAL_NONE);
+    assert_int_equal(scene->memory.sports, scene->policy->sports);
+    assert_true(scene->memory.casino);
+    narrow_key(scene, KEY_SCOPE_SPORTS, NULL);
+    assert_int_equal(judge_again(scene, &question), DENIAL_NONE);
+    assert_int_equal(scene->memory.sports, scene->policy->sports);
+    assert_false(scene->memory.casino);
+    narrow_key(scene, KEY_SCOPE_CASINO, NULL);
+    assert_int_equal(judge_again(scene, &question), DENIAL_NONE);
+    assert_int_equal(scene->memory.sports, 0);
+    assert_true(scene->memory.casino);
+}
+
+/* Customer 0 may call from 192.0.2.0/24. */
+static void the_blocks_of_a_key_narrow_those_of_its_customer(void **state)
+{
+    struct scene *scene = *state;
+    narrow_key(scene, KEY_SCOPE_ALL, "192.0.2.128/25");
+    assert_verdict(scene, with_api_key("192.0.2.129", scene->key), DENIAL_NONE);
+    assert_verdict(scene, with_api_key("192.0.2.1", scene->key), DENIAL_ADDRESS_NOT_LISTED);
+    narrow_key(scene, KEY_SCOPE_ALL, "198.51.100.0/24"); /* which its customer has not */
+    assert_verdict(scene, with_api_key("198.51.100.1", scene->key), DENIAL_ADDRESS_NOT_LISTED);
+    assert_verdict(scene, with_api_key("192.0.2.1", scene->key), DENIAL_ADDRESS_NOT_LISTED);
 }
 
 static void a_disabled_customer_is_denied_until_enabled_again(void **state)
@@ -506,7 +553,7 @@ static void all_keys_and_addresses_of_a_customer_share_one_budget(void **state)
     assert_ptr_not_equal(scene->policy->budget, budget);
 }
 
-static void a_refresh_gives_nobody_his_requests_back(void **state)
+static void a_refresh_gives_no_one_his_requests_back(void **state)
 {
     struct scene *scene = *state;
     struct rate_verdict verdict;
@@ -537,6 +584,8 @@ int main(void)
         SCENE_TEST(a_malformed_or_unknown_key_is_denied),
         SCENE_TEST(a_key_expires),
         SCENE_TEST(a_revoked_key_is_denied_on_a_connection_that_used_it),
+        SCENE_TEST(a_key_may_be_for_sports_or_for_the_casino_only),
+        SCENE_TEST(the_blocks_of_a_key_narrow_those_of_its_customer),
         SCENE_TEST(a_disabled_customer_is_denied_until_enabled_again),
         SCENE_TEST(the_operator_can_be_told_why_it_was_denied),
         SCENE_TEST(an_unusable_customer_is_denied),
@@ -554,7 +603,7 @@ int main(void)
         SCENE_TEST(a_table_that_is_not_confirmed_for_a_second_decides_nothing),
         cmocka_unit_test(without_any_table_nothing_is_decided),
         SCENE_TEST(all_keys_and_addresses_of_a_customer_share_one_budget),
-        SCENE_TEST(a_refresh_gives_nobody_his_requests_back),
+        SCENE_TEST(a_refresh_gives_no_one_his_requests_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -104,10 +104,10 @@ static void anything_unreadable_on_the_walk_makes_the_client_unknown(void **stat
 static void what_no_client_has_is_no_address(void **state)
 {
     (void)state;
-    const char *nobody[] = {"0.0.0.0", "0.0.0.0:80",     "::",
+    const char *no_one[] = {"0.0.0.0", "0.0.0.0:80",     "::",
                             "[::]:80", "::ffff:0.0.0.0", "198.51.100.1, 0.0.0.0, 10.0.0.2"};
-    for (size_t i = 0; i < sizeof nobody / sizeof nobody[0]; i++)
-        assert_client("10.0.0.1", nobody[i], "unknown");
+    for (size_t i = 0; i < sizeof no_one / sizeof no_one[0]; i++)
+        assert_client("10.0.0.1", no_one[i], "unknown");
     assert_client("0.0.0.0", NULL, "unknown");
     assert_client("::", "198.51.100.1", "unknown");
     assert_client("10.0.0.1", "0.0.0.0, 198.51.100.1", "198.51.100.1");

@@ -18,11 +18,12 @@
 #include "base/memory.h"
 #include "question.h"
 #include "stores/refresher.h"
+#include "test_directory.h"
 
 #define PATIENCE_MS 20000U
 
 struct scene {
-    char directory[64];
+    char directory[TEST_DIRECTORY_SIZE];
     char uri[96];
     struct platform_store *store; /* the operator's handle */
     struct policies *policies;
@@ -35,8 +36,7 @@ static int set_up(void **state)
     struct error error = {.text = ""};
     uint32_t before;
     uint32_t after;
-    (void)snprintf(scene->directory, sizeof scene->directory, "/tmp/croupier-policies-XXXXXX");
-    assert_non_null(mkdtemp(scene->directory));
+    test_directory_make(scene->directory);
     (void)snprintf(scene->uri, sizeof scene->uri, "sqlite:%s/platform.db", scene->directory);
     struct platform_store_options store = {.uri = scene->uri, .timeout_ms = 5000, .create = true};
     assert_int_equal(platform_store_open(&scene->store, &store, &error), STATUS_OK);
@@ -137,7 +137,7 @@ static void what_the_operator_does_decides_the_next_verdicts(void **state)
     assert_true(becomes(scene, key, DENIAL_NONE));
     assert_int_equal(platform_key_revoke(scene->store, record.id, clock_wall_ms(), &error),
                      STATUS_OK);
-    assert_true(becomes(scene, key, DENIAL_UNKNOWN_KEY));
+    assert_true(becomes(scene, key, DENIAL_REVOKED_KEY));
 }
 
 static bool keep_last_use(void *context, const void *visited)

@@ -99,7 +99,7 @@ static size_t memory_held(void)
     return facts.uordblks + facts.hblkhd;
 }
 
-static void an_empty_table_admits_nobody(void **state)
+static void an_empty_table_admits_no_one(void **state)
 {
     struct policy_editor *editor = *state;
     struct policy_table *table = policy_editor_publish(editor, 0);
@@ -166,7 +166,7 @@ static void a_snapshot_does_not_change(void **state)
     policy_table_destroy(&after);
 }
 
-static void a_revoked_key_is_gone(void **state)
+static void a_revoked_key_is_known_as_such_and_no_longer_counted(void **state)
 {
     struct policy_editor *editor = *state;
     put_customer(editor, 1);
@@ -176,10 +176,56 @@ static void a_revoked_key_is_gone(void **state)
     revoked.revoked_ms = 5;
     policy_editor_key(editor, &revoked);
     struct policy_table *table = policy_editor_publish(editor, 1);
-    assert_null(find_entry(table, 10));
-    assert_non_null(find_entry(table, 11));
+    assert_true(policy_entry_key(find_entry(table, 10))->revoked);
+    assert_string_equal(find(table, 10)->customer_id, "cus_0000000000000001");
+    assert_false(policy_entry_key(find_entry(table, 11))->revoked);
     assert_int_equal(facts_of(table).keys, 1);
     policy_table_destroy(&table);
+}
+
+static void only_the_last_revoked_keys_are_kept(void **state)
+{
+    struct policy_editor *editor = *state;
+    for (unsigned reading = 0; reading < 2; reading++) {
+        policy_editor_restart(editor);
+        put_customer(editor, 1);
+        for (unsigned i = 0; i < POLICY_REVOKED_MAX + 3; i++) {
+            struct key_record revoked = key(i, 1);
+            revoked.revoked_ms = 5;
+            policy_editor_key(editor, &revoked);
+        }
+        put_key(editor, 99999, 1);
+        struct policy_table *table = policy_editor_publish(editor, 1);
+        assert_null(find_entry(table, 0));
+        assert_null(find_entry(table, 2));
+        assert_true(policy_entry_key(find_entry(table, 3))->revoked);
+        assert_true(policy_entry_key(find_entry(table, POLICY_REVOKED_MAX + 2))->revoked);
+        assert_int_equal(facts_of(table).keys, 1);
+        policy_table_destroy(&table);
+    }
+}
+
+static void what_narrows_a_key_is_kept_with_it_and_follows_a_change(void **state)
+{
+    struct policy_editor *editor = *state;
+    struct key_record record = key(10, 1);
+    record.scope = KEY_SCOPE_CASINO;
+    record.cidr_count = 1;
+    assert_int_equal(cidr_parse(TEXT("192.0.2.0/24"), &record.cidrs[0], NULL), STATUS_OK);
+    put_customer(editor, 1);
+    policy_editor_key(editor, &record);
+    struct policy_table *first = policy_editor_publish(editor, 1);
+    const struct policy_key *narrowed = policy_entry_key(find_entry(first, 10));
+    assert_int_equal(narrowed->scope, KEY_SCOPE_CASINO);
+    assert_int_equal(narrowed->cidr_count, 1);
+    assert_memory_equal(narrowed->cidrs, record.cidrs, sizeof record.cidrs[0]);
+    assert_int_equal(cidr_parse(TEXT("192.0.3.0/24"), &record.cidrs[0], NULL), STATUS_OK);
+    policy_editor_key(editor, &record);
+    struct policy_table *second = policy_editor_publish(editor, 2);
+    assert_memory_equal(policy_entry_key(find_entry(second, 10))->cidrs, record.cidrs,
+                        sizeof record.cidrs[0]);
+    policy_table_destroy(&first);
+    policy_table_destroy(&second);
 }
 
 static void a_key_of_an_unknown_customer_is_not_taken(void **state)
@@ -213,7 +259,7 @@ static void a_removed_address_is_gone_and_can_come_back(void **state)
     policy_table_destroy(&with);
 }
 
-static void a_limit_that_cannot_be_applied_admits_nobody(void **state)
+static void a_limit_that_cannot_be_applied_admits_no_one(void **state)
 {
     struct policy_editor *editor = *state;
     struct customer_record record = customer(1);
@@ -310,7 +356,7 @@ static void a_use_survives_a_changed_key_and_a_new_reading(void **state)
     policy_editor_key(editor, &changed);
     struct policy_table *second = policy_editor_publish(editor, 2);
     assert_int_equal(collect(second, uses), 1);
-    assert_int_equal(policy_entry_expires_ms(find_entry(second, 10)), 9999);
+    assert_int_equal(policy_entry_key(find_entry(second, 10))->expires_ms, 9999);
     policy_editor_restart(editor);
     put_customer(editor, 1);
     put_key(editor, 10, 1);
@@ -403,14 +449,16 @@ static void ten_thousand_changes_of_one_row_leave_nothing_behind(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TABLE_TEST(an_empty_table_admits_nobody),
+        TABLE_TEST(an_empty_table_admits_no_one),
         TABLE_TEST(a_key_leads_to_its_customers_policy),
         TABLE_TEST(an_address_leads_to_its_policy),
         TABLE_TEST(a_snapshot_does_not_change),
-        TABLE_TEST(a_revoked_key_is_gone),
+        TABLE_TEST(a_revoked_key_is_known_as_such_and_no_longer_counted),
+        TABLE_TEST(only_the_last_revoked_keys_are_kept),
+        TABLE_TEST(what_narrows_a_key_is_kept_with_it_and_follows_a_change),
         TABLE_TEST(a_key_of_an_unknown_customer_is_not_taken),
         TABLE_TEST(a_removed_address_is_gone_and_can_come_back),
-        TABLE_TEST(a_limit_that_cannot_be_applied_admits_nobody),
+        TABLE_TEST(a_limit_that_cannot_be_applied_admits_no_one),
         TABLE_TEST(a_budget_outlives_its_policy),
         TABLE_TEST(reading_everything_anew_keeps_budgets_and_forgets_what_is_gone),
         TABLE_TEST(a_use_is_collected_until_it_is_written),

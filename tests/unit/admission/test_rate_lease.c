@@ -619,7 +619,7 @@ static void without_the_store_a_server_limits_for_itself(void **state)
     server_close(&server);
 }
 
-static void the_store_is_tried_again_and_nobody_waits_for_it(void **state)
+static void the_store_is_tried_again_and_no_one_waits_for_it(void **state)
 {
     (void)state;
     struct shop shop = shop_at(MINUTE_S);
@@ -741,7 +741,7 @@ static void a_call_that_timed_out_is_counted_on_the_safe_side(void **state)
     for (int i = 0; i < 4; i++)
         admitted += take(&server, NOW_NS).allowed ? 1 : 0;
     assert_non_null(server.asked);
-    draw(&shop, &lost, NOW_NS); /* the store granted it, and nobody ever heard */
+    draw(&shop, &lost, NOW_NS); /* the store granted it, and no one ever heard */
     fail_call(&server, STATUS_TIMEOUT, NOW_NS);
     uint64_t later_ns = NOW_NS + RATE_LEASE_RETRY_NS;
     for (int i = 0; i < 3; i++) /* the rest of the lease; the first of them asks again */
@@ -883,7 +883,7 @@ int main(void)
         cmocka_unit_test(all_who_wait_are_served_by_one_call),
         cmocka_unit_test(a_budget_may_go_while_the_store_is_asked),
         cmocka_unit_test(without_the_store_a_server_limits_for_itself),
-        cmocka_unit_test(the_store_is_tried_again_and_nobody_waits_for_it),
+        cmocka_unit_test(the_store_is_tried_again_and_no_one_waits_for_it),
         cmocka_unit_test(a_lease_is_spent_though_the_store_has_gone),
         cmocka_unit_test(without_the_store_no_more_is_admitted_than_was_known_to_be_left),
         cmocka_unit_test(the_store_is_told_what_was_admitted_without_it),

@@ -227,7 +227,7 @@ static void one_store_that_fails_is_enough_to_be_degraded(void **state)
     expect_log("warning health is degraded reason=\"platform store: "); /* for another reason */
     ask(&answer);
     wait_for_answers(3);
-    expect_log(NULL); /* still degraded, and told */
+    expect_log(NULL); /* still degraded, and logged */
 
     atomic_store(&stores.open_status, STATUS_OK);
     atomic_store(&stores.ping_status, STATUS_TIMEOUT);
@@ -279,7 +279,7 @@ static void a_probe_that_hangs_holds_up_no_answer(void **state)
     /* While it still hangs, the answer is known at once. */
     ask(&answer);
     expect_degraded(&answer);
-    /* What it says in the end is nobody's answer; the next question gets a probe of its own. */
+    /* What it says in the end is no one's answer; the next question gets a probe of its own. */
     atomic_store(&stores.hang, false);
     assert_int_equal(sem_post(&stores.release), 0);
     for (int tries = 0; tries < 1000 && answer.status != 200; tries++) {

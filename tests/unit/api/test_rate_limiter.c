@@ -186,7 +186,7 @@ static void one_that_goes_away_is_forgotten(void **state)
     assert_true(scene->verdicts[1].allowed); /* nothing was spent for the other */
 }
 
-static void nobody_waits_longer_than_the_stores_deadline(void **state)
+static void no_one_waits_longer_than_the_stores_deadline(void **state)
 {
     struct scene *scene = *state;
     assert_false(take(scene, 0));
@@ -201,7 +201,7 @@ static void nobody_waits_longer_than_the_stores_deadline(void **state)
     assert_int_equal(scene->decided[0], 1);
 }
 
-static void when_the_store_is_away_nobody_waits(void **state)
+static void when_the_store_is_away_no_one_waits(void **state)
 {
     struct scene *scene = *state;
     scene->fake.refusal = STATUS_UNAVAILABLE;
@@ -228,9 +228,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_request_waits_for_its_lease, set_up, tear_down),
         cmocka_unit_test_setup_teardown(those_who_find_it_spent_wait_again, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_that_goes_away_is_forgotten, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(nobody_waits_longer_than_the_stores_deadline, set_up,
+        cmocka_unit_test_setup_teardown(no_one_waits_longer_than_the_stores_deadline, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(when_the_store_is_away_nobody_waits, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(when_the_store_is_away_no_one_waits, set_up, tear_down),
         cmocka_unit_test_setup_teardown(waiters_may_be_left_when_the_desk_goes, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,6 +14,7 @@
 #define LAUNCH "/api/v1/casino/games/{gameId}/launch"
 #define WALLET "/api/v1/casino/wallet"
 #define HEALTH "/api/v1/health"
+#define PROVIDER "/provider/v1/wallet"
 
 static void assert_route(const char *path, const char *wanted)
 {
@@ -103,7 +104,8 @@ static void routes_are_read_only_but_for_launch_and_wallet(void **state)
     size_t count = route_table(&routes);
     assert_true(count >= 4);
     for (size_t i = 0; i < count; i++) {
-        if (strcmp(routes[i].path, WALLET) == 0 || strcmp(routes[i].path, LAUNCH) == 0)
+        if (strcmp(routes[i].path, WALLET) == 0 || strcmp(routes[i].path, LAUNCH) == 0 ||
+            strcmp(routes[i].path, PROVIDER) == 0)
             continue;
         assert_true(route_allows(&routes[i], METHOD_GET));
         assert_true(route_allows(&routes[i], METHOD_HEAD));
@@ -126,6 +128,18 @@ static void launch_and_wallet_take_posts_alone(void **state)
         assert_int_equal(route_allows(launch, (enum http_method)method), method == METHOD_POST);
 }
 
+static void each_listener_has_its_own_paths(void **state)
+{
+    (void)state;
+    assert_no_route(PROVIDER);
+    assert_null(route_find_of_provider(TEXT(WALLET)).route);
+    assert_null(route_find_of_provider(TEXT("/provider/v1/wallet/")).route);
+    const struct route *route = route_find_of_provider(TEXT(PROVIDER)).route;
+    assert_string_equal(route->path, PROVIDER);
+    for (int method = METHOD_GET; method <= METHOD_CONNECT; method++)
+        assert_int_equal(route_allows(route, (enum http_method)method), method == METHOD_POST);
+}
+
 static void only_health_is_free_of_admission_and_casino_of_limits(void **state)
 {
     (void)state;
@@ -134,8 +148,9 @@ static void only_health_is_free_of_admission_and_casino_of_limits(void **state)
     for (size_t i = 0; i < count; i++) {
         bool health = strcmp(routes[i].path, HEALTH) == 0;
         assert_int_equal(routes[i].admission, !health);
-        assert_int_equal(routes[i].rate_limited,
-                         !health && !route_is_casino(text_of(routes[i].path)));
+        assert_int_equal(routes[i].rate_limited, !health &&
+                                                     !route_is_casino(text_of(routes[i].path)) &&
+                                                     strcmp(routes[i].path, PROVIDER) != 0);
     }
 }
 
@@ -162,6 +177,7 @@ int main(void)
         cmocka_unit_test(paths_are_exact),
         cmocka_unit_test(routes_are_read_only_but_for_launch_and_wallet),
         cmocka_unit_test(launch_and_wallet_take_posts_alone),
+        cmocka_unit_test(each_listener_has_its_own_paths),
         cmocka_unit_test(only_health_is_free_of_admission_and_casino_of_limits),
         cmocka_unit_test(every_number_has_a_label_of_its_own),
     };

@@ -232,7 +232,7 @@ static void some_blocks_are_everyone(void **state)
     }
 }
 
-static void nobody_has_the_unspecified_address(void **state)
+static void no_one_has_the_unspecified_address(void **state)
 {
     (void)state;
     struct address address;
@@ -261,7 +261,7 @@ int main(void)
         cmocka_unit_test(blocks_are_written_as_they_are_read),
         cmocka_unit_test(socket_addresses_are_read),
         cmocka_unit_test(some_blocks_are_everyone),
-        cmocka_unit_test(nobody_has_the_unspecified_address),
+        cmocka_unit_test(no_one_has_the_unspecified_address),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

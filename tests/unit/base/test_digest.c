@@ -25,6 +25,12 @@ static void is_that_of_the_standard(void **state)
         digest_sha256("abc", 3, digest);
         assert_memory_equal(digest, abc, sizeof digest);
     }
+    struct digest *pieces = digest_begin();
+    digest_add(pieces, "a", 1);
+    digest_add(pieces, "bc", 2);
+    digest_end(&pieces, digest);
+    assert_memory_equal(digest, abc, sizeof digest);
+    assert_null(pieces);
 }
 
 static void compare_all_sizes(void *failed)

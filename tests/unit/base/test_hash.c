@@ -67,6 +67,22 @@ static void a_random_seed_is_another_each_time(void **state)
     assert_true(hash_random_seed() != hash_random_seed());
 }
 
+/* The paper's own example (appendix A), on a machine with the lowest byte first. */
+static void a_keyed_hash_is_that_of_the_paper(void **state)
+{
+    (void)state;
+    uint8_t key[HASH_KEY_SIZE];
+    uint8_t bytes[15];
+    for (uint8_t i = 0; i < sizeof key; i++)
+        key[i] = i;
+    for (uint8_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = i;
+    assert_true(hash_keyed(key, bytes, sizeof bytes) == 0xa129ca6149be45e5U);
+    assert_true(hash_keyed(key, bytes, 0) == 0x726fdb47dd0e0e31U);
+    key[15] ^= 1;
+    assert_true(hash_keyed(key, bytes, sizeof bytes) != 0xa129ca6149be45e5U);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -74,6 +90,7 @@ int main(void)
         cmocka_unit_test(size_bytes_and_seed_all_count),
         cmocka_unit_test(hashes_of_neighbours_spread),
         cmocka_unit_test(a_random_seed_is_another_each_time),
+        cmocka_unit_test(a_keyed_hash_is_that_of_the_paper),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/stat.h>
 
 #include <yyjson.h>
 
@@ -43,6 +44,41 @@ static const char *written(void)
 }
 
 #define STAMP_SIZE 24 /* "2026-11-21T04:53:17.042Z" */
+
+static void of_the_journal_a_line_begins_with_its_priority(void **state)
+{
+    (void)state;
+    struct stat found;
+    char stream[64];
+    assert_int_equal(fstat(file, &found), 0);
+    (void)snprintf(stream, sizeof stream, "%ju:%ju", (uintmax_t)found.st_dev,
+                   (uintmax_t)found.st_ino);
+    assert_int_equal(setenv("JOURNAL_STREAM", stream, 1), 0);
+    struct log *log = log_create(file, LOG_DEBUG, LOG_FORMAT_JSON);
+    struct log_batch *batch = log_batch_create(log);
+    log_event(log, LOG_ERROR, "a");
+    log_event(log, LOG_WARNING, "b");
+    log_event(log, LOG_DEBUG, "c");
+    assert_true(log_flush(log));
+    log_batch_emit(batch, LOG_INFO, "d", (const struct log_field[]){{0}});
+    log_batch_destroy(&batch);
+    log_destroy(&log);
+    char priorities[64] = "";
+    const char *line = written();
+    for (; *line != '\0'; line = strchr(line, '\n') + 1)
+        (void)snprintf(priorities + strlen(priorities), sizeof priorities - strlen(priorities),
+                       "%.4s", line);
+    assert_string_equal(priorities, "<3>{<4>{<7>{<6>{");
+
+    /* Standard error may have been redirected since. */
+    assert_int_equal(setenv("JOURNAL_STREAM", "1:1", 1), 0);
+    size_t before = strlen(written());
+    log = log_create(file, LOG_DEBUG, LOG_FORMAT_JSON);
+    log_event(log, LOG_ERROR, "e");
+    log_destroy(&log);
+    assert_int_equal(written()[before], '{');
+    assert_int_equal(unsetenv("JOURNAL_STREAM"), 0);
+}
 
 static void a_text_line_is_stamp_level_message_fields(void **state)
 {
@@ -177,7 +213,7 @@ static void lines_of_several_threads_do_not_mix(void **state)
     assert_int_equal(lines, 2000);
 }
 
-/* ---- what nobody reads ----------------------------------------------------------------------- */
+/* ---- what no one reads ----------------------------------------------------------------------- */
 
 #define NUMBERED 60000 /* lines of 100 bytes and more: some 6 MB, more than queue and pipe hold */
 
@@ -214,13 +250,13 @@ static long number_in(struct text line, const char *name)
     return at == NULL ? -1 : strtol(at + strlen(name), NULL, 10);
 }
 
-static void lines_that_nobody_reads_are_dropped_and_counted(void **state)
+static void lines_that_no_one_reads_are_dropped_and_counted(void **state)
 {
     (void)state;
     int ends[2];
     assert_int_equal(pipe(ends), 0);
     struct log *log = log_create(ends[1], LOG_INFO, LOG_FORMAT_TEXT);
-    log_numbered(log); /* does not wait: nobody reads */
+    log_numbered(log); /* does not wait: no one reads */
     uint64_t dropped = log_dropped(log);
     assert_in_range(dropped, 1, NUMBERED - 1);
     assert_false(log_flush(log));
@@ -269,7 +305,7 @@ static void single_lines_have_room_that_batches_leave_them(void **state)
     log_event(log, LOG_WARNING, "something is wrong");
     assert_int_equal(log_dropped(log), dropped);
     log_batch_destroy(&batch);
-    log_destroy(&log); /* gives up: nobody reads */
+    log_destroy(&log); /* gives up: no one reads */
     assert_null(log);
     assert_int_equal(close(ends[0]),
                      0); /* ends its writer, which may need the other end until then */
@@ -331,18 +367,64 @@ static void names_of_levels_and_formats_are_read(void **state)
     assert_int_equal(log_format_parse(TEXT("JSON"), &format), STATUS_INVALID);
 }
 
+static void fields_that_are_kept_are_those_that_were_formatted(void **state)
+{
+    (void)state;
+    struct log *log = log_create(file, LOG_INFO, LOG_FORMAT_TEXT);
+    struct log_batch *batch = log_batch_create(log);
+    struct log_kept kept = {0};
+    const struct log_field alike[] = {LOG_WORD("client", TEXT("203.0.113.7")),
+                                      LOG_WORD("customer", TEXT("")),
+                                      LOG_STRING("a", "b c"),
+                                      {0}};
+    for (int i = 0; i < 4; i++) {
+        if (i == 2) { /* the format changes with the next flush, and not inside of a line */
+            log_configure(log, LOG_INFO, LOG_FORMAT_JSON);
+            assert_true(log_batch_has_kept(batch, &kept));
+            log_batch_flush(batch);
+        }
+        assert_int_equal(log_batch_has_kept(batch, &kept), i % 2 == 1);
+        if (!log_batch_has_kept(batch, &kept))
+            log_batch_keep(batch, &kept, alike);
+        log_batch_emit(
+            batch, LOG_INFO, "request",
+            (const struct log_field[]){
+                LOG_WORD("id", TEXT("x-1")), LOG_KEPT(&kept), LOG_INTEGER("status", i), {0}});
+    }
+    log_batch_destroy(&batch);
+    log_destroy(&log);
+    const char *line = written();
+    for (int i = 0; i < 4; i++) {
+        char wanted[160];
+        const char *start = i < 2 ? line + STAMP_SIZE : strstr(line, "\"level\"");
+        (void)snprintf(wanted, sizeof wanted,
+                       i < 2 ? " info request id=x-1 client=203.0.113.7 customer=\"\" a=\"b c\" "
+                               "status=%d\n"
+                             : "\"level\":\"info\",\"message\":\"request\",\"id\":\"x-1\","
+                               "\"client\":\"203.0.113.7\",\"customer\":\"\",\"a\":\"b c\","
+                               "\"status\":%d}\n",
+                       i);
+        assert_non_null(start);
+        assert_memory_equal(start, wanted, strlen(wanted));
+        line = start + strlen(wanted);
+    }
+    assert_string_equal(line, "");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_file, close_file)
     const struct CMUnitTest tests[] = {
+        TEST(of_the_journal_a_line_begins_with_its_priority),
         TEST(a_text_line_is_stamp_level_message_fields),
         TEST(values_that_could_be_misread_are_quoted),
         TEST(a_json_line_is_one_object),
         TEST(what_is_below_the_level_is_not_written),
         TEST(no_log_discards),
         TEST(a_batch_is_written_when_it_is_full_or_flushed),
+        TEST(fields_that_are_kept_are_those_that_were_formatted),
         TEST(lines_of_several_threads_do_not_mix),
-        TEST(lines_that_nobody_reads_are_dropped_and_counted),
+        TEST(lines_that_no_one_reads_are_dropped_and_counted),
         TEST(single_lines_have_room_that_batches_leave_them),
         TEST(lines_to_a_reader_that_has_gone_are_counted),
         TEST(a_pipe_that_does_not_block_loses_nothing),

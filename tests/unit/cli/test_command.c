@@ -228,6 +228,9 @@ static void what_is_unknown_is_refused_with_the_nearest_name(void **state)
     expect_usage("customer add A --lable=x", "croupier customer add: there is no option "
                                              "'--lable'; did you mean '--label'? (see: croupier "
                                              "customer add --help)\n");
+    expect_usage("customer add A -xyz8Q", "croupier customer add: there is no option '-xyz8Q'; an "
+                                          "argument that begins with '-' stands after '--' (see: "
+                                          "croupier customer add --help)\n");
     expect_usage("customer add A -x", "croupier customer add: there is no option '-x' (see: "
                                       "croupier customer add --help)\n");
     expect_usage("--label x customer add A", "croupier: there is no option '--label' before the "
@@ -348,7 +351,7 @@ static void the_version_is_told(void **state)
 static void a_configuration_that_cannot_be_used_is_refused_by_the_command(void **state)
 {
     (void)state;
-    assert_int_equal(run("check -c /nonexistent"), EXIT_REFUSED);
+    assert_int_equal(run("check -c /nonexistent"), EXIT_USAGE);
     assert_string_equal(err, "croupier check: /nonexistent: cannot be opened: No such file or "
                              "directory\n");
 }

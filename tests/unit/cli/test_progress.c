@@ -1,4 +1,4 @@
-/* The line of progress: for who waits at a terminal, and for nobody else. */
+/* The line of progress: for who waits at a terminal, and for no one else. */
 #include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>

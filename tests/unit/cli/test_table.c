@@ -69,12 +69,69 @@ static void what_could_move_a_cursor_is_a_question_mark(void **state)
                           "a?[2Jb  line?line?  ?31m \xC2\n");
 }
 
+static void expect_within(size_t room, const char *expected)
+{
+    static const char *const cells[] = {"cus_1", "Ça été à la plage", "12", "c", "Short", "3"};
+    struct table *table = table_create(headers);
+    for (size_t i = 0; i < sizeof cells / sizeof cells[0]; i++)
+        table_cell(table, cells[i]);
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    table_print_within(&table, room, out);
+    assert_int_equal(fclose(out), 0);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void the_widest_column_is_cut_where_the_line_does_not_fit(void **state)
+{
+    (void)state;
+    expect_within(30, "ID     NAME               KEYS\n"
+                      "cus_1  Ça été à la plage  12\n"
+                      "c      Short              3\n");
+    expect_within(29, "ID     NAME              KEYS\n"
+                      "cus_1  Ça été à la pla…  12\n"
+                      "c      Short             3\n");
+    expect_within(21, "ID     NAME      KEYS\n"
+                      "cus_1  Ça été …  12\n"
+                      "c      Short     3\n");
+    expect_within(1, "ID     NAME      KEYS\n"
+                     "cus_1  Ça été …  12\n"
+                     "c      Short     3\n");
+}
+
+static void the_first_column_is_cut_last(void **state)
+{
+    (void)state;
+    for (size_t room = 30; room >= 20; room -= 10) {
+        struct table *table = table_create(headers);
+        table_cell(table, "cus_0123456789");
+        table_cell(table, "A long name");
+        table_cell(table, "1");
+        char *text = NULL;
+        size_t size = 0;
+        FILE *out = open_memstream(&text, &size);
+        assert_non_null(out);
+        table_print_within(&table, room, out);
+        assert_int_equal(fclose(out), 0);
+        assert_string_equal(text, room == 30 ? "ID              NAME      KEYS\n"
+                                               "cus_0123456789  A long …  1\n"
+                                             : "ID        NAME      KEYS\n"
+                                               "cus_012…  A long …  1\n");
+        free(text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(columns_are_as_wide_as_their_widest_cell),
         cmocka_unit_test(without_rows_only_the_header_is_printed),
         cmocka_unit_test(characters_count_and_not_bytes),
+        cmocka_unit_test(the_widest_column_is_cut_where_the_line_does_not_fit),
+        cmocka_unit_test(the_first_column_is_cut_last),
         cmocka_unit_test(what_could_move_a_cursor_is_a_question_mark),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

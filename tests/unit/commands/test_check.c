@@ -1,5 +1,6 @@
-/* commands/check: every check is told, and failing ones make the command fail. */
+/* commands/check: every check is reported, and failing ones make the command fail. */
 #include <netinet/in.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -114,6 +115,7 @@ static void expect_result(yyjson_doc *document, const char *check, bool ok, cons
         const char *told = yyjson_get_str(yyjson_obj_get(row, "message"));
         if (strstr(told, message) == NULL)
             fail_msg("'%s' does not say '%s'", told, message);
+        assert_int_equal(yyjson_is_str(yyjson_obj_get(row, "remedy")), !ok);
         return;
     }
     fail_msg("no check '%s'", check);
@@ -164,14 +166,24 @@ static void an_odds_store_that_can_be_made_is_fine(void **state)
 static void a_configuration_that_is_refused_is_the_only_check(void **state)
 {
     (void)state;
-    write_config("listen = here", "odds", "platform.db");
-    yyjson_doc *document = check(EXIT_REFUSED);
-    assert_int_equal(yyjson_arr_size(yyjson_doc_get_root(document)), 1);
+    write_config("listen = here\nthreads = few", "odds", "platform.db");
+    yyjson_doc *document = check(EXIT_USAGE);
+    assert_int_equal(yyjson_arr_size(yyjson_doc_get_root(document)), 2);
     expect_result(document, "configuration", false, ":2: [server] listen: ");
     yyjson_doc_free(document);
 }
 
-static void an_address_in_use_is_a_running_service(void **state)
+/* Answers the first who connects as no croupier does, and ends. */
+static void *answer_strangely(void *context)
+{
+    static const char greeting[] = "220 mail.example ESMTP\r\n";
+    int connection = accept(*(int *)context, NULL, NULL);
+    assert_int_equal(write(connection, greeting, sizeof greeting - 1), sizeof greeting - 1);
+    (void)close(connection);
+    return NULL;
+}
+
+static void an_address_that_something_else_has_is_a_failure(void **state)
 {
     (void)state;
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -184,8 +196,11 @@ static void an_address_in_use_is_a_running_service(void **state)
     (void)snprintf(line, sizeof line, "listen = 127.0.0.1:%d", ntohs(address.sin_port));
     make_stores();
     write_config(line, "odds", "platform.db");
-    yyjson_doc *document = check(EXIT_DONE);
-    expect_result(document, "server.listen", true, "is in use");
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, answer_strangely, &other), 0);
+    yyjson_doc *document = check(EXIT_REFUSED);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    expect_result(document, "server.listen", false, "something that does not answer as croupier");
     yyjson_doc_free(document);
     (void)close(other);
 }
@@ -197,7 +212,7 @@ int main(void)
         cmocka_unit_test(all_that_is_wrong_is_told_at_once),
         cmocka_unit_test(an_odds_store_that_can_be_made_is_fine),
         cmocka_unit_test(a_configuration_that_is_refused_is_the_only_check),
-        cmocka_unit_test(an_address_in_use_is_a_running_service),
+        cmocka_unit_test(an_address_that_something_else_has_is_a_failure),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

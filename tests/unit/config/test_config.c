@@ -199,24 +199,112 @@ static void expect_variable_refused(const char *name, const char *value, const c
 static void a_variable_that_means_no_setting_is_refused_by_name(void **state)
 {
     (void)state;
-    expect_variable_refused("CROUPIER_ODDS_TIMEOUT", "1", "no such setting");
-    expect_variable_refused("CROUPIER_SERVER_", "1", "no such setting");
-    expect_variable_refused("CROUPIER_server_listen", "127.0.0.1:1", "no such setting");
+    expect_variable_refused("CROUPIER_ODDS_TIMEOUT", "1",
+                            "no such setting; did you mean CROUPIER_ODDS_TIMEOUT_MS?");
+    expect_variable_refused("CROUPIER_SERVERS_LISTEN", "x", "did you mean CROUPIER_SERVER_LISTEN?");
+    expect_variable_refused("CROUPIER_SEVER_LISTNE", "x", "did you mean CROUPIER_SERVER_LISTEN?");
+    expect_variable_refused("CROUPIER_SERVER_", "1", "no such setting; ");
+    expect_variable_refused("CROUPIER_server_listen", "127.0.0.1:1", "no such setting; ");
+    expect_variable_refused("CROUPIER_PORTS", "1", "`croupier help settings` lists them all");
+    expect_variable_refused("CROUPIER_", "1", "`croupier help settings` lists them all");
     expect_variable_refused("CROUPIER_ODDS_TIMEOUT_MS", "soon", "from 1 to 60000");
     expect_variable_refused("CROUPIER_SERVER_LISTEN", "", "ADDRESS:PORT");
 }
 
-static void variables_of_other_names_are_somebody_elses(void **state)
+static void variables_that_other_programs_have_are_passed_over(void **state)
 {
     (void)state;
-    assert_int_equal(setenv("CROUPIER_BIN", "/x", 1), 0);
-    assert_int_equal(setenv("CROUPIER_", "x", 1), 0);
-    assert_int_equal(setenv("CROUPIER_SERVERS_LISTEN", "x", 1), 0);
+    const char *names[] = {"CROUPIER_BIN",  "CROUPIER_PATIENCE",     "CROUPIER_TEST_CLOCK",
+                           "CROUPIER_PORT", "CROUPIER_SERVICE_HOST", "CROUPIER_PORT_8080_TCP"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        assert_int_equal(setenv(names[i], "x", 1), 0);
     const struct config *config = load_text("");
+    assert_true(config_is_empty(config));
     config_release(&config);
-    (void)unsetenv("CROUPIER_BIN");
-    (void)unsetenv("CROUPIER_");
-    (void)unsetenv("CROUPIER_SERVERS_LISTEN");
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        (void)unsetenv(names[i]);
+}
+
+static void expect_problems(const char *text, const char *expected)
+{
+    const struct config *config = NULL;
+    struct buffer problems = {0};
+    write_bytes(text, strlen(text));
+    assert_int_equal(config_load_all(&config, path, NULL, &problems), STATUS_INVALID);
+    assert_null(config);
+    struct buffer shown = {0}; /* "PATH:3: …" as ":3: …" */
+    struct text rest = buffer_text(&problems);
+    while (rest.at != NULL) {
+        struct text line = text_cut(&rest, '\n');
+        struct text start = text_of(path);
+        size_t cut = text_starts_with(line, start) ? start.size : 0;
+        buffer_append(&shown, line.at + cut, line.size - cut);
+        buffer_append_char(&shown, '\n');
+    }
+    assert_string_equal(buffer_string(&shown), expected);
+    buffer_free(&shown);
+    buffer_free(&problems);
+}
+
+static void all_that_is_wrong_is_seen_at_once(void **state)
+{
+    (void)state;
+    assert_int_equal(setenv("CROUPIER_LOG_LEVLE", "info", 1), 0);
+    expect_problems("[server]\n"
+                    "threads = many\n"
+                    "listen 8080\n"
+                    "    goes on with what was refused\n"
+                    "trusted_proxies = 10.0.0.0/8\n"
+                    "    proxy.example\n"
+                    "[odd]\n"
+                    "store = of the unknown section\n"
+                    "    and its next line\n"
+                    "[log]\n"
+                    "level = loud\n",
+                    ":2: [server] threads: must be a whole number from 0 to 256, and is 'many' "
+                    "(serving threads, 0 to 256; 0: one a processor)\n"
+                    ":3: this is neither [section] nor key = value nor a comment\n"
+                    ":5: [server] trusted_proxies: item 2: 'proxy.example' is not an address or "
+                    "CIDR block\n"
+                    ":7: there is no section [odd]; sections are server, operator, provider, odds, "
+                    "platform, casino, log\n"
+                    ":11: [log] level: must be error, warning, info or debug, and is 'loud'\n"
+                    "environment variable CROUPIER_LOG_LEVLE: there is no such setting; did you "
+                    "mean CROUPIER_LOG_LEVEL?\n");
+    (void)unsetenv("CROUPIER_LOG_LEVLE");
+}
+
+static void settings_that_do_not_go_together_are_all_named(void **state)
+{
+    (void)state;
+    expect_problems("[server]\nlisten = 127.0.0.1:9090\ntls_key = k.pem\n"
+                    "[operator]\ntls_certificate = c.pem\n",
+                    ":3: [server] tls_key: needs tls_certificate as well\n"
+                    ":5: [operator] tls_certificate: needs tls_key as well\n"
+                    ":2: [server] listen: the public API and the metrics cannot both have "
+                    "127.0.0.1:9090\n");
+}
+
+static void after_twenty_the_rest_is_counted(void **state)
+{
+    (void)state;
+    struct buffer text = {0};
+    struct error error = {0};
+    const struct config *config = NULL;
+    for (unsigned i = 0; i < 1000; i++)
+        buffer_append_string(&text, "nonsense\n");
+    write_bytes(text.data, text.size);
+    struct buffer problems = {0};
+    assert_int_equal(config_load_all(&config, path, NULL, &problems), STATUS_INVALID);
+    size_t lines = 1;
+    for (size_t i = 0; i < problems.size; i++)
+        lines += problems.data[i] == '\n' ? 1 : 0;
+    assert_int_equal(lines, 21);
+    assert_non_null(strstr(buffer_string(&problems), "\nand 980 more"));
+    assert_int_equal(config_load(&config, path, NULL, &error), STATUS_INVALID);
+    assert_non_null(strstr(error.text, "comment (and 999 more; `croupier check` lists them)"));
+    buffer_free(&problems);
+    buffer_free(&text);
 }
 
 static void what_is_no_configuration_is_refused_with_its_line(void **state)
@@ -516,7 +604,10 @@ int main(void)
         cmocka_unit_test(lists_hold_addresses_and_blocks),
         cmocka_unit_test(the_environment_wins_over_the_file_and_overrides_over_both),
         cmocka_unit_test(a_variable_that_means_no_setting_is_refused_by_name),
-        cmocka_unit_test(variables_of_other_names_are_somebody_elses),
+        cmocka_unit_test(variables_that_other_programs_have_are_passed_over),
+        cmocka_unit_test(all_that_is_wrong_is_seen_at_once),
+        cmocka_unit_test(settings_that_do_not_go_together_are_all_named),
+        cmocka_unit_test(after_twenty_the_rest_is_counted),
         cmocka_unit_test(what_is_no_configuration_is_refused_with_its_line),
         cmocka_unit_test(nul_bytes_are_refused_and_not_read_over),
         cmocka_unit_test(a_line_that_is_too_long_is_refused_and_not_split),

@@ -83,7 +83,7 @@ static void size_is_bounded(void **state)
     buffer_free(&document);
 }
 
-static void rows_that_nobody_can_ask_for_are_counted(void **state)
+static void rows_that_no_one_can_ask_for_are_counted(void **state)
 {
     (void)state;
     struct feed_report report;
@@ -203,7 +203,7 @@ int main(void)
         cmocka_unit_test(a_refusal_names_file_line_and_column),
         cmocka_unit_test(depth_is_bounded),
         cmocka_unit_test(size_is_bounded),
-        cmocka_unit_test(rows_that_nobody_can_ask_for_are_counted),
+        cmocka_unit_test(rows_that_no_one_can_ask_for_are_counted),
         cmocka_unit_test_setup_teardown(exactly_the_given_bytes_are_published, open_fixture,
                                         close_fixture),
         cmocka_unit_test_setup_teardown(the_catalog_is_asked_for_an_event, open_fixture,

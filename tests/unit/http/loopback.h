@@ -6,8 +6,9 @@
  * server's loop, so that a test is a plain sequence and nothing depends on scheduling. Time stands
  * still but for what a test adds, so a deadline passes when the test says so, and no other.
  *
- * The handler answers by path: "/later" is deferred for the test to answer, "/large" is LARGE_SIZE
- * bytes, "/count" says how many requests its connection has seen; anything else is told back.
+ * The handler answers by path: "/later" is deferred for the test to answer, "/wait" is parked for it
+ * (or, when that is refused, told back), "/large" is LARGE_SIZE bytes, "/count" says how many
+ * requests its connection has seen; anything else is told back.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -38,8 +39,11 @@ struct loopback {
     struct http_server *server;
     struct http_message *large;
     struct http_request *waiting;
+    struct http_parked parked;
+    unsigned gone, ended; /* of those that were parked */
     uint16_t port;
     unsigned handled, abandoned, outcomes, incomplete, refused;
+    uint64_t last_waited_ns;
     unsigned events[HTTP_EVENT_TLS_FAILED + 1];
     int last_status;
     bool drained;
@@ -71,6 +75,21 @@ static inline void reply_in_full(struct http_request *request)
     buffer_free(&body);
 }
 
+static inline struct loopback *loopback_of(struct http_parked *parked)
+{
+    return (struct loopback *)(void *)((char *)parked - offsetof(struct loopback, parked));
+}
+
+static inline void on_parked_gone(struct http_parked *parked)
+{
+    loopback_of(parked)->gone++;
+}
+
+static inline void on_parked_ended(struct http_parked *parked)
+{
+    loopback_of(parked)->ended++;
+}
+
 static inline void on_request(void *context, struct http_request *request)
 {
     struct loopback *loopback = context;
@@ -82,6 +101,11 @@ static inline void on_request(void *context, struct http_request *request)
         assert_null(loopback->waiting);
         request->abandoned = on_abandoned;
         loopback->waiting = request;
+    } else if (text_equals(request->path, TEXT("/wait"))) {
+        loopback->parked = (struct http_parked){.gone = on_parked_gone, .ended = on_parked_ended};
+        http_request_add_field(request, TEXT("X-Added"), TEXT("once"));
+        if (!http_park(&loopback->parked, request))
+            reply_in_full(request);
     } else if (text_equals(request->path, TEXT("/large"))) {
         http_reply_message(request, loopback->large);
     } else if (text_equals(request->path, TEXT("/count"))) {
@@ -102,6 +126,7 @@ static inline void on_finished(void *context, const struct http_outcome *outcome
     loopback->incomplete += outcome->complete ? 0 : 1;
     loopback->refused += outcome->refused ? 1 : 0;
     loopback->last_status = outcome->status;
+    loopback->last_waited_ns = outcome->waited_ns;
 }
 
 static inline void on_event(void *context, enum http_event event)

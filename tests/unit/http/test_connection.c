@@ -526,7 +526,7 @@ static void a_new_connection_is_answered_while_another_is_open(void **state)
     reply_in_full(loopback.waiting);
     client_expect_end(&busy);
     client_close(&busy);
-    WAIT_UNTIL(&loopback, loopback.drained); /* long before its time: nobody is left */
+    WAIT_UNTIL(&loopback, loopback.drained); /* long before its time: no one is left */
 }
 
 static void aborting_abandons_what_is_left(void **state)

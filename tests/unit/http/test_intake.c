@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -500,7 +501,7 @@ static struct http_memo *remember(struct text bytes)
     return memo;
 }
 
-static bool recall(const struct http_memo *memo, struct fixture *fixture, struct text bytes)
+static bool recall(struct http_memo *memo, struct fixture *fixture, struct text bytes)
 {
     begin(fixture);
     struct text input = bytes;
@@ -514,46 +515,84 @@ static bool recall(const struct http_memo *memo, struct fixture *fixture, struct
     "Authorization: Bearer secret\r\nX-Other: 1\r\nX-Forwarded-For: a\r\nx-forwarded-for: b\r\n" \
     "If-None-Match: \"tag\"\r\n\r\n"
 
+/* What was recalled is what taking in these bytes makes of them. */
+static void assert_recalled(const struct fixture *again, struct text bytes)
+{
+    struct fixture parsed;
+    begin(&parsed);
+    assert_string_equal(feed(&parsed, bytes.at, bytes.size), TAKEN);
+    assert_int_equal(parsed.left, 0);
+    assert_int_equal(again->intake.keep_alive, parsed.intake.keep_alive);
+    assert_int_equal(again->request.method, parsed.request.method);
+    assert_true(text_equals(again->request.path, parsed.request.path));
+    assert_true(text_equals(again->request.query, parsed.request.query));
+    assert_int_equal(again->request.body.size, 0);
+    assert_int_equal(again->request.line_count, parsed.request.line_count);
+    assert_memory_equal(again->request.field_count, parsed.request.field_count,
+                        sizeof parsed.request.field_count);
+    for (uint32_t i = 0; i < parsed.request.line_count; i++) {
+        assert_int_equal(again->request.lines[i].field, parsed.request.lines[i].field);
+        assert_true(text_equals(again->request.lines[i].value, parsed.request.lines[i].value));
+    }
+    http_intake_reset(&parsed.intake);
+}
+
 static void the_same_bytes_are_the_same_request(void **state)
 {
     (void)state;
     struct http_memo *memo = remember(TEXT(POLL));
     struct fixture again;
-    struct fixture parsed;
     assert_non_null(memo);
     assert_true(recall(memo, &again, TEXT(POLL "GET /next")));
     assert_int_equal(again.left, sizeof "GET /next" - 1);
-    assert_true(again.intake.keep_alive);
-    begin(&parsed);
-    assert_string_equal(feed(&parsed, POLL, sizeof POLL - 1), TAKEN);
-    assert_int_equal(again.request.method, parsed.request.method);
-    assert_true(text_equals(again.request.path, parsed.request.path));
-    assert_true(text_equals(again.request.query, parsed.request.query));
-    assert_int_equal(again.request.body.size, 0);
-    assert_int_equal(again.request.line_count, parsed.request.line_count);
-    assert_memory_equal(again.request.field_count, parsed.request.field_count,
-                        sizeof parsed.request.field_count);
-    for (uint32_t i = 0; i < parsed.request.line_count; i++) {
-        assert_int_equal(again.request.lines[i].field, parsed.request.lines[i].field);
-        assert_true(text_equals(again.request.lines[i].value, parsed.request.lines[i].value));
-    }
-    http_intake_reset(&parsed.intake);
+    assert_recalled(&again, TEXT(POLL));
     http_memo_forget(&memo);
     assert_null(memo);
 }
 
-static void other_bytes_are_another_request(void **state)
+/* Every byte in the place of every other. */
+static void other_bytes_are_another_request_but_for_the_tag(void **state)
 {
     (void)state;
     struct http_memo *memo = remember(TEXT(POLL));
     struct fixture fixture;
+    size_t tag_at = (size_t)(strstr(POLL, "\"tag\"") - POLL), tags = 0;
     for (size_t i = 0; i < sizeof POLL - 1; i++) {
-        char changed[] = POLL;
-        changed[i] ^= 1;
-        assert_false(recall(memo, &fixture, (struct text){changed, sizeof POLL - 1}));
         assert_false(recall(memo, &fixture, (struct text){POLL, i}));
+        for (unsigned byte = 0; byte < 256; byte++) {
+            char changed[] = POLL;
+            changed[i] = (char)byte;
+            struct text bytes = {changed, sizeof POLL - 1};
+            bool in_tag = i >= tag_at && i < tag_at + 5 && byte > ' ' && byte < 0x7F;
+            assert_int_equal(recall(memo, &fixture, bytes), in_tag || POLL[i] == changed[i]);
+            if (!in_tag)
+                continue;
+            assert_recalled(&fixture, bytes);
+            tags++;
+        }
     }
+    assert_int_equal(tags, 5 * 94);
     assert_false(recall(NULL, &fixture, TEXT(POLL)));
+    http_memo_forget(&memo);
+}
+
+static void a_tag_of_another_size_or_one_of_two_is_not_exchanged(void **state)
+{
+    (void)state;
+    static const char *const tags[] = {"\"tag\" ", "\"tags\"", "\"a\r\nb\""};
+    struct http_memo *memo = remember(TEXT(POLL));
+    struct fixture fixture;
+    for (size_t i = 0; i < sizeof tags / sizeof tags[0]; i++) {
+        char changed[sizeof POLL + 8];
+        size_t start = (size_t)(strstr(POLL, "\"tag\"") - POLL);
+        int size = snprintf(changed, sizeof changed, "%.*s%s\r\n\r\n", (int)start, POLL, tags[i]);
+        assert_false(recall(memo, &fixture, (struct text){changed, (size_t)size}));
+    }
+    http_memo_forget(&memo);
+    memo = remember(TEXT("GET / HTTP/1.1\r\n" HOST "If-None-Match: a\r\nIf-None-Match: b\r\n\r\n"));
+    assert_false(
+        recall(memo, &fixture,
+               TEXT("GET / HTTP/1.1\r\n" HOST "If-None-Match: a\r\nIf-None-Match: c\r\n\r\n")));
     http_memo_forget(&memo);
 }
 
@@ -610,7 +649,8 @@ int main(void)
         cmocka_unit_test(field_lines_are_bounded),
         cmocka_unit_test(fields_are_counted),
         cmocka_unit_test(the_same_bytes_are_the_same_request),
-        cmocka_unit_test(other_bytes_are_another_request),
+        cmocka_unit_test(other_bytes_are_another_request_but_for_the_tag),
+        cmocka_unit_test(a_tag_of_another_size_or_one_of_two_is_not_exchanged),
         cmocka_unit_test(only_plain_polls_are_remembered),
         cmocka_unit_test(a_longer_request_takes_the_place_of_a_shorter),
         cmocka_unit_test(bodies_are_bounded),

@@ -356,6 +356,44 @@ static void what_is_wrong_with_the_files_is_said(void **state)
     assert_null(none);
 }
 
+static void append_certificate(EVP_PKEY *key, const char *path, long seconds)
+{
+    X509 *certificate = X509_new();
+    (void)ASN1_INTEGER_set(X509_get_serialNumber(certificate), 2);
+    (void)X509_gmtime_adj(X509_getm_notBefore(certificate), 0);
+    /* 2001-09-09T01:46:40Z is a round number of seconds. */
+    assert_non_null(ASN1_TIME_set(X509_getm_notAfter(certificate), 1000000000 + seconds));
+    (void)X509_set_pubkey(certificate, key);
+    assert_true(X509_sign(certificate, key, EVP_sha256()) > 0);
+    FILE *file = fopen(path, "a");
+    assert_non_null(file);
+    assert_int_equal(PEM_write_X509(file, certificate), 1);
+    assert_int_equal(fclose(file), 0);
+    X509_free(certificate);
+}
+
+/* What a client that checks the chain will refuse first. */
+static void a_chain_expires_with_its_first_certificate(void **state)
+{
+    (void)state;
+    static const long seconds[] = {7200, 3600, 5000};
+    static const int64_t expected_ms[] = {1000007200000, 1000003600000, 1000003600000};
+    char chain_path[80], chain_key_path[80];
+    (void)snprintf(chain_path, sizeof chain_path, "%s/chain.pem", directory);
+    (void)snprintf(chain_key_path, sizeof chain_key_path, "%s/chain.key", directory);
+    EVP_PKEY *key = write_key(chain_key_path);
+    for (size_t i = 0; i < sizeof seconds / sizeof seconds[0]; i++) {
+        struct http_tls *chain = NULL;
+        struct error error;
+        append_certificate(key, chain_path, seconds[i]);
+        assert_int_equal(http_tls_create(&chain, chain_path, chain_key_path, &error), STATUS_OK);
+        assert_int_equal(http_tls_expiry_ms(chain), expected_ms[i]);
+        http_tls_release(&chain);
+    }
+    EVP_PKEY_free(key);
+    assert_int_equal(unlink(chain_path) + unlink(chain_key_path), 0);
+}
+
 #define LOOPBACK_TEST(name) cmocka_unit_test_setup_teardown(name, open_loopback, close_loopback)
 
 int main(void)
@@ -373,6 +411,7 @@ int main(void)
         LOOPBACK_TEST(tls_1_2_has_forward_secrecy_and_authenticated_encryption),
         LOOPBACK_TEST(the_certificate_may_change_while_connections_are_open),
         cmocka_unit_test(what_is_wrong_with_the_files_is_said),
+        cmocka_unit_test(a_chain_expires_with_its_first_certificate),
     };
     return cmocka_run_group_tests(tests, make_certificate, remove_certificate);
 }

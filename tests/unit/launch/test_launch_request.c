@@ -11,6 +11,8 @@
 
 #define JSON TEXT("application/json")
 
+static struct strict_json_fault fault; /* of the last request that was refused */
+
 static void a_launch_says_who_plays_for_what(void **state)
 {
     struct launch_request launch;
@@ -20,14 +22,14 @@ static void a_launch_says_who_plays_for_what(void **state)
             JSON,
             TEXT(" {\"mode\":\"real\",\"player_reference\":\"a.B_1:-\",\"curr\\u0065ncy\":\"EUR\","
                  "\"language\":\"en\",\"device\":\"desktop\"} "),
-            &launch),
+            &launch, &fault),
         STRICT_JSON_OK);
     assert_true(launch.real);
     assert_string_equal(launch.player_reference, "a.B_1:-");
     assert_string_equal(launch.currency, "EUR");
     assert_string_equal(launch.language, "en");
     assert_string_equal(launch.device, "desktop");
-    assert_int_equal(launch_request_decode(JSON, TEXT("{\"mode\":\"demo\"}"), &launch),
+    assert_int_equal(launch_request_decode(JSON, TEXT("{\"mode\":\"demo\"}"), &launch, &fault),
                      STRICT_JSON_OK);
     assert_false(launch.real);
     assert_string_equal(launch.device, "");
@@ -67,9 +69,36 @@ static void what_is_wrong_is_refused(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct launch_request launch;
-        enum strict_json decoded = launch_request_decode(JSON, text_of(cases[i].body), &launch);
+        enum strict_json decoded =
+            launch_request_decode(JSON, text_of(cases[i].body), &launch, &fault);
         if (decoded != cases[i].wrong)
             fail_msg("%s: %d", cases[i].body, (int)decoded);
+    }
+}
+
+static void a_refusal_names_the_field(void **state)
+{
+    static const struct {
+        const char *body, *message;
+    } cases[] = {
+        {"{}", "The field mode is missing."},
+        {"{\"mode\":true}", "The field mode must be real or demo."},
+        {"{\"mode\":\"real\",\"currency\":\"EUR\"}", "The field player_reference is missing."},
+        {"{\"mode\":\"demo\",\"currency\":\"EUR\"}",
+         "The field currency does not go with this mode."},
+        {"{\"mode\":\"real\",\"player_reference\":\"a\",\"currency\":\"eur\"}",
+         "The field currency must be a string of three capital letters."},
+        {"{\"mode\":\"demo\",\"return_url\":\"x\"}",
+         "The request has an unknown field. It may have mode, language, device."},
+        {"{\"return_url\":\"x\"}", "The request has an unknown field. It may have mode, "
+                                   "player_reference, currency, language, device."},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct launch_request launch;
+        assert_int_not_equal(launch_request_decode(JSON, text_of(cases[i].body), &launch, &fault),
+                             STRICT_JSON_OK);
+        assert_string_equal(fault.message, cases[i].message);
     }
 }
 
@@ -80,8 +109,9 @@ static void another_content_type_is_refused(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
         assert_int_equal(
-            launch_request_decode(text_of(types[i]), TEXT("{\"mode\":\"demo\"}"), &launch),
+            launch_request_decode(text_of(types[i]), TEXT("{\"mode\":\"demo\"}"), &launch, &fault),
             STRICT_JSON_INVALID);
+    assert_string_equal(fault.message, "The Content-Type must be application/json.");
 }
 
 static void a_token_is_a_jwt_that_others_can_verify(void **state)
@@ -89,7 +119,7 @@ static void a_token_is_a_jwt_that_others_can_verify(void **state)
     struct buffer token = {0};
     (void)state;
     /* Made with Python's hmac and base64. */
-    launch_token_append(&token, TEXT("{\"sub\":\"1234567890\"}"), TEXT("secret"));
+    launch_token_append(&token, TEXT("{\"sub\":\"1234567890\"}"), "", TEXT("secret"));
     assert_string_equal(buffer_string(&token),
                         "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0."
                         "Rq8IxqeX7eA6GgYxlcHdPFVRNFFZc5rEI3MQTZZbK3I");
@@ -101,6 +131,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_launch_says_who_plays_for_what),
         cmocka_unit_test(what_is_wrong_is_refused),
+        cmocka_unit_test(a_refusal_names_the_field),
         cmocka_unit_test(another_content_type_is_refused),
         cmocka_unit_test(a_token_is_a_jwt_that_others_can_verify),
     };

@@ -27,7 +27,8 @@ static const char *route_label(size_t route)
 
 /* ---- two modules' tables --------------------------------------------------------------------- */
 
-enum { COUNTED_OPENED, COUNTED_CLOSED, COUNTED_FAILURES };
+#define DOORS 3
+enum { COUNTED_OPENED, COUNTED_CLOSED, COUNTED_FAILURES, COUNTED_KNOCKS };
 
 static void write_open(const struct metric *metric, const void *facts, struct buffer *out)
 {
@@ -35,12 +36,25 @@ static void write_open(const struct metric *metric, const void *facts, struct bu
     metric_number(out, metric->name, NULL, counters[COUNTED_OPENED] - counters[COUNTED_CLOSED]);
 }
 
+static void write_knocks(const struct metric *metric, const void *facts, struct buffer *out)
+{
+    static const char *const labels[DOORS] = {"{door=\"a\"}", "{door=\"b\"}", "{door=\"c\"}"};
+    const uint64_t *counters = facts;
+    for (size_t door = 0; door < DOORS; door++)
+        metric_number(out, metric->name, labels[door], counters[COUNTED_KNOCKS + door]);
+}
+
 static const struct metric doors[] = {
     METRIC_COUNTED("croupier_opened_total", COUNTED_OPENED, "Doors opened"),
     METRIC_COUNTED("croupier_closed_total", COUNTED_CLOSED, "Doors closed"),
     METRIC_WRITTEN("croupier_open", "gauge", write_open, "Doors open now"),
     {"croupier_failures_total", "counter", "What failed", "{of=\"doors\"}",
-     COUNTED_FAILURES * sizeof(uint64_t), NULL},
+     COUNTED_FAILURES * sizeof(uint64_t), NULL, 0},
+    {.name = "croupier_knocks_total",
+     .type = "counter",
+     .help = "Knocks, by door",
+     .write = write_knocks,
+     .more_cells = DOORS - 1},
     {0},
 };
 static const struct metric *const counted[] = {doors, NULL};
@@ -81,7 +95,7 @@ static void write_commits(const struct metric *metric, const void *facts, struct
 static const struct metric clocks[] = {
     METRIC_FACT("croupier_ticks", "gauge", struct clock_facts, ticks, "Ticks"),
     {"croupier_failures_total", "counter", "Not written: the first of the name is",
-     "{of=\"clock\"}", offsetof(struct clock_facts, failures), NULL},
+     "{of=\"clock\"}", offsetof(struct clock_facts, failures), NULL, 0},
     METRIC_WRITTEN("croupier_age_seconds", "gauge", write_age, "Age; +Inf: never"),
     METRIC_WRITTEN("croupier_wait_seconds_total", "counter", write_wait, "Time waited"),
     METRIC_WRITTEN("croupier_batch", "histogram", write_batches, "Batches"),
@@ -142,7 +156,7 @@ static void requests_of_all_shards_add_up_by_route_and_status(void **state)
     assert_null(metrics);
 }
 
-static void statuses_that_nobody_planned_count_as_other(void **state)
+static void statuses_that_no_one_planned_count_as_other(void **state)
 {
     (void)state;
     struct metrics *metrics = create(1);
@@ -187,6 +201,21 @@ static void counters_of_all_threads_add_up(void **state)
     expect_line(&out, "croupier_open 4");
     expect_line(&out, "croupier_opened_total 7");
     expect_line(&out, "croupier_closed_total 3");
+    buffer_free(&out);
+    metrics_destroy(&metrics);
+}
+
+static void a_row_may_have_several_cells(void **state)
+{
+    (void)state;
+    struct metrics *metrics = create(2);
+    metrics_add(cells(metrics, 0), COUNTED_KNOCKS, 1);
+    metrics_add(cells(metrics, 0), COUNTED_KNOCKS + DOORS - 1, 2);
+    metrics_add(cells(metrics, 1), COUNTED_KNOCKS + DOORS - 1, 3);
+    struct buffer out = written(metrics, NULL);
+    expect_line(&out, "croupier_knocks_total{door=\"a\"} 1");
+    expect_line(&out, "croupier_knocks_total{door=\"b\"} 0");
+    expect_line(&out, "croupier_knocks_total{door=\"c\"} 5");
     buffer_free(&out);
     metrics_destroy(&metrics);
 }
@@ -268,7 +297,7 @@ static void all_is_in_the_text_format(void **state)
         }
         names++;
     }
-    assert_int_equal(names, 12);
+    assert_int_equal(names, 13);
     buffer_free(&out);
     metrics_destroy(&metrics);
 }
@@ -302,9 +331,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(requests_of_all_shards_add_up_by_route_and_status),
-        cmocka_unit_test(statuses_that_nobody_planned_count_as_other),
+        cmocka_unit_test(statuses_that_no_one_planned_count_as_other),
         cmocka_unit_test(the_histogram_is_cumulative_and_bounds_are_inclusive),
         cmocka_unit_test(counters_of_all_threads_add_up),
+        cmocka_unit_test(a_row_may_have_several_cells),
         cmocka_unit_test(facts_are_written_as_their_rows_say),
         cmocka_unit_test(rows_of_one_name_stand_together),
         cmocka_unit_test(all_is_in_the_text_format),

@@ -14,11 +14,12 @@
 #include <cmocka.h>
 
 #include "operator/resource.h"
+#include "test_directory.h"
 
 #define NOW_MS 1763700000000 /* 2025-11-21T04:40:00Z */
 
 struct fixture {
-    char directory[64];
+    char directory[TEST_DIRECTORY_SIZE];
     struct platform_store *store;
     struct error error;
 };
@@ -29,8 +30,7 @@ static int set_up(void **state)
     char uri[128];
     uint32_t before;
     uint32_t after;
-    (void)snprintf(fixture->directory, sizeof fixture->directory, "/tmp/croupier-operator-XXXXXX");
-    assert_non_null(mkdtemp(fixture->directory));
+    test_directory_make(fixture->directory);
     (void)snprintf(uri, sizeof uri, "sqlite:%s/p.db", fixture->directory);
     struct platform_store_options options = {.uri = uri, .timeout_ms = 5000, .create = true};
     if (platform_store_open(&fixture->store, &options, &fixture->error) != STATUS_OK ||

@@ -37,9 +37,9 @@ static void only_one_exact_address_is_taken(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         REFUSED(add(fixture, EDIT({"address", wrong[i]}), NOW_MS, &record), STATUS_INVALID,
                 "not one exact IP address");
-    static const char *const nobody[] = {"0.0.0.0", "::", "::ffff:0.0.0.0", "0:0:0:0:0:0:0:0"};
-    for (size_t i = 0; i < sizeof nobody / sizeof nobody[0]; i++)
-        REFUSED(add(fixture, EDIT({"address", nobody[i]}), NOW_MS, &record), STATUS_INVALID,
+    static const char *const no_one[] = {"0.0.0.0", "::", "::ffff:0.0.0.0", "0:0:0:0:0:0:0:0"};
+    for (size_t i = 0; i < sizeof no_one / sizeof no_one[0]; i++)
+        REFUSED(add(fixture, EDIT({"address", no_one[i]}), NOW_MS, &record), STATUS_INVALID,
                 "no address that a client can have");
 }
 
@@ -61,7 +61,8 @@ static void a_change_leaves_what_is_not_mentioned(void **state)
 
 static void a_removed_address_is_gone_until_it_is_added_afresh(void **state)
 {
-    const struct resource_edit removal = {(const struct setting[]){{0}}, address_remove, NULL};
+    const struct resource_edit removal = {.settings = (const struct setting[]){{0}},
+                                          .edit = address_remove};
     struct fixture *fixture = *state;
     struct legacy_record record = {0};
     OK(add(fixture, EDIT({"address", "192.0.2.1"}, {"sports", "tennis"}, {"rate", "5/60"}), NOW_MS,

@@ -1,5 +1,5 @@
 /* operator/platform_copy: somebody writes into the source while it is copied. (That what is copied
- * is all, and goes on in its new place: tests/service/test_commands_copy.py.) */
+ * is all, and goes on in its new player: tests/service/test_commands_copy.py.) */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +12,7 @@
 
 #include "operator/platform_copy.h"
 #include "stores/platform.h"
+#include "test_directory.h"
 
 #define NOW_MS 1763700000000
 
@@ -26,7 +27,7 @@
 enum moment { NEVER, WHILE_THE_FIRST_IS_READ, WHILE_THE_LAST_IS_READ };
 
 struct house {
-    char directory[32];
+    char directory[TEST_DIRECTORY_SIZE];
     struct platform_store *from, *to;
     struct platform_store *late; /* the source, of somebody who was forgotten */
     char player_id[PLAYER_ID_SIZE];
@@ -62,11 +63,11 @@ static enum status credit(struct house *house, const char *id)
     struct ledger_batch *batch = calloc(1, sizeof *batch);
     bool unknown = false;
     assert_non_null(batch);
-    batch->place_count = 1;
-    memcpy(batch->places[0].player_id, house->player_id, sizeof house->player_id);
+    batch->player_count = 1;
+    memcpy(batch->players[0].player_id, house->player_id, sizeof house->player_id);
     enum status status = house->late->ledger->begin(house->late, batch, &house->error);
     if (status == STATUS_OK) {
-        struct ledger_account *account = &batch->places[0].account;
+        struct ledger_account *account = &batch->players[0].account;
         struct ledger_transaction *kept = &batch->kept[batch->kept_count++];
         *kept = (struct ledger_transaction){.operation = LEDGER_CREDIT,
                                             .outcome = LEDGER_APPLIED,
@@ -82,7 +83,7 @@ static enum status credit(struct house *house, const char *id)
         kept->balance_minor = account->balance_minor += 5;
         ledger_entry_hash(kept, account->head, kept->hash);
         memcpy(account->head, kept->hash, sizeof account->head);
-        batch->places[0].changed = true;
+        batch->players[0].changed = true;
         batch->clearings[0].balance_minor -= 5;
         batch->clearings[0].changed = true;
         status = house->late->ledger->commit(house->late, batch, &unknown, &house->error);
@@ -95,8 +96,7 @@ static int set_up_house(void **state)
 {
     struct house *house = calloc(1, sizeof *house);
     struct player_record player;
-    memcpy(house->directory, "/tmp/croupier-copy-XXXXXX", 26);
-    assert_non_null(mkdtemp(house->directory));
+    test_directory_make(house->directory);
     house->from = make_store(house, "from.db");
     house->late = make_store(house, "from.db");
     house->to = make_store(house, "to.db");
@@ -111,7 +111,7 @@ static int set_up_house(void **state)
 static int tear_down_house(void **state)
 {
     struct house *house = *state;
-    char command[64];
+    char command[2 * TEST_DIRECTORY_SIZE];
     platform_store_close(&house->from);
     platform_store_close(&house->late);
     platform_store_close(&house->to);
@@ -139,7 +139,7 @@ static enum status late_provider(struct house *house)
     struct provider_record provider = {.id = "acme", .name = "n", .enabled = true, .usable = true};
     memcpy(provider.launch_url, "https://acme.example/", 22);
     memcpy(provider.audience, "acme", 5);
-    provider.secret_size = 32;
+    provider.secrets[0].size = 32;
     return platform_add(house->late, &provider_table, &provider, &house->error);
 }
 
@@ -149,26 +149,55 @@ static enum status late_player(struct house *house)
     return platform_player_open(house->late, "cus_1", "bob", "EUR", 2, &player, &house->error);
 }
 
+#define USED_DAYS 300 /* more than go into one transaction */
+
+static enum status add_usage(struct house *house, struct platform_store *store, int64_t first_day)
+{
+    static struct usage_record records[USED_DAYS / 2];
+    for (int i = 0; i < USED_DAYS / 2; i++)
+        records[i] = (struct usage_record){.day = first_day + i,
+                                           .customer_id = "cus_1",
+                                           .group = USAGE_WALLET,
+                                           .requests = {1, 2, 3, 4}};
+    return platform_usage_add(store, records, USED_DAYS / 2, &house->error);
+}
+
+static enum status late_usage(struct house *house)
+{
+    return add_usage(house, house->late, 20000);
+}
+
 static enum status late_transaction(struct house *house)
 {
     return credit(house, "late");
+}
+
+static bool sum_usage(void *context, const struct usage_record *record)
+{
+    *(uint64_t *)context += record->requests[3];
+    return true;
 }
 
 static void nothing_late_is_a_copy(void **state)
 {
     struct house *house = *state;
     struct platform_counts counts = {0};
+    uint64_t sum = 0;
+    OK(add_usage(house, house->from, 0));
+    OK(add_usage(house, house->from, USED_DAYS / 2));
     OK(platform_copy(house->from, house->to, on_progress, house, &counts, &house->error));
     assert_int_equal(house->walks, 2);
     assert_int_equal(counts.entries, 1);
+    OK(platform_usage_list(house->to, "cus_1", 0, USED_DAYS, sum_usage, &sum, &house->error));
+    assert_int_equal(sum, USED_DAYS * 4);
 }
 
 static void whatever_is_written_into_the_source_meanwhile_is_noticed(void **state)
 {
-    static enum status (*const writes[])(struct house * house) = {late_customer, late_provider,
-                                                                  late_player, late_transaction};
+    static enum status (*const writes[])(struct house * house) = {
+        late_customer, late_provider, late_player, late_transaction, late_usage};
     static const enum moment moments[] = {WHILE_THE_FIRST_IS_READ, WHILE_THE_LAST_IS_READ};
-    for (size_t i = 0; i < 8; i++) {
+    for (size_t i = 0; i < 10; i++) {
         struct house *house = NULL;
         struct platform_counts counts = {0};
         assert_int_equal(set_up_house((void **)&house), 0);

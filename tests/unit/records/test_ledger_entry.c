@@ -79,6 +79,38 @@ static void an_entry_is_hashed_a_line_a_field(void **state)
     assert_is_hash_of(hash, lines);
 }
 
+static void what_a_provider_moved_is_hashed_with_who_it_was(void **state)
+{
+    (void)state;
+    uint8_t hash[LEDGER_HASH_SIZE];
+    struct ledger_transaction entry = {.customer_id = "cus_1",
+                                       .player_id = "ply_2",
+                                       .transaction_id = "bet",
+                                       .currency = "JPY",
+                                       .provider_id = "acme",
+                                       .launch_id = "lau_3",
+                                       .operation = LEDGER_DEBIT,
+                                       .outcome = LEDGER_APPLIED,
+                                       .amount_minor = 250,
+                                       .sequence = 7,
+                                       .movement_minor = -250};
+    assert_string_equal(ledger_owner(&entry), "acme");
+    assert_true(ledger_owner_is_provider("acme") && !ledger_owner_is_provider("cus_1"));
+    ledger_entry_hash(&entry, before, hash);
+    assert_is_hash_of(hash, "cus_1\nply_2\n7\nbet\nDEBIT\napplied\nJPY\n0\n250\n-250\n0\n\n\n\n0\n"
+                            "provider\nacme\nlau_3\n");
+    entry.launch_id[0] = '\0'; /* as of a CREDIT that names none */
+    ledger_entry_hash(&entry, before, hash);
+    assert_is_hash_of(hash, "cus_1\nply_2\n7\nbet\nDEBIT\napplied\nJPY\n0\n250\n-250\n0\n\n\n\n0\n"
+                            "provider\nacme\n\n");
+    entry.outcome = LEDGER_INSUFFICIENT_FUNDS;
+    entry.decline = 1;
+    ledger_decline_hash(&entry, before, hash);
+    assert_is_hash_of(
+        hash, "decline\ncus_1\nply_2\n1\nbet\nDEBIT\ninsufficient_funds\nJPY\n0\n250\n\n\n\n0\n"
+              "provider\nacme\n\n");
+}
+
 static void a_decline_is_hashed_a_line_a_field(void **state)
 {
     (void)state;
@@ -96,11 +128,65 @@ static void a_decline_is_hashed_a_line_a_field(void **state)
     assert_is_hash_of(hash, lines);
 }
 
+/* ---- the newest entries ---------------------------------------------------------------------- */
+
+static struct ledger_account account_of(const struct ledger_transaction *entry)
+{
+    struct ledger_account account = {.sequence = entry->sequence,
+                                     .balance_minor = entry->balance_minor};
+    memcpy(account.head, entry->hash, sizeof account.head);
+    return account;
+}
+
+static void an_entry_is_flawed_where_it_does_not_fit_what_is_around_it(void **state)
+{
+    (void)state;
+    struct ledger_transaction entry = {.player_id = "ply_2",
+                                       .transaction_id = "bet",
+                                       .operation = LEDGER_DEBIT,
+                                       .sequence = 7,
+                                       .movement_minor = -250,
+                                       .balance_minor = 50};
+    ledger_entry_hash(&entry, before, entry.hash);
+    struct ledger_account account = account_of(&entry);
+    assert_null(ledger_entry_flaw(&entry, &account, before));
+    assert_non_null(strstr(ledger_entry_flaw(&entry, &account, NULL), "before it is not there"));
+
+    struct ledger_transaction altered = entry;
+    altered.balance_minor++;
+    assert_non_null(strstr(ledger_entry_flaw(&altered, &account, before), "its chain"));
+    const uint8_t zeros[LEDGER_HASH_SIZE] = {0};
+    assert_non_null(strstr(ledger_entry_flaw(&entry, &account, zeros), "its chain"));
+
+    account.balance_minor++;
+    assert_non_null(strstr(ledger_entry_flaw(&entry, &account, before), "account does not say"));
+    account = account_of(&entry);
+    account.head[31] ^= 1;
+    assert_non_null(strstr(ledger_entry_flaw(&entry, &account, before), "account does not say"));
+    account.sequence = 8; /* of a later entry, which says what the account has to be */
+    assert_null(ledger_entry_flaw(&entry, &account, before));
+    account.sequence = 6;
+    assert_non_null(strstr(ledger_entry_flaw(&entry, &account, before), "earlier last entry"));
+}
+
+static void a_first_entry_follows_zeros(void **state)
+{
+    (void)state;
+    const uint8_t zeros[LEDGER_HASH_SIZE] = {0};
+    struct ledger_transaction entry = {.transaction_id = "funds", .sequence = 1};
+    ledger_entry_hash(&entry, zeros, entry.hash);
+    struct ledger_account account = account_of(&entry);
+    assert_null(ledger_entry_flaw(&entry, &account, NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_entry_is_hashed_a_line_a_field),
+        cmocka_unit_test(what_a_provider_moved_is_hashed_with_who_it_was),
         cmocka_unit_test(a_decline_is_hashed_a_line_a_field),
+        cmocka_unit_test(an_entry_is_flawed_where_it_does_not_fit_what_is_around_it),
+        cmocka_unit_test(a_first_entry_follows_zeros),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

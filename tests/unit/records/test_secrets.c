@@ -130,12 +130,56 @@ static void a_providers_secret_does_not_open_for_another_provider(void **state)
     struct secrets *secrets = open_new(*state);
     struct provider_record record = {.id = "acme"};
     struct buffer plain = {0};
-    provider_secret_seal(secrets, &record, TEXT("hush"));
-    assert_int_equal(provider_secret_unseal(secrets, &record, &plain), STATUS_OK);
+    provider_secret_seal(secrets, &record, TEXT("hush"), 1);
+    assert_int_equal(provider_secret_unseal(secrets, &record, 0, &plain), STATUS_OK);
     assert_true(text_equals(buffer_text(&plain), TEXT("hush")));
     (void)snprintf(record.id, sizeof record.id, "sand");
-    assert_int_equal(provider_secret_unseal(secrets, &record, &plain), STATUS_MALFORMED);
+    assert_int_equal(provider_secret_unseal(secrets, &record, 0, &plain), STATUS_MALFORMED);
     buffer_free(&plain);
+    secrets_destroy(&secrets);
+}
+
+static void assert_holds(const struct secrets *secrets, const struct provider_record *record,
+                         size_t at, const char *expected)
+{
+    struct buffer plain = {0};
+    assert_int_equal(provider_secret_unseal(secrets, record, at, &plain), STATUS_OK);
+    assert_string_equal(buffer_string(&plain), expected);
+    buffer_free(&plain);
+}
+
+static void secrets_of_a_provider_overlap_until_one_is_retired(void **state)
+{
+    struct secrets *secrets = open_new(*state);
+    struct provider_record record = {.id = "acme"};
+    struct error error = {0};
+    char kid[PROVIDER_KID_SIZE];
+    provider_secret_seal(secrets, &record, TEXT("one"), 1);
+    assert_string_equal(provider_secret_name(&record.secrets[0]), "first");
+    assert_string_equal(record.secrets[0].kid, "");
+    assert_int_equal(provider_secret_retire(&record, "first", &error), STATUS_CONFLICT);
+    assert_int_equal(provider_secret_add(secrets, &record, TEXT("two"), 2, &error), STATUS_OK);
+    assert_holds(secrets, &record, 0, "two");
+    assert_holds(secrets, &record, 1, "one");
+    assert_int_equal(strlen(record.secrets[0].kid), PROVIDER_KID_SIZE - 1);
+    assert_int_equal(record.secrets[0].added_ms, 2);
+    assert_int_equal(record.secrets[1].added_ms, 1);
+    assert_int_equal(provider_secret_add(secrets, &record, TEXT("three"), 3, &error),
+                     STATUS_CONFLICT);
+    assert_int_equal(provider_secret_retire(&record, "nothing", &error), STATUS_NOT_FOUND);
+    assert_int_equal(provider_secret_retire(&record, "", &error), STATUS_NOT_FOUND);
+    struct provider_record back = record;
+    assert_int_equal(provider_secret_retire(&back, back.secrets[0].kid, &error), STATUS_OK);
+    assert_holds(secrets, &back, 0, "one");
+    assert_string_equal(back.secrets[0].kid, "");
+    assert_int_equal(provider_secret_retire(&record, "first", &error), STATUS_OK);
+    assert_holds(secrets, &record, 0, "two");
+    assert_int_equal(record.secrets[1].size, 0);
+    memcpy(kid, record.secrets[0].kid, sizeof kid);
+    provider_secret_seal(secrets, &record, TEXT("other"), 4); /* never two of one kid */
+    assert_holds(secrets, &record, 0, "other");
+    assert_string_not_equal(record.secrets[0].kid, kid);
+    assert_int_equal(strlen(record.secrets[0].kid), PROVIDER_KID_SIZE - 1);
     secrets_destroy(&secrets);
 }
 
@@ -159,6 +203,7 @@ int main(void)
         PLACED(a_file_that_is_no_key_or_not_private_is_refused),
         PLACED(what_is_sealed_opens_with_its_context_and_not_after_any_change),
         PLACED(a_providers_secret_does_not_open_for_another_provider),
+        PLACED(secrets_of_a_provider_overlap_until_one_is_retired),
         PLACED(each_purpose_has_a_key_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -41,7 +41,7 @@ struct odds_store {
     bool gate_closed; /* reads wait, after they have read */
     bool asks;        /* an engine that cannot tell in place: everything is PENDING */
     size_t asking;    /* threads that are asking for it */
-    unsigned moving;  /* so often catalog and odds are published anew when odds are asked for */
+    unsigned moving;  /* so often catalog and odds are published again when odds are asked for */
     enum status read_status;
     struct odds_watch *watch;
     atomic_uint_fast64_t stamp;
@@ -310,8 +310,7 @@ void http_reply_error(struct http_request *request, const struct http_error *err
     fake_open(request)->outcome = error->code;
 }
 
-/* Requests that wait are put aside by the tests of waiting alone. */
-#ifndef FAKE_PARKING
+/* Requests that wait are put aside in test_waiting.c alone. */
 bool http_park(struct http_parked *parked, struct http_request *request)
 {
     (void)parked;
@@ -331,7 +330,6 @@ void http_request_add_field(struct http_request *request, struct text name, stru
     (void)name;
     (void)value;
 }
-#endif
 
 /* The client goes away. */
 __attribute__((unused)) static void fake_abandon(struct fake_request *fake)

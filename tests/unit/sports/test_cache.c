@@ -510,7 +510,7 @@ static void requests_that_come_together_share_one_read(void **state)
     assert_int_equal(counted(world, SPORTS_READY_MISSES), 101);
 }
 
-static void nobody_is_handed_what_was_replaced_before_he_came(void **state)
+static void no_one_is_handed_what_was_replaced_before_he_came(void **state)
 {
     struct world *world = *state;
     struct fake_request first;
@@ -640,7 +640,7 @@ static void *open_gate_later(void *store)
     return NULL;
 }
 
-static void the_end_waits_for_reads_that_nobody_waits_for(void **state)
+static void the_end_waits_for_reads_that_no_one_waits_for(void **state)
 {
     struct world *world = *state;
     struct fake_request gone;
@@ -687,7 +687,7 @@ static void interest_is_noted_once_a_second_for_an_event(void **state)
     assert_int_equal(atomic_load(&world->store->notes), 3);
 }
 
-static void what_nobody_asks_for_is_let_go_after_a_minute(void **state)
+static void what_no_one_asks_for_is_let_go_after_a_minute(void **state)
 {
     struct world *world = *state;
     struct sports_facts alone;
@@ -808,15 +808,15 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_full_queue_is_an_overload_at_once,
                                         set_up_with_a_short_queue, tear_down),
         TEST(requests_that_come_together_share_one_read),
-        TEST(nobody_is_handed_what_was_replaced_before_he_came),
+        TEST(no_one_is_handed_what_was_replaced_before_he_came),
         TEST(a_row_and_its_odds_are_those_of_one_moment),
         TEST(an_event_that_leaves_the_catalog_while_it_is_read_is_not_found),
         TEST(a_client_that_goes_away_is_forgotten),
         TEST(a_desk_may_end_while_its_errands_are_out),
         TEST(an_engine_that_must_ask_is_asked_for_each_request),
-        TEST(the_end_waits_for_reads_that_nobody_waits_for),
+        TEST(the_end_waits_for_reads_that_no_one_waits_for),
         TEST(interest_is_noted_once_a_second_for_an_event),
-        TEST(what_nobody_asks_for_is_let_go_after_a_minute),
+        TEST(what_no_one_asks_for_is_let_go_after_a_minute),
         TEST(an_event_that_is_asked_for_stays_though_it_never_changes),
         TEST(a_path_is_judged_before_permission_and_permission_before_the_store),
         TEST(the_list_of_sports_is_in_order_and_only_what_is_allowed),

@@ -52,7 +52,7 @@ static void an_event_is_taken_once_a_second(void **state)
     test_clock_advance_ms(100);
     assert_string_equal(taken(notes), "1");
     test_clock_advance_ms(1000);
-    assert_string_equal(taken(notes), ""); /* nobody has asked any more */
+    assert_string_equal(taken(notes), ""); /* no one has asked any more */
     assert_true(note(notes, "1"));
     assert_string_equal(taken(notes), "1");
     odds_notes_destroy(&notes);

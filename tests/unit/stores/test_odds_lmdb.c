@@ -22,9 +22,10 @@
 #include "stores/odds.h"
 #include "stores/odds/lmdb/guard.h"
 #include "stores/odds/lmdb/lmdb.h"
+#include "test_directory.h"
 
 struct fixture {
-    char directory[64];
+    char directory[TEST_DIRECTORY_SIZE];
     char root[80];
     char uri[96];
     char data[128];
@@ -33,8 +34,7 @@ struct fixture {
 static int set_up(void **state)
 {
     struct fixture *fixture = memory_alloc_zeroed(1, sizeof *fixture);
-    (void)snprintf(fixture->directory, sizeof fixture->directory, "/tmp/croupier-lmdb-XXXXXX");
-    assert_non_null(mkdtemp(fixture->directory));
+    test_directory_make(fixture->directory);
     (void)snprintf(fixture->root, sizeof fixture->root, "%s/store", fixture->directory);
     (void)snprintf(fixture->uri, sizeof fixture->uri, "embedded:%s", fixture->root);
     (void)snprintf(fixture->data, sizeof fixture->data, "%s/values/data.mdb", fixture->root);
@@ -201,9 +201,10 @@ static void a_patient_store_says_unavailable_until_it_is_there(void **state)
                      STATUS_UNAVAILABLE);
     assert_int_equal(odds_store_ping(store, ODDS_TO_READ, &error), STATUS_UNAVAILABLE);
     assert_non_null(strstr(error.text, fixture->root));
-    assert_int_equal(odds_store_withdraw_sport(store, SPORT_CRICKET, &error), STATUS_UNAVAILABLE);
+    const struct odds_change withdrawal = {.kind = ODDS_CATALOG, .sport = SPORT_CRICKET};
+    assert_int_equal(odds_store_publish(store, &withdrawal, 1, &error), STATUS_UNAVAILABLE);
     assert_int_equal(access(fixture->root, F_OK), -1);
-    /* It is made elsewhere and moved here: nobody may have it open twice in one process. */
+    /* It is made elsewhere and moved here: no one may have it open twice in one process. */
     struct fixture other = *fixture;
     (void)snprintf(other.root, sizeof other.root, "%s/other", fixture->directory);
     (void)snprintf(other.uri, sizeof other.uri, "embedded:%s", other.root);

@@ -62,16 +62,16 @@ static void players_and_customers_are_kept_apart_and_forgotten(void **state)
 {
     struct known *known = known_create();
     const struct known_player player = make_player(3);
-    const struct known_customer customer = {.id = "cus_3", .number = 30};
+    const struct known_owner customer = {.id = "cus_3", .number = 30};
     (void)state;
     known_add_player(known, &player);
-    known_add_customer(known, &customer);
-    assert_null(known_customer(known, "ply_3"));
+    known_add_owner(known, &customer);
+    assert_null(known_owner(known, "ply_3"));
     assert_null(known_player(known, "cus_3"));
-    assert_int_equal(known_customer(known, "cus_3")->number, 30);
+    assert_int_equal(known_owner(known, "cus_3")->number, 30);
     known_forget(known);
     assert_null(known_player(known, "ply_3"));
-    assert_null(known_customer(known, "cus_3"));
+    assert_null(known_owner(known, "cus_3"));
     assert_true(known_has_room(known, KNOWN_MAX));
     known_add_player(known, &player);
     assert_int_equal(known_player(known, "ply_3")->number, 3);

@@ -128,11 +128,16 @@ static void what_expires_is_forgotten_in_time(void **state)
     uint64_t stamp = redis_known_stamp(*state);
     assert_true(redis_known_expire(*state, 900 * ms) == 1000 * ms);
     assert_true(redis_known_version(*state, &one) == 0 && redis_known_stamp(*state) == stamp);
+    assert_false(redis_known_is_overdue(*state, 999 * ms));
+    assert_true(redis_known_is_overdue(*state, 1000 * ms)); /* whoever looks now may not use it */
     assert_true(redis_known_expire(*state, 999 * ms) == 2000 * ms);
+    assert_false(redis_known_is_overdue(*state, 1000 * ms));
     assert_true(redis_known_version(*state, &one) == ODDS_VERSION_UNKNOWN);
     assert_true(redis_known_version(*state, &other) == 0);
     assert_true(redis_known_stamp(*state) != stamp);
+    assert_true(redis_known_is_overdue(*state, 2001 * ms));
     assert_true(redis_known_expire(*state, 2001 * ms) == 0);
+    assert_false(redis_known_is_overdue(*state, 3000 * ms));
     assert_true(redis_known_version(*state, &other) == ODDS_VERSION_UNKNOWN);
 }
 

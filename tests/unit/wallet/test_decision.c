@@ -17,11 +17,20 @@
 /* ---- a ledger in memory, as the batches keep it ---------------------------------------------- */
 
 #define KEPT_MAX 16
+#define LAUNCHES_MAX 2
+#define SESSION_MS 1000
 
 struct book {
     struct ledger_account accounts[2];
     struct ledger_transaction kept[KEPT_MAX];
     size_t count;
+    /* What a provider has of them, and when it is. */
+    struct launched {
+        const char *id, *player_id;
+        int64_t at_ms;
+    } launches[LAUNCHES_MAX];
+    size_t launch_count;
+    int64_t now_ms;
 };
 
 static const char *const players[] = {"ply_A", "ply_B"};
@@ -51,10 +60,11 @@ static struct ledger_account *account_of(struct book *book, const char *player_i
     return NULL;
 }
 
-static bool reversed(const struct book *book, const char *id, const char **by)
+static bool reversed(const struct book *book, const char *owner, const char *id, const char **by)
 {
     for (size_t i = 0; i < book->count; i++)
         if (book->kept[i].operation == LEDGER_ROLLBACK && ledger_is_entry(&book->kept[i]) &&
+            strcmp(ledger_owner(&book->kept[i]), owner) == 0 &&
             strcmp(book->kept[i].reference, id) == 0) {
             *by = book->kept[i].player_id;
             return true;
@@ -62,33 +72,54 @@ static bool reversed(const struct book *book, const char *id, const char **by)
     return false;
 }
 
-static struct ledger_id id_of(const struct book *book, const char *id)
+/* An id is its owner's: the customer's, or the provider's. */
+static struct ledger_id id_of(const struct book *book, const char *owner, const char *id)
 {
     struct ledger_id facts = {0};
     const char *by = "";
-    facts.rolled_back = reversed(book, id, &by);
+    facts.rolled_back = reversed(book, owner, id, &by);
     copy(facts.rolled_back_player, by);
     for (size_t i = 0; i < book->count; i++) {
         const struct ledger_transaction *kept = &book->kept[i];
+        if (strcmp(ledger_owner(kept), owner) != 0)
+            continue;
         if (strcmp(kept->transaction_id, id) == 0) {
             facts.known = true;
             facts.transaction = *kept;
         }
         if (kept->operation == LEDGER_CREDIT && kept->outcome == LEDGER_APPLIED &&
-            strcmp(kept->reference, id) == 0 && !reversed(book, kept->transaction_id, &by))
+            strcmp(kept->reference, id) == 0 && !reversed(book, owner, kept->transaction_id, &by))
             facts.standing_credits++;
     }
     return facts;
 }
 
+static const char *owner_of(const struct wallet_request *request)
+{
+    return request->provider_id[0] != '\0' ? request->provider_id : request->customer_id;
+}
+
+/* Of the launch that the request names, if it is one of its player. */
+static enum wallet_session session_of(const struct book *book, const struct wallet_request *request)
+{
+    const struct launched *found = NULL;
+    for (size_t i = 0; i < book->launch_count; i++)
+        if (strcmp(book->launches[i].id, request->launch_id) == 0 &&
+            strcmp(book->launches[i].player_id, request->player_id) == 0)
+            found = &book->launches[i];
+    return wallet_session_at(request, found != NULL,
+                             found != NULL ? book->now_ms - found->at_ms : 0, SESSION_MS);
+}
+
 static struct wallet_decision decide(struct book *book, const struct wallet_request *request)
 {
-    struct ledger_id id = id_of(book, request->transaction_id);
-    struct ledger_id reference = id_of(book, request->reference);
+    struct ledger_id id = id_of(book, owner_of(request), request->transaction_id);
+    struct ledger_id reference = id_of(book, owner_of(request), request->reference);
     struct wallet_state state = {
         .account = account_of(book, request->player_id),
         .id = &id,
         .reference = request->reference[0] == '\0' ? NULL : &reference,
+        .session = session_of(book, request),
     };
     struct wallet_decision decision = wallet_decide(&state, request);
     if (decision.verdict != WALLET_KEPT)
@@ -101,6 +132,9 @@ static struct wallet_decision decide(struct book *book, const struct wallet_requ
         .amount_minor = decision.amount_minor,
         .movement_minor = decision.movement_minor,
     };
+    copy(kept->customer_id, "cus_1");
+    copy(kept->provider_id, request->provider_id);
+    copy(kept->launch_id, request->launch_id);
     copy(kept->player_id, request->player_id);
     copy(kept->transaction_id, request->transaction_id);
     copy(kept->reference, request->reference);
@@ -345,22 +379,65 @@ static void what_belongs_to_another_player_is_a_conflict_and_not_kept(void **sta
     (void)ROLLBACK("r", "tomb");
     size_t count = book.count;
     assert_int_equal(verdict_of(&book, WALLET_CREDIT, "ply_B", "b", 1, "a"),
-                     WALLET_TRANSACTION_CONFLICT);
+                     WALLET_REFERENCE_CONFLICT);
     assert_int_equal(verdict_of(&book, WALLET_ROLLBACK, "ply_B", "c", 0, "a"),
-                     WALLET_TRANSACTION_CONFLICT);
+                     WALLET_REFERENCE_CONFLICT);
     assert_int_equal(verdict_of(&book, WALLET_ROLLBACK, "ply_B", "d", 0, "tomb"),
-                     WALLET_TRANSACTION_CONFLICT);
+                     WALLET_REFERENCE_CONFLICT);
     assert_int_equal(book.count, count);
     /* The id is the customer's, so a tombstone holds whichever player comes with it. */
     assert_int_equal(verdict_of(&book, WALLET_DEBIT, "ply_B", "tomb", 1, ""), WALLET_KEPT);
     assert_int_equal(book.kept[count].outcome, LEDGER_TRANSACTION_ROLLED_BACK);
 }
 
+static void a_blocked_player_bets_no_more_and_all_else_goes_on(void **state)
+{
+    (void)state;
+    struct book book = new_book(100);
+    (void)DEBIT("a", 10);
+    (void)DEBIT("b", 10);
+    (void)ROLLBACK("r", "late");
+    book.accounts[0].player.blocked_ms = 77;
+    size_t count = book.count;
+    assert_int_equal(verdict_of(&book, WALLET_DEBIT, "ply_A", "c", 1, ""), WALLET_PLAYER_BLOCKED);
+    assert_int_equal(verdict_of(&book, WALLET_DEBIT, "ply_A", "c", 101, ""),
+                     WALLET_PLAYER_BLOCKED); /* before what it has is looked at */
+    assert_int_equal(book.count, count);     /* the id stays free */
+    assert_int_equal(verdict_of(&book, WALLET_DEBIT, "ply_A", "a", 10, ""), WALLET_REPLAYED);
+    assert_int_equal(verdict_of(&book, WALLET_DEBIT, "ply_A", "a", 11, ""),
+                     WALLET_TRANSACTION_CONFLICT);
+    assert_int_equal(verdict_of(&book, WALLET_DEBIT, "ply_A", "late", 1, ""), WALLET_KEPT);
+    assert_int_equal(book.kept[count].outcome, LEDGER_TRANSACTION_ROLLED_BACK);
+    assert_int_equal(verdict_of(&book, WALLET_CREDIT, "ply_A", "w", 5, "a"), WALLET_KEPT);
+    assert_int_equal(verdict_of(&book, WALLET_ROLLBACK, "ply_A", "x", 0, "b"), WALLET_KEPT);
+    assert_int_equal(book.accounts[0].balance_minor, 105 - 10);
+    assert_int_equal(verdict_of(&book, WALLET_DEBIT, "ply_B", "d", 1, ""), WALLET_KEPT);
+    book.accounts[0].player.blocked_ms = 0;
+    assert_int_equal(verdict_of(&book, WALLET_DEBIT, "ply_A", "c", 1, ""), WALLET_KEPT);
+}
+
+static void a_session_is_good_for_its_time_to_the_millisecond(void **state)
+{
+    (void)state;
+    struct wallet_request request = ask(WALLET_DEBIT, "ply_A", "a", 1, "");
+    assert_int_equal(wallet_session_at(&request, false, 0, 10), WALLET_SESSION_OPEN);
+    copy(request.provider_id, "acme");
+    assert_int_equal(wallet_session_at(&request, false, 0, 10), WALLET_SESSION_EXPIRED);
+    assert_int_equal(wallet_session_at(&request, true, 0, 10), WALLET_SESSION_OPEN);
+    assert_int_equal(wallet_session_at(&request, true, 10, 10), WALLET_SESSION_OPEN);
+    assert_int_equal(wallet_session_at(&request, true, 11, 10), WALLET_SESSION_EXPIRED);
+    assert_int_equal(wallet_session_at(&request, true, -5, 10), WALLET_SESSION_OPEN); /* clocks */
+    request.operation = WALLET_CREDIT;
+    assert_int_equal(wallet_session_at(&request, false, 0, 10), WALLET_SESSION_OPEN);
+    request.operation = WALLET_ROLLBACK;
+    assert_int_equal(wallet_session_at(&request, false, 0, 10), WALLET_SESSION_OPEN);
+}
+
 static struct wallet_decision decide_naming_a_game(const struct book *book, enum wallet_game game,
                                                    const struct wallet_request *request)
 {
-    struct ledger_id id = id_of(book, request->transaction_id);
-    struct ledger_id reference = id_of(book, request->reference);
+    struct ledger_id id = id_of(book, owner_of(request), request->transaction_id);
+    struct ledger_id reference = id_of(book, owner_of(request), request->reference);
     const struct wallet_state state = {
         .account = &book->accounts[0],
         .id = &id,
@@ -408,11 +485,16 @@ static void a_debit_needs_the_game_that_it_names_and_nothing_else_does(void **st
  * The model knows what was asked and what came of it, as codes, in a list; each rule is a question
  * to that list. Ids are 'a', 'b', 'c'; players 0 and 1; every amount is 4 and every player begins
  * with 5, so that one debit fits and a second does not.
+ *
+ * Who asks is the customer (launch 0) or a provider, each with ids of its own. A provider names a
+ * launch: 'l' and 'm' are of player 0, 'n' was never launched. 'L' is no request but a launch,
+ * and 'T' time that goes by: a session is good for one of them.
  */
 struct happened {
-    char operation; /* D C R */
+    char operation; /* D C R L T */
     int player;
     char id, reference; /* reference 0: none */
+    char launch;        /* that a provider names; 0: the customer asks */
     char code;          /* A applied, V voided, else a decline; capital or not, all were kept */
 };
 
@@ -421,18 +503,20 @@ struct model {
     size_t count;
 };
 
-static const struct happened *find(const struct model *model, char id)
+/* As whoever asked `one` means it: the customer, or the provider. */
+static const struct happened *find(const struct model *model, const struct happened *one, char id)
 {
     for (size_t i = 0; i < model->count; i++)
-        if (model->list[i].id == id)
+        if (model->list[i].id == id && !model->list[i].launch == !one->launch)
             return &model->list[i];
     return NULL;
 }
 
-static const struct happened *undone(const struct model *model, char id)
+static const struct happened *undone(const struct model *model, const struct happened *one, char id)
 {
     for (size_t i = 0; i < model->count; i++)
         if (model->list[i].operation == 'R' && model->list[i].reference == id &&
+            !model->list[i].launch == !one->launch &&
             (model->list[i].code == 'A' || model->list[i].code == 'V'))
             return &model->list[i];
     return NULL;
@@ -444,40 +528,56 @@ static int balance_of(const struct model *model, int player)
     for (size_t i = 0; i < model->count; i++) {
         const struct happened *one = &model->list[i];
         if (one->player == player && one->code == 'A' && one->operation != 'R' &&
-            undone(model, one->id) == NULL)
+            undone(model, one, one->id) == NULL)
             balance += one->operation == 'D' ? -4 : 4;
     }
     return balance;
 }
 
-static bool settled(const struct model *model, char id)
+static bool settled(const struct model *model, const struct happened *debit)
 {
     for (size_t i = 0; i < model->count; i++) {
         const struct happened *one = &model->list[i];
-        if (one->operation == 'C' && one->reference == id && one->code == 'A' &&
-            undone(model, one->id) == NULL)
+        if (one->operation == 'C' && one->reference == debit->id && one->code == 'A' &&
+            !one->launch == !debit->launch && undone(model, one, one->id) == NULL)
             return true;
     }
     return false;
 }
 
+/* Whether what the provider names entitles it: launched for this player, and since then time has
+ * gone by once at most. */
+static bool entitled(const struct model *model, const struct happened *asked)
+{
+    bool launched = false;
+    int gone = 0;
+    for (size_t i = 0; i < model->count; i++) {
+        if (model->list[i].operation == 'L' && model->list[i].launch == asked->launch)
+            launched = model->list[i].player == asked->player;
+        gone += launched && model->list[i].operation == 'T';
+    }
+    return launched && gone <= 1;
+}
+
 /* A V; r reference_not_found, t transaction_rolled_back, b already_rolled_back, s settled, n not
- * rollbackable, f funds; not kept: = replay, x conflict. */
+ * rollbackable, f funds; not kept: = replay, x conflict, e session is over. */
 static char expected(const struct model *model, const struct happened *asked)
 {
-    const struct happened *before = find(model, asked->id);
+    const struct happened *before = find(model, asked, asked->id);
     if (before != NULL) {
         bool same = before->operation == asked->operation && before->player == asked->player &&
-                    before->reference == asked->reference;
+                    before->reference == asked->reference && before->launch == asked->launch;
         return same ? '=' : 'x';
     }
-    if (undone(model, asked->id) != NULL)
+    if (undone(model, asked, asked->id) != NULL)
         return 't';
+    if (asked->operation == 'D' && asked->launch != 0 && !entitled(model, asked))
+        return 'e';
     bool broke = balance_of(model, asked->player) < 4;
     if (asked->reference == 0)
         return asked->operation == 'D' && broke ? 'f' : 'A';
-    const struct happened *target = find(model, asked->reference);
-    const struct happened *undoing = undone(model, asked->reference);
+    const struct happened *target = find(model, asked, asked->reference);
+    const struct happened *undoing = undone(model, asked, asked->reference);
     if (target != NULL ? target->player != asked->player
                        : undoing != NULL && undoing->player != asked->player)
         return 'x';
@@ -495,7 +595,7 @@ static char expected(const struct model *model, const struct happened *asked)
     if (target->code != 'A')
         return 'V';
     if (target->operation == 'D')
-        return settled(model, target->id) ? 's' : 'A';
+        return settled(model, target) ? 's' : 'A';
     return broke ? 'f' : 'A';
 }
 
@@ -512,6 +612,8 @@ static char code_of(struct wallet_decision decision)
                                  [LEDGER_BALANCE_LIMIT_EXCEEDED] = 'l'};
     if (decision.verdict == WALLET_KEPT)
         return codes[decision.outcome];
+    if (decision.verdict == WALLET_SESSION_IS_OVER)
+        return 'e';
     return decision.verdict == WALLET_REPLAYED ? '=' : 'x';
 }
 
@@ -521,13 +623,13 @@ static size_t every_request(struct happened *asked, const char *ids, int player_
     size_t count = 0;
     for (const char *id = ids; *id != '\0'; id++) {
         for (int player = 0; player < player_count; player++) {
-            asked[count++] = (struct happened){'D', player, *id, 0, 0};
-            asked[count++] = (struct happened){'C', player, *id, 0, 0};
+            asked[count++] = (struct happened){'D', player, *id, 0, 0, 0};
+            asked[count++] = (struct happened){'C', player, *id, 0, 0, 0};
             for (const char *reference = ids; *reference != '\0'; reference++) {
                 if (reference == id)
                     continue;
-                asked[count++] = (struct happened){'C', player, *id, *reference, 0};
-                asked[count++] = (struct happened){'R', player, *id, *reference, 0};
+                asked[count++] = (struct happened){'C', player, *id, *reference, 0, 0};
+                asked[count++] = (struct happened){'R', player, *id, *reference, 0, 0};
             }
         }
     }
@@ -535,25 +637,47 @@ static size_t every_request(struct happened *asked, const char *ids, int player_
     return count;
 }
 
+/* What is no request: a launch, or time. */
+static void go_on(struct book *book, struct model *model, const struct happened *asked)
+{
+    static const char *const ids[] = {['l'] = "lau_l", ['m'] = "lau_m"};
+    if (asked->operation == 'T')
+        book->now_ms += SESSION_MS;
+    else
+        book->launches[book->launch_count++] = (struct launched){
+            ids[(unsigned char)asked->launch], players[asked->player], book->now_ms};
+    model->list[model->count++] = *asked;
+}
+
 static void step(struct book *book, struct model *model, const struct happened *asked)
 {
     const char id[] = {asked->id, '\0'};
+    if (asked->operation == 'L' || asked->operation == 'T') {
+        go_on(book, model, asked);
+        return;
+    }
     const char reference[] = {asked->reference, '\0'};
     enum wallet_operation operation = asked->operation == 'D'   ? WALLET_DEBIT
                                       : asked->operation == 'C' ? WALLET_CREDIT
                                                                 : WALLET_ROLLBACK;
     struct wallet_request request =
         ask(operation, players[asked->player], id, operation == WALLET_ROLLBACK ? 0 : 4, reference);
+    if (asked->launch != 0) {
+        memset(request.customer_id, 0, sizeof request.customer_id);
+        copy(request.provider_id, "acme");
+        (void)snprintf(request.launch_id, sizeof request.launch_id, "lau_%c", asked->launch);
+    }
     char code = code_of(decide(book, &request));
     char wanted = expected(model, asked);
     if (code != wanted) {
         for (size_t i = 0; i < model->count; i++)
-            print_message("%c %d %c %c -> %c\n", model->list[i].operation, model->list[i].player,
-                          model->list[i].id, model->list[i].reference, model->list[i].code);
-        fail_msg("then %c %d %c %c -> %c and not %c", asked->operation, asked->player, asked->id,
-                 asked->reference, code, wanted);
+            print_message("%c %d %c %c %c -> %c\n", model->list[i].operation, model->list[i].player,
+                          model->list[i].id, model->list[i].reference, model->list[i].launch,
+                          model->list[i].code);
+        fail_msg("then %c %d %c %c %c -> %c and not %c", asked->operation, asked->player, asked->id,
+                 asked->reference, asked->launch, code, wanted);
     }
-    if (code != '=' && code != 'x') {
+    if (code != '=' && code != 'x' && code != 'e') {
         model->list[model->count] = *asked;
         model->list[model->count++].code = code;
     }
@@ -592,6 +716,39 @@ static void every_history_of_three_requests_of_two_players_is_as_the_model_says(
     explore(&book, &model, asked, count, 3);
 }
 
+/* A provider and the customer, at one player with one id that both have, and one more; a launch is
+ * made once. */
+static const struct happened at_a_table[] = {
+    {'L', 0, 0, 0, 'l', 0},   {'T', 0, 0, 0, 0, 0},       {'L', 0, 0, 0, 'm', 0},
+    {'D', 0, 'a', 0, 'l', 0}, {'D', 0, 'a', 0, 'm', 0},   {'D', 0, 'b', 0, 'm', 0},
+    {'D', 1, 'a', 0, 'l', 0}, {'D', 0, 'a', 0, 'n', 0},   {'C', 0, 'b', 'a', 'l', 0},
+    {'C', 0, 'b', 0, 'n', 0}, {'R', 0, 'b', 'a', 'n', 0}, {'D', 0, 'a', 0, 0, 0},
+    {'R', 0, 'b', 'a', 0, 0},
+};
+#define AT_A_TABLE (sizeof at_a_table / sizeof at_a_table[0])
+
+static void explore_sessions(const struct book *book, const struct model *model, unsigned launched,
+                             unsigned depth)
+{
+    for (size_t i = 0; depth > 0 && i < AT_A_TABLE; i++) {
+        unsigned launch = at_a_table[i].operation == 'L' ? 1U << i : 0;
+        struct book next = *book;
+        struct model known = *model;
+        if ((launched & launch) != 0)
+            continue;
+        step(&next, &known, &at_a_table[i]);
+        explore_sessions(&next, &known, launched | launch, depth - 1);
+    }
+}
+
+static void every_history_of_five_launches_times_and_requests_is_as_the_model_says(void **state)
+{
+    (void)state;
+    struct book book = new_book(5);
+    struct model model = {0};
+    explore_sessions(&book, &model, 0, 5);
+}
+
 static void long_random_histories_are_as_the_model_says(void **state)
 {
     (void)state;
@@ -626,9 +783,12 @@ int main(void)
         cmocka_unit_test(a_credit_whose_money_is_gone_cannot_be_reversed),
         cmocka_unit_test(a_rollback_is_not_rollbackable),
         cmocka_unit_test(what_belongs_to_another_player_is_a_conflict_and_not_kept),
+        cmocka_unit_test(a_blocked_player_bets_no_more_and_all_else_goes_on),
+        cmocka_unit_test(a_session_is_good_for_its_time_to_the_millisecond),
         cmocka_unit_test(a_debit_needs_the_game_that_it_names_and_nothing_else_does),
         cmocka_unit_test(every_history_of_four_requests_of_one_player_is_as_the_model_says),
         cmocka_unit_test(every_history_of_three_requests_of_two_players_is_as_the_model_says),
+        cmocka_unit_test(every_history_of_five_launches_times_and_requests_is_as_the_model_says),
         cmocka_unit_test(long_random_histories_are_as_the_model_says),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

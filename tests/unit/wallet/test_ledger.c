@@ -14,10 +14,11 @@
 
 #include <cmocka.h>
 
+#include "test_directory.h"
 #include "wallet/ledger.h"
 
 struct fixture {
-    char directory[64];
+    char directory[TEST_DIRECTORY_SIZE];
     char uri[128];
     struct platform_store *store;
     struct ledger *ledger;
@@ -73,8 +74,7 @@ static int set_up(void **state)
     struct fixture *fixture = calloc(1, sizeof *fixture);
     uint32_t before;
     uint32_t after;
-    (void)snprintf(fixture->directory, sizeof fixture->directory, "/tmp/croupier-ledger-XXXXXX");
-    assert_non_null(mkdtemp(fixture->directory));
+    test_directory_make(fixture->directory);
     (void)snprintf(fixture->uri, sizeof fixture->uri, "sqlite:%s/platform.db", fixture->directory);
     fixture->store = open_store(fixture, true);
     OK(platform_store_migrate(fixture->store, &before, &after, &fixture->error));
@@ -138,16 +138,24 @@ static void prepare(struct fixture *fixture, struct asked *asked, enum wallet_op
         memcpy(request->currency, record->currency, sizeof request->currency);
 }
 
-static void wait_for(struct fixture *fixture, size_t count)
+/* Turns the loop until so many answers have come; returns how many did. */
+static size_t run_until(struct fixture *fixture, size_t count)
 {
     uv_timer_t keeps_alive; /* the mailbox alone does not */
     assert_int_equal(uv_timer_init(&fixture->loop, &keeps_alive), 0);
     assert_int_equal(uv_timer_start(&keeps_alive, (uv_timer_cb)(void (*)(void))abort, 60000, 0), 0);
     while (fixture->delivered < count)
         (void)uv_run(&fixture->loop, UV_RUN_ONCE);
-    fixture->delivered -= count;
+    size_t delivered = fixture->delivered;
     uv_close((uv_handle_t *)&keeps_alive, NULL);
     (void)uv_run(&fixture->loop, UV_RUN_NOWAIT);
+    return delivered;
+}
+
+static void wait_for(struct fixture *fixture, size_t count)
+{
+    (void)run_until(fixture, count);
+    fixture->delivered -= count;
 }
 
 static struct wallet_answer ask(struct fixture *fixture, enum wallet_operation operation,
@@ -212,7 +220,8 @@ static bool prove_clearing(void *context, const struct ledger_clearing *clearing
 static size_t prove(struct fixture *fixture)
 {
     struct proof proof = {0};
-    OK(fixture->store->ledger->entries(fixture->store, NULL, prove_entry, &proof, &fixture->error));
+    OK(fixture->store->ledger->entries(fixture->store, (struct ledger_whose){0}, prove_entry,
+                                       &proof, &fixture->error));
     OK(fixture->store->ledger->clearings(fixture->store, prove_clearing, NULL, &fixture->error));
     OK(fixture->store->ledger->counterparts(fixture->store, &fixture->error));
     OK(fixture->store->ledger->recover(fixture->store, &fixture->error));
@@ -313,7 +322,7 @@ static void settled_and_rolled_back_are_remembered_across_batches(void **state)
     answer = ask(fixture, WALLET_DEBIT, 0, "late", 1, "");
     assert_int_equal(answer.transaction.outcome, LEDGER_TRANSACTION_ROLLED_BACK);
     answer = ask(fixture, WALLET_ROLLBACK, 1, "r5", 0, "late");
-    assert_int_equal(answer.verdict, WALLET_TRANSACTION_CONFLICT);
+    assert_int_equal(answer.verdict, WALLET_REFERENCE_CONFLICT);
     assert_int_equal(prove(fixture), 6);
 }
 
@@ -424,6 +433,57 @@ static void a_full_queue_says_so_at_once_and_balances_go_on(void **state)
     assert_int_equal(prove(fixture), 3);
 }
 
+/* One wake-up each way: nobody sees the first of them without the rest. */
+static void what_is_submitted_together_is_one_batch_and_answered_together(void **state)
+{
+    struct fixture *fixture = *state;
+    static struct ledger_facts facts;
+    struct asked asked[5];
+    struct mail_list jobs = STAILQ_HEAD_INITIALIZER(jobs);
+    static const char *const ids[] = {"0", "1", "2", "3"};
+    ledger_destroy(&fixture->ledger);
+    start(fixture, 3, 0);
+    prepare(fixture, &asked[4], WALLET_BALANCE, 1, "", 0, "");
+    STAILQ_INSERT_TAIL(&jobs, &asked[4].job.mail, link);
+    for (int i = 0; i < 4; i++) {
+        prepare(fixture, &asked[i], WALLET_CREDIT, 0, ids[i], 1, "");
+        STAILQ_INSERT_TAIL(&jobs, &asked[i].job.mail, link);
+    }
+    ledger_submit_all(fixture->ledger, &jobs);
+    assert_ptr_equal(STAILQ_FIRST(&jobs), &asked[3].job.mail); /* the fourth that writes */
+    assert_null(STAILQ_NEXT(&asked[3].job.mail, link));
+    wait_for(fixture, 4);
+    for (int i = 0; i < 3; i++)
+        assert_applied(&asked[i].job.answer, (uint64_t)i + 1, i + 1);
+    assert_int_equal(asked[4].job.answer.kind, WALLET_ANSWER_BALANCE);
+    ledger_facts(fixture->ledger, &facts);
+    assert_int_equal(facts.batches[1], 1); /* of up to four */
+    assert_int_equal(facts.batched, 3);
+    ledger_submit_all(fixture->ledger, &jobs);
+    assert_true(STAILQ_EMPTY(&jobs));
+    wait_for(fixture, 1);
+    assert_applied(&asked[3].job.answer, 4, 4);
+    assert_int_equal(prove(fixture), 4);
+}
+
+/* The answers are in the mailbox at once, so one turn of the loop delivers them all. */
+static void the_answers_of_a_batch_are_delivered_in_one_turn(void **state)
+{
+    struct fixture *fixture = *state;
+    struct asked asked[100];
+    struct mail_list jobs = STAILQ_HEAD_INITIALIZER(jobs);
+    for (int i = 0; i < 100; i++) {
+        char id[16];
+        (void)snprintf(id, sizeof id, "c-%d", i);
+        prepare(fixture, &asked[i], WALLET_CREDIT, i % 2, id, 1, "");
+        STAILQ_INSERT_TAIL(&jobs, &asked[i].job.mail, link);
+    }
+    ledger_submit_all(fixture->ledger, &jobs);
+    assert_true(STAILQ_EMPTY(&jobs));
+    assert_int_equal(run_until(fixture, 1), 100);
+    assert_int_equal(prove(fixture), 100);
+}
+
 static void a_batch_is_no_larger_than_it_may_be(void **state)
 {
     struct fixture *fixture = *state;
@@ -480,6 +540,8 @@ int main(void)
         LEDGER(settled_and_rolled_back_are_remembered_across_batches),
         LEDGER(a_batch_comes_to_the_same_as_one_after_the_other),
         LEDGER(a_full_queue_says_so_at_once_and_balances_go_on),
+        LEDGER(what_is_submitted_together_is_one_batch_and_answered_together),
+        LEDGER(the_answers_of_a_batch_are_delivered_in_one_turn),
         LEDGER(a_batch_is_no_larger_than_it_may_be),
         LEDGER(a_store_that_is_away_is_unavailable_and_comes_back),
     };

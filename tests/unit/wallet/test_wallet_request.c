@@ -12,9 +12,11 @@
 
 #define JSON TEXT("application/json")
 
+static struct strict_json_fault fault; /* of the last request that was refused */
+
 static enum strict_json decode(const char *body, struct wallet_request *request)
 {
-    return wallet_request_decode(JSON, text_of(body), request);
+    return wallet_request_decode(JSON, text_of(body), WALLET_CUSTOMER, request, &fault);
 }
 
 static void each_operation_has_its_fields(void **state)
@@ -53,6 +55,54 @@ static void each_operation_has_its_fields(void **state)
     assert_int_equal(request.operation, WALLET_ROLLBACK);
 }
 
+static enum strict_json decode_of_provider(const char *members)
+{
+    struct buffer body = {0};
+    struct wallet_request request = {0};
+    buffer_append_format(&body, "{\"player_id\":\"sub\",%s}", members);
+    enum strict_json decoding =
+        wallet_request_decode(JSON, buffer_text(&body), WALLET_PROVIDER, &request, &fault);
+    if (decoding == STRICT_JSON_OK) {
+        assert_string_equal(request.subject, "sub");
+        assert_string_equal(request.player_id, "");
+    }
+    buffer_free(&body);
+    return decoding;
+}
+
+static void a_provider_says_by_which_launch_and_in_which_round(void **state)
+{
+    (void)state;
+#define MONEY_OF(operation)                                                        \
+    "\"operation\":\"" operation "\",\"transaction_id\":\"t\",\"amount_minor\":1," \
+    "\"currency\":\"EUR\""
+#define LAUNCH ",\"launch_id\":\"lau_7Qm2Zt0aXw9Lk3Rb\""
+#define GAME ",\"game_id\":\"mirage\""
+#define ROUND ",\"round_id\":\"r\""
+    static const char *const good[] = {
+        "\"operation\":\"BALANCE\"",
+        MONEY_OF("DEBIT") LAUNCH GAME ROUND,
+        MONEY_OF("CREDIT") ROUND,
+        MONEY_OF("CREDIT") LAUNCH GAME ROUND,
+    };
+    static const char *const bad[] = {
+        "\"operation\":\"BALANCE\"" LAUNCH,
+        MONEY_OF("DEBIT") GAME ROUND,
+        MONEY_OF("DEBIT") LAUNCH ROUND,
+        MONEY_OF("DEBIT") LAUNCH GAME,
+        MONEY_OF("CREDIT") LAUNCH GAME,
+        MONEY_OF("CREDIT") ROUND ",\"launch_id\":\"ply_7Qm2Zt0aXw9Lk3Rb\"",
+        MONEY_OF("CREDIT") ROUND ",\"launch_id\":\"lau_7Qm2Zt0aXw9Lk3Rb7Qm2\"",
+    };
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+        assert_int_equal(decode_of_provider(good[i]), STRICT_JSON_OK);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_int_equal(decode_of_provider(bad[i]), STRICT_JSON_INVALID);
+    struct wallet_request request = {0};
+    assert_int_equal(decode("{\"player_id\":\"p\"," MONEY_OF("CREDIT") LAUNCH "}", &request),
+                     STRICT_JSON_UNKNOWN_FIELD);
+}
+
 static void content_that_is_not_json_is_refused(void **state)
 {
     (void)state;
@@ -69,10 +119,13 @@ static void content_that_is_not_json_is_refused(void **state)
     const struct text body = TEXT("{\"operation\":\"BALANCE\",\"player_id\":\"ply_1\"}");
     struct wallet_request request = {0};
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
-        assert_int_equal(wallet_request_decode(text_of(good[i]), body, &request), STRICT_JSON_OK);
+        assert_int_equal(
+            wallet_request_decode(text_of(good[i]), body, WALLET_CUSTOMER, &request, &fault),
+            STRICT_JSON_OK);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        assert_int_equal(wallet_request_decode(text_of(bad[i]), body, &request),
-                         STRICT_JSON_INVALID);
+        assert_int_equal(
+            wallet_request_decode(text_of(bad[i]), body, WALLET_CUSTOMER, &request, &fault),
+            STRICT_JSON_INVALID);
 }
 
 /* A debit with one member put in the place of another; %s of the test's tables. */
@@ -86,7 +139,8 @@ static enum strict_json debit_with(const char *members)
     memset(&request, 0x55, sizeof request);
     memset(&untouched, 0x55, sizeof untouched);
     buffer_append_format(&body, "%s%s}", BEFORE, members);
-    enum strict_json decoding = wallet_request_decode(JSON, buffer_text(&body), &request);
+    enum strict_json decoding =
+        wallet_request_decode(JSON, buffer_text(&body), WALLET_CUSTOMER, &request, &fault);
     if (decoding != STRICT_JSON_OK)
         assert_memory_equal(&request, &untouched, sizeof request);
     buffer_free(&body);
@@ -252,10 +306,76 @@ static void texts_have_their_lengths_and_alphabets(void **state)
     assert_int_equal(decode(body, &request), STRICT_JSON_INVALID);
 }
 
+static void a_refusal_names_the_field_and_never_its_value(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *body, *message;
+    } cases[] = {
+        {"[]", "The body must be a JSON object that has no field twice."},
+        {"{}", "The field operation is missing."},
+        {"{\"operation\":\"BET\",\"player_id\":7}",
+         "The field operation must be BALANCE, DEBIT, CREDIT or ROLLBACK."},
+        {"{\"operation\":\"BALANCE\"}", "The field player_id is missing."},
+        {"{\"operation\":\"BALANCE\",\"player_id\":\"a b\"}",
+         "The field player_id must be a string of 1 to 64 characters of A-Z, a-z, 0-9, '.', '_', "
+         "':' and '-'."},
+        {"{\"operation\":\"BALANCE\",\"player_id\":\"p\",\"currency\":\"EUR\"}",
+         "The field currency does not go with this operation."},
+        {BEFORE "}", "The field amount_minor is missing."},
+        {BEFORE ",\"amount_minor\":1.0}", "The field amount_minor must be an integer."},
+        {BEFORE ",\"amount_minor\":\"1\"}", "The field amount_minor must be an integer."},
+        {BEFORE ",\"amount_minor\":-1}",
+         "The field amount_minor must be an integer of at least 0."},
+        {BEFORE ",\"amount_minor\":0}",
+         "The field amount_minor must be an integer of at least 1 in a DEBIT."},
+        {BEFORE ",\"amount_minor\":1000000000001}",
+         "The field amount_minor must be an integer of at most 1000000000000."},
+        {BEFORE ",\"amount_minor\":1,\"round_id\":null}",
+         "The field round_id must be a string of 1 to 64 bytes without control characters."},
+        {BEFORE ",\"amount_minor\":1,\"customer_id\":\"SECRET\"}",
+         "The request has an unknown field. It may have operation, player_id, transaction_id, "
+         "amount_minor, currency, game_id, round_id."},
+        {"{\"operation\":\"BALANCE\",\"x\":1}",
+         "The request has an unknown field. It may have operation, player_id."},
+        {"{\"operation\":\"BET\",\"x\":1}",
+         "The request has an unknown field. It may have operation, player_id, transaction_id, "
+         "amount_minor, currency, reference_transaction_id, game_id, round_id."},
+        {"{\"operation\":\"ROLLBACK\",\"player_id\":\"p\",\"transaction_id\":\"t\","
+         "\"reference_transaction_id\":\"t\"}",
+         "The field reference_transaction_id must name another transaction than transaction_id."},
+        {"{\"operation\":\"ROLLBACK\",\"player_id\":\"p\",\"transaction_id\":\"t\","
+         "\"reference_transaction_id\":null}",
+         "The field reference_transaction_id is missing."},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct wallet_request request;
+        assert_int_not_equal(decode(cases[i].body, &request), STRICT_JSON_OK);
+        assert_string_equal(fault.message, cases[i].message);
+    }
+}
+
+static void a_reference_that_is_null_is_absent(void **state)
+{
+    (void)state;
+    struct wallet_request request = {0};
+    assert_int_equal(debit_with(",\"amount_minor\":1,\"reference_transaction_id\":null"),
+                     STRICT_JSON_OK);
+    assert_int_equal(decode("{\"operation\":\"CREDIT\",\"player_id\":\"p\","
+                            "\"transaction_id\":\"t\",\"amount_minor\":1,\"currency\":\"EUR\","
+                            "\"reference_transaction_id\":null}",
+                            &request),
+                     STRICT_JSON_OK);
+    assert_string_equal(request.reference, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_operation_has_its_fields),
+        cmocka_unit_test(a_refusal_names_the_field_and_never_its_value),
+        cmocka_unit_test(a_reference_that_is_null_is_absent),
+        cmocka_unit_test(a_provider_says_by_which_launch_and_in_which_round),
         cmocka_unit_test(content_that_is_not_json_is_refused),
         cmocka_unit_test(an_amount_is_an_integer_in_digits_within_its_bounds),
         cmocka_unit_test(two_members_of_one_name_are_refused_however_escaped),

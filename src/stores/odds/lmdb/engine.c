@@ -448,18 +448,28 @@ static void lmdb_facts(struct odds_store *base, struct odds_facts *facts)
         (void)leave(&use, lmdb_values_published(use.values, facts->published_ms));
 }
 
+static int64_t lmdb_published_ms(struct odds_store *base, enum sport sport,
+                                 const struct event_id *event)
+{
+    int64_t published_ms = 0;
+    struct use use;
+    if (enter(base, &use, NULL) == STATUS_OK)
+        (void)leave(&use, lmdb_values_odds_published(use.values, sport, event, &published_ms));
+    return published_ms;
+}
+
 /* ---- feeding --------------------------------------------------------------------------------- */
 
 /* May wait for another process, for as long as publishing may take. */
-static enum status write_values(struct odds_store *base, const struct odds_change *changes,
-                                size_t count, enum sport sport, struct error *error)
+static enum status lmdb_publish(struct odds_store *base, const struct odds_change *changes,
+                                size_t count, struct error *error)
 {
     struct lmdb_store *store = lmdb_store_of(base);
     struct use use;
     uv_mutex_lock(&store->publish_lock);
     enum status status = enter(base, &use, error);
     if (status == STATUS_OK) {
-        status = lmdb_values_write(use.values, changes, count, sport, error);
+        status = lmdb_values_write(use.values, changes, count, error);
         /* A long-lived writer must not say that it has published where no server will look. */
         if (status == STATUS_OK && !lmdb_values_in_place(use.values))
             status = error_set(error, STATUS_UNAVAILABLE,
@@ -469,18 +479,6 @@ static enum status write_values(struct odds_store *base, const struct odds_chang
     }
     uv_mutex_unlock(&store->publish_lock);
     return status;
-}
-
-static enum status lmdb_publish(struct odds_store *base, const struct odds_change *changes,
-                                size_t count, struct error *error)
-{
-    return write_values(base, changes, count, changes[0].sport, error);
-}
-
-static enum status lmdb_withdraw_sport(struct odds_store *base, enum sport sport,
-                                       struct error *error)
-{
-    return write_values(base, NULL, 0, sport, error);
 }
 
 static enum status lmdb_list_interest(struct odds_store *base, enum sport sport, int64_t since_ms,
@@ -504,6 +502,13 @@ static enum status lmdb_list_events(struct odds_store *base, enum sport sport,
                : leave(&use, lmdb_values_list_events(use.values, sport, list, count, error));
 }
 
+static enum status lmdb_back_up(struct odds_store *base, const char *path, struct error *error)
+{
+    struct use use;
+    enum status status = enter(base, &use, error);
+    return status != STATUS_OK ? status : leave(&use, lmdb_values_back_up(use.values, path, error));
+}
+
 const struct odds_engine odds_engine_lmdb = {
     .schemes = {"embedded:"},
     .open = lmdb_open,
@@ -511,11 +516,12 @@ const struct odds_engine odds_engine_lmdb = {
     .stamp = lmdb_stamp,
     .versions = lmdb_versions,
     .read = lmdb_read,
+    .published_ms = lmdb_published_ms,
     .ping = lmdb_ping,
     .note_interest = lmdb_note_interest,
     .facts = lmdb_facts,
     .publish = lmdb_publish,
-    .withdraw_sport = lmdb_withdraw_sport,
     .list_interest = lmdb_list_interest,
     .list_events = lmdb_list_events,
+    .back_up = lmdb_back_up,
 };

@@ -310,7 +310,7 @@ static enum status verify(struct opening *opening, struct error *error)
     return status == STATUS_NOT_FOUND ? STATUS_UNAVAILABLE : status;
 }
 
-/* Nobody else is opening it (the lock on DIR), but who has had it open may be writing. */
+/* No one else is opening it (the lock on DIR), but who has had it open may be writing. */
 static enum status make(struct opening *opening, struct error *error)
 {
     struct lmdb_env *env = opening->env;

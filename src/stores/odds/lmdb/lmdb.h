@@ -61,7 +61,7 @@ void lmdb_make_root(const char *root);
 MUST_CHECK enum status lmdb_env_open(struct lmdb_env *env, const struct lmdb_place *place,
                                      struct error *error);
 
-/* Nobody uses it any more; all its transactions have ended. */
+/* No one uses it any more; all its transactions have ended. */
 void lmdb_env_close(struct lmdb_env *env);
 
 /* Is what is open no longer what is under the path? Says why. One thread at a time. */
@@ -162,15 +162,12 @@ struct lmdb_edit {
     struct lmdb_view view; /* its txn is NULL when there is nothing to abort */
     struct buffer buckets[LMDB_BUCKETS];
     bool changed[LMDB_BUCKETS];
-    enum sport withdrawn_sport;
-    struct buffer withdrawn;
     struct buffer older_keys; /* for upgrading */
     struct buffer older_value;
 };
 /* What a write transaction is for: the result is LMDB's; 0: it is finished and committed then. */
 typedef int lmdb_edit_body(struct lmdb_edit *edit, void *context);
 int lmdb_edit_put(struct lmdb_edit *edit, const struct odds_change *change, int64_t now_ms);
-int lmdb_edit_withdraw_sport(struct lmdb_edit *edit, enum sport sport);
 int lmdb_edit_finish(struct lmdb_edit *edit); /* writes the index */
 void lmdb_edit_free(struct lmdb_edit *edit);
 
@@ -220,6 +217,11 @@ MUST_CHECK enum status lmdb_values_read(struct lmdb_values *values, struct odds_
 MUST_CHECK enum status lmdb_values_ping(struct lmdb_values *values);
 MUST_CHECK enum status lmdb_values_published(struct lmdb_values *values,
                                              int64_t published_ms[SPORT_COUNT]);
+MUST_CHECK enum status lmdb_values_back_up(struct lmdb_values *values, const char *path,
+                                           struct error *error);
+MUST_CHECK enum status lmdb_values_odds_published(struct lmdb_values *values, enum sport sport,
+                                                  const struct event_id *event,
+                                                  int64_t *published_ms);
 MUST_CHECK enum status lmdb_values_list_events(struct lmdb_values *values, enum sport sport,
                                                struct event_id **list, size_t *count,
                                                struct error *error);
@@ -230,10 +232,10 @@ MUST_CHECK enum status lmdb_values_changes(struct lmdb_values *values, struct lm
                                            lmdb_change_visit *visit, void *context, bool *behind);
 const char *lmdb_values_path(const struct lmdb_values *values); /* of the data file */
 
-/* One writer of this process at a time. No changes: withdraws the sport. */
+/* One writer of this process at a time. */
 MUST_CHECK enum status lmdb_values_write(struct lmdb_values *values,
                                          const struct odds_change *changes, size_t count,
-                                         enum sport sport, struct error *error);
+                                         struct error *error);
 
 /* ---- watch.c --------------------------------------------------------------------------------- */
 

@@ -407,31 +407,6 @@ int lmdb_edit_put(struct lmdb_edit *edit, const struct odds_change *change, int6
     return put_record(&edit->view, &key, now_ms, change->bytes, change->size);
 }
 
-static void collect_event(void *context, enum sport sport, const struct event_id *event,
-                          uint64_t transaction)
-{
-    struct lmdb_edit *edit = context;
-    (void)transaction;
-    if (sport == edit->withdrawn_sport)
-        buffer_append(&edit->withdrawn, event, sizeof *event);
-}
-
-int lmdb_edit_withdraw_sport(struct lmdb_edit *edit, enum sport sport)
-{
-    struct odds_change change = {.kind = ODDS_CATALOG, .sport = sport};
-    int result = lmdb_edit_put(edit, &change, 0);
-    change.kind = ODDS_MARKETS;
-    edit->withdrawn_sport = sport;
-    /* Collected first: what mdb_get has returned is valid until the next change alone. A bucket
-     * that is damaged has lost what it listed, and becomes incomplete when it is next written. */
-    (void)lmdb_index_each(&edit->view, collect_event, edit);
-    for (size_t at = 0; at < edit->withdrawn.size && result == 0; at += sizeof change.event) {
-        memcpy(&change.event, edit->withdrawn.data + at, sizeof change.event);
-        result = lmdb_edit_put(edit, &change, 0);
-    }
-    return result;
-}
-
 int lmdb_edit_finish(struct lmdb_edit *edit)
 {
     uint64_t transaction = mdb_txn_id(edit->view.txn);
@@ -455,7 +430,6 @@ void lmdb_edit_free(struct lmdb_edit *edit)
 {
     for (size_t number = 0; number < LMDB_BUCKETS; number++)
         buffer_free(&edit->buckets[number]);
-    buffer_free(&edit->withdrawn);
     buffer_free(&edit->older_keys);
     buffer_free(&edit->older_value);
 }

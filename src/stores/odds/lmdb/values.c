@@ -20,9 +20,12 @@
  * Everything that touches the map runs under odds_guard_run. A body leaves what has to be cleaned
  * up in its context; a read transaction that was interrupted is reset, so that it pins no pages.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -445,6 +448,28 @@ enum status lmdb_values_published(struct lmdb_values *values, int64_t published_
     return status;
 }
 
+/* Of what the record says itself, unchecked: nothing is served by it. */
+static enum status tell_published(struct looking *looking)
+{
+    struct lmdb_key key = lmdb_key_of(ODDS_MARKETS, looking->sport, looking->event);
+    struct lmdb_record record;
+    if (!looking->odds_unsure && looking->odds != 0 &&
+        lmdb_record_find(looking->view, &key, looking->odds, &record) == 0)
+        looking->value.published_ms = record.published_ms;
+    return STATUS_OK;
+}
+
+enum status lmdb_values_odds_published(struct lmdb_values *values, enum sport sport,
+                                       const struct event_id *event, int64_t *published_ms)
+{
+    struct looking looking = {
+        .values = values, .sport = sport, .event = event, .more = tell_published};
+    enum status status = look(&looking);
+    if (status == STATUS_OK)
+        *published_ms = looking.value.published_ms;
+    return status;
+}
+
 static void add_event(void *context, enum sport sport, const struct event_id *event,
                       uint64_t transaction)
 {
@@ -514,7 +539,6 @@ struct writing {
     const struct lmdb_values *values;
     const struct odds_change *changes;
     size_t count;
-    enum sport sport; /* to withdraw, when there are no changes */
     int64_t now_ms;
 };
 
@@ -525,17 +549,15 @@ static int write_changes(struct lmdb_edit *edit, void *context)
     int result = lmdb_root_read(&edit->view, mdb_txn_id(edit->view.txn) - 1);
     if (result == 0 && edit->view.root.identity != writing->values->identity)
         result = MDB_CORRUPTED;
-    if (result == 0 && writing->changes == NULL)
-        result = lmdb_edit_withdraw_sport(edit, writing->sport);
     for (size_t i = 0; i < writing->count && result == 0; i++)
         result = lmdb_edit_put(edit, &writing->changes[i], writing->now_ms);
     return result;
 }
 
 enum status lmdb_values_write(struct lmdb_values *values, const struct odds_change *changes,
-                              size_t count, enum sport sport, struct error *error)
+                              size_t count, struct error *error)
 {
-    struct writing writing = {values, changes, count, sport, clock_wall_ms()};
+    struct writing writing = {values, changes, count, clock_wall_ms()};
     const char *path = values->env.data_path;
     int result = 0;
     enum status status =
@@ -551,4 +573,40 @@ enum status lmdb_values_write(struct lmdb_values *values, const struct odds_chan
         return error_set(error, STATUS_INTERNAL, "%s is damaged", path);
     return error_set(error, status, "%s%s: %s; nothing of this was published", path,
                      status == STATUS_FULL ? " is full" : "", mdb_strerror(result));
+}
+
+/* ---- copying it ------------------------------------------------------------------------------ */
+
+struct copying {
+    struct lmdb_values *values;
+    int descriptor;
+    int result;
+};
+
+/* LMDB takes the writer's turn for the two meta pages alone, and the rest from a snapshot. Without
+ * MDB_CP_COMPACT, which would give pages other numbers. */
+static void copy_body(void *context)
+{
+    struct copying *copying = context;
+    copying->result = mdb_env_copyfd2(copying->values->env.env, copying->descriptor, 0);
+}
+
+enum status lmdb_values_back_up(struct lmdb_values *values, const char *path, struct error *error)
+{
+    struct copying copying = {.values = values};
+    copying.descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (copying.descriptor < 0)
+        return error_set(error, STATUS_UNAVAILABLE, "%s: cannot be made (%s)", path,
+                         strerror(errno));
+    bool fault = !odds_guard_run(copy_body, &copying);
+    if (!fault && copying.result == 0 && fsync(copying.descriptor) != 0)
+        copying.result = errno;
+    (void)close(copying.descriptor);
+    if (!fault && copying.result == 0)
+        return STATUS_OK;
+    (void)unlink(path); /* half a copy is none */
+    if (fault)
+        return error_set(error, STATUS_INTERNAL, "%s is damaged", values->env.data_path);
+    return error_set(error, copying.result == ENOSPC ? STATUS_FULL : STATUS_UNAVAILABLE,
+                     "%s: the copy cannot be written (%s)", path, mdb_strerror(copying.result));
 }

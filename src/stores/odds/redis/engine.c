@@ -46,16 +46,18 @@ struct redis_store {
     struct redis_leases leases;
 
     /* The serving I/O thread's. */
-    uint64_t alarm_ns;        /* 0: none is set */
-    bool complained;          /* about reading */
-    bool rights_wanted;       /* they have not been looked at since the link was connected */
-    struct error rights_told; /* what was said of them last */
+    uint64_t alarm_ns;          /* 0: none is set */
+    bool complained;            /* about reading */
+    bool rights_wanted;         /* they have not been looked at since the link was connected */
+    struct error rights_logged; /* what was said of them last */
     struct redis_call interest;
     struct buffer interest_commands;
+    const struct odds_note *interest_notes; /* that are out */
     size_t interest_count;
     bool interest_is_out;
-    bool interest_failed;
+    size_t interest_failed; /* of the notes that are out */
     bool interest_complained;
+    sport_set interest_misfits; /* their key holds something else; it has been logged */
     uint64_t pruned_ms;
 
     atomic_uint_fast64_t reads;
@@ -133,6 +135,19 @@ static void complain(struct redis_store *store, const struct error *error)
     store->complained = true;
 }
 
+/* Once, until it can be read. */
+static void report_misfit(const struct reading *reading, const struct redis_reply *reply)
+{
+    struct redis_store *store = reading->store;
+    struct buffer key = {0};
+    if (redis_known_is_misfit(store->known, &reading->subject))
+        return;
+    redis_key_of_value(&key, store->prefix, &reading->subject);
+    redis_misfit_report(atomic_load(&store->serving), store->log, buffer_string(&key), "string",
+                        reply);
+    buffer_free(&key);
+}
+
 /* The first that cannot be done is what the reading amounts to. */
 static void take_error(struct reading *reading, const struct redis_reply *reply, unsigned command)
 {
@@ -140,8 +155,10 @@ static void take_error(struct reading *reading, const struct redis_reply *reply,
     if (reading->got != STATUS_OK)
         return;
     reading->got = redis_error_of_reply(reply, reading_names[command], &error);
-    if (reading->got == STATUS_MALFORMED)
+    if (reading->got == STATUS_MALFORMED) {
+        report_misfit(reading, reply);
         return;
+    }
     reading->got = STATUS_UNAVAILABLE;
     complain(reading->store, &error);
 }
@@ -325,11 +342,11 @@ static void on_rights(void *owner, enum status status, const char *reason)
 {
     struct redis_store *store = owner;
     if (status == STATUS_OK)
-        store->rights_told.text[0] = '\0';
-    if (status != STATUS_UNAVAILABLE || strcmp(reason, store->rights_told.text) == 0 ||
+        store->rights_logged.text[0] = '\0';
+    if (status != STATUS_UNAVAILABLE || strcmp(reason, store->rights_logged.text) == 0 ||
         reason[0] == '\0')
         return;
-    (void)error_set(&store->rights_told, status, "%s", reason);
+    (void)error_set(&store->rights_logged, status, "%s", reason);
     log_event(store->log, LOG_WARNING, "the odds store's user may not do all that serving needs",
               LOG_STRING("reason", reason));
 }
@@ -389,16 +406,38 @@ static struct redis_store *store_of_interest(struct redis_call *call)
     return (struct redis_store *)(void *)((char *)call - offsetof(struct redis_store, interest));
 }
 
+/* Once, until something could be written there. */
+static void report_interest_misfit(struct redis_store *store, enum sport sport,
+                                   const struct redis_reply *reply)
+{
+    struct buffer key = {0};
+    if ((store->interest_misfits & SPORT_BIT(sport)) != 0)
+        return;
+    store->interest_misfits |= SPORT_BIT(sport);
+    redis_key_of_interest(&key, store->prefix, sport);
+    redis_misfit_report(atomic_load(&store->serving), store->log, buffer_string(&key), "sorted set",
+                        reply);
+    buffer_free(&key);
+}
+
+/* First come those of the notes, then, of each sport, those of the pruning. */
 static void interest_reply(struct redis_call *call, unsigned index, const struct redis_reply *reply)
 {
     struct redis_store *store = store_of_interest(call);
-    (void)index;
-    if (reply->type != REDIS_ERROR)
+    bool noted = index < store->interest_count;
+    enum sport sport = noted ? store->interest_notes[index].sport
+                             : (enum sport)(index - (unsigned)store->interest_count);
+    if (reply->type != REDIS_ERROR) {
+        store->interest_misfits &= ~SPORT_BIT(sport);
         return;
+    }
     struct error error;
-    (void)redis_error_of_reply(reply, "ZADD", &error);
-    store->interest_failed = true;
-    interest_complain(store, error.text);
+    store->interest_failed += noted ? 1 : 0;
+    if (redis_error_of_reply(reply, noted ? "ZADD" : "ZREMRANGEBYSCORE", &error) ==
+        STATUS_MALFORMED)
+        report_interest_misfit(store, sport, reply);
+    else
+        interest_complain(store, error.text);
 }
 
 static void write_interest(void *owner);
@@ -406,12 +445,11 @@ static void write_interest(void *owner);
 static void interest_done(struct redis_call *call, enum status status)
 {
     struct redis_store *store = store_of_interest(call);
-    if (status == STATUS_OK && !store->interest_failed) {
-        (void)atomic_fetch_add(&store->interest_written, store->interest_count);
+    size_t lost = status == STATUS_OK ? store->interest_failed : store->interest_count;
+    (void)atomic_fetch_add(&store->interest_written, store->interest_count - lost);
+    odds_notes_lost(store->notes, lost);
+    if (lost == 0)
         store->interest_complained = false;
-    } else {
-        odds_notes_lost(store->notes, store->interest_count);
-    }
     store->interest_is_out = false;
     write_interest(store); /* what has come meanwhile */
 }
@@ -423,15 +461,14 @@ static void write_interest(void *owner)
     struct redis_link *link = atomic_load(&store->serving);
     if (store->interest_is_out || link == NULL || redis_link_now(link) != STATUS_OK)
         return;
-    const struct odds_note *notes = NULL;
-    store->interest_count = odds_notes_take(store->notes, &notes);
+    store->interest_count = odds_notes_take(store->notes, &store->interest_notes);
     buffer_clear(&store->interest_commands);
     if (store->interest_count == 0)
         return;
     for (size_t i = 0; i < store->interest_count; i++)
-        append_interest(store, &notes[i]);
+        append_interest(store, &store->interest_notes[i]);
     unsigned commands = (unsigned)store->interest_count + append_pruning(store);
-    store->interest_failed = false;
+    store->interest_failed = 0;
     store->interest = (struct redis_call){.bytes = buffer_text(&store->interest_commands),
                                           .replies = commands,
                                           .reply = interest_reply,
@@ -552,8 +589,11 @@ static enum status redis_stamp(struct odds_store *base, uint64_t *stamp)
 {
     struct redis_store *store = redis_store_of(base);
     enum status status = redis_link_now(need_link(store, true));
+    uint64_t now_stamp = redis_known_stamp(store->known);
+    if (status == STATUS_OK && redis_known_is_overdue(store->known, clock_monotonic_ns()))
+        status = STATUS_PENDING;
     if (status == STATUS_OK)
-        *stamp = redis_known_stamp(store->known);
+        *stamp = now_stamp;
     return count_error(store, status);
 }
 
@@ -672,6 +712,16 @@ static void redis_facts(struct odds_store *base, struct odds_facts *facts)
             atomic_load_explicit(&store->published_ms[i], memory_order_relaxed);
 }
 
+/* Of what was read lately, or heard of. */
+static int64_t redis_published_ms(struct odds_store *base, enum sport sport,
+                                  const struct event_id *event)
+{
+    const struct odds_subject subject = {.kind = ODDS_MARKETS, .sport = sport, .event = *event};
+    struct redis_known *known = redis_store_of(base)->known;
+    return redis_known_version(known, &subject) == 0 ? 0
+                                                     : redis_known_published_ms(known, &subject);
+}
+
 /* ---- feeding --------------------------------------------------------------------------------- */
 
 /* Whoever published through this store sees it at once, and not only when the server says so. */
@@ -695,14 +745,6 @@ static enum status redis_publish(struct odds_store *base, const struct odds_chan
         redis_feed_publish(need_link(store, false), store->prefix, changes, count, error);
     see_changes(store, changes, count);
     return count_error(store, status);
-}
-
-static enum status redis_withdraw_sport(struct odds_store *base, enum sport sport,
-                                        struct error *error)
-{
-    struct redis_store *store = redis_store_of(base);
-    return count_error(
-        store, redis_feed_withdraw_sport(need_link(store, false), store->prefix, sport, error));
 }
 
 static enum status redis_list_interest(struct odds_store *base, enum sport sport, int64_t since_ms,
@@ -729,12 +771,12 @@ const struct odds_engine odds_engine_redis = {
     .stamp = redis_stamp,
     .versions = redis_versions,
     .read = redis_read,
+    .published_ms = redis_published_ms,
     .ping = redis_ping,
     .note_interest = redis_note_interest,
     .lease = redis_lease,
     .facts = redis_facts,
     .publish = redis_publish,
-    .withdraw_sport = redis_withdraw_sport,
     .list_interest = redis_list_interest,
     .list_events = redis_list_events,
 };

@@ -188,27 +188,6 @@ enum status redis_feed_list_events(struct redis_link *link, const char *prefix, 
     return STATUS_OK;
 }
 
-enum status redis_feed_withdraw_sport(struct redis_link *link, const char *prefix, enum sport sport,
-                                      struct error *error)
-{
-    /* The catalog first: without it nothing of the sport is dealt any more. */
-    const struct odds_change catalog = {.kind = ODDS_CATALOG, .sport = sport};
-    struct event_id *events = NULL;
-    size_t count = 0;
-    enum status status = redis_feed_publish(link, prefix, &catalog, 1, error);
-    if (status == STATUS_OK)
-        status = redis_feed_list_events(link, prefix, sport, &events, &count, error);
-    if (status != STATUS_OK)
-        return status;
-    struct odds_change *changes = memory_alloc_zeroed(count + 1, sizeof *changes);
-    for (size_t i = 0; i < count; i++)
-        changes[i] = (struct odds_change){.kind = ODDS_MARKETS, .sport = sport, .event = events[i]};
-    status = redis_feed_publish(link, prefix, changes, count, error);
-    memory_free(changes);
-    memory_free(events);
-    return status;
-}
-
 /* ---- listing interest ------------------------------------------------------------------------ */
 
 struct interest_page {

@@ -51,7 +51,8 @@ struct guard {
 struct redis_known {
     atomic_uint_fast64_t stamp;
     uint64_t last_version; /* the I/O thread's */
-    uint64_t next_expiry;  /* the I/O thread's: none expires before; 0: none does */
+    /* The I/O thread sets it, any thread reads it: none expires before; 0: none does. */
+    atomic_uint_fast64_t next_expiry;
     struct guard guards[LOCKS];
     struct entry sets[SETS][WAYS];
 };
@@ -60,6 +61,7 @@ struct redis_known *redis_known_create(void)
 {
     struct redis_known *known = memory_alloc_zeroed(1, sizeof *known);
     atomic_init(&known->stamp, 1);
+    atomic_init(&known->next_expiry, 0);
     for (size_t i = 0; i < LOCKS; i++)
         CHECK(uv_mutex_init(&known->guards[i].lock) == 0);
     return known;
@@ -149,6 +151,15 @@ uint64_t redis_known_version(struct redis_known *known, const struct odds_subjec
     return version;
 }
 
+bool redis_known_is_misfit(struct redis_known *known, const struct odds_subject *subject)
+{
+    size_t set = lock_set(known, subject);
+    const struct entry *entry = find(known, set, subject);
+    bool misfit = entry != NULL && !entry->readable;
+    unlock_set(known, set);
+    return misfit;
+}
+
 int64_t redis_known_published_ms(struct redis_known *known, const struct odds_subject *subject)
 {
     size_t set = lock_set(known, subject);
@@ -202,19 +213,27 @@ void redis_known_forget_all(struct redis_known *known)
 {
     uint64_t next_ns = 0;
     (void)forget_until(known, UINT64_MAX, &next_ns);
-    known->next_expiry = 0;
+    atomic_store_explicit(&known->next_expiry, 0, memory_order_release);
     move_stamp(known);
+}
+
+bool redis_known_is_overdue(const struct redis_known *known, uint64_t now_ns)
+{
+    uint64_t next_ns = atomic_load_explicit(&known->next_expiry, memory_order_acquire);
+    return next_ns != 0 && next_ns <= now_ns;
 }
 
 uint64_t redis_known_expire(struct redis_known *known, uint64_t now_ns)
 {
-    if (known->next_expiry == 0 || known->next_expiry > now_ns + EXPIRE_EARLY_NS)
-        return known->next_expiry;
-    uint64_t next_ns = 0;
+    uint64_t next_ns = atomic_load_explicit(&known->next_expiry, memory_order_relaxed);
+    if (next_ns == 0 || next_ns > now_ns + EXPIRE_EARLY_NS)
+        return next_ns;
+    next_ns = 0;
     /* A little early, so that a walk serves all that expire at about the same time. */
     if (forget_until(known, now_ns + EXPIRE_EARLY_NS, &next_ns))
         move_stamp(known);
-    known->next_expiry = next_ns;
+    /* Only now: until it is done, what is still there has expired. */
+    atomic_store_explicit(&known->next_expiry, next_ns, memory_order_release);
     return next_ns;
 }
 
@@ -231,6 +250,10 @@ static bool is_same(const struct entry *entry, const struct redis_seen *seen)
 uint64_t redis_known_see(struct redis_known *known, const struct odds_subject *subject,
                          const struct redis_seen *seen)
 {
+    /* Before the entry is there to be found. */
+    uint64_t next_ns = atomic_load_explicit(&known->next_expiry, memory_order_relaxed);
+    if (seen->current && seen->expires_ns != 0 && (next_ns == 0 || seen->expires_ns < next_ns))
+        atomic_store_explicit(&known->next_expiry, seen->expires_ns, memory_order_release);
     size_t set = lock_set(known, subject);
     struct entry *entry = find(known, set, subject);
     bool same = entry != NULL && is_same(entry, seen);
@@ -257,8 +280,5 @@ uint64_t redis_known_see(struct redis_known *known, const struct odds_subject *s
     unlock_set(known, set);
     if (news)
         move_stamp(known);
-    if (seen->current && seen->expires_ns != 0 &&
-        (known->next_expiry == 0 || seen->expires_ns < known->next_expiry))
-        known->next_expiry = seen->expires_ns;
     return version;
 }

@@ -27,6 +27,7 @@
  *   feed.c        the feed's side: publishing and listing
  *   lease.c       rate limits that several servers share
  *   rights.c      what the server's user has to be permitted
+ *   misfit.c      keys that hold something else than they should
  *   known.c       which version of what is known to be stored
  *   link.c        the I/O thread: commands from any thread, with deadlines
  *   connection.c  how the link gets and keeps its connection, and whether that works
@@ -126,6 +127,9 @@ void redis_command_auth(struct buffer *out, const struct redis_place *place);
 
 /* The user may not do it. */
 bool redis_reply_is_refusal(const struct redis_reply *reply);
+
+/* The key holds another type than the command is for. */
+bool redis_reply_is_wrong_type(const struct redis_reply *reply);
 
 /* What an error reply means, and a text for people: `what` is what could not be done. */
 enum status redis_error_of_reply(const struct redis_reply *reply, const char *what,
@@ -332,6 +336,16 @@ typedef void redis_rights_known(void *owner, enum status status, const char *rea
 MUST_CHECK enum status redis_rights_begin(struct redis_link *link, const char *prefix, void *owner,
                                           redis_rights_known *known);
 
+/* ---- misfit.c -------------------------------------------------------------------------------- */
+
+/*
+ * Logs that `key` holds something else than `needed` ("string"), or more than is served, with
+ * `reply`, which said so. What it holds is asked for (TYPE) and logged when that is answered. For
+ * the I/O thread; the caller sees to it that a key is not reported with every poll.
+ */
+void redis_misfit_report(struct redis_link *link, struct log *log, const char *key,
+                         const char *needed, const struct redis_reply *reply);
+
 /* ---- lease.c --------------------------------------------------------------------------------- */
 
 /*
@@ -354,8 +368,6 @@ MUST_CHECK enum status redis_lease_ask(struct redis_leases *leases, struct redis
 MUST_CHECK enum status redis_feed_publish(struct redis_link *link, const char *prefix,
                                           const struct odds_change *changes, size_t count,
                                           struct error *error);
-MUST_CHECK enum status redis_feed_withdraw_sport(struct redis_link *link, const char *prefix,
-                                                 enum sport sport, struct error *error);
 MUST_CHECK enum status redis_feed_list_interest(struct redis_link *link, const char *prefix,
                                                 enum sport sport, int64_t since_ms,
                                                 struct odds_interest **list, size_t *count,
@@ -381,6 +393,8 @@ struct redis_known *redis_known_create(void);
 void redis_known_destroy(struct redis_known **known);
 
 uint64_t redis_known_stamp(const struct redis_known *known);
+/* Was it of the wrong type or too large when it was read last? */
+bool redis_known_is_misfit(struct redis_known *known, const struct odds_subject *subject);
 /* The version, or ODDS_VERSION_UNKNOWN. To be right under a stamp, the stamp is read first. */
 uint64_t redis_known_version(struct redis_known *known, const struct odds_subject *subject);
 
@@ -390,6 +404,9 @@ int64_t redis_known_published_ms(struct redis_known *known, const struct odds_su
 /* Each moves the stamp. redis_known_forget may be called by any thread. */
 void redis_known_forget(struct redis_known *known, const struct odds_subject *subject);
 void redis_known_forget_all(struct redis_known *known);
+/* Has something expired at `now_ns` that is not forgotten yet, because the I/O thread is late? Then
+ * nothing that is known may be used. Any thread. */
+bool redis_known_is_overdue(const struct redis_known *known, uint64_t now_ns);
 /* Forgets what has expired at `now_ns`; returns when the next does, 0: never. */
 uint64_t redis_known_expire(struct redis_known *known, uint64_t now_ns);
 

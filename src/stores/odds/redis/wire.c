@@ -488,7 +488,7 @@ static const struct {
     {"OOM ", STATUS_FULL, "the server has no memory left (maxmemory)"},
     {"MISCONF ", STATUS_FULL, "the server takes no writes because it cannot save its data"},
     {"NOREPLICAS ", STATUS_UNAVAILABLE, "the server takes no writes while replicas are missing"},
-    {"WRONGTYPE ", STATUS_MALFORMED, "the key holds something else than a string"},
+    {"WRONGTYPE ", STATUS_MALFORMED, "the key holds another type of value"},
     {REDIS_TOO_LARGE, STATUS_MALFORMED, "the value is larger than 32 MiB"},
     {"ERR Client sent AUTH, but no password is set", STATUS_UNAVAILABLE,
      "the server has no password, but one is configured"},
@@ -502,6 +502,11 @@ static const struct {
 bool redis_reply_is_refusal(const struct redis_reply *reply)
 {
     return reply->type == REDIS_ERROR && strstr(reply->text.at, "NOPERM ") != NULL;
+}
+
+bool redis_reply_is_wrong_type(const struct redis_reply *reply)
+{
+    return reply->type == REDIS_ERROR && text_starts_with(reply->text, TEXT("WRONGTYPE "));
 }
 
 enum status redis_error_of_reply(const struct redis_reply *reply, const char *what,

@@ -39,9 +39,9 @@ static const char may_use_amcheck[] =
     " AND has_function_privilege(function.oid, 'EXECUTE')) = 2";
 
 /* Each raises an error, or returns no row, when it is sound. */
-static const char check_index[] =
-    "SELECT 1 FROM (SELECT bt_index_check($1::bigint::oid::regclass, true)::text AS told OFFSET 0)"
-    " AS done WHERE told IS NULL";
+static const char check_index[] = "SELECT 1 FROM (SELECT bt_index_check($1::bigint::oid::regclass, "
+                                  "true)::text AS answer OFFSET 0)"
+                                  " AS done WHERE answer IS NULL";
 static const char check_table[] =
     "SELECT 1 FROM verify_heapam($1::bigint::oid::regclass, true) LIMIT 1";
 static const char compare_index[] = "SELECT 1 WHERE NOT index_has_its_table($1::bigint::oid)";
@@ -114,7 +114,12 @@ static const struct check {
      "SELECT 'transaction ' || t.transaction_id FROM ledger_transaction AS t"
      " LEFT JOIN player ON player.number = t.player_number"
      " LEFT JOIN customer ON customer.id = player.customer_id"
-     " WHERE customer.number IS DISTINCT FROM t.customer_number LIMIT 1"},
+     " WHERE customer.number IS NULL"
+     " OR (t.owner_number > 0 AND customer.number <> t.owner_number) LIMIT 1"},
+    {"there is no such provider",
+     "SELECT 'transaction ' || t.transaction_id FROM ledger_transaction AS t"
+     " WHERE t.owner_number <= 0 AND NOT EXISTS (SELECT FROM provider"
+     "  WHERE provider.number = -t.owner_number) LIMIT 1"},
     {"its player has no account",
      "SELECT 'transaction ' || t.transaction_id FROM ledger_transaction AS t"
      " WHERE t.sequence IS NOT NULL AND NOT EXISTS (SELECT FROM ledger_account AS account"
@@ -128,25 +133,25 @@ static const struct check {
      "SELECT 'transaction ' || t.transaction_id FROM ledger_transaction AS t"
      " WHERE t.operation = 'CREDIT' AND t.outcome = 'applied' AND t.reference IS NOT NULL"
      " AND NOT EXISTS (SELECT FROM ledger_transaction AS debit"
-     "  WHERE debit.customer_number = t.customer_number AND debit.transaction_id = t.reference"
+     "  WHERE debit.owner_number = t.owner_number AND debit.transaction_id = t.reference"
      "  AND debit.player_number = t.player_number AND debit.operation = 'DEBIT'"
      "  AND debit.outcome = 'applied' AND NOT debit.late) LIMIT 1"},
     {"it is not marked as having rolled back its reference",
      "SELECT 'transaction ' || t.transaction_id FROM ledger_transaction AS t"
      " WHERE t.operation = 'ROLLBACK' AND t.sequence IS NOT NULL"
      " AND NOT EXISTS (SELECT FROM ledger_rollback AS mark"
-     "  WHERE mark.customer_number = t.customer_number AND mark.target_id = t.reference"
+     "  WHERE mark.owner_number = t.owner_number AND mark.target_id = t.reference"
      "  AND mark.transaction_number = t.number) LIMIT 1"},
     {"it is marked as rolled back by what is not its ROLLBACK",
      "SELECT 'transaction id ' || mark.target_id FROM ledger_rollback AS mark"
      " WHERE NOT EXISTS (SELECT FROM ledger_transaction AS undo"
      "  WHERE undo.number = mark.transaction_number AND undo.operation = 'ROLLBACK'"
-     "  AND undo.sequence IS NOT NULL AND undo.customer_number = mark.customer_number"
+     "  AND undo.sequence IS NOT NULL AND undo.owner_number = mark.owner_number"
      "  AND undo.player_number = mark.player_number AND undo.reference = mark.target_id) LIMIT 1"},
     {"it is rolled back and nothing holds its key",
      "SELECT 'transaction id ' || mark.target_id FROM ledger_rollback AS mark"
      " WHERE NOT EXISTS (SELECT FROM ledger_transaction AS target"
-     "  WHERE target.customer_number = mark.customer_number"
+     "  WHERE target.owner_number = mark.owner_number"
      "  AND target.transaction_id = mark.target_id AND target.player_number = mark.player_number"
      "  AND NOT target.late) LIMIT 1"},
     /* The key stands as far behind its ROLLBACK as a batch may be long, and is as old. */
@@ -154,13 +159,13 @@ static const struct check {
      "SELECT 'transaction id ' || key.transaction_id FROM ledger_transaction AS key"
      " WHERE key.operation IS NULL AND NOT EXISTS (SELECT FROM ledger_rollback AS mark"
      "  JOIN ledger_transaction AS undo ON undo.number = mark.transaction_number"
-     "  WHERE mark.customer_number = key.customer_number AND mark.target_id = key.transaction_id"
+     "  WHERE mark.owner_number = key.owner_number AND mark.target_id = key.transaction_id"
      "  AND mark.player_number = key.player_number AND undo.created_ms = key.created_ms"
      "  AND undo.number = key.number - " STRING(LEDGER_BATCH_MAX) " AND NOT key.late) LIMIT 1"},
     {"it is late for an id that nothing held",
      "SELECT 'transaction ' || t.transaction_id FROM ledger_transaction AS t"
      " WHERE t.late AND NOT EXISTS (SELECT FROM ledger_transaction AS key"
-     "  WHERE key.customer_number = t.customer_number AND key.transaction_id = t.transaction_id"
+     "  WHERE key.owner_number = t.owner_number AND key.transaction_id = t.transaction_id"
      "  AND key.operation IS NULL) LIMIT 1"},
     {"it is declined and not chained",
      "SELECT 'transaction ' || t.transaction_id FROM ledger_transaction AS t"

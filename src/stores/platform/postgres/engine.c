@@ -191,6 +191,7 @@ static const struct ledger_verbs postgres_ledger = {
     .id = postgres_ledger_id,
     .entries = postgres_ledger_entries,
     .transactions = postgres_ledger_transactions,
+    .recent = postgres_ledger_recent,
     .entered = postgres_ledger_entered,
     .clearings = postgres_ledger_clearings,
     .declines = postgres_ledger_declines,

@@ -20,7 +20,7 @@ struct table {
 
 struct known {
     uint64_t seed; /* clients choose the ids that are looked for */
-    struct table players, customers;
+    struct table players, owners;
 };
 
 static void table_make(struct table *table, size_t item_size, size_t slot_count)
@@ -84,7 +84,7 @@ struct known *known_create(void)
     struct known *known = memory_alloc_zeroed(1, sizeof *known);
     known->seed = hash_random_seed();
     table_make(&known->players, sizeof(struct known_player), SLOTS_FIRST);
-    table_make(&known->customers, sizeof(struct known_customer), SLOTS_FIRST);
+    table_make(&known->owners, sizeof(struct known_owner), SLOTS_FIRST);
     return known;
 }
 
@@ -93,7 +93,7 @@ void known_destroy(struct known **known)
     if (*known == NULL)
         return;
     table_free(&(*known)->players);
-    table_free(&(*known)->customers);
+    table_free(&(*known)->owners);
     memory_free(*known);
     *known = NULL;
 }
@@ -107,12 +107,12 @@ static void table_forget(struct table *table)
 void known_forget(struct known *known)
 {
     table_forget(&known->players);
-    table_forget(&known->customers);
+    table_forget(&known->owners);
 }
 
 bool known_has_room(const struct known *known, size_t more)
 {
-    return known->players.count + more <= KNOWN_MAX && known->customers.count + more <= KNOWN_MAX;
+    return known->players.count + more <= KNOWN_MAX && known->owners.count + more <= KNOWN_MAX;
 }
 
 struct known_player *known_player(const struct known *known, const char *id)
@@ -120,9 +120,9 @@ struct known_player *known_player(const struct known *known, const char *id)
     return table_find(&known->players, known->seed, id);
 }
 
-const struct known_customer *known_customer(const struct known *known, const char *id)
+const struct known_owner *known_owner(const struct known *known, const char *id)
 {
-    return table_find(&known->customers, known->seed, id);
+    return table_find(&known->owners, known->seed, id);
 }
 
 void known_add_player(struct known *known, const struct known_player *player)
@@ -130,7 +130,7 @@ void known_add_player(struct known *known, const struct known_player *player)
     table_add(&known->players, known->seed, player);
 }
 
-void known_add_customer(struct known *known, const struct known_customer *customer)
+void known_add_owner(struct known *known, const struct known_owner *owner)
 {
-    table_add(&known->customers, known->seed, customer);
+    table_add(&known->owners, known->seed, owner);
 }

@@ -1,12 +1,13 @@
 #ifndef CROUPIER_STORES_PLATFORM_POSTGRES_KNOWN_H
 #define CROUPIER_STORES_PLATFORM_POSTGRES_KNOWN_H
 
-#include "records/player.h"
+#include "records/ledger_entry.h"
 
 /*
- * Players and customers that a connection's batches have met: their numbers, and what of them never
- * changes. So a batch asks the server for accounts and ids by number, and not again for what it
- * said before. Whatever can change (balances above all) is not here.
+ * Players, and owners of ids (customers and providers), that a connection's batches have met:
+ * their numbers, and what of them never changes. So a batch asks the server for accounts and ids
+ * by number, and not again for what it said before. Whatever can change (balances above all) is
+ * not here.
  *
  * It holds for one connection: another may lead to a database that knows less (a standby that took
  * over). Bounded: when it is full, it is emptied and filled by what is met from then on.
@@ -14,7 +15,7 @@
  * One thread at a time. What is found is borrowed until the next add or forget.
  */
 
-#define KNOWN_MAX 65536 /* players, and as many customers */
+#define KNOWN_MAX 65536 /* players, and as many owners */
 
 struct known_player {
     struct player_record record; /* first: its id is the key */
@@ -22,9 +23,9 @@ struct known_player {
     bool has_account; /* there is a row of ledger_account, which stays */
 };
 
-struct known_customer {
-    char id[CUSTOMER_ID_SIZE];
-    int64_t number;
+struct known_owner {
+    char id[LEDGER_OWNER_SIZE];
+    int64_t number; /* as ledger_transaction.owner_number has it: of a provider, it is negative */
 };
 
 struct known;
@@ -33,14 +34,14 @@ struct known *known_create(void);
 void known_destroy(struct known **known);
 void known_forget(struct known *known);
 
-/* Whether so many more players and customers can be added; else known_forget makes room. */
+/* Whether so many more players and owners can be added; else known_forget makes room. */
 bool known_has_room(const struct known *known, size_t more);
 
 struct known_player *known_player(const struct known *known, const char *id); /* NULL: not met */
-const struct known_customer *known_customer(const struct known *known, const char *id);
+const struct known_owner *known_owner(const struct known *known, const char *id);
 
 /* Added already: nothing. There must be room. */
 void known_add_player(struct known *known, const struct known_player *player);
-void known_add_customer(struct known *known, const struct known_customer *customer);
+void known_add_owner(struct known *known, const struct known_owner *owner);
 
 #endif

@@ -34,7 +34,7 @@
 #include "base/memory.h"
 #include "stores/platform/postgres/ledger.h"
 
-#define RESOLVE_MS 3000 /* how long to ask what became of a commit */
+#define RESOLVE_MS 3000 /* at least so long is asked what became of a commit */
 #define RESOLVE_PAUSE_MS 50
 
 struct postgres_ledger *postgres_ledger_of(struct postgres_store *store)
@@ -76,8 +76,8 @@ enum status postgres_ledger_give_up(struct postgres_store *store, enum status st
  * name. */
 struct kept_row {
     const struct ledger_transaction *kept;
-    size_t at; /* in the batch: the order of decision */
-    int64_t player_number, customer_number;
+    size_t at;                           /* in the batch: the order of decision */
+    int64_t player_number, owner_number; /* whose id it is */
     size_t clearing;
     const char *id;
     bool is_key;
@@ -86,7 +86,7 @@ struct kept_row {
 
 enum kept_column {
     KEPT_NUMBER,
-    KEPT_CUSTOMER,
+    KEPT_OWNER,
     KEPT_PLAYER,
     KEPT_ID,
     KEPT_LATE, /* 0 or 1 */
@@ -101,16 +101,11 @@ enum kept_column {
     KEPT_MOVEMENT,
     KEPT_BALANCE,
     KEPT_HASH,
+    KEPT_LAUNCH,
     KEPT_COLUMN_COUNT
 };
 
-enum {
-    ROLLBACK_CUSTOMER,
-    ROLLBACK_TARGET,
-    ROLLBACK_PLAYER,
-    ROLLBACK_NUMBER,
-    ROLLBACK_COLUMN_COUNT
-};
+enum { ROLLBACK_OWNER, ROLLBACK_TARGET, ROLLBACK_PLAYER, ROLLBACK_NUMBER, ROLLBACK_COLUMN_COUNT };
 enum { ACCOUNT_PLAYER, ACCOUNT_BALANCE, ACCOUNT_SEQUENCE, ACCOUNT_HEAD, ACCOUNT_COLUMN_COUNT };
 enum { DECLINE_PLAYER, DECLINE_POSITION, DECLINE_NUMBER, DECLINE_HASH, DECLINE_COLUMN_COUNT };
 enum { DECLINED_PLAYER, DECLINED_COUNT, DECLINED_HEAD, DECLINED_COLUMN_COUNT };
@@ -140,7 +135,7 @@ static void set_kinds(struct postgres_array *arrays, const char *letters)
 static struct writing *make_writing(void)
 {
     struct writing *writing = memory_alloc_zeroed(1, sizeof *writing);
-    set_kinds(writing->kept, "iiititttttiiiiib");
+    set_kinds(writing->kept, "iiititttttiiiiibt");
     set_kinds(writing->rollbacks, "itii");
     set_kinds(writing->declines, "iiib");
     set_kinds(writing->declined, "iib");
@@ -180,8 +175,8 @@ static int compare_rows(const void *a, const void *b)
 {
     const struct kept_row *left = a;
     const struct kept_row *right = b;
-    if (left->customer_number != right->customer_number)
-        return left->customer_number < right->customer_number ? -1 : 1;
+    if (left->owner_number != right->owner_number)
+        return left->owner_number < right->owner_number ? -1 : 1;
     int order = strcmp(left->id, right->id);
     return order != 0 ? order : (int)left->late - (int)right->late;
 }
@@ -190,48 +185,60 @@ static int compare_ids(const void *a, const void *b)
 {
     const struct kept_row *left = a;
     const struct kept_row *right = b;
-    if (left->customer_number != right->customer_number)
-        return left->customer_number < right->customer_number ? -1 : 1;
+    if (left->owner_number != right->owner_number)
+        return left->owner_number < right->owner_number ? -1 : 1;
     return strcmp(left->id, right->id);
 }
 
-/* The batch's places by the text of their ids. */
-struct place_name {
+/* The batch's players by the text of their ids. */
+struct player_name {
     const char *player_id;
     size_t at;
 };
 
-static int compare_places(const void *a, const void *b)
+static int compare_players(const void *a, const void *b)
 {
-    return strcmp(((const struct place_name *)a)->player_id,
-                  ((const struct place_name *)b)->player_id);
+    return strcmp(((const struct player_name *)a)->player_id,
+                  ((const struct player_name *)b)->player_id);
+}
+
+/* A provider was met, by its id, before anything was decided. */
+static int64_t number_of_owner(const struct postgres_ledger *ledger,
+                               const struct ledger_batch *batch, size_t player,
+                               const struct ledger_transaction *kept)
+{
+    if (kept->provider_id[0] == '\0')
+        return ledger->customer_numbers[batch->players[player].clearing];
+    const struct known_owner *provider = known_owner(ledger->known, kept->provider_id);
+    CHECK(provider != NULL);
+    return provider->number;
 }
 
 static void list_transactions(const struct postgres_ledger *ledger,
                               const struct ledger_batch *batch, struct writing *writing)
 {
-    struct place_name names[LEDGER_BATCH_MAX];
-    for (size_t i = 0; i < batch->place_count; i++)
-        names[i] = (struct place_name){batch->places[i].player_id, i};
-    qsort(names, batch->place_count, sizeof names[0], compare_places);
+    struct player_name names[LEDGER_BATCH_MAX];
+    for (size_t i = 0; i < batch->player_count; i++)
+        names[i] = (struct player_name){batch->players[i].player_id, i};
+    qsort(names, batch->player_count, sizeof names[0], compare_players);
     for (size_t i = 0; i < batch->kept_count; i++) {
-        const struct place_name name = {batch->kept[i].player_id, 0};
-        const struct place_name *found =
-            bsearch(&name, names, batch->place_count, sizeof names[0], compare_places);
-        CHECK(found != NULL && batch->places[found->at].found);
+        const struct player_name name = {batch->kept[i].player_id, 0};
+        const struct player_name *found =
+            bsearch(&name, names, batch->player_count, sizeof names[0], compare_players);
+        CHECK(found != NULL && batch->players[found->at].found);
         writing->rows[writing->row_count++] = (struct kept_row){
             .kept = &batch->kept[i],
             .at = i,
             .player_number = ledger->player_numbers[found->at],
-            .customer_number = ledger->customer_numbers[batch->places[found->at].clearing],
-            .clearing = batch->places[found->at].clearing,
+            .owner_number = number_of_owner(ledger, batch, found->at, &batch->kept[i]),
+            .clearing = batch->players[found->at].clearing,
             .id = batch->kept[i].transaction_id,
         };
     }
     qsort(writing->rows, writing->row_count, sizeof writing->rows[0], compare_ids);
 }
 
-/* A voided id that nobody has used so far needs a row of its own, to hold its key; the database
+/* A voided id that no one has used so far needs a row of its own, to hold its key; the database
  * knows whether somebody had used it before this batch. Who used it later in this batch is late. */
 static void list_keys(struct writing *writing)
 {
@@ -268,7 +275,7 @@ static void add_row(struct postgres_array *columns, const struct kept_row *row,
     const struct ledger_transaction *kept = row->kept;
     int64_t number = first_number + (int64_t)row->at + (row->is_key ? LEDGER_BATCH_MAX : 0);
     array_add_integer(&columns[KEPT_NUMBER], number);
-    array_add_integer(&columns[KEPT_CUSTOMER], row->customer_number);
+    array_add_integer(&columns[KEPT_OWNER], row->owner_number);
     array_add_integer(&columns[KEPT_PLAYER], row->player_number);
     array_add_string(&columns[KEPT_ID], row->id);
     array_add_integer(&columns[KEPT_LATE], row->late);
@@ -279,6 +286,7 @@ static void add_row(struct postgres_array *columns, const struct kept_row *row,
     add_optional(&columns[KEPT_REFERENCE], row->is_key ? "" : kept->reference);
     add_optional(&columns[KEPT_GAME], row->is_key ? "" : kept->game_id);
     add_optional(&columns[KEPT_ROUND], row->is_key ? "" : kept->round_id);
+    add_optional(&columns[KEPT_LAUNCH], row->is_key ? "" : kept->launch_id);
     array_add_integer(&columns[KEPT_AMOUNT], row->is_key ? 0 : kept->amount_minor);
     if (!row->is_key && ledger_is_entry(kept)) {
         add_entry_columns(columns, kept);
@@ -295,7 +303,7 @@ static void add_rows(const struct postgres_ledger *ledger, struct writing *writi
         add_row(writing->kept, row, ledger->first_number);
         if (row->is_key || row->kept->operation != LEDGER_ROLLBACK || !ledger_is_entry(row->kept))
             continue;
-        array_add_integer(&writing->rollbacks[ROLLBACK_CUSTOMER], row->customer_number);
+        array_add_integer(&writing->rollbacks[ROLLBACK_OWNER], row->owner_number);
         array_add_string(&writing->rollbacks[ROLLBACK_TARGET], row->kept->reference);
         array_add_integer(&writing->rollbacks[ROLLBACK_PLAYER], row->player_number);
         array_add_integer(&writing->rollbacks[ROLLBACK_NUMBER],
@@ -316,9 +324,9 @@ static void add_declines(const struct postgres_ledger *ledger, const struct ledg
                           ledger->first_number + (int64_t)row->at);
         array_add_bytes(&writing->declines[DECLINE_HASH], row->kept->hash, sizeof row->kept->hash);
     }
-    for (size_t i = 0; i < batch->place_count; i++) {
-        const struct ledger_account *account = &batch->places[i].account;
-        if (!batch->places[i].declined)
+    for (size_t i = 0; i < batch->player_count; i++) {
+        const struct ledger_account *account = &batch->players[i].account;
+        if (!batch->players[i].declined)
             continue;
         array_add_integer(&writing->declined[DECLINED_PLAYER], ledger->player_numbers[i]);
         array_add_integer(&writing->declined[DECLINED_COUNT], (int64_t)account->declines);
@@ -330,9 +338,9 @@ static void add_declines(const struct postgres_ledger *ledger, const struct ledg
 static void add_accounts(const struct postgres_ledger *ledger, const struct ledger_batch *batch,
                          struct writing *writing)
 {
-    for (size_t i = 0; i < batch->place_count; i++) {
-        const struct ledger_account *account = &batch->places[i].account;
-        if (!batch->places[i].changed)
+    for (size_t i = 0; i < batch->player_count; i++) {
+        const struct ledger_account *account = &batch->players[i].account;
+        if (!batch->players[i].changed)
             continue;
         array_add_integer(&writing->accounts[ACCOUNT_PLAYER], ledger->player_numbers[i]);
         array_add_integer(&writing->accounts[ACCOUNT_BALANCE], account->balance_minor);
@@ -393,27 +401,28 @@ static void add_clearings(const struct postgres_ledger *ledger, const struct led
  * was decided by whoever held its id; an id that another has taken or held since begin is refused
  * by its key. (unnest in the list of a SELECT costs a third of one in FROM.) */
 static const char insert_kept[] =
-    "INSERT INTO ledger_transaction (number, customer_number, player_number, transaction_id, late,"
+    "INSERT INTO ledger_transaction (number, owner_number, player_number, transaction_id, late,"
     " operation, outcome, reference, game_id, round_id, amount_minor, created_ms, sequence,"
-    " movement_minor, balance_minor, hash)"
-    " SELECT number, customer, player, id, late = 1 OR CASE WHEN outcome ="
+    " movement_minor, balance_minor, hash, launch_id)"
+    " SELECT number, owner, player, id, late = 1 OR CASE WHEN outcome ="
     "  'transaction_rolled_back' THEN EXISTS (SELECT FROM ledger_transaction AS key"
-    "   WHERE key.customer_number = customer AND key.transaction_id = id"
+    "   WHERE key.owner_number = owner AND key.transaction_id = id"
     "   AND key.operation IS NULL OFFSET 0) ELSE false END,"
     " operation, outcome, reference, game, round, amount, created, sequence, movement, balance,"
-    " hash"
-    " FROM (SELECT unnest($1::bigint[]) AS number, unnest($2::bigint[]) AS customer,"
+    " hash, launch"
+    " FROM (SELECT unnest($1::bigint[]) AS number, unnest($2::bigint[]) AS owner,"
     "  unnest($3::bigint[]) AS player, unnest($4::text[]) AS id, unnest($5::bigint[]) AS late,"
     "  unnest($6::text[]) AS operation, unnest($7::text[]) AS outcome,"
     "  unnest($8::text[]) AS reference, unnest($9::text[]) AS game, unnest($10::text[]) AS round,"
     "  unnest($11::bigint[]) AS amount, unnest($12::bigint[]) AS created,"
     "  unnest($13::bigint[]) AS sequence, unnest($14::bigint[]) AS movement,"
-    "  unnest($15::bigint[]) AS balance, unnest($16::bytea[]) AS hash) AS kept"
+    "  unnest($15::bigint[]) AS balance, unnest($16::bytea[]) AS hash,"
+    "  unnest($17::text[]) AS launch) AS kept"
     " WHERE operation IS NOT NULL OR NOT EXISTS (SELECT FROM ledger_transaction AS used"
-    "  WHERE used.customer_number = customer AND used.transaction_id = id OFFSET 0)";
+    "  WHERE used.owner_number = owner AND used.transaction_id = id OFFSET 0)";
 
 static const char insert_rollbacks[] =
-    "INSERT INTO ledger_rollback (customer_number, target_id, player_number, transaction_number)"
+    "INSERT INTO ledger_rollback (owner_number, target_id, player_number, transaction_number)"
     " SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[])";
 
 static const char insert_declines[] =
@@ -512,7 +521,7 @@ static enum status write_all(struct postgres_store *store, struct writing *writi
  */
 static const char ask_outcome[] = "SELECT CASE WHEN $1::xid8 < pg_current_xact_id()"
                                   " THEN pg_xact_status($1::xid8) = 'in progress' ELSE false END";
-/* A message in the server's log, which nobody reads, when the row is there: the commit that follows
+/* A message in the server's log, which no one reads, when the row is there: the commit that follows
  * waits for the standby then. Numbers can come again after a failover that lost some, so all of the
  * row is compared. */
 static const char ask_presence[] =
@@ -554,11 +563,12 @@ static enum outcome ask(struct postgres_store *store, const struct ledger_transa
     return outcome;
 }
 
-/* STATUS_OK: it was committed. STATUS_CONFLICT: surely not. Else `status`, and nobody knows. */
+/* STATUS_OK: it was committed. STATUS_CONFLICT: surely not. Else `status`, and no one knows. */
 static enum status resolve(struct postgres_store *store, const struct ledger_batch *batch,
                            enum status status)
 {
-    uint64_t until_ms = clock_monotonic_ms() + RESOLVE_MS;
+    const uint64_t patience_ms = store->timeout_ms > RESOLVE_MS ? store->timeout_ms : RESOLVE_MS;
+    const uint64_t until_ms = clock_monotonic_ms() + patience_ms;
     enum outcome outcome = ask(store, &batch->kept[0]);
     while (outcome == OUTCOME_OPEN && clock_monotonic_ms() < until_ms) {
         clock_pause_ns(RESOLVE_PAUSE_MS * 1000000U);

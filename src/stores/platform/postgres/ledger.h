@@ -7,7 +7,7 @@
 
 /*
  * What the files of the PostgreSQL ledger share: ledger_load.c begins a batch, ledger.c writes and
- * commits it, ledger_read.c has all that only reads. A row that makes no sense is an error and
+ * commits it, ledger_read.c has all that only reads. A malformed row is an error and
  * never skipped: it is money.
  */
 
@@ -17,7 +17,7 @@ struct postgres_ledger {
     uint32_t connects;   /* the connection that `known` is of (postgres_store.connects) */
     int64_t transaction; /* its number in the server */
     int64_t first_number;
-    int64_t player_numbers[LEDGER_BATCH_MAX];   /* of the places */
+    int64_t player_numbers[LEDGER_BATCH_MAX];   /* of the players */
     int64_t customer_numbers[LEDGER_BATCH_MAX]; /* of the clearing accounts */
     bool stored[LEDGER_BATCH_MAX];              /* of the clearing accounts: there is a row */
     bool lock_clearings;                        /* a limit was met: lock them first */
@@ -50,7 +50,7 @@ MUST_CHECK bool ledger_read_balance(const struct postgres_row *row, int first,
 MUST_CHECK bool ledger_read_declined(const struct postgres_row *row, int first,
                                      struct ledger_account *account);
 
-/* A transaction: of the tables ledger_transaction, player and currency. */
+/* A transaction: of the tables ledger_transaction, player, currency and provider (by the join). */
 #define LEDGER_TRANSACTION_COLUMNS                                      \
     "player.customer_id, player.id, ledger_transaction.transaction_id," \
     " ledger_transaction.reference, ledger_transaction.game_id,"        \
@@ -58,12 +58,15 @@ MUST_CHECK bool ledger_read_declined(const struct postgres_row *row, int first,
     " ledger_transaction.operation, ledger_transaction.outcome,"        \
     " ledger_transaction.amount_minor, ledger_transaction.created_ms,"  \
     " ledger_transaction.sequence, ledger_transaction.movement_minor,"  \
-    " ledger_transaction.balance_minor, ledger_transaction.hash"
-#define LEDGER_TRANSACTION_COLUMN_COUNT 16
+    " ledger_transaction.balance_minor, ledger_transaction.hash,"       \
+    " provider.id, ledger_transaction.launch_id"
+#define LEDGER_TRANSACTION_COLUMN_COUNT 18
+#define LEDGER_PROVIDER_JOIN \
+    " LEFT JOIN provider ON provider.number = -ledger_transaction.owner_number"
 MUST_CHECK bool ledger_read_transaction(const struct postgres_row *row, int first,
                                         struct ledger_transaction *transaction);
 
-/* All that is known of ids: $1 is an array of customers' numbers, $2 of the ids, $3 of 1 where
+/* All that is known of ids: $1 is an array of owners' numbers, $2 of the ids, $3 of 1 where
  * standing credits are to be counted and else 0. Rows for each that anything is known of;
  * ledger_read_fact fills one in, in facts that were asked for in this order and whose `id` was
  * zeroed. */

@@ -8,7 +8,7 @@
  * numbers, players before accounts, so that two batches do not wait for each other. What else is
  * read comes in later statements, whose snapshots are taken when the locks are held.
  *
- * Numbers of players and customers, and what never changes of a player, a connection asks for once
+ * Numbers of players and owners, and what never changes of a player, a connection asks for once
  * (known.h); a batch that meets somebody new has a round trip more.
  *
  * Look-ups are LATERAL with LIMIT, as in ledger_read.c.
@@ -19,9 +19,10 @@
 #include "base/memory.h"
 #include "stores/platform/postgres/ledger.h"
 
-#define QUERIES_MAX 8 /* queries of one flight */
+#define QUERIES_MAX 9 /* queries of one flight */
 
-/* ---- players and customers ------------------------------------------------------------------- */
+/* ---- players and owners of ids
+ * ------------------------------------------------------------------- */
 
 static const char find_players[] =
     "SELECT account.* FROM unnest($1::text[]) AS asked (id)"
@@ -32,12 +33,13 @@ static const char find_players[] =
     "  LEFT JOIN ledger_account ON ledger_account.player_number = player.number"
     "  WHERE player.id = asked.id LIMIT 1) AS account";
 
-static const char find_customers[] =
-    "SELECT customer.id, customer.number FROM unnest($1::text[]) AS asked (id)"
-    " CROSS JOIN LATERAL (SELECT * FROM customer WHERE customer.id = asked.id LIMIT 1) AS customer";
+static const char find_owners[] =
+    "SELECT owner.id, owner.number FROM unnest($1::text[]) AS asked (id)"
+    " CROSS JOIN LATERAL (SELECT id, number FROM customer WHERE customer.id = asked.id"
+    "  UNION ALL SELECT id, -number FROM provider WHERE provider.id = asked.id LIMIT 1) AS owner";
 
 static bool add_known(struct known *known, const struct postgres_query *players,
-                      const struct postgres_query *customers)
+                      const struct postgres_query *owners)
 {
     for (int i = 0; i < row_count(players); i++) {
         const struct postgres_row row = row_at(players, i);
@@ -52,27 +54,27 @@ static bool add_known(struct known *known, const struct postgres_query *players,
                              .has_account = account.sequence > 0,
                          });
     }
-    for (int i = 0; i < row_count(customers); i++) {
-        const struct postgres_row row = row_at(customers, i);
-        struct known_customer customer = {.number = row_integer(&row, 1)};
-        if (!row_string(&row, 0, customer.id, sizeof customer.id))
+    for (int i = 0; i < row_count(owners); i++) {
+        const struct postgres_row row = row_at(owners, i);
+        struct known_owner owner = {.number = row_integer(&row, 1)};
+        if (!row_string(&row, 0, owner.id, sizeof owner.id))
             return false;
-        known_add_customer(known, &customer);
+        known_add_owner(known, &owner);
     }
     return true;
 }
 
 /* Begins the transaction, and asks for those in the two arrays. */
 static enum status ask_for(struct postgres_store *store, struct postgres_array *players,
-                           struct postgres_array *customers, struct error *error)
+                           struct postgres_array *owners, struct error *error)
 {
     struct postgres_parameters of_players = {0};
-    struct postgres_parameters of_customers = {0};
+    struct postgres_parameters of_owners = {0};
     set_array(&of_players, 1, players);
-    set_array(&of_customers, 1, customers);
+    set_array(&of_owners, 1, owners);
     struct postgres_query queries[] = {{.sql = postgres_begin},
                                        {.sql = find_players, .parameters = &of_players},
-                                       {.sql = find_customers, .parameters = &of_customers}};
+                                       {.sql = find_owners, .parameters = &of_owners}};
     enum status status = postgres_run(store, queries, 3, error);
     if (status != STATUS_OK)
         return postgres_ledger_give_up(store, status, error);
@@ -80,34 +82,34 @@ static enum status ask_for(struct postgres_store *store, struct postgres_array *
     postgres_clear(queries, 3);
     if (sound)
         return STATUS_OK;
-    status = platform_damaged(&store->base, "a player makes no sense", error);
+    status = platform_damaged(&store->base, "a player is malformed", error);
     return postgres_end(store, status, error);
 }
 
-/* Sees to it that the batch's players and customers are known, as far as they are there. `begun`:
- * there was somebody to ask for, and so the transaction is open. */
+/* Sees to it that the batch's players and owners of ids are known, as far as they are there.
+ * `begun`: there was somebody to ask for, and so the transaction is open. */
 static enum status meet(struct postgres_store *store, const struct ledger_batch *batch, bool *begun,
                         struct error *error)
 {
     struct postgres_ledger *ledger = postgres_ledger_of(store);
     struct postgres_array players = {.kind = ARRAY_TEXT};
-    struct postgres_array customers = {.kind = ARRAY_TEXT};
+    struct postgres_array owners = {.kind = ARRAY_TEXT};
     enum status status = STATUS_OK;
     if (ledger->connects != store->connects ||
-        !known_has_room(ledger->known, batch->place_count + batch->fact_count))
+        !known_has_room(ledger->known, batch->player_count + batch->fact_count))
         known_forget(ledger->known);
     ledger->connects = store->connects;
-    for (size_t i = 0; i < batch->place_count; i++)
-        if (known_player(ledger->known, batch->places[i].player_id) == NULL)
-            array_add_string(&players, batch->places[i].player_id);
+    for (size_t i = 0; i < batch->player_count; i++)
+        if (known_player(ledger->known, batch->players[i].player_id) == NULL)
+            array_add_string(&players, batch->players[i].player_id);
     for (size_t i = 0; i < batch->fact_count; i++)
-        if (known_customer(ledger->known, batch->facts[i].customer_id) == NULL)
-            array_add_string(&customers, batch->facts[i].customer_id);
-    *begun = players.count > 0 || customers.count > 0;
+        if (known_owner(ledger->known, batch->facts[i].owner_id) == NULL)
+            array_add_string(&owners, batch->facts[i].owner_id);
+    *begun = players.count > 0 || owners.count > 0;
     if (*begun)
-        status = ask_for(store, &players, &customers, error);
+        status = ask_for(store, &players, &owners, error);
     array_free(&players);
-    array_free(&customers);
+    array_free(&owners);
     return status;
 }
 
@@ -135,6 +137,12 @@ static const char find_declines[] =
     " CROSS JOIN LATERAL (SELECT declines, head FROM ledger_declined"
     "  WHERE player_number = asked.number LIMIT 1) AS declined";
 
+static const char find_blocks[] =
+    "SELECT asked.at, block.blocked_ms FROM (SELECT unnest($1::bigint[]) AS number,"
+    "  generate_subscripts($1::bigint[], 1) AS at) AS asked"
+    " CROSS JOIN LATERAL (SELECT blocked_ms FROM player_block"
+    "  WHERE player_number = asked.number LIMIT 1) AS block";
+
 static const char find_clearings[] =
     "SELECT asked.at, clearing.balance_minor"
     " FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS asked (customer, code, at)"
@@ -146,20 +154,20 @@ static const char take_numbers[] =
     "SELECT nextval('ledger_number'), pg_current_xact_id()::text::bigint";
 
 struct loading {
-    size_t order[LEDGER_BATCH_MAX]; /* places whose players are there, by number */
+    size_t order[LEDGER_BATCH_MAX]; /* those of the batch's players that are there, by number */
     size_t count;
-    struct ledger_fact *asked[2 * LEDGER_BATCH_MAX]; /* facts whose customers are there */
+    struct ledger_fact *asked[2 * LEDGER_BATCH_MAX]; /* facts whose owners are there */
     size_t asked_count;
     struct postgres_array numbers, bare; /* players', in that order; of those without account */
-    struct postgres_array customers, currencies;                /* the clearing accounts' */
-    struct postgres_array id_customers, ids, id_counts_credits; /* the facts' */
+    struct postgres_array customers, currencies;             /* the clearing accounts' */
+    struct postgres_array id_owners, ids, id_counts_credits; /* the facts' */
 };
 
 static struct loading *make_loading(void)
 {
     struct loading *loading = memory_alloc_zeroed(1, sizeof *loading);
     loading->numbers.kind = loading->bare.kind = loading->customers.kind = ARRAY_BIGINT;
-    loading->id_customers.kind = loading->id_counts_credits.kind = ARRAY_BIGINT;
+    loading->id_owners.kind = loading->id_counts_credits.kind = ARRAY_BIGINT;
     loading->currencies.kind = loading->ids.kind = ARRAY_TEXT;
     return loading;
 }
@@ -170,36 +178,36 @@ static void free_loading(struct loading *loading)
     array_free(&loading->bare);
     array_free(&loading->customers);
     array_free(&loading->currencies);
-    array_free(&loading->id_customers);
+    array_free(&loading->id_owners);
     array_free(&loading->ids);
     array_free(&loading->id_counts_credits);
     memory_free(loading);
 }
 
-/* The clearing account of a place, among the batch's. */
+/* The clearing account of a player, among the batch's. */
 static void set_clearing(struct postgres_ledger *ledger, struct ledger_batch *batch,
-                         struct ledger_place *place, int64_t customer_number)
+                         struct ledger_batch_player *player, int64_t customer_number)
 {
-    const struct player_record *player = &place->account.player;
+    const struct player_record *record = &player->account.player;
     size_t at = 0;
     while (at < batch->clearing_count &&
            (ledger->customer_numbers[at] != customer_number ||
-            strcmp(batch->clearings[at].currency, player->currency) != 0))
+            strcmp(batch->clearings[at].currency, record->currency) != 0))
         at++;
-    place->clearing = at;
+    player->clearing = at;
     if (at < batch->clearing_count)
         return;
     struct ledger_clearing *clearing = &batch->clearings[batch->clearing_count++];
     *clearing = (struct ledger_clearing){0};
-    memcpy(clearing->customer_id, player->customer_id, sizeof clearing->customer_id);
-    memcpy(clearing->currency, player->currency, sizeof clearing->currency);
+    memcpy(clearing->customer_id, record->customer_id, sizeof clearing->customer_id);
+    memcpy(clearing->currency, record->currency, sizeof clearing->currency);
     ledger->customer_numbers[at] = customer_number;
     ledger->stored[at] = false;
 }
 
 struct numbered {
     int64_t number;
-    size_t place;
+    size_t player;
     bool has_account;
 };
 
@@ -210,26 +218,26 @@ static int compare_numbered(const void *a, const void *b)
     return left->number < right->number ? -1 : left->number > right->number;
 }
 
-static void list_places(struct postgres_ledger *ledger, struct ledger_batch *batch,
-                        struct loading *loading)
+static void list_players(struct postgres_ledger *ledger, struct ledger_batch *batch,
+                         struct loading *loading)
 {
     struct numbered found[LEDGER_BATCH_MAX];
     batch->clearing_count = 0;
-    for (size_t i = 0; i < batch->place_count; i++) {
-        struct ledger_place *place = &batch->places[i];
-        const struct known_player *known = known_player(ledger->known, place->player_id);
-        place->changed = place->declined = false;
-        place->found = known != NULL;
+    for (size_t i = 0; i < batch->player_count; i++) {
+        struct ledger_batch_player *player = &batch->players[i];
+        const struct known_player *known = known_player(ledger->known, player->player_id);
+        player->changed = player->declined = false;
+        player->found = known != NULL;
         if (known == NULL)
             continue;
-        place->account = (struct ledger_account){.player = known->record};
+        player->account = (struct ledger_account){.player = known->record};
         ledger->player_numbers[i] = known->number;
-        set_clearing(ledger, batch, place, known->customer_number);
+        set_clearing(ledger, batch, player, known->customer_number);
         found[loading->count++] = (struct numbered){known->number, i, known->has_account};
     }
     qsort(found, loading->count, sizeof found[0], compare_numbered);
     for (size_t i = 0; i < loading->count; i++) {
-        loading->order[i] = found[i].place;
+        loading->order[i] = found[i].player;
         array_add_integer(&loading->numbers, found[i].number);
         if (!found[i].has_account)
             array_add_integer(&loading->bare, found[i].number);
@@ -245,12 +253,12 @@ static void list_facts(const struct postgres_ledger *ledger, struct ledger_batch
 {
     for (size_t i = 0; i < batch->fact_count; i++) {
         struct ledger_fact *fact = &batch->facts[i];
-        const struct known_customer *customer = known_customer(ledger->known, fact->customer_id);
+        const struct known_owner *owner = known_owner(ledger->known, fact->owner_id);
         fact->id = (struct ledger_id){0};
-        if (customer == NULL)
+        if (owner == NULL)
             continue;
         loading->asked[loading->asked_count++] = fact;
-        array_add_integer(&loading->id_customers, customer->number);
+        array_add_integer(&loading->id_owners, owner->number);
         array_add_string(&loading->ids, fact->transaction_id);
         array_add_integer(&loading->id_counts_credits, fact->counts_credits);
     }
@@ -258,33 +266,32 @@ static void list_facts(const struct postgres_ledger *ledger, struct ledger_batch
 
 /* ---- what is answered ------------------------------------------------------------------------ */
 
-static struct ledger_place *place_of_row(struct ledger_batch *batch, const struct loading *loading,
-                                         const struct postgres_row *row)
+static struct ledger_batch_player *player_of_row(struct ledger_batch *batch,
+                                                 const struct loading *loading,
+                                                 const struct postgres_row *row)
 {
     size_t at = 0;
-    return ledger_read_ordinal(row, loading->count, &at) ? &batch->places[loading->order[at]]
+    return ledger_read_ordinal(row, loading->count, &at) ? &batch->players[loading->order[at]]
                                                          : NULL;
 }
 
-static bool read_accounts(struct ledger_batch *batch, const struct loading *loading,
-                          const struct postgres_query *accounts)
+/* What is known of a player does not say it (known.h). */
+static bool read_block(const struct postgres_row *row, int first, struct ledger_account *account)
 {
-    for (int i = 0; i < row_count(accounts); i++) {
-        const struct postgres_row row = row_at(accounts, i);
-        struct ledger_place *place = place_of_row(batch, loading, &row);
-        if (place == NULL || !ledger_read_balance(&row, 1, &place->account))
-            return false;
-    }
+    account->player.blocked_ms = row_integer(row, first);
     return true;
 }
 
-static bool read_declines(struct ledger_batch *batch, const struct loading *loading,
-                          const struct postgres_query *declines)
+/* Each row is of the player that its first column names; `read` puts the rest into the account. */
+typedef bool account_reader(const struct postgres_row *row, int first,
+                            struct ledger_account *account);
+static bool read_accounts(struct ledger_batch *batch, const struct loading *loading,
+                          const struct postgres_query *query, account_reader *read)
 {
-    for (int i = 0; i < row_count(declines); i++) {
-        const struct postgres_row row = row_at(declines, i);
-        struct ledger_place *place = place_of_row(batch, loading, &row);
-        if (place == NULL || !ledger_read_declined(&row, 1, &place->account))
+    for (int i = 0; i < row_count(query); i++) {
+        const struct postgres_row row = row_at(query, i);
+        struct ledger_batch_player *player = player_of_row(batch, loading, &row);
+        if (player == NULL || !read(&row, 1, &player->account))
             return false;
     }
     return true;
@@ -318,15 +325,15 @@ static bool read_facts(const struct loading *loading, const struct postgres_quer
  * now is not locked by its player's row again. */
 static bool note_accounts(struct postgres_ledger *ledger, const struct ledger_batch *batch)
 {
-    for (size_t i = 0; i < batch->place_count; i++) {
-        const struct ledger_place *place = &batch->places[i];
+    for (size_t i = 0; i < batch->player_count; i++) {
+        const struct ledger_batch_player *player = &batch->players[i];
         struct known_player *known =
-            place->found ? known_player(ledger->known, place->player_id) : NULL;
+            player->found ? known_player(ledger->known, player->player_id) : NULL;
         if (known == NULL)
             continue;
-        if (known->has_account && place->account.sequence == 0)
+        if (known->has_account && player->account.sequence == 0)
             return false;
-        known->has_account = place->account.sequence > 0;
+        known->has_account = player->account.sequence > 0;
     }
     return true;
 }
@@ -338,7 +345,7 @@ struct flight_plan {
     struct postgres_query queries[QUERIES_MAX];
     size_t count;
     struct postgres_parameters bare, numbers, clearings, ids;
-    size_t accounts, declines, found_clearings, facts, taken;
+    size_t accounts, declines, blocks, found_clearings, facts, taken;
 };
 
 static size_t add_query(struct flight_plan *plan, const char *sql,
@@ -356,7 +363,7 @@ static void make_plan(struct flight_plan *plan, struct loading *loading, bool be
     set_array(&plan->numbers, 1, &loading->numbers);
     set_array(&plan->clearings, 1, &loading->customers);
     set_array(&plan->clearings, 2, &loading->currencies);
-    set_array(&plan->ids, 1, &loading->id_customers);
+    set_array(&plan->ids, 1, &loading->id_owners);
     set_array(&plan->ids, 2, &loading->ids);
     set_array(&plan->ids, 3, &loading->id_counts_credits);
     if (!begun)
@@ -367,6 +374,7 @@ static void make_plan(struct flight_plan *plan, struct loading *loading, bool be
     if (locks_clearings)
         (void)add_query(plan, lock_clearings, &plan->clearings);
     plan->declines = add_query(plan, find_declines, &plan->numbers);
+    plan->blocks = add_query(plan, find_blocks, &plan->numbers);
     plan->found_clearings = add_query(plan, find_clearings, &plan->clearings);
     plan->facts = add_query(plan, ledger_find_facts, &plan->ids);
     plan->taken = add_query(plan, take_numbers, NULL);
@@ -380,12 +388,13 @@ static enum status read_answers(struct postgres_store *store, struct ledger_batc
     const struct postgres_row taken = row_at(&plan->queries[plan->taken], 0);
     ledger->first_number = row_integer(&taken, 0);
     ledger->transaction = row_integer(&taken, 1);
-    if (!read_accounts(batch, loading, &plan->queries[plan->accounts]) ||
-        !read_declines(batch, loading, &plan->queries[plan->declines]) ||
+    if (!read_accounts(batch, loading, &plan->queries[plan->accounts], ledger_read_balance) ||
+        !read_accounts(batch, loading, &plan->queries[plan->declines], ledger_read_declined) ||
+        !read_accounts(batch, loading, &plan->queries[plan->blocks], read_block) ||
         !read_clearings(ledger, batch, &plan->queries[plan->found_clearings]))
-        return platform_damaged(&store->base, "an account makes no sense", error);
+        return platform_damaged(&store->base, "an account is malformed", error);
     if (!read_facts(loading, &plan->queries[plan->facts]))
-        return platform_damaged(&store->base, "a transaction makes no sense", error);
+        return platform_damaged(&store->base, "a transaction is malformed", error);
     if (!note_accounts(ledger, batch))
         return platform_damaged(&store->base, "an account is gone", error);
     return STATUS_OK;
@@ -397,7 +406,7 @@ static enum status load(struct postgres_store *store, struct ledger_batch *batch
     struct postgres_ledger *ledger = postgres_ledger_of(store);
     struct loading *loading = make_loading();
     struct flight_plan plan = {0};
-    list_places(ledger, batch, loading);
+    list_players(ledger, batch, loading);
     list_facts(ledger, batch, loading);
     make_plan(&plan, loading, begun, ledger->lock_clearings);
     enum status status = postgres_run(store, plan.queries, plan.count, error);

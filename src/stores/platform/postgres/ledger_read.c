@@ -66,6 +66,8 @@ bool ledger_read_transaction(const struct postgres_row *row, int first,
     read.currency_exponent = (uint8_t)exponent;
     sound &= ledger_operation_parse(row_text(row, first + 8), &read.operation);
     sound &= ledger_outcome_parse(row_text(row, first + 9), &read.outcome);
+    sound &= row_optional(row, first + 16, read.provider_id, sizeof read.provider_id);
+    sound &= row_optional(row, first + 17, read.launch_id, sizeof read.launch_id);
     read.amount_minor = row_integer(row, first + 10);
     read.created_ms = row_integer(row, first + 11);
     if (sound && ledger_is_entry(&read)) {
@@ -90,31 +92,33 @@ bool ledger_read_ordinal(const struct postgres_row *row, size_t count, size_t *a
 /* ---- ids ------------------------------------------------------------------------------------- */
 
 /* An id that is rolled back has a row of ledger_transaction: a transaction's, or one that holds its
- * key. So one look-up is enough for an id that nobody has used. One more standing credit than a
+ * key. So one look-up is enough for an id that no one has used. One more standing credit than a
  * batch could take away is as good as any number (LEDGER_BATCH_MAX + 1). */
 const char ledger_find_facts[] =
     "SELECT asked.at, " LEDGER_TRANSACTION_COLUMNS ", rollback.player_id,"
     " (SELECT count(*) FROM (SELECT FROM ledger_transaction AS credit"
     "  WHERE asked.counts = 1 AND ledger_transaction.operation = 'DEBIT'"
     "  AND ledger_transaction.outcome = 'applied'"
-    "  AND credit.customer_number = asked.customer_number AND credit.reference = asked.id"
+    "  AND credit.owner_number = asked.owner_number AND credit.reference = asked.id"
     "  AND credit.operation = 'CREDIT' AND credit.outcome = 'applied'"
     "  AND credit.reference IS NOT NULL"
     "  AND NOT EXISTS (SELECT FROM ledger_rollback AS undone"
-    "   WHERE undone.customer_number = credit.customer_number"
+    "   WHERE undone.owner_number = credit.owner_number"
     "   AND undone.target_id = credit.transaction_id OFFSET 0) LIMIT 257) AS standing)"
-    " FROM (SELECT unnest($1::bigint[]) AS customer_number, unnest($2::text[]) AS id,"
+    " FROM (SELECT unnest($1::bigint[]) AS owner_number, unnest($2::text[]) AS id,"
     "  unnest($3::bigint[]) AS counts, generate_subscripts($2::text[], 1) AS at) AS asked"
     " CROSS JOIN LATERAL (SELECT * FROM ledger_transaction AS kept"
-    "  WHERE kept.customer_number = asked.customer_number AND kept.transaction_id = asked.id"
+    "  WHERE kept.owner_number = asked.owner_number AND kept.transaction_id = asked.id"
     "  LIMIT 2) AS ledger_transaction"
     " LEFT JOIN LATERAL (SELECT * FROM player"
     "  WHERE player.number = ledger_transaction.player_number LIMIT 1) AS player ON true"
     " LEFT JOIN LATERAL (SELECT * FROM currency"
     "  WHERE currency.code = player.currency LIMIT 1) AS currency ON true"
+    " LEFT JOIN LATERAL (SELECT id FROM provider"
+    "  WHERE provider.number = -ledger_transaction.owner_number LIMIT 1) AS provider ON true"
     " LEFT JOIN LATERAL (SELECT player.id AS player_id FROM ledger_rollback"
     "  JOIN player ON player.number = ledger_rollback.player_number"
-    "  WHERE ledger_rollback.customer_number = asked.customer_number"
+    "  WHERE ledger_rollback.owner_number = asked.owner_number"
     "  AND ledger_rollback.target_id = asked.id LIMIT 1) AS rollback ON true";
 
 #define OPERATION_COLUMN 9 /* of the columns above */
@@ -138,13 +142,14 @@ bool ledger_read_fact(const struct postgres_row *row, struct ledger_fact *const 
     return sound;
 }
 
-static enum status find_customer(struct postgres_store *store, const char *customer_id,
-                                 int64_t *number, struct error *error)
+static enum status find_owner(struct postgres_store *store, const char *owner_id, int64_t *number,
+                              struct error *error)
 {
     struct postgres_parameters parameters = {0};
-    struct postgres_query query = {.sql = "SELECT number FROM customer WHERE id = $1",
+    struct postgres_query query = {.sql = "SELECT number FROM customer WHERE id = $1"
+                                          " UNION ALL SELECT -number FROM provider WHERE id = $1",
                                    .parameters = &parameters};
-    set_string(&parameters, 1, customer_id);
+    set_string(&parameters, 1, owner_id);
     enum status status = postgres_read(store, &query, 1, error);
     if (status != STATUS_OK)
         return status;
@@ -160,31 +165,31 @@ enum status postgres_ledger_id(struct platform_store *base, struct ledger_fact *
                                struct error *error)
 {
     struct postgres_store *store = postgres_store_of(base);
-    struct postgres_array customer = {.kind = ARRAY_BIGINT};
+    struct postgres_array owner = {.kind = ARRAY_BIGINT};
     struct postgres_array id = {.kind = ARRAY_TEXT};
     struct postgres_array counts = {.kind = ARRAY_BIGINT};
     struct postgres_parameters parameters = {0};
     struct postgres_query query = {.sql = ledger_find_facts, .parameters = &parameters};
     struct ledger_fact found = {0};
     struct ledger_fact *const asked = &found;
-    int64_t customer_number = 0; /* nobody's */
-    enum status status = find_customer(store, fact->customer_id, &customer_number, error);
+    int64_t owner_number = 0; /* no one's */
+    enum status status = find_owner(store, fact->owner_id, &owner_number, error);
     if (status != STATUS_OK)
         return status;
-    array_add_integer(&customer, customer_number);
+    array_add_integer(&owner, owner_number);
     array_add_string(&id, fact->transaction_id);
     array_add_integer(&counts, fact->counts_credits);
-    set_array(&parameters, 1, &customer);
+    set_array(&parameters, 1, &owner);
     set_array(&parameters, 2, &id);
     set_array(&parameters, 3, &counts);
     status = postgres_read(store, &query, 1, error);
-    array_free(&customer);
+    array_free(&owner);
     array_free(&id);
     array_free(&counts);
     for (int i = 0; i < row_count(&query) && status == STATUS_OK; i++) {
         const struct postgres_row row = row_at(&query, i);
         if (!ledger_read_fact(&row, &asked, 1))
-            status = platform_damaged(&store->base, "a transaction makes no sense", error);
+            status = platform_damaged(&store->base, "a transaction is malformed", error);
     }
     postgres_clear(&query, 1);
     if (status == STATUS_OK)
@@ -201,16 +206,17 @@ static const char find_accounts[] =
     "  LEFT JOIN ledger_account ON ledger_account.player_number = player.number"
     "  WHERE player.id = asked.id LIMIT 1) AS account";
 
-enum status postgres_ledger_balances(struct platform_store *base, struct ledger_place *places,
-                                     size_t count, struct error *error)
+enum status postgres_ledger_balances(struct platform_store *base,
+                                     struct ledger_batch_player *players, size_t count,
+                                     struct error *error)
 {
     struct postgres_store *store = postgres_store_of(base);
     struct postgres_array ids = {.kind = ARRAY_TEXT};
     struct postgres_parameters parameters = {0};
     struct postgres_query query = {.sql = find_accounts, .parameters = &parameters};
     for (size_t i = 0; i < count; i++) {
-        array_add_string(&ids, places[i].player_id);
-        places[i].found = false;
+        array_add_string(&ids, players[i].player_id);
+        players[i].found = false;
     }
     set_array(&parameters, 1, &ids);
     enum status status = postgres_read(store, &query, 1, error);
@@ -221,10 +227,10 @@ enum status postgres_ledger_balances(struct platform_store *base, struct ledger_
         const struct postgres_row row = row_at(&query, i);
         size_t at = 0;
         if (!ledger_read_ordinal(&row, count, &at) ||
-            !ledger_read_account(&row, 1, &places[at].account))
-            status = platform_damaged(&store->base, "an account makes no sense", error);
+            !ledger_read_account(&row, 1, &players[at].account))
+            status = platform_damaged(&store->base, "an account is malformed", error);
         else
-            places[at].found = true;
+            players[at].found = true;
     }
     postgres_clear(&query, 1);
     return status;
@@ -235,11 +241,12 @@ enum status postgres_ledger_balances(struct platform_store *base, struct ledger_
 /* Every batch makes sure that what it answers from is safe, so that only the newest entries are
  * left to look at, and whether a batch could be committed. */
 static const char read_newest[] =
-    "SELECT " LEDGER_TRANSACTION_COLUMNS ", " LEDGER_ACCOUNT_COLUMNS ", previous.hash"
+    "SELECT " LEDGER_TRANSACTION_COLUMNS ", " LEDGER_ACCOUNT_COLUMNS ", previous.hash,"
+    " ledger_transaction.number"
     " FROM (SELECT * FROM ledger_transaction ORDER BY number DESC LIMIT 512) AS ledger_transaction"
     " CROSS JOIN LATERAL (SELECT * FROM player"
     "  WHERE player.number = ledger_transaction.player_number LIMIT 1) AS player"
-    " JOIN currency ON currency.code = player.currency"
+    " JOIN currency ON currency.code = player.currency" LEDGER_PROVIDER_JOIN
     " LEFT JOIN LATERAL (SELECT * FROM ledger_account"
     "  WHERE ledger_account.player_number = ledger_transaction.player_number LIMIT 1)"
     "  AS ledger_account ON true"
@@ -254,20 +261,15 @@ static enum status check_newest(struct postgres_store *store, const struct postg
     const int after = LEDGER_TRANSACTION_COLUMN_COUNT + LEDGER_ACCOUNT_COLUMN_COUNT;
     struct ledger_transaction entry;
     struct ledger_account account;
-    uint8_t previous[LEDGER_HASH_SIZE] = {0};
-    uint8_t hash[LEDGER_HASH_SIZE];
-    if (!ledger_read_transaction(row, 0, &entry) || !ledger_is_entry(&entry) ||
-        !ledger_read_account(row, LEDGER_TRANSACTION_COLUMN_COUNT, &account))
-        return platform_damaged(&store->base, "an entry of the ledger makes no sense", error);
-    if (entry.sequence > 1 && !row_blob(row, after, previous, sizeof previous))
-        return platform_damaged(&store->base, "the ledger has a gap", error);
-    ledger_entry_hash(&entry, previous, hash);
-    bool last = account.sequence == entry.sequence;
-    if (memcmp(hash, entry.hash, sizeof hash) != 0 || account.sequence < entry.sequence ||
-        (last && (memcmp(hash, account.head, sizeof hash) != 0 ||
-                  account.balance_minor != entry.balance_minor)))
-        return platform_damaged(&store->base, "the ledger does not fit its chain", error);
-    return STATUS_OK;
+    uint8_t previous[LEDGER_HASH_SIZE];
+    const char *flaw = "it is malformed";
+    if (ledger_read_transaction(row, 0, &entry) && ledger_is_entry(&entry) &&
+        ledger_read_account(row, LEDGER_TRANSACTION_COLUMN_COUNT, &account))
+        flaw = ledger_entry_flaw(&entry, &account,
+                                 row_blob(row, after, previous, sizeof previous) ? previous : NULL);
+    return flaw == NULL
+               ? STATUS_OK
+               : platform_damaged_row(&store->base, row_integer(row, after + 1), flaw, error);
 }
 
 enum status postgres_ledger_recover(struct platform_store *base, struct error *error)
@@ -289,13 +291,20 @@ enum status postgres_ledger_recover(struct platform_store *base, struct error *e
 
 struct walk {
     struct postgres_store *store;
-    ledger_entry_visitor *entry; /* one of the three */
+    ledger_entry_visitor *entry; /* one of them */
+    ledger_recent_visitor *recent;
     ledger_transaction_visitor *transaction;
     ledger_clearing_visitor *clearing;
     void *context;
     enum status status;
     struct error *error;
 };
+
+static bool refuse(struct walk *walk, const char *what)
+{
+    walk->status = platform_damaged(&walk->store->base, what, walk->error);
+    return false;
+}
 
 static bool on_entry(void *context, const struct postgres_row *row)
 {
@@ -305,9 +314,7 @@ static bool on_entry(void *context, const struct postgres_row *row)
     if (ledger_read_transaction(row, 0, &entry) && ledger_is_entry(&entry) &&
         ledger_read_account(row, LEDGER_TRANSACTION_COLUMN_COUNT, &account))
         return walk->entry(walk->context, &entry, &account);
-    walk->status =
-        platform_damaged(&walk->store->base, "an entry of the ledger makes no sense", walk->error);
-    return false;
+    return refuse(walk, "an entry of the ledger is malformed");
 }
 
 static bool on_decline(void *context, const struct postgres_row *row)
@@ -325,8 +332,7 @@ static bool on_decline(void *context, const struct postgres_row *row)
         if (decline.decline > 0)
             return walk->entry(walk->context, &decline, &account);
     }
-    walk->status = platform_damaged(&walk->store->base, "a decline makes no sense", walk->error);
-    return false;
+    return refuse(walk, "a decline is malformed");
 }
 
 static bool on_transaction(void *context, const struct postgres_row *row)
@@ -335,9 +341,17 @@ static bool on_transaction(void *context, const struct postgres_row *row)
     struct ledger_transaction transaction;
     if (ledger_read_transaction(row, 0, &transaction))
         return walk->transaction(walk->context, &transaction);
-    walk->status =
-        platform_damaged(&walk->store->base, "a transaction makes no sense", walk->error);
-    return false;
+    return refuse(walk, "a transaction is malformed");
+}
+
+static bool on_recent(void *context, const struct postgres_row *row)
+{
+    struct walk *walk = context;
+    struct ledger_transaction transaction;
+    if (ledger_read_transaction(row, 0, &transaction))
+        return walk->recent(walk->context, &transaction,
+                            row_integer(row, LEDGER_TRANSACTION_COLUMN_COUNT) != 0);
+    return refuse(walk, "a transaction is malformed");
 }
 
 static bool on_clearing(void *context, const struct postgres_row *row)
@@ -349,17 +363,20 @@ static bool on_clearing(void *context, const struct postgres_row *row)
     clearing.balance_minor = row_integer(row, 2);
     if (sound)
         return walk->clearing(walk->context, &clearing, row_integer(row, 3));
-    walk->status =
-        platform_damaged(&walk->store->base, "a clearing account makes no sense", walk->error);
-    return false;
+    return refuse(walk, "a clearing account is malformed");
 }
 
-static enum status run_walk(struct walk *walk, const char *sql,
-                            const struct postgres_parameters *parameters, postgres_row_reader *row)
+/* `walk` says who visits; the rest of it is set here. */
+static enum status run_walk(struct platform_store *base, struct walk *walk, const char *sql,
+                            const struct postgres_parameters *parameters, postgres_row_reader *row,
+                            struct error *error)
 {
     struct postgres_query query = {
         .sql = sql, .parameters = parameters, .row = row, .context = walk};
-    enum status status = postgres_read_snapshot(walk->store, &query, 1, walk->error);
+    walk->store = postgres_store_of(base);
+    walk->status = STATUS_OK;
+    walk->error = error;
+    enum status status = postgres_read_snapshot(walk->store, &query, 1, error);
     postgres_clear(&query, 1);
     return status == STATUS_OK ? walk->status : status;
 }
@@ -368,27 +385,25 @@ static enum status run_walk(struct walk *walk, const char *sql,
     "SELECT " LEDGER_TRANSACTION_COLUMNS ", " LEDGER_ACCOUNT_COLUMNS " FROM ledger_transaction" \
     " JOIN player ON player.number = ledger_transaction.player_number"                          \
     " JOIN currency ON currency.code = player.currency"                                         \
-    " LEFT JOIN ledger_account ON ledger_account.player_number = player.number"                 \
-    " WHERE ledger_transaction.sequence IS NOT NULL"
+    " LEFT JOIN ledger_account ON ledger_account.player_number = "                              \
+    "player.number" LEDGER_PROVIDER_JOIN " WHERE ledger_transaction.sequence IS NOT NULL"
 #define ENTRY_ORDER " ORDER BY ledger_transaction.player_number, ledger_transaction.sequence"
 
-enum status postgres_ledger_entries(struct platform_store *base, const char *player_id,
+enum status postgres_ledger_entries(struct platform_store *base, struct ledger_whose whose,
                                     ledger_entry_visitor *visit, void *context, struct error *error)
 {
     static const char of_all[] = ENTRY_ROWS ENTRY_ORDER;
     static const char of_player[] =
         ENTRY_ROWS " AND ledger_transaction.player_number ="
                    " (SELECT number FROM player WHERE player.id = $1)" ENTRY_ORDER;
-    struct walk walk = {.store = postgres_store_of(base),
-                        .entry = visit,
-                        .context = context,
-                        .status = STATUS_OK,
-                        .error = error};
+    static const char of_customer[] = ENTRY_ROWS " AND player.customer_id = $1" ENTRY_ORDER;
+    struct walk walk = {.entry = visit, .context = context};
     struct postgres_parameters parameters = {0};
-    if (player_id == NULL)
-        return run_walk(&walk, of_all, NULL, on_entry);
-    set_string(&parameters, 1, player_id);
-    return run_walk(&walk, of_player, &parameters, on_entry);
+    if (whose.player_id == NULL && whose.customer_id == NULL)
+        return run_walk(base, &walk, of_all, NULL, on_entry, error);
+    set_string(&parameters, 1, whose.player_id != NULL ? whose.player_id : whose.customer_id);
+    return run_walk(base, &walk, whose.player_id != NULL ? of_player : of_customer, &parameters,
+                    on_entry, error);
 }
 
 enum status postgres_ledger_declines(struct platform_store *base, ledger_entry_visitor *visit,
@@ -402,14 +417,11 @@ enum status postgres_ledger_declines(struct platform_store *base, ledger_entry_v
         " JOIN player ON player.number = ledger_decline.player_number"
         " JOIN currency ON currency.code = player.currency"
         " LEFT JOIN ledger_account ON ledger_account.player_number = player.number"
-        " LEFT JOIN ledger_declined ON ledger_declined.player_number = player.number"
+        " LEFT JOIN ledger_declined ON ledger_declined.player_number = "
+        "player.number" LEDGER_PROVIDER_JOIN
         " ORDER BY ledger_decline.player_number, ledger_decline.position";
-    struct walk walk = {.store = postgres_store_of(base),
-                        .entry = visit,
-                        .context = context,
-                        .status = STATUS_OK,
-                        .error = error};
-    return run_walk(&walk, read_all, NULL, on_decline);
+    struct walk walk = {.entry = visit, .context = context};
+    return run_walk(base, &walk, read_all, NULL, on_decline, error);
 }
 
 enum status postgres_ledger_transactions(struct platform_store *base,
@@ -419,14 +431,31 @@ enum status postgres_ledger_transactions(struct platform_store *base,
     static const char read_all[] =
         "SELECT " LEDGER_TRANSACTION_COLUMNS " FROM ledger_transaction"
         " JOIN player ON player.number = ledger_transaction.player_number"
-        " JOIN currency ON currency.code = player.currency"
+        " JOIN currency ON currency.code = player.currency" LEDGER_PROVIDER_JOIN
         " WHERE ledger_transaction.operation IS NOT NULL ORDER BY ledger_transaction.number";
-    struct walk walk = {.store = postgres_store_of(base),
-                        .transaction = visit,
-                        .context = context,
-                        .status = STATUS_OK,
-                        .error = error};
-    return run_walk(&walk, read_all, NULL, on_transaction);
+    struct walk walk = {.transaction = visit, .context = context};
+    return run_walk(base, &walk, read_all, NULL, on_transaction, error);
+}
+
+enum status postgres_ledger_recent(struct platform_store *base, int64_t since_ms,
+                                   ledger_recent_visitor *visit, void *context, struct error *error)
+{
+    static const char read_recent[] =
+        "SELECT " LEDGER_TRANSACTION_COLUMNS ", ledger_transaction.before FROM"
+        " (SELECT since.*, 0 AS before FROM ledger_transaction AS since"
+        "   WHERE since.created_ms >= $1 AND since.operation IS NOT NULL"
+        "  UNION ALL SELECT before.*, 1 FROM ledger_transaction AS since"
+        "   JOIN ledger_transaction AS before ON before.player_number = since.player_number"
+        "    AND before.sequence = since.sequence - 1"
+        "   WHERE since.created_ms >= $1 AND before.created_ms < $1) AS ledger_transaction"
+        " JOIN player ON player.number = ledger_transaction.player_number"
+        " JOIN currency ON currency.code = player.currency"
+        " LEFT JOIN provider ON provider.number = -ledger_transaction.owner_number"
+        " ORDER BY ledger_transaction.number";
+    struct walk walk = {.recent = visit, .context = context};
+    struct postgres_parameters parameters = {0};
+    set_integer(&parameters, 1, since_ms);
+    return run_walk(base, &walk, read_recent, &parameters, on_recent, error);
 }
 
 enum status postgres_ledger_entered(struct platform_store *base, int64_t from_ms, int64_t to_ms,
@@ -436,19 +465,15 @@ enum status postgres_ledger_entered(struct platform_store *base, int64_t from_ms
     static const char read_time[] =
         "SELECT " LEDGER_TRANSACTION_COLUMNS " FROM ledger_transaction"
         " JOIN player ON player.number = ledger_transaction.player_number"
-        " JOIN currency ON currency.code = player.currency"
+        " JOIN currency ON currency.code = player.currency" LEDGER_PROVIDER_JOIN
         " WHERE ledger_transaction.sequence IS NOT NULL"
         " AND ledger_transaction.created_ms >= $1 AND ledger_transaction.created_ms < $2"
         " ORDER BY ledger_transaction.created_ms, ledger_transaction.number";
-    struct walk walk = {.store = postgres_store_of(base),
-                        .transaction = visit,
-                        .context = context,
-                        .status = STATUS_OK,
-                        .error = error};
+    struct walk walk = {.transaction = visit, .context = context};
     struct postgres_parameters parameters = {0};
     set_integer(&parameters, 1, from_ms);
     set_integer(&parameters, 2, to_ms);
-    return run_walk(&walk, read_time, &parameters, on_transaction);
+    return run_walk(base, &walk, read_time, &parameters, on_transaction, error);
 }
 
 /* Also what players hold without a clearing account, which must be nothing. */
@@ -470,18 +495,14 @@ enum status postgres_ledger_clearings(struct platform_store *base, ledger_cleari
         " ON customer.number = coalesce(ledger_clearing.customer_number, held.number)"
         " WHERE ledger_clearing.currency IS NOT NULL OR held.balance_minor <> 0"
         " ORDER BY customer.number, 2";
-    struct walk walk = {.store = postgres_store_of(base),
-                        .clearing = visit,
-                        .context = context,
-                        .status = STATUS_OK,
-                        .error = error};
-    return run_walk(&walk, read_all, NULL, on_clearing);
+    struct walk walk = {.clearing = visit, .context = context};
+    return run_walk(base, &walk, read_all, NULL, on_clearing, error);
 }
 
-static enum status query_count(struct platform_store *base, const char *sql, uint64_t *count,
-                               struct error *error)
+enum status postgres_ledger_count(struct platform_store *base, uint64_t *count, struct error *error)
 {
-    struct postgres_query query = {.sql = sql};
+    struct postgres_query query = {
+        .sql = "SELECT count(*) FROM ledger_transaction WHERE sequence IS NOT NULL"};
     enum status status = postgres_read_snapshot(postgres_store_of(base), &query, 1, error);
     if (status != STATUS_OK)
         return status;
@@ -489,11 +510,4 @@ static enum status query_count(struct platform_store *base, const char *sql, uin
     *count = (uint64_t)row_integer(&row, 0);
     postgres_clear(&query, 1);
     return STATUS_OK;
-}
-
-enum status postgres_ledger_count(struct platform_store *base, uint64_t *count, struct error *error)
-{
-    static const char count_all[] =
-        "SELECT count(*) FROM ledger_transaction WHERE sequence IS NOT NULL";
-    return query_count(base, count_all, count, error);
 }

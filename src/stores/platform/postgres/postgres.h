@@ -73,7 +73,7 @@ struct postgres_store {
     bool patient;     /* silence is allowed for POSTGRES_PATIENCE_MS and not for timeout_ms */
     bool commit_sent; /* since postgres_ready or postgres_resume, and not yet refused */
     bool warned;      /* the server warned while it committed: the commit is not to be trusted */
-    bool unknown;     /* whether the commit that was sent happened, nobody knows */
+    bool unknown;     /* whether the commit that was sent happened, no one knows */
     bool doubtful;   /* a session that somebody left may still be at its commit: to be looked for */
     bool repeatable; /* the last failure changed nothing, and goes away by doing it again */
     char sqlstate
@@ -84,7 +84,7 @@ struct postgres_store {
     size_t host;                           /* the one that answered last */
     uint32_t connects;                     /* of this handle */
     struct log *log;
-    struct platform_facts *facts;   /* NULL: nobody counts */
+    struct platform_facts *facts;   /* NULL: no one counts */
     struct postgres_ledger *ledger; /* what its batches keep in mind; NULL before the first */
     struct {
         const char *sql;
@@ -104,13 +104,13 @@ static inline struct postgres_store *postgres_store_of(struct platform_store *st
 
 /*
  * Before anything else in a call: the connection is there and has no transaction open, and the
- * deadline is set. A connection that died while nobody used it is opened again without a word,
+ * deadline is set. A connection that died while no one used it is opened again without a word,
  * unless what answers is another database than before: STATUS_UNAVAILABLE, once. Inside a snapshot
  * the connection must still be the one it began on.
  */
 MUST_CHECK enum status postgres_ready(struct postgres_store *store, struct error *error);
 
-/* Inside a transaction that an earlier call left open: sets the deadline anew. STATUS_UNAVAILABLE
+/* Inside a transaction that an earlier call left open: sets the deadline again. STATUS_UNAVAILABLE
  * when the connection is gone, and the transaction with it. */
 MUST_CHECK enum status postgres_resume(struct postgres_store *store, struct error *error);
 
@@ -132,7 +132,7 @@ MUST_CHECK enum status postgres_read(struct postgres_store *store, struct postgr
 
 /* The same with all queries in one snapshot of the store, however long they take. At most
  * POSTGRES_STREAM_MAX queries. */
-#define POSTGRES_STREAM_MAX 8
+#define POSTGRES_STREAM_MAX 256
 MUST_CHECK enum status postgres_read_snapshot(struct postgres_store *store,
                                               struct postgres_query *queries, size_t count,
                                               struct error *error);
@@ -149,7 +149,7 @@ MUST_CHECK enum status postgres_transact(struct postgres_store *store, postgres_
                                          void *context, struct error *error);
 
 /* Ends the transaction that is open, if one is: commits when `status` is STATUS_OK, else rolls
- * back. Returns `status`, or what the commit said. Not STATUS_OK with `unknown` set: nobody knows
+ * back. Returns `status`, or what the commit said. Not STATUS_OK with `unknown` set: no one knows
  * whether the commit happened; without it, nothing was changed. */
 MUST_CHECK enum status postgres_end(struct postgres_store *store, enum status status,
                                     struct error *error);
@@ -190,11 +190,11 @@ MUST_CHECK enum status postgres_connect(struct postgres_store *store, size_t hos
                                         struct error *error);
 void postgres_disconnect(struct postgres_store *store);
 
-/* Whether the idle connection is still there, as far as can be told without asking. */
+/* Whether the idle connection is still there, as far as can be known without asking. */
 bool postgres_is_alive(struct postgres_store *store);
 
 /*
- * Sends the queries in one go and reads all answers. On failure the first error is told, later
+ * Sends the queries in one go and reads all answers. On failure the first error is reported, later
  * queries were not executed, all results are cleared, and a transaction that is open can only be
  * rolled back (postgres_end does).
  */
@@ -216,11 +216,13 @@ enum status postgres_ledger_commit(struct platform_store *, const struct ledger_
                                    struct error *);
 void postgres_ledger_free(struct postgres_store *); /* what batches keep in mind */
 enum status postgres_ledger_recover(struct platform_store *, struct error *);
-enum status postgres_ledger_balances(struct platform_store *, struct ledger_place *, size_t,
+enum status postgres_ledger_balances(struct platform_store *, struct ledger_batch_player *, size_t,
                                      struct error *);
 enum status postgres_ledger_id(struct platform_store *, struct ledger_fact *, struct error *);
-enum status postgres_ledger_entries(struct platform_store *, const char *, ledger_entry_visitor *,
-                                    void *, struct error *);
+enum status postgres_ledger_entries(struct platform_store *, struct ledger_whose,
+                                    ledger_entry_visitor *, void *, struct error *);
+enum status postgres_ledger_recent(struct platform_store *, int64_t, ledger_recent_visitor *,
+                                   void *, struct error *);
 enum status postgres_ledger_entered(struct platform_store *, int64_t, int64_t,
                                     ledger_transaction_visitor *, void *, struct error *);
 enum status postgres_ledger_transactions(struct platform_store *, ledger_transaction_visitor *,

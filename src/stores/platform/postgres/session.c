@@ -74,7 +74,7 @@ static enum status examine(struct postgres_store *store, char identity[POSTGRES_
 /* ---- connecting ------------------------------------------------------------------------------ */
 
 /* What the server is, and whether the session is as it was asked for. synchronous_commit is set
- * even where it is right already, so that the session does not follow a server that is told
+ * even where it is right already, so that the session does not follow a server that is configured
  * otherwise later; and only ever raised: whoever wants remote_apply has it. */
 static const char greet[] =
     "SELECT pg_is_in_recovery(),"
@@ -91,7 +91,7 @@ static const char greet[] =
     " || ' ' || (SELECT oid::text FROM pg_catalog.pg_database WHERE datname = current_database()),"
     " current_setting('fsync') = 'on', current_setting('full_page_writes') = 'on'";
 
-/* The server is used all the same: it may be a test's, or its disk another's to look after. Told
+/* The server is used all the same: it may be a test's, or its disk another's to look after. Logged
  * once for all handles of a program, and again after it was right in between. */
 static void judge_durability(struct postgres_store *store, bool fsync, bool full_page_writes)
 {
@@ -177,7 +177,7 @@ static enum status meet_any(struct postgres_store *store, bool create,
 }
 
 /* Connects when there is no connection. What is there now may be another database than before: that
- * is told once, by failing, because it is not a later state of what was there. */
+ * is reported once, by failing, because it is not a later state of what was there. */
 enum status postgres_connect_any(struct postgres_store *store, bool create, struct error *error)
 {
     char identity[POSTGRES_IDENTITY_SIZE] = "";
@@ -273,7 +273,7 @@ static bool may_repeat(struct postgres_store *store, uint32_t attempt)
 {
     uint64_t now_ns = clock_monotonic_ns();
     uint32_t ceiling_ms = 1U << attempt < PAUSE_MS_MAX ? 1U << attempt : PAUSE_MS_MAX;
-    uint64_t pause_ns = now_ns % ((uint64_t)ceiling_ms * 1000000U); /* nobody else's nanosecond */
+    uint64_t pause_ns = now_ns % ((uint64_t)ceiling_ms * 1000000U); /* no one else's nanosecond */
     if (!store->repeatable || attempt >= ATTEMPTS_MAX ||
         (now_ns + pause_ns) / 1000000U >= store->deadline_ms)
         return false;

@@ -22,7 +22,8 @@
 #include "stores/platform/postgres/columns.h"
 #include "stores/platform/postgres/postgres.h"
 
-#define DISCARD_MAX 10000 /* rows that nobody wants, before hanging up is cheaper */
+#define STOP_LOOK_MS 100  /* between two looks whether anybody waits for it still */
+#define DISCARD_MAX 10000 /* rows that no one wants, before hanging up is cheaper */
 
 const char postgres_begin[] = "BEGIN ISOLATION LEVEL READ COMMITTED";
 const char postgres_begin_snapshot[] = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
@@ -67,15 +68,28 @@ static enum status lost(struct postgres_store *store, struct error *error)
                      outcome(store));
 }
 
+static void give_up(struct postgres_store *store)
+{
+    store->failed = true;
+    store->unknown = store->commit_sent;
+    store->doubtful = store->doubtful || store->commit_sent;
+}
+
 static enum status timed_out(struct postgres_store *store, struct error *error)
 {
     if (store->facts != NULL)
         atomic_fetch_add_explicit(&store->facts->timeouts, 1, memory_order_relaxed);
-    store->failed = true;
-    store->unknown = store->commit_sent;
-    store->doubtful = store->doubtful || store->commit_sent;
+    give_up(store);
     return error_set(error, STATUS_TIMEOUT, "%s: did not answer within %u ms%s", store->place,
                      store->patient ? POSTGRES_PATIENCE_MS : store->timeout_ms, outcome(store));
+}
+
+/* Whoever asked does not wait any more: the server hears of it by the end of the connection. */
+static enum status stopped(struct postgres_store *store, struct error *error)
+{
+    give_up(store);
+    return error_set(error, STATUS_UNAVAILABLE, "%s: it is not waited for any more%s", store->place,
+                     outcome(store));
 }
 
 /* What to do with an SQLSTATE (PostgreSQL manual, appendix A); the longest that fits counts. */
@@ -150,7 +164,7 @@ static enum status failure(struct postgres_store *store, const PGresult *result,
 }
 
 /* A warning while a transaction is committed means that it is not as safe as it should be: that
- * nobody waited for the standby, or that there was no transaction. */
+ * no one waited for the standby, or that there was no transaction. */
 static void on_notice(void *context, const PGresult *notice)
 {
     struct postgres_store *store = context;
@@ -187,11 +201,14 @@ static enum status wait_socket(struct postgres_store *store, short events, struc
         uint64_t now_ms = clock_monotonic_ms();
         if (now_ms >= store->deadline_ms)
             return timed_out(store, error);
+        if (platform_store_is_stopped(&store->base))
+            return stopped(store, error);
         if ((events & POLLIN) != 0 && holds_decrypted(store))
             return STATUS_OK;
         struct pollfd socket = {.fd = PQsocket(store->connection), .events = events};
         uint64_t left_ms = store->deadline_ms - now_ms;
-        if (poll(&socket, 1, left_ms > INT32_MAX ? INT32_MAX : (int)left_ms) > 0)
+        uint64_t most_ms = store->base.stop != NULL ? STOP_LOOK_MS : INT32_MAX;
+        if (poll(&socket, 1, (int)(left_ms > most_ms ? most_ms : left_ms)) > 0)
             return STATUS_OK;
     }
 }

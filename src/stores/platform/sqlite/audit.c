@@ -1,7 +1,8 @@
 /*
  * What an audit of the ledger asks SQLite itself: whether the file is what SQLite left, and whether
  * the rows of the ledger and of its players have their counterparts. The chains are the caller's to
- * follow (operator/wallet_audit.c); here each row is compared with the others that say the same.
+ * follow (operator/wallet_audit.c); here each row is compared with the others that say the same:
+ * those of the ledger itself in one pass (rows_audit.c).
  *
  * Each check is a statement that names the first row that does not fit, and finds none in a sound
  * ledger.
@@ -9,7 +10,7 @@
 #include <string.h>
 
 #include "stores/platform/sqlite/columns.h"
-#include "stores/platform/sqlite/ids.h"
+#include "stores/platform/sqlite/ids_audit.h"
 
 /* ---- a hash in SQL --------------------------------------------------------------------------- */
 
@@ -33,7 +34,7 @@ static struct text text_of_value(sqlite3_value *value)
 
 /* ledger_decline_hash(previous, customer_id, player_id, position, transaction_id, operation,
  * outcome, currency, exponent, amount_minor, reference, game_id, round_id, created_ms): NULL where
- * a row makes no sense, which no table takes for a hash. */
+ * a row is malformed, which no table takes for a hash. */
 static void decline_hash(sqlite3_context *context, int count, sqlite3_value **values)
 {
     struct ledger_transaction decline = {
@@ -72,32 +73,36 @@ void sqlite_audit_register(sqlite3 *database)
 /* ---- the file -------------------------------------------------------------------------------- */
 
 #define CACHE_KIBIBYTES "16384"
-#define STEPS 100000 /* of SQLite's machine, between two signs of life */
+struct checking {
+    const struct ledger_check *check;
+    struct sqlite_store *store;
+};
 
 static int still_alive(void *context)
 {
-    const struct ledger_check *check = context;
-    check->alive(check->context);
-    return 0; /* go on */
+    const struct checking *checking = context;
+    checking->check->alive(checking->check->context);
+    return platform_store_is_stopped(&checking->store->base) ? 1 : 0;
 }
 
 enum status sqlite_ledger_integrity(struct platform_store *base, const struct ledger_check *check,
                                     const char **how, struct error *error)
 {
     struct sqlite_store *store = sqlite_store_of(base);
+    struct checking checking = {check, store};
     sqlite3_stmt *statement;
     bool found = false;
     *how = "SQLite's own integrity check";
+    check->alive(check->context);
     enum status status = sqlite_ready(store, error);
     if (status == STATUS_OK) /* an audit goes back and forth between tables and indexes */
         status = sqlite_execute(store, "PRAGMA cache_size = -" CACHE_KIBIBYTES, error);
     if (status == STATUS_OK)
         status = sqlite_statement(store, "PRAGMA integrity_check(1)", &statement, error);
-    check->alive(check->context);
-    sqlite3_progress_handler(store->database, STEPS, still_alive, (void *)(uintptr_t)check);
+    sqlite3_progress_handler(store->database, SQLITE_STEPS, still_alive, &checking);
     if (status == STATUS_OK)
         status = sqlite_first(store, statement, &found, error);
-    sqlite3_progress_handler(store->database, 0, NULL, NULL);
+    sqlite_heed_stop(store);
     if (status != STATUS_OK)
         return status;
     const char *verdict = found ? (const char *)sqlite3_column_text(statement, 0) : NULL;
@@ -125,21 +130,10 @@ static const struct check {
     {"it was opened and is not there",
      "SELECT 'player ' || opened.id FROM player_opened AS opened WHERE NOT EXISTS"
      " (SELECT 1 FROM player WHERE player.number = opened.player_number) LIMIT 1"},
-    {"it is not of its customer's player",
+    {"there is no such provider",
      "SELECT 'transaction ' || t.transaction_id FROM ledger_transaction AS t"
-     " LEFT JOIN player ON player.number = t.player_number"
-     " LEFT JOIN customer ON customer.id = player.customer_id"
-     " WHERE customer.number IS NOT t.customer_number LIMIT 1"},
-    {"its player has no account",
-     "SELECT 'transaction ' || t.transaction_id FROM ledger_transaction AS t"
-     " WHERE t.sequence IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ledger_account AS account"
-     "  WHERE account.player_number = t.player_number) LIMIT 1"},
-    {"it does not follow the entry before it",
-     "SELECT 'transaction ' || t.transaction_id FROM ledger_transaction AS t"
-     " WHERE t.sequence IS NOT NULL AND CASE WHEN t.sequence = 1 THEN t.previous <> 0"
-     "  ELSE NOT EXISTS (SELECT 1 FROM ledger_transaction AS before"
-     "   WHERE before.number = t.previous AND before.player_number = t.player_number"
-     "   AND before.sequence = t.sequence - 1) END LIMIT 1"},
+     " WHERE t.provider IS NOT NULL"
+     " AND NOT EXISTS (SELECT 1 FROM provider WHERE provider.id = t.provider) LIMIT 1"},
     {"its account is not of its last entry",
      "SELECT 'player ' || coalesce(player.id, account.player_number)"
      " FROM ledger_account AS account"
@@ -147,19 +141,6 @@ static const struct check {
      " LEFT JOIN ledger_transaction AS last ON last.number = account.last_number"
      " WHERE last.player_number IS NOT account.player_number"
      " OR last.sequence IS NOT account.sequence LIMIT 1"},
-    {"it does not settle its debit",
-     "SELECT 'transaction ' || t.transaction_id FROM ledger_transaction AS t"
-     " LEFT JOIN ledger_transaction AS debit ON debit.number = t.settles"
-     " WHERE CASE WHEN t.operation = 'CREDIT' AND t.outcome = 'applied' AND t.reference IS NOT NULL"
-     "  THEN debit.customer_number IS NOT t.customer_number OR debit.player_number IS NOT"
-     "   t.player_number OR debit.transaction_id IS NOT t.reference OR debit.operation IS NOT "
-     "'DEBIT'"
-     "   OR debit.outcome IS NOT 'applied' ELSE t.settles IS NOT NULL END LIMIT 1"},
-    {"it is declined and not chained",
-     "SELECT 'transaction ' || t.transaction_id FROM ledger_transaction AS t"
-     " WHERE t.sequence IS NULL AND NOT EXISTS (SELECT 1 FROM ledger_decline AS chained"
-     "  WHERE chained.transaction_number = t.number AND chained.player_number = t.player_number)"
-     " LIMIT 1"},
     {"it is chained as a decline and is none",
      "SELECT 'transaction number ' || chained.transaction_number FROM ledger_decline AS chained"
      " WHERE NOT EXISTS (SELECT 1 FROM ledger_transaction AS t"
@@ -174,29 +155,17 @@ static const struct check {
      "SELECT 'transaction number ' || coalesce(max(number), 0) FROM ledger_transaction"
      " HAVING coalesce(max(number), 0) IS NOT (SELECT number FROM ledger_last WHERE one = 1)"
      " LIMIT 1"},
-    {"one before it is not there",
-     "SELECT 'transaction number ' || max(number) FROM ledger_transaction"
-     " HAVING count(*) <> max(number) LIMIT 1"},
-    {"it is not of the day that is said",
-     "SELECT 'transaction number ' || t.number FROM (SELECT first_number, day,"
-     "  coalesce((SELECT min(first_number) FROM ledger_day AS next"
-     "   WHERE next.first_number > ledger_day.first_number), 9223372036854775807) AS until"
-     "  FROM ledger_day) AS span"
-     " CROSS JOIN ledger_transaction AS t ON t.number >= span.first_number AND t.number < "
-     "span.until"
-     " WHERE t.created_ms / 86400000 IS NOT span.day LIMIT 1"},
-    {"nothing says of what day it is",
-     "SELECT 'transaction number ' || number FROM ledger_transaction"
-     " WHERE number < coalesce((SELECT min(first_number) FROM ledger_day), 9223372036854775807)"
-     " LIMIT 1"},
     {"no day begins there",
      "SELECT 'transaction number ' || first_number FROM ledger_day AS span"
      " WHERE first_number > (SELECT number FROM ledger_last WHERE one = 1)"
      " OR day IS (SELECT before.day FROM ledger_day AS before"
      "  WHERE before.first_number < span.first_number ORDER BY before.first_number DESC LIMIT 1)"
      " LIMIT 1"},
-    {"what it refers to is not there", "SELECT 'row ' || coalesce(rowid, '') || ' of ' || "
-                                       "\"table\" FROM pragma_foreign_key_check LIMIT 1"},
+    /* Those of the rows of ledger_transaction are found with them (rows_audit.c). */
+    {"what it refers to is not there",
+     "SELECT 'row ' || coalesce(broken.rowid, '') || ' of ' || broken.\"table\""
+     " FROM pragma_table_list AS listed, pragma_foreign_key_check(listed.name) AS broken"
+     " WHERE listed.schema = 'main' AND listed.name <> 'ledger_transaction' LIMIT 1"},
 };
 
 static enum status run_check(struct sqlite_store *store, const struct check *check,
@@ -204,19 +173,11 @@ static enum status run_check(struct sqlite_store *store, const struct check *che
 {
     sqlite3_stmt *statement;
     bool found = false;
-    enum status status = sqlite_statement(store, check->sql, &statement, error);
-    if (status == STATUS_OK)
-        status = sqlite_first(store, statement, &found, error);
+    enum status status = sqlite_find(store, check->sql, NULL, &statement, &found, error);
     if (status != STATUS_OK)
         return status;
-    if (found) {
-        struct text row = read_text(statement, 0);
-        if (!text_is_plain(row))
-            row = TEXT("a row");
-        status = error_set(error, STATUS_MALFORMED,
-                           "the ledger is broken: rows are without their counterpart: %.*s: %s",
-                           (int)row.size, row.at, check->what);
-    }
+    if (found)
+        status = audit_broken(error, read_text(statement, 0), check->what);
     (void)sqlite3_reset(statement);
     return status;
 }
@@ -227,5 +188,5 @@ enum status sqlite_ledger_counterparts(struct platform_store *base, struct error
     enum status status = sqlite_ready(store, error);
     for (size_t i = 0; i < sizeof checks / sizeof checks[0] && status == STATUS_OK; i++)
         status = run_check(store, &checks[i], error);
-    return status == STATUS_OK ? sqlite_ids_audit(store, error) : status;
+    return status == STATUS_OK ? sqlite_rows_audit(store, error) : status;
 }

@@ -1,10 +1,11 @@
 /*
- * A backup beside the database, for what is about to be changed for good: SQLite's own copying,
- * page by page, in one step. In WAL mode that is a reader like any other, so a server that runs
- * goes on writing; what it writes from then on is not in the copy.
+ * A backup of the database: SQLite's own copying, page by page, within one read transaction. In WAL
+ * mode that is a reader like any other, so a server that runs goes on writing; what it writes from
+ * then on is not in the copy, and stays in the log until the copy is made.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -12,9 +13,12 @@
 #include <sqlite3.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "stores/platform/sqlite/sqlite.h"
+
+#define PAGES_AT_ONCE 1024 /* 4 MiB */
 
 /* "platform.db.schema-6.20261122T101530123Z.backup", with milliseconds */
 static char *name_of(const struct sqlite_store *store, uint32_t version)
@@ -33,28 +37,26 @@ static char *name_of(const struct sqlite_store *store, uint32_t version)
     return path;
 }
 
-/* Everything was written and synced by SQLite; this makes the name last. Returns 0 or an errno. */
-static int sync_directory(const char *path)
+static void tell_watch(const struct sqlite_store *store, sqlite3_backup *backup)
 {
-    struct buffer directory = {0};
-    const char *slash = strrchr(path, '/');
-    buffer_append(&directory, path, slash == NULL ? 0 : (size_t)(slash - path) + 1);
-    buffer_append_char(&directory, '.');
-    int descriptor = open(buffer_string(&directory), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int reason = descriptor < 0 || fsync(descriptor) != 0 ? errno : 0;
-    if (descriptor >= 0)
-        (void)close(descriptor);
-    buffer_free(&directory);
-    return reason;
+    const struct platform_watch *watch = &store->base.watch;
+    char what[64];
+    int pages = sqlite3_backup_pagecount(backup);
+    int done = pages - sqlite3_backup_remaining(backup);
+    (void)snprintf(what, sizeof what, "copying the database, %d %%",
+                   pages == 0 ? 0 : (int)((int64_t)done * 100 / pages));
+    if (watch->at != NULL)
+        watch->at(watch->context, what, 0);
 }
 
-static enum status copy_into(struct sqlite_store *store, sqlite3 *to, const char *path,
-                             struct error *error)
+static enum status copy_pages(struct sqlite_store *store, sqlite3 *to, const char *path,
+                              struct error *error)
 {
     sqlite3_backup *backup = sqlite3_backup_init(to, "main", store->database, "main");
     if (backup != NULL) {
-        (void)sqlite3_backup_step(backup, -1); /* finish tells */
-        (void)sqlite3_backup_finish(backup);
+        while (sqlite3_backup_step(backup, PAGES_AT_ONCE) == SQLITE_OK)
+            tell_watch(store, backup);
+        (void)sqlite3_backup_finish(backup); /* the connection keeps what went wrong */
     }
     int result = sqlite3_errcode(to);
     if (result == SQLITE_OK)
@@ -63,37 +65,56 @@ static enum status copy_into(struct sqlite_store *store, sqlite3 *to, const char
                      "%s: the backup cannot be written (%s)", path, sqlite3_errmsg(to));
 }
 
+/* The transaction is what makes it one moment: a step by itself would read what is there by
+ * then. */
+static enum status copy_into(struct sqlite_store *store, sqlite3 *to, const char *path,
+                             struct error *error)
+{
+    int64_t version = 0;
+    enum status status = sqlite_execute(store, "BEGIN", error);
+    if (status != STATUS_OK)
+        return status;
+    status = sqlite_number(store, "PRAGMA schema_version", &version, error); /* it begins here */
+    if (status == STATUS_OK)
+        status = copy_pages(store, to, path, error);
+    return sqlite_end(store, status, error);
+}
+
+enum status sqlite_copy_to(struct sqlite_store *store, const char *path, struct error *error)
+{
+    sqlite3 *to = NULL;
+    /* No one but this user may read it: it holds what the store holds. Never over another file. */
+    int descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (descriptor < 0)
+        return error_set(error, STATUS_UNAVAILABLE, "%s: cannot be made (%s)", path,
+                         strerror(errno));
+    (void)close(descriptor);
+    enum status status = STATUS_OK;
+    if (sqlite3_open_v2(path, &to, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
+        status = error_set(error, STATUS_UNAVAILABLE, "%s: cannot be opened (%s)", path,
+                           to != NULL ? sqlite3_errmsg(to) : "no memory");
+    if (status == STATUS_OK)
+        status = copy_into(store, to, path, error);
+    if (sqlite3_close(to) != SQLITE_OK && status == STATUS_OK)
+        status = error_set(error, STATUS_UNAVAILABLE, "%s: cannot be closed", path);
+    /* Everything was written and synced by SQLite; this makes the name last. */
+    int reason = status == STATUS_OK ? file_sync_directory(path) : 0;
+    if (reason != 0)
+        status = error_set(error, STATUS_UNAVAILABLE, "%s: cannot be written (%s)", path,
+                           strerror(reason));
+    if (status != STATUS_OK)
+        (void)unlink(path); /* half a backup is none */
+    return status;
+}
+
 enum status sqlite_copy_beside(struct sqlite_store *store, uint32_t version, char **path,
                                struct error *error)
 {
     char *name = name_of(store, version);
-    sqlite3 *to = NULL;
-    /* Nobody but this user may read it: it holds what the store holds. Never over another file. */
-    int descriptor = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (descriptor < 0) {
-        enum status status =
-            error_set(error, STATUS_UNAVAILABLE, "%s: cannot be made (%s)", name, strerror(errno));
-        memory_free(name);
-        return status;
-    }
-    (void)close(descriptor);
-    enum status status = STATUS_OK;
-    if (sqlite3_open_v2(name, &to, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
-        status = error_set(error, STATUS_UNAVAILABLE, "%s: cannot be opened (%s)", name,
-                           to != NULL ? sqlite3_errmsg(to) : "no memory");
+    enum status status = sqlite_copy_to(store, name, error);
     if (status == STATUS_OK)
-        status = copy_into(store, to, name, error);
-    if (sqlite3_close(to) != SQLITE_OK && status == STATUS_OK)
-        status = error_set(error, STATUS_UNAVAILABLE, "%s: cannot be closed", name);
-    int reason = status == STATUS_OK ? sync_directory(name) : 0;
-    if (reason != 0)
-        status = error_set(error, STATUS_UNAVAILABLE, "%s: cannot be written (%s)", name,
-                           strerror(reason));
-    if (status != STATUS_OK) {
-        (void)unlink(name); /* half a backup is none */
+        *path = name;
+    else
         memory_free(name);
-        return status;
-    }
-    *path = name;
-    return STATUS_OK;
+    return status;
 }

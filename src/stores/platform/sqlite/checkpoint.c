@@ -4,8 +4,8 @@
  *
  * SQLite does that by itself after a commit, in whose thread everybody then waits for two more
  * syncs and some megabytes. Here a handle of its own does it beside the batches. While batches go
- * on it can never get to the end, and only a log that was copied to its end is begun anew; so the
- * writer's handle copies the rest, which is short when it comes right after. Should nobody do any
+ * on it can never get to the end, and only a log that was copied to its end is restarted; so the
+ * writer's handle copies the rest, which is short when it comes right after. Should no one do any
  * of this, the writer's handle does all of it, before the log grows without bound.
  */
 #include <errno.h>
@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "stores/platform/sqlite/sqlite.h"
 
@@ -55,15 +56,8 @@ static int renew_files(const struct sqlite_store *store)
     int reason = log < 0 ? errno : rewrite(log);
     if (log >= 0)
         (void)close(log);
-    const char *slash = strrchr(store->path, '/');
-    buffer_clear(&path);
-    buffer_append(&path, store->path, slash == NULL ? 0 : (size_t)(slash - store->path) + 1);
-    buffer_append_char(&path, '.');
-    int directory = open(buffer_string(&path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (reason == 0 && (directory < 0 || fsync(directory) != 0))
-        reason = errno;
-    if (directory >= 0)
-        (void)close(directory);
+    if (reason == 0)
+        reason = file_sync_directory(store->path);
     buffer_free(&path);
     return reason;
 }
@@ -72,7 +66,7 @@ static int renew_files(const struct sqlite_store *store)
  * A process that was killed, or whose sync failed, between writing its commit and having it on the
  * disk has left a log that reads as committed and may not survive a power cut. Syncing it now is
  * not enough: after a sync that failed the kernel may hold pages as written that are on no disk,
- * and has nothing to sync. So the log is written once more, byte for byte, and then synced. Nobody
+ * and has nothing to sync. So the log is written once more, byte for byte, and then synced. No one
  * can add to it meanwhile, and who reads it finds the same.
  */
 enum status sqlite_log_renew(struct sqlite_store *store, struct error *error)

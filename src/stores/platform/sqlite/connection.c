@@ -60,6 +60,8 @@ enum status sqlite_failure(struct sqlite_store *store, struct error *error)
         return error_set(error, STATUS_TIMEOUT,
                          "%s: another process kept it locked for more than %u ms; try again", path,
                          store->timeout_ms);
+    case SQLITE_INTERRUPT:
+        return error_set(error, STATUS_UNAVAILABLE, "%s: it is not waited for any more", path);
     case SQLITE_IOERR:
         return error_set(error, STATUS_UNAVAILABLE,
                          "%s: input/output error (%s); check the disk, and whether the change was "
@@ -136,6 +138,49 @@ enum status sqlite_first(struct sqlite_store *store, sqlite3_stmt *statement, bo
     return status;
 }
 
+static enum status bind_numbers(struct sqlite_store *store, const char *sql, const int64_t *numbers,
+                                sqlite3_stmt **statement, struct error *error)
+{
+    enum status status = sqlite_statement(store, sql, statement, error);
+    if (status != STATUS_OK)
+        return status;
+    const int count = sqlite3_bind_parameter_count(*statement);
+    CHECK(count == 0 || numbers != NULL);
+    for (int i = 0; i < count; i++)
+        bind_integer(*statement, i + 1, numbers[i]);
+    return STATUS_OK;
+}
+
+enum status sqlite_find(struct sqlite_store *store, const char *sql, const int64_t *numbers,
+                        sqlite3_stmt **statement, bool *found, struct error *error)
+{
+    enum status status = bind_numbers(store, sql, numbers, statement, error);
+    return status == STATUS_OK ? sqlite_first(store, *statement, found, error) : status;
+}
+
+enum status sqlite_each(struct sqlite_store *store, sqlite3_stmt *statement,
+                        sqlite_row_reader *read, void *context, struct error *error)
+{
+    bool found = true;
+    bool wanted = true;
+    enum status status = STATUS_OK;
+    while (status == STATUS_OK && found && wanted) {
+        status = sqlite_first(store, statement, &found, error);
+        if (status == STATUS_OK && found)
+            status = read(context, statement, &wanted, error);
+    }
+    (void)sqlite3_reset(statement);
+    return status;
+}
+
+enum status sqlite_visit(struct sqlite_store *store, const char *sql, const int64_t *numbers,
+                         sqlite_row_reader *read, void *context, struct error *error)
+{
+    sqlite3_stmt *statement;
+    enum status status = bind_numbers(store, sql, numbers, &statement, error);
+    return status == STATUS_OK ? sqlite_each(store, statement, read, context, error) : status;
+}
+
 enum status sqlite_run(struct sqlite_store *store, sqlite3_stmt *statement, struct error *error)
 {
     bool found;
@@ -160,9 +205,7 @@ enum status sqlite_number(struct sqlite_store *store, const char *sql, int64_t *
 {
     sqlite3_stmt *statement = NULL;
     bool found = false;
-    enum status status = sqlite_statement(store, sql, &statement, error);
-    if (status == STATUS_OK)
-        status = sqlite_first(store, statement, &found, error);
+    enum status status = sqlite_find(store, sql, NULL, &statement, &found, error);
     if (status != STATUS_OK)
         return status;
     if (found)
@@ -200,7 +243,7 @@ static enum status examine_directory(const char *path, const char *directory, st
 
 static enum status create_file(const char *path, struct error *error)
 {
-    /* By hand and not by SQLite: 0640 less the umask, which -wal and -shm then inherit. Nobody else
+    /* By hand and not by SQLite: 0640 less the umask, which -wal and -shm then inherit. No one else
      * in this process can have it open, so closing it here drops no lock. */
     int descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
     if (descriptor < 0 && errno != EEXIST)
@@ -251,7 +294,7 @@ static uint32_t big_endian(const unsigned char bytes[4])
 /* In WAL mode SQLite looks at its own cache and at the WAL, and so goes on answering out of a file
  * that was emptied, cut short or overwritten in place. When the file has been written since the
  * last look, which a checkpoint does too, this looks at its head, and makes SQLite read the rest
- * anew; but for the ledger's writer while its log is being brought into the file, which would have
+ * again; but for the ledger's writer while its log is being brought into the file, which would have
  * it do so at every batch. Through SQLite's own descriptor: closing another one would drop the
  * locks that it holds on the file. */
 static enum status look_at_head(struct sqlite_store *store, const struct stat *facts,
@@ -316,7 +359,7 @@ enum status sqlite_check_schema(struct sqlite_store *store, bool current, uint32
                                 struct error *error)
 {
     struct schema schema = {sqlite_migrations, sqlite_migration_count, 0, false};
-    sqlite3_stmt *statement;
+    sqlite3_stmt *statement = NULL;
     bool found = false;
     enum status status = sqlite_statement(store, SCHEMA_READ, &statement, error);
     if (status != STATUS_OK)
@@ -341,9 +384,8 @@ static enum status ensure_wal(struct sqlite_store *store, struct error *error)
     for (;;) {
         sqlite3_stmt *statement;
         bool found = false;
-        enum status status = sqlite_statement(store, "PRAGMA journal_mode=WAL", &statement, error);
-        if (status == STATUS_OK)
-            status = sqlite_first(store, statement, &found, error);
+        enum status status =
+            sqlite_find(store, "PRAGMA journal_mode=WAL", NULL, &statement, &found, error);
         if (status == STATUS_OK) {
             const char *mode = found ? (const char *)sqlite3_column_text(statement, 0) : NULL;
             bool wal = mode != NULL && strcmp(mode, "wal") == 0;
@@ -432,14 +474,27 @@ failed:
     return status;
 }
 
-enum status sqlite_ready(struct sqlite_store *store, struct error *error)
+static int stops(void *store)
+{
+    return platform_store_is_stopped(store) ? 1 : 0;
+}
+
+void sqlite_heed_stop(struct sqlite_store *store)
+{
+    if (store->base.stop != NULL)
+        sqlite3_progress_handler(store->database, SQLITE_STEPS, stops, &store->base);
+    else
+        sqlite3_progress_handler(store->database, 0, NULL, NULL);
+}
+
+static enum status ready(struct sqlite_store *store, struct error *error)
 {
     struct stat facts;
     bool replaced = store->database != NULL && !sqlite_file_is_the_same(store, &facts);
     if (store->database != NULL && !store->failed && !replaced)
         return look_at_head(store, &facts, error);
     sqlite_disconnect(store);
-    /* Told once, because what is there now is not a later state of what was there before. */
+    /* Reported once, because what is there now is not a later state of what was there before. */
     if (replaced && access(store->path, F_OK) == 0)
         return error_set(error, STATUS_UNAVAILABLE, "%s: was replaced by another file",
                          store->path);
@@ -447,5 +502,16 @@ enum status sqlite_ready(struct sqlite_store *store, struct error *error)
     if (status == STATUS_OK)
         log_event(store->log, LOG_WARNING, "platform store opened again",
                   LOG_STRING("path", store->path));
+    return status;
+}
+
+enum status sqlite_ready(struct sqlite_store *store, struct error *error)
+{
+    if (platform_store_is_stopped(&store->base))
+        return error_set(error, STATUS_UNAVAILABLE, "%s: it is not waited for any more",
+                         store->path);
+    enum status status = ready(store, error);
+    if (status == STATUS_OK && store->base.stop != NULL)
+        sqlite_heed_stop(store);
     return status;
 }

@@ -2,6 +2,7 @@
  * The platform store in one SQLite file: opening, migrating, and the engine's verbs.
  */
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -67,6 +68,40 @@ static enum status sqlite_open(struct platform_store **store,
     return STATUS_OK;
 }
 
+/* ---- what takes long ------------------------------------------------------------------------- */
+
+#define WATCHED_EVERY 100000 /* steps of SQLite's machine, some milliseconds */
+
+/* What is under way, for who watches the store. */
+struct watched {
+    struct sqlite_store *store;
+    sqlite3_stmt *statement; /* whose rows count; NULL: none */
+    char what[64];
+};
+
+static int tell_watch(void *context)
+{
+    const struct watched *watched = context;
+    const struct platform_watch *watch = &watched->store->base.watch;
+    int rows =
+        watched->statement == NULL
+            ? 0
+            : sqlite3_stmt_status(watched->statement, SQLITE_STMTSTATUS_FULLSCAN_STEP, false);
+    watch->at(watch->context, watched->what, (uint64_t)(uint32_t)rows);
+    return 0; /* go on */
+}
+
+static void begin_watch(struct watched *watched)
+{
+    if (watched->store->base.watch.at != NULL)
+        sqlite3_progress_handler(watched->store->database, WATCHED_EVERY, tell_watch, watched);
+}
+
+static void end_watch(const struct watched *watched)
+{
+    sqlite3_progress_handler(watched->store->database, 0, NULL, NULL);
+}
+
 /* ---- migrating ------------------------------------------------------------------------------- */
 
 /* The version, of a store that may have nothing in it yet. */
@@ -89,15 +124,37 @@ static enum status read_version_or_none(struct sqlite_store *store, uint32_t *ve
 #define STRING(value) STRING_(value)
 
 /* Schema 9 had an index of ids that the step to schema 10 takes away again, and which nothing fills
- * any more: nobody may meet it. */
+ * any more: no one may meet it. */
 #define NEVER_STAYS 9
+
+/* Runs the statements of a step one by one, for each one's progress to be seen. */
+static enum status run_script(struct sqlite_store *store, struct watched *watched, const char *sql,
+                              struct error *error)
+{
+    enum status status = STATUS_OK;
+    while (status == STATUS_OK && sql[0] != '\0') {
+        bool more = true;
+        if (sqlite3_prepare_v2(store->database, sql, -1, &watched->statement, &sql) != SQLITE_OK)
+            return sqlite_failure(store, error);
+        while (watched->statement != NULL && status == STATUS_OK && more)
+            status = sqlite_first(store, watched->statement, &more, error);
+        (void)sqlite3_finalize(watched->statement);
+        watched->statement = NULL;
+    }
+    return status;
+}
 
 static enum status apply(struct sqlite_store *store, const struct migration *migration,
                          struct error *error)
 {
+    struct watched watched = {.store = store};
+    (void)snprintf(watched.what, sizeof watched.what, "schema %u (%s)", migration->number,
+                   migration->name);
     log_event(store->log, LOG_INFO, "migrating", LOG_INTEGER("schema", migration->number),
               LOG_STRING("name", migration->name));
-    enum status status = sqlite_execute(store, migration->sql, error);
+    begin_watch(&watched);
+    enum status status = run_script(store, &watched, migration->sql, error);
+    end_watch(&watched);
     if (status == STATUS_OK)
         status = schema_record(&store->base, migration, error);
     if (status == STATUS_INVALID || status == STATUS_NOT_FOUND)
@@ -142,11 +199,13 @@ static enum status migrate_step(struct sqlite_store *store, bool *applied, struc
 /* Before a store with something in it is changed: is it sound? */
 static enum status check_soundness(struct sqlite_store *store, struct error *error)
 {
+    struct watched watched = {.store = store, .what = "looking whether the file is sound"};
     sqlite3_stmt *statement;
     bool found = false;
-    enum status status = sqlite_statement(store, "PRAGMA quick_check(1)", &statement, error);
-    if (status == STATUS_OK)
-        status = sqlite_first(store, statement, &found, error);
+    begin_watch(&watched);
+    enum status status =
+        sqlite_find(store, "PRAGMA quick_check(1)", NULL, &statement, &found, error);
+    end_watch(&watched);
     if (status != STATUS_OK)
         return status;
     const char *verdict = found ? (const char *)sqlite3_column_text(statement, 0) : NULL;
@@ -177,7 +236,8 @@ static enum status sqlite_schema(struct platform_store *base, uint32_t *version,
     return status == STATUS_OK ? read_version_or_none(store, version, error) : status;
 }
 
-static enum status sqlite_back_up(struct platform_store *base, char **path, struct error *error)
+static enum status sqlite_back_up(struct platform_store *base, const char *to, char **path,
+                                  struct error *error)
 {
     struct sqlite_store *store = sqlite_store_of(base);
     uint32_t version = 0;
@@ -189,7 +249,8 @@ static enum status sqlite_back_up(struct platform_store *base, char **path, stru
     if (status != STATUS_OK)
         return status;
     store->sound = true;
-    return sqlite_copy_beside(store, version, path, error);
+    return to != NULL ? sqlite_copy_to(store, to, error)
+                      : sqlite_copy_beside(store, version, path, error);
 }
 
 static enum status sqlite_migrate(struct platform_store *base, uint32_t *before, uint32_t *after,
@@ -229,6 +290,7 @@ static const struct ledger_verbs sqlite_ledger = {
     .id = sqlite_ledger_id,
     .entries = sqlite_ledger_entries,
     .transactions = sqlite_ledger_transactions,
+    .recent = sqlite_ledger_recent,
     .entered = sqlite_ledger_entered,
     .clearings = sqlite_ledger_clearings,
     .declines = sqlite_ledger_declines,

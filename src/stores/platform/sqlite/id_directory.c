@@ -12,6 +12,7 @@
 
 #include "base/checksum.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -34,20 +35,6 @@ void id_temporary_name(char name[ID_NAME_SIZE])
 static enum status failed(struct error *error, const char *what)
 {
     return error_set(error, STATUS_UNAVAILABLE, "%s: %s", what, strerror(errno));
-}
-
-static int sync_parent(const char *database)
-{
-    struct buffer path = {0};
-    const char *slash = strrchr(database, '/');
-    buffer_append(&path, database, slash == NULL ? 0 : (size_t)(slash - database) + 1);
-    buffer_append_char(&path, '.');
-    int parent = open(buffer_string(&path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int reason = parent < 0 || fsync(parent) != 0 ? errno : 0;
-    if (parent >= 0)
-        (void)close(parent);
-    buffer_free(&path);
-    return reason;
 }
 
 /* Who may read the database may list it, who may write that one may make files here. */
@@ -84,7 +71,7 @@ enum status id_directory_open(struct id_directory *directory, const char *databa
     buffer_free(&path);
     if (status == STATUS_OK && made) {
         status = adopt_mode(opened.descriptor, &opened.database, error);
-        int reason = status == STATUS_OK ? sync_parent(database) : 0;
+        int reason = status == STATUS_OK ? file_sync_directory(database) : 0;
         if (reason != 0)
             status = error_set(error, STATUS_UNAVAILABLE, "fsync: %s", strerror(reason));
     }

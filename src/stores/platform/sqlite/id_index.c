@@ -25,9 +25,11 @@ struct id_feed {
     struct id_index *index;
     bool makes_parts;                     /* under `upkeep`: tables are written at once */
     const struct id_directory *directory; /* for that: locked; NULL: it is not there */
-    int64_t next, last;                   /* rows that may come */
-    int64_t done, all;                    /* for progress */
-    enum status status;                   /* why it was stopped */
+    const struct id_source *source;
+    const atomic_bool *end; /* not NULL: gives up when it is set */
+    int64_t next, last;     /* rows that may come */
+    int64_t done, all;      /* for progress */
+    enum status status;     /* why it was stopped */
     struct error *error;
 };
 
@@ -81,6 +83,8 @@ bool id_feed_row(struct id_feed *feed, int64_t number, const uint64_t *keys, siz
     if (feed->status != STATUS_OK)
         return false;
     CHECK(count <= ID_ADDED_MAX);
+    if (feed->end != NULL && atomic_load_explicit(feed->end, memory_order_relaxed))
+        return stop(feed, error_set(feed->error, STATUS_CONFLICT, "it is to end"));
     if (number < feed->next || number > feed->last)
         return stop(feed, error_set(feed->error, STATUS_MALFORMED,
                                     "rows of the ledger are not in order of their numbers"));
@@ -96,11 +100,12 @@ bool id_feed_row(struct id_feed *feed, int64_t number, const uint64_t *keys, siz
         (void)id_part_append(index, number + 1);
     uv_mutex_unlock(&index->lock);
     feed->next = number + 1;
-    if (++feed->done % PROGRESS_ROWS == 0 && index->progress != NULL)
-        index->progress(index->progress_context, feed->done, feed->all);
+    const struct id_source *source = feed->source;
+    if (++feed->done % PROGRESS_ROWS == 0 && source->progress != NULL)
+        source->progress(source->context, feed->done, feed->all);
     if (!full)
         return true;
-    id_upkeep_wake(index);
+    id_parts_wake(index);
     enum status status = feed->makes_parts ? write_tables(index, feed->directory, feed->error)
                                            : bound_tables(index, feed->error);
     return status == STATUS_OK || stop(feed, status);
@@ -113,6 +118,7 @@ static enum status read_rows(struct id_feed *feed, const struct id_source *sourc
     struct id_index *index = feed->index;
     if (last < first)
         return STATUS_OK;
+    feed->source = source;
     feed->next = first;
     feed->last = last;
     feed->status = STATUS_OK;
@@ -125,6 +131,22 @@ static enum status read_rows(struct id_feed *feed, const struct id_source *sourc
     id_newest(index)->last = last;
     uv_mutex_unlock(&index->lock);
     return STATUS_OK;
+}
+
+enum status id_span_read(struct id_index *index, const struct id_source *source,
+                         struct id_span *span, const struct id_directory *directory,
+                         const atomic_bool *end, struct error *error)
+{
+    struct id_feed feed = {.index = index,
+                           .makes_parts = true,
+                           .directory = directory,
+                           .end = end,
+                           .done = span->done,
+                           .all = span->all,
+                           .error = error};
+    enum status status = read_rows(&feed, source, span->first, span->last);
+    span->done = feed.done;
+    return status;
 }
 
 /* ---- the runs of the directory --------------------------------------------------------------- */
@@ -260,11 +282,7 @@ static void append_table(struct id_index *index, int64_t first)
 static void drop_empty_table(struct id_index *index)
 {
     uv_mutex_lock(&index->lock);
-    struct id_part *part = id_newest(index);
-    if (part->last < part->first) {
-        id_part_end(part);
-        id_parts_remove(index, index->count - 1, 1);
-    }
+    id_parts_drop_empty(index);
     uv_mutex_unlock(&index->lock);
 }
 
@@ -278,8 +296,8 @@ static enum status make_parts(struct id_feed *feed, struct selection *selection,
     feed->all = last_number;
     for (size_t i = 0; i < selection->count; i++)
         feed->all -= selection->runs[i]->header.last - selection->runs[i]->header.first + 1;
-    if (feed->all >= PROGRESS_ROWS && index->progress != NULL)
-        index->progress(index->progress_context, 0, feed->all);
+    if (feed->all >= PROGRESS_ROWS && source->progress != NULL)
+        source->progress(source->context, 0, feed->all);
     for (size_t i = 0; i < selection->count && status == STATUS_OK; i++) {
         struct id_run *run = selection->runs[i];
         int64_t after = run->header.last + 1;
@@ -298,8 +316,8 @@ static enum status make_parts(struct id_feed *feed, struct selection *selection,
         return status;
     append_table(index, next);
     status = read_rows(feed, source, next, last_number);
-    if (status == STATUS_OK && feed->all >= PROGRESS_ROWS && index->progress != NULL)
-        index->progress(index->progress_context, feed->all, feed->all);
+    if (status == STATUS_OK && feed->all >= PROGRESS_ROWS && source->progress != NULL)
+        source->progress(source->context, feed->all, feed->all);
     return status;
 }
 
@@ -365,10 +383,8 @@ enum status id_index_open(struct id_index **index, const struct id_index_options
     opened->log = options->log;
     opened->reads_only = options->only != NULL;
     opened->only = options->only != NULL ? *options->only : 0;
-    opened->progress = options->progress;
-    opened->progress_context = options->progress_context;
-    CHECK(uv_mutex_init(&opened->upkeep) == 0 && uv_mutex_init(&opened->lock) == 0 &&
-          uv_mutex_init(&opened->wake_lock) == 0 && uv_cond_init(&opened->wake) == 0);
+    opened->beside = options->beside;
+    CHECK(uv_mutex_init(&opened->upkeep) == 0 && uv_mutex_init(&opened->lock) == 0);
     uv_mutex_lock(&opened->upkeep);
     enum status status = load(opened, source, last_number, OPEN_PATIENCE_MS, error);
     uv_mutex_unlock(&opened->upkeep);
@@ -390,8 +406,6 @@ void id_index_close(struct id_index **index)
     memory_free(closed->database);
     uv_mutex_destroy(&closed->upkeep);
     uv_mutex_destroy(&closed->lock);
-    uv_mutex_destroy(&closed->wake_lock);
-    uv_cond_destroy(&closed->wake);
     memory_free(closed);
     *index = NULL;
 }
@@ -410,7 +424,7 @@ static enum status load_again(struct id_index *index, const struct id_source *so
     take_upkeep(index);
     enum status status = load(index, source, last_number, READY_PATIENCE_MS, error);
     uv_mutex_unlock(&index->upkeep);
-    id_upkeep_wake(index);
+    id_parts_wake(index);
     return status;
 }
 
@@ -481,9 +495,9 @@ static enum status find_in(struct id_index *index, const struct id_part *part,
         return STATUS_OK;
     }
     id_run_reject(index, part->run);
-    return error_set(error, STATUS_UNAVAILABLE,
-                     "%s-ids/%lld-%lld.run: the index of transaction ids is damaged there, and will"
-                     " be made again",
+    return error_set(error, index->beside.open != NULL ? STATUS_PENDING : STATUS_UNAVAILABLE,
+                     "%s-ids/%lld-%lld.run: the index of transaction ids is damaged there, and "
+                     "will be made again",
                      index->database, (long long)part->first, (long long)part->last);
 }
 
@@ -528,46 +542,10 @@ void id_index_add(struct id_index *index, const struct id_entry *entries, size_t
         (void)id_part_append(index, last_number + 1);
     uv_mutex_unlock(&index->lock);
     if (full)
-        id_upkeep_wake(index);
+        id_parts_wake(index);
 }
 
-/* ---- audit and metrics ----------------------------------------------------------------------- */
-
-enum status id_index_walk(struct id_index *index, id_index_visitor *visit, void *context,
-                          struct error *error)
-{
-    struct id_entry entry;
-    enum status status;
-    bool goes_on = true;
-    if (!index->whole)
-        return error_set(error, STATUS_UNAVAILABLE, "the index of transaction ids is not complete");
-    take_upkeep(index); /* so that no part goes away */
-    struct id_stream *streams = memory_alloc_zeroed(index->count, sizeof *streams);
-    for (size_t i = 0; i < index->count; i++) {
-        const struct id_part *part = &index->parts[i];
-        if (part->table != NULL)
-            id_stream_of_table(&streams[i], part->table, part->table->count);
-        else
-            id_stream_of_run(&streams[i], part->run);
-    }
-    do {
-        status = id_streams_next(streams, index->count, &entry);
-        if (status == STATUS_OK)
-            goes_on = visit(context, &entry);
-    } while (status == STATUS_OK && goes_on);
-    for (size_t i = 0; i < index->count; i++) {
-        id_stream_end(&streams[i]);
-        const struct id_run *run = index->parts[i].run;
-        if (run != NULL && atomic_load_explicit(&run->damaged, memory_order_relaxed))
-            id_run_reject(index, run);
-    }
-    memory_free(streams);
-    uv_mutex_unlock(&index->upkeep);
-    id_upkeep_wake(index);
-    if (status == STATUS_MALFORMED)
-        return error_set(error, STATUS_UNAVAILABLE, "the index of transaction ids is damaged");
-    return STATUS_OK;
-}
+/* ---- metrics --------------------------------------------------------------------------------- */
 
 void id_index_facts(struct id_index *index, struct id_index_facts *facts)
 {

@@ -31,8 +31,8 @@
  * numbers that it covers and the hash of the last row (`proof`), under checksums that also cover
  * the filter; every block of ids has one, which is verified whenever the block is read. A run that
  * is missing, truncated, altered, of another ledger or of another history is noticed, at the latest
- * by the look-up that needs the block in question, and made again from the rows. Deleting the
- * directory loses nothing but time.
+ * by the look-up that needs the block in question, and made again from the rows (id_repair.c).
+ * Deleting the directory loses nothing but time.
  *
  * Several processes may have the same database open: runs are written and deleted under a lock on
  * the directory, and whoever finds that another process has changed them reads them again.
@@ -73,7 +73,8 @@ struct id_feed;
 
 /*
  * How the index reads the rows, whenever it has to. Called from id_index_open and id_index_ready
- * only, in their thread; `context` may hold another handle each time.
+ * only, in their thread; `context` may hold another handle each time. And from upkeep, in its
+ * thread, with a source of its own (struct id_beside).
  */
 struct id_source {
     /* Calls id_feed_row for each row from number `first` to `last`, in order, and returns. What
@@ -83,6 +84,16 @@ struct id_source {
     /* The proof of one row: STATUS_NOT_FOUND when it is not there. */
     MUST_CHECK enum status (*proof)(void *context, int64_t number, uint8_t proof[ID_PROOF_SIZE],
                                     struct error *error);
+    /* May be NULL. While many rows are read: how many of how many so far, now and then. */
+    void (*progress)(void *context, int64_t done, int64_t all);
+    void *context;
+};
+
+/* How upkeep gets a source for its own thread, of the ledger of that identity. */
+struct id_beside {
+    MUST_CHECK enum status (*open)(void *context, const uint8_t identity[ID_IDENTITY_SIZE],
+                                   struct id_source *source, struct error *error);
+    void (*close)(struct id_source *source);
     void *context;
 };
 
@@ -103,9 +114,9 @@ struct id_index_options {
     /* For a command that asks for one key once: only that one is kept of the rows that no run
      * covers, and no file is written. NULL: all. */
     const uint64_t *only;
-    /* May be NULL. While many rows are read: how many of how many so far, now and then. */
-    void (*progress)(void *context, int64_t done, int64_t all);
-    void *progress_context;
+    /* With `open`, upkeep makes a run again that is found to be damaged, and all else goes on
+     * meanwhile. Without, the next id_index_ready does it, before anything else. */
+    struct id_beside beside;
 };
 
 /*
@@ -137,7 +148,8 @@ MUST_CHECK enum status id_index_ready(struct id_index *index, const struct id_so
  * as there is `room` for. When all of it is taken there may be more, after the last.
  * STATUS_UNAVAILABLE: a run that had to be read is damaged or cannot be read; nothing may be
  * decided from the key. The next id_index_ready makes it again, or the next id_index_open (the file
- * is deleted).
+ * is deleted). STATUS_PENDING: the same, and upkeep makes it again; until then that is the answer
+ * for keys that only the damaged part of the run can answer for, and other keys are found as ever.
  */
 MUST_CHECK enum status id_index_find(struct id_index *index, uint64_t key, int64_t after,
                                      int64_t *numbers, size_t room, size_t *count,
@@ -157,19 +169,13 @@ void id_index_add(struct id_index *index, const struct id_entry *entries, size_t
 /* Gives the index a thread that does upkeep whenever it is wanted, until id_index_close. */
 void id_index_start(struct id_index *index);
 
-/* Without that: any thread, one at a time. Writes tables as runs and merges runs until nothing is
- * left to do. What fails is logged, once a reason, counted, and tried again by the next call; it
- * loses nothing. */
+/* Without that: any thread, one at a time. Makes damaged runs again (struct id_beside), writes
+ * tables as runs and merges runs until nothing is left to do. What fails is logged, once a reason,
+ * counted, and tried again by the next call; it loses nothing. */
 MUST_CHECK bool id_index_wants_upkeep(struct id_index *index);
 void id_index_upkeep(struct id_index *index);
 
-/* ---- audit and metrics ----------------------------------------------------------------------- */
-
-/* Visits all ids in order of key, then number, and verifies every block. The visitor returns false
- * to stop early. STATUS_UNAVAILABLE as id_index_find. The writer's thread. */
-typedef bool id_index_visitor(void *context, const struct id_entry *entry);
-MUST_CHECK enum status id_index_walk(struct id_index *index, id_index_visitor *visit, void *context,
-                                     struct error *error);
+/* ---- metrics --------------------------------------------------------------------------------- */
 
 struct id_index_facts {
     uint64_t last_number;    /* of the newest row */

@@ -7,12 +7,17 @@
 
 #include "base/memory.h"
 
+static void make_room(struct id_index *index, size_t more)
+{
+    while (index->count + more > index->room)
+        index->room = index->room == 0 ? 32 : 2 * index->room;
+    index->parts = memory_resize(index->parts, index->room * sizeof *index->parts);
+}
+
 static struct id_part *append(struct id_index *index)
 {
-    if (index->count == index->room) {
-        index->room = index->room == 0 ? 32 : 2 * index->room;
-        index->parts = memory_resize(index->parts, index->room * sizeof *index->parts);
-    }
+    if (index->count == index->room)
+        make_room(index, 1);
     struct id_part *part = &index->parts[index->count++];
     *part = (struct id_part){0};
     return part;
@@ -51,6 +56,25 @@ void id_parts_remove(struct id_index *index, size_t from, size_t count)
     index->count -= count;
 }
 
+void id_parts_drop_empty(struct id_index *index)
+{
+    struct id_part *part = id_newest(index);
+    if (part->last >= part->first)
+        return;
+    id_part_end(part);
+    id_parts_remove(index, index->count - 1, 1);
+}
+
+void id_parts_put(struct id_index *index, size_t at, const struct id_part *parts, size_t count)
+{
+    size_t after = index->count - at - 1;
+    CHECK(count > 0);
+    make_room(index, count);
+    memmove(&index->parts[at + count], &index->parts[at + 1], after * sizeof *index->parts);
+    memcpy(&index->parts[at], parts, count * sizeof *parts);
+    index->count += count - 1;
+}
+
 struct id_part *id_newest(struct id_index *index)
 {
     CHECK(index->count > 0 && index->parts[index->count - 1].table != NULL);
@@ -63,6 +87,27 @@ size_t id_tables(const struct id_index *index)
     for (size_t i = 0; i < index->count; i++)
         tables += index->parts[i].table != NULL;
     return tables;
+}
+
+enum status id_parts_compare(struct id_index *index, const struct id_directory *directory,
+                             struct error *error)
+{
+    uint64_t state = 0;
+    enum status status = id_directory_state(directory, &state, error);
+    if (status != STATUS_OK || state == index->state)
+        return status;
+    atomic_store_explicit(&index->outdated, true, memory_order_relaxed);
+    return error_set(error, STATUS_CONFLICT, "another process has changed them");
+}
+
+void id_parts_wake(struct id_index *index)
+{
+    if (!index->has_thread)
+        return;
+    uv_mutex_lock(&index->thread.lock);
+    index->woken = true;
+    uv_cond_signal(&index->thread.wake);
+    uv_mutex_unlock(&index->thread.lock);
 }
 
 /* Only if it is still this file: another process may have made it again. */
@@ -81,9 +126,19 @@ static void delete_file(const struct id_index *index, const struct id_run *run)
     id_directory_close(&directory);
 }
 
-void id_run_reject(struct id_index *index, const struct id_run *run)
+void id_run_reject(struct id_index *index, struct id_run *run)
 {
+    char name[ID_NAME_SIZE];
+    if (!atomic_exchange_explicit(&run->rejected, true, memory_order_relaxed)) {
+        id_run_name(run->header.first, run->header.last, name);
+        log_event(index->log, LOG_WARNING, "part of the index of transaction ids is damaged",
+                  LOG_STRING("file", name));
+        atomic_fetch_add_explicit(&index->made_again, 1, memory_order_relaxed);
+    }
+    if (index->beside.open != NULL) {
+        id_parts_wake(index);
+        return;
+    }
     delete_file(index, run);
-    atomic_fetch_add_explicit(&index->made_again, 1, memory_order_relaxed);
     atomic_store_explicit(&index->outdated, true, memory_order_relaxed);
 }

@@ -5,6 +5,7 @@
 
 #include <uv.h>
 
+#include "base/threads.h"
 #include "stores/platform/sqlite/id_directory.h"
 #include "stores/platform/sqlite/id_run.h"
 #include "stores/platform/sqlite/id_table.h"
@@ -12,7 +13,8 @@
 /*
  * What the index is made of, for id_index.c, which asks and adds and reads the rows, and
  * id_upkeep.c, which writes runs: a list of parts, in order of the rows that they cover, each one a
- * table or a run. The last part is always a table, the one that is added to.
+ * table or a run. The last part is always a table, the one that is added to. id_repair.c puts
+ * others in the place of a damaged run.
  *
  * Two locks, `upkeep` before `lock`:
  *
@@ -36,8 +38,7 @@ struct id_index {
     struct log *log;
     bool reads_only; /* and keeps only this key of the rows: */
     uint64_t only;
-    void (*progress)(void *context, int64_t done, int64_t all);
-    void *progress_context;
+    struct id_beside beside;
 
     uv_mutex_t upkeep, lock;
     struct id_part *parts; /* by `lock` */
@@ -56,28 +57,51 @@ struct id_index {
     struct error reason; /* by `upkeep`: that was logged last */
 
     bool has_thread;
-    uv_thread_t thread;
-    uv_mutex_t wake_lock;
-    uv_cond_t wake;
-    bool woken, ending; /* by `wake_lock` */
+    struct background thread;
+    bool woken; /* by its lock */
 };
 
-/* id_parts.c. Under `lock` but where nobody else can be there yet. */
+/* id_parts.c. Under `lock` but where no one else can be there yet. */
 struct id_part *id_part_append(struct id_index *index, int64_t first);   /* with an empty table */
 void id_part_append_run(struct id_index *index, struct id_run **run);    /* takes it */
 void id_part_end(struct id_part *part);                                  /* frees what it has */
 void id_parts_remove(struct id_index *index, size_t from, size_t count); /* of the list */
+void id_parts_drop_empty(struct id_index *index); /* the last table, which has no rows */
+/* In the place of the one at `at`, whose contents the caller has. */
+void id_parts_put(struct id_index *index, size_t at, const struct id_part *parts, size_t count);
 struct id_part *id_newest(struct id_index *index);
 size_t id_tables(const struct id_index *index); /* how many of the parts are tables */
 
-/* Marks the run as damaged, deletes its file and has the parts made again. Any lock. */
-void id_run_reject(struct id_index *index, const struct id_run *run);
+/* STATUS_CONFLICT, and all parts are to be made again: another process has changed the directory,
+ * and may have written or merged the same rows. */
+MUST_CHECK enum status id_parts_compare(struct id_index *index,
+                                        const struct id_directory *directory, struct error *error);
+void id_parts_wake(struct id_index *index); /* the index's own thread, for upkeep */
+
+/* Of a run that is damaged: has it made again by upkeep or, where that has no way to the rows,
+ * deletes its file and has all parts made again. Any lock. */
+void id_run_reject(struct id_index *index, struct id_run *run);
+
+/* id_index.c: reads rows into the newest table and others after it, each of which is written as a
+ * run when it is full. Under `upkeep`, with the directory locked. STATUS_CONFLICT: `end` was
+ * set. */
+struct id_span {
+    int64_t first, last;
+    int64_t done, all; /* for progress; `done` grows */
+};
+MUST_CHECK enum status id_span_read(struct id_index *index, const struct id_source *source,
+                                    struct id_span *span, const struct id_directory *directory,
+                                    const atomic_bool *end, struct error *error);
+
+/* id_repair.c: makes a damaged run again. STATUS_NOT_FOUND: none is damaged, or upkeep has no way
+ * to the rows. Under `upkeep`. */
+MUST_CHECK enum status id_repair_step(struct id_index *index, struct error *error);
+bool id_repair_is_wanted(const struct id_index *index); /* under `lock` */
 
 /* id_upkeep.c: writes a table as a run, or else merges runs if it may; STATUS_NOT_FOUND: there is
  * nothing to do. Under `upkeep`. `directory`, when given, is open and locked. */
 MUST_CHECK enum status id_upkeep_step(struct id_index *index, bool merges,
                                       const struct id_directory *directory, struct error *error);
-void id_upkeep_wake(struct id_index *index);
 void id_upkeep_stop(struct id_index *index);
 
 #endif

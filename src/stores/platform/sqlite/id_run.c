@@ -52,7 +52,7 @@ struct id_bits id_filter_bits(const uint8_t identity[ID_IDENTITY_SIZE], uint64_t
         0x165667B1U, 0xD3A2646DU, 0xFD7046C5U, 0xB55A4F09U,
     };
     struct id_bits bits;
-    uint64_t seed; /* which nobody outside knows */
+    uint64_t seed; /* which no one outside knows */
     memcpy(&seed, identity, sizeof seed);
     /* The first bits of the key have chosen the line. */
     uint64_t mixed = (key ^ seed) * 0x9E3779B97F4A7C15U;
@@ -64,7 +64,7 @@ struct id_bits id_filter_bits(const uint8_t identity[ID_IDENTITY_SIZE], uint64_t
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static bool read_exactly(int descriptor, void *bytes, size_t size, off_t at)
+bool id_read_exactly(int descriptor, void *bytes, size_t size, off_t at)
 {
     char *to = bytes;
     while (size > 0) {
@@ -97,7 +97,7 @@ static enum status check_header(const struct id_run_header *header, const struct
         return malformed(error, "it belongs to another ledger");
     if (header->count > COUNT_MAX || header->lines != id_run_lines(header->count) ||
         header->first < 1 || header->last < header->first)
-        return malformed(error, "its header makes no sense");
+        return malformed(error, "its header is malformed");
     if ((uint64_t)facts->st_size != file_size(id_run_blocks(header->count), header->lines))
         return malformed(error, "it is not as long as it was written");
     return STATUS_OK;
@@ -107,7 +107,7 @@ static enum status check_header(const struct id_run_header *header, const struct
 static bool read_header(const struct id_run *run, struct id_run_header *header)
 {
     char block[ID_BLOCK_SIZE];
-    if (!read_exactly(run->descriptor, block, sizeof block, 0))
+    if (!id_read_exactly(run->descriptor, block, sizeof block, 0))
         return false;
     memcpy(header, block, sizeof *header);
     for (size_t i = sizeof *header; i < sizeof block; i++)
@@ -136,10 +136,10 @@ static enum status load(struct id_run *run, const uint8_t identity[ID_IDENTITY_S
     off_t at = (off_t)((1 + run->blocks) * ID_BLOCK_SIZE);
     run->first_keys = memory_alloc(keys_size + 1);
     run->filter = memory_alloc(filter_size);
-    if (!read_exactly(run->descriptor, run->first_keys, keys_size, at) ||
+    if (!id_read_exactly(run->descriptor, run->first_keys, keys_size, at) ||
         checksum_add(header->seed, run->first_keys, keys_size) != header->first_keys_sum)
         return malformed(error, "the positions of its blocks are damaged");
-    if (!read_exactly(run->descriptor, run->filter, filter_size, at + (off_t)keys_size) ||
+    if (!id_read_exactly(run->descriptor, run->filter, filter_size, at + (off_t)keys_size) ||
         checksum_add(header->seed, run->filter, filter_size) != header->filter_sum)
         return malformed(error, "its filter is damaged");
     return STATUS_OK;
@@ -192,8 +192,8 @@ static bool block_is_sound(const struct id_run *run, uint64_t at, const struct i
 bool id_run_read(struct id_run *run, uint64_t at, size_t count, struct id_block *blocks)
 {
     CHECK(at + count <= run->blocks);
-    bool sound = read_exactly(run->descriptor, blocks, count * sizeof blocks[0],
-                              (off_t)((1 + at) * ID_BLOCK_SIZE));
+    bool sound = id_read_exactly(run->descriptor, blocks, count * sizeof blocks[0],
+                                 (off_t)((1 + at) * ID_BLOCK_SIZE));
     for (size_t i = 0; i < count && sound; i++)
         sound = block_is_sound(run, at + i, &blocks[i]);
     if (!sound)

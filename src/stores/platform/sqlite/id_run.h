@@ -32,7 +32,7 @@
 #define ID_LINE_WORDS 8
 #define ID_FILTER_BITS 12 /* an id */
 #define ID_RUN_MAGIC 0x31736469756F7263U
-#define ID_RUN_VERSION 2
+#define ID_RUN_VERSION 3 /* 2 had keys without a key of their own */
 
 struct id_block {
     struct id_entry ids[ID_BLOCK_IDS];
@@ -63,7 +63,8 @@ struct id_run {
     uint64_t blocks;
     uint64_t *first_keys;
     uint32_t *filter;
-    atomic_bool damaged; /* found so since it was opened: it proves nothing any more */
+    atomic_bool damaged;  /* found so since it was opened: it proves nothing any more */
+    atomic_bool rejected; /* and this was noted (id_run_reject) */
 };
 
 static inline uint64_t id_run_blocks(uint64_t count)
@@ -124,6 +125,9 @@ static inline bool id_run_may_have(const struct id_run *run, uint64_t key,
  * on. */
 MUST_CHECK enum status id_run_find(struct id_run *run, uint64_t key, int64_t after,
                                    int64_t *numbers, size_t room, size_t *count);
+
+/* False: it is shorter, or cannot be read. */
+MUST_CHECK bool id_read_exactly(int descriptor, void *bytes, size_t size, off_t at);
 
 /* Reads `count` blocks from block `at`. False: they are damaged, and so is the run. */
 MUST_CHECK bool id_run_read(struct id_run *run, uint64_t at, size_t count, struct id_block *blocks);

@@ -22,7 +22,8 @@ void id_stream_of_run(struct id_stream *stream, struct id_run *run)
 
 void id_stream_of_table(struct id_stream *stream, const struct id_table *table, size_t count)
 {
-    *stream = (struct id_stream){.count = count, .sorted = id_table_sorted(table, count)};
+    *stream =
+        (struct id_stream){.count = count, .sorted = id_entries_sorted(table->entries, count)};
     stream->ids = stream->sorted;
 }
 
@@ -92,7 +93,7 @@ struct writing {
     struct id_block *buffer; /* and behind them the one that is being filled */
 };
 
-static int write_exactly(int descriptor, const void *bytes, size_t size, off_t at)
+int id_write_exactly(int descriptor, const void *bytes, size_t size, off_t at)
 {
     const char *from = bytes;
     while (size > 0) {
@@ -113,8 +114,8 @@ static int flush(struct writing *writing)
 {
     struct id_run *run = writing->run;
     size_t size = writing->buffered * sizeof writing->buffer[0];
-    int reason = write_exactly(run->descriptor, writing->buffer, size,
-                               (off_t)((1 + writing->full - writing->buffered) * ID_BLOCK_SIZE));
+    int reason = id_write_exactly(run->descriptor, writing->buffer, size,
+                                  (off_t)((1 + writing->full - writing->buffered) * ID_BLOCK_SIZE));
     writing->written += size;
     writing->buffered = 0;
     if (reason == 0 && writing->written >= SYNCED_EVERY) {
@@ -168,11 +169,11 @@ static int finish(struct writing *writing)
     header->filter_sum = checksum_add(header->seed, run->filter, filter_size);
     header->sum = id_run_header_sum(header);
     memcpy(start, header, sizeof *header);
-    reason = write_exactly(run->descriptor, run->first_keys, keys_size, at);
+    reason = id_write_exactly(run->descriptor, run->first_keys, keys_size, at);
     if (reason == 0)
-        reason = write_exactly(run->descriptor, run->filter, filter_size, at + (off_t)keys_size);
+        reason = id_write_exactly(run->descriptor, run->filter, filter_size, at + (off_t)keys_size);
     if (reason == 0)
-        reason = write_exactly(run->descriptor, start, sizeof start, 0);
+        reason = id_write_exactly(run->descriptor, start, sizeof start, 0);
     return reason != 0 ? reason : fsync(run->descriptor) == 0 ? 0 : errno;
 }
 

@@ -8,7 +8,7 @@
  * Writing a run, and reading several of them in order.
  *
  * A run is written under a name of its own and is durable before it gets the one that is looked
- * for. Whatever fails, the file is deleted: after a sync that failed nobody can say what is on the
+ * for. Whatever fails, the file is deleted: after a sync that failed no one can say what is on the
  * disk, so it is never tried again with the same file.
  */
 
@@ -34,6 +34,9 @@ void id_stream_end(struct id_stream *stream);
  * run is damaged. */
 MUST_CHECK enum status id_streams_next(struct id_stream *streams, size_t count,
                                        struct id_entry *entry);
+
+/* 0, or why it cannot be written. */
+MUST_CHECK int id_write_exactly(int descriptor, const void *bytes, size_t size, off_t at);
 
 /* ---- writing --------------------------------------------------------------------------------- */
 

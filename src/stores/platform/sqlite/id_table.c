@@ -128,17 +128,17 @@ static void sort_some(struct id_entry *entries, size_t count)
 
 /* Keys are digests: their first bits spread them over slots of a few entries each. Where they are
  * not spread, it takes longer, and that is all. */
-struct id_entry *id_table_sorted(const struct id_table *table, size_t count)
+struct id_entry *id_entries_sorted(const struct id_entry *entries, size_t count)
 {
     struct id_entry *sorted = memory_alloc((count + 1) * sizeof *sorted);
     uint32_t *ends = memory_alloc_zeroed(SLOTS + 1, sizeof *ends);
     for (size_t i = 0; i < count; i++)
-        ends[(table->entries[i].key >> (64 - SLOT_BITS)) + 1]++;
+        ends[(entries[i].key >> (64 - SLOT_BITS)) + 1]++;
     for (size_t slot = 0; slot < SLOTS; slot++)
         ends[slot + 1] += ends[slot];
     /* Now ends[slot] is where the slot begins; and afterwards, where it ends. */
     for (size_t i = 0; i < count; i++)
-        sorted[ends[table->entries[i].key >> (64 - SLOT_BITS)]++] = table->entries[i];
+        sorted[ends[entries[i].key >> (64 - SLOT_BITS)]++] = entries[i];
     for (size_t slot = 0, from = 0; slot < SLOTS; from = ends[slot++])
         sort_some(sorted + from, ends[slot] - from);
     memory_free(ends);

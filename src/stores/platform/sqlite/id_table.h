@@ -14,7 +14,7 @@
 struct id_table {
     size_t count;
     size_t bucket_mask;
-    uint64_t seed; /* of the buckets: nobody outside chooses keys that share one */
+    uint64_t seed; /* of the buckets: no one outside chooses keys that share one */
     struct id_entry *entries;
     uint32_t *next;  /* of each entry: one more than the place of the one before it, 0: none */
     uint32_t *heads; /* of each bucket: likewise its newest */
@@ -35,8 +35,8 @@ size_t id_table_find(const struct id_table *table, uint64_t key, int64_t after, 
 /* Brings the key's bucket nearer. */
 void id_table_prefetch(const struct id_table *table, uint64_t key);
 
-/* A copy of the first `count` entries in order of key, then number; for memory_free. */
-struct id_entry *id_table_sorted(const struct id_table *table, size_t count);
+/* A copy of entries in order of key, then number; for memory_free. */
+struct id_entry *id_entries_sorted(const struct id_entry *entries, size_t count);
 
 size_t id_table_memory(void); /* bytes of one */
 

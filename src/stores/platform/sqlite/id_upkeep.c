@@ -1,5 +1,6 @@
 /*
- * Upkeep of the index of ids: writes full tables as runs, and merges runs.
+ * Upkeep of the index of ids: writes full tables as runs, and merges runs. What is damaged comes
+ * first (id_repair.c), for requests wait for it.
  *
  * Which runs are merged: of neighbours that have at most some level's size, those from the first to
  * the last of that level, once there are ID_INDEX_FANOUT of it. Neighbours, since a run covers rows
@@ -15,7 +16,6 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/threads.h"
 #include "stores/platform/sqlite/id_parts.h"
 #include "stores/platform/sqlite/id_run_write.h"
 
@@ -110,7 +110,7 @@ bool id_index_wants_upkeep(struct id_index *index)
     if (index->reads_only || atomic_load_explicit(&index->outdated, memory_order_relaxed))
         return false;
     uv_mutex_lock(&index->lock);
-    bool wanted = choose(index, true, &choice);
+    bool wanted = id_repair_is_wanted(index) || choose(index, true, &choice);
     uv_mutex_unlock(&index->lock);
     return wanted;
 }
@@ -127,13 +127,8 @@ struct step {
 
 static void reject_damaged(struct id_index *index, const struct id_part *part)
 {
-    char name[ID_NAME_SIZE];
-    if (part->run == NULL || !atomic_load_explicit(&part->run->damaged, memory_order_relaxed))
-        return;
-    id_run_name(part->first, part->last, name);
-    log_event(index->log, LOG_WARNING, "part of the index of transaction ids is damaged",
-              LOG_STRING("file", name));
-    id_run_reject(index, part->run);
+    if (part->run != NULL && atomic_load_explicit(&part->run->damaged, memory_order_relaxed))
+        id_run_reject(index, part->run);
 }
 
 /* The ids of the parts as one run, under its temporary name. */
@@ -194,23 +189,10 @@ static void replace(const struct step *step, struct id_run **run)
     *run = NULL;
 }
 
-/* Another process may have written or merged the same rows: then this run is of no use, and what
- * the directory holds has to be read again. */
-static enum status compare_state(const struct step *step, struct error *error)
-{
-    struct id_index *index = step->index;
-    uint64_t state = 0;
-    enum status status = id_directory_state(step->directory, &state, error);
-    if (status != STATUS_OK || state == index->state)
-        return status;
-    atomic_store_explicit(&index->outdated, true, memory_order_relaxed);
-    return error_set(error, STATUS_CONFLICT, "another process has changed them");
-}
-
 /* What is written is made known. With the directory's lock. */
 static enum status install(struct step *step, struct id_run **run, struct error *error)
 {
-    enum status status = compare_state(step, error);
+    enum status status = id_parts_compare(step->index, step->directory, error);
     if (status == STATUS_OK)
         status = publish(step, error);
     if (status != STATUS_OK)
@@ -300,8 +282,11 @@ void id_index_upkeep(struct id_index *index)
     uv_mutex_lock(&index->upkeep);
     while (status == STATUS_OK && !index->reads_only &&
            !atomic_load_explicit(&index->hurry, memory_order_relaxed) &&
-           !atomic_load_explicit(&index->outdated, memory_order_relaxed))
-        status = id_upkeep_step(index, true, NULL, &error);
+           !atomic_load_explicit(&index->outdated, memory_order_relaxed)) {
+        status = id_repair_step(index, &error);
+        if (status == STATUS_NOT_FOUND)
+            status = id_upkeep_step(index, true, NULL, &error);
+    }
     uv_mutex_unlock(&index->upkeep);
 }
 
@@ -310,38 +295,29 @@ void id_index_upkeep(struct id_index *index)
 static void run(void *argument)
 {
     struct id_index *index = argument;
-    uv_mutex_lock(&index->wake_lock);
-    while (!index->ending) {
+    struct background *thread = &index->thread;
+    uv_mutex_lock(&thread->lock);
+    while (!thread->stopping) {
         uint64_t retry_ns = clock_monotonic_ns() + RETRY_NS;
-        while (!index->woken && !index->ending &&
-               condition_wait_until(&index->wake, &index->wake_lock, retry_ns)) {
+        while (!index->woken && !thread->stopping &&
+               condition_wait_until(&thread->wake, &thread->lock, retry_ns)) {
         }
-        bool ends = index->ending;
+        bool ends = thread->stopping;
         index->woken = false;
-        uv_mutex_unlock(&index->wake_lock);
+        uv_mutex_unlock(&thread->lock);
         if (!ends && id_index_wants_upkeep(index))
             id_index_upkeep(index);
-        uv_mutex_lock(&index->wake_lock);
+        uv_mutex_lock(&thread->lock);
     }
-    uv_mutex_unlock(&index->wake_lock);
+    uv_mutex_unlock(&thread->lock);
 }
 
 void id_index_start(struct id_index *index)
 {
     CHECK(!index->has_thread);
     index->has_thread = true;
-    thread_start(&index->thread, "ledger-ids", run, index);
-    id_upkeep_wake(index);
-}
-
-void id_upkeep_wake(struct id_index *index)
-{
-    if (!index->has_thread)
-        return;
-    uv_mutex_lock(&index->wake_lock);
-    index->woken = true;
-    uv_cond_signal(&index->wake);
-    uv_mutex_unlock(&index->wake_lock);
+    background_start(&index->thread, "ledger-ids", run, index);
+    id_parts_wake(index);
 }
 
 void id_upkeep_stop(struct id_index *index)
@@ -349,10 +325,6 @@ void id_upkeep_stop(struct id_index *index)
     if (!index->has_thread)
         return;
     atomic_store_explicit(&index->hurry, true, memory_order_relaxed);
-    uv_mutex_lock(&index->wake_lock);
-    index->ending = true;
-    uv_cond_signal(&index->wake);
-    uv_mutex_unlock(&index->wake_lock);
-    CHECK(uv_thread_join(&index->thread) == 0);
+    background_stop(&index->thread);
     index->has_thread = false;
 }

@@ -1,5 +1,5 @@
 /*
- * Ids of transactions. The index leads from a key, which is a digest of customer and id, to the
+ * Ids of transactions. The index leads from a key, which is a hash of its owner and id, to the
  * numbers of the rows that have to do with that id: the transaction that used it, the ROLLBACK that
  * rolled it back, and under a key of their own the CREDITs that settle a DEBIT. Two ids may have
  * the same key; it is the row that tells them apart.
@@ -12,40 +12,46 @@
 #include "stores/platform/sqlite/ids.h"
 
 #include "base/clock.h"
-#include "base/digest.h"
+#include "base/hash.h"
 #include "stores/platform/sqlite/id_index.h"
 
 #define FOUND_AT_ONCE 16 /* numbers of one key */
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-/* Of the customer's number, lowest byte first, and a text of at most 1 + TRANSACTION_ID_SIZE. */
-static uint64_t key_of(int64_t customer_number, const char *prefix, struct text id)
+/* Of the customer's number, or of 0 and the provider, and a text of at most
+ * 1 + TRANSACTION_ID_SIZE. */
+static uint64_t key_of(const uint8_t identity[ID_IDENTITY_SIZE], int64_t customer_number,
+                       const char *provider_id, const char *prefix, struct text id)
 {
-    uint8_t bytes[sizeof customer_number + 1 + TRANSACTION_ID_SIZE];
-    uint8_t digest[DIGEST_SIZE];
-    uint64_t key = 0;
+    char bytes[sizeof customer_number + PROVIDER_ID_SIZE + 1 + TRANSACTION_ID_SIZE];
     size_t size = sizeof customer_number;
-    CHECK(id.size <= TRANSACTION_ID_SIZE);
-    for (size_t i = 0; i < sizeof customer_number; i++)
-        bytes[i] = (uint8_t)((uint64_t)customer_number >> (8 * i));
+    size_t provider_size = strlen(provider_id);
+    int64_t number = provider_size > 0 ? 0 : customer_number;
+    CHECK(id.size <= TRANSACTION_ID_SIZE && provider_size < PROVIDER_ID_SIZE);
+    memcpy(bytes, &number, size);
+    if (provider_size > 0) {
+        memcpy(bytes + size, provider_id, provider_size);
+        size += provider_size;
+        bytes[size++] = '/'; /* which none has */
+    }
     if (prefix[0] != '\0')
-        bytes[size++] = (uint8_t)prefix[0];
+        bytes[size++] = prefix[0];
     memcpy(bytes + size, id.at, id.size);
-    digest_sha256(bytes, size + id.size, digest);
-    for (size_t i = 0; i < sizeof key; i++)
-        key = key << 8 | digest[i];
-    return key & IDS_KEY_MASK;
+    return hash_keyed(identity, bytes, size + id.size) & IDS_KEY_MASK;
+}
+_Static_assert(ID_IDENTITY_SIZE == HASH_KEY_SIZE, "which ledger it is, is the key");
+
+uint64_t sqlite_id_key(const uint8_t identity[ID_IDENTITY_SIZE], int64_t customer_number,
+                       const char *provider_id, struct text id)
+{
+    return key_of(identity, customer_number, provider_id, "", id);
 }
 
-uint64_t sqlite_id_key(int64_t customer_number, struct text id)
+uint64_t sqlite_settling_key(const uint8_t identity[ID_IDENTITY_SIZE], int64_t customer_number,
+                             const char *provider_id, struct text id)
 {
-    return key_of(customer_number, "", id);
-}
-
-uint64_t sqlite_settling_key(int64_t customer_number, struct text id)
-{
-    return key_of(customer_number, "\n", id); /* which no id begins with */
+    return key_of(identity, customer_number, provider_id, "\n", id); /* which no id begins with */
 }
 
 static bool settles(const struct ledger_transaction *transaction)
@@ -59,31 +65,42 @@ static bool rolls_back(const struct ledger_transaction *transaction)
     return transaction->operation == LEDGER_ROLLBACK && ledger_is_entry(transaction);
 }
 
-size_t sqlite_row_keys(int64_t customer_number, const struct ledger_transaction *transaction,
-                       uint64_t keys[ROW_KEYS_MAX])
+size_t sqlite_row_keys(const uint8_t identity[ID_IDENTITY_SIZE], int64_t customer_number,
+                       const struct ledger_transaction *transaction, uint64_t keys[ROW_KEYS_MAX])
 {
+    const struct text id = text_of(transaction->transaction_id);
+    const struct text reference = text_of(transaction->reference);
+    const char *provider = transaction->provider_id;
     size_t count = 0;
-    keys[count++] = sqlite_id_key(customer_number, text_of(transaction->transaction_id));
+    keys[count++] = sqlite_id_key(identity, customer_number, provider, id);
     if (rolls_back(transaction))
-        keys[count++] = sqlite_id_key(customer_number, text_of(transaction->reference));
+        keys[count++] = sqlite_id_key(identity, customer_number, provider, reference);
     if (settles(transaction))
-        keys[count++] = sqlite_settling_key(customer_number, text_of(transaction->reference));
+        keys[count++] = sqlite_settling_key(identity, customer_number, provider, reference);
     return count;
 }
 
 /* ---- the index ------------------------------------------------------------------------------- */
 
+struct reading {
+    const struct sqlite_store *store;
+    struct id_feed *feed;
+};
+
 static bool feed_row(void *context, const struct ledger_row *row)
 {
+    const struct reading *reading = context;
     uint64_t keys[ROW_KEYS_MAX];
-    size_t count = sqlite_row_keys(row->customer_number, &row->transaction, keys);
-    return id_feed_row(context, row->number, keys, count, row->hash);
+    size_t count =
+        sqlite_row_keys(reading->store->ledger, row->customer_number, &row->transaction, keys);
+    return id_feed_row(reading->feed, row->number, keys, count, row->hash);
 }
 
 static enum status read_rows(void *context, int64_t first, int64_t last, struct id_feed *feed,
                              struct error *error)
 {
-    return sqlite_rows_visit(context, first, last, feed_row, feed, error);
+    struct reading reading = {context, feed};
+    return sqlite_rows_visit(context, first, last, feed_row, &reading, error);
 }
 
 static enum status prove_row(void *context, int64_t number, uint8_t proof[ID_PROOF_SIZE],
@@ -97,32 +114,35 @@ static enum status prove_row(void *context, int64_t number, uint8_t proof[ID_PRO
 }
 _Static_assert(ID_PROOF_SIZE == LEDGER_HASH_SIZE, "the hash of a row is its proof");
 
-#define TOLD_EVERY_MS 2000
+#define LOG_EVERY_MS 2000
 
-/* Only what takes long is told. */
+/* Only what takes long is logged. */
 static void tell_progress(void *context, int64_t done, int64_t all)
 {
     struct sqlite_store *store = context;
     uint64_t now_ms = clock_monotonic_ms();
-    if (store->told_ms == 0 || now_ms < store->told_ms)
-        store->told_ms = now_ms;
-    if (now_ms < store->told_ms + TOLD_EVERY_MS)
+    if (store->logged_ms == 0 || now_ms < store->logged_ms)
+        store->logged_ms = now_ms;
+    if (now_ms < store->logged_ms + LOG_EVERY_MS)
         return;
-    store->told_ms = now_ms;
+    store->logged_ms = now_ms;
     log_event(store->log, LOG_INFO, "the ledger's index of ids is being made from its rows",
               LOG_INTEGER("done", done), LOG_INTEGER("rows", all));
 }
 
+static struct id_source source_of(struct sqlite_store *store)
+{
+    return (struct id_source){
+        .read = read_rows, .proof = prove_row, .progress = tell_progress, .context = store};
+}
+
 /* What ledger_last says: the newest number, and which ledger it is. */
-static enum status load_last(struct sqlite_store *store, int64_t *number,
-                             uint8_t identity[ID_IDENTITY_SIZE], struct error *error)
+enum status sqlite_ids_last(struct sqlite_store *store, int64_t *number, struct error *error)
 {
     sqlite3_stmt *statement;
     bool found = false;
-    enum status status = sqlite_statement(
-        store, "SELECT number, ledger FROM ledger_last WHERE one = 1", &statement, error);
-    if (status == STATUS_OK)
-        status = sqlite_first(store, statement, &found, error);
+    enum status status = sqlite_find(store, "SELECT number, ledger FROM ledger_last WHERE one = 1",
+                                     NULL, &statement, &found, error);
     if (status != STATUS_OK)
         return status;
     const void *ledger = found ? sqlite3_column_blob(statement, 1) : NULL;
@@ -130,21 +150,45 @@ static enum status load_last(struct sqlite_store *store, int64_t *number,
     if (*number < 0 || ledger == NULL || sqlite3_column_bytes(statement, 1) != ID_IDENTITY_SIZE)
         status = platform_damaged(&store->base, "nothing says how far its ledger goes", error);
     else
-        memcpy(identity, ledger, ID_IDENTITY_SIZE);
+        memcpy(store->ledger, ledger, ID_IDENTITY_SIZE);
     (void)sqlite3_reset(statement);
     return status;
 }
 
-static enum status open_index(struct sqlite_store *store, const struct id_source *source,
-                              int64_t last, const uint8_t identity[ID_IDENTITY_SIZE], bool upkeep,
-                              struct error *error)
+/* A handle of the index's own thread, to read rows with. */
+static enum status open_beside(void *context, const uint8_t identity[ID_IDENTITY_SIZE],
+                               struct id_source *source, struct error *error)
 {
-    struct id_index_options options = {.database = store->path,
-                                       .log = store->log,
-                                       .progress = tell_progress,
-                                       .progress_context = store};
-    memcpy(options.identity, identity, sizeof options.identity);
-    store->told_ms = 0;
+    const struct sqlite_store *store = context;
+    struct platform_store *opened = NULL;
+    struct buffer uri = {0};
+    buffer_append_format(&uri, "%s%s", store->base.engine->scheme, store->path);
+    const struct platform_store_options options = {
+        .uri = buffer_string(&uri), .timeout_ms = store->timeout_ms, .log = store->log};
+    enum status status = store->base.engine->open(&opened, &options, error);
+    buffer_free(&uri);
+    if (status != STATUS_OK)
+        return status;
+    struct sqlite_store *beside = sqlite_store_of(opened);
+    memcpy(beside->ledger, identity, sizeof beside->ledger);
+    *source = source_of(beside);
+    return STATUS_OK;
+}
+
+static void close_beside(struct id_source *source)
+{
+    struct sqlite_store *store = source->context;
+    store->base.engine->close(&store->base);
+}
+
+static enum status open_index(struct sqlite_store *store, const struct id_source *source,
+                              int64_t last, bool upkeep, struct error *error)
+{
+    struct id_index_options options = {.database = store->path, .log = store->log};
+    memcpy(options.identity, store->ledger, sizeof options.identity);
+    if (upkeep)
+        options.beside = (struct id_beside){open_beside, close_beside, store};
+    store->logged_ms = 0;
     enum status status = id_index_open(&store->index, &options, source, last, error);
     if (status == STATUS_OK && upkeep)
         id_index_start(store->index);
@@ -164,11 +208,10 @@ static enum status catch_up(struct sqlite_store *store, struct error *error)
 
 enum status sqlite_ids_ready(struct sqlite_store *store, bool upkeep, struct error *error)
 {
-    const struct id_source source = {.read = read_rows, .proof = prove_row, .context = store};
-    uint8_t identity[ID_IDENTITY_SIZE] = {0};
+    const struct id_source source = source_of(store);
     int64_t last = 0;
     int64_t stored = 0;
-    enum status status = load_last(store, &last, identity, error);
+    enum status status = sqlite_ids_last(store, &last, error);
     if (status == STATUS_OK)
         status = sqlite_number(store, "SELECT coalesce(max(number), 0) FROM ledger_transaction",
                                &stored, error);
@@ -178,7 +221,7 @@ enum status sqlite_ids_ready(struct sqlite_store *store, bool upkeep, struct err
         status = catch_up(store, error);
     if (status != STATUS_OK)
         return status;
-    status = store->index == NULL ? open_index(store, &source, last, identity, upkeep, error)
+    status = store->index == NULL ? open_index(store, &source, last, upkeep, error)
                                   : id_index_ready(store->index, &source, last, error);
     store->last_number = status == STATUS_OK ? last : -1;
     return status;
@@ -191,7 +234,7 @@ void sqlite_ids_add(struct sqlite_store *store, const struct ledger_batch *batch
     size_t count = 0;
     for (size_t i = 0; i < batch->kept_count; i++) {
         uint64_t keys[ROW_KEYS_MAX];
-        size_t some = sqlite_row_keys(customer_numbers[i], &batch->kept[i], keys);
+        size_t some = sqlite_row_keys(store->ledger, customer_numbers[i], &batch->kept[i], keys);
         for (size_t key = 0; key < some; key++)
             entries[count++] = (struct id_entry){keys[key], store->last_number + 1 + (int64_t)i};
     }
@@ -233,14 +276,12 @@ static enum status load_found(struct sqlite_store *store, int64_t number, struct
 }
 
 /* What one row under the id's key says of it. False: it cannot stand there. */
-static bool take_found(const struct ledger_row *found, int64_t customer_number, uint64_t key,
-                       struct ledger_fact *fact)
+static bool take_found(const struct sqlite_store *store, const struct ledger_row *found,
+                       uint64_t key, struct ledger_fact *fact)
 {
     const struct ledger_transaction *transaction = &found->transaction;
-    bool customers = found->customer_number == customer_number;
-    if (customers && strcmp(transaction->customer_id, fact->customer_id) != 0)
-        return false;
-    if (customers && strcmp(transaction->transaction_id, fact->transaction_id) == 0) {
+    bool owners = strcmp(ledger_owner(transaction), fact->owner_id) == 0;
+    if (owners && strcmp(transaction->transaction_id, fact->transaction_id) == 0) {
         if (fact->id.known)
             return false;
         fact->id.known = true;
@@ -248,7 +289,7 @@ static bool take_found(const struct ledger_row *found, int64_t customer_number, 
         fact->id.transaction = *transaction;
         return true;
     }
-    if (customers && rolls_back(transaction) &&
+    if (owners && rolls_back(transaction) &&
         strcmp(transaction->reference, fact->transaction_id) == 0) {
         if (fact->id.rolled_back)
             return false;
@@ -259,11 +300,26 @@ static bool take_found(const struct ledger_row *found, int64_t customer_number, 
     }
     /* Another id, of the same key. */
     uint64_t keys[ROW_KEYS_MAX];
-    size_t count = sqlite_row_keys(found->customer_number, transaction, keys);
+    size_t count = sqlite_row_keys(store->ledger, found->customer_number, transaction, keys);
     for (size_t i = 0; i < count; i++)
         if (keys[i] == key)
             return true;
     return false;
+}
+
+/* 0: there is no such customer, and so no such id; of a provider, -1. */
+static enum status owner_number(struct sqlite_store *store, const char *owner_id, int64_t *number,
+                                struct error *error)
+{
+    *number = -1;
+    return ledger_owner_is_provider(owner_id)
+               ? STATUS_OK
+               : sqlite_customer_number(store, owner_id, number, error);
+}
+
+static const char *provider_of(const char *owner_id)
+{
+    return ledger_owner_is_provider(owner_id) ? owner_id : "";
 }
 
 enum status sqlite_load_id(struct sqlite_store *store, struct ledger_fact *fact,
@@ -274,16 +330,17 @@ enum status sqlite_load_id(struct sqlite_store *store, struct ledger_fact *fact,
     int64_t after = 0;
     int64_t customer = 0;
     struct ledger_row found;
-    enum status status = sqlite_customer_number(store, fact->customer_id, &customer, error);
+    enum status status = owner_number(store, fact->owner_id, &customer, error);
     if (status != STATUS_OK || customer == 0)
         return status;
-    uint64_t key = sqlite_id_key(customer, text_of(fact->transaction_id));
+    uint64_t key = sqlite_id_key(store->ledger, customer, provider_of(fact->owner_id),
+                                 text_of(fact->transaction_id));
     while (status == STATUS_OK && count == FOUND_AT_ONCE) {
         count = 0;
         status = id_index_find(store->index, key, after, numbers, FOUND_AT_ONCE, &count, error);
         for (size_t i = 0; i < count && status == STATUS_OK; i++) {
             status = load_found(store, numbers[i], &found, error);
-            if (status == STATUS_OK && !take_found(&found, customer, key, fact))
+            if (status == STATUS_OK && !take_found(store, &found, key, fact))
                 status = platform_damaged(&store->base, "its index of transaction ids", error);
             after = numbers[i];
         }
@@ -298,13 +355,12 @@ static enum status stands(struct sqlite_store *store, const struct ledger_fact *
                           const struct ledger_row *row, bool *standing, struct error *error)
 {
     const struct ledger_transaction *credit = &row->transaction;
-    struct ledger_fact fact = {0};
+    struct ledger_fact fact;
     *standing = false;
     if (!settles(credit) || strcmp(credit->reference, debit->transaction_id) != 0 ||
-        strcmp(credit->customer_id, debit->customer_id) != 0)
+        strcmp(ledger_owner(credit), debit->owner_id) != 0)
         return STATUS_OK; /* another, of the same key */
-    memcpy(fact.customer_id, credit->customer_id, sizeof fact.customer_id);
-    memcpy(fact.transaction_id, credit->transaction_id, sizeof fact.transaction_id);
+    ledger_ask(&fact, ledger_owner(credit), credit->transaction_id);
     enum status status = sqlite_load_id(store, &fact, error);
     *standing = !fact.id.rolled_back;
     return status;
@@ -319,10 +375,11 @@ static enum status load_standing_credits(struct sqlite_store *store, struct ledg
     int64_t after = 0;
     int64_t customer = 0;
     struct ledger_row found;
-    enum status status = sqlite_customer_number(store, fact->customer_id, &customer, error);
+    enum status status = owner_number(store, fact->owner_id, &customer, error);
     if (status != STATUS_OK)
         return status;
-    uint64_t key = sqlite_settling_key(customer, text_of(fact->transaction_id));
+    uint64_t key = sqlite_settling_key(store->ledger, customer, provider_of(fact->owner_id),
+                                       text_of(fact->transaction_id));
     while (status == STATUS_OK && count == FOUND_AT_ONCE &&
            fact->id.standing_credits <= LEDGER_BATCH_MAX) {
         count = 0;
@@ -353,18 +410,19 @@ enum status sqlite_load_fact(struct sqlite_store *store, struct ledger_fact *fac
 
 /* ---- in SQL ---------------------------------------------------------------------------------- */
 
-/* ledger_id_key(customer_number, id), ledger_settling_key(customer_number, id): the function's own
- * is which of the two. NULL of what is no id: then somebody tampered. */
+/* ledger_id_key(customer_number, id): schema 7 ordered ids by it, in tables that schema 10 drops.
+ * NULL of what is no id: then somebody tampered. */
 static void key_function(sqlite3_context *context, int count, sqlite3_value **values)
 {
-    uint64_t (*const *key)(int64_t, struct text) = sqlite3_user_data(context);
+    static const uint8_t identity[ID_IDENTITY_SIZE];
     CHECK(count == 2);
     struct text id = {(const char *)sqlite3_value_text(values[1]), 0};
     id.size = id.at == NULL ? 0 : (size_t)sqlite3_value_bytes(values[1]);
     if (id.at == NULL || id.size > TRANSACTION_ID_SIZE)
         sqlite3_result_null(context);
     else
-        sqlite3_result_int64(context, (int64_t)(*key)(sqlite3_value_int64(values[0]), id));
+        sqlite3_result_int64(
+            context, (int64_t)sqlite_id_key(identity, sqlite3_value_int64(values[0]), "", id));
 }
 
 /* ledger_ids_take_over(last_number): schema 9 filled an index of ids with it. Schema 10, which
@@ -378,15 +436,9 @@ static void take_over_function(sqlite3_context *context, int count, sqlite3_valu
 
 void sqlite_ids_register(struct sqlite_store *store)
 {
-    static uint64_t (*const id_key)(int64_t, struct text) = sqlite_id_key;
-    static uint64_t (*const settling_key)(int64_t, struct text) = sqlite_settling_key;
-    const int pure = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY;
-    CHECK(sqlite3_create_function(store->database, "ledger_id_key", 2, pure,
-                                  (void *)(uintptr_t)&id_key, key_function, NULL,
-                                  NULL) == SQLITE_OK);
-    CHECK(sqlite3_create_function(store->database, "ledger_settling_key", 2, pure,
-                                  (void *)(uintptr_t)&settling_key, key_function, NULL,
-                                  NULL) == SQLITE_OK);
+    CHECK(sqlite3_create_function(store->database, "ledger_id_key", 2,
+                                  SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY, NULL,
+                                  key_function, NULL, NULL) == SQLITE_OK);
     CHECK(sqlite3_create_function(store->database, "ledger_ids_take_over", 1,
                                   SQLITE_UTF8 | SQLITE_DIRECTONLY, NULL, take_over_function, NULL,
                                   NULL) == SQLITE_OK);

@@ -1,6 +1,7 @@
 #ifndef CROUPIER_STORES_PLATFORM_SQLITE_IDS_H
 #define CROUPIER_STORES_PLATFORM_SQLITE_IDS_H
 
+#include "stores/platform/sqlite/id_index.h"
 #include "stores/platform/sqlite/rows.h"
 
 /*
@@ -12,15 +13,22 @@
 #define IDS_KEY_MASK UINT64_MAX
 #endif
 
+/*
+ * Keys are hashes under the random number that says which ledger it is, which never leaves the
+ * database and its index. Without it, whoever chooses ids could search for many that have one key,
+ * at 2^32 attempts for the first two, and each look-up of one of them would read the rows of all.
+ */
 /* The key that leads to the transaction of that id, and to the ROLLBACK that rolled the id back. */
-uint64_t sqlite_id_key(int64_t customer_number, struct text id);
+uint64_t sqlite_id_key(const uint8_t identity[ID_IDENTITY_SIZE], int64_t customer_number,
+                       const char *provider_id, struct text id);
 /* The key that leads to the CREDITs that were applied and refer to the DEBIT of that id. */
-uint64_t sqlite_settling_key(int64_t customer_number, struct text id);
+uint64_t sqlite_settling_key(const uint8_t identity[ID_IDENTITY_SIZE], int64_t customer_number,
+                             const char *provider_id, struct text id);
 
 #define ROW_KEYS_MAX 2 /* that lead to one row */
 /* The keys that lead to a transaction; their count. */
-size_t sqlite_row_keys(int64_t customer_number, const struct ledger_transaction *transaction,
-                       uint64_t keys[ROW_KEYS_MAX]);
+size_t sqlite_row_keys(const uint8_t identity[ID_IDENTITY_SIZE], int64_t customer_number,
+                       const struct ledger_transaction *transaction, uint64_t keys[ROW_KEYS_MAX]);
 
 /*
  * At the begin of whatever asks for ids, in a transaction of the connection's: finds out whether
@@ -45,8 +53,8 @@ MUST_CHECK enum status sqlite_load_fact(struct sqlite_store *store, struct ledge
 /* The functions that former migrations call in SQL. */
 void sqlite_ids_register(struct sqlite_store *store);
 
-/* ids_audit.c: whether every id is used once and rolled back once, and the index leads to them.
- * STATUS_MALFORMED: `error` names the first break. */
-MUST_CHECK enum status sqlite_ids_audit(struct sqlite_store *store, struct error *error);
+/* The newest row as of the transaction that is open, after which store->ledger is known. */
+MUST_CHECK enum status sqlite_ids_last(struct sqlite_store *store, int64_t *number,
+                                       struct error *error);
 
 #endif

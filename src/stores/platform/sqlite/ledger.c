@@ -25,11 +25,11 @@ struct writing {
     const struct ledger_batch *batch;
     int64_t first_number;                   /* of the first row of batch->kept */
     int64_t last_day;                       /* of ledger_day, with what is being written */
-    size_t places[LEDGER_BATCH_MAX];        /* of `kept` */
+    size_t players[LEDGER_BATCH_MAX];       /* of `kept` */
     int64_t customers[LEDGER_BATCH_MAX];    /* of `kept`, by number */
-    int64_t last_entries[LEDGER_BATCH_MAX]; /* of the places, of those bound so far */
+    int64_t last_entries[LEDGER_BATCH_MAX]; /* of the players, of those bound so far */
     uint16_t
-        kept_of[2 * LEDGER_BATCH_MAX]; /* of facts, one more than its place in `kept`; 0: none */
+        kept_of[2 * LEDGER_BATCH_MAX]; /* of facts, one more than its position in `kept`; 0: none */
 };
 
 static enum status refuse(const struct writing *writing, const char *why, struct error *error)
@@ -39,39 +39,39 @@ static enum status refuse(const struct writing *writing, const char *why, struct
 
 /* ---- what the rows refer to ------------------------------------------------------------------ */
 
-static bool is_of_place(const struct ledger_batch *batch, size_t place,
-                        const struct ledger_transaction *kept)
+static bool is_of_player(const struct ledger_batch *batch, size_t player,
+                         const struct ledger_transaction *kept)
 {
-    return place < batch->place_count && batch->places[place].found &&
-           strcmp(batch->places[place].player_id, kept->player_id) == 0;
+    return player < batch->player_count && batch->players[player].found &&
+           strcmp(batch->players[player].player_id, kept->player_id) == 0;
 }
 
-static bool is_of_fact(const struct ledger_batch *batch, size_t fact, const char *customer_id,
+static bool is_of_fact(const struct ledger_batch *batch, size_t fact, const char *owner_id,
                        const char *id)
 {
     return fact < batch->fact_count && strcmp(batch->facts[fact].transaction_id, id) == 0 &&
-           strcmp(batch->facts[fact].customer_id, customer_id) == 0;
+           strcmp(batch->facts[fact].owner_id, owner_id) == 0;
 }
 
-static enum status find_places(struct writing *writing, struct error *error)
+static enum status find_players(struct writing *writing, struct error *error)
 {
     const struct ledger_batch *batch = writing->batch;
     for (size_t i = 0; i < batch->kept_count; i++) {
         const struct ledger_transaction *kept = &batch->kept[i];
-        size_t place = batch->kept_of[i].place;
-        if (!is_of_place(batch, place, kept))
-            for (place = 0; place < batch->place_count && !is_of_place(batch, place, kept);)
-                place++;
-        if (place == batch->place_count)
+        size_t player = batch->kept_of[i].player;
+        if (!is_of_player(batch, player, kept))
+            for (player = 0; player < batch->player_count && !is_of_player(batch, player, kept);)
+                player++;
+        if (player == batch->player_count)
             return refuse(writing, "a transaction is of a player that was not asked for", error);
-        const struct cached_account *account = &writing->store->loaded->accounts[place];
+        const struct cached_account *account = &writing->store->loaded->accounts[player];
         if (strcmp(account->account.player.customer_id, kept->customer_id) != 0)
             return refuse(writing, "a transaction is not of its player's customer", error);
-        writing->places[i] = place;
+        writing->players[i] = player;
         writing->customers[i] = account->customer_number;
     }
-    for (size_t place = 0; place < batch->place_count; place++)
-        writing->last_entries[place] = writing->store->loaded->accounts[place].last_number;
+    for (size_t player = 0; player < batch->player_count; player++)
+        writing->last_entries[player] = writing->store->loaded->accounts[player].last_number;
     return STATUS_OK;
 }
 
@@ -79,12 +79,12 @@ static bool is_there_twice(const struct ledger_batch *batch, size_t at)
 {
     for (size_t i = 0; i < batch->kept_count; i++)
         if (i != at && strcmp(batch->kept[i].transaction_id, batch->kept[at].transaction_id) == 0 &&
-            strcmp(batch->kept[i].customer_id, batch->kept[at].customer_id) == 0)
+            strcmp(ledger_owner(&batch->kept[i]), ledger_owner(&batch->kept[at])) == 0)
             return true;
     return false;
 }
 
-/* A customer uses an id once. Begin has proved that of the ids that it was asked for; what it was
+/* An owner uses an id once. Begin has proved that of the ids that it was asked for; what it was
  * not asked for is looked up before anything is written. */
 static enum status check_unused(struct writing *writing, struct error *error)
 {
@@ -93,15 +93,14 @@ static enum status check_unused(struct writing *writing, struct error *error)
     for (size_t i = 0; i < batch->kept_count; i++) {
         const struct ledger_transaction *kept = &batch->kept[i];
         size_t fact = batch->kept_of[i].fact;
-        if (is_of_fact(batch, fact, kept->customer_id, kept->transaction_id)) {
+        if (is_of_fact(batch, fact, ledger_owner(kept), kept->transaction_id)) {
             if (batch->facts[fact].id.number != 0 || writing->kept_of[fact] != 0)
                 return refuse(writing, used, error);
             writing->kept_of[fact] = (uint16_t)(i + 1);
             continue;
         }
-        struct ledger_fact asked = {0};
-        memcpy(asked.customer_id, kept->customer_id, sizeof asked.customer_id);
-        memcpy(asked.transaction_id, kept->transaction_id, sizeof asked.transaction_id);
+        struct ledger_fact asked;
+        ledger_ask(&asked, ledger_owner(kept), kept->transaction_id);
         enum status status = sqlite_load_id(writing->store, &asked, error);
         if (status != STATUS_OK)
             return status;
@@ -119,22 +118,21 @@ static enum status debit_number(struct writing *writing, size_t at, int64_t *num
     const struct ledger_batch *batch = writing->batch;
     const struct ledger_transaction *credit = &batch->kept[at];
     size_t fact = batch->kept_of[at].reference;
-    if (is_of_fact(batch, fact, credit->customer_id, credit->reference)) {
-        size_t place = writing->kept_of[fact];
-        *number =
-            place > 0 ? writing->first_number + (int64_t)place - 1 : batch->facts[fact].id.number;
+    if (is_of_fact(batch, fact, ledger_owner(credit), credit->reference)) {
+        size_t position = writing->kept_of[fact];
+        *number = position > 0 ? writing->first_number + (int64_t)position - 1
+                               : batch->facts[fact].id.number;
         return STATUS_OK;
     }
     for (size_t i = 0; i < at; i++) {
         if (strcmp(batch->kept[i].transaction_id, credit->reference) == 0 &&
-            strcmp(batch->kept[i].customer_id, credit->customer_id) == 0) {
+            strcmp(ledger_owner(&batch->kept[i]), ledger_owner(credit)) == 0) {
             *number = writing->first_number + (int64_t)i;
             return STATUS_OK;
         }
     }
-    struct ledger_fact asked = {0};
-    memcpy(asked.customer_id, credit->customer_id, sizeof asked.customer_id);
-    memcpy(asked.transaction_id, credit->reference, sizeof asked.transaction_id);
+    struct ledger_fact asked;
+    ledger_ask(&asked, ledger_owner(credit), credit->reference);
     enum status status = sqlite_load_id(writing->store, &asked, error);
     *number = asked.id.number;
     return status;
@@ -145,14 +143,14 @@ static enum status debit_number(struct writing *writing, size_t at, int64_t *num
 #define TRANSACTION_INSERT                                                                  \
     "INSERT INTO ledger_transaction (number, customer_number, player_number, amount_minor," \
     " created_ms, transaction_id, operation, outcome, reference, game, round_id, sequence," \
-    " movement_minor, balance_minor, hash, settles, previous) VALUES "
-#define TRANSACTION_ROW "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-#define TRANSACTION_ROW_SIZE 17
+    " movement_minor, balance_minor, hash, settles, previous, provider, launch) VALUES "
+#define TRANSACTION_ROW "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+#define TRANSACTION_ROW_SIZE 19
 
 static void bind_entry(struct writing *writing, sqlite3_stmt *statement, int at, size_t kept_at)
 {
     const struct ledger_transaction *kept = &writing->batch->kept[kept_at];
-    int64_t *last = &writing->last_entries[writing->places[kept_at]];
+    int64_t *last = &writing->last_entries[writing->players[kept_at]];
     bind_integer(statement, at + 11, (int64_t)kept->sequence);
     bind_integer(statement, at + 12, kept->movement_minor);
     bind_integer(statement, at + 13, kept->balance_minor);
@@ -167,7 +165,7 @@ static enum status bind_transaction(struct writing *writing, sqlite3_stmt *state
 {
     const struct ledger_transaction *kept = &writing->batch->kept[kept_at];
     const struct cached_account *account =
-        &writing->store->loaded->accounts[writing->places[kept_at]];
+        &writing->store->loaded->accounts[writing->players[kept_at]];
     int64_t debit = 0;
     enum status status = STATUS_OK;
     if (kept->operation == LEDGER_CREDIT && kept->outcome == LEDGER_APPLIED &&
@@ -189,6 +187,8 @@ static enum status bind_transaction(struct writing *writing, sqlite3_stmt *state
     if (debit != 0) /* else NULL, as what follows of a decline */
         bind_integer(statement, at + 15, debit);
     bind_integer(statement, at + 16, 0);
+    bind_if_given(statement, at + 17, kept->provider_id);
+    bind_if_given(statement, at + 18, kept->launch_id);
     if (ledger_is_entry(kept))
         bind_entry(writing, statement, at, kept_at);
     return STATUS_OK;
@@ -218,7 +218,8 @@ static enum status write_decline(struct writing *writing, size_t at, struct erro
         &statement, error);
     if (status != STATUS_OK)
         return status;
-    bind_integer(statement, 1, writing->store->loaded->accounts[writing->places[at]].player_number);
+    bind_integer(statement, 1,
+                 writing->store->loaded->accounts[writing->players[at]].player_number);
     bind_integer(statement, 2, (int64_t)decline->decline);
     bind_integer(statement, 3, writing->first_number + (int64_t)at);
     bind_blob(statement, 4, decline->hash, LEDGER_HASH_SIZE);
@@ -273,10 +274,10 @@ static enum status change_one(struct writing *writing, sqlite3_stmt *statement, 
     return status;
 }
 
-static enum status write_account(struct writing *writing, size_t place, struct error *error)
+static enum status write_account(struct writing *writing, size_t player, struct error *error)
 {
-    const struct ledger_account *account = &writing->batch->places[place].account;
-    const struct cached_account *stored = &writing->store->loaded->accounts[place];
+    const struct ledger_account *account = &writing->batch->players[player].account;
+    const struct cached_account *stored = &writing->store->loaded->accounts[player];
     bool is_new = stored->account.sequence == 0;
     sqlite3_stmt *statement;
     enum status status = sqlite_statement(
@@ -293,7 +294,7 @@ static enum status write_account(struct writing *writing, size_t place, struct e
     bind_integer(statement, 2, account->balance_minor);
     bind_integer(statement, 3, (int64_t)account->sequence);
     bind_blob(statement, 4, account->head, LEDGER_HASH_SIZE);
-    bind_integer(statement, 5, writing->last_entries[place]);
+    bind_integer(statement, 5, writing->last_entries[player]);
     if (!is_new) {
         bind_integer(statement, 6, stored->account.balance_minor);
         bind_integer(statement, 7, (int64_t)stored->account.sequence);
@@ -303,10 +304,10 @@ static enum status write_account(struct writing *writing, size_t place, struct e
     return change_one(writing, statement, error);
 }
 
-static enum status write_declined(struct writing *writing, size_t place, struct error *error)
+static enum status write_declined(struct writing *writing, size_t player, struct error *error)
 {
-    const struct ledger_account *account = &writing->batch->places[place].account;
-    const struct cached_account *stored = &writing->store->loaded->accounts[place];
+    const struct ledger_account *account = &writing->batch->players[player].account;
+    const struct cached_account *stored = &writing->store->loaded->accounts[player];
     sqlite3_stmt *statement;
     enum status status =
         sqlite_statement(writing->store,
@@ -364,10 +365,10 @@ static enum status write_accounts(struct writing *writing, struct error *error)
 {
     const struct ledger_batch *batch = writing->batch;
     enum status status = STATUS_OK;
-    for (size_t i = 0; i < batch->place_count && status == STATUS_OK; i++) {
-        if (batch->places[i].changed)
+    for (size_t i = 0; i < batch->player_count && status == STATUS_OK; i++) {
+        if (batch->players[i].changed)
             status = write_account(writing, i, error);
-        if (status == STATUS_OK && batch->places[i].declined)
+        if (status == STATUS_OK && batch->players[i].declined)
             status = write_declined(writing, i, error);
     }
     for (size_t i = 0; i < batch->clearing_count && status == STATUS_OK; i++)
@@ -380,7 +381,7 @@ static enum status write_accounts(struct writing *writing, struct error *error)
 
 static enum status write_batch(struct writing *writing, struct error *error)
 {
-    enum status status = find_places(writing, error);
+    enum status status = find_players(writing, error);
     if (status == STATUS_OK)
         status = check_unused(writing, error);
     if (status == STATUS_OK)
@@ -394,11 +395,11 @@ static void note_batch(struct writing *writing)
     const struct ledger_batch *batch = writing->batch;
     struct sqlite_store *store = writing->store;
     struct ledger_cache *cache = sqlite_cache(store);
-    for (size_t i = 0; i < batch->place_count; i++) {
+    for (size_t i = 0; i < batch->player_count; i++) {
         struct cached_account *account = &store->loaded->accounts[i];
-        if (!batch->places[i].changed && !batch->places[i].declined)
+        if (!batch->players[i].changed && !batch->players[i].declined)
             continue;
-        account->account = batch->places[i].account;
+        account->account = batch->players[i].account;
         account->last_number = writing->last_entries[i];
         ledger_cache_put_account(cache, account);
     }

@@ -6,7 +6,7 @@
  * whether another process has written in between; and what was cached of an account is compared
  * with what is stored when the account is written (ledger.c).
  *
- * A row that makes no sense is an error here and never skipped: it is money.
+ * A malformed row is an error here and never skipped: it is money.
  */
 #include <string.h>
 
@@ -50,20 +50,15 @@ static enum status load_account(struct sqlite_store *store, const char *player_i
     enum status status = sqlite_player_number(store, player_id, &number, error);
     if (status != STATUS_OK || number == 0)
         return status;
-    status =
-        sqlite_statement(store,
+    status = sqlite_find(store,
                          "SELECT " ACCOUNT_COLUMNS DECLINED_COLUMNS ACCOUNT_FITS
                          ", coalesce(ledger_account.last_number, 0)"
                          " FROM player" ACCOUNT_JOINS DECLINED_JOIN " WHERE player.number = ?1",
-                         &statement, error);
-    if (status != STATUS_OK)
-        return status;
-    bind_integer(statement, 1, number);
-    status = sqlite_first(store, statement, &found, error);
+                         &number, &statement, &found, error);
     if (status != STATUS_OK)
         return status;
     if (!found || !read_sound_account(statement, player_id, &to->account))
-        status = platform_damaged(&store->base, "an account makes no sense", error);
+        status = platform_damaged(&store->base, "an account is malformed", error);
     to->player_number = number;
     to->last_number =
         sqlite3_column_int64(statement, ACCOUNT_COLUMN_COUNT + DECLINED_COLUMN_COUNT + 1);
@@ -71,17 +66,17 @@ static enum status load_account(struct sqlite_store *store, const char *player_i
     return status;
 }
 
-enum status sqlite_ledger_balances(struct platform_store *base, struct ledger_place *places,
+enum status sqlite_ledger_balances(struct platform_store *base, struct ledger_batch_player *players,
                                    size_t count, struct error *error)
 {
     struct sqlite_store *store = sqlite_store_of(base);
     enum status status = sqlite_ready(store, error);
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
         struct cached_account read;
-        status = load_account(store, places[i].player_id, &read, error);
-        places[i].found = status == STATUS_OK && read.player_number != 0;
-        if (places[i].found)
-            places[i].account = read.account;
+        status = load_account(store, players[i].player_id, &read, error);
+        players[i].found = status == STATUS_OK && read.player_number != 0;
+        if (players[i].found)
+            players[i].account = read.account;
     }
     return status;
 }
@@ -115,41 +110,41 @@ static enum status load_clearing(struct sqlite_store *store, struct ledger_clear
     return STATUS_OK;
 }
 
-/* Finds the clearing account of a place among those of the batch, or loads it. */
+/* Finds the clearing account of a player among those of the batch, or loads it. */
 static enum status find_clearing(struct sqlite_store *store, struct ledger_batch *batch,
-                                 struct ledger_place *place, struct error *error)
+                                 struct ledger_batch_player *player, struct error *error)
 {
-    const struct player_record *player = &place->account.player;
+    const struct player_record *record = &player->account.player;
     for (size_t i = 0; i < batch->clearing_count; i++) {
-        if (strcmp(batch->clearings[i].customer_id, player->customer_id) == 0 &&
-            strcmp(batch->clearings[i].currency, player->currency) == 0) {
-            place->clearing = i;
+        if (strcmp(batch->clearings[i].customer_id, record->customer_id) == 0 &&
+            strcmp(batch->clearings[i].currency, record->currency) == 0) {
+            player->clearing = i;
             return STATUS_OK;
         }
     }
     struct ledger_clearing *clearing = &batch->clearings[batch->clearing_count];
     struct loaded_clearing *loaded = &store->loaded->clearings[batch->clearing_count];
     *clearing = (struct ledger_clearing){0};
-    memcpy(clearing->customer_id, player->customer_id, sizeof clearing->customer_id);
-    memcpy(clearing->currency, player->currency, sizeof clearing->currency);
-    place->clearing = batch->clearing_count++;
+    memcpy(clearing->customer_id, record->customer_id, sizeof clearing->customer_id);
+    memcpy(clearing->currency, record->currency, sizeof clearing->currency);
+    player->clearing = batch->clearing_count++;
     return load_clearing(store, clearing, loaded, error);
 }
 
 /* ---- a batch --------------------------------------------------------------------------------- */
 
 /* From the cache, or into it. */
-static enum status load_place(struct sqlite_store *store, struct ledger_place *place,
-                              struct cached_account *loaded, struct error *error)
+static enum status load_player(struct sqlite_store *store, struct ledger_batch_player *player,
+                               struct cached_account *loaded, struct error *error)
 {
     const struct cached_account *cached =
-        ledger_cache_account(sqlite_cache(store), place->player_id);
+        ledger_cache_account(sqlite_cache(store), player->player_id);
     enum status status = STATUS_OK;
-    place->changed = place->declined = place->found = false;
+    player->changed = player->declined = player->found = false;
     if (cached != NULL) {
         *loaded = *cached;
     } else {
-        status = load_account(store, place->player_id, loaded, error);
+        status = load_account(store, player->player_id, loaded, error);
         if (status == STATUS_OK && loaded->player_number != 0)
             status = sqlite_customer_number(store, loaded->account.player.customer_id,
                                             &loaded->customer_number, error);
@@ -158,9 +153,35 @@ static enum status load_place(struct sqlite_store *store, struct ledger_place *p
     }
     if (status != STATUS_OK || loaded->player_number == 0)
         return status;
-    place->found = true;
-    place->account = loaded->account;
+    player->found = true;
+    player->account = loaded->account;
     return STATUS_OK;
+}
+
+/* Which of the batch's players are blocked: asked each time, for what is cached of a player does
+ * not say it. Nearly always no one is. */
+static enum status load_blocks(struct sqlite_store *store, struct ledger_batch *batch,
+                               struct error *error)
+{
+    int64_t any = 0;
+    enum status status =
+        sqlite_number(store, "SELECT EXISTS (SELECT 1 FROM player_block)", &any, error);
+    for (size_t i = 0; i < batch->player_count && status == STATUS_OK; i++) {
+        struct ledger_batch_player *player = &batch->players[i];
+        sqlite3_stmt *statement;
+        bool found = false;
+        player->account.player.blocked_ms = 0;
+        if (any == 0 || !player->found)
+            continue;
+        status = sqlite_find(store, "SELECT blocked_ms FROM player_block WHERE player_number = ?1",
+                             &store->loaded->accounts[i].player_number, &statement, &found, error);
+        if (status != STATUS_OK)
+            return status;
+        if (found)
+            player->account.player.blocked_ms = sqlite3_column_int64(statement, 0);
+        (void)sqlite3_reset(statement);
+    }
+    return status;
 }
 
 static enum status load_batch(struct sqlite_store *store, struct ledger_batch *batch,
@@ -170,12 +191,14 @@ static enum status load_batch(struct sqlite_store *store, struct ledger_batch *b
     if (store->loaded == NULL)
         store->loaded = memory_alloc_zeroed(1, sizeof *store->loaded);
     batch->clearing_count = 0;
-    for (size_t i = 0; i < batch->place_count && status == STATUS_OK; i++) {
-        struct ledger_place *place = &batch->places[i];
-        status = load_place(store, place, &store->loaded->accounts[i], error);
-        if (status == STATUS_OK && place->found)
-            status = find_clearing(store, batch, place, error);
+    for (size_t i = 0; i < batch->player_count && status == STATUS_OK; i++) {
+        struct ledger_batch_player *player = &batch->players[i];
+        status = load_player(store, player, &store->loaded->accounts[i], error);
+        if (status == STATUS_OK && player->found)
+            status = find_clearing(store, batch, player, error);
     }
+    if (status == STATUS_OK)
+        status = load_blocks(store, batch, error);
     for (size_t i = 0; i < batch->fact_count && status == STATUS_OK; i++)
         status = sqlite_load_fact(store, &batch->facts[i], error);
     return status;
@@ -227,39 +250,30 @@ enum status sqlite_ledger_prepare(struct platform_store *base, struct error *err
 
 /* ---- after opening --------------------------------------------------------------------------- */
 
-static enum status check_newest(struct sqlite_store *store, sqlite3_stmt *statement,
-                                struct error *error)
+#define PREVIOUS_COLUMN (TRANSACTION_COLUMN_COUNT + ACCOUNT_COLUMN_COUNT)
+
+/* A row of the newest: TRANSACTION_COLUMNS, ACCOUNT_COLUMNS, the hash before it, its number. */
+static enum status check_newest(void *context, sqlite3_stmt *row, bool *wanted, struct error *error)
 {
-    static const uint8_t zeros[LEDGER_HASH_SIZE];
-    bool found = false;
-    enum status status;
-    while ((status = sqlite_first(store, statement, &found, error)) == STATUS_OK && found) {
-        struct ledger_transaction entry;
-        struct ledger_account account;
-        uint8_t previous[LEDGER_HASH_SIZE];
-        uint8_t hash[LEDGER_HASH_SIZE];
-        int after = TRANSACTION_COLUMN_COUNT + ACCOUNT_COLUMN_COUNT;
-        if (!sqlite_read_transaction(statement, NULL, &entry) || !ledger_is_entry(&entry) ||
-            !sqlite_read_account(statement, TRANSACTION_COLUMN_COUNT, &account))
-            return platform_damaged(&store->base, "an entry of the ledger makes no sense", error);
-        if (entry.sequence == 1)
-            memcpy(previous, zeros, sizeof previous);
-        else if (!sqlite_read_hash(statement, after, previous))
-            return platform_damaged(&store->base, "the ledger has a gap", error);
-        ledger_entry_hash(&entry, previous, hash);
-        bool last = account.sequence == entry.sequence;
-        if (memcmp(hash, entry.hash, sizeof hash) != 0 || account.sequence < entry.sequence ||
-            (last && (memcmp(hash, account.head, sizeof hash) != 0 ||
-                      account.balance_minor != entry.balance_minor)))
-            return platform_damaged(&store->base, "the ledger does not fit its chain", error);
-    }
-    return status;
+    const struct sqlite_store *store = context;
+    struct ledger_transaction entry;
+    struct ledger_account account;
+    uint8_t previous[LEDGER_HASH_SIZE];
+    const char *flaw = "it is malformed";
+    (void)wanted;
+    if (sqlite_read_transaction(row, NULL, &entry) && ledger_is_entry(&entry) &&
+        sqlite_read_account(row, TRANSACTION_COLUMN_COUNT, &account))
+        flaw = ledger_entry_flaw(
+            &entry, &account, sqlite_read_hash(row, PREVIOUS_COLUMN, previous) ? previous : NULL);
+    return flaw == NULL
+               ? STATUS_OK
+               : platform_damaged_row(&store->base, sqlite3_column_int64(row, PREVIOUS_COLUMN + 1),
+                                      flaw, error);
 }
 
 enum status sqlite_ledger_recover(struct platform_store *base, struct error *error)
 {
     struct sqlite_store *store = sqlite_store_of(base);
-    sqlite3_stmt *statement;
     enum status status = sqlite_ready(store, error);
     if (status != STATUS_OK)
         return status;
@@ -271,19 +285,15 @@ enum status sqlite_ledger_recover(struct platform_store *base, struct error *err
         status = sqlite_execute(store, "PRAGMA foreign_keys = OFF", error);
     if (status != STATUS_OK)
         return status;
-    status = sqlite_statement(
+    return sqlite_visit(
         store,
-        "SELECT " TRANSACTION_COLUMNS ", " ACCOUNT_COLUMNS ", previous.hash"
+        "SELECT " TRANSACTION_COLUMNS ", " ACCOUNT_COLUMNS
+        ", previous.hash, ledger_transaction.number"
         " FROM (SELECT * FROM ledger_transaction ORDER BY number DESC LIMIT 512)"
         "  AS ledger_transaction"
         " JOIN player ON player.number = ledger_transaction.player_number" ACCOUNT_JOINS
         " LEFT JOIN ledger_transaction AS previous"
         "  ON previous.number = ledger_transaction.previous"
         " WHERE ledger_transaction.sequence IS NOT NULL",
-        &statement, error);
-    if (status != STATUS_OK)
-        return status;
-    status = check_newest(store, statement, error);
-    (void)sqlite3_reset(statement);
-    return status;
+        NULL, check_newest, store, error);
 }

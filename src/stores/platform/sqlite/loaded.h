@@ -14,7 +14,7 @@ struct loaded_clearing {
 };
 
 struct sqlite_loaded {
-    struct cached_account accounts[LEDGER_BATCH_MAX]; /* of the places */
+    struct cached_account accounts[LEDGER_BATCH_MAX]; /* of the players */
     struct loaded_clearing clearings[LEDGER_BATCH_MAX];
 };
 

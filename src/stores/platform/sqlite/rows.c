@@ -97,6 +97,8 @@ bool sqlite_read_transaction(sqlite3_stmt *row, const struct player_record *play
     sound &= read_string(row, 3, read.reference, sizeof read.reference);
     sound &= read_string(row, 4, read.game_id, sizeof read.game_id);
     sound &= read_string(row, 5, read.round_id, sizeof read.round_id);
+    sound &= read_string(row, 16, read.provider_id, sizeof read.provider_id);
+    sound &= read_string(row, 17, read.launch_id, sizeof read.launch_id);
     sound &= ledger_operation_parse(read_text(row, 8), &read.operation);
     sound &= ledger_outcome_parse(read_text(row, 9), &read.outcome);
     read.amount_minor = sqlite3_column_int64(row, 10);
@@ -149,9 +151,8 @@ enum status sqlite_player_number(struct sqlite_store *store, const char *id, int
     return find_number(store, "SELECT number FROM player WHERE id = ?1", id, number, error);
 }
 
-/* The player of a row. The pointer is valid until the next call. */
-static enum status load_player(struct sqlite_store *store, int64_t number,
-                               const struct cached_player **player, struct error *error)
+enum status sqlite_player(struct sqlite_store *store, int64_t number,
+                          const struct cached_player **player, struct error *error)
 {
     struct cached_player read = {.number = number};
     struct ledger_cache *cache = sqlite_cache(store);
@@ -160,16 +161,12 @@ static enum status load_player(struct sqlite_store *store, int64_t number,
     *player = ledger_cache_player(cache, number);
     if (*player != NULL)
         return STATUS_OK;
-    enum status status = sqlite_statement(
-        store,
-        "SELECT player.id, player.customer_id, player.reference, player.currency,"
-        " currency.exponent, player.created_ms FROM player"
-        " JOIN currency ON currency.code = player.currency WHERE player.number = ?1",
-        &statement, error);
-    if (status != STATUS_OK)
-        return status;
-    bind_integer(statement, 1, number);
-    status = sqlite_first(store, statement, &found, error);
+    enum status status =
+        sqlite_find(store,
+                    "SELECT player.id, player.customer_id, player.reference, player.currency,"
+                    " currency.exponent, player.created_ms FROM player"
+                    " JOIN currency ON currency.code = player.currency WHERE player.number = ?1",
+                    &number, &statement, &found, error);
     if (status != STATUS_OK)
         return status;
     bool sound = found && read_player(statement, 0, &read.record);
@@ -188,12 +185,6 @@ static enum status load_player(struct sqlite_store *store, int64_t number,
 
 /* ---- proof ----------------------------------------------------------------------------------- */
 
-/* Behind TRANSACTION_COLUMNS_ALONE */
-#define ROW_COLUMNS                                                  \
-    TRANSACTION_COLUMNS_ALONE ", ledger_transaction.number,"         \
-                              " ledger_transaction.customer_number," \
-                              " ledger_transaction.player_number, ledger_transaction.previous"
-
 /* Hashes of entries that were visited last, by number: most entries follow one of these. */
 #define VISITED 32768
 struct visited {
@@ -203,47 +194,52 @@ struct visited {
     } at[VISITED];
 };
 
-/* One blob of 32 bytes by one or two numbers. */
-static enum status load_hash(struct sqlite_store *store, const char *sql, int64_t first,
-                             int64_t second, uint8_t hash[LEDGER_HASH_SIZE], struct error *error)
+static enum status refuse_row(const struct sqlite_store *store, const struct ledger_row *row,
+                              struct error *error)
+{
+    enum status status =
+        platform_damaged_row(&store->base, row->number, "it is not what was written", error);
+    CHECK(status != STATUS_OK); /* said to the analyser */
+    return status;
+}
+
+/* The hash that a row follows, by the numbers of `sql`. */
+static enum status load_hash(struct sqlite_store *store, const struct ledger_row *row,
+                             const char *sql, const int64_t *numbers,
+                             uint8_t hash[LEDGER_HASH_SIZE], struct error *error)
 {
     sqlite3_stmt *statement;
     bool found = false;
-    enum status status = sqlite_statement(store, sql, &statement, error);
-    if (status != STATUS_OK)
-        return status;
-    bind_integer(statement, 1, first);
-    if (sqlite3_bind_parameter_count(statement) > 1)
-        bind_integer(statement, 2, second);
-    status = sqlite_first(store, statement, &found, error);
+    enum status status = sqlite_find(store, sql, numbers, &statement, &found, error);
     if (status != STATUS_OK)
         return status;
     if (!found || !sqlite_read_hash(statement, 0, hash))
-        status = platform_damaged(&store->base, "a transaction has lost what is before it", error);
+        status =
+            platform_damaged_row(&store->base, row->number, "what it follows is not there", error);
     (void)sqlite3_reset(statement);
     return status;
 }
 
-static enum status prove_entry(struct sqlite_store *store, int64_t previous,
-                               const struct visited *visited, struct ledger_row *row,
-                               struct error *error)
+static enum status prove_entry(struct sqlite_store *store, const struct visited *visited,
+                               struct ledger_row *row, struct error *error)
 {
+    const int64_t previous = row->previous;
     uint8_t before[LEDGER_HASH_SIZE] = {0};
     enum status status = STATUS_OK;
     if ((row->transaction.sequence > 1) != (previous != 0))
-        return platform_damaged(&store->base, "a transaction makes no sense", error);
+        return refuse_row(store, row, error);
     size_t slot = (uint64_t)previous % VISITED;
     if (previous != 0 && visited != NULL && visited->at[slot].number == previous)
         memcpy(before, visited->at[slot].hash, sizeof before);
     else if (previous != 0)
-        status = load_hash(store, "SELECT hash FROM ledger_transaction WHERE number = ?1", previous,
-                           0, before, error);
+        status = load_hash(store, row, "SELECT hash FROM ledger_transaction WHERE number = ?1",
+                           &previous, before, error);
     if (status != STATUS_OK)
         return status;
     ledger_entry_hash(&row->transaction, before, row->hash);
     return memcmp(row->hash, row->transaction.hash, sizeof row->hash) == 0
                ? STATUS_OK
-               : platform_damaged(&store->base, "a transaction makes no sense", error);
+               : refuse_row(store, row, error);
 }
 
 static enum status prove_decline(struct sqlite_store *store, struct ledger_row *row,
@@ -254,24 +250,21 @@ static enum status prove_decline(struct sqlite_store *store, struct ledger_row *
     uint8_t stored[LEDGER_HASH_SIZE];
     sqlite3_stmt *statement;
     bool found = false;
-    enum status status = sqlite_statement(store,
-                                          "SELECT position, hash FROM ledger_decline"
-                                          " WHERE transaction_number = ?1 AND player_number = ?2",
-                                          &statement, error);
-    if (status != STATUS_OK)
-        return status;
-    bind_integer(statement, 1, row->number);
-    bind_integer(statement, 2, row->player_number);
-    status = sqlite_first(store, statement, &found, error);
+    enum status status =
+        sqlite_find(store,
+                    "SELECT position, hash FROM ledger_decline"
+                    " WHERE transaction_number = ?1 AND player_number = ?2",
+                    (const int64_t[]){row->number, row->player_number}, &statement, &found, error);
     if (status != STATUS_OK)
         return status;
     int64_t position = found ? sqlite3_column_int64(statement, 0) : 0;
     bool sound = position > 0 && sqlite_read_hash(statement, 1, stored);
     (void)sqlite3_reset(statement);
     if (sound && position > 1)
-        status = load_hash(
-            store, "SELECT hash FROM ledger_decline WHERE player_number = ?1 AND position = ?2",
-            row->player_number, position - 1, before, error);
+        status =
+            load_hash(store, row,
+                      "SELECT hash FROM ledger_decline WHERE player_number = ?1 AND position = ?2",
+                      (const int64_t[]){row->player_number, position - 1}, before, error);
     if (status != STATUS_OK)
         return status;
     if (sound) {
@@ -279,27 +272,34 @@ static enum status prove_decline(struct sqlite_store *store, struct ledger_row *
         ledger_decline_hash(&chained, before, row->hash);
         sound = memcmp(row->hash, stored, sizeof stored) == 0;
     }
-    return sound ? STATUS_OK
-                 : platform_damaged(&store->base, "a transaction makes no sense", error);
+    return sound ? STATUS_OK : refuse_row(store, row, error);
 }
 
-/* From ROW_COLUMNS. Other statements run meanwhile; none of them is the one that `statement` is. */
-static enum status read_row(struct sqlite_store *store, sqlite3_stmt *statement,
-                            const struct visited *visited, struct ledger_row *row,
-                            struct error *error)
+enum status sqlite_row_read(struct sqlite_store *store, sqlite3_stmt *statement,
+                            struct ledger_row *row, struct error *error)
 {
     const struct cached_player *player = NULL;
     row->number = sqlite3_column_int64(statement, TRANSACTION_COLUMN_COUNT);
     row->customer_number = sqlite3_column_int64(statement, TRANSACTION_COLUMN_COUNT + 1);
     row->player_number = sqlite3_column_int64(statement, TRANSACTION_COLUMN_COUNT + 2);
-    int64_t previous = sqlite3_column_int64(statement, TRANSACTION_COLUMN_COUNT + 3);
-    enum status status = load_player(store, row->player_number, &player, error);
+    row->previous = sqlite3_column_int64(statement, TRANSACTION_COLUMN_COUNT + 3);
+    enum status status = sqlite_player(store, row->player_number, &player, error);
     if (status != STATUS_OK)
         return status;
-    if (player->customer_number != row->customer_number ||
-        !sqlite_read_transaction(statement, &player->record, &row->transaction))
-        return platform_damaged(&store->base, "a transaction makes no sense", error);
-    return ledger_is_entry(&row->transaction) ? prove_entry(store, previous, visited, row, error)
+    return player->customer_number == row->customer_number &&
+                   sqlite_read_transaction(statement, &player->record, &row->transaction)
+               ? STATUS_OK
+               : refuse_row(store, row, error);
+}
+
+static enum status read_proved(struct sqlite_store *store, sqlite3_stmt *statement,
+                               const struct visited *visited, struct ledger_row *row,
+                               struct error *error)
+{
+    enum status status = sqlite_row_read(store, statement, row, error);
+    if (status != STATUS_OK)
+        return status;
+    return ledger_is_entry(&row->transaction) ? prove_entry(store, visited, row, error)
                                               : prove_decline(store, row, error);
 }
 
@@ -308,22 +308,19 @@ enum status sqlite_row_load(struct sqlite_store *store, int64_t number, struct l
 {
     sqlite3_stmt *statement;
     bool found = false;
-    enum status status = sqlite_statement(
-        store,
-        "SELECT " ROW_COLUMNS " FROM ledger_transaction WHERE ledger_transaction.number = ?1",
-        &statement, error);
-    if (status != STATUS_OK)
-        return status;
-    bind_integer(statement, 1, number);
-    status = sqlite_first(store, statement, &found, error);
+    enum status status =
+        sqlite_find(store,
+                    "SELECT " LEDGER_ROW_COLUMNS
+                    " FROM ledger_transaction WHERE ledger_transaction.number = ?1",
+                    &number, &statement, &found, error);
     if (status != STATUS_OK)
         return status;
     status =
-        found ? read_row(store, statement, NULL, row, error)
+        found ? read_proved(store, statement, NULL, row, error)
               : error_set(error, STATUS_NOT_FOUND, "%s: a transaction is not there", store->path);
     (void)sqlite3_reset(statement);
     if (status == STATUS_OK && row->number != number)
-        status = platform_damaged(&store->base, "a transaction makes no sense", error);
+        status = refuse_row(store, row, error);
     return status;
 }
 
@@ -336,7 +333,7 @@ enum status sqlite_rows_visit(struct sqlite_store *store, int64_t first, int64_t
     bool wanted = true;
     int64_t next = first;
     enum status status = sqlite_statement(store,
-                                          "SELECT " ROW_COLUMNS " FROM ledger_transaction"
+                                          "SELECT " LEDGER_ROW_COLUMNS " FROM ledger_transaction"
                                           " WHERE ledger_transaction.number BETWEEN ?1 AND ?2"
                                           " ORDER BY ledger_transaction.number",
                                           &statement, error);
@@ -348,9 +345,9 @@ enum status sqlite_rows_visit(struct sqlite_store *store, int64_t first, int64_t
     for (; wanted && next <= last; next++) {
         status = sqlite_first(store, statement, &found, error);
         if (status == STATUS_OK && found)
-            status = read_row(store, statement, visited, &row, error);
+            status = read_proved(store, statement, visited, &row, error);
         if (status == STATUS_OK && (!found || row.number != next))
-            status = platform_damaged(&store->base, "a transaction is not there", error);
+            status = platform_damaged_row(&store->base, next, "it is not there", error);
         if (status != STATUS_OK)
             break;
         size_t slot = (uint64_t)next % VISITED;

@@ -7,7 +7,7 @@
 
 /*
  * The rows of the ledger: what their columns mean, and the proof that one is what was written. A
- * row that makes no sense is an error and never skipped: it is money.
+ * row that is malformed is an error and never skipped: it is money.
  */
 
 /* ---- columns --------------------------------------------------------------------------------- */
@@ -36,8 +36,9 @@
         " ledger_transaction.operation, ledger_transaction.outcome,"                          \
         " ledger_transaction.amount_minor, ledger_transaction.created_ms,"                    \
         " ledger_transaction.sequence, ledger_transaction.movement_minor,"                    \
-        " ledger_transaction.balance_minor, ledger_transaction.hash"
-#define TRANSACTION_COLUMN_COUNT 16
+        " ledger_transaction.balance_minor, ledger_transaction.hash,"                         \
+        " coalesce(ledger_transaction.provider, ''), coalesce(ledger_transaction.launch, '')"
+#define TRANSACTION_COLUMN_COUNT 18
 /* With the player's by a join; */
 #define TRANSACTION_COLUMNS                                                      \
     TRANSACTION_COLUMNS_OF("player.customer_id", "player.id", "player.currency", \
@@ -56,9 +57,20 @@ MUST_CHECK bool sqlite_read_transaction(sqlite3_stmt *row, const struct player_r
 
 struct ledger_row {
     int64_t number, customer_number, player_number;
+    int64_t previous; /* as it is stored */
     struct ledger_transaction transaction;
-    uint8_t hash[LEDGER_HASH_SIZE]; /* also of a decline: that of the chain of declines */
+    /* Where it was proved; also of a decline: that of the chain of declines. */
+    uint8_t hash[LEDGER_HASH_SIZE];
 };
+
+#define LEDGER_ROW_COLUMNS                                           \
+    TRANSACTION_COLUMNS_ALONE ", ledger_transaction.number,"         \
+                              " ledger_transaction.customer_number," \
+                              " ledger_transaction.player_number, ledger_transaction.previous"
+/* From these columns, with its player from the cache; not proved. Other statements run meanwhile;
+ * none of them is the one that the row is of. */
+MUST_CHECK enum status sqlite_row_read(struct sqlite_store *store, sqlite3_stmt *statement,
+                                       struct ledger_row *row, struct error *error);
 
 /* A row, proved: it hashes to what is stored, with what it is chained to, and so is, word for word,
  * what was answered. STATUS_NOT_FOUND: there is none. STATUS_MALFORMED: it is damaged. */
@@ -79,6 +91,11 @@ MUST_CHECK enum status sqlite_customer_number(struct sqlite_store *store, const 
                                               int64_t *number, struct error *error);
 MUST_CHECK enum status sqlite_player_number(struct sqlite_store *store, const char *id,
                                             int64_t *number, struct error *error);
+
+/* The player of a row, with its customer's number; the pointer is valid until the next call.
+ * STATUS_MALFORMED: it is not there, or its customer is not. */
+MUST_CHECK enum status sqlite_player(struct sqlite_store *store, int64_t number,
+                                     const struct cached_player **player, struct error *error);
 
 /* The cache of the handle's connection. */
 struct ledger_cache *sqlite_cache(struct sqlite_store *store);

@@ -13,7 +13,7 @@
  * owns the file, failures, transactions and what the schema is; the others hold statements. One
  * connection, one thread at a time.
  *
- *   engine.c          opening and migrating, and the verbs; backup.c before a migration
+ *   engine.c          opening and migrating, and the verbs; backup.c copies
  *   connection.c      the file, statements, transactions, failures
  *   record_queries.c  customers, keys, players and so on, by their tables of columns
  *   ledger_load.c     begins a batch: accounts, clearing accounts and ids that it is about
@@ -21,7 +21,9 @@
  *   ids.c             from ids to rows; the index behind it, in files, is id_index.h
  *   cache.c           accounts, numbers and rows that were used lately
  *   rows.c            reads rows of the ledger, which have to hash to what is stored
- *   walks.c           all of the ledger, for audit.c, ids_audit.c, exports and copies
+ *   walks.c           all of the ledger, for audits, exports and copies
+ *   audit.c           the file and what stands beside the ledger; rows_audit.c its rows, and
+ *   ids_audit.c       their ids, against each other and the index
  *   checkpoint.c      the write-ahead log, brought into the file beside the batches
  */
 
@@ -46,7 +48,7 @@ struct sqlite_store {
     off_t size;              /* of the file when its head was last looked at, */
     struct timespec written; /* to notice that something else than SQLite wrote into it */
     int log_pages;           /* in the log after the last batch of the ledger, */
-    int log_attempted;       /* and when upkeep was attempted last; 0: it was begun anew since */
+    int log_attempted;       /* and when upkeep was attempted last; 0: it was restarted since */
     struct {
         const char *sql; /* by address: each text is a constant at one place */
         sqlite3_stmt *statement;
@@ -56,9 +58,10 @@ struct sqlite_store {
     struct ledger_cache *cache;   /* cache.h */
     struct id_index *index;       /* id_index.h */
     struct sqlite_loaded *loaded; /* by the begin of a batch (loaded.h) */
+    uint8_t ledger[16];  /* which one it is, since it was last asked how far it goes (ids.c) */
     int64_t last_number; /* the newest transaction that cache and index know of; -1: unknown */
     int64_t last_day;    /* and its day, of ledger_day */
-    uint64_t told_ms;    /* when the log was last told how far the index is */
+    uint64_t logged_ms;  /* when it was last logged how far the index is */
 };
 
 static inline struct sqlite_store *sqlite_store_of(struct platform_store *store)
@@ -71,7 +74,14 @@ static inline struct sqlite_store *sqlite_store_of(struct platform_store *store)
 /* Before anything else in a call: the connection is there and the file is the one it was. */
 MUST_CHECK enum status sqlite_ready(struct sqlite_store *store, struct error *error);
 
-/* Writes the whole database, as of one moment, into a new file beside it (backup.c). */
+/* Has statements end soon once the handle is stopped (platform_store_stop_when), in place of
+ * another progress handler. */
+#define SQLITE_STEPS 100000 /* of SQLite's machine, between two looks */
+void sqlite_heed_stop(struct sqlite_store *store);
+
+/* Writes the whole database, as of one moment, into a new file, or one beside it (backup.c). */
+MUST_CHECK enum status sqlite_copy_to(struct sqlite_store *store, const char *path,
+                                      struct error *error);
 MUST_CHECK enum status sqlite_copy_beside(struct sqlite_store *store, uint32_t version, char **path,
                                           struct error *error);
 
@@ -87,6 +97,24 @@ MUST_CHECK enum status sqlite_run(struct sqlite_store *store, sqlite3_stmt *stat
  * statement is reset (sqlite3_reset) by the caller. */
 MUST_CHECK enum status sqlite_first(struct sqlite_store *store, sqlite3_stmt *statement,
                                     bool *found, struct error *error);
+
+/* The first row of a constant SQL text, as sqlite_first, whose parameters are `numbers`: as many as
+ * it has. */
+MUST_CHECK enum status sqlite_find(struct sqlite_store *store, const char *sql,
+                                   const int64_t *numbers, sqlite3_stmt **statement, bool *found,
+                                   struct error *error);
+
+/* Runs a statement, calls `read` for each of its rows until that fails or unsets `wanted`, and
+ * resets it. Other statements may run meanwhile. */
+typedef enum status sqlite_row_reader(void *context, sqlite3_stmt *row, bool *wanted,
+                                      struct error *error);
+MUST_CHECK enum status sqlite_each(struct sqlite_store *store, sqlite3_stmt *statement,
+                                   sqlite_row_reader *read, void *context, struct error *error);
+
+/* The same for a constant SQL text, whose parameters are `numbers`: as many as it has. */
+MUST_CHECK enum status sqlite_visit(struct sqlite_store *store, const char *sql,
+                                    const int64_t *numbers, sqlite_row_reader *read, void *context,
+                                    struct error *error);
 
 /* The first column of a constant query's one row. */
 MUST_CHECK enum status sqlite_number(struct sqlite_store *store, const char *sql, int64_t *value,
@@ -118,7 +146,7 @@ extern const struct sql_verbs sqlite_sql; /* record_queries.c */
 enum status sqlite_ledger_begin(struct platform_store *, struct ledger_batch *, struct error *);
 enum status sqlite_ledger_recover(struct platform_store *, struct error *);
 enum status sqlite_ledger_prepare(struct platform_store *, struct error *);
-enum status sqlite_ledger_balances(struct platform_store *, struct ledger_place *, size_t,
+enum status sqlite_ledger_balances(struct platform_store *, struct ledger_batch_player *, size_t,
                                    struct error *);
 enum status sqlite_ledger_id(struct platform_store *, struct ledger_fact *, struct error *);
 
@@ -126,10 +154,12 @@ enum status sqlite_ledger_id(struct platform_store *, struct ledger_fact *, stru
 void sqlite_ledger_index_facts(struct platform_store *, struct ledger_index_facts *);
 
 /* walks.c */
-enum status sqlite_ledger_entries(struct platform_store *, const char *, ledger_entry_visitor *,
-                                  void *, struct error *);
+enum status sqlite_ledger_entries(struct platform_store *, struct ledger_whose,
+                                  ledger_entry_visitor *, void *, struct error *);
 enum status sqlite_ledger_transactions(struct platform_store *, ledger_transaction_visitor *,
                                        void *, struct error *);
+enum status sqlite_ledger_recent(struct platform_store *, int64_t, ledger_recent_visitor *, void *,
+                                 struct error *);
 enum status sqlite_ledger_entered(struct platform_store *, int64_t, int64_t,
                                   ledger_transaction_visitor *, void *, struct error *);
 enum status sqlite_ledger_clearings(struct platform_store *, ledger_clearing_visitor *, void *,

@@ -1,6 +1,6 @@
 /*
  * Reading all of the SQLite ledger, or all of a player or a day, for audits, exports and copies; in
- * constant memory. A row that makes no sense is an error and never skipped.
+ * constant memory. A malformed row is an error and never skipped.
  */
 #include <string.h>
 
@@ -33,15 +33,11 @@ static enum status load_entry(struct walk *walk, int64_t player, uint64_t sequen
 {
     sqlite3_stmt *statement;
     enum status status =
-        sqlite_statement(walk->store,
-                         "SELECT " TRANSACTION_COLUMNS_ALONE ", ledger_transaction.player_number,"
-                         " ledger_transaction.previous FROM ledger_transaction"
-                         " WHERE ledger_transaction.number = ?1",
-                         &statement, error);
-    if (status != STATUS_OK)
-        return status;
-    bind_integer(statement, 1, *number);
-    status = sqlite_first(walk->store, statement, found, error);
+        sqlite_find(walk->store,
+                    "SELECT " TRANSACTION_COLUMNS_ALONE ", ledger_transaction.player_number,"
+                    " ledger_transaction.previous FROM ledger_transaction"
+                    " WHERE ledger_transaction.number = ?1",
+                    number, &statement, found, error);
     if (status != STATUS_OK || !*found) {
         (void)sqlite3_reset(statement);
         return status;
@@ -51,9 +47,9 @@ static enum status load_entry(struct walk *walk, int64_t player, uint64_t sequen
              ledger_is_entry(entry) && entry->sequence == sequence;
     *number = sqlite3_column_int64(statement, TRANSACTION_COLUMN_COUNT + 1);
     (void)sqlite3_reset(statement);
-    return sound ? STATUS_OK
-                 : platform_damaged(&walk->store->base, "an entry of the ledger makes no sense",
-                                    error);
+    return sound
+               ? STATUS_OK
+               : platform_damaged(&walk->store->base, "an entry of the ledger is malformed", error);
 }
 
 /* The number of the last entry of a block that begins at `first`: the one before the next block's
@@ -66,16 +62,11 @@ static enum status end_of_block(const struct walk *walk, int64_t player, uint64_
     *number = walk->last_number;
     if (walk->account.sequence - first < BLOCK)
         return STATUS_OK;
-    enum status status = sqlite_statement(walk->store,
-                                          "SELECT previous FROM ledger_transaction"
-                                          " WHERE player_number = ?1 AND sequence = ?2"
-                                          " AND sequence % 256 = 1",
-                                          &statement, error);
-    if (status != STATUS_OK)
-        return status;
-    bind_integer(statement, 1, player);
-    bind_integer(statement, 2, (int64_t)first + BLOCK);
-    status = sqlite_first(walk->store, statement, &found, error);
+    enum status status =
+        sqlite_find(walk->store,
+                    "SELECT previous FROM ledger_transaction WHERE player_number = ?1"
+                    " AND sequence = ?2 AND sequence % 256 = 1",
+                    (const int64_t[]){player, (int64_t)first + BLOCK}, &statement, &found, error);
     if (status != STATUS_OK)
         return status;
     *number = found ? sqlite3_column_int64(statement, 0) : 0;
@@ -103,35 +94,26 @@ static enum status visit_block(struct walk *walk, int64_t player, uint64_t first
 /* Those that cannot be followed, because somebody has removed or altered one: looks at the whole
  * ledger, for some of them at a time. `walk->last` stays when there are none. */
 #define CUT_OFF_AT_ONCE 10000
+static enum status take_cut_off(void *context, sqlite3_stmt *row, bool *wanted, struct error *error)
+{
+    struct walk *walk = context;
+    struct ledger_transaction entry;
+    if (!sqlite_read_transaction(row, &walk->account.player, &entry) || !ledger_is_entry(&entry))
+        return platform_damaged(&walk->store->base, "an entry of the ledger is malformed", error);
+    visit_entry(walk, &entry);
+    *wanted = !walk->stopped;
+    return STATUS_OK;
+}
+
 static enum status visit_cut_off(struct walk *walk, int64_t player, struct error *error)
 {
-    sqlite3_stmt *statement;
-    bool found = false;
-    enum status status =
-        sqlite_statement(walk->store,
-                         "SELECT " TRANSACTION_COLUMNS_ALONE " FROM ledger_transaction"
-                         " WHERE ledger_transaction.player_number = ?1"
-                         " AND ledger_transaction.sequence > ?2"
-                         " ORDER BY ledger_transaction.sequence LIMIT ?3",
-                         &statement, error);
-    if (status != STATUS_OK)
-        return status;
-    bind_integer(statement, 1, player);
-    bind_integer(statement, 2, (int64_t)walk->last);
-    bind_integer(statement, 3, CUT_OFF_AT_ONCE);
-    while (!walk->stopped &&
-           (status = sqlite_first(walk->store, statement, &found, error)) == STATUS_OK && found) {
-        struct ledger_transaction entry;
-        if (!sqlite_read_transaction(statement, &walk->account.player, &entry) ||
-            !ledger_is_entry(&entry)) {
-            status = platform_damaged(&walk->store->base, "an entry of the ledger makes no sense",
-                                      error);
-            break;
-        }
-        visit_entry(walk, &entry);
-    }
-    (void)sqlite3_reset(statement);
-    return status;
+    return sqlite_visit(walk->store,
+                        "SELECT " TRANSACTION_COLUMNS_ALONE " FROM ledger_transaction"
+                        " WHERE ledger_transaction.player_number = ?1"
+                        " AND ledger_transaction.sequence > ?2"
+                        " ORDER BY ledger_transaction.sequence LIMIT ?3",
+                        (const int64_t[]){player, (int64_t)walk->last, CUT_OFF_AT_ONCE},
+                        take_cut_off, walk, error);
 }
 
 static enum status walk_player(struct walk *walk, int64_t player, struct error *error)
@@ -152,41 +134,64 @@ static enum status walk_player(struct walk *walk, int64_t player, struct error *
 #define PLAYERS_WITH_ACCOUNTS                                                            \
     "SELECT " ACCOUNT_COLUMNS ", player.number, coalesce(ledger_account.last_number, 0)" \
     " FROM player" ACCOUNT_JOINS
+#define OF_PLAYER PLAYERS_WITH_ACCOUNTS " WHERE player.id = ?1"
+#define OF_CUSTOMER PLAYERS_WITH_ACCOUNTS " WHERE player.customer_id = ?1 ORDER BY player.number"
+#define OF_ALL PLAYERS_WITH_ACCOUNTS " ORDER BY player.number"
 
-enum status sqlite_ledger_entries(struct platform_store *base, const char *player_id,
+static enum status take_player(void *context, sqlite3_stmt *row, bool *wanted, struct error *error)
+{
+    struct walk *walk = context;
+    walk->last_number = sqlite3_column_int64(row, ACCOUNT_COLUMN_COUNT + 1);
+    if (!sqlite_read_account(row, 0, &walk->account))
+        return platform_damaged(&walk->store->base, "an account is malformed", error);
+    enum status status = walk_player(walk, sqlite3_column_int64(row, ACCOUNT_COLUMN_COUNT), error);
+    *wanted = !walk->stopped;
+    return status;
+}
+
+enum status sqlite_ledger_entries(struct platform_store *base, struct ledger_whose whose,
                                   ledger_entry_visitor *visit, void *context, struct error *error)
 {
     struct sqlite_store *store = sqlite_store_of(base);
     sqlite3_stmt *players;
-    bool found = false;
     enum status status = sqlite_ready(store, error);
     if (status == STATUS_OK)
-        status =
-            sqlite_statement(store,
-                             player_id == NULL ? PLAYERS_WITH_ACCOUNTS " ORDER BY player.number"
-                                               : PLAYERS_WITH_ACCOUNTS " WHERE player.id = ?1",
-                             &players, error);
+        status = sqlite_statement(store,
+                                  whose.player_id != NULL     ? OF_PLAYER
+                                  : whose.customer_id != NULL ? OF_CUSTOMER
+                                                              : OF_ALL,
+                                  &players, error);
     if (status != STATUS_OK)
         return status;
     struct walk *walk = memory_alloc_zeroed(1, sizeof *walk);
     walk->store = store;
     walk->visit = visit;
     walk->context = context;
-    if (player_id != NULL)
-        bind_string(players, 1, player_id);
-    while (!walk->stopped && (status = sqlite_first(store, players, &found, error)) == STATUS_OK &&
-           found) {
-        walk->last_number = sqlite3_column_int64(players, ACCOUNT_COLUMN_COUNT + 1);
-        if (!sqlite_read_account(players, 0, &walk->account))
-            status = platform_damaged(base, "an account makes no sense", error);
-        if (status == STATUS_OK)
-            status = walk_player(walk, sqlite3_column_int64(players, ACCOUNT_COLUMN_COUNT), error);
-        if (status != STATUS_OK)
-            break;
-    }
-    (void)sqlite3_reset(players);
+    if (whose.player_id != NULL || whose.customer_id != NULL)
+        bind_string(players, 1, whose.player_id != NULL ? whose.player_id : whose.customer_id);
+    status = sqlite_each(store, players, take_player, walk, error);
     memory_free(walk);
     return status;
+}
+
+/* ---- rows of other kinds --------------------------------------------------------------------- */
+
+/* Who visits the rows of a statement: one of them. */
+struct rows {
+    struct sqlite_store *store;
+    ledger_recent_visitor *recent;
+    int64_t first_number; /* of the recent ones */
+    ledger_entry_visitor *decline;
+    ledger_transaction_visitor *transaction;
+    ledger_clearing_visitor *clearing;
+    void *context;
+};
+
+static enum status visit_rows(struct rows *rows, const char *sql, sqlite_row_reader *read,
+                              struct error *error)
+{
+    enum status status = sqlite_ready(rows->store, error);
+    return status == STATUS_OK ? sqlite_visit(rows->store, sql, NULL, read, rows, error) : status;
 }
 
 static bool read_decline(sqlite3_stmt *row, struct ledger_transaction *decline,
@@ -200,60 +205,42 @@ static bool read_decline(sqlite3_stmt *row, struct ledger_transaction *decline,
     return sound && decline->decline > 0 && sqlite_read_hash(row, declined + 3, decline->hash);
 }
 
+static enum status take_decline(void *context, sqlite3_stmt *row, bool *wanted, struct error *error)
+{
+    const struct rows *rows = context;
+    struct ledger_transaction decline;
+    struct ledger_account account;
+    if (!read_decline(row, &decline, &account))
+        return platform_damaged(&rows->store->base, "a decline is malformed", error);
+    *wanted = rows->decline(rows->context, &decline, &account);
+    return STATUS_OK;
+}
+
 enum status sqlite_ledger_declines(struct platform_store *base, ledger_entry_visitor *visit,
                                    void *context, struct error *error)
 {
-    struct sqlite_store *store = sqlite_store_of(base);
-    sqlite3_stmt *statement;
-    bool found = false;
-    enum status status = sqlite_ready(store, error);
-    if (status == STATUS_OK)
-        status = sqlite_statement(
-            store,
-            "SELECT " TRANSACTION_COLUMNS ", " ACCOUNT_COLUMNS DECLINED_COLUMNS
-            ", ledger_decline.position, ledger_decline.hash FROM ledger_decline"
-            " CROSS JOIN ledger_transaction"
-            "  ON ledger_transaction.number = ledger_decline.transaction_number"
-            " CROSS JOIN player ON player.number = ledger_decline.player_number" ACCOUNT_JOINS
-                DECLINED_JOIN " ORDER BY ledger_decline.player_number, ledger_decline.position",
-            &statement, error);
-    if (status != STATUS_OK)
-        return status;
-    while ((status = sqlite_first(store, statement, &found, error)) == STATUS_OK && found) {
-        struct ledger_transaction decline;
-        struct ledger_account account;
-        if (!read_decline(statement, &decline, &account)) {
-            status = platform_damaged(&store->base, "a decline makes no sense", error);
-            break;
-        }
-        if (!visit(context, &decline, &account))
-            break;
-    }
-    (void)sqlite3_reset(statement);
-    return status;
+    struct rows rows = {.store = sqlite_store_of(base), .decline = visit, .context = context};
+    return visit_rows(
+        &rows,
+        "SELECT " TRANSACTION_COLUMNS ", " ACCOUNT_COLUMNS DECLINED_COLUMNS
+        ", ledger_decline.position, ledger_decline.hash FROM ledger_decline"
+        " CROSS JOIN ledger_transaction"
+        "  ON ledger_transaction.number = ledger_decline.transaction_number"
+        " CROSS JOIN player ON player.number = ledger_decline.player_number" ACCOUNT_JOINS
+            DECLINED_JOIN " ORDER BY ledger_decline.player_number, ledger_decline.position",
+        take_decline, error);
 }
 
-#define TRANSACTION_ROWS                                                     \
-    "SELECT " TRANSACTION_COLUMNS " FROM ledger_transaction"                 \
-    " CROSS JOIN player ON player.number = ledger_transaction.player_number" \
-    " JOIN currency ON currency.code = player.currency"
+#define TRANSACTION_ROWS "SELECT " LEDGER_ROW_COLUMNS " FROM ledger_transaction"
 
-static enum status visit_transactions(struct sqlite_store *store, sqlite3_stmt *statement,
-                                      ledger_transaction_visitor *visit, void *context,
-                                      struct error *error)
+static enum status take_transaction(void *context, sqlite3_stmt *row, bool *wanted,
+                                    struct error *error)
 {
-    bool found = false;
-    enum status status;
-    while ((status = sqlite_first(store, statement, &found, error)) == STATUS_OK && found) {
-        struct ledger_transaction transaction;
-        if (!sqlite_read_transaction(statement, NULL, &transaction)) {
-            status = platform_damaged(&store->base, "a transaction makes no sense", error);
-            break;
-        }
-        if (!visit(context, &transaction))
-            break;
-    }
-    (void)sqlite3_reset(statement);
+    const struct rows *rows = context;
+    struct ledger_row read;
+    enum status status = sqlite_row_read(rows->store, row, &read, error);
+    if (status == STATUS_OK)
+        *wanted = rows->transaction(rows->context, &read.transaction);
     return status;
 }
 
@@ -261,15 +248,60 @@ enum status sqlite_ledger_transactions(struct platform_store *base,
                                        ledger_transaction_visitor *visit, void *context,
                                        struct error *error)
 {
-    struct sqlite_store *store = sqlite_store_of(base);
-    sqlite3_stmt *statement;
-    enum status status = sqlite_ready(store, error);
-    if (status == STATUS_OK)
-        status = sqlite_statement(store, TRANSACTION_ROWS " ORDER BY ledger_transaction.number",
-                                  &statement, error);
+    struct rows rows = {.store = sqlite_store_of(base), .transaction = visit, .context = context};
+    return visit_rows(&rows, TRANSACTION_ROWS " ORDER BY ledger_transaction.number",
+                      take_transaction, error);
+}
+
+static enum status visit_before(const struct rows *rows, int64_t number, bool *wanted,
+                                struct error *error)
+{
+    struct ledger_row before;
+    sqlite3_stmt *row;
+    bool found = false;
+    enum status status = sqlite_find(rows->store, TRANSACTION_ROWS " WHERE number = ?1", &number,
+                                     &row, &found, error);
     if (status != STATUS_OK)
         return status;
-    return visit_transactions(store, statement, visit, context, error);
+    if (found) /* else the entry says so that follows it */
+        status = sqlite_row_read(rows->store, row, &before, error);
+    (void)sqlite3_reset(row);
+    if (status == STATUS_OK && found)
+        *wanted = rows->recent(rows->context, &before.transaction, true);
+    return status;
+}
+
+static enum status take_recent(void *context, sqlite3_stmt *row, bool *wanted, struct error *error)
+{
+    const struct rows *rows = context;
+    struct ledger_row read;
+    enum status status = sqlite_row_read(rows->store, row, &read, error);
+    if (status == STATUS_OK && read.previous != 0 && read.previous < rows->first_number)
+        status = visit_before(rows, read.previous, wanted, error);
+    if (status == STATUS_OK && *wanted)
+        *wanted = rows->recent(rows->context, &read.transaction, false);
+    return status;
+}
+
+enum status sqlite_ledger_recent(struct platform_store *base, int64_t since_ms,
+                                 ledger_recent_visitor *visit, void *context, struct error *error)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    struct rows rows = {.store = store, .recent = visit, .context = context};
+    sqlite3_stmt *statement;
+    bool found = false;
+    enum status status = sqlite_ready(store, error);
+    if (status == STATUS_OK)
+        status = sqlite_find(store,
+                             "SELECT coalesce(min(first_number), 9223372036854775807)"
+                             " FROM ledger_day WHERE day >= ?1 / 86400000",
+                             &since_ms, &statement, &found, error);
+    if (status != STATUS_OK)
+        return status;
+    rows.first_number = sqlite3_column_int64(statement, 0);
+    (void)sqlite3_reset(statement);
+    return sqlite_visit(store, TRANSACTION_ROWS " WHERE number >= ?1 ORDER BY number",
+                        &rows.first_number, take_recent, &rows, error);
 }
 
 /* Numbers of a time, in order of time and decision. Only they are sorted, and not the rows: what
@@ -291,24 +323,21 @@ static enum status sort_in_files(struct sqlite_store *store, struct error *error
                : sqlite_execute(store, "PRAGMA temp_store = FILE", error);
 }
 
-static enum status visit_number(struct sqlite_store *store, int64_t number,
-                                ledger_transaction_visitor *visit, void *context, bool *wanted,
-                                struct error *error)
+/* A row of ENTERED leads to one of TRANSACTION_ROWS. */
+static enum status take_number(void *context, sqlite3_stmt *row, bool *wanted, struct error *error)
 {
+    const struct rows *rows = context;
+    const int64_t number = sqlite3_column_int64(row, 0);
     sqlite3_stmt *statement;
-    struct ledger_transaction transaction;
     bool found = false;
-    enum status status = sqlite_statement(
-        store, TRANSACTION_ROWS " WHERE ledger_transaction.number = ?1", &statement, error);
+    enum status status =
+        sqlite_find(rows->store, TRANSACTION_ROWS " WHERE ledger_transaction.number = ?1", &number,
+                    &statement, &found, error);
     if (status != STATUS_OK)
         return status;
-    bind_integer(statement, 1, number);
-    status = sqlite_first(store, statement, &found, error);
-    if (status == STATUS_OK && (!found || !sqlite_read_transaction(statement, NULL, &transaction)))
-        status = platform_damaged(&store->base, "a transaction makes no sense", error);
+    status = found ? take_transaction(context, statement, wanted, error)
+                   : platform_damaged_row(&rows->store->base, number, "it is not there", error);
     (void)sqlite3_reset(statement);
-    if (status == STATUS_OK)
-        *wanted = visit(context, &transaction);
     return status;
 }
 
@@ -317,90 +346,62 @@ enum status sqlite_ledger_entered(struct platform_store *base, int64_t from_ms, 
                                   struct error *error)
 {
     struct sqlite_store *store = sqlite_store_of(base);
-    sqlite3_stmt *statement;
-    bool found = false;
-    bool wanted = true;
+    struct rows rows = {.store = store, .transaction = visit, .context = context};
     enum status status = sqlite_ready(store, error);
     if (status == STATUS_OK)
         status = sort_in_files(store, error);
-    if (status == STATUS_OK)
-        status = sqlite_statement(store, ENTERED, &statement, error);
-    if (status != STATUS_OK)
-        return status;
-    bind_integer(statement, 1, from_ms);
-    bind_integer(statement, 2, to_ms);
-    while (wanted && status == STATUS_OK &&
-           (status = sqlite_first(store, statement, &found, error)) == STATUS_OK && found)
-        status =
-            visit_number(store, sqlite3_column_int64(statement, 0), visit, context, &wanted, error);
-    (void)sqlite3_reset(statement);
-    return status;
+    return status == STATUS_OK ? sqlite_visit(store, ENTERED, (const int64_t[]){from_ms, to_ms},
+                                              take_number, &rows, error)
+                               : status;
+}
+
+static enum status take_clearing(void *context, sqlite3_stmt *row, bool *wanted,
+                                 struct error *error)
+{
+    const struct rows *rows = context;
+    struct ledger_clearing clearing = {0};
+    bool sound = read_string(row, 0, clearing.customer_id, sizeof clearing.customer_id);
+    sound &= read_string(row, 1, clearing.currency, sizeof clearing.currency);
+    clearing.balance_minor = sqlite3_column_int64(row, 2);
+    if (!sound)
+        return platform_damaged(&rows->store->base, "a clearing account is malformed", error);
+    *wanted = rows->clearing(rows->context, &clearing, sqlite3_column_int64(row, 3));
+    return STATUS_OK;
 }
 
 enum status sqlite_ledger_clearings(struct platform_store *base, ledger_clearing_visitor *visit,
                                     void *context, struct error *error)
 {
-    struct sqlite_store *store = sqlite_store_of(base);
-    sqlite3_stmt *statement;
-    bool found = false;
-    enum status status = sqlite_ready(store, error);
-    if (status == STATUS_OK)
-        status = sqlite_statement(
-            store,
-            "SELECT customer.id, coalesce(ledger_clearing.currency, held.currency),"
-            " coalesce(ledger_clearing.balance_minor, 0), coalesce(held.balance_minor, 0)"
-            " FROM ledger_clearing FULL JOIN"
-            " (SELECT customer.number, player.currency,"
-            "  sum(ledger_account.balance_minor) AS balance_minor FROM ledger_account"
-            "  JOIN player ON player.number = ledger_account.player_number"
-            "  JOIN customer ON customer.id = player.customer_id"
-            "  GROUP BY customer.number, player.currency) AS held"
-            " ON held.number = ledger_clearing.customer_number"
-            " AND held.currency = ledger_clearing.currency"
-            " LEFT JOIN customer"
-            " ON customer.number = coalesce(ledger_clearing.customer_number, held.number)"
-            " WHERE ledger_clearing.currency IS NOT NULL OR held.balance_minor <> 0",
-            &statement, error);
-    if (status != STATUS_OK)
-        return status;
-    while ((status = sqlite_first(store, statement, &found, error)) == STATUS_OK && found) {
-        struct ledger_clearing clearing = {0};
-        bool sound = read_string(statement, 0, clearing.customer_id, sizeof clearing.customer_id);
-        sound &= read_string(statement, 1, clearing.currency, sizeof clearing.currency);
-        clearing.balance_minor = sqlite3_column_int64(statement, 2);
-        if (!sound) {
-            status = platform_damaged(&store->base, "a clearing account makes no sense", error);
-            break;
-        }
-        if (!visit(context, &clearing, sqlite3_column_int64(statement, 3)))
-            break;
-    }
-    (void)sqlite3_reset(statement);
-    return status;
-}
-
-static enum status query_count(struct platform_store *base, const char *sql, uint64_t *count,
-                               struct error *error)
-{
-    struct sqlite_store *store = sqlite_store_of(base);
-    sqlite3_stmt *statement;
-    bool found = false;
-    enum status status = sqlite_ready(store, error);
-    if (status == STATUS_OK)
-        status = sqlite_statement(store, sql, &statement, error);
-    if (status == STATUS_OK)
-        status = sqlite_first(store, statement, &found, error);
-    if (status != STATUS_OK)
-        return status;
-    *count = (uint64_t)sqlite3_column_int64(statement, 0);
-    (void)sqlite3_reset(statement);
-    return STATUS_OK;
+    struct rows rows = {.store = sqlite_store_of(base), .clearing = visit, .context = context};
+    return visit_rows(&rows,
+                      "SELECT customer.id, coalesce(ledger_clearing.currency, held.currency),"
+                      " coalesce(ledger_clearing.balance_minor, 0), coalesce(held.balance_minor, 0)"
+                      " FROM ledger_clearing FULL JOIN"
+                      " (SELECT customer.number, player.currency,"
+                      "  sum(ledger_account.balance_minor) AS balance_minor FROM ledger_account"
+                      "  JOIN player ON player.number = ledger_account.player_number"
+                      "  JOIN customer ON customer.id = player.customer_id"
+                      "  GROUP BY customer.number, player.currency) AS held"
+                      " ON held.number = ledger_clearing.customer_number"
+                      " AND held.currency = ledger_clearing.currency"
+                      " LEFT JOIN customer"
+                      " ON customer.number = coalesce(ledger_clearing.customer_number, held.number)"
+                      " WHERE ledger_clearing.currency IS NOT NULL OR held.balance_minor <> 0",
+                      take_clearing, error);
 }
 
 enum status sqlite_ledger_count(struct platform_store *base, uint64_t *count, struct error *error)
 {
-    return query_count(base, "SELECT count(*) FROM ledger_transaction WHERE sequence IS NOT NULL",
-                       count, error);
+    struct sqlite_store *store = sqlite_store_of(base);
+    int64_t counted = 0;
+    enum status status = sqlite_ready(store, error);
+    if (status == STATUS_OK)
+        status = sqlite_number(store,
+                               "SELECT count(*) FROM ledger_transaction WHERE sequence IS NOT NULL",
+                               &counted, error);
+    if (status == STATUS_OK)
+        *count = (uint64_t)counted;
+    return status;
 }
 
 enum status sqlite_snapshot_begin(struct platform_store *base, struct error *error)

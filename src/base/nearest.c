@@ -3,9 +3,9 @@
  * or swap with a neighbour (optimal string alignment). Names here are short, so three rows on the
  * stack do.
  */
-#include <string.h>
+#include "base/nearest.h"
 
-#include "cli/command_line.h"
+#include <string.h>
 
 #define NAME_MAX_SIZE 48
 
@@ -36,19 +36,20 @@ static unsigned distance_between(const char *a, size_t a_size, const char *b, si
     return rows[a_size % 3][b_size];
 }
 
-void nearest_offer(struct nearest *nearest, const char *name)
+bool nearest_offer(struct nearest *nearest, const char *name)
 {
     size_t written_size = strlen(nearest->written);
     size_t name_size = strlen(name);
     if (written_size == 0 || written_size > NAME_MAX_SIZE || name_size > NAME_MAX_SIZE)
-        return;
+        return false;
     unsigned distance = distance_between(nearest->written, written_size, name, name_size);
     /* The beginning of a name is a good guess too: "cust" for "customer". */
     if (written_size >= 3 && strncmp(name, nearest->written, written_size) == 0)
         distance = 1;
     unsigned limit = name_size <= 3 ? 1 : name_size <= 6 ? 2 : 3;
     if (distance > limit || (nearest->name != NULL && distance >= nearest->distance))
-        return;
+        return false;
     nearest->name = name;
     nearest->distance = distance;
+    return true;
 }

@@ -1,0 +1,239 @@
+// Customers, their keys, what they use and what they were denied; and addresses that need no key.
+import { api, get, patch, post, put, remove } from "./api.js";
+import { amount, badge, enabledBadge, facts, fill, h, number, rateText, sportsText, time, words } from "./dom.js";
+import { action, confirm, empty, form, later, list, problem, say, section, showOnce, table } from "./parts.js";
+import { graph } from "./graph.js";
+
+const FIELDS = [
+    { name: "name", label: "Name", required: true },
+    { name: "cidrs", label: "Networks", kind: "lines", hint: "Where its servers call from, one a line: 203.0.113.0/24. None: every request is denied." },
+    { name: "sports", label: "Sports", kind: "sports" },
+    { name: "rate", label: "Rate limit", kind: "rate", hint: "Requests in seconds, on sports routes; empty: no limit." },
+    { name: "casino", label: "Casino", kind: "check" },
+];
+
+const customerLink = (customer) => h("a", { href: `#/customers/${customer.id}` }, customer.name);
+
+export async function customersPage(page) {
+    const add = page.may("operator") && h("a", { class: "button main", href: "#/customers/new" }, "Add a customer");
+    return { title: "Customers", content: list(page, {
+        path: "customers", query: { q: page.query.q }, search: "Search by name or id", caption: "Customers", extra: add,
+        nothing: empty("There are no customers yet.", add && add.cloneNode(true)),
+        columns: [
+            { label: "Name", value: customerLink },
+            { label: "State", value: (row) => enabledBadge(row.enabled) },
+            { label: "Sports", value: (row) => sportsText(row.sports) },
+            { label: "Rate limit", value: (row) => rateText(row.rate) },
+            { label: "Casino", value: (row) => (row.casino ? "yes" : "no") },
+            { label: "Keys", number: true, value: (row) => number(row.keys) },
+            { label: "Networks", value: (row) => (row.cidrs.length === 0 ? badge("warn", "none") : row.cidrs.join(" ")) },
+        ],
+    }) };
+}
+
+export async function newCustomerPage(page) {
+    return { title: "Add a customer", content: form({ fields: FIELDS, label: "Add", submit: async (values) => {
+        const customer = await post("customers", values);
+        say(`${customer.name} is added. It needs a key to call.`);
+        page.go(`/customers/${customer.id}`);
+    } }) };
+}
+
+async function enableOrDisable(page, path, shown, name) {
+    if (shown.enabled && !await confirm(`Disable ${name}?`, "Its requests are denied within a second.", "Disable")) {
+        return;
+    }
+    await patch(path, { enabled: !shown.enabled }, shown);
+    say(`${name} is ${shown.enabled ? "disabled" : "enabled"}.`);
+    page.again();
+}
+
+/* Of a customer or an address: its state, its fields, and the button that turns it off and on. */
+function policy(page, path, shown, name, fields) {
+    const change = page.may("operator");
+    return [
+        h("p", { class: "controls" }, enabledBadge(shown.enabled), change && action(shown.enabled ? "Disable" : "Enable",
+            () => enableOrDisable(page, path, shown, name), { class: shown.enabled ? "danger" : "main" })),
+        change ? form({ fields, values: shown, label: "Save", legend: name, changed: page.again, submit: async (values) => {
+            await patch(path, values, shown);
+            say("Saved. It is in force within a second.");
+            page.again();
+        } }) : facts(fields.map((field) => [field.label, plainly(field, shown[field.name])])),
+    ];
+}
+
+function plainly(field, value) {
+    const kinds = { sports: sportsText, rate: rateText, lines: (lines) => lines.join(" ") || "none", check: (on) => (on ? "yes" : "no") };
+    return (kinds[field.kind] ?? String)(value);
+}
+
+export async function customerPage(page) {
+    const path = `customers/${page.id}`;
+    const customer = await get(path, {}, page.signal);
+    return { title: customer.name, content: [
+        facts([["Id", h("code", null, customer.id)], ["Added", time(customer.created_at)],
+            ["Changes", h("a", { href: `#/audit?object=${customer.id}` }, "in the audit")],
+            ["Players", h("a", { href: `#/players?customer=${customer.id}` }, "of this customer")],
+            ["For its developers", h("a", { href: "/console/openapi.yaml", download: "openapi.yaml" }, "openapi.yaml")]]),
+        section("Policy", policy(page, path, customer, customer.name, FIELDS)),
+        section("Keys", keys(page, customer)),
+        section("Casino", later(page, () => games(page, customer))),
+        section("Use, the last 14 days", usage(page, customer)),
+        section("Denied in the last hour", denials(page, path)),
+    ] };
+}
+
+// ---- keys ----
+
+function keyState(key) {
+    if (key.revoked_at) {
+        return badge("idle", "revoked");
+    }
+    return key.expires_at && Date.parse(key.expires_at) <= Date.now() ? badge("idle", "expired") : badge("good", "live");
+}
+
+function keys(page, customer) {
+    const shown = list(page, { path: "keys", query: { customer: customer.id }, caption: "Keys",
+        nothing: empty("It has no key yet, so it cannot call."),
+        columns: [
+            { label: "Begins with", value: (key) => h("code", null, key.prefix) },
+            { label: "State", value: keyState },
+            { label: "Label", value: (key) => key.label },
+            { label: "Only", value: (key) => key.only ?? "sports and casino" },
+            { label: "Issued", value: (key) => time(key.created_at) },
+            { label: "Expires", value: (key) => (key.expires_at ? time(key.expires_at) : "never") },
+            { label: "Last used", value: (key) => (key.last_used_at ? time(key.last_used_at) : "never") },
+            { label: h("span", { class: "unseen" }, "Actions"), value: (key) => (page.may("operator") && !key.revoked_at ? action("Revoke", async () => {
+                if (await confirm(`Revoke ${key.prefix}…?`, "Whoever calls with it is denied within a second. It cannot be undone.", "Revoke")) {
+                    await remove(`keys/${key.id}`);
+                    say(`${key.prefix}… is revoked.`);
+                    shown.reload({});
+                }
+            }, { class: "danger small" }) : "") },
+        ] });
+    return [shown, page.may("owner") && h("details", null, h("summary", null, "Issue a key"), form({ label: "Issue", legend: "Issue a key",
+        fields: [
+            { name: "label", label: "Label", placeholder: "production", hint: "For people: where it is kept." },
+            { name: "expires_at", label: "Expires", placeholder: "90d", hint: "A number of days (90d) or a moment (2027-01-31); empty: never." },
+            { name: "only", label: "Only for", kind: "choice", options: { "": "sports and casino", sports: "sports", casino: "casino" } },
+            { name: "cidrs", label: "Only from", kind: "lines", hint: "Networks within the customer's; none: all of them." },
+        ],
+        submit: async (values) => {
+            const key = await post("keys", { customer: customer.id, ...values });
+            showOnce("The key", "It is shown this once and is kept nowhere. Hand it over, and close this.", key.key);
+            shown.reload({});
+        } }))];
+}
+
+// ---- games and use ----
+
+async function games(page, customer) {
+    if (!customer.casino) {
+        return empty("The casino is off for this customer.");
+    }
+    const path = `customers/${customer.id}/games`;
+    const access = await get(path, {}, page.signal);
+    if (!page.may("operator")) {
+        return h("p", null, access.every_game ? "Every game." : `${access.games.length} games: ${access.games.join(" ")}`);
+    }
+    return form({ label: "Save", legend: "Games", values: { every_game: access.every_game, games: access.games },
+        fields: [
+            { name: "every_game", label: "Every game", kind: "check", hint: "Also those that are added later." },
+            { name: "games", label: "Or only these", kind: "lines", hint: "Ids of games, one a line." },
+        ],
+        submit: async (values) => {
+            await put(path, values.every_game ? { every_game: true } : { games: values.games ?? access.games });
+            say("Saved.");
+            page.again();
+        } });
+}
+
+const dayOf = (ago) => new Date(Date.now() - ago * 86400000).toISOString().slice(0, 10);
+
+function usage(page, customer) {
+    const drawn = graph(page, { title: "Requests a day", bars: true });
+    const place = later(page, async () => {
+        const used = await get("usage", { customer: customer.id, from: dayOf(13), to: dayOf(0) }, page.signal);
+        const days = Array.from({ length: 14 }, (_, at) => dayOf(13 - at));
+        const sums = (...classes) => days.map((day) => used.requests.filter((row) => row.day === day)
+            .reduce((all, row) => all + classes.reduce((some, one) => some + row[one], 0), 0));
+        drawn.show(days, [{ label: "answered", colour: 1, values: sums("2xx", "3xx") },
+            { label: "refused", colour: 3, values: sums("4xx") }, { label: "failed", colour: 2, values: sums("5xx") }]);
+        return used.wallet.length === 0 ? empty("No money was moved in these days.") : table([
+            { label: "Day", value: (row) => row.day },
+            ...["debits", "credits", "rollbacks", "movement"].map((name) => ({ label: words(name), number: true, value: (row) =>
+                `${row[name] === undefined ? "" : `${number(row[name])} · `}${amount(row[`${name}_minor`], row.currency_exponent, row.currency)}` })),
+        ], used.wallet, { caption: "Wallet operations by day and currency" });
+    });
+    return [drawn.element, place];
+}
+
+const DENIALS_WAIT_SECONDS = 20;
+
+/* Moves by itself: who is on the telephone with a customer sees the next attempt. */
+function denials(page, path) {
+    const place = h("div");
+    let known = null;
+    page.every(1, async () => {
+        try {
+            const answer = await api("GET", `${path}/denials`, { known, wait: DENIALS_WAIT_SECONDS, signal: page.signal });
+            if (answer !== null) {
+                known = answer.tag;
+                fill(place, answer.data.items.length === 0 ? empty("None.") : table([
+                    { label: "Reason", value: (row) => words(row.reason) },
+                    { label: "Key", value: (row) => row.key && h("code", null, row.key) },
+                    { label: "Last from", value: (row) => h("code", null, row.address) },
+                    { label: "Times", number: true, value: (row) => number(row.count) },
+                    { label: "Last", value: (row) => time(row.at) },
+                ], answer.data.items, { caption: "Denials of the last hour" }));
+            }
+        } catch (error) {
+            if (error.name !== "AbortError") {
+                known = null;
+                fill(place, problem(error));
+            }
+        }
+    });
+    return place;
+}
+
+// ---- addresses ----
+
+const ADDRESS_FIELDS = FIELDS.filter((field) => field.name === "sports" || field.name === "rate");
+
+export async function addressesPage(page) {
+    const add = page.may("operator") && h("a", { class: "button main", href: "#/addresses/new" }, "Add an address");
+    return { title: "Addresses", content: [
+        h("p", { class: "quiet" }, "Who calls from one of these needs no key, and gets sports only."),
+        list(page, { path: "addresses", query: { q: page.query.q }, search: "Search", caption: "Addresses", extra: add,
+            nothing: empty("No address is admitted without a key."),
+            columns: [
+                { label: "Address", value: (row) => h("a", { href: `#/addresses/${encodeURIComponent(row.address)}` }, row.address) },
+                { label: "State", value: (row) => enabledBadge(row.enabled) },
+                { label: "Sports", value: (row) => sportsText(row.sports) },
+                { label: "Rate limit", value: (row) => rateText(row.rate) },
+                { label: "Added", value: (row) => time(row.created_at) },
+            ] })] };
+}
+
+export async function newAddressPage(page) {
+    return { title: "Add an address", content: form({ label: "Add", submit: async (values) => {
+        const added = await post("addresses", values);
+        say(`${added.address} is admitted.`);
+        page.go("/addresses");
+    }, fields: [{ name: "address", label: "Address", required: true, placeholder: "203.0.113.7" }, ...ADDRESS_FIELDS] }) };
+}
+
+export async function addressPage(page) {
+    const path = `addresses/${encodeURIComponent(page.id)}`;
+    const shown = await get(path, {}, page.signal);
+    return { title: shown.address, content: [
+        policy(page, path, shown, shown.address, ADDRESS_FIELDS),
+        page.may("operator") && action("Remove", async () => {
+            if (await confirm(`Remove ${shown.address}?`, "Without a key it is denied within a second.", "Remove")) {
+                await remove(path);
+                say(`${shown.address} is removed.`);
+                page.go("/addresses");
+            }
+        }, { class: "danger" })] };
+}

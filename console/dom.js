@@ -1,0 +1,119 @@
+// Elements, and how figures, times and amounts are written. Data becomes text nodes and attributes,
+// never HTML: the page's Content-Security-Policy would refuse it (Trusted Types).
+
+/** An element. `properties`: attributes; `on…` are listeners; true is an empty attribute, false and null none.
+ *  Children: nodes, texts, lists of these; null and false are left out. */
+export function h(tag, properties, ...children) {
+    const element = document.createElement(tag);
+    for (const [name, value] of Object.entries(properties ?? {})) {
+        if (name.startsWith("on")) {
+            element.addEventListener(name.slice(2), value);
+        } else if (value !== null && value !== undefined && value !== false) {
+            element.setAttribute(name, value === true ? "" : value);
+        }
+    }
+    append(element, children);
+    return element;
+}
+
+export function append(element, children) {
+    for (const child of [children].flat(Infinity)) {
+        if (child !== null && child !== undefined && child !== false) {
+            element.append(child);
+        }
+    }
+}
+
+/** The element with these children in place of what it had. */
+export function fill(element, ...children) {
+    element.replaceChildren();
+    append(element, children);
+    return element;
+}
+
+let lastId = 0;
+/** An id that no other element of the page has. */
+export function newId() {
+    lastId += 1;
+    return `e${lastId}`;
+}
+
+// ---- figures, times, amounts ----
+
+const plain = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const fine = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
+
+export function number(value) {
+    if (value === null || value === undefined) {
+        return "–";
+    }
+    return (Math.abs(value) < 100 && !Number.isInteger(value) ? fine : plain).format(value);
+}
+
+const UNITS = [["d", 86400], ["h", 3600], ["min", 60]];
+/** "1.2 s", "5 min", "3 h": one unit is enough to see whether it is long. */
+export function duration(seconds) {
+    if (seconds === null || seconds === undefined) {
+        return "–";
+    }
+    for (const [unit, size] of UNITS) {
+        if (seconds >= size) {
+            const count = seconds / size;
+            return `${count < 10 ? Math.floor(count * 10) / 10 : Math.floor(count)} ${unit}`;
+        }
+    }
+    return `${seconds < 10 ? Math.floor(seconds * 10) / 10 : Math.floor(seconds)} s`;
+}
+
+/** A moment, in UTC as logs have it; how long ago stands in its tip. */
+export function time(text) {
+    if (!text) {
+        return "–";
+    }
+    const seconds = (Date.now() - Date.parse(text)) / 1000;
+    const tip = seconds >= 0 ? `${duration(seconds)} ago` : `in ${duration(-seconds)}`;
+    return h("time", { datetime: text, title: tip }, text.slice(0, 19).replace("T", " "));
+}
+
+export function ago(text) {
+    return text ? `${duration(Math.max(0, (Date.now() - Date.parse(text)) / 1000))} ago` : "never";
+}
+
+/** Minor units as text. Balances are exact up to 2^53, which is what the ledger allows. */
+export function amount(minor, exponent, currency) {
+    const negative = minor < 0;
+    const digits = String(Math.abs(minor)).padStart(exponent + 1, "0");
+    const whole = digits.slice(0, digits.length - exponent).replace(/\B(?=(\d{3})+$)/g, "\u202f");
+    const rest = exponent > 0 ? `.${digits.slice(-exponent)}` : "";
+    return `${negative ? "−" : ""}${whole}${rest}${currency ? ` ${currency}` : ""}`;
+}
+
+/** "requests_per_second" as people write it. */
+export function words(name) {
+    const text = name.replaceAll("_", " ");
+    return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** A state that is seen at once, and read. `kind`: good, bad, warn, idle. */
+export function badge(kind, text) {
+    return h("span", { class: `badge ${kind}` }, text);
+}
+
+export const enabledBadge = (enabled) => (enabled ? badge("good", "enabled") : badge("idle", "disabled"));
+
+/** What belongs together as name and value. */
+export function facts(pairs) {
+    return h("dl", { class: "facts" }, pairs.filter((pair) => pair !== null).map(([name, value]) =>
+        h("div", null, h("dt", null, name), h("dd", null, value ?? "–"))));
+}
+
+export const SPORTS = [["cricket", "Cricket"], ["football", "Football"], ["tennis", "Tennis"],
+    ["horse-racing", "Horse Racing"], ["greyhound-racing", "Greyhound Racing"]];
+
+export const sportName = (key) => SPORTS.find(([of]) => of === key)?.[1] ?? key;
+
+export function sportsText(sports) {
+    return sports === "all" ? "all" : sports === "none" || sports.length === 0 ? "none" : sports.map(sportName).join(", ");
+}
+
+export const rateText = (rate) => (rate ? `${number(rate.requests)} in ${rate.window_seconds} s` : "none");

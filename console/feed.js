@@ -1,0 +1,153 @@
+// What is published: sports, their events, and one event as it moves.
+import { api, get } from "./api.js";
+import { ago, badge, facts, fill, h, number, sportName, time } from "./dom.js";
+import { choice, empty, list, problem, section, table } from "./parts.js";
+
+const POLL_SECONDS = 1;
+
+/** Shows what is at a path, and again whenever it is another. */
+function follow(page, path, query, place, show) {
+    let known = null;
+    page.every(POLL_SECONDS, async () => {
+        try {
+            const answer = await api("GET", path, { query: query(), known, signal: page.signal });
+            if (answer !== null) {
+                known = answer.tag;
+                show(answer.data);
+            }
+        } catch (error) {
+            if (error.name !== "AbortError" && error.status !== 401) {
+                known = null;
+                fill(place, problem(error));
+            }
+        }
+    });
+}
+
+export async function feedPage(page) {
+    const place = h("div");
+    follow(page, "feed", () => ({}), place, ({ items }) => fill(place,
+        items.every((row) => row.published_at === null && row.events === 0)
+            && empty("Nothing is published. A feed publishes with croupier feed stream, or croupier feed catalog."),
+        table([
+            { label: "Sport", value: (row) => h("a", { href: `#/feed/${row.sport}` }, row.name) },
+            { label: "Events", number: true, value: (row) => number(row.events) },
+            { label: "Catalog published", value: (row) => time(row.published_at) },
+            { label: "Asked for in the last minute", number: true, value: (row) => number(row.asked_for) },
+            { label: "Oldest odds of these", value: (row) => (row.oldest_odds_at ? ago(row.oldest_odds_at) : "–") },
+            { label: "State", value: (row) => (row.problem ? badge("bad", row.problem)
+                : row.stale > 0 ? badge("warn", `${number(row.stale)} with old odds`) : badge("good", "served")) },
+        ], items, { caption: "Sports" })));
+    return { title: "Feed", content: place };
+}
+
+const ORDERS = { catalog: "as the catalog has them", interest: "asked for last", age: "oldest odds first" };
+
+export async function sportPage(page) {
+    const order = choice("Order", ORDERS, page.query.order ?? "catalog", (chosen) => events.reload({ order: chosen }));
+    const events = list(page, { path: `feed/${page.sport}`, query: { q: page.query.q, order: page.query.order }, extra: order,
+        search: "Search events by name or id", caption: `Events of ${sportName(page.sport)}`,
+        nothing: empty("No event of this sport is published.", h("a", { href: "#/feed" }, "To the feed")),
+        columns: [
+            { label: "Event", value: (row) => h("a", { href: `#/feed/${page.sport}/${row.event_id}` }, row.name ?? row.event_id) },
+            { label: "Id", value: (row) => h("code", null, row.event_id) },
+            { label: "Odds", value: (row) => (row.odds === false ? badge("warn", "none") : row.published_at ? ago(row.published_at) : "published") },
+            { label: "Asked for", value: (row) => ago(row.requested_at) },
+        ] });
+    page.every(5, async () => events.refresh());
+    return { title: sportName(page.sport), content: events };
+}
+
+// ---- one event ----
+
+/* A cell that moves: how it differs from what was there before is seen for a moment, and heard by nobody. */
+function price(entry, key, before, seen) {
+    if (!entry) {
+        return h("td", { class: "number" });
+    }
+    const text = String(entry.price);
+    const was = before.get(key);
+    seen.set(key, text);
+    const moved = was !== undefined && was !== text ? (Number(text) > Number(was) ? " up" : " down") : "";
+    return h("td", { class: `number${moved}` }, h("b", null, text), " ", h("small", null, entry.size === undefined ? "" : number(Number(entry.size))));
+}
+
+/* Numbers keep the text that the feed wrote: 1.80 is not 1.8. Browsers that do not know the source of a number round. */
+const exactly = (text) => JSON.parse(text, (_, value, context) => (typeof value === "number" ? context?.source ?? value : value));
+
+const DEPTH = 3;
+
+function runnerTable(market, at, before, seen) {
+    const back = (runner, level) => price(runner.ex?.availableToBack?.[level], `${at}/${runner.selectionId}/b${level}`, before, seen);
+    const lay = (runner, level) => price(runner.ex?.availableToLay?.[level], `${at}/${runner.selectionId}/l${level}`, before, seen);
+    const levels = Array.from({ length: DEPTH }, (_, level) => level);
+    return h("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": market.marketName }, h("table", { class: "ladder" },
+        h("caption", { class: "unseen" }, `${market.marketName}: prices and stakes, the best nearest the middle`),
+        h("thead", null, h("tr", null, h("th", { scope: "col" }, "Selection"), [...levels].reverse().map((level) =>
+            h("th", { scope: "col", class: "number" }, level === 0 ? "Back" : `Back ${level + 1}`)),
+        levels.map((level) => h("th", { scope: "col", class: "number" }, level === 0 ? "Lay" : `Lay ${level + 1}`)),
+        h("th", { scope: "col" }, "Status"))),
+        h("tbody", null, market.runners.map((runner) => h("tr", null, h("th", { scope: "row" }, runner.runnerName ?? String(runner.selectionId)),
+            [...levels].reverse().map((level) => back(runner, level)), levels.map((level) => lay(runner, level)),
+            h("td", null, runner.status ?? ""))))));
+}
+
+function sectionTable(market) {
+    const names = [...new Set(market.section.flatMap((row) => Object.keys(row)))].filter((name) => typeof market.section[0][name] !== "object").slice(0, 8);
+    return table(names.map((name) => ({ label: name, value: (row) => String(row[name] ?? "") })), market.section, { caption: market.marketName });
+}
+
+function marketBlock(market, at, before, seen) {
+    const shown = Array.isArray(market.runners) ? runnerTable(market, at, before, seen)
+        : Array.isArray(market.section) && market.section.length > 0 ? sectionTable(market)
+            : h("p", { class: "quiet" }, "This page does not know this kind of market; its bytes are below.");
+    return h("section", { class: "market" }, h("h3", null, market.marketName ?? market.marketId ?? "Market", " ",
+        h("small", null, market.gtype ?? ""), " ", badge(market.status === "OPEN" ? "good" : "idle", market.status ?? "no status")), shown);
+}
+
+const ANYBODY = { "": "anybody who may have the sport" };
+
+export async function eventPage(page) {
+    const path = `feed/${page.sport}/${encodeURIComponent(page.event)}`;
+    const customers = (await get("customers", { limit: 200 }, page.signal)).items;
+    const markets = h("div");
+    const bytes = h("pre", { tabindex: 0, "aria-label": "The answer's bytes" });
+    const count = h("p", { class: "quiet" });
+    const top = h("div");
+    let customer = page.query.customer ?? "";
+    let before = new Map();
+    let changes = -1;
+
+    function showMarkets(body) {
+        const seen = new Map();
+        const { event, odds } = exactly(body);
+        fill(markets, odds.length === 0 ? empty("The event has no markets.")
+            : odds.map((market, at) => marketBlock(market, at, before, seen)));
+        before = seen;
+        return [["Name", event.ename], ["Status", event.status], ["Markets", number(odds.length)]];
+    }
+
+    function show(answer) {
+        const named = answer.status === 200 ? showMarkets(answer.body)
+            : (fill(markets, empty("There is nothing to show, as the answer below says.")), []);
+        changes += 1;
+        fill(top, facts([["Sport", h("a", { href: `#/feed/${page.sport}` }, sportName(page.sport))], ["Event", h("code", null, page.event)], ...named,
+            ["Odds published", time(answer.published_at)], ["Changes seen here", number(changes)]]));
+        bytes.textContent = answer.body;
+        fill(count, badge(answer.status === 200 ? "good" : "warn", String(answer.status)),
+            ` ${number(new TextEncoder().encode(answer.body).length)} bytes, entity tag `, h("code", null, answer.etag ?? "–"));
+    }
+
+    const first = (await api("GET", path, { query: { customer }, signal: page.signal })).data;
+    show(first);
+    follow(page, path, () => ({ customer }), top, show);
+    const name = first.status === 200 ? exactly(first.body).event.ename : null;
+    const names = { ...ANYBODY, ...Object.fromEntries(customers.map((one) => [one.id, one.name])) };
+    return { title: String(name ?? `Event ${page.event}`), content: [top, section("Markets", markets),
+        section("What a customer gets, byte for byte", h("div", { class: "controls" }, choice("Customer", names, customer, (chosen) => {
+            customer = chosen;
+            changes = -1;
+            page.remember({ customer });
+        })), h("p", { class: "quiet" }, h("code", null, `GET /api/v1/${page.sport}/events/${page.event}`), " answers with just this:"), count, bytes),
+    ] };
+}

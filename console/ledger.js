@@ -1,0 +1,80 @@
+// The ledger: what it does now, and whether it is whole.
+import { api, post } from "./api.js";
+import { badge, duration, facts, fill, h, number, time } from "./dom.js";
+import { action, empty, problem, section, table } from "./parts.js";
+
+const STATES = { running: ["warn", "running"], sound: ["good", "sound"], broken: ["bad", "broken"], failed: ["bad", "came to no end"] };
+
+const FIGURES = [["operations_in_all", "Operations since the start"], ["batches", "Batches"], ["commits", "Commits"],
+    ["commit_microseconds", "A commit takes (ms)", 1000], ["operations_in_batches", "Operations in batches"], ["waiting", "Waiting now"],
+    ["begun_again", "Batches begun again"], ["opened_again", "Store opened again"]];
+
+function tiles(ledger) {
+    return h("div", { class: "tiles" }, FIGURES.map(([name, label, divisor]) =>
+        h("div", { class: "tile" }, h("b", null, number(divisor ? ledger[name] / divisor : ledger[name])), h("span", null, label))));
+}
+
+const took = (of) => duration((Date.parse(of.ended_at) - Date.parse(of.started_at)) / 1000);
+
+/** The run that was begun here: how far it is, or what it found, as the command says it. */
+function runOf(run) {
+    if (run.state === "none") {
+        return null;
+    }
+    const [kind, text] = STATES[run.state];
+    const share = run.total > 0 ? Math.min(1, run.done / run.total) : 0;
+    return [h("p", null, badge(kind, text), run.message && ` ${run.message}`),
+        run.state === "running" && h("p", null, h("progress", { max: 1, value: share, "aria-label": "Verified" }),
+            ` ${number(run.done)}${run.total > 0 ? ` of ${number(run.total)} entries` : ": the store is looked at"}`),
+        facts([["Begun", time(run.started_at)], ["By", run.by], run.ended_at && ["Took", took(run)],
+            run.state === "sound" && ["Proved", `${number(run.entries)} entries of ${number(run.players)} players; the store itself by ${run.how}`],
+            run.player_id && ["First break", h("a", { href: `#/players/${run.player_id}` },
+                `${run.player_id}, ${run.sequence ? `entry ${run.sequence}` : `decline ${run.decline}`}`)]].filter(Boolean))];
+}
+
+function lastOf(verified) {
+    const rows = [["all of it", verified.whole], ["what came since", verified.recent]].filter(([, one]) => one !== null);
+    return rows.length === 0 ? empty("It was never verified.") : table([
+        { label: "What", value: ([what, one]) => [what, " ", one.since && time(one.since)] },
+        { label: "Outcome", value: ([, one]) => (one.sound ? badge("good", "sound") : [badge("bad", "broken"), " ", one.reason]) },
+        { label: "Ended", value: ([, one]) => time(one.ended_at) },
+        { label: "Took", number: true, value: ([, one]) => took(one) },
+        { label: "Entries", number: true, value: ([, one]) => number(one.entries) },
+        { label: "Players", number: true, value: ([, one]) => number(one.players) },
+    ], rows, { caption: "The last verifications" });
+}
+
+export async function ledgerPage(page) {
+    const figures = h("div");
+    const state = h("div", { "aria-live": "polite" });
+    const last = h("div");
+    let known = null;
+
+    async function ask() {
+        try {
+            const answer = await api("GET", "ledger", { known, signal: page.signal });
+            if (answer !== null) {
+                const ledger = answer.data;
+                known = answer.tag;
+                fill(figures, tiles(ledger));
+                fill(state, runOf(ledger.run));
+                fill(last, lastOf(ledger.verified));
+                run.hidden = ledger.run.state === "running" || !page.may("operator");
+            }
+        } catch (error) {
+            if (error.name !== "AbortError" && error.status !== 401) {
+                known = null;
+                fill(state, problem(error, ask));
+            }
+        }
+    }
+
+    const run = action("Verify now", async () => {
+        await post("ledger/verification");
+        await ask();
+    }, { class: "main" });
+    page.every(1, ask);
+    return { title: "Ledger", content: [figures, section("Verification",
+        h("p", { class: "quiet" }, "Every balance, sequence and hash is derived again from the entries, as croupier wallet verify does. Play goes on meanwhile."),
+        state, run), section("Last verified", last)] };
+}

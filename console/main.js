@@ -1,0 +1,301 @@
+// The frame around every page, who is signed in, and which page an address means.
+import { get, onSignedOut, remove } from "./api.js";
+import { append, duration, fill, h } from "./dom.js";
+import { problem, say, waiting } from "./parts.js";
+import { auditPage, healthPage, settingsPage } from "./house.js";
+import { casinoPage, gamePage, importPage, newProviderPage, providerPage } from "./casino.js";
+import { eventPage, feedPage, sportPage } from "./feed.js";
+import { addressPage, addressesPage, customerPage, customersPage, newAddressPage, newCustomerPage } from "./customers.js";
+import { ledgerPage } from "./ledger.js";
+import { operatorsPage } from "./operators.js";
+import { overviewPage } from "./overview.js";
+import { playerPage, playersPage } from "./players.js";
+import { signInPage } from "./sign_in.js";
+
+/* The address after "#", its page, and the entry of the menu that it belongs to. */
+const ROUTES = [
+    ["/", overviewPage, "/"],
+    ["/customers", customersPage, "/customers"],
+    ["/customers/new", newCustomerPage, "/customers"],
+    ["/customers/:id", customerPage, "/customers"],
+    ["/addresses", addressesPage, "/addresses"],
+    ["/addresses/new", newAddressPage, "/addresses"],
+    ["/addresses/:id", addressPage, "/addresses"],
+    ["/feed", feedPage, "/feed"],
+    ["/feed/:sport", sportPage, "/feed"],
+    ["/feed/:sport/:event", eventPage, "/feed"],
+    ["/casino", casinoPage, "/casino"],
+    ["/casino/import", importPage, "/casino"],
+    ["/casino/games/:id", gamePage, "/casino"],
+    ["/casino/providers/new", newProviderPage, "/casino"],
+    ["/casino/providers/:id", providerPage, "/casino"],
+    ["/players", playersPage, "/players"],
+    ["/players/:id", playerPage, "/players"],
+    ["/ledger", ledgerPage, "/ledger"],
+    ["/audit", auditPage, "/audit"],
+    ["/health", healthPage, "/health"],
+    ["/settings", settingsPage, "/settings"],
+    ["/operators", operatorsPage, "/operators"],
+];
+
+/* The letter goes there after "g". `least`: the role that sees it. */
+const MENU = [
+    ["/", "Overview", "o"], ["/customers", "Customers", "c"], ["/addresses", "Addresses", "i"], ["/feed", "Feed", "f"],
+    ["/casino", "Casino", "s"], ["/players", "Players", "p"], ["/ledger", "Ledger", "l"], ["/audit", "Audit", "a"],
+    ["/health", "Health", "h"], ["/settings", "Settings", "e"], ["/operators", "Operators", "u", "owner"],
+];
+
+const ROLES = ["reader", "operator", "owner"];
+const HEALTH_SECONDS = 5;
+
+let me = null;
+let lifetime = null; // of the page that is shown
+let frame = null;
+
+/** The route of an address, or null. */
+function match(path) {
+    const parts = path.split("/");
+    for (const [pattern, show, entry] of ROUTES) {
+        const wanted = pattern.split("/");
+        const fits = wanted.length === parts.length && wanted.every((part, at) => part.startsWith(":") || part === parts[at]);
+        if (fits) {
+            const found = wanted.flatMap((part, at) => (part.startsWith(":") ? [[part.slice(1), decodeURIComponent(parts[at])]] : []));
+            return { show, entry, params: Object.fromEntries(found) };
+        }
+    }
+    return null;
+}
+
+function address() {
+    const [path, query] = (location.hash.slice(1) || "/").split("?");
+    return { path, query: Object.fromEntries(new URLSearchParams(query ?? "")) };
+}
+
+// ---- the frame ----
+
+function menuEntry([path, label, letter]) {
+    return h("a", { href: `#${path}`, "data-path": path, title: `g ${letter}` }, label);
+}
+
+const may = (role) => ROLES.indexOf(me?.role) >= ROLES.indexOf(role);
+
+function makeFrame() {
+    const menu = h("nav", { id: "menu", "aria-label": "Pages" }, MENU.filter(([, , , least]) => may(least ?? "reader")).map(menuEntry));
+    const state = h("a", { href: "#/health", class: "state" }, "Looking…");
+    const main = h("main", { id: "main" });
+    const toggle = h("button", { type: "button", class: "menu", "aria-expanded": "false", "aria-controls": "menu", onclick: () => {
+        toggle.setAttribute("aria-expanded", String(document.body.classList.toggle("open")));
+    } }, "Menu");
+    fill(document.body, h("a", { class: "skip", href: "#main", onclick: (event) => {
+        event.preventDefault();
+        main.querySelector("h1")?.focus();
+    } }, "To the content"),
+    h("header", null, toggle, h("a", { class: "brand", href: "#/" }, "croupier"), h("div", { role: "status" }, state),
+        h("span", { class: "who" }, `${me.name} · ${me.role} `),
+        h("button", { type: "button", class: "plain", onclick: signOut }, "Sign out")),
+    menu, main, h("div", { id: "said", role: "status" }));
+    frame = { menu, main, state, toggle };
+    watchHealth(frame);
+}
+
+async function signOut() {
+    try {
+        await remove("session");
+    } catch {
+        // Over already, which is what was wanted.
+    }
+    me = null;
+    frame = null;
+    location.hash = "#/sign-in";
+}
+
+/* Whether all is well stands at the top of every page. */
+async function watchHealth(mine) {
+    while (frame === mine) {
+        try {
+            const health = await get("health");
+            mine.state.className = `state ${health.status === "ok" ? "good" : "bad"}`;
+            fill(mine.state, health.status === "ok" ? "All stores answer" : "A store is away");
+        } catch (error) {
+            mine.state.className = "state bad";
+            fill(mine.state, error.status === 0 ? "The server does not answer" : "Health is not known");
+        }
+        await new Promise((over) => setTimeout(over, HEALTH_SECONDS * 1000));
+    }
+}
+
+// ---- one page after the other ----
+
+/* What a page is given: its address, and what ends with it. */
+function makePage(route, query) {
+    lifetime?.abort();
+    lifetime = new AbortController();
+    const { signal } = lifetime;
+    return {
+        ...route.params, query, signal, me, may,
+        go: (to) => { location.hash = `#${to}`; },
+        again: () => { open(); },
+        /* Keeps what is searched for in the address, without another step for the back button. */
+        remember(asked) {
+            const { path } = address();
+            const kept = new URLSearchParams(Object.entries(asked).filter(([, value]) => value)).toString();
+            history.replaceState(null, "", `#${path}${kept ? `?${kept}` : ""}`);
+        },
+        /* Calls `ask` now and then again and again, while the page is seen and not hidden. */
+        async every(seconds, ask) {
+            while (!signal.aborted) {
+                if (!document.hidden) {
+                    await ask();
+                }
+                await new Promise((over) => {
+                    const timer = setTimeout(over, seconds * 1000);
+                    signal.addEventListener("abort", () => { clearTimeout(timer); over(); }, { once: true });
+                });
+            }
+        },
+    };
+}
+
+function show(title, content, focus) {
+    const heading = h("h1", { tabindex: -1 }, title);
+    document.title = `${title} · croupier`;
+    fill(frame.main, heading);
+    append(frame.main, content);
+    if (focus) {
+        heading.focus({ preventScroll: true });
+        scrollTo(0, 0);
+    }
+}
+
+async function open() {
+    const { path, query } = address();
+    if (path.startsWith("/sign-in")) {
+        lifetime?.abort();
+        frame = null;
+        signInPage(path.slice("/sign-in/".length), welcome);
+        return;
+    }
+    const first = frame === null;
+    if (first) {
+        makeFrame();
+    }
+    document.body.classList.remove("open");
+    frame.toggle.setAttribute("aria-expanded", "false");
+    const route = match(path);
+    for (const entry of frame.menu.children) {
+        entry.toggleAttribute("aria-current", entry.dataset.path === route?.entry);
+        entry.setAttribute("aria-current", entry.dataset.path === route?.entry ? "page" : "false");
+    }
+    if (route === null) {
+        show("No such page", h("p", null, "The address leads nowhere. ", h("a", { href: "#/" }, "To the overview")), !first);
+        return;
+    }
+    const page = makePage(route, query);
+    const slow = setTimeout(() => show("…", waiting(), false), 150);
+    try {
+        const { title, content } = await route.show(page);
+        if (!page.signal.aborted) {
+            show(title, content, !first);
+        }
+    } catch (error) {
+        if (error.name !== "AbortError" && !page.signal.aborted && error.status !== 401) {
+            const missing = error.status === 404;
+            show(missing ? "Not found" : "This page cannot be shown", problem(error, missing ? null : open), !first);
+        }
+    } finally {
+        clearTimeout(slow);
+    }
+}
+
+/* Signed in: on to where the session ended, or to the overview. */
+function welcome(session) {
+    me = session;
+    const to = sessionStorage.getItem("after") ?? "#/";
+    sessionStorage.removeItem("after");
+    history.replaceState(null, "", to);
+    open();
+}
+
+onSignedOut(() => {
+    if (me !== null) {
+        sessionStorage.setItem("after", location.hash);
+        me = null;
+        location.hash = "#/sign-in/";
+    }
+});
+
+// ---- the keyboard ----
+
+const typing = (target) => target.closest("input, textarea, select, dialog") !== null;
+let going = false;
+
+function step(by) {
+    const links = [...frame.main.querySelectorAll("tbody tr a[href^='#']")].filter((link, at, all) =>
+        all.findIndex((other) => other.closest("tr") === link.closest("tr")) === at);
+    const at = links.indexOf(document.activeElement);
+    links[Math.min(links.length - 1, Math.max(0, at + by))]?.focus();
+}
+
+function help() {
+    const dialog = h("dialog", { "aria-label": "Keys", onclose: () => dialog.remove() }, h("h2", null, "Keys"),
+        h("dl", { class: "facts" }, [["/", "search"], ["j, k", "next row, row before"], ["Enter", "open it"], ["?", "this help"],
+            ...MENU.map(([, label, letter]) => [`g ${letter}`, label])].map(([key, what]) =>
+            h("div", null, h("dt", null, h("kbd", null, key)), h("dd", null, what)))),
+        h("div", { class: "buttons" }, h("button", { type: "button", onclick: () => dialog.close() }, "Close")));
+    document.body.append(dialog);
+    dialog.showModal();
+}
+
+document.addEventListener("keydown", (event) => {
+    if (frame === null || event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) {
+        return;
+    }
+    const target = going && MENU.find(([, , letter]) => letter === event.key);
+    going = event.key === "g";
+    if (target) {
+        location.hash = `#${target[0]}`;
+    } else if (event.key === "/") {
+        event.preventDefault();
+        frame.main.querySelector("[data-search]")?.focus();
+    } else if (event.key === "j" || event.key === "k") {
+        step(event.key === "j" ? 1 : -1);
+    } else if (event.key === "?") {
+        help();
+    }
+});
+
+// ---- the start ----
+
+addEventListener("hashchange", () => {
+    if (me !== null || location.hash.startsWith("#/sign-in")) {
+        open();
+    } else {
+        start();
+    }
+});
+
+async function start() {
+    if (location.hash.startsWith("#/sign-in/")) {
+        open();
+        return;
+    }
+    try {
+        me = await get("session");
+        const left = (Date.parse(me.expires_at) - Date.now()) / 1000;
+        await open();
+        if (left < 1800) {
+            say(`You are signed in for another ${duration(Math.max(0, left))}.`);
+        }
+    } catch (error) {
+        if (error.status === 401) {
+            if (location.hash.length > 2 && !location.hash.startsWith("#/sign-in")) {
+                sessionStorage.setItem("after", location.hash);
+            }
+            signInPage("", welcome);
+        } else {
+            fill(document.body, h("main", { class: "alone" }, h("h1", null, "croupier"), problem(error, start)));
+        }
+    }
+}
+
+start();

@@ -1,0 +1,70 @@
+// Who may sign in, with which role, and who is signed in now.
+import { patch, post, remove } from "./api.js";
+import { badge, enabledBadge, h, time } from "./dom.js";
+import { action, choice, confirm, empty, form, list, say, section, showOnce } from "./parts.js";
+
+const ROLES = { reader: "reader: sees everything", operator: "operator: changes things", owner: "owner: operators and secrets as well" };
+
+function showLink(page, made) {
+    const link = new URL(made.link, location.origin).href;
+    showOnce(`A link for ${made.name}`, "It signs in once, and only for a short time. It is shown this once.", link);
+    page.listed.reload({});
+}
+
+function operatorActions(page, one) {
+    const path = `operators/${encodeURIComponent(one.name)}`;
+    const mine = one.name === page.me.name;
+    const change = async (body) => {
+        await patch(path, body);
+        say(`${one.name} is changed.`);
+        page.listed.reload({});
+    };
+    return h("span", { class: "controls" },
+        action("New link", async () => showLink(page, { name: one.name, ...await post(`${path}/link`) }), { class: "small" }),
+        !mine && choice("Role", Object.fromEntries(Object.keys(ROLES).map((role) => [role, role])), one.role, (role) =>
+            change({ role }).catch((error) => say(error.message))),
+        !mine && action(one.enabled ? "Disable" : "Enable", () => change({ enabled: !one.enabled }), { class: "small" }),
+        !mine && action("Remove", async () => {
+            if (await confirm(`Remove ${one.name}?`, "Their sessions end at once. What they did stays in the audit.", "Remove")) {
+                await remove(path);
+                say(`${one.name} is removed.`);
+                page.listed.reload({});
+            }
+        }, { class: "danger small" }));
+}
+
+function sessions(page) {
+    const shown = list(page, { path: "sessions", caption: "Sessions", nothing: empty("Nobody is signed in."), columns: [
+        { label: "Operator", value: (row) => row.operator },
+        { label: "State", value: (row) => (row.ended_at ? badge("idle", "ended") : Date.parse(row.expires_at) < Date.now() ? badge("idle", "expired")
+            : row.id === page.me.id ? badge("good", "this one") : badge("good", "live")) },
+        { label: "From", value: (row) => h("code", null, row.address) },
+        { label: "Signed in", value: (row) => time(row.created_at) },
+        { label: "Until", value: (row) => time(row.ended_at ?? row.expires_at) },
+        { label: h("span", { class: "unseen" }, "Actions"), value: (row) => (row.ended_at || row.id === page.me.id ? "" : action("End", async () => {
+            await remove(`sessions/${row.id}`);
+            say("The session is ended.");
+            shown.reload({});
+        }, { class: "danger small" })) },
+    ] });
+    return shown;
+}
+
+export async function operatorsPage(page) {
+    if (!page.may("owner")) {
+        return { title: "Operators", content: empty("Only owners manage operators.", h("a", { href: "#/" }, "To the start")) };
+    }
+    page.listed = list(page, { path: "operators", caption: "Operators", columns: [
+        { label: "Name", value: (one) => one.name },
+        { label: "State", value: (one) => enabledBadge(one.enabled) },
+        { label: "Role", value: (one) => one.role },
+        { label: "Added", value: (one) => time(one.created_at) },
+        { label: h("span", { class: "unseen" }, "Actions"), value: (one) => operatorActions(page, one) },
+    ] });
+    return { title: "Operators", content: [page.listed,
+        h("details", null, h("summary", null, "Add an operator"), form({ label: "Add", legend: "Add an operator",
+            fields: [{ name: "name", label: "Name", required: true, hint: "As it stands in the audit." },
+                { name: "role", label: "Role", kind: "choice", options: ROLES }],
+            submit: async (values) => showLink(page, await post("operators", values)) })),
+        section("Sessions", sessions(page))] };
+}

@@ -1,0 +1,128 @@
+// The house at a glance: what is wrong stands first, then figures, then curves.
+import { api } from "./api.js";
+import { badge, duration, fill, h, number, sportName, words } from "./dom.js";
+import { choice, empty, problem, section, table } from "./parts.js";
+import { graph } from "./graph.js";
+
+const WAIT_SECONDS = 20;
+const HEALTH_SECONDS = 10;
+
+/* Tiles and charts, of figures of the server's by name. */
+const TILES = [["requests_per_second", "Requests a second"], ["requests_5xx_per_second", "Failures a second"],
+    ["p50_ms", "Half answered within (ms)"], ["p99_ms", "99 % answered within (ms)"], ["denials_per_second", "Denials a second"],
+    ["connections", "Connections"], ["ledger_operations_per_second", "Ledger operations a second"], ["ledger_commit_ms", "99 % committed within (ms)"]];
+const CHARTS = [
+    { title: "Requests", unit: "a second", series: [["requests_2xx_per_second", "answered", 1], ["requests_3xx_per_second", "not modified", 4],
+        ["requests_4xx_per_second", "refused", 3], ["requests_5xx_per_second", "failed", 2]] },
+    { title: "Latency", unit: "ms", series: [["p50_ms", "half within", 1], ["p99_ms", "99 % within", 3]] },
+    { title: "Denials", unit: "a second", series: [["denials_per_second", "denied", 2]] },
+    { title: "Connections", series: [["connections", "open", 1]] },
+    { title: "Ledger", unit: "operations a second", series: [["ledger_operations_per_second", "operations", 1]] },
+    { title: "Commit of a batch", unit: "ms", series: [["ledger_commit_ms", "99 % within", 3]] },
+];
+const SPANS = { minutes: "last minutes", hours: "last hours" };
+
+/** What is wrong now, worst first. Each leads to the page that says more. */
+function wrongs(overview, health) {
+    const found = [];
+    for (const [name, title] of [["odds_store", "The odds store"], ["platform_store", "The platform store"]]) {
+        if (health !== null && health[name].status !== "ok") {
+            found.push(["bad", `${title} does not answer${health[name].message ? `: ${health[name].message}` : ""}`, "#/health"]);
+        }
+    }
+    if (overview.live.requests_5xx_per_second > 0) {
+        found.push(["bad", "Requests fail", "#/health"]);
+    }
+    for (const row of overview.feed.filter((one) => one.stale)) {
+        found.push(["warn", row.stale_events > 0 ? `${sportName(row.sport)}: customers ask for events whose odds are old`
+            : `${sportName(row.sport)}: nothing is published any more`, `#/feed/${row.sport}`]);
+    }
+    return found;
+}
+
+const alarmList = (found) => (found.length === 0 ? h("p", { class: "notice good" }, "Nothing is wrong.")
+    : found.map(([kind, text, to]) => h("p", { class: `notice ${kind}` }, h("a", { href: to }, text))));
+
+const tileList = (live) => TILES.map(([name, text]) =>
+    h("div", { class: `tile${name.includes("5xx") && live[name] > 0 ? " bad" : ""}` }, h("b", null, number(live[name])), h("span", null, text)));
+
+const clock = (seconds) => new Date(seconds * 1000).toISOString().slice(11, 19);
+
+function drawCharts(charts, history) {
+    const labels = history.at.map(clock);
+    for (const chart of charts) {
+        chart.drawn.show(labels, chart.series.map(([name, label, colour]) => ({ label, values: history.series[name], colour })));
+    }
+}
+
+const denialTable = (rows) => (rows.length === 0 ? empty("No request was denied since the start.") : table([
+    { label: "Reason", value: (row) => words(row.reason) },
+    { label: "Last hour", number: true, value: (row) => number(row.last_hour) },
+    { label: "Since the start", number: true, value: (row) => number(row.total) },
+], [...rows].sort((a, b) => b.last_hour - a.last_hour || b.total - a.total), { caption: "Denials by reason" }));
+
+const feedTable = (rows) => table([
+    { label: "Sport", value: (row) => h("a", { href: `#/feed/${row.sport}` }, sportName(row.sport)) },
+    { label: "Last published", number: true, value: (row) => (row.age_seconds === null ? "never" : `${duration(row.age_seconds)} ago`) },
+    { label: "State", value: (row) => (row.stale ? badge("warn", "old") : "") },
+], rows, { caption: "Age of the feed by sport" });
+
+export async function overviewPage(page) {
+    const alarms = h("div", { "aria-live": "polite" });
+    const tiles = h("div", { class: "tiles" });
+    const denials = h("div");
+    const feed = h("div");
+    const charts = CHARTS.map((chart) => ({ ...chart, drawn: graph(page, chart) }));
+    let span = page.query.span in SPANS ? page.query.span : "minutes";
+    let overview = null;
+    let health = null;
+
+    function show() {
+        // Said aloud only when it is news: what has not changed is left in place.
+        const found = wrongs(overview, health);
+        if (alarms.dataset.shown !== String(found)) {
+            alarms.dataset.shown = String(found);
+            fill(alarms, alarmList(found));
+        }
+        fill(tiles, tileList(overview.live));
+        fill(denials, denialTable(overview.denials));
+        fill(feed, feedTable(overview.feed));
+        drawCharts(charts, overview.history);
+    }
+
+    let known = null;
+    let turn = new AbortController();
+    async function ask() {
+        const asked = span;
+        try {
+            const answer = await api("GET", "overview", { query: { span }, known, wait: WAIT_SECONDS,
+                signal: AbortSignal.any([page.signal, turn.signal]) });
+            if (answer !== null && asked === span) {
+                known = answer.tag;
+                overview = answer.data;
+                show();
+            }
+        } catch (error) {
+            if (error.name !== "AbortError" && error.status !== 401) {
+                alarms.dataset.shown = "";
+                fill(alarms, problem(error));
+            }
+        }
+    }
+
+    const spans = choice("Curves of the", SPANS, span, (value) => {
+        span = value;
+        known = null;
+        page.remember({ span: value });
+        turn.abort();
+        turn = new AbortController();
+        ask();
+    });
+    page.every(HEALTH_SECONDS, async () => {
+        health = await api("GET", "health", { signal: page.signal }).then((got) => got.data, () => null);
+    });
+    page.every(0.5, ask);
+    return { title: "Overview", content: [alarms, tiles, h("div", { class: "controls" }, spans),
+        h("div", { class: "graphs" }, charts.map((chart) => chart.drawn.element)),
+        h("div", { class: "columns" }, section("Denials", denials), section("Feed", feed))] };
+}

@@ -1,0 +1,330 @@
+// What pages are made of: tables, lists that are searched and continued, forms that are driven by
+// descriptions of their fields, dialogs, and the states between (waiting, nothing there, refused).
+import { ApiError, get } from "./api.js";
+import { fill, h, newId, SPORTS } from "./dom.js";
+
+// ---- states ----
+
+export const waiting = () => h("p", { class: "quiet", role: "status" }, "Loading…");
+
+/** What there is not, and what to do about it. */
+export const empty = (text, ...actions) => h("div", { class: "empty" }, h("p", null, text), actions);
+
+/** What went wrong, and a way on. */
+export function problem(error, again) {
+    const wait = error.retryAfter ? ` Try again in ${error.retryAfter} s.` : "";
+    return h("div", { class: "notice bad", role: "alert" }, h("p", null, `${error.message}${wait}`),
+        again && h("button", { type: "button", onclick: again }, "Try again"));
+}
+
+const live = () => document.getElementById("said");
+/** Says what was done, for eyes and for who listens. */
+export function say(text) {
+    const said = live();
+    fill(said, text);
+    clearTimeout(say.timer);
+    say.timer = setTimeout(() => fill(said), 6000);
+}
+
+// ---- tables ----
+
+/** columns: {label, value(row), number: right-aligned}. `options.caption` is for who cannot see the table. */
+export function table(columns, rows, { caption, sticky } = {}) {
+    return h("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": caption },
+        h("table", { class: sticky ? "sticky" : null },
+            h("caption", { class: "unseen" }, caption),
+            h("thead", null, h("tr", null, columns.map((column) =>
+                h("th", { scope: "col", class: column.number ? "number" : null }, column.label)))),
+            h("tbody", null, rows.map((row) => tableRow(columns, row)))));
+}
+
+function tableRow(columns, row) {
+    return h("tr", null, columns.map((column) =>
+        h("td", { class: column.number ? "number" : null }, column.value(row) ?? "–")));
+}
+
+/** A list of the server's, page by page. `options`: path, query, columns, caption, search (label of the search field, or
+ *  none), nothing (what to say and offer when there is none), extra (controls beside the search), next (the parameter that a
+ *  page's `next` is given as), order (changes that of a page's items). `reload(query)` asks again. */
+export function list(page, { path, query = {}, columns, caption, search, nothing, extra, next: parameter = "cursor", order = (items) => items }) {
+    const body = h("div");
+    let asked = { ...query };
+    let turn = 0;
+
+    async function load() {
+        turn += 1;
+        const mine = turn;
+        try {
+            const first = await get(path, asked, page.signal);
+            if (mine === turn) {
+                show(first);
+            }
+        } catch (error) {
+            if (error.name !== "AbortError" && mine === turn) {
+                fill(body, problem(error, load));
+            }
+        }
+    }
+
+    function show(first) {
+        if (first.items.length === 0) {
+            fill(body, asked.q ? empty(`Nothing has “${asked.q}” in it.`) : nothing ?? empty("There is nothing yet."));
+            return;
+        }
+        const shown = table(columns, order(first.items), { caption, sticky: true });
+        fill(body, shown, first.next !== null && first.next !== undefined && more(shown, first.next));
+    }
+
+    function more(shown, next) {
+        const button = h("button", { type: "button", onclick: async () => {
+            button.disabled = true;
+            try {
+                const following = await get(path, { ...asked, [parameter]: next }, page.signal);
+                shown.querySelector("tbody").append(...order(following.items).map((row) => tableRow(columns, row)));
+                next = following.next;
+                button.disabled = false;
+                button.hidden = next === null || next === undefined;
+            } catch (error) {
+                button.replaceWith(problem(error, load));
+            }
+        } }, "Show more");
+        return button;
+    }
+
+    /* What is shown already, without a word when that fails: the next time will do. */
+    async function refresh() {
+        const rows = body.querySelectorAll("tbody tr").length;
+        if (rows === 0 || rows > (asked.limit ?? 50) || body.contains(document.activeElement)) {
+            return;
+        }
+        const mine = turn;
+        const first = await get(path, asked, page.signal).catch(() => null);
+        if (first !== null && mine === turn) {
+            show(first);
+        }
+    }
+
+    function reload(changed) {
+        asked = { ...asked, ...changed };
+        if (search || extra) {
+            page.remember({ ...asked, limit: null });
+        }
+        return load();
+    }
+
+    const controls = (search || extra) && h("div", { class: "controls" },
+        search && searchField(search, asked.q, (q) => reload({ q })), extra);
+    fill(body, waiting());
+    load();
+    return Object.assign(h("div", { class: "list" }, controls, body), { reload, refresh });
+}
+
+export function searchField(label, value, changed) {
+    let timer;
+    return h("input", { type: "search", placeholder: label, "aria-label": label, value: value ?? "", "data-search": true,
+        autocomplete: "off", spellcheck: "false", oninput: (event) => {
+            clearTimeout(timer);
+            timer = setTimeout(() => changed(event.target.value.trim()), 120);
+        } });
+}
+
+/** One of a few: {value: label}. */
+export function choice(label, options, value, changed) {
+    return h("label", { class: "inline" }, `${label} `, h("select", { onchange: (event) => changed(event.target.value) },
+        Object.entries(options).map(([of, text]) => h("option", { value: of, selected: of === (value ?? "") }, text))));
+}
+
+// ---- forms ----
+
+/*
+ * A field: {name, label, kind, hint, required, options, placeholder}. A kind reads and writes the field's value as the API has it.
+ * What is left empty is null.
+ */
+const lines = (text) => text.split(/[\s,]+/).filter((line) => line !== "");
+const input = (field, id, value, more) => h("input", { id, name: field.name, type: "text", value: value ?? "", autocomplete: "off",
+    spellcheck: "false", placeholder: field.placeholder, required: field.required, ...more });
+
+const KINDS = {
+    text: { make: (field, id, value) => input(field, id, value), read: (control) => control.value.trim() || null },
+    lines: {
+        make: (field, id, value) => h("textarea", { id, name: field.name, rows: Math.max(2, (value ?? []).length + 1),
+            spellcheck: "false", placeholder: field.placeholder }, (value ?? []).join("\n")),
+        read: (control) => lines(control.value),
+    },
+    check: {
+        make: (field, id, value) => h("input", { id, name: field.name, type: "checkbox", checked: value === true }),
+        read: (control) => control.checked,
+    },
+    choice: {
+        make: (field, id, value) => h("select", { id, name: field.name }, Object.entries(field.options).map(([of, text]) =>
+            h("option", { value: of, selected: of === (value ?? "") }, text))),
+        read: (control) => control.value || null,
+    },
+    rate: {
+        make: (field, id, value) => input(field, id, value ? `${value.requests}/${value.window_seconds}` : "",
+            { placeholder: "600/60" }),
+        read: (control) => control.value.trim() || null,
+    },
+    sports: { make: makeSports, read: readSports },
+};
+
+function makeSports(field, id, value) {
+    const all = value === undefined || value === "all";
+    const has = (key) => all || (Array.isArray(value) && value.includes(key));
+    return h("div", { id, class: "checks", role: "group", "aria-label": field.label },
+        SPORTS.map(([key, name]) => h("label", null, h("input", { type: "checkbox", value: key, checked: has(key) }), ` ${name}`)));
+}
+
+function readSports(control) {
+    const chosen = [...control.querySelectorAll("input:checked")].map((box) => box.value);
+    return chosen.length === SPORTS.length ? "all" : chosen.length === 0 ? "none" : chosen;
+}
+
+/** `options`: fields, values (as the server has them; absent: something new), label (of the button), submit(values),
+ *  changed(): loads again what somebody else has changed meanwhile. With values, only what differs is submitted. */
+export function form({ fields, values, label, submit, changed, legend }) {
+    const rows = fields.map((field) => makeRow(field, values));
+    const top = h("div", { role: "alert" });
+    const button = h("button", { class: "main" }, label);
+    const element = h("form", { novalidate: true, "aria-label": legend ?? label, onsubmit: async (event) => {
+        event.preventDefault();
+        clear(rows, top);
+        const given = read(rows, values);
+        if (values !== undefined && Object.keys(given).length === 0) {
+            fill(top, h("p", { class: "quiet" }, "Nothing is changed."));
+            return;
+        }
+        button.disabled = true;
+        try {
+            await submit(given);
+        } catch (error) {
+            refuse(error, rows, top, changed);
+        } finally {
+            button.disabled = false;
+        }
+    } }, top, rows.map((row) => row.element), h("div", { class: "buttons" }, button));
+    return element;
+}
+
+function makeRow(field, values) {
+    const id = newId();
+    const kind = KINDS[field.kind ?? "text"];
+    const control = kind.make(field, id, values === undefined ? field.value : values[field.name]);
+    const wrong = h("p", { class: "wrong", id: `${id}w` });
+    const hint = field.hint && h("p", { class: "hint", id: `${id}h` }, field.hint);
+    control.setAttribute("aria-describedby", [hint && `${id}h`, `${id}w`].filter(Boolean).join(" "));
+    const name = h(field.kind === "sports" ? "span" : "label", { for: field.kind === "sports" ? null : id, class: "name" }, field.label);
+    return { field, control, wrong, first: kind.read(control), read: () => kind.read(control),
+        element: h("div", { class: `field ${field.kind ?? "text"}` }, name, h("div", null, control, hint, wrong)) };
+}
+
+function read(rows, values) {
+    const given = {};
+    for (const row of rows) {
+        const value = row.read();
+        if (values === undefined ? value !== null : JSON.stringify(value) !== JSON.stringify(row.first)) {
+            given[row.field.name] = value;
+        }
+    }
+    return given;
+}
+
+function clear(rows, top) {
+    fill(top);
+    for (const row of rows) {
+        fill(row.wrong);
+        row.control.removeAttribute("aria-invalid");
+    }
+}
+
+function refuse(error, rows, top, changed) {
+    if (!(error instanceof ApiError)) {
+        throw error;
+    }
+    const row = rows.find((of) => of.field.name === error.field);
+    if (row !== undefined) {
+        fill(row.wrong, error.message);
+        row.control.setAttribute("aria-invalid", "true");
+        (row.control.matches("input, textarea, select") ? row.control : row.control.querySelector("input")).focus();
+    } else if (error.status === 412) {
+        const who = error.changedBy ? `${error.changedBy} has changed this` : "Somebody has changed this";
+        fill(top, h("div", { class: "notice warn" }, h("p", null, `${who} since you opened it. Nothing was written.`),
+            changed && h("button", { type: "button", onclick: changed }, "Show it as it is now")));
+    } else {
+        fill(top, problem(error));
+    }
+}
+
+// ---- dialogs ----
+
+/** Asks before what is hard to undo. True: do it. */
+export function confirm(title, text, action) {
+    return new Promise((resolve) => {
+        const id = newId();
+        const dialog = h("dialog", { "aria-labelledby": id, onclose: () => {
+            dialog.remove();
+            resolve(dialog.returnValue === "yes");
+        } }, h("h2", { id }, title), h("p", null, text), h("div", { class: "buttons" },
+            h("button", { type: "button", class: "danger", onclick: () => dialog.close("yes") }, action),
+            h("button", { type: "button", autofocus: true, onclick: () => dialog.close("no") }, "Cancel")));
+        document.body.append(dialog);
+        dialog.showModal();
+    });
+}
+
+/** A secret that is seen this once. */
+export function showOnce(title, text, secret) {
+    const id = newId();
+    const said = h("span", { role: "status" });
+    const dialog = h("dialog", { "aria-labelledby": id, onclose: () => dialog.remove() },
+        h("h2", { id }, title), h("p", null, text),
+        h("p", null, h("code", { class: "secret" }, secret)),
+        h("div", { class: "buttons" },
+            h("button", { type: "button", class: "main", onclick: async () => {
+                try {
+                    await navigator.clipboard.writeText(secret);
+                    fill(said, "Copied.");
+                } catch {
+                    fill(said, "Select it, and copy it by hand.");
+                }
+            } }, "Copy"),
+            h("button", { type: "button", onclick: () => dialog.close() }, "I have kept it"), " ", said));
+    document.body.append(dialog);
+    dialog.showModal();
+    return dialog;
+}
+
+/** A button that does something, and says what the server says against it. */
+export function action(label, run, properties) {
+    const said = h("span", { class: "wrong", role: "alert" });
+    const button = h("button", { type: "button", ...properties, onclick: async () => {
+        button.disabled = true;
+        fill(said);
+        try {
+            await run();
+        } catch (error) {
+            fill(said, ` ${error.message}`);
+        } finally {
+            button.disabled = false;
+        }
+    } }, label);
+    return h("span", null, button, said);
+}
+
+export const section = (title, ...children) => h("section", null, h("h2", null, title), children);
+
+/** A part of a page that is loaded beside the rest: its failing is its own. */
+export function later(page, load) {
+    const place = h("div", null, waiting());
+    const run = async () => {
+        try {
+            fill(place, await load());
+        } catch (error) {
+            if (error.name !== "AbortError") {
+                fill(place, problem(error, run));
+            }
+        }
+    };
+    run();
+    return Object.assign(place, { reload: run });
+}

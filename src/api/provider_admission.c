@@ -1,0 +1,75 @@
+/* The checks are made one and all, whatever the first of them says; see provider_admission.h. */
+#include "api/provider_admission.h"
+
+#include <string.h>
+
+#include "launch/document.h"
+
+/* No provider has it, because it is written here. */
+#define NO_SECRET "a secret in place of that of a provider that is not there"
+
+static bool is_current(struct text timestamp, int64_t now_wall_ms)
+{
+    uint64_t seconds = 0;
+    int64_t now_seconds = now_wall_ms / 1000;
+    if (text_to_u64(timestamp, INT64_MAX / 2, &seconds) != STATUS_OK)
+        return false;
+    int64_t apart = now_seconds - (int64_t)seconds;
+    return apart < PROVIDER_CLOCK_SECONDS && apart > -PROVIDER_CLOCK_SECONDS;
+}
+
+static const struct games_provider *find(const struct games_table *table, struct text id)
+{
+    char terminated[PROVIDER_ID_SIZE] = "";
+    if (id.size == 0 || id.size >= sizeof terminated)
+        return NULL;
+    memcpy(terminated, id.at, id.size);
+    return games_table_provider(table, terminated);
+}
+
+/* As many HMACs as a provider may have secrets are computed, whichever there are. */
+static bool is_signed(const struct games_provider *provider, const struct http_request *request,
+                      struct text timestamp)
+{
+    struct text signature = http_request_only_field(request, HTTP_FIELD_X_CROUPIER_SIGNATURE);
+    struct text kid = http_request_only_field(request, HTTP_FIELD_X_CROUPIER_KEY_ID);
+    bool named = request->field_count[HTTP_FIELD_X_CROUPIER_KEY_ID] > 0;
+    bool good = false;
+    for (size_t i = 0; i < PROVIDER_SECRETS_MAX; i++) {
+        const struct games_secret *secret =
+            provider != NULL && i < provider->secret_count ? &provider->secrets[i] : NULL;
+        bool same = launch_signature_is_good(
+            timestamp, request->body,
+            secret != NULL ? buffer_text(&secret->bytes) : TEXT(NO_SECRET), signature);
+        good |= same && secret != NULL && (!named || text_equals(kid, text_of(secret->kid)));
+    }
+    return good;
+}
+
+enum admission_denial provider_admit(const struct games_table *table,
+                                     const struct http_request *request, int64_t now_wall_ms,
+                                     const struct games_provider **provider)
+{
+    struct text timestamp = http_request_only_field(request, HTTP_FIELD_X_CROUPIER_TIMESTAMP);
+    const struct games_provider *found =
+        find(table, http_request_only_field(request, HTTP_FIELD_X_CROUPIER_PROVIDER));
+    bool current = is_current(timestamp, now_wall_ms);
+    bool good = is_signed(found, request, timestamp);
+    if (found == NULL || found->secret_count == 0)
+        return DENIAL_UNKNOWN_PROVIDER;
+    if (!good)
+        return DENIAL_SIGNATURE;
+    if (!current)
+        return DENIAL_TIMESTAMP;
+    *provider = found;
+    return DENIAL_NONE;
+}
+
+bool provider_may_call_from(const struct games_provider *provider, const struct address *client)
+{
+    const struct provider_record *record = &provider->record;
+    bool listed = record->cidr_count == 0;
+    for (size_t i = 0; i < record->cidr_count; i++)
+        listed |= cidr_contains(&record->cidrs[i], client);
+    return listed;
+}

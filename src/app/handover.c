@@ -1,0 +1,292 @@
+/* Starting the new server, and hearing of it; see handover.h. */
+#include "app/handover.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+
+#define LIMIT_MS 60000 /* for the new server to be ready */
+#define ARGUMENTS_MAX (1U << 20)
+#define THREADS_MAX 1024U
+#define REPORT_MAX 512
+/* The first byte of a report. */
+#define SERVES '+'
+#define FAILED '-'
+
+size_t handover_count(const struct handover_sockets *sockets)
+{
+    return sockets->threads * (sockets->providers ? 2 : 1) + 1;
+}
+
+/* ---- what it is started with ----------------------------------------------------------------- */
+
+/* Our own arguments, as the kernel keeps them, one after the other. */
+static enum status read_arguments(struct buffer *out, struct error *error)
+{
+    char piece[4096];
+    FILE *file = fopen("/proc/self/cmdline", "re");
+    size_t got = 1;
+    while (file != NULL && got > 0 && out->size < ARGUMENTS_MAX) {
+        got = fread(piece, 1, sizeof piece, file);
+        buffer_append(out, piece, got);
+    }
+    if (file != NULL)
+        (void)fclose(file);
+    return out->size > 0 && out->data[out->size - 1] == '\0'
+               ? STATUS_OK
+               : error_set(error, STATUS_UNAVAILABLE, "the arguments of this process are unknown");
+}
+
+/* With the option, which is there already in a server that was itself handed over to. */
+static char **split_arguments(struct buffer *text)
+{
+    static char option[] = "--" HANDOVER_OPTION;
+    size_t count = 0;
+    bool there = false;
+    char **arguments = NULL;
+    for (size_t at = 0; at < text->size; at += strlen(text->data + at) + 1) {
+        arguments = memory_resize(arguments, (count + 3) * sizeof *arguments);
+        arguments[count++] = text->data + at;
+        there = there || strcmp(text->data + at, option) == 0;
+    }
+    if (!there)
+        arguments[count++] = option;
+    arguments[count] = NULL;
+    return arguments;
+}
+
+/* Ours, but for whom the watchdog watches. */
+static char **choose_environment(void)
+{
+    size_t count = 0;
+    size_t kept = 0;
+    while (environ[count] != NULL)
+        count++;
+    char **chosen = memory_alloc((count + 1) * sizeof *chosen);
+    for (size_t i = 0; i < count; i++)
+        if (!text_starts_with(text_of(environ[i]), TEXT("WATCHDOG_PID=")))
+            chosen[kept++] = environ[i];
+    chosen[kept] = NULL;
+    return chosen;
+}
+
+/* ---- the old server -------------------------------------------------------------------------- */
+
+struct handover {
+    uv_process_t process;
+    uv_poll_t poll;
+    uv_timer_t limit;
+    int control;
+    int open_handles;
+    bool over;
+    bool ended; /* the new process was reaped: its number may be another's */
+    handover_done *done;
+    void *context;
+    char report[REPORT_MAX];
+    size_t report_size;
+};
+
+static void free_handover(struct handover *handover)
+{
+    (void)close(handover->control);
+    memory_free(handover);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct handover *handover = handle->data;
+    if (--handover->open_handles == 0)
+        free_handover(handover);
+}
+
+void handover_destroy(struct handover **handover_at)
+{
+    struct handover *handover = *handover_at;
+    *handover_at = NULL;
+    if (handover == NULL)
+        return;
+    if (!handover->over && !handover->ended)
+        (void)uv_process_kill(&handover->process, SIGKILL);
+    uv_close((uv_handle_t *)&handover->poll, on_closed);
+    uv_close((uv_handle_t *)&handover->limit, on_closed);
+    uv_close((uv_handle_t *)&handover->process, on_closed);
+}
+
+static void finish(struct handover *handover, int process, const char *reason)
+{
+    if (handover->over)
+        return;
+    if (process == 0 && !handover->ended)
+        (void)uv_process_kill(&handover->process, SIGKILL);
+    handover->over = true;
+    (void)uv_poll_stop(&handover->poll);
+    (void)uv_timer_stop(&handover->limit);
+    handover->done(handover->context, process, reason);
+}
+
+/* The whole report, up to its end: it is read when the new server has closed it, or serves. */
+static void on_report(uv_poll_t *poll, int status, int events)
+{
+    struct handover *handover = poll->data;
+    (void)events;
+    size_t room = sizeof handover->report - 1 - handover->report_size;
+    ssize_t got = status != 0 || room == 0
+                      ? 0
+                      : recv(handover->control, handover->report + handover->report_size, room, 0);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (got > 0)
+        handover->report_size += (size_t)got;
+    handover->report[handover->report_size] = '\0';
+    if (handover->report[0] == SERVES)
+        finish(handover, handover->process.pid, "");
+    else if (got <= 0)
+        finish(handover, 0,
+               handover->report[0] == FAILED ? handover->report + 1
+                                             : "the new process ended before it could serve");
+}
+
+static void on_limit(uv_timer_t *timer)
+{
+    finish(timer->data, 0, "the new process was not ready in time");
+}
+
+/* It is reaped; what it means comes by the stream, which is closed by then. */
+static void on_exit_of_new(uv_process_t *process, int64_t status, int signal)
+{
+    struct handover *handover = process->data;
+    handover->ended = true;
+    (void)status;
+    (void)signal;
+}
+
+static int spawn(struct handover *handover, uv_loop_t *loop, int control,
+                 const struct handover_sockets *sockets, struct buffer *arguments)
+{
+    size_t count = handover_count(sockets);
+    uv_stdio_container_t *given = memory_alloc_zeroed(HANDOVER_CONTROL + 1 + count, sizeof *given);
+    for (size_t i = 0; i < HANDOVER_CONTROL + 1 + count; i++) {
+        given[i].flags = UV_INHERIT_FD;
+        given[i].data.fd = i < HANDOVER_CONTROL    ? (int)i
+                           : i == HANDOVER_CONTROL ? control
+                                                   : sockets->descriptors[i - HANDOVER_CONTROL - 1];
+    }
+    char **words = split_arguments(arguments);
+    char **variables = choose_environment();
+    const uv_process_options_t options = {
+        .exit_cb = on_exit_of_new,
+        .file = words[0],
+        .args = words,
+        .env = variables,
+        .stdio = given,
+        .stdio_count = (int)(HANDOVER_CONTROL + 1 + count),
+    };
+    int result = uv_spawn(loop, &handover->process, &options);
+    memory_free(words);
+    memory_free(variables);
+    memory_free(given);
+    return result;
+}
+
+static enum status start(struct handover *handover, uv_loop_t *loop, int control,
+                         const struct handover_sockets *sockets, struct error *error)
+{
+    struct buffer arguments = {0};
+    char head[64];
+    int size = snprintf(head, sizeof head, "%zu %d\n", sockets->threads, (int)sockets->providers);
+    enum status status = read_arguments(&arguments, error);
+    if (status == STATUS_OK &&
+        send(handover->control, head, (size_t)size, MSG_NOSIGNAL) != (ssize_t)size)
+        status = error_set(error, STATUS_UNAVAILABLE, "no stream: %s", strerror(errno));
+    int result = status == STATUS_OK ? spawn(handover, loop, control, sockets, &arguments) : 0;
+    if (status == STATUS_OK)
+        handover->open_handles = 1; /* the loop's, also where it was not started */
+    if (result != 0)
+        status = error_set(error, STATUS_UNAVAILABLE, "%s cannot be started: %s", arguments.data,
+                           uv_strerror(result));
+    buffer_free(&arguments);
+    return status;
+}
+
+enum status handover_start(struct handover **handover_at, uv_loop_t *loop,
+                           const struct handover_sockets *sockets, handover_done *done,
+                           void *context, struct error *error)
+{
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        return error_set(error, STATUS_UNAVAILABLE, "no stream: %s", strerror(errno));
+    struct handover *handover = memory_alloc_zeroed(1, sizeof *handover);
+    handover->control = ends[0];
+    handover->done = done;
+    handover->context = context;
+    enum status status = start(handover, loop, ends[1], sockets, error);
+    (void)close(ends[1]); /* so that the end of the new process is the end of the stream */
+    handover->process.data = handover;
+    if (status != STATUS_OK && handover->open_handles > 0)
+        uv_close((uv_handle_t *)&handover->process, on_closed);
+    else if (status != STATUS_OK)
+        free_handover(handover);
+    if (status != STATUS_OK)
+        return status;
+    CHECK(uv_poll_init(loop, &handover->poll, handover->control) == 0);
+    handover->poll.data = handover;
+    CHECK(uv_timer_init(loop, &handover->limit) == 0);
+    handover->limit.data = handover;
+    handover->open_handles = 3;
+    CHECK(uv_poll_start(&handover->poll, UV_READABLE, on_report) == 0);
+    CHECK(uv_timer_start(&handover->limit, on_limit, LIMIT_MS, 0) == 0);
+    *handover_at = handover;
+    return STATUS_OK;
+}
+
+/* ---- the new server -------------------------------------------------------------------------- */
+
+static enum status no_old_server(struct error *error)
+{
+    return error_set(error, STATUS_INVALID,
+                     "--" HANDOVER_OPTION
+                     " is what a running server starts a new one with; run: croupier upgrade PID");
+}
+
+enum status handover_receive(struct handover_sockets *sockets, struct error *error)
+{
+    char head[64];
+    struct handover_sockets received = {0};
+    uint64_t threads;
+    ssize_t size = recv(HANDOVER_CONTROL, head, sizeof head, MSG_DONTWAIT);
+    if (size < 4 || head[size - 1] != '\n')
+        return no_old_server(error);
+    struct text rest = {head, (size_t)size - 1};
+    if (text_to_u64(text_cut(&rest, ' '), THREADS_MAX, &threads) != STATUS_OK || threads == 0 ||
+        rest.size != 1)
+        return no_old_server(error);
+    received.threads = (size_t)threads;
+    received.providers = rest.at[0] == '1';
+    size_t count = handover_count(&received);
+    received.descriptors = memory_alloc(count * sizeof *received.descriptors);
+    (void)fcntl(HANDOVER_CONTROL, F_SETFD, FD_CLOEXEC);
+    for (size_t i = 0; i < count; i++) {
+        received.descriptors[i] = HANDOVER_CONTROL + 1 + (int)i;
+        (void)fcntl(received.descriptors[i], F_SETFD, FD_CLOEXEC);
+    }
+    *sockets = received;
+    return STATUS_OK;
+}
+
+void handover_report(const char *reason)
+{
+    char report[REPORT_MAX];
+    /* What was not received yet would reset the stream when it is closed, and lose the report. */
+    (void)recv(HANDOVER_CONTROL, report, sizeof report, MSG_DONTWAIT);
+    int size = snprintf(report, sizeof report, "%c%s", reason[0] == '\0' ? SERVES : FAILED, reason);
+    (void)send(HANDOVER_CONTROL, report,
+               size < (int)sizeof report ? (size_t)size : sizeof report - 1, MSG_NOSIGNAL);
+    (void)close(HANDOVER_CONTROL);
+}

@@ -1,0 +1,141 @@
+/* See process.h. */
+#include "app/process.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+static uint64_t nanoseconds(struct timeval time)
+{
+    return (uint64_t)time.tv_sec * 1000000000U + (uint64_t)time.tv_usec * 1000U;
+}
+
+/* In pages: all of its address space, then what of it is in memory (proc(5)). */
+static void read_memory(struct process_facts *facts)
+{
+    char line[128];
+    uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t size = 0;
+    uint64_t resident = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (file == NULL)
+        return;
+    struct text rest = text_of(fgets(line, sizeof line, file) != NULL ? line : "");
+    (void)fclose(file);
+    if (text_to_u64(text_cut(&rest, ' '), UINT64_MAX / page_bytes, &size) != STATUS_OK ||
+        text_to_u64(text_cut(&rest, ' '), UINT64_MAX / page_bytes, &resident) != STATUS_OK)
+        return;
+    facts->virtual_bytes = size * page_bytes;
+    facts->resident_bytes = resident * page_bytes;
+}
+
+static uint64_t count_descriptors(void)
+{
+    uint64_t count = 0;
+    /* Not by opendir, whose descriptor ThreadSanitizer takes for the one of that number that libuv
+     * has closed on another thread. */
+    int descriptor = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *directory = descriptor < 0 ? NULL : fdopendir(descriptor);
+    if (directory == NULL) {
+        if (descriptor >= 0)
+            (void)close(descriptor);
+        return 0;
+    }
+    while (readdir(directory) != NULL)
+        count++;
+    (void)closedir(directory);
+    return count - 3; /* ".", "..", and the directory's own */
+}
+
+/* Of the file system that the store is on, if its URI is of a file. */
+static struct process_disk disk_of(const char *uri, const char *scheme)
+{
+    struct statvfs at;
+    size_t length = strlen(scheme);
+    if (strncmp(uri, scheme, length) != 0 || statvfs(uri + length, &at) != 0)
+        return (struct process_disk){.known = false};
+    return (struct process_disk){.known = true,
+                                 .free_bytes = (uint64_t)at.f_bavail * at.f_frsize,
+                                 .size_bytes = (uint64_t)at.f_blocks * at.f_frsize};
+}
+
+void process_facts(const struct config *config, int64_t started_ms, struct process_facts *facts)
+{
+    struct rusage usage;
+    struct rlimit limit;
+    *facts = (struct process_facts){
+        .descriptors = count_descriptors(),
+        .started_ms = started_ms,
+        .now_ms = clock_wall_ms(),
+        .odds = disk_of(config->odds_store, "embedded:"),
+        .platform = disk_of(config->platform_store, "sqlite:"),
+    };
+    read_memory(facts);
+    if (getrusage(RUSAGE_SELF, &usage) == 0)
+        facts->cpu_ns = nanoseconds(usage.ru_utime) + nanoseconds(usage.ru_stime);
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
+        facts->descriptors_max = limit.rlim_cur;
+}
+
+/* ---- metrics --------------------------------------------------------------------------------- */
+
+static void write_cpu(const struct metric *metric, const void *facts, struct buffer *out)
+{
+    metric_seconds(out, metric->name, NULL, ((const struct process_facts *)facts)->cpu_ns);
+}
+
+static void write_start(const struct metric *metric, const void *facts, struct buffer *out)
+{
+    metric_age(out, metric->name, NULL, ((const struct process_facts *)facts)->started_ms, "NaN");
+}
+
+static void write_clock(const struct metric *metric, const void *facts, struct buffer *out)
+{
+    metric_age(out, metric->name, NULL, ((const struct process_facts *)facts)->now_ms, "NaN");
+}
+
+static void write_free(const struct metric *metric, const void *facts, struct buffer *out)
+{
+    const struct process_facts *process = facts;
+    if (process->odds.known)
+        metric_number(out, metric->name, "{store=\"odds\"}", process->odds.free_bytes);
+    if (process->platform.known)
+        metric_number(out, metric->name, "{store=\"platform\"}", process->platform.free_bytes);
+}
+
+static void write_size(const struct metric *metric, const void *facts, struct buffer *out)
+{
+    const struct process_facts *process = facts;
+    if (process->odds.known)
+        metric_number(out, metric->name, "{store=\"odds\"}", process->odds.size_bytes);
+    if (process->platform.known)
+        metric_number(out, metric->name, "{store=\"platform\"}", process->platform.size_bytes);
+}
+
+const struct metric process_metrics[] = {
+    METRIC_WRITTEN("croupier_store_disk_free_bytes", "gauge", write_free,
+                   "Room for this user on the file system of an embedded store"),
+    METRIC_WRITTEN("croupier_store_disk_size_bytes", "gauge", write_size,
+                   "Size of the file system of an embedded store"),
+    METRIC_WRITTEN("croupier_clock_timestamp_seconds", "gauge", write_clock,
+                   "The time by this machine's clock"),
+    METRIC_WRITTEN("process_start_time_seconds", "gauge", write_start,
+                   "When the program was started"),
+    METRIC_WRITTEN("process_cpu_seconds_total", "counter", write_cpu,
+                   "Time of processors spent, user and system"),
+    METRIC_FACT("process_resident_memory_bytes", "gauge", struct process_facts, resident_bytes,
+                "Memory of the program that is in use, mapped files included"),
+    METRIC_FACT("process_virtual_memory_bytes", "gauge", struct process_facts, virtual_bytes,
+                "Address space of the program"),
+    METRIC_FACT("process_open_fds", "gauge", struct process_facts, descriptors,
+                "Descriptors that are open"),
+    METRIC_FACT("process_max_fds", "gauge", struct process_facts, descriptors_max,
+                "Descriptors that may be open"),
+    {0},
+};

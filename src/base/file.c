@@ -1,0 +1,201 @@
+/* See file.h. */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+
+#define PIECE_SIZE (1U << 20)
+
+/* ---- making them ----------------------------------------------------------------------------- */
+
+/* The directory that a path is in, to be closed; -1 and errno. */
+static int open_directory_of(const char *path)
+{
+    struct buffer directory = {0};
+    const char *slash = strrchr(path, '/');
+    buffer_append(&directory, path, slash == NULL ? 0 : (size_t)(slash - path) + 1);
+    buffer_append_char(&directory, '.');
+    int descriptor = open(buffer_string(&directory), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int reason = errno;
+    buffer_free(&directory);
+    errno = reason;
+    return descriptor;
+}
+
+int file_sync_directory(const char *path)
+{
+    int descriptor = open_directory_of(path);
+    int reason = descriptor < 0 || fsync(descriptor) != 0 ? errno : 0;
+    if (descriptor >= 0)
+        (void)close(descriptor);
+    return reason;
+}
+
+static enum status failed(struct error *error, const char *path, const char *verb)
+{
+    enum status status = errno == ENOENT                      ? STATUS_NOT_FOUND
+                         : errno == EEXIST                    ? STATUS_EXISTS
+                         : errno == ENOSPC || errno == EDQUOT ? STATUS_FULL
+                                                              : STATUS_UNAVAILABLE;
+    return error_set(error, status, "%s: cannot be %s (%s)", path, verb, strerror(errno));
+}
+
+static bool write_all(int descriptor, const char *bytes, size_t size)
+{
+    while (size > 0) {
+        ssize_t written = write(descriptor, bytes, size);
+        if (written < 0 && errno != EINTR)
+            return false;
+        if (written > 0) {
+            bytes += written;
+            size -= (size_t)written;
+        }
+    }
+    return true;
+}
+
+/* To whom the directory belongs, as what runs as root must not keep the service from its files. */
+static bool give_to_owner(int descriptor, const char *path)
+{
+    struct stat facts;
+    if (geteuid() != 0)
+        return true;
+    int directory = open_directory_of(path);
+    bool given = directory >= 0 && fstat(directory, &facts) == 0 &&
+                 fchown(descriptor, facts.st_uid, facts.st_gid) == 0;
+    if (directory >= 0)
+        (void)close(directory);
+    return given;
+}
+
+enum status file_make_directory(const char *path, mode_t mode, struct error *error)
+{
+    if (mkdir(path, mode) != 0)
+        return errno == EEXIST ? STATUS_OK : failed(error, path, "made");
+    int descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool given = descriptor >= 0 && give_to_owner(descriptor, path);
+    if (descriptor >= 0)
+        (void)close(descriptor);
+    return given ? STATUS_OK : failed(error, path, "made");
+}
+
+enum status file_make(const char *path, mode_t mode, struct text content, struct error *error)
+{
+    int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+    if (descriptor < 0)
+        return failed(error, path, "made");
+    enum status status = write_all(descriptor, content.at, content.size) && fsync(descriptor) == 0
+                             ? STATUS_OK
+                             : failed(error, path, "written");
+    (void)close(descriptor);
+    if (status != STATUS_OK)
+        (void)unlink(path);
+    return status;
+}
+
+/* ---- what files hold ------------------------------------------------------------------------- */
+
+/* A file that is read, and the one that it is copied to. */
+struct passing {
+    const char *path, *to; /* `to` NULL: only read */
+    int from, into;
+    const struct file_watch *watch; /* may be NULL */
+    uint64_t total;
+    struct digest *digest;
+};
+
+static enum status pass(struct passing *passing, uint64_t *bytes, struct error *error)
+{
+    char *piece = memory_alloc(PIECE_SIZE);
+    enum status status = STATUS_OK;
+    uint64_t done = 0;
+    for (;;) {
+        ssize_t got = read(passing->from, piece, PIECE_SIZE);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            status = failed(error, passing->path, "read");
+        if (got <= 0)
+            break;
+        digest_add(passing->digest, piece, (size_t)got);
+        if (passing->to != NULL && !write_all(passing->into, piece, (size_t)got)) {
+            status = failed(error, passing->to, "written");
+            break;
+        }
+        done += (uint64_t)got;
+        if (passing->watch != NULL && passing->watch->at != NULL)
+            passing->watch->at(passing->watch->context, done, passing->total);
+    }
+    memory_free(piece);
+    *bytes = done;
+    return status;
+}
+
+static enum status open_source(struct passing *passing, struct error *error)
+{
+    struct stat facts;
+    passing->from = open(passing->path, O_RDONLY | O_CLOEXEC);
+    if (passing->from < 0 || fstat(passing->from, &facts) != 0)
+        return failed(error, passing->path, "read");
+    if (!S_ISREG(facts.st_mode))
+        return error_set(error, STATUS_UNAVAILABLE, "%s: is no regular file", passing->path);
+    passing->total = (uint64_t)facts.st_size;
+    (void)posix_fadvise(passing->from, 0, 0, POSIX_FADV_DONTNEED);
+    return STATUS_OK;
+}
+
+static enum status open_target(struct passing *passing, mode_t mode, struct error *error)
+{
+    passing->into = open(passing->to, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+    if (passing->into < 0)
+        return failed(error, passing->to, "made");
+    return give_to_owner(passing->into, passing->to) ? STATUS_OK
+                                                     : failed(error, passing->to, "made");
+}
+
+static enum status run(struct passing *passing, mode_t mode, struct file_print *print,
+                       struct error *error)
+{
+    struct file_print found = {0};
+    enum status status = open_source(passing, error);
+    if (status == STATUS_OK && passing->to != NULL)
+        status = open_target(passing, mode, error);
+    if (status == STATUS_OK) {
+        passing->digest = digest_begin();
+        status = pass(passing, &found.bytes, error);
+        digest_end(&passing->digest, found.sha256);
+    }
+    if (status == STATUS_OK && passing->to != NULL && fsync(passing->into) != 0)
+        status = failed(error, passing->to, "written");
+    if (passing->from >= 0)
+        (void)close(passing->from);
+    if (passing->into >= 0) {
+        (void)close(passing->into);
+        if (status != STATUS_OK)
+            (void)unlink(passing->to); /* half a copy is none */
+    }
+    if (status == STATUS_OK)
+        *print = found;
+    return status;
+}
+
+enum status file_read_print(const char *path, const struct file_watch *watch,
+                            struct file_print *print, struct error *error)
+{
+    struct passing passing = {.path = path, .from = -1, .into = -1, .watch = watch};
+    return run(&passing, 0, print, error);
+}
+
+enum status file_copy(const char *path, const char *to, mode_t mode, const struct file_watch *watch,
+                      struct file_print *print, struct error *error)
+{
+    struct passing passing = {.path = path, .to = to, .from = -1, .into = -1, .watch = watch};
+    return run(&passing, mode, print, error);
+}

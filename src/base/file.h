@@ -1,0 +1,54 @@
+#ifndef CROUPIER_BASE_FILE_H
+#define CROUPIER_BASE_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/digest.h"
+#include "base/status.h"
+#include "base/text.h"
+
+/*
+ * Files that must be on disk before anything is said of them. Blocks. Threads: any.
+ */
+
+/* A name in a directory is as lasting as the directory: syncs the one that `path` is in. Returns 0
+ * or an errno. */
+int file_sync_directory(const char *path);
+
+/* Makes a directory; one that is there is fine. Run by root, it belongs to whom the one above it
+ * belongs to. */
+MUST_CHECK enum status file_make_directory(const char *path, mode_t mode, struct error *error);
+
+/* Makes a file of this mode that holds `content`, which is on disk when this returns (its name is
+ * not: file_sync_directory). STATUS_EXISTS, STATUS_FULL; where it fails there is no file of this
+ * call. */
+MUST_CHECK enum status file_make(const char *path, mode_t mode, struct text content,
+                                 struct error *error);
+
+/* What a file holds. */
+struct file_print {
+    uint64_t bytes;
+    uint8_t sha256[DIGEST_SIZE];
+};
+
+struct file_watch {
+    void (*at)(void *context, uint64_t done, uint64_t total); /* bytes; called often. NULL: none */
+    void *context;
+};
+
+/* Reads all of a file from its disk rather than from memory, as far as the kernel lets go of it.
+ * STATUS_NOT_FOUND: there is none; STATUS_UNAVAILABLE: it cannot be read, or is no regular file. */
+MUST_CHECK enum status file_read_print(const char *path, const struct file_watch *watch,
+                                       struct file_print *print, struct error *error);
+
+/* The same, and writes what was read into `to`, a new file of this mode, which is on disk when this
+ * returns (its name is not: file_sync_directory). Run by root, it belongs to whom its directory
+ * belongs to. STATUS_EXISTS: there is a file `to`; STATUS_FULL: the disk has no room. Where it
+ * fails there is no file `to` of this call. */
+MUST_CHECK enum status file_copy(const char *path, const char *to, mode_t mode,
+                                 const struct file_watch *watch, struct file_print *print,
+                                 struct error *error);
+
+#endif

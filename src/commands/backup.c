@@ -1,0 +1,240 @@
+/* croupier backup, croupier restore: of an installation on embedded stores. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "cli/document.h"
+#include "cli/progress.h"
+#include "commands/commands.h"
+#include "commands/platform.h"
+#include "commands/wallet_output.h"
+#include "operator/backup.h"
+
+#define SQLITE "sqlite:"
+#define EMBEDDED "embedded:"
+#define ODDS_PATIENCE_MS 60000U
+
+static void show(void *context, const char *what)
+{
+    progress_say(context, what);
+}
+
+/* Where the embedded stores are. */
+static bool check_engines(const struct command_line *line, const struct config *config)
+{
+    if (text_starts_with(text_of(config->platform_store), TEXT(SQLITE)))
+        return true;
+    (void)command_refuse(line,
+                         "the platform store is in PostgreSQL, whose own tools back it up and "
+                         "restore it (pg_dump, pg_basebackup): see docs/operations.md, \"Backup "
+                         "and restore\"");
+    return false;
+}
+
+static bool odds_are_embedded(const struct config *config)
+{
+    return text_starts_with(text_of(config->odds_store), TEXT(EMBEDDED));
+}
+
+/* ---- backup ---------------------------------------------------------------------------------- */
+
+const struct command_option backup_options[] = {
+    {.name = "no-odds", .help = "leave the odds out; the feed publishes them again"},
+    {.name = "with-secrets-key",
+     .help = "add the key of stored secrets, which the backup is to be guarded for then"},
+    {0},
+};
+
+static void print_files(const struct backup_manifest *manifest)
+{
+    static const char *const headers[] = {"FILE", "BYTES", "AS OF", NULL};
+    struct table *table = table_create(headers);
+    for (size_t i = 0; i < BACKUP_PART_COUNT; i++) {
+        char bytes[24];
+        char as_of[CLOCK_TEXT_SIZE];
+        if (!manifest->parts[i].there)
+            continue;
+        (void)snprintf(bytes, sizeof bytes, "%" PRIu64, manifest->parts[i].print.bytes);
+        clock_format_rfc3339(manifest->parts[i].as_of_ms, as_of);
+        table_cell(table, backup_part_names[i]);
+        table_cell(table, bytes);
+        table_cell(table, as_of);
+    }
+    table_print(&table, stdout);
+}
+
+static void print_backup(const struct command_line *line, const struct backup_manifest *manifest)
+{
+    struct buffer text = {0};
+    if (command_json(line)) {
+        backup_manifest_write(manifest, &text);
+        (void)fwrite(text.data, 1, text.size, stdout);
+        buffer_free(&text);
+        return;
+    }
+    print_files(manifest);
+    (void)printf("Backed up to %s, with a manifest of digests.\n", command_argument(line, 0));
+}
+
+static enum status open_odds(const struct config *config, struct odds_store **store,
+                             struct error *error)
+{
+    const struct odds_store_options options = {
+        .uri = config->odds_store, .timeout_ms = ODDS_PATIENCE_MS, .prefix = config->odds_prefix};
+    enum status status = odds_store_open(store, &options, error);
+    if (status != STATUS_OK)
+        error_prefix(error, "the odds cannot be backed up, which --no-odds leaves out");
+    return status;
+}
+
+static int back_up(const struct command_line *line, const struct config *config,
+                   struct backup_sources *sources)
+{
+    struct progress progress = {0};
+    struct backup_manifest manifest;
+    struct error error = {0};
+    const struct backup_watch watch = {show, &progress};
+    enum status status = STATUS_OK;
+    if (command_option(line, "with-secrets-key") != NULL)
+        sources->secrets_key_file = config->secrets_key_file;
+    if (odds_are_embedded(config) && command_option(line, "no-odds") == NULL)
+        status = open_odds(config, &sources->odds, &error);
+    if (status == STATUS_OK)
+        status = backup_make(command_argument(line, 0), sources, &watch, &manifest, &error);
+    odds_store_close(&sources->odds);
+    progress_end(&progress);
+    if (status != STATUS_OK)
+        return command_refuse(line, "%s", error.text);
+    print_backup(line, &manifest);
+    if (!odds_are_embedded(config))
+        command_note(line, "the odds are in a server of their own, and not in the backup");
+    return wallet_finish(line);
+}
+
+int run_backup(const struct command_line *line)
+{
+    const struct config *config = NULL;
+    struct backup_sources sources = {.platform = NULL};
+    if (!command_config(line, &config))
+        return EXIT_REFUSED;
+    int code = EXIT_REFUSED;
+    if (check_engines(line, config) && command_open_platform(line, false, &sources.platform))
+        code = back_up(line, config, &sources);
+    platform_store_close(&sources.platform);
+    config_release(&config);
+    return code;
+}
+
+/* ---- restore --------------------------------------------------------------------------------- */
+
+const struct command_option restore_options[] = {
+    {.name = "with-odds", .help = "the odds as well, as old as they are"},
+    {0},
+};
+
+struct restored {
+    struct backup_manifest manifest;
+    bool placed[BACKUP_PART_COUNT];
+    uint32_t schema; /* that it was brought up to */
+    struct audit_result proof;
+};
+
+static void print_restored(const struct command_line *line, const struct restored *restored)
+{
+    const struct backup_manifest *manifest = &restored->manifest;
+    struct document document;
+    char as_of[CLOCK_TEXT_SIZE];
+    clock_format_rfc3339(manifest->parts[BACKUP_PLATFORM].as_of_ms, as_of);
+    if (!command_json(line)) {
+        (void)printf("Restored as of %s, from a backup that %s made. The ledger is sound: %" PRIu64
+                     " entries of %" PRIu64 " players.\n",
+                     as_of, manifest->program, restored->proof.entries, restored->proof.players);
+        return;
+    }
+    struct json_writer *json = document_object(&document, JSON_INDENTED);
+    json_string(json, "as_of", as_of);
+    json_array(json, "restored");
+    for (size_t i = 0; i < BACKUP_PART_COUNT; i++)
+        if (restored->placed[i])
+            json_string(json, NULL, backup_part_names[i]);
+    json_end(json);
+    json_unsigned(json, "schema_before", manifest->schema);
+    json_unsigned(json, "schema", restored->schema);
+    json_bool(json, "sound", true);
+    json_unsigned(json, "entries", restored->proof.entries);
+    json_unsigned(json, "players", restored->proof.players);
+    document_print(&document);
+}
+
+/* An older schema is brought up to this program's: what leads back is the backup. */
+static enum status bring_up(const struct command_line *line, uint32_t *schema, struct error *error)
+{
+    struct platform_store *store = NULL;
+    uint32_t before;
+    if (!command_open_platform(line, true, &store))
+        return STATUS_UNAVAILABLE;
+    enum status status = platform_store_migrate(store, &before, schema, error);
+    platform_store_close(&store);
+    return status;
+}
+
+static bool prove(const struct command_line *line, struct restored *restored)
+{
+    struct error error = {0};
+    if (bring_up(line, &restored->schema, &error) == STATUS_OK &&
+        wallet_prove(line, &restored->proof))
+        return true;
+    if (error.text[0] != '\0')
+        (void)command_refuse(line, "%s", error.text);
+    (void)fprintf(stderr, "croupier restore: the files are in place, but do not start the service "
+                          "on them\n");
+    return false;
+}
+
+static int restore(const struct command_line *line, const struct config *config)
+{
+    struct progress progress = {0};
+    struct restored restored = {.schema = 0};
+    struct error error = {0};
+    struct buffer odds = {0};
+    const struct backup_watch watch = {show, &progress};
+    struct restore_targets targets = {{[BACKUP_PLATFORM] = config->platform_store + strlen(SQLITE),
+                                       [BACKUP_SECRETS_KEY] = config->secrets_key_file}};
+    if (command_option(line, "with-odds") != NULL) {
+        buffer_append_format(&odds, "%s/values/data.mdb", config->odds_store + strlen(EMBEDDED));
+        targets.paths[BACKUP_ODDS] = buffer_string(&odds);
+    }
+    enum status status = restore_files(command_argument(line, 0), &targets, &watch,
+                                       &restored.manifest, restored.placed, &error);
+    progress_end(&progress);
+    buffer_free(&odds);
+    if (status != STATUS_OK)
+        return command_refuse(line, "%s", error.text);
+    if (!prove(line, &restored))
+        return EXIT_REFUSED;
+    print_restored(line, &restored);
+    if (access(config->secrets_key_file, F_OK) != 0 && errno == ENOENT)
+        command_note(line,
+                     "%s is not there: the key of stored secrets, which is kept apart; put "
+                     "it there before the service starts",
+                     config->secrets_key_file);
+    return wallet_finish(line);
+}
+
+int run_restore(const struct command_line *line)
+{
+    const struct config *config = NULL;
+    if (!command_config(line, &config))
+        return EXIT_REFUSED;
+    int code = EXIT_REFUSED;
+    if (check_engines(line, config))
+        code =
+            command_option(line, "with-odds") != NULL && !odds_are_embedded(config)
+                ? command_refuse(line, "[odds] store is a server; --with-odds is for embedded:DIR")
+                : restore(line, config);
+    config_release(&config);
+    return code;
+}

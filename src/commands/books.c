@@ -1,0 +1,442 @@
+/* croupier wallet export | report: what the ledger's entries are, and what they come to. Both read
+ * beside a running server, in bounded memory, and print as they go. */
+#include <inttypes.h>
+#include <string.h>
+
+#include <openssl/evp.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "cli/progress.h"
+#include "commands/commands.h"
+#include "commands/help_texts.h"
+#include "commands/platform.h"
+#include "commands/wallet_output.h"
+#include "operator/books.h"
+#include "operator/documents.h"
+#include "records/currency.h"
+
+#define PRINT_AT_ONCE 65536 /* bytes */
+
+/* ---- what both are asked --------------------------------------------------------------------- */
+
+/* A document of which most is printed before it is whole. */
+struct printed {
+    struct document document;
+    struct progress progress;
+    struct books_line *totals; /* in the order of the lines */
+    size_t total_count;
+    bool overflowed; /* a total did */
+};
+
+static void show_progress(void *context, uint64_t done, uint64_t total)
+{
+    struct printed *printed = context;
+    progress_show(&printed->progress, done, total, "entries");
+}
+
+static bool print_some(struct printed *printed)
+{
+    if (printed->document.text.size >= PRINT_AT_ONCE)
+        wallet_flush(&printed->document.text);
+    return ferror(stdout) == 0;
+}
+
+/* Adds the line to the total of its currency and, where that counts, of its customer. */
+static bool add_to_total(struct printed *printed, const struct books_line *line, bool by_customer)
+{
+    struct books_line *total = NULL;
+    for (size_t i = printed->total_count; i-- > 0 && total == NULL;)
+        if (strcmp(printed->totals[i].currency, line->currency) == 0 &&
+            (!by_customer || strcmp(printed->totals[i].customer_id, line->customer_id) == 0))
+            total = &printed->totals[i];
+    if (total == NULL) {
+        printed->totals =
+            memory_resize(printed->totals, (printed->total_count + 1) * sizeof printed->totals[0]);
+        total = &printed->totals[printed->total_count++];
+        *total = (struct books_line){.currency_exponent = line->currency_exponent};
+        memcpy(total->currency, line->currency, sizeof total->currency);
+        if (by_customer)
+            memcpy(total->customer_id, line->customer_id, sizeof total->customer_id);
+    }
+    printed->overflowed = !books_add(total, line);
+    return !printed->overflowed;
+}
+
+/* Is there a record of this id, where one was given? Else says so. */
+static bool is_there(const struct command_line *line, struct platform_store *store,
+                     const struct record_table *table, const char *id)
+{
+    struct error error = {0};
+    if (id == NULL)
+        return true;
+    void *record = memory_alloc_zeroed(1, table->size);
+    enum status status = platform_get(store, table, id, record, &error);
+    if (status == STATUS_OK && table->release != NULL)
+        table->release(record);
+    memory_free(record);
+    if (status != STATUS_OK)
+        (void)command_refuse(line, "%s", error.text);
+    return status == STATUS_OK;
+}
+
+/* Whose, and of which day. False: it was said what is wrong, with `exit_code`. */
+static bool read_options(const struct command_line *line, struct books_options *options,
+                         int64_t *day, int *exit_code)
+{
+    const char *given = command_option(line, "day");
+    options->customer_id = command_option(line, "customer");
+    options->provider_id = command_option(line, "provider");
+    options->progress = show_progress;
+    options->timed = true;
+    if (given != NULL && clock_parse_day(text_of(given), day) != STATUS_OK) {
+        *exit_code = command_usage(line, "--day is a date, as 2026-11-21");
+        return false;
+    }
+    options->from_ms = *day * CLOCK_DAY_MS;
+    options->to_ms = options->from_ms + CLOCK_DAY_MS;
+    return true;
+}
+
+/* Opens the store, looks whether what was asked for is there, and reads. */
+static bool read_books(const struct command_line *line, struct books_options *options,
+                       struct printed *printed)
+{
+    struct platform_store *store = NULL;
+    struct platform_store *beside = NULL;
+    struct error error = {0};
+    bool done = false;
+    bool looks_up = options->by_game || options->by_round || options->provider_id != NULL;
+    if (command_open_platform(line, false, &store) &&
+        (!looks_up || command_open_platform(line, false, &beside)) &&
+        is_there(line, store, &customer_table, options->customer_id) &&
+        is_there(line, store, &provider_table, options->provider_id)) {
+        options->beside = beside;
+        enum status status = books_read(store, options, &error);
+        if (status == STATUS_OK && printed->overflowed)
+            status = error_set(&error, STATUS_MALFORMED,
+                               "a total is beyond what can be shown; ask for less at once");
+        done = status == STATUS_OK;
+        progress_end(&printed->progress);
+        if (!done)
+            (void)command_refuse(line, "%s", error.text);
+    }
+    platform_store_close(&beside);
+    platform_store_close(&store);
+    return done;
+}
+
+/* ---- lines of a report ----------------------------------------------------------------------- */
+
+/* What was bet less what was won. */
+static int64_t result_minor(const struct books_line *line)
+{
+    return -books_movement_minor(line);
+}
+
+/* Stakes and wins as they were entered; what was rolled back of them, or of earlier ones, besides;
+ * and the result of it all. */
+static void write_play(struct json_writer *json, const struct books_line *line)
+{
+    json_string(json, "currency", line->currency);
+    json_integer(json, "currency_exponent", line->currency_exponent);
+    json_unsigned(json, "entries", books_entries(line));
+    json_unsigned(json, "stakes", line->entries[LEDGER_DEBIT]);
+    json_integer(json, "stakes_minor", line->debits_minor);
+    json_unsigned(json, "wins", line->entries[LEDGER_CREDIT]);
+    json_integer(json, "wins_minor", line->credits_minor);
+    json_integer(json, "rolled_back_stakes_minor", line->debits_back_minor);
+    json_integer(json, "rolled_back_wins_minor", line->credits_back_minor);
+    json_integer(json, "result_minor", result_minor(line));
+}
+
+static void write_game(struct json_writer *json, const struct books_line *line)
+{
+    json_string(json, "customer", line->customer_id);
+    json_string_or_null(json, "provider", line->provider_id);
+    json_string_or_null(json, "game_id", line->game_id);
+}
+
+/* ---- export ---------------------------------------------------------------------------------- */
+
+struct export
+{
+    struct printed printed; /* first: it is the context of the progress */
+    bool lines;             /* JSON a line, not one document */
+    bool rounds;            /* are written */
+    bool entries_ended;     /* the array of the document has */
+    uint64_t written;
+    EVP_MD_CTX *digest; /* of the hashes of all that was written, in order */
+};
+
+/* The next object: a value of the document's array, or a line of its own. */
+static struct json_writer *begin_row(struct export *export)
+{
+    struct document *document = &export->printed.document;
+    if (export->lines)
+        document->json = (struct json_writer){.out = &document->text};
+    else
+        json_space(&document->json, "\n");
+    json_object(&document->json, NULL);
+    return &document->json;
+}
+
+static bool end_row(struct export *export)
+{
+    struct document *document = &export->printed.document;
+    json_end(&document->json);
+    if (export->lines)
+        buffer_append_char(&document->text, '\n');
+    return print_some(&export->printed);
+}
+
+/* On the thread of books_read. */
+static bool export_entry(void *context, const struct ledger_transaction *entry)
+{
+    struct export *export = context;
+    CHECK(EVP_DigestUpdate(export->digest, entry->hash, sizeof entry->hash) == 1);
+    export->written++;
+    wallet_write_transaction(begin_row(export), entry);
+    return end_row(export);
+}
+
+static void end_entries(struct export *export)
+{
+    struct json_writer *json = &export->printed.document.json;
+    if (export->entries_ended || export->lines)
+        return;
+    json_end(json);
+    if (export->rounds)
+        json_array(json, "rounds");
+    export->entries_ended = true;
+}
+
+static void write_round(struct export *export, const struct books_line *line)
+{
+    struct json_writer *json = begin_row(export);
+    if (export->lines)
+        json_object(json, "round");
+    write_game(json, line);
+    json_string(json, "round_id", line->round_id);
+    write_play(json, line);
+    if (export->lines)
+        json_end(json);
+}
+
+/* A round or, where they are not wanted, a total already. What is no round's is in the totals. */
+static bool export_line(void *context, const struct books_line *line)
+{
+    struct export *export = context;
+    end_entries(export);
+    if (!add_to_total(&export->printed, line, true))
+        return false;
+    if (line->round_id[0] == '\0')
+        return true;
+    write_round(export, line);
+    return end_row(export);
+}
+
+static void write_total(struct json_writer *json, const struct books_line *total)
+{
+    json_object(json, NULL);
+    json_string(json, "customer", total->customer_id);
+    json_string(json, "currency", total->currency);
+    json_integer(json, "currency_exponent", total->currency_exponent);
+    json_unsigned(json, "entries", books_entries(total));
+    json_integer(json, "movement_minor", books_movement_minor(total));
+    json_array(json, "operations");
+    const int64_t movements_minor[LEDGER_OPERATION_COUNT] = {[LEDGER_DEBIT] = -total->debits_minor,
+                                                             [LEDGER_CREDIT] = total->credits_minor,
+                                                             [LEDGER_ROLLBACK] =
+                                                                 books_rollbacks_minor(total)};
+    for (int i = 0; i < LEDGER_OPERATION_COUNT; i++) {
+        json_object(json, NULL);
+        json_string(json, "operation", ledger_operation_name((enum ledger_operation)i));
+        json_unsigned(json, "entries", total->entries[i]);
+        json_integer(json, "movement_minor", movements_minor[i]);
+        json_end(json);
+    }
+    json_end(json);
+    json_end(json);
+}
+
+static void write_scope(struct json_writer *json, const struct command_line *line)
+{
+    json_string_or_null(json, "day", command_option(line, "day"));
+    json_string_or_null(json, "customer", command_option(line, "customer"));
+    json_string_or_null(json, "provider", command_option(line, "provider"));
+}
+
+static void begin_export(struct export *export, const struct command_line *line)
+{
+    if (export->lines)
+        return;
+    struct json_writer *json = document_object(&export->printed.document, JSON_COMPACT);
+    write_scope(json, line);
+    json_array(json, "entries");
+}
+
+/* The last line, or the last members: what all that stands before them comes to. */
+static void end_export(struct export *export, const struct command_line *line)
+{
+    struct document *document = &export->printed.document;
+    uint8_t head[LEDGER_HASH_SIZE];
+    CHECK(EVP_DigestFinal_ex(export->digest, head, NULL) == 1);
+    if (export->lines) {
+        document->json = (struct json_writer){.out = &document->text};
+        json_object(&document->json, NULL);
+        write_scope(&document->json, line);
+    } else {
+        end_entries(export);
+        if (export->rounds)
+            json_end(&document->json);
+    }
+    struct json_writer *json = &document->json;
+    json_unsigned(json, export->lines ? "entries" : "entry_count", export->written);
+    json_hex(json, "head", head, sizeof head);
+    json_array(json, "totals");
+    for (size_t i = 0; i < export->printed.total_count; i++)
+        write_total(json, &export->printed.totals[i]);
+    document_print(document);
+}
+
+int run_export(const struct command_line *line)
+{
+    struct export export = {.rounds = command_option(line, "rounds") != NULL,
+                            .lines = !command_json(line)};
+    struct books_options options = {.entry = export_entry, .line = export_line, .context = &export};
+    int64_t day = 0;
+    int exit_code = EXIT_REFUSED;
+    if (command_json(line) && command_option(line, "ndjson") != NULL)
+        return command_usage(line, "--json is one document, --ndjson a line for each entry: not "
+                                   "both at once");
+    if (!read_options(line, &options, &day, &exit_code))
+        return exit_code;
+    options.timed = command_option(line, "day") != NULL;
+    options.by_game = options.by_round = export.rounds;
+    export.digest = EVP_MD_CTX_new();
+    CHECK(export.digest != NULL && EVP_DigestInit_ex(export.digest, EVP_sha256(), NULL) == 1);
+    begin_export(&export, line);
+    bool done = read_books(line, &options, &export.printed);
+    if (done)
+        end_export(&export, line);
+    else if (export.written > 0)
+        wallet_flush(&export.printed.document.text);
+    EVP_MD_CTX_free(export.digest);
+    memory_free(export.printed.totals);
+    document_free(&export.printed.document);
+    return done ? wallet_finish(line) : EXIT_REFUSED;
+}
+
+const struct command_option export_options[] = {
+    {"day", "DATE", "only what was entered on this day (UTC)", false},
+    {"customer", "CUSTOMER", "only this customer's", false},
+    {"provider", "PROVIDER", "only what is of this provider's games", false},
+    {"rounds", NULL, "what each round comes to as well, before the totals", false},
+    {"ndjson", NULL, "a line of JSON for each entry; as without it", false},
+    {0},
+};
+
+/* ---- report ---------------------------------------------------------------------------------- */
+
+struct report {
+    struct printed printed; /* first: it is the context of the progress */
+    bool is_json;
+};
+
+static void begin_report(struct report *report, int64_t day)
+{
+    char date[CLOCK_DAY_SIZE];
+    clock_format_day(day, date);
+    if (report->is_json) {
+        struct json_writer *json = document_object(&report->printed.document, JSON_COMPACT);
+        json_string(json, "day", date);
+        json_array(json, "lines");
+        return;
+    }
+    (void)document_begin(&report->printed.document, JSON_COMPACT);
+    buffer_append_format(&report->printed.document.text,
+                         "%s (UTC)\n\n%-20s  %-16s  %-24s  %-8s  %8s  %16s  %16s  %16s  %16s\n",
+                         date, "CUSTOMER", "PROVIDER", "GAME", "CURRENCY", "STAKES", "STAKED",
+                         "WON", "ROLLED BACK", "RESULT");
+}
+
+/* For people: what was rolled back is one number, the net of stakes and wins. */
+static void show_line(struct report *report, const struct books_line *line, const char *customer)
+{
+    const int64_t amounts[] = {line->debits_minor, line->credits_minor, books_rollbacks_minor(line),
+                               result_minor(line)};
+    char shown[4][CURRENCY_AMOUNT_SIZE];
+    for (size_t i = 0; i < 4; i++)
+        currency_format(amounts[i], line->currency_exponent, shown[i]);
+    buffer_append_format(&report->printed.document.text,
+                         "%-20s  %-16s  %-24s  %-8s  %8" PRIu64 "  %16s  %16s  %16s  %16s\n",
+                         customer, line->provider_id[0] != '\0' ? line->provider_id : "-",
+                         line->game_id[0] != '\0' ? line->game_id : "-", line->currency,
+                         line->entries[LEDGER_DEBIT], shown[0], shown[1], shown[2], shown[3]);
+}
+
+static bool report_line(void *context, const struct books_line *line)
+{
+    struct report *report = context;
+    struct json_writer *json = &report->printed.document.json;
+    if (!add_to_total(&report->printed, line, false))
+        return false;
+    if (report->is_json) {
+        json_space(json, "\n");
+        json_object(json, NULL);
+        write_game(json, line);
+        write_play(json, line);
+        json_end(json);
+    } else {
+        show_line(report, line, line->customer_id);
+    }
+    return print_some(&report->printed);
+}
+
+static void end_report(struct report *report)
+{
+    struct json_writer *json = &report->printed.document.json;
+    if (report->is_json) {
+        json_end(json);
+        json_array(json, "totals");
+    }
+    for (size_t i = 0; i < report->printed.total_count; i++) {
+        const struct books_line *total = &report->printed.totals[i];
+        if (report->is_json) {
+            json_object(json, NULL);
+            write_play(json, total);
+            json_end(json);
+        } else {
+            show_line(report, total, "total");
+        }
+    }
+    if (report->is_json)
+        document_print(&report->printed.document);
+    else
+        wallet_flush(json->out);
+}
+
+int run_report(const struct command_line *line)
+{
+    struct report report = {.is_json = command_json(line)};
+    struct books_options options = {.by_game = true, .line = report_line, .context = &report};
+    int64_t day = clock_day(clock_wall_ms());
+    int exit_code = EXIT_REFUSED;
+    if (!read_options(line, &options, &day, &exit_code))
+        return exit_code;
+    begin_report(&report, day);
+    bool done = read_books(line, &options, &report.printed);
+    if (done)
+        end_report(&report);
+    memory_free(report.printed.totals);
+    document_free(&report.printed.document);
+    return done ? wallet_finish(line) : EXIT_REFUSED;
+}
+
+const struct command_option report_options[] = {
+    {"day", "DATE", "of this day (UTC); else of today, as far as it has come", false},
+    {"customer", "CUSTOMER", "only this customer's", false},
+    {"provider", "PROVIDER", "only this provider's games", false},
+    {0},
+};

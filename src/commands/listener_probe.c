@@ -1,0 +1,84 @@
+/* Who has an address; see listener_probe.h. */
+#include "commands/listener_probe.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <curl/curl.h>
+#include <uv.h>
+
+#define ANSWER_MAX ((size_t)64 * 1024)
+
+/* What each listener is asked for, and what is in croupier's answer, whatever its status. */
+static const struct {
+    const char *path, *sign;
+} probes[] = {
+    [LISTENER_PUBLIC] = {"/api/v1/health", "\"cache\":\""},
+    [LISTENER_OPERATOR] = {"/metrics", "# TYPE croupier_"},
+    [LISTENER_PROVIDER] = {"/provider/v1/wallet", "\"not_admitted\""},
+};
+
+int listener_try(const struct listen_address *listen_at)
+{
+    struct sockaddr_storage address = {0};
+    bool v6 = strchr(listen_at->host, ':') != NULL;
+    int result =
+        v6 ? uv_ip6_addr(listen_at->host, listen_at->port, (struct sockaddr_in6 *)(void *)&address)
+           : uv_ip4_addr(listen_at->host, listen_at->port, (struct sockaddr_in *)(void *)&address);
+    CHECK(result == 0); /* the configuration has read it as an address */
+    int descriptor = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (descriptor < 0)
+        return errno;
+    int yes = 1;
+    (void)setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    socklen_t size = v6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+    int reason = 0;
+    if (bind(descriptor, (struct sockaddr *)(void *)&address, size) != 0 ||
+        listen(descriptor, 1) != 0)
+        reason = errno;
+    (void)close(descriptor);
+    return reason;
+}
+
+/* Keeps the beginning of the answer, where the sign is, and ends it there. */
+static size_t take(char *bytes, size_t one, size_t size, void *context)
+{
+    struct buffer *answer = context;
+    (void)one;
+    size_t room = ANSWER_MAX - answer->size;
+    buffer_append(answer, bytes, size < room ? size : room);
+    return size < room ? size : 0;
+}
+
+/* The certificate is not looked at: nothing secret is sent, and it is for another name. */
+static bool set_up(CURL *easy, const char *url, struct buffer *answer)
+{
+    return curl_easy_setopt(easy, CURLOPT_URL, url) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_PROXY, "") == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_TIMEOUT, PROBE_SECONDS) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_WRITEDATA, answer) == CURLE_OK;
+}
+
+bool listener_is_croupier(enum listener_kind kind, const struct listen_address *address, bool tls)
+{
+    struct buffer url = {0}, answer = {0};
+    CURL *easy = curl_easy_init();
+    config_append_url(&url, tls ? "https" : "http", address->host, address->port);
+    buffer_append_string(&url, probes[kind].path);
+    if (easy != NULL && set_up(easy, buffer_string(&url), &answer))
+        (void)curl_easy_perform(easy); /* what has come by then is what counts */
+    bool found = answer.size > 0 && memmem(answer.data, answer.size, probes[kind].sign,
+                                           strlen(probes[kind].sign)) != NULL;
+    curl_easy_cleanup(easy);
+    buffer_free(&answer);
+    buffer_free(&url);
+    return found;
+}

@@ -1,0 +1,117 @@
+/* croupier player show | block | unblock. */
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "commands/commands.h"
+#include "commands/help_texts.h"
+#include "commands/platform.h"
+#include "commands/resource.h"
+#include "operator/players.h"
+
+/* ---- show ------------------------------------------------------------------------------------ */
+
+static const struct command_option show_options[] = {
+    {"launch", "ID", "the player of this launch (jti, launch_id)", false},
+    {"provider", "ID", "the player whom this provider knows as SUB", false},
+    {0},
+};
+
+static void print_launches(const struct player_view *player)
+{
+    static const char *const titles[] = {"LAUNCH", "TIME",           "PROVIDER",
+                                         "GAME",   "PROVIDER'S SUB", NULL};
+    char created_at[CLOCK_TEXT_SIZE];
+    struct table *table = table_create(titles);
+    for (size_t i = 0; i < player->launch_count; i++) {
+        const struct launch_record *launch = &player->launches[i];
+        clock_format_rfc3339(launch->created_ms, created_at);
+        table_cell(table, launch->id);
+        table_cell(table, created_at);
+        table_cell(table, launch->provider_id);
+        table_cell(table, launch->game_id);
+        table_cell(table, launch->subject);
+    }
+    (void)putchar('\n');
+    table_print(&table, stdout);
+}
+
+/* False: it is not one of the ways to ask. */
+static bool read_question(const struct command_line *line, struct player_question *question)
+{
+    size_t count = command_argument_count(line);
+    const char *first = command_argument(line, 0);
+    *question = (struct player_question){.launch_id = command_option(line, "launch"),
+                                         .provider_id = command_option(line, "provider")};
+    if (question->launch_id != NULL)
+        return question->provider_id == NULL && count == 0;
+    if (question->provider_id != NULL)
+        question->subject = first;
+    else if (count == 2)
+        question->customer_id = first;
+    else
+        question->id = first;
+    question->reference = command_argument(line, 1);
+    return count == 1 || (count == 2 && question->provider_id == NULL);
+}
+
+static int run_show(const struct command_line *line)
+{
+    struct platform_store *store = NULL;
+    struct player_question question;
+    struct player_view player = {0};
+    struct error error = {0};
+    if (!read_question(line, &question))
+        return command_usage(line, "give PLAYER, or CUSTOMER and REFERENCE, or --launch ID, or "
+                                   "--provider ID and SUB");
+    if (!command_open_platform(line, false, &store))
+        return EXIT_REFUSED;
+    enum status status = players_find(store, &question, &player, &error);
+    platform_store_close(&store);
+    if (status != STATUS_OK)
+        return command_fail(line, status, &error);
+    resource_print(line, &player_resource, &player);
+    if (!command_json(line) && player.launch_count > 0)
+        print_launches(&player);
+    return EXIT_DONE;
+}
+
+/* ---- block, unblock -------------------------------------------------------------------------- */
+
+static int set_blocked(const struct command_line *line, bool blocked)
+{
+    struct platform_store *store = NULL;
+    struct player_view player = {0};
+    struct error error = {0};
+    if (!command_open_platform(line, false, &store))
+        return EXIT_REFUSED;
+    enum status status =
+        players_block(store, command_argument(line, 0), blocked, clock_wall_ms(), &player, &error);
+    platform_store_close(&store);
+    if (status != STATUS_OK)
+        return command_fail(line, status, &error);
+    if (command_json(line))
+        resource_print(line, &player_resource, &player);
+    else
+        resource_tell_state(&player_resource, &player, blocked ? "blocked" : "not blocked");
+    return EXIT_DONE;
+}
+
+static int run_block(const struct command_line *line)
+{
+    return set_blocked(line, true);
+}
+
+static int run_unblock(const struct command_line *line)
+{
+    return set_blocked(line, false);
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+const struct command player_commands[] = {
+    {"show", "[PLAYER|CUSTOMER|SUB] [REFERENCE]", &help_player_show, .options = show_options,
+     .run = run_show},
+    {"block", "PLAYER", &help_player_block, .run = run_block},
+    {"unblock", "PLAYER", &help_player_unblock, .run = run_unblock},
+    {0},
+};

@@ -1,0 +1,28 @@
+#ifndef CROUPIER_CONSOLE_BODY_H
+#define CROUPIER_CONSOLE_BODY_H
+
+#include "operator/resource.h"
+
+/*
+ * A JSON object as settings of a resource (operator/resource.h), by its table of fields: what a
+ * document of the resource shows may be sent back. Strings and numbers are texts; true and false
+ * are yes and no; a list is its items joined by commas; a rate may be an object; null takes a value
+ * away where the field can be without, and else leaves it as it is.
+ */
+#define CONSOLE_SETTINGS_MAX 16
+
+struct console_settings {
+    struct setting list[CONSOLE_SETTINGS_MAX + 1]; /* ended by a row without a name */
+    size_t count;
+    struct buffer texts[CONSOLE_SETTINGS_MAX];
+};
+
+/* STATUS_INVALID: it is no JSON object, a member is no field that may be set (by `add`, or by a
+ * change), there twice, or no value of a field. `field` becomes the field's name, or "". Free the
+ * settings in either case. */
+MUST_CHECK enum status console_settings_read(const struct resource *resource, bool add,
+                                             struct text body, struct console_settings *settings,
+                                             char field[64], struct error *error);
+void console_settings_free(struct console_settings *settings);
+
+#endif

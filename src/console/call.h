@@ -1,0 +1,63 @@
+#ifndef CROUPIER_CONSOLE_CALL_H
+#define CROUPIER_CONSOLE_CALL_H
+
+#include "console/query.h"
+#include "operator/credentials.h"
+#include "records/trail.h"
+
+/*
+ * One request of the admin API, while a thread of the console handles it: what was asked, by whom,
+ * and what is to be answered. Handlers block as the store does; they know neither sockets nor
+ * header fields.
+ */
+
+/* The refusals that are no row of a status. */
+enum console_refusal {
+    CONSOLE_REFUSAL_NONE,
+    CONSOLE_NOT_SIGNED_IN,
+    CONSOLE_ROLE_TOO_LOW,
+    CONSOLE_CHANGED_MEANWHILE,
+    CONSOLE_LINK_NOT_GOOD,
+};
+
+#define CONSOLE_TAG_SIZE 27 /* an entity tag with its quotes, and the NUL */
+
+struct console;
+struct console_route;
+
+struct console_call {
+    struct console *console;
+    const struct console_route *route;
+    struct platform_store *store;
+    int64_t now_ms;
+    char id[CONSOLE_VALUE_SIZE];   /* what stood for the first {word} of the path, decoded */
+    char part[CONSOLE_VALUE_SIZE]; /* and for the second; "": there is none */
+    struct text query, body;
+    struct text if_match;                     /* as sent; at NULL: it was not */
+    char address[ADDRESS_TEXT_SIZE];          /* of who asks */
+    char session_secret[CREDENTIAL_SIZE + 1]; /* of the cookie; "": there is none */
+    struct signed_in signed_in;
+
+    /* The answer. */
+    int status;
+    struct buffer answer;
+    char tag[CONSOLE_TAG_SIZE];        /* "": it has none */
+    char new_session[CREDENTIAL_SIZE]; /* begins a session */
+    bool ends_session;
+    enum console_refusal refusal;
+    char field[64]; /* that the refusal is about; "": none */
+    /* Of CONSOLE_CHANGED_MEANWHILE, as the audit trail has it: */
+    char changed_by[TRAIL_WHO_SIZE]; /* "": it does not say */
+    int64_t changed_ms;
+};
+
+/* What a handler says no with: answered by the status (422, 404, 409, 503 …) with the text. */
+typedef enum status console_handler(struct console_call *call, struct error *error);
+
+/* The tag of a document. */
+void console_tag(struct text document, char tag[CONSOLE_TAG_SIZE]);
+
+/* STATUS_CONFLICT, answered by 412: the record is not what If-Match says. */
+MUST_CHECK enum status console_changed(struct console_call *call, struct error *error);
+
+#endif

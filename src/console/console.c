@@ -1,0 +1,751 @@
+/*
+ * A request is judged on the loop's thread as far as no store is needed, copied into a job, and
+ * answered when the job comes back by the mailbox, if its client is still there.
+ */
+#include "console/console.h"
+
+#include <openssl/crypto.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base64url.h"
+#include "base/clock.h"
+#include "base/digest.h"
+#include "base/mailbox.h"
+#include "base/memory.h"
+#include "base/work_pool.h"
+#include "console/call.h"
+#include "console/errors.h"
+#include "console/history.h"
+#include "console/lockout.h"
+#include "console/pages.h"
+#include "console/routes.h"
+#include "http/deferral.h"
+#include "operator/operators.h"
+#include "operator/verification.h"
+#include "sports/reader.h"
+
+#define THREADS 2
+#define QUEUE_MAX 64
+#define LOOK_MS 1000 /* between two looks at what waits */
+#define WAIT_SECONDS_MAX 55
+#define WAITING_MAX 64
+#define API "/admin/"
+#define COOKIE "croupier_session"
+
+struct console {
+    struct console_options options;
+    struct mailbox *mailbox;
+    struct work_pool *pool;
+    struct lockout *lockout;
+    struct sports_reader *feed;
+    struct verification *verification;
+    atomic_bool tries;   /* a trial of a provider is under way */
+    struct buffer hosts; /* that it has, separated by commas */
+    bool secure;         /* it has HTTPS */
+    bool refused;        /* it has not, and should */
+    bool has_operator;   /* one was seen */
+    int64_t started_ms;
+    struct history *history;
+    uv_timer_t *look;           /* frees itself */
+    STAILQ_HEAD(, job) waiting; /* GETs for another answer than they have */
+    size_t waiting_count;
+
+    uv_mutex_t lock; /* guards: */
+    const struct config *config;
+    struct platform_store *idle[THREADS]; /* handles that no thread uses now */
+    size_t idle_count;
+};
+
+struct job {
+    struct work work;
+    struct mail mail;
+    struct http_deferral deferral;
+    struct console *console;
+    struct address peer;
+    struct buffer texts; /* query, body and If-Match, of which the call has slices */
+    bool page;           /* one is asked for: no call */
+    bool has_operator;
+    uint64_t until_ms;              /* it waits, by the loop's clock; 0: it has not begun */
+    STAILQ_ENTRY(job) link;         /* of those that wait */
+    const struct http_error *error; /* NULL: the call's answer */
+    struct error reason;            /* "": as the error says */
+    struct console_call call;
+};
+
+/* ---- what handlers ask ----------------------------------------------------------------------- */
+
+void console_tag(struct text document, char tag[CONSOLE_TAG_SIZE])
+{
+    uint8_t digest[DIGEST_SIZE];
+    struct buffer base64 = {0};
+    digest_sha256(document.at, document.size, digest);
+    buffer_append_base64url(&base64, digest, 18);
+    (void)snprintf(tag, CONSOLE_TAG_SIZE, "\"%.24s\"", buffer_string(&base64));
+    buffer_free(&base64);
+}
+
+enum status console_changed(struct console_call *call, struct error *error)
+{
+    call->refusal = CONSOLE_CHANGED_MEANWHILE;
+    return error_set(error, STATUS_CONFLICT, "changed meanwhile");
+}
+
+const struct config *console_config(struct console *console)
+{
+    uv_mutex_lock(&console->lock);
+    const struct config *config = config_hold(console->config);
+    uv_mutex_unlock(&console->lock);
+    return config;
+}
+
+const struct console_sources *console_sources(const struct console *console)
+{
+    return &console->options.sources;
+}
+
+struct history *console_history(const struct console *console)
+{
+    return console->history;
+}
+
+struct sports_reader *console_feed_reader(const struct console *console)
+{
+    return console->feed;
+}
+
+struct verification *console_verification(const struct console *console)
+{
+    return console->verification;
+}
+
+bool console_begin_trial(struct console *console)
+{
+    return !atomic_exchange(&console->tries, true);
+}
+
+void console_end_trial(struct console *console)
+{
+    atomic_store(&console->tries, false);
+}
+
+int64_t console_started_ms(const struct console *console)
+{
+    return console->started_ms;
+}
+
+/* ---- on a thread of the console's ------------------------------------------------------------ */
+
+static enum status take_store(struct console *console, struct platform_store **store,
+                              struct error *error)
+{
+    uv_mutex_lock(&console->lock);
+    *store = console->idle_count > 0 ? console->idle[--console->idle_count] : NULL;
+    uv_mutex_unlock(&console->lock);
+    return *store != NULL ? STATUS_OK
+                          : platform_store_open(store, &console->options.platform, error);
+}
+
+static void give_store(struct console *console, struct platform_store *store)
+{
+    uv_mutex_lock(&console->lock);
+    CHECK(console->idle_count < THREADS);
+    console->idle[console->idle_count++] = store;
+    uv_mutex_unlock(&console->lock);
+}
+
+static const struct http_error *error_of(const struct console_call *call, enum status status)
+{
+    static const struct http_error *const refusals[] = {
+        [CONSOLE_NOT_SIGNED_IN] = &error_not_signed_in,
+        [CONSOLE_ROLE_TOO_LOW] = &error_role_too_low,
+        [CONSOLE_CHANGED_MEANWHILE] = &error_changed_meanwhile,
+        [CONSOLE_LINK_NOT_GOOD] = &error_link_not_good,
+    };
+    if (call->refusal != CONSOLE_REFUSAL_NONE)
+        return refusals[call->refusal];
+    switch (status) {
+    case STATUS_INVALID:
+        return &error_invalid;
+    case STATUS_NOT_FOUND:
+        return &error_unknown_record;
+    case STATUS_EXISTS:
+    case STATUS_CONFLICT:
+    case STATUS_FULL:
+    case STATUS_MALFORMED:
+        return &error_conflict;
+    case STATUS_UNAVAILABLE:
+    case STATUS_TIMEOUT:
+        return &error_store_unavailable;
+    default:
+        return &error_internal_error;
+    }
+}
+
+/* "name: is …": where nothing has said which field it is. */
+static void find_field(struct console_call *call, const char *text)
+{
+    size_t size = strspn(text, "abcdefghijklmnopqrstuvwxyz_");
+    if (call->field[0] == '\0' && size > 0 && size < sizeof call->field && text[size] == ':')
+        (void)snprintf(call->field, sizeof call->field, "%.*s", (int)size, text);
+}
+
+/* As the audit trail has it: "PATCH customers". */
+static void act(struct console_call *call)
+{
+    char command[TRAIL_COMMAND_SIZE];
+    struct text path = text_of(call->route->path);
+    path = (struct text){path.at + strlen("/admin/v1/"), path.size - strlen("/admin/v1/")};
+    struct text words = text_cut(&path, '/');
+    (void)snprintf(command, sizeof command, "%s %.*s", http_method_name(call->route->method),
+                   (int)words.size, words.at);
+    operator_act(call->store, call->signed_in.who.name, command);
+}
+
+static enum status admit(struct console_call *call, struct error *error)
+{
+    enum status status = credential_find_session(call->store, text_of(call->session_secret),
+                                                 call->now_ms, &call->signed_in, error);
+    if (status == STATUS_NOT_FOUND)
+        call->refusal = CONSOLE_NOT_SIGNED_IN;
+    if (status != STATUS_OK)
+        return status;
+    if (call->signed_in.who.role < call->route->role) {
+        call->refusal = CONSOLE_ROLE_TOO_LOW;
+        return STATUS_CONFLICT;
+    }
+    act(call);
+    return STATUS_OK;
+}
+
+static bool see_last_change(void *context, const void *record)
+{
+    struct console_call *call = context;
+    const struct trail_record *change = record;
+    memcpy(call->changed_by, change->who, sizeof call->changed_by);
+    call->changed_ms = change->at_ms;
+    return false;
+}
+
+/* Where the trail cannot be read, the refusal is without it. */
+static void find_last_change(struct console_call *call)
+{
+    const struct trail_search search = {.object = call->id, .who = "", .limit = 1};
+    struct error error;
+    if (platform_trail_search(call->store, &search, see_last_change, call, &error) != STATUS_OK)
+        call->changed_by[0] = '\0';
+}
+
+static enum status handle_call(struct job *job, struct error *error)
+{
+    struct console_call *call = &job->call;
+    enum status status = operators_exist(call->store, &job->has_operator, error);
+    if (status != STATUS_OK || !job->has_operator || job->page)
+        return status;
+    if (!call->route->open)
+        status = admit(call, error);
+    if (status == STATUS_OK)
+        status = call->route->handle(call, error);
+    if (call->refusal == CONSOLE_CHANGED_MEANWHILE)
+        find_last_change(call);
+    return status;
+}
+
+static void run_job(struct work *work)
+{
+    struct job *job = CONTAINER_OF(work, struct job, work);
+    struct console_call *call = &job->call;
+    struct error error = {0};
+    call->now_ms = clock_wall_ms();
+    enum status status = take_store(job->console, &call->store, &error);
+    if (status == STATUS_OK) {
+        status = handle_call(job, &error);
+        give_store(job->console, call->store);
+    }
+    if (status == STATUS_OK && !job->has_operator)
+        job->error = &error_not_found;
+    else if (status != STATUS_OK) {
+        job->error = error_of(call, status);
+        if (call->refusal == CONSOLE_REFUSAL_NONE) {
+            job->reason = error;
+            find_field(call, error.text);
+        }
+    }
+    mailbox_post(job->console->mailbox, &job->mail);
+}
+
+/* ---- replying -------------------------------------------------------------------------------- */
+
+static void begin_error(struct json_writer *json, const struct http_error *error,
+                        const char *message, const char *field)
+{
+    json_object(json, NULL);
+    json_object(json, "error");
+    json_string(json, "code", error->code);
+    json_string(json, "message", message[0] != '\0' ? message : error->message);
+    json_string_or_null(json, "field", field);
+}
+
+static void end_error(struct json_writer *json, struct http_request *request,
+                      const struct http_error *error)
+{
+    json_end(json);
+    json_end(json);
+    request->error = error;
+    http_reply_json(request, error->status, buffer_text(json->out));
+    buffer_free(json->out);
+}
+
+static void refuse(struct http_request *request, const struct http_error *error)
+{
+    struct buffer body = {0};
+    struct json_writer json = {.out = &body};
+    begin_error(&json, error, "", "");
+    end_error(&json, request, error);
+}
+
+static void refuse_call(struct job *job, struct http_request *request)
+{
+    const struct console_call *call = &job->call;
+    struct buffer body = {0};
+    struct json_writer json = {.out = &body};
+    begin_error(&json, job->error, job->reason.text, call->field);
+    if (call->changed_by[0] != '\0') {
+        json_string(&json, "changed_by", call->changed_by);
+        json_time(&json, "changed_at", call->changed_ms);
+    }
+    end_error(&json, request, job->error);
+}
+
+static void set_cookie(const struct console *console, struct http_request *request,
+                       const char *value, unsigned seconds)
+{
+    char cookie[192];
+    int size = snprintf(cookie, sizeof cookie,
+                        COOKIE "=%s; HttpOnly; SameSite=Strict; Path=/; Max-Age=%u%s", value,
+                        seconds, console->secure ? "; Secure" : "");
+    http_request_add_field(request, TEXT("Set-Cookie"), (struct text){cookie, (size_t)size});
+    OPENSSL_cleanse(cookie, sizeof cookie);
+}
+
+static void reply_call(struct job *job, struct http_request *request)
+{
+    struct console_call *call = &job->call;
+    if (call->new_session[0] != '\0')
+        set_cookie(job->console, request, call->new_session, CREDENTIAL_SESSION_MS / 1000);
+    else if (call->ends_session)
+        set_cookie(job->console, request, "", 0);
+    if (call->tag[0] != '\0')
+        http_request_add_field(request, TEXT("ETag"), text_of(call->tag));
+    if (call->status == 204) { /* RFC 9110 section 8.6: without Content-Length */
+        struct http_message *message = http_message_create(
+            204, TEXT("HTTP/1.1 204 No Content\r\nCache-Control: no-store\r\n"), TEXT(""));
+        http_reply_message(request, message);
+        http_message_release(&message);
+        return;
+    }
+    http_reply_json(request, call->status, buffer_text(&call->answer));
+}
+
+static void reply_page(struct http_request *request)
+{
+    if (!console_pages_reply(request))
+        refuse(request, &error_not_found);
+}
+
+static void free_job(struct job *job)
+{
+    OPENSSL_cleanse(job->texts.data, job->texts.size); /* there may be a secret in it */
+    OPENSSL_cleanse(job->call.answer.data, job->call.answer.size);
+    buffer_free(&job->texts);
+    buffer_free(&job->call.answer);
+    OPENSSL_cleanse(&job->call, sizeof job->call);
+    memory_free(job);
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+static bool is_change(const struct http_request *request)
+{
+    return request->method != METHOD_GET && request->method != METHOD_HEAD;
+}
+
+static void reply_not_modified(struct job *job, struct http_request *request)
+{
+    char head[128];
+    int size = snprintf(head, sizeof head,
+                        "HTTP/1.1 304 Not Modified\r\nETag: %s\r\nCache-Control: no-store\r\n",
+                        job->call.tag);
+    struct http_message *message =
+        http_message_create(304, (struct text){head, (size_t)size}, TEXT(""));
+    http_reply_message(request, message);
+    http_message_release(&message);
+}
+
+/* True: it does, and the request is deferred again. */
+static bool begin_waiting(struct job *job, struct http_request *request)
+{
+    struct console *console = job->console;
+    uint64_t now_ms = clock_loop_ms(console->options.loop);
+    uint32_t wanted_s = http_preferred_wait(request, WAIT_SECONDS_MAX);
+    if (wanted_s == 0 || console->waiting_count == WAITING_MAX)
+        return false;
+    if (job->until_ms == 0) {
+        char applied[24];
+        int size = snprintf(applied, sizeof applied, "wait=%u", wanted_s);
+        http_request_add_field(request, TEXT("Preference-Applied"),
+                               (struct text){applied, (size_t)size});
+        job->until_ms = now_ms + wanted_s * UINT64_C(1000);
+    }
+    if (now_ms >= job->until_ms)
+        return false;
+    http_defer(&job->deferral, request);
+    STAILQ_INSERT_TAIL(&console->waiting, job, link);
+    console->waiting_count++;
+    return true;
+}
+
+/* Who has that answer already? True: 304, or it waits for another. */
+static bool has_answer(struct job *job, struct http_request *request, bool *waits)
+{
+    *waits = false;
+    if (job->call.tag[0] == '\0' || is_change(request) ||
+        !http_matches_etag(request, text_of(job->call.tag)))
+        return false;
+    *waits = begin_waiting(job, request);
+    if (!*waits)
+        reply_not_modified(job, request);
+    return true;
+}
+
+static void look_again(struct job *job)
+{
+    struct console_call *call = &job->call;
+    buffer_clear(&call->answer);
+    call->tag[0] = '\0';
+    call->status = 200;
+    if (work_pool_submit(job->console->pool, &job->work) == STATUS_OK)
+        return;
+    STAILQ_INSERT_TAIL(&job->console->waiting, job, link); /* the next time */
+    job->console->waiting_count++;
+}
+
+/* Each is looked at once; those that cannot be go back to the end. */
+static void on_look(uv_timer_t *timer)
+{
+    struct console *console = timer->data;
+    history_take(console->history, &console->options.sources);
+    for (size_t left = console->waiting_count; left > 0; left--) {
+        struct job *job = STAILQ_FIRST(&console->waiting);
+        STAILQ_REMOVE_HEAD(&console->waiting, link);
+        console->waiting_count--;
+        if (job->deferral.request == NULL)
+            free_job(job);
+        else
+            look_again(job);
+    }
+}
+
+static void deliver(struct mail *mail)
+{
+    struct job *job = CONTAINER_OF(mail, struct job, mail);
+    struct console *console = job->console;
+    struct http_request *request = http_deferral_take(&job->deferral);
+    bool waits = false;
+    console->has_operator = console->has_operator || job->has_operator;
+    if (job->call.refusal == CONSOLE_LINK_NOT_GOOD)
+        lockout_note_failure(console->lockout, &job->peer, clock_monotonic_ms());
+    if (request != NULL && job->error != NULL)
+        refuse_call(job, request);
+    else if (request != NULL && job->page)
+        reply_page(request);
+    else if (request != NULL && !has_answer(job, request, &waits))
+        reply_call(job, request);
+    if (!waits)
+        free_job(job);
+}
+
+/* ---- judging --------------------------------------------------------------------------------- */
+
+static bool has_host(const struct console *console, struct text host)
+{
+    struct text rest = buffer_text(&console->hosts);
+    while (rest.at != NULL) {
+        struct text name = text_trim(text_cut(&rest, ','));
+        if (name.size > 0 && text_equals_ignore_case(name, host))
+            return true;
+    }
+    return false;
+}
+
+/* A browser says by Sec-Fetch-Site where a request comes from; an old one by Origin alone, which
+ * then must be what it called us. */
+static bool is_same_origin(const struct console *console, const struct http_request *request)
+{
+    char origin[512];
+    struct text host = http_request_only_field(request, HTTP_FIELD_HOST);
+    if (request->field_count[HTTP_FIELD_SEC_FETCH_SITE] > 0)
+        return text_equals(http_request_only_field(request, HTTP_FIELD_SEC_FETCH_SITE),
+                           TEXT("same-origin"));
+    int size = snprintf(origin, sizeof origin, "%s://%.*s", console->secure ? "https" : "http",
+                        (int)(host.size < 256 ? host.size : 256), host.at);
+    return text_equals_ignore_case(http_request_only_field(request, HTTP_FIELD_ORIGIN),
+                                   (struct text){origin, (size_t)size});
+}
+
+static bool is_json(const struct http_request *request)
+{
+    struct text type = http_request_only_field(request, HTTP_FIELD_CONTENT_TYPE);
+    return text_equals_ignore_case(text_trim(text_cut(&type, ';')), TEXT("application/json"));
+}
+
+static const struct http_error *judge_change(const struct console *console,
+                                             const struct http_request *request)
+{
+    if (!is_change(request))
+        return NULL;
+    if (!is_same_origin(console, request))
+        return &error_not_same_origin;
+    bool bare = request->body.size == 0 && request->field_count[HTTP_FIELD_CONTENT_TYPE] == 0;
+    return bare || is_json(request) ? NULL : &error_not_json;
+}
+
+/* The value of our cookie, when there is exactly one. */
+static void read_cookie(const struct http_request *request, char out[CREDENTIAL_SIZE + 1])
+{
+    struct text rest = http_request_only_field(request, HTTP_FIELD_COOKIE);
+    unsigned count = 0;
+    while (rest.at != NULL) {
+        struct text value = text_trim(text_cut(&rest, ';'));
+        struct text name = text_cut(&value, '=');
+        if (!text_equals(name, TEXT(COOKIE)) || ++count > 1 || value.size > CREDENTIAL_LENGTH ||
+            value.at == NULL)
+            continue;
+        memcpy(out, value.at, value.size);
+        out[value.size] = '\0';
+    }
+    if (count != 1)
+        out[0] = '\0';
+}
+
+static void protect(struct http_request *request)
+{
+    static const struct {
+        struct text name, value;
+    } fields[] = {
+        {TEXT_INIT("Content-Security-Policy"),
+         TEXT_INIT("default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+                   "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors "
+                   "'none'; require-trusted-types-for 'script'; trusted-types 'none'")},
+        {TEXT_INIT("X-Frame-Options"), TEXT_INIT("DENY")},
+        {TEXT_INIT("Referrer-Policy"), TEXT_INIT("no-referrer")},
+        {TEXT_INIT("Cross-Origin-Opener-Policy"), TEXT_INIT("same-origin")},
+        {TEXT_INIT("Cross-Origin-Resource-Policy"), TEXT_INIT("same-origin")},
+    };
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
+        http_request_add_field(request, fields[i].name, fields[i].value);
+}
+
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+static struct text keep(struct buffer *texts, struct text text)
+{
+    struct text kept = {texts->data + texts->size, text.size};
+    buffer_append_text(texts, text);
+    return text.at == NULL ? text : kept;
+}
+
+static void submit(struct job *job, struct http_request *request)
+{
+    job->work.run = run_job;
+    job->mail.deliver = deliver;
+    if (work_pool_submit(job->console->pool, &job->work) == STATUS_OK) {
+        http_defer(&job->deferral, request);
+        return;
+    }
+    free_job(job);
+    refuse(request, &error_overloaded);
+}
+
+static struct job *make_job(struct console *console, const struct http_request *request)
+{
+    struct job *job = memory_alloc_zeroed(1, sizeof *job);
+    struct text if_match = http_request_only_field(request, HTTP_FIELD_IF_MATCH);
+    job->console = console;
+    job->peer = request->peer;
+    job->call.console = console;
+    job->call.status = 200;
+    buffer_reserve(&job->texts, request->query.size + request->body.size + if_match.size + 1);
+    job->call.query = keep(&job->texts, request->query);
+    job->call.body = keep(&job->texts, request->body);
+    job->call.if_match = keep(&job->texts, if_match);
+    address_format(&request->peer, job->call.address);
+    read_cookie(request, job->call.session_secret);
+    return job;
+}
+
+static void ask_for_page(struct console *console, struct http_request *request)
+{
+    if (console->has_operator) {
+        reply_page(request);
+        return;
+    }
+    struct job *job = make_job(console, request);
+    job->page = true;
+    submit(job, request);
+}
+
+static bool is_locked_out(struct console *console, struct http_request *request)
+{
+    char seconds[16];
+    uint32_t left = lockout_seconds(console->lockout, &request->peer, clock_monotonic_ms());
+    if (left == 0)
+        return false;
+    (void)snprintf(seconds, sizeof seconds, "%u", left);
+    http_request_add_field(request, TEXT("Retry-After"), text_of(seconds));
+    refuse(request, &error_too_many_attempts);
+    return true;
+}
+
+static void call_api(struct console *console, struct http_request *request)
+{
+    struct buffer methods = {0};
+    struct text values[CONSOLE_ROUTE_VALUES];
+    const struct console_route *route =
+        console_route_find(request->path, request->method, values, &methods);
+    const struct http_error *error = judge_change(console, request);
+    if (route == NULL && methods.size > 0) {
+        http_request_add_field(request, TEXT("Allow"), buffer_text(&methods));
+        refuse(request, &error_method_not_allowed);
+    } else if (route == NULL) {
+        refuse(request, &error_not_found);
+    } else if (error != NULL) {
+        refuse(request, error);
+    } else if (!route->open || !is_locked_out(console, request)) {
+        struct job *job = make_job(console, request);
+        job->call.route = route;
+        if (console_decode(values[0], false, job->call.id) &&
+            console_decode(values[1], false, job->call.part)) {
+            submit(job, request);
+        } else {
+            free_job(job);
+            refuse(request, &error_unknown_record);
+        }
+    }
+    buffer_free(&methods);
+}
+
+bool console_handle(struct console *console, struct http_request *request)
+{
+    bool api = text_starts_with(request->path, TEXT(API));
+    if (!api && !text_equals(request->path, TEXT("/")) &&
+        !text_starts_with(request->path, TEXT("/console/")))
+        return false;
+    if (console->refused)
+        return false;
+    protect(request);
+    if (!has_host(console, http_request_only_field(request, HTTP_FIELD_HOST)))
+        refuse(request, &error_unknown_host);
+    else if (api)
+        call_api(console, request);
+    else
+        ask_for_page(console, request);
+    return true;
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static bool is_loopback(const char *host)
+{
+    struct address address;
+    struct cidr block;
+    CHECK(address_parse(text_of(host), &address) == STATUS_OK);
+    CHECK(cidr_parse(TEXT("127.0.0.0/8"), &block, NULL) == STATUS_OK);
+    if (cidr_contains(&block, &address))
+        return true;
+    CHECK(cidr_parse(TEXT("::1/128"), &block, NULL) == STATUS_OK);
+    return cidr_contains(&block, &address);
+}
+
+static void name_hosts(struct console *console)
+{
+    const struct config *config = console->config;
+    const char *host = config->operator_listen.host;
+    unsigned port = console->options.port;
+    if (config->operator_hosts[0] != '\0') {
+        buffer_append_string(&console->hosts, config->operator_hosts);
+        return;
+    }
+    buffer_append_format(&console->hosts, strchr(host, ':') != NULL ? "[%s]:%u" : "%s:%u", host,
+                         port);
+    buffer_append_format(&console->hosts, ",localhost:%u,127.0.0.1:%u,[::1]:%u", port, port, port);
+}
+
+struct console *console_create(const struct console_options *options)
+{
+    struct console *console = memory_alloc_zeroed(1, sizeof *console);
+    console->options = *options;
+    console->config = config_hold(options->config);
+    console->secure = console->config->operator_tls_certificate[0] != '\0';
+    console->refused = !console->secure && !is_loopback(console->config->operator_listen.host);
+    console->started_ms = clock_wall_ms();
+    console->mailbox = mailbox_create(options->loop);
+    console->lockout = lockout_create();
+    console->verification = verification_create(&console->options.platform);
+    console->feed = sports_reader_create(options->sources.odds);
+    console->pool = work_pool_create("console", THREADS, QUEUE_MAX);
+    CHECK(uv_mutex_init(&console->lock) == 0);
+    name_hosts(console);
+    STAILQ_INIT(&console->waiting);
+    console->history = history_create();
+    console->look = memory_alloc_zeroed(1, sizeof *console->look);
+    CHECK(uv_timer_init(options->loop, console->look) == 0);
+    console->look->data = console;
+    CHECK(uv_timer_start(console->look, on_look, LOOK_MS, LOOK_MS) == 0);
+    on_look(console->look); /* the history begins now */
+    if (console->refused)
+        log_event(options->log, LOG_WARNING,
+                  "no console: the operator listener is not on loopback and has no HTTPS",
+                  LOG_STRING("listen", console->config->operator_listen.text));
+    return console;
+}
+
+void console_set_config(struct console *console, const struct config *config)
+{
+    uv_mutex_lock(&console->lock);
+    config_release(&console->config);
+    console->config = config_hold(config);
+    uv_mutex_unlock(&console->lock);
+}
+
+static void free_timer(uv_handle_t *timer)
+{
+    memory_free(timer);
+}
+
+void console_destroy(struct console **at)
+{
+    struct console *console = *at;
+    *at = NULL;
+    if (console == NULL)
+        return;
+    work_pool_destroy(&console->pool);
+    mailbox_destroy(&console->mailbox);
+    uv_close((uv_handle_t *)console->look, free_timer);
+    while (!STAILQ_EMPTY(&console->waiting)) { /* whose requests have gone */
+        struct job *job = STAILQ_FIRST(&console->waiting);
+        STAILQ_REMOVE_HEAD(&console->waiting, link);
+        free_job(job);
+    }
+    history_destroy(&console->history);
+    while (console->idle_count > 0)
+        platform_store_close(&console->idle[--console->idle_count]);
+    lockout_destroy(&console->lockout);
+    sports_reader_destroy(&console->feed);
+    verification_destroy(&console->verification);
+    config_release(&console->config);
+    buffer_free(&console->hosts);
+    uv_mutex_destroy(&console->lock);
+    memory_free(console);
+}

@@ -1,0 +1,77 @@
+#ifndef CROUPIER_CONSOLE_CONSOLE_H
+#define CROUPIER_CONSOLE_CONSOLE_H
+
+#include "admission/denials.h"
+#include "config/config.h"
+#include "http/http.h"
+#include "metrics/metrics.h"
+#include "sports/sports.h"
+#include "stores/odds.h"
+#include "stores/platform.h"
+#include "wallet/ledger.h"
+
+/*
+ * The operator's console on the operator listener (docs/console.md): its pages, and the admin API
+ * under /admin/v1 (docs/admin.yaml). It answers 404 until there is an operator.
+ *
+ * Every request is judged in a fixed order: the Host, which must be a name that the console has
+ * (against a rebound name); of a change, that it comes from one of our own pages (Sec-Fetch-Site,
+ * else Origin) and is JSON; of a sign-in, whether too many have failed; then, on a thread of the
+ * console's, the session, which is asked of the store each time, and the role; then the handler.
+ * The header fields that protect pages are on every answer.
+ *
+ * A GET of what has an entity tag is 304 to who has it already (If-None-Match). With `Prefer:
+ * wait=N` as well (RFC 7240 section 4.3; as on the public interface) it waits until there is
+ * another one, up to N seconds: it is judged and answered again every second, of which only a
+ * difference is sent. So live pages cost a look a second each, and a session that ends does so here
+ * too.
+ *
+ * Made, called and destroyed on the loop's thread, which never blocks: what asks a store is done by
+ * a few threads with handles of their own, behind a bounded queue, beyond which it is 503.
+ */
+struct console;
+struct history;
+
+/* Where it looks; all borrowed. */
+struct console_sources {
+    struct odds_store *odds;
+    struct sports *sports;
+    struct ledger *ledger;
+    const struct metrics *metrics;
+    struct denials *denials;
+};
+
+struct console_options {
+    uv_loop_t *loop;
+    const struct config *config;            /* held as long as it is in force */
+    uint16_t port;                          /* that the listener has */
+    struct platform_store_options platform; /* `uri` is borrowed */
+    struct console_sources sources;
+    struct log *log; /* borrowed; may be NULL */
+};
+
+struct console *console_create(const struct console_options *options);
+
+/* True: the request is one for the console, and was replied to or will be. */
+bool console_handle(struct console *console, struct http_request *request);
+
+/* What was read again. */
+void console_set_config(struct console *console, const struct config *config);
+
+/* When no request is left. Waits for what is under way; the loop must run once more. */
+void console_destroy(struct console **console);
+
+/* ---- for handlers, on any thread ------------------------------------------------------------- */
+
+/* The caller's to release. */
+const struct config *console_config(struct console *console);
+const struct console_sources *console_sources(const struct console *console);
+struct history *console_history(const struct console *console); /* has a sample */
+struct sports_reader *console_feed_reader(const struct console *console);
+/* False: one is under way. */
+bool console_begin_trial(struct console *console);
+void console_end_trial(struct console *console);
+struct verification *console_verification(const struct console *console);
+int64_t console_started_ms(const struct console *console);
+
+#endif

@@ -1,0 +1,24 @@
+#ifndef CROUPIER_CONSOLE_ERRORS_H
+#define CROUPIER_CONSOLE_ERRORS_H
+
+#include "http/errors.h"
+
+/* What the console says no with, beside errors of HTTP (docs/admin.yaml). */
+#define CONSOLE_ERRORS(ROW)                                                                 \
+    ROW(not_signed_in, 401, "Sign in first.")                                               \
+    ROW(link_not_good, 401, "The link is over or was used. Ask for another one.")           \
+    ROW(role_too_low, 403, "Your role does not allow that.")                                \
+    ROW(not_same_origin, 403, "A change must come from a page of the console.")             \
+    ROW(unknown_record, 404, "There is no such record.")                                    \
+    ROW(conflict, 409, "What is stored stands against it.")                                 \
+    ROW(changed_meanwhile, 412, "Somebody has changed it meanwhile. Look at it again.")     \
+    ROW(not_json, 415, "The body must be application/json.")                                \
+    ROW(unknown_host, 421, "The console is not called by this name. See [operator] hosts.") \
+    ROW(invalid, 422, "The request is not acceptable.")                                     \
+    ROW(too_many_attempts, 429, "Too many sign-ins have failed. Try again later.")          \
+    ROW(store_unavailable, 503, "The store cannot be reached.")
+
+CONSOLE_ERRORS(HTTP_ERROR_DECLARE)
+extern const struct http_error *const console_errors[]; /* all of them, then NULL */
+
+#endif

@@ -1,0 +1,419 @@
+/*
+ * The feed as customers have it. Catalogs and bodies come from sports/reader.h, so what is shown
+ * here is what they get. Who looks at an event asks for it: a feed that goes by interest keeps it
+ * fresh meanwhile, as for a customer.
+ */
+#include "console/feed.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "admission/errors.h"
+#include "base/json_text.h"
+#include "base/json_writer.h"
+#include "base/memory.h"
+#include "console/console.h"
+#include "operator/customers.h"
+#include "sports/errors.h"
+#include "sports/reader.h"
+
+#define ASKED_MS 60000 /* within which an event counts as asked for */
+#define LIMIT 50
+#define LIMIT_MAX 200
+#define OFFSET_MAX 10000000
+
+/* ---- small things ---------------------------------------------------------------------------- */
+
+static int by_event(const void *a, const void *b)
+{
+    const struct odds_interest *left = a;
+    const struct odds_interest *right = b;
+    return strcmp(left->event.digits, right->event.digits);
+}
+
+/* Since then, in the order of the ids. */
+static enum status list_interest(struct console_call *call, enum sport sport, int64_t since_ms,
+                                 struct odds_interest **list, size_t *count, struct error *error)
+{
+    *list = NULL;
+    *count = 0;
+    enum status status = odds_store_list_interest(console_sources(call->console)->odds, sport,
+                                                  since_ms, list, count, error);
+    if (status == STATUS_OK && *count > 0)
+        qsort(*list, *count, sizeof **list, by_event);
+    return status;
+}
+
+static void tag_answer(struct console_call *call)
+{
+    console_tag(buffer_text(&call->answer), call->tag);
+}
+
+static enum status find_sport(struct console_call *call, enum sport *sport, struct error *error)
+{
+    return sport_from_key(text_of(call->id), sport) == STATUS_OK
+               ? STATUS_OK
+               : error_set(error, STATUS_NOT_FOUND, "there is no such sport");
+}
+
+/* ---- all sports ------------------------------------------------------------------------------ */
+
+/* Of the events that were asked for lately. */
+struct asked {
+    uint64_t count, stale;
+    int64_t oldest_ms; /* publication of the oldest odds; 0: not known */
+};
+
+static enum status look_at_asked(struct console_call *call, enum sport sport, int64_t stale_ms,
+                                 struct asked *asked, struct error *error)
+{
+    struct odds_interest *list;
+    size_t count;
+    *asked = (struct asked){.count = 0};
+    enum status status = list_interest(call, sport, call->now_ms - ASKED_MS, &list, &count, error);
+    for (size_t i = 0; i < count; i++) {
+        int64_t published_ms =
+            odds_store_published_ms(console_sources(call->console)->odds, sport, &list[i].event);
+        if (published_ms == 0)
+            continue;
+        asked->stale += stale_ms > 0 && call->now_ms - published_ms > stale_ms ? 1 : 0;
+        if (asked->oldest_ms == 0 || published_ms < asked->oldest_ms)
+            asked->oldest_ms = published_ms;
+    }
+    asked->count = count;
+    memory_free(list);
+    return status;
+}
+
+static enum status write_sport(struct console_call *call, enum sport sport, int64_t stale_ms,
+                               struct json_writer *json, struct error *error)
+{
+    struct catalog *catalog = NULL;
+    struct asked asked;
+    int64_t published_ms = 0;
+    size_t events = 0;
+    enum status status = look_at_asked(call, sport, stale_ms, &asked, error);
+    if (status != STATUS_OK)
+        return status;
+    const struct http_error *refusal =
+        sports_reader_catalog(console_feed_reader(call->console), sport, &catalog, &published_ms);
+    while (catalog != NULL && catalog_row(catalog, events) != NULL)
+        events++;
+    catalog_release(&catalog);
+    json_object(json, NULL);
+    json_string(json, "sport", sport_key(sport));
+    json_string(json, "name", sport_name(sport));
+    json_unsigned(json, "events", events);
+    json_time(json, "published_at", published_ms);
+    json_unsigned(json, "asked_for", asked.count);
+    json_time(json, "oldest_odds_at", asked.oldest_ms);
+    json_unsigned(json, "stale", asked.stale);
+    json_string_or_null(json, "problem", refusal != NULL ? refusal->message : NULL);
+    json_end(json);
+    return STATUS_OK;
+}
+
+enum status console_feed(struct console_call *call, struct error *error)
+{
+    struct json_writer json = {.out = &call->answer};
+    const struct config *config = console_config(call->console);
+    int64_t stale_ms = (int64_t)config->stale_after_s * 1000;
+    enum status status = STATUS_OK;
+    config_release(&config);
+    json_object(&json, NULL);
+    json_array(&json, "items");
+    for (int i = 0; i < SPORT_COUNT && status == STATUS_OK; i++)
+        status = write_sport(call, (enum sport)i, stale_ms, &json, error);
+    json_end(&json);
+    json_end(&json);
+    tag_answer(call);
+    return status;
+}
+
+/* ---- the events of a sport ------------------------------------------------------------------- */
+
+enum order { ORDER_CATALOG, ORDER_INTEREST, ORDER_AGE };
+
+struct listed {
+    const struct catalog_row *row;
+    size_t number; /* in the catalog */
+    int64_t requested_ms, published_ms;
+};
+
+struct event_list {
+    struct odds_store *odds;
+    enum sport sport;
+    enum order order;
+    char words[CONSOLE_VALUE_SIZE];
+    uint64_t limit, offset;
+    struct odds_interest *interest; /* by event */
+    size_t interest_count;
+    struct listed *events; /* that are searched for */
+    size_t count;
+};
+
+static enum status read_order(struct text query, enum order *order, struct error *error)
+{
+    static const char *const names[] = {"catalog", "interest", "age"};
+    char given[CONSOLE_VALUE_SIZE];
+    enum status status = console_parameter(query, "order", given, error);
+    if (status != STATUS_OK)
+        return status;
+    *order = ORDER_CATALOG;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(given, names[i]) == 0)
+            *order = (enum order)i;
+    return given[0] == '\0' || strcmp(given, names[*order]) == 0
+               ? STATUS_OK
+               : error_set(error, STATUS_INVALID, "order: must be catalog, interest or age");
+}
+
+/* Appends the event's name; nothing: it has none that is a text. */
+static void append_name(const struct catalog_row *row, struct buffer *name)
+{
+    struct json_text_cursor cursor = json_text_open(row->text);
+    struct text member;
+    struct text value;
+    while (json_text_next_member(&cursor, &member, &value))
+        if (json_text_string_equals(member, TEXT("ename")) &&
+            json_text_kind(value) == JSON_TEXT_STRING) {
+            buffer_clear(name);
+            json_text_unescape(value, name);
+        }
+}
+
+static bool is_searched_for(const struct event_list *list, const struct catalog_row *row,
+                            struct buffer *name)
+{
+    if (list->words[0] == '\0' || strcasestr(row->id.digits, list->words) != NULL)
+        return true;
+    buffer_clear(name);
+    append_name(row, name);
+    return strcasestr(buffer_string(name), list->words) != NULL;
+}
+
+static int64_t requested_ms(const struct event_list *list, const struct event_id *event)
+{
+    const struct odds_interest key = {.event = *event};
+    const struct odds_interest *found =
+        list->interest_count == 0
+            ? NULL
+            : bsearch(&key, list->interest, list->interest_count, sizeof key, by_event);
+    return found == NULL ? 0 : found->requested_ms;
+}
+
+static void collect(struct event_list *list, const struct catalog *catalog)
+{
+    const struct catalog_row *row;
+    struct buffer name = {0};
+    size_t room = 0;
+    for (size_t number = 0; (row = catalog_row(catalog, number)) != NULL; number++) {
+        if (!is_searched_for(list, row, &name))
+            continue;
+        if (list->count == room) {
+            room = room == 0 ? 64 : 2 * room;
+            list->events = memory_resize(list->events, room * sizeof list->events[0]);
+        }
+        struct listed *event = &list->events[list->count++];
+        *event = (struct listed){
+            .row = row, .number = number, .requested_ms = requested_ms(list, &row->id)};
+        if (list->order == ORDER_AGE)
+            event->published_ms = odds_store_published_ms(list->odds, list->sport, &row->id);
+    }
+    buffer_free(&name);
+}
+
+static int by_number(const struct listed *left, const struct listed *right)
+{
+    return left->number < right->number ? -1 : left->number > right->number;
+}
+
+static int latest_asked_first(const void *a, const void *b)
+{
+    const struct listed *left = a;
+    const struct listed *right = b;
+    if (left->requested_ms != right->requested_ms)
+        return left->requested_ms > right->requested_ms ? -1 : 1;
+    return by_number(left, right);
+}
+
+/* Those without odds, or of which it is not known, come last. */
+static int oldest_odds_first(const void *a, const void *b)
+{
+    const struct listed *left = a;
+    const struct listed *right = b;
+    uint64_t left_ms = (uint64_t)left->published_ms - 1;
+    uint64_t right_ms = (uint64_t)right->published_ms - 1;
+    if (left_ms != right_ms)
+        return left_ms < right_ms ? -1 : 1;
+    return by_number(left, right);
+}
+
+static void sort_events(struct event_list *list)
+{
+    if (list->count > 0 && list->order != ORDER_CATALOG)
+        qsort(list->events, list->count, sizeof list->events[0],
+              list->order == ORDER_AGE ? oldest_odds_first : latest_asked_first);
+}
+
+static void write_event(const struct event_list *list, const struct listed *event,
+                        struct json_writer *json)
+{
+    struct odds_versions versions;
+    struct buffer name = {0};
+    bool known =
+        odds_store_versions(list->odds, list->sport, &event->row->id, &versions) == STATUS_OK &&
+        versions.odds != ODDS_VERSION_UNKNOWN;
+    append_name(event->row, &name);
+    json_object(json, NULL);
+    json_string(json, "event_id", event->row->id.digits);
+    json_string_or_null(json, "name", name.size > 0 ? buffer_string(&name) : NULL);
+    if (known)
+        json_bool(json, "odds", versions.odds != 0);
+    else
+        json_null(json, "odds");
+    json_time(json, "published_at",
+              odds_store_published_ms(list->odds, list->sport, &event->row->id));
+    json_time(json, "requested_at", event->requested_ms);
+    json_end(json);
+    buffer_free(&name);
+}
+
+static void write_events(const struct event_list *list, int64_t published_ms,
+                         struct console_call *call)
+{
+    struct json_writer json = {.out = &call->answer};
+    uint64_t at = list->offset;
+    char next[24];
+    json_object(&json, NULL);
+    json_string(&json, "sport", sport_key(list->sport));
+    json_time(&json, "published_at", published_ms);
+    json_unsigned(&json, "found", list->count);
+    json_array(&json, "items");
+    for (; at < list->count && at - list->offset < list->limit; at++)
+        write_event(list, &list->events[at], &json);
+    json_end(&json);
+    (void)snprintf(next, sizeof next, "%" PRIu64, at);
+    json_string_or_null(&json, "next", at < list->count ? next : NULL);
+    json_end(&json);
+    tag_answer(call);
+}
+
+static enum status begin_events(struct console_call *call, struct event_list *list,
+                                struct error *error)
+{
+    *list = (struct event_list){.odds = console_sources(call->console)->odds};
+    enum status status = find_sport(call, &list->sport, error);
+    if (status == STATUS_OK)
+        status = console_parameter(call->query, "q", list->words, error);
+    if (status == STATUS_OK)
+        status = read_order(call->query, &list->order, error);
+    if (status == STATUS_OK)
+        status = console_number(call->query, "limit", LIMIT_MAX, LIMIT, &list->limit, error);
+    if (status == STATUS_OK)
+        status = console_number(call->query, "cursor", OFFSET_MAX, 0, &list->offset, error);
+    if (status == STATUS_OK)
+        status = list_interest(call, list->sport, 0, &list->interest, &list->interest_count, error);
+    return status;
+}
+
+/* Not published is an empty list; the sport is there all the same. */
+enum status console_feed_sport(struct console_call *call, struct error *error)
+{
+    struct event_list list;
+    struct catalog *catalog = NULL;
+    int64_t published_ms = 0;
+    enum status status = begin_events(call, &list, error);
+    if (status != STATUS_OK)
+        return status;
+    const struct http_error *refusal = sports_reader_catalog(console_feed_reader(call->console),
+                                                             list.sport, &catalog, &published_ms);
+    if (refusal != NULL && refusal != &error_catalog_unavailable)
+        status = error_set(error, STATUS_UNAVAILABLE, "%s", refusal->message);
+    if (catalog != NULL)
+        collect(&list, catalog);
+    sort_events(&list);
+    if (status == STATUS_OK)
+        write_events(&list, published_ms, call);
+    catalog_release(&catalog);
+    memory_free(list.events);
+    memory_free(list.interest);
+    return status;
+}
+
+/* ---- what a customer gets -------------------------------------------------------------------- */
+
+/* What keeps the customer from it, in the order in which a request is judged; NULL: nothing. "":
+ * anybody who may have the sport. */
+static enum status judge_customer(struct console_call *call, const char *customer_id,
+                                  enum sport sport, const struct http_error **refusal,
+                                  struct error *error)
+{
+    struct customer_view customer;
+    *refusal = NULL;
+    if (customer_id[0] == '\0')
+        return STATUS_OK;
+    enum status status =
+        resource_get(&customer_resource, call->store, customer_id, &customer, error);
+    if (status == STATUS_NOT_FOUND) {
+        memcpy(call->field, "customer", sizeof "customer");
+        return error_set(error, STATUS_INVALID, "customer: there is no such customer");
+    }
+    if (status != STATUS_OK)
+        return status;
+    if (!customer.record.enabled || !customer.record.usable)
+        *refusal = &error_ip_not_allowed;
+    else if ((customer.record.sports & SPORT_BIT(sport)) == 0)
+        *refusal = &error_sport_not_allowed;
+    resource_release(&customer_resource, &customer);
+    return STATUS_OK;
+}
+
+static void write_answer(struct console_call *call, enum sport sport, const struct event_id *event,
+                         const char *customer_id, const struct http_error *refusal)
+{
+    struct json_writer json = {.out = &call->answer};
+    struct buffer body = {0};
+    char tag[CONSOLE_TAG_SIZE] = "";
+    int64_t published_ms = 0;
+    if (refusal == NULL)
+        refusal = sports_reader_event(console_feed_reader(call->console), sport, event, &body,
+                                      &published_ms);
+    if (refusal != NULL)
+        http_error_write(refusal, NULL, &body);
+    else
+        console_tag(buffer_text(&body), tag); /* as http/answer.h has it */
+    json_object(&json, NULL);
+    json_string(&json, "sport", sport_key(sport));
+    json_string(&json, "event_id", event->digits);
+    json_string_or_null(&json, "customer", customer_id);
+    json_integer(&json, "status", refusal != NULL ? refusal->status : 200);
+    json_string_or_null(&json, "etag", tag);
+    json_time(&json, "published_at", refusal != NULL ? 0 : published_ms);
+    json_text(&json, "body", buffer_text(&body));
+    json_end(&json);
+    buffer_free(&body);
+    tag_answer(call);
+}
+
+enum status console_feed_event(struct console_call *call, struct error *error)
+{
+    char customer_id[CONSOLE_VALUE_SIZE];
+    const struct http_error *refusal = NULL;
+    struct event_id event;
+    enum sport sport;
+    enum status status = find_sport(call, &sport, error);
+    if (status == STATUS_OK && event_id_parse(text_of(call->part), &event) != STATUS_OK)
+        status = error_set(error, STATUS_NOT_FOUND, "there is no such event");
+    if (status == STATUS_OK)
+        status = console_parameter(call->query, "customer", customer_id, error);
+    if (status == STATUS_OK)
+        status = judge_customer(call, customer_id, sport, &refusal, error);
+    if (status != STATUS_OK)
+        return status;
+    odds_store_note_interest(console_sources(call->console)->odds, sport, &event);
+    write_answer(call, sport, &event, customer_id, refusal);
+    return STATUS_OK;
+}

@@ -1,0 +1,23 @@
+#ifndef CROUPIER_CONSOLE_FILES_H
+#define CROUPIER_CONSOLE_FILES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/text.h"
+
+/* What the operator's console is made of: the files of console/, Chart.js, and docs/openapi.yaml
+ * for the developers of customers. The table is made by tools/embed_console.py at build. */
+struct console_file {
+    struct text path;
+    const char *content_type;
+    const char *tag; /* of the file's bytes, without quotes */
+    size_t size;     /* of the file; gzipped it is less */
+    const uint8_t *gzipped;
+    size_t gzipped_size;
+};
+
+extern const struct console_file console_files[];
+extern const size_t console_file_count;
+
+#endif

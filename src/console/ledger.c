@@ -1,0 +1,123 @@
+/* The ledger's figures are this instance's since its start; what was verified is the store's. */
+#include "console/ledger.h"
+
+#include <stdio.h>
+
+#include "base/json_writer.h"
+#include "console/console.h"
+#include "operator/verification.h"
+#include "wallet/ledger.h"
+
+static void write_figures(struct json_writer *json, const struct ledger_facts *facts)
+{
+    uint64_t operations = 0;
+    uint64_t batches = 0;
+    uint64_t commits = 0;
+    json_object(json, "operations");
+    for (size_t i = 0; i < WALLET_OPERATION_COUNT; i++) {
+        uint64_t count = 0;
+        for (size_t j = 0; j < LEDGER_COUNTED_COUNT; j++)
+            count += facts->operations[i][j];
+        json_unsigned(json, wallet_operation_name((enum wallet_operation)i), count);
+        operations += count;
+    }
+    json_end(json);
+    for (size_t i = 0; i < LEDGER_BATCH_BUCKETS; i++)
+        batches += facts->batches[i];
+    for (size_t i = 0; i < LEDGER_COMMIT_BUCKETS; i++)
+        commits += facts->commits[i];
+    json_unsigned(json, "operations_in_all", operations);
+    json_unsigned(json, "batches", batches);
+    json_unsigned(json, "operations_in_batches", facts->batched);
+    json_unsigned(json, "commits", commits);
+    json_unsigned(json, "commit_microseconds", commits > 0 ? facts->commit_ns / commits / 1000 : 0);
+    json_unsigned(json, "waiting", facts->depth);
+    json_unsigned(json, "begun_again", facts->conflicts);
+    json_unsigned(json, "opened_again", facts->reopened);
+}
+
+static void write_last(struct json_writer *json, const struct verification_record *record)
+{
+    const char *name = verification_scope_name(record->scope);
+    if (record->started_ms == 0) {
+        json_null(json, name);
+        return;
+    }
+    json_object(json, name);
+    json_time(json, "started_at", record->started_ms);
+    json_time(json, "ended_at", record->ended_ms);
+    json_time(json, "since", record->since_ms);
+    json_bool(json, "sound", record->sound);
+    json_unsigned(json, "entries", record->entries);
+    json_unsigned(json, "players", record->players);
+    json_string_or_null(json, "reason", record->reason);
+    json_end(json);
+}
+
+static void write_number_or_null(struct json_writer *json, const char *name, uint64_t number)
+{
+    if (number > 0)
+        json_unsigned(json, name, number);
+    else
+        json_null(json, name);
+}
+
+/* With what `croupier wallet verify` prints of a break. */
+static void write_run(struct json_writer *json, const char *name,
+                      const struct verification_state *state)
+{
+    const struct audit_break *broken = &state->result.broken;
+    json_object(json, name);
+    json_string(json, "state", verification_stage_name(state->stage));
+    json_string_or_null(json, "by", state->who);
+    json_time(json, "started_at", state->started_ms);
+    json_time(json, "ended_at", state->ended_ms);
+    json_unsigned(json, "done", state->done);
+    json_unsigned(json, "total", state->total);
+    json_unsigned(json, "entries", state->result.entries);
+    json_unsigned(json, "players", state->result.players);
+    json_string_or_null(json, "how", state->result.how);
+    json_string_or_null(json, "message", state->message);
+    json_string_or_null(json, "player_id", broken->player_id);
+    write_number_or_null(json, "sequence", broken->sequence);
+    write_number_or_null(json, "decline", broken->decline);
+    json_end(json);
+}
+
+enum status console_ledger(struct console_call *call, struct error *error)
+{
+    struct json_writer json = {.out = &call->answer};
+    struct verifications last;
+    struct verification_state run;
+    struct ledger_facts facts = {0};
+    enum status status = platform_verifications(call->store, &last, error);
+    if (status != STATUS_OK)
+        return status;
+    ledger_facts(console_sources(call->console)->ledger, &facts);
+    verification_look(console_verification(call->console), &run);
+    json_object(&json, NULL);
+    write_figures(&json, &facts);
+    json_object(&json, "verified");
+    for (size_t i = 0; i < VERIFICATION_SCOPE_COUNT; i++)
+        write_last(&json, &last.of[i]);
+    json_end(&json);
+    write_run(&json, "run", &run);
+    json_end(&json);
+    console_tag(buffer_text(&call->answer), call->tag);
+    return STATUS_OK;
+}
+
+enum status console_verify(struct console_call *call, struct error *error)
+{
+    struct json_writer json = {.out = &call->answer};
+    struct verification_state run;
+    const struct author *author = &call->store->author;
+    enum status status = verification_start(console_verification(call->console), author->who,
+                                            author->command, call->now_ms, error);
+    if (status != STATUS_OK)
+        return status;
+    verification_look(console_verification(call->console), &run);
+    write_run(&json, NULL, &run);
+    call->status = 202;
+    return STATUS_OK;
+}

@@ -1,0 +1,94 @@
+/* See overview.h. All of it is read from memory. */
+#include "console/overview.h"
+
+#include <string.h>
+
+#include "console/console.h"
+#include "console/history.h"
+#include "operator/customers.h"
+
+/* ---- the house ------------------------------------------------------------------------------- */
+
+/* As of the newest sample, so that an answer changes with it alone. Of every sport; one that was
+ * never published has no age and is not stale. */
+static void write_feed(const struct console_call *call, int64_t at_ms, struct json_writer *json)
+{
+    const struct console_sources *sources = console_sources(call->console);
+    struct odds_facts odds;
+    struct sports_facts sports;
+    odds_store_facts(sources->odds, &odds);
+    sports_facts(sources->sports, &sports);
+    json_array(json, "feed");
+    for (int i = 0; i < SPORT_COUNT; i++) {
+        int64_t age_s = (at_ms - odds.published_ms[i]) / 1000;
+        bool known = odds.published_ms[i] != 0;
+        json_object(json, NULL);
+        json_string(json, "sport", sport_key((enum sport)i));
+        if (known)
+            json_integer(json, "age_seconds", age_s > 0 ? age_s : 0);
+        else
+            json_null(json, "age_seconds");
+        json_unsigned(json, "stale_events", sports.ages[i].stale);
+        json_bool(json, "stale",
+                  (known && age_s > OVERVIEW_FEED_STOPPED_S) || sports.ages[i].stale > 0);
+        json_end(json);
+    }
+    json_end(json);
+}
+
+enum status console_overview(struct console_call *call, struct error *error)
+{
+    char span[CONSOLE_VALUE_SIZE];
+    struct json_writer json = {.out = &call->answer};
+    enum status status = console_parameter(call->query, "span", span, error);
+    bool hours = strcmp(span, "hours") == 0;
+    if (status == STATUS_OK && !hours && span[0] != '\0' && strcmp(span, "minutes") != 0)
+        status = error_set(error, STATUS_INVALID, "span: must be minutes or hours");
+    if (status != STATUS_OK)
+        return status;
+    json_object(&json, NULL);
+    int64_t at_ms = history_write(console_history(call->console),
+                                  hours ? HISTORY_HOURS : HISTORY_MINUTES, &json);
+    write_feed(call, at_ms, &json);
+    json_end(&json);
+    console_tag(buffer_text(&call->answer), call->tag);
+    return STATUS_OK;
+}
+
+/* ---- a customer's denials -------------------------------------------------------------------- */
+
+enum { DENIALS_SHOWN = 100 };
+
+static void write_denied(struct json_writer *json, const struct denied *denied)
+{
+    char address[ADDRESS_TEXT_SIZE];
+    address_format(&denied->address, address);
+    json_object(json, NULL);
+    json_string(json, "reason", admission_denial_name(denied->reason));
+    json_string_or_null(json, "key", denied->key);
+    json_string(json, "address", address);
+    json_unsigned(json, "count", denied->count);
+    json_time(json, "at", denied->last_ms);
+    json_end(json);
+}
+
+enum status console_denials(struct console_call *call, struct error *error)
+{
+    struct denied list[DENIALS_SHOWN];
+    struct customer_view customer;
+    struct json_writer json = {.out = &call->answer};
+    enum status status = resource_get(&customer_resource, call->store, call->id, &customer, error);
+    if (status != STATUS_OK)
+        return status;
+    size_t count = denials_list(console_sources(call->console)->denials, call->id, call->now_ms,
+                                list, DENIALS_SHOWN);
+    resource_release(&customer_resource, &customer);
+    json_object(&json, NULL);
+    json_array(&json, "items");
+    for (size_t i = 0; i < count; i++)
+        write_denied(&json, &list[i]);
+    json_end(&json);
+    json_end(&json);
+    console_tag(buffer_text(&call->answer), call->tag);
+    return STATUS_OK;
+}

@@ -1,0 +1,16 @@
+#ifndef CROUPIER_CONSOLE_OVERVIEW_H
+#define CROUPIER_CONSOLE_OVERVIEW_H
+
+#include "console/call.h"
+
+/* The house at a glance: figures now and over time, denials by reason, the age of the feed. */
+console_handler console_overview;
+
+/* A customer's denials of the last hour. */
+console_handler console_denials;
+
+/* Nothing of a sport was published for so long: it is stale, as the alarm CroupierFeedStopped has
+ * it. */
+#define OVERVIEW_FEED_STOPPED_S 120
+
+#endif

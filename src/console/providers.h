@@ -1,0 +1,11 @@
+#ifndef CROUPIER_CONSOLE_PROVIDERS_H
+#define CROUPIER_CONSOLE_PROVIDERS_H
+
+#include "console/call.h"
+
+/* What a provider has beside its fields: its secrets, which come in or are made here and are shown
+ * once at most, and a trial launch. */
+console_handler console_add_provider, console_add_secret, console_retire_secret,
+    console_try_provider;
+
+#endif

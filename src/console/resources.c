@@ -1,0 +1,471 @@
+/*
+ * What is the same for every resource is done by its table of fields; the rest of this file is what
+ * a resource does otherwise. Functions of operator/ do the work, as they do for commands.
+ */
+#include "console/resources.h"
+
+#include <inttypes.h>
+#include <openssl/crypto.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/strict_json.h"
+#include "console/body.h"
+#include "console/routes.h"
+#include "operator/addresses.h"
+#include "operator/keys.h"
+#include "operator/operators.h"
+#include "operator/players.h"
+
+#define LIMIT 50
+#define LIMIT_MAX 200
+#define OFFSET_MAX 10000000
+
+/* ---- one record ------------------------------------------------------------------------------ */
+
+void console_answer(struct console_call *call, const struct resource *resource, const void *record)
+{
+    struct json_writer json = {.out = &call->answer};
+    resource_write(resource, record, &json);
+    console_tag(buffer_text(&call->answer), call->tag);
+}
+
+/* Behind the tag: who sees the record again does not see this. */
+void console_answer_once(struct console_call *call, const char *name, struct text value)
+{
+    call->answer.size--;
+    buffer_append_format(&call->answer, ",\"%s\":\"%.*s\"}", name, (int)value.size, value.at);
+}
+
+enum status console_show(struct console_call *call, struct error *error)
+{
+    const struct resource *resource = call->route->resource;
+    void *record = memory_alloc_zeroed(1, resource->size);
+    enum status status = resource_get(resource, call->store, call->id, record, error);
+    if (status == STATUS_OK) {
+        console_answer(call, resource, record);
+        resource_release(resource, record);
+    }
+    memory_free(record);
+    return status;
+}
+
+/* Which of the settings it is that is no value of its field; `call->field` stays as it is where
+ * none is wrong by itself. */
+static void find_wrong_field(struct console_call *call, const struct console_settings *settings,
+                             const char *id)
+{
+    struct error ignored;
+    for (size_t i = 0; i < settings->count; i++) {
+        const struct setting one[] = {settings->list[i], {0}};
+        if (resource_check(call->route->resource, id, one, &ignored) == STATUS_INVALID) {
+            (void)snprintf(call->field, sizeof call->field, "%s", one[0].name);
+            return;
+        }
+    }
+}
+
+static const char *setting_of(const struct console_settings *settings, const char *name)
+{
+    for (size_t i = 0; i < settings->count; i++)
+        if (strcmp(settings->list[i].name, name) == 0)
+            return settings->list[i].text;
+    return NULL;
+}
+
+/* The setting is applied before the others, which may say otherwise. */
+static void put_first(struct console_settings *settings, const char *name)
+{
+    for (size_t i = 1; i < settings->count; i++)
+        if (strcmp(settings->list[i].name, name) == 0) {
+            const struct setting first = settings->list[i];
+            settings->list[i] = settings->list[0];
+            settings->list[0] = first;
+        }
+}
+
+enum status console_make(struct console_call *call, const struct console_making *making,
+                         void *record, struct error *error)
+{
+    const struct resource *resource = call->route->resource;
+    const char *missing = NULL;
+    struct console_settings settings;
+    enum status status =
+        console_settings_read(resource, true, call->body, &settings, call->field, error);
+    for (size_t i = 0; i < CONSOLE_REQUIRED_MAX && making->required[i] != NULL; i++)
+        if (missing == NULL && setting_of(&settings, making->required[i]) == NULL)
+            missing = making->required[i];
+    if (status == STATUS_OK && missing != NULL) {
+        (void)snprintf(call->field, sizeof call->field, "%s", missing);
+        status = error_set(error, STATUS_INVALID, "%s: is required", missing);
+    }
+    if (status == STATUS_OK) {
+        const struct resource_edit edit = {
+            .settings = settings.list, .edit = making->edit, .context = making->context};
+        put_first(&settings, making->required[0]);
+        status = resource_make(resource, &edit, call->now_ms, record, error);
+        if (status == STATUS_INVALID)
+            find_wrong_field(call, &settings, setting_of(&settings, making->required[0]));
+    }
+    console_settings_free(&settings);
+    return status;
+}
+
+enum status console_insert(struct console_call *call, void *record, struct error *error)
+{
+    const struct resource *resource = call->route->resource;
+    enum status status = resource_insert(resource, call->store, record, error);
+    if (status != STATUS_OK) {
+        resource_release(resource, record);
+        return status;
+    }
+    call->status = 201;
+    return STATUS_OK;
+}
+
+static enum status add(struct console_call *call, const char *required, void *record,
+                       struct error *error)
+{
+    const struct console_making making = {.required = {required}};
+    enum status status = console_make(call, &making, record, error);
+    return status == STATUS_OK ? console_insert(call, record, error) : status;
+}
+
+enum status console_add(struct console_call *call, struct error *error)
+{
+    const struct resource *resource = call->route->resource;
+    void *record = memory_alloc_zeroed(1, resource->size);
+    enum status status =
+        add(call, resource == &address_resource ? "address" : "name", record, error);
+    if (status == STATUS_OK) {
+        console_answer(call, resource, record);
+        resource_release(resource, record);
+    }
+    memory_free(record);
+    return status;
+}
+
+static enum status expect_tag(const void *context, const void *record, struct error *error)
+{
+    struct console_call *call = *(struct console_call *const *)context;
+    struct buffer document = {0};
+    struct json_writer json = {.out = &document};
+    char tag[CONSOLE_TAG_SIZE];
+    resource_write(call->route->resource, record, &json);
+    console_tag(buffer_text(&document), tag);
+    buffer_free(&document);
+    return text_equals(call->if_match, text_of(tag)) ? STATUS_OK : console_changed(call, error);
+}
+
+enum status console_change(struct console_call *call, struct error *error)
+{
+    const struct resource *resource = call->route->resource;
+    struct console_settings settings;
+    void *record = memory_alloc_zeroed(1, resource->size);
+    enum status status =
+        console_settings_read(resource, false, call->body, &settings, call->field, error);
+    if (status == STATUS_OK) {
+        const struct resource_edit edit = {
+            .settings = settings.list,
+            .context = &call,
+            .expect = call->if_match.at != NULL ? expect_tag : NULL,
+        };
+        status = resource_change(resource, call->store, call->id, &edit, record, error);
+        if (status == STATUS_INVALID)
+            find_wrong_field(call, &settings, call->id);
+    }
+    if (status == STATUS_OK) {
+        console_answer(call, resource, record);
+        resource_release(resource, record);
+    }
+    console_settings_free(&settings);
+    memory_free(record);
+    return status;
+}
+
+enum status console_remove(struct console_call *call, struct error *error)
+{
+    const struct resource *resource = call->route->resource;
+    static const struct setting none[] = {{0}};
+    const struct resource_edit edit = {
+        .settings = none,
+        .edit = resource == &operator_resource ? operator_remove : address_remove,
+        .context = &call,
+        .expect = call->if_match.at != NULL ? expect_tag : NULL,
+    };
+    void *record = memory_alloc_zeroed(1, resource->size);
+    enum status status = resource_change(resource, call->store, call->id, &edit, record, error);
+    if (status == STATUS_OK)
+        resource_release(resource, record);
+    memory_free(record);
+    call->status = 204;
+    return status;
+}
+
+/* ---- lists ----------------------------------------------------------------------------------- */
+
+struct listing {
+    const struct resource *resource;
+    struct json_writer json;
+    char words[CONSOLE_VALUE_SIZE];    /* that a record has; "": any */
+    char provider[CONSOLE_VALUE_SIZE]; /* of games; "": any */
+    uint64_t limit, offset;
+    uint64_t met;   /* that are searched for */
+    uint64_t shown; /* of those, on this page */
+    bool more;
+    struct console_call *call;
+};
+
+/* Has its id, or a text of it, the words in it, in capitals or not? */
+static bool has_words(const struct listing *listing, const void *record)
+{
+    const struct field *fields = listing->resource->fields;
+    struct buffer id = {0};
+    bool found = listing->words[0] == '\0';
+    for (const struct field *field = fields; field->type != NULL && !found; field++)
+        if (field->type == &field_text || field->type == &field_text_or_null)
+            found = strcasestr(field_value(field, record), listing->words) != NULL;
+    if (!found) {
+        CHECK(fields->type != NULL); /* a table has an id at least */
+        (void)fields->type->write(fields, record, &(struct field_output){.text = &id});
+        found = strcasestr(buffer_string(&id), listing->words) != NULL;
+        buffer_free(&id);
+    }
+    return found;
+}
+
+static bool is_searched_for(const struct listing *listing, const void *record)
+{
+    if (listing->provider[0] != '\0' && listing->resource->kind == RECORD_GAME &&
+        strcmp(((const struct game_record *)record)->provider_id, listing->provider) != 0)
+        return false;
+    return has_words(listing, record);
+}
+
+/* The one after the page is only noticed. */
+static bool see(void *context, const void *record)
+{
+    struct listing *listing = context;
+    if (!is_searched_for(listing, record) || listing->met++ < listing->offset)
+        return true;
+    listing->more = listing->shown == listing->limit;
+    if (listing->more)
+        return false;
+    listing->shown++;
+    resource_write(listing->resource, record, &listing->json);
+    return true;
+}
+
+static enum status begin_list(struct console_call *call, struct listing *listing,
+                              struct error *error)
+{
+    struct text query = call->query;
+    *listing = (struct listing){
+        .resource = call->route->resource, .json = {.out = &call->answer}, .call = call};
+    enum status status = console_parameter(query, "q", listing->words, error);
+    if (status == STATUS_OK)
+        status = console_parameter(query, "provider", listing->provider, error);
+    if (status == STATUS_OK)
+        status = console_number(query, "limit", LIMIT_MAX, LIMIT, &listing->limit, error);
+    if (status == STATUS_OK)
+        status = console_number(query, "cursor", OFFSET_MAX, 0, &listing->offset, error);
+    if (status != STATUS_OK)
+        return status;
+    json_object(&listing->json, NULL);
+    json_array(&listing->json, "items");
+    return STATUS_OK;
+}
+
+/* The cursor is how many have been shown: rows are never deleted, and stay in their order. */
+static void end_list(struct listing *listing)
+{
+    char next[24];
+    json_end(&listing->json);
+    (void)snprintf(next, sizeof next, "%" PRIu64, listing->offset + listing->shown);
+    json_string_or_null(&listing->json, "next", listing->more ? next : NULL);
+    json_end(&listing->json);
+}
+
+enum status console_list(struct console_call *call, struct error *error)
+{
+    struct listing listing;
+    char customer[CONSOLE_VALUE_SIZE];
+    enum status status = console_parameter(call->query, "customer", customer, error);
+    if (status == STATUS_OK && customer[0] == '\0' && call->route->resource == &key_resource) {
+        memcpy(call->field, "customer", sizeof "customer");
+        return error_set(error, STATUS_INVALID, "customer: is required");
+    }
+    if (status == STATUS_OK)
+        status = begin_list(call, &listing, error);
+    if (status == STATUS_OK)
+        status = resource_list(listing.resource, call->store, customer, see, &listing, error);
+    if (status == STATUS_OK)
+        end_list(&listing);
+    return status;
+}
+
+/* ---- keys ------------------------------------------------------------------------------------ */
+
+enum status console_issue_key(struct console_call *call, struct error *error)
+{
+    struct key_view view;
+    char key[KEY_SIZE] = "";
+    const struct console_making making = {.required = {"customer"}};
+    enum status status = console_make(call, &making, &view, error);
+    if (status == STATUS_OK)
+        status = keys_issue(call->store, &view.record, key, error);
+    if (status != STATUS_OK)
+        return status;
+    console_answer(call, &key_resource, &view);
+    console_answer_once(call, "key", text_of(key));
+    OPENSSL_cleanse(key, sizeof key);
+    call->status = 201;
+    return STATUS_OK;
+}
+
+enum status console_revoke_key(struct console_call *call, struct error *error)
+{
+    struct key_view view = {.now_ms = call->now_ms};
+    bool before = false;
+    enum status status =
+        keys_revoke(call->store, call->id, call->now_ms, &view.record, &before, error);
+    if (status == STATUS_OK)
+        console_answer(call, &key_resource, &view);
+    return status;
+}
+
+/* ---- players --------------------------------------------------------------------------------- */
+
+struct found_players {
+    struct listing listing;
+    char ids[LIMIT_MAX][PLAYER_ID_SIZE];
+};
+
+static bool note_player(void *context, const void *record)
+{
+    struct found_players *found = context;
+    struct listing *listing = &found->listing;
+    const struct player_record *player = record;
+    if (!has_words(listing, record) || listing->met++ < listing->offset)
+        return true;
+    listing->more = listing->shown == listing->limit;
+    if (!listing->more)
+        memcpy(found->ids[listing->shown++], player->id, sizeof player->id);
+    return !listing->more;
+}
+
+static enum status show_player(struct found_players *found, const struct player_question *question,
+                               struct error *error)
+{
+    struct player_view player = {.entries = 0};
+    enum status status = players_find(found->listing.call->store, question, &player, error);
+    if (status == STATUS_OK)
+        resource_write(&player_resource, &player, &found->listing.json);
+    return status;
+}
+
+/* Of a customer, or all of them; each is then read with its balance. */
+static enum status list_players(struct found_players *found, const char *customer,
+                                struct error *error)
+{
+    struct platform_store *store = found->listing.call->store;
+    enum status status = platform_list(store, &player_table, customer[0] != '\0' ? customer : NULL,
+                                       note_player, found, error);
+    for (uint64_t i = 0; i < found->listing.shown && status == STATUS_OK; i++)
+        status = show_player(found, &(struct player_question){.id = found->ids[i]}, error);
+    return status;
+}
+
+enum status console_list_players(struct console_call *call, struct error *error)
+{
+    static const char *const names[] = {"customer", "reference", "launch", "provider", "subject"};
+    enum { CUSTOMER, REFERENCE, LAUNCH, PROVIDER, SUBJECT, COUNT };
+    char given[COUNT][CONSOLE_VALUE_SIZE];
+    struct found_players *found = memory_alloc_zeroed(1, sizeof *found);
+    enum status status = begin_list(call, &found->listing, error);
+    for (size_t i = 0; i < COUNT && status == STATUS_OK; i++)
+        status = console_parameter(call->query, names[i], given[i], error);
+    if (status == STATUS_OK) {
+        const struct player_question question = {
+            .customer_id = given[REFERENCE][0] != '\0' ? given[CUSTOMER] : NULL,
+            .reference = given[REFERENCE][0] != '\0' ? given[REFERENCE] : NULL,
+            .launch_id = given[LAUNCH][0] != '\0' ? given[LAUNCH] : NULL,
+            .provider_id = given[SUBJECT][0] != '\0' ? given[PROVIDER] : NULL,
+            .subject = given[SUBJECT][0] != '\0' ? given[SUBJECT] : NULL,
+        };
+        bool one =
+            question.reference != NULL || question.launch_id != NULL || question.subject != NULL;
+        status = one ? show_player(found, &question, error)
+                     : list_players(found, given[CUSTOMER], error);
+    }
+    if (status == STATUS_OK)
+        end_list(&found->listing);
+    memory_free(found);
+    return status;
+}
+
+enum status console_block_player(struct console_call *call, struct error *error)
+{
+    static const struct text names[] = {TEXT_INIT("blocked")};
+    struct text value = TEXT("");
+    struct player_view player;
+    bool sound = strict_json_object(call->body, names, 1, &value) == STRICT_JSON_OK;
+    bool blocked = text_equals(value, TEXT("true"));
+    if (!sound || (!blocked && !text_equals(value, TEXT("false")))) {
+        memcpy(call->field, "blocked", sizeof "blocked");
+        return error_set(error, STATUS_INVALID, "blocked: must be true or false");
+    }
+    enum status status =
+        players_block(call->store, call->id, blocked, call->now_ms, &player, error);
+    if (status == STATUS_OK)
+        console_answer(call, &player_resource, &player);
+    return status;
+}
+
+/* ---- operators ------------------------------------------------------------------------------- */
+
+/* Adds a link to a document that is an object with members. As a page has it: the rest of the
+ * address is known to who opened it. */
+static enum status append_link(struct console_call *call, const char *name, struct error *error)
+{
+    struct credential link;
+    char expires_at[CLOCK_TEXT_SIZE];
+    enum status status = credential_make_link(call->store, name, call->now_ms, &link, error);
+    if (status != STATUS_OK)
+        return status;
+    clock_format_rfc3339(link.record.expires_ms, expires_at);
+    call->answer.size--;
+    buffer_append_format(&call->answer, ",\"link\":\"/#/sign-in/%s\",\"link_expires_at\":\"%s\"}",
+                         link.secret, expires_at);
+    OPENSSL_cleanse(&link, sizeof link);
+    call->status = 201;
+    return STATUS_OK;
+}
+
+enum status console_add_operator(struct console_call *call, struct error *error)
+{
+    struct operator_record record;
+    enum status status = add(call, "name", &record, error);
+    if (status != STATUS_OK)
+        return status;
+    console_answer(call, &operator_resource, &record);
+    return append_link(call, record.name, error);
+}
+
+enum status console_link_operator(struct console_call *call, struct error *error)
+{
+    struct operator_record record;
+    enum status status = resource_get(&operator_resource, call->store, call->id, &record, error);
+    if (status != STATUS_OK)
+        return status;
+    console_answer(call, &operator_resource, &record);
+    return append_link(call, record.name, error);
+}
+
+enum status console_end_session(struct console_call *call, struct error *error)
+{
+    call->status = 204;
+    return credential_end(call->store, call->id, call->now_ms, error);
+}

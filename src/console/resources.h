@@ -1,0 +1,35 @@
+#ifndef CROUPIER_CONSOLE_RESOURCES_H
+#define CROUPIER_CONSOLE_RESOURCES_H
+
+#include "console/call.h"
+#include "operator/resource.h"
+
+/* Handlers of what every resource has, by the resource of the call's route. */
+console_handler console_list, console_show, console_add, console_change, console_remove;
+
+/* Of one: keys are issued and revoked, players blocked, operators given links, sessions ended. */
+console_handler console_issue_key, console_revoke_key, console_list_players, console_block_player,
+    console_add_operator, console_link_operator, console_end_session;
+
+/* ---- for handlers of what a resource does otherwise ------------------------------------------ */
+
+#define CONSOLE_REQUIRED_MAX 2
+struct console_making {
+    const char *required[CONSOLE_REQUIRED_MAX]; /* the fields that the body must have; the first is
+                                                 * the record's own name */
+    resource_editor *edit;                      /* as in struct resource_edit; may be NULL */
+    const void *context;
+};
+
+/* Makes a record of the body, by the resource of the call's route; a refusal names the field. */
+MUST_CHECK enum status console_make(struct console_call *call, const struct console_making *making,
+                                    void *record, struct error *error);
+/* Adds what was made, which is released when that fails, and makes the answer a 201. */
+MUST_CHECK enum status console_insert(struct console_call *call, void *record, struct error *error);
+
+/* Answers with the record, and its tag. */
+void console_answer(struct console_call *call, const struct resource *resource, const void *record);
+/* One more member of that answer, which is seen this once: letters and digits. */
+void console_answer_once(struct console_call *call, const char *name, struct text value);
+
+#endif

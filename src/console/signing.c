@@ -1,0 +1,57 @@
+/* The session of who asks; see signing.h. */
+#include "console/signing.h"
+
+#include <openssl/crypto.h>
+#include <string.h>
+
+#include "base/strict_json.h"
+#include "operator/operators.h"
+
+static void write_session(struct console_call *call)
+{
+    struct json_writer json = {.out = &call->answer};
+    json_object(&json, NULL);
+    json_string(&json, "name", call->signed_in.who.name);
+    json_string(&json, "role", operator_role_name(call->signed_in.who.role));
+    json_string(&json, "id", call->signed_in.session.id);
+    json_time(&json, "expires_at", call->signed_in.session.expires_ms);
+    json_end(&json);
+}
+
+enum status console_sign_in(struct console_call *call, struct error *error)
+{
+    static const struct text names[] = {TEXT_INIT("link")};
+    struct text value = TEXT("");
+    struct credential session;
+    char link[CREDENTIAL_SIZE + 1] = "";
+    if (strict_json_object(call->body, names, 1, &value) != STRICT_JSON_OK ||
+        !strict_json_string(value, link, sizeof link)) {
+        memcpy(call->field, "link", sizeof "link");
+        return error_set(error, STATUS_INVALID, "link: must be a link that signs in");
+    }
+    enum status status = credential_sign_in(call->store, text_of(link), call->address, call->now_ms,
+                                            &session, &call->signed_in, error);
+    OPENSSL_cleanse(link, sizeof link);
+    if (status == STATUS_NOT_FOUND)
+        call->refusal = CONSOLE_LINK_NOT_GOOD;
+    if (status != STATUS_OK)
+        return status;
+    memcpy(call->new_session, session.secret, sizeof call->new_session);
+    OPENSSL_cleanse(&session, sizeof session);
+    write_session(call);
+    return STATUS_OK;
+}
+
+enum status console_who_am_i(struct console_call *call, struct error *error)
+{
+    (void)error; /* it cannot fail */
+    write_session(call);
+    return STATUS_OK;
+}
+
+enum status console_sign_out(struct console_call *call, struct error *error)
+{
+    call->status = 204;
+    call->ends_session = true;
+    return credential_end(call->store, call->signed_in.session.id, call->now_ms, error);
+}

@@ -1,0 +1,356 @@
+/* Documents of the console that no table of fields describes; see views.h. */
+#include "console/views.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json_text.h"
+#include "base/strict_json.h"
+#include "console/console.h"
+#include "operator/books.h"
+#include "operator/documents.h"
+#include "operator/games.h"
+#include "operator/times.h"
+#include "operator/trail.h"
+
+/* ---- games ----------------------------------------------------------------------------------- */
+
+static void write_policy(struct console_call *call, const struct game_policy_record *record,
+                         bool casino)
+{
+    struct json_writer json = {.out = &call->answer};
+    json_object(&json, NULL);
+    json_string(&json, "customer", record->customer_id);
+    json_bool(&json, "casino", casino);
+    json_bool(&json, "every_game", record->every_game);
+    json_lines(&json, "games", record->games);
+    json_end(&json);
+}
+
+static enum status name_customer(struct console_call *call, struct game_policy_record *record,
+                                 struct error *error)
+{
+    if (strlen(call->id) >= sizeof record->customer_id)
+        return error_set(error, STATUS_NOT_FOUND, "there is no such customer");
+    memcpy(record->customer_id, call->id, strlen(call->id) + 1);
+    return STATUS_OK;
+}
+
+enum status console_allowed_games(struct console_call *call, struct error *error)
+{
+    struct game_policy_record record = {.every_game = true};
+    struct buffer games = {0};
+    bool casino = false;
+    enum status status = name_customer(call, &record, error);
+    if (status == STATUS_OK)
+        status = games_allowed(call->store, &record, &games, &casino, error);
+    if (status == STATUS_OK)
+        write_policy(call, &record, casino);
+    buffer_free(&games);
+    return status;
+}
+
+static enum status read_games(struct text value, struct buffer *games, struct error *error)
+{
+    struct text item;
+    if (value.at == NULL || json_text_kind(value) != JSON_TEXT_ARRAY)
+        return error_set(error, STATUS_INVALID, "games: must be a list of ids of games");
+    struct json_text_cursor cursor = json_text_open(value);
+    while (json_text_next_element(&cursor, &item)) {
+        char id[GAME_ID_SIZE];
+        if (!strict_json_string(item, id, sizeof id))
+            return error_set(error, STATUS_INVALID, "games: must be a list of ids of games");
+        buffer_append_format(games, "%s%s", games->size > 0 ? "\n" : "", id);
+    }
+    return STATUS_OK;
+}
+
+enum status console_allow_games(struct console_call *call, struct error *error)
+{
+    static const struct text names[] = {TEXT_INIT("games"), TEXT_INIT("every_game")};
+    struct text values[2] = {TEXT(""), TEXT("")};
+    struct game_policy_record record = {.every_game = false};
+    struct buffer games = {0};
+    bool casino = false;
+    enum status status = name_customer(call, &record, error);
+    memcpy(call->field, "games", sizeof "games");
+    if (status == STATUS_OK && strict_json_object(call->body, names, 2, values) != STRICT_JSON_OK)
+        status = error_set(error, STATUS_INVALID, "the body must have games, or every_game");
+    record.every_game = text_equals(values[1], TEXT("true"));
+    if (status == STATUS_OK && !record.every_game)
+        status = read_games(values[0], &games, error);
+    record.games = buffer_text(&games);
+    if (status == STATUS_OK)
+        status = games_allow(call->store, &record, &casino, error);
+    if (status == STATUS_OK)
+        write_policy(call, &record, casino);
+    buffer_free(&games);
+    return status;
+}
+
+enum status console_import_games(struct console_call *call, struct error *error)
+{
+    struct games_put_result result;
+    struct json_writer json = {.out = &call->answer};
+    enum status status =
+        games_import(call->store, "the document", call->body, call->now_ms, &result, error);
+    if (status == STATUS_MALFORMED)
+        status = STATUS_INVALID; /* it is the request's fault, not the store's */
+    if (status != STATUS_OK)
+        return status;
+    json_object(&json, NULL);
+    json_unsigned(&json, "added", result.added);
+    json_unsigned(&json, "changed", result.changed);
+    json_unsigned(&json, "unchanged", result.unchanged);
+    json_end(&json);
+    return STATUS_OK;
+}
+
+/* ---- a statement ----------------------------------------------------------------------------- */
+
+#define ENTRIES 100
+#define ENTRIES_MAX 1000
+
+struct statement {
+    struct json_writer json;
+    uint64_t from, before; /* sequences: from the one until before the other */
+};
+
+static bool state_entry(void *context, const struct ledger_transaction *entry,
+                        const struct ledger_account *account)
+{
+    struct statement *statement = context;
+    (void)account;
+    if (entry->sequence >= statement->before)
+        return false;
+    if (entry->sequence >= statement->from) {
+        json_object(&statement->json, NULL);
+        wallet_write_transaction(&statement->json, entry);
+        json_end(&statement->json);
+    }
+    return true;
+}
+
+/* The newest entries, in their order; `next` is where the page before begins. */
+enum status console_statement(struct console_call *call, struct error *error)
+{
+    struct statement statement = {.json = {.out = &call->answer}};
+    struct ledger_account account;
+    uint64_t limit = ENTRIES;
+    enum status status = console_number(call->query, "limit", ENTRIES_MAX, ENTRIES, &limit, error);
+    if (status == STATUS_OK)
+        status = platform_ledger_balance(call->store, call->id, &account, error);
+    if (status == STATUS_OK)
+        status = console_number(call->query, "before", INT64_MAX, account.sequence + 1,
+                                &statement.before, error);
+    if (status != STATUS_OK)
+        return status;
+    statement.from = statement.before > limit ? statement.before - limit : 1;
+    json_object(&statement.json, NULL);
+    json_string(&statement.json, "player_id", account.player.id);
+    json_string(&statement.json, "currency", account.player.currency);
+    json_integer(&statement.json, "currency_exponent", account.player.currency_exponent);
+    json_integer(&statement.json, "balance_minor", account.balance_minor);
+    json_array(&statement.json, "items");
+    status = call->store->ledger->entries(call->store, (struct ledger_whose){.player_id = call->id},
+                                          state_entry, &statement, error);
+    json_end(&statement.json);
+    if (statement.from > 1)
+        json_unsigned(&statement.json, "next", statement.from);
+    else
+        json_null(&statement.json, "next");
+    json_end(&statement.json);
+    return status;
+}
+
+/* ---- the audit trail ------------------------------------------------------------------------- */
+
+#define ROWS 100
+#define ROWS_MAX 1000
+
+struct trail_listing {
+    struct json_writer json;
+    uint64_t count, last;
+};
+
+static bool see_row(void *context, const void *record)
+{
+    struct trail_listing *listing = context;
+    listing->count++;
+    listing->last = ((const struct trail_record *)record)->number;
+    resource_write(&trail_resource, record, &listing->json);
+    return true;
+}
+
+enum status console_audit(struct console_call *call, struct error *error)
+{
+    char object[CONSOLE_VALUE_SIZE];
+    char who[CONSOLE_VALUE_SIZE];
+    char since[CONSOLE_VALUE_SIZE];
+    uint64_t limit = ROWS;
+    struct trail_search search = {.object = object, .who = who};
+    struct trail_listing listing = {.json = {.out = &call->answer}};
+    enum status status = console_parameter(call->query, "object", object, error);
+    if (status == STATUS_OK)
+        status = console_parameter(call->query, "who", who, error);
+    if (status == STATUS_OK)
+        status = console_parameter(call->query, "since", since, error);
+    if (status == STATUS_OK && since[0] != '\0')
+        status = time_parse_past(text_of(since), call->now_ms, &search.since_ms, error);
+    if (status == STATUS_OK)
+        status = console_number(call->query, "before", INT64_MAX, 0, &search.before, error);
+    if (status == STATUS_OK)
+        status = console_number(call->query, "limit", ROWS_MAX, ROWS, &limit, error);
+    if (status != STATUS_OK)
+        return status;
+    search.limit = limit;
+    json_object(&listing.json, NULL);
+    json_array(&listing.json, "items");
+    status = platform_trail_search(call->store, &search, see_row, &listing, error);
+    json_end(&listing.json);
+    if (listing.count == limit && listing.last > 1)
+        json_unsigned(&listing.json, "next", listing.last);
+    else
+        json_null(&listing.json, "next");
+    json_end(&listing.json);
+    return status;
+}
+
+/* ---- usage ----------------------------------------------------------------------------------- */
+
+#define DAYS_MAX 366
+
+static bool see_requests(void *context, const struct usage_record *record)
+{
+    usage_write_requests(context, record);
+    return true;
+}
+
+static bool see_movement(void *context, const struct books_line *line)
+{
+    usage_write_movement(context, line);
+    return true;
+}
+
+static enum status read_day(struct console_call *call, const char *name, int64_t otherwise,
+                            int64_t *day, struct error *error)
+{
+    char text[CONSOLE_VALUE_SIZE];
+    enum status status = console_parameter(call->query, name, text, error);
+    *day = otherwise;
+    if (status == STATUS_OK && text[0] != '\0' && clock_parse_day(text_of(text), day) != STATUS_OK)
+        status = error_set(error, STATUS_INVALID, "%s: must be a date, as 2026-11-21", name);
+    return status;
+}
+
+static void write_day(struct json_writer *json, const char *name, int64_t day)
+{
+    char date[CLOCK_DAY_SIZE];
+    clock_format_day(day, date);
+    json_string(json, name, date);
+}
+
+static enum status write_usage(struct console_call *call, const char *customer, int64_t from_day,
+                               int64_t to_day, struct error *error)
+{
+    struct json_writer json = {.out = &call->answer};
+    const struct books_options options = {
+        .customer_id = customer,
+        .timed = true,
+        .from_ms = from_day * CLOCK_DAY_MS,
+        .to_ms = (to_day + 1) * CLOCK_DAY_MS,
+        .by_day = true,
+        .line = see_movement,
+        .context = &json,
+    };
+    json_object(&json, NULL);
+    write_day(&json, "from", from_day);
+    write_day(&json, "to", to_day);
+    json_array(&json, "requests");
+    enum status status =
+        platform_usage_list(call->store, customer, from_day, to_day, see_requests, &json, error);
+    json_end(&json);
+    json_array(&json, "wallet");
+    if (status == STATUS_OK)
+        status = books_read(call->store, &options, error);
+    json_end(&json);
+    json_end(&json);
+    return status;
+}
+
+enum status console_usage(struct console_call *call, struct error *error)
+{
+    char customer[CONSOLE_VALUE_SIZE];
+    int64_t from_day = 0;
+    int64_t to_day = 0;
+    enum status status = console_parameter(call->query, "customer", customer, error);
+    if (status == STATUS_OK)
+        status = read_day(call, "to", clock_day(call->now_ms), &to_day, error);
+    if (status == STATUS_OK)
+        status = read_day(call, "from", to_day, &from_day, error);
+    if (status == STATUS_OK && (from_day > to_day || to_day - from_day >= DAYS_MAX))
+        status = error_set(error, STATUS_INVALID, "from: must be at most %d days before to",
+                           DAYS_MAX - 1);
+    return status == STATUS_OK
+               ? write_usage(call, customer[0] != '\0' ? customer : NULL, from_day, to_day, error)
+               : status;
+}
+
+/* ---- settings and health --------------------------------------------------------------------- */
+
+enum status console_settings(struct console_call *call, struct error *error)
+{
+    struct json_writer json = {.out = &call->answer};
+    struct buffer value = {0};
+    const struct setting_description *setting;
+    const struct config *config = console_config(call->console);
+    (void)error; /* it cannot fail */
+    json_object(&json, NULL);
+    json_array(&json, "items");
+    for (size_t i = 0; (setting = config_setting(i)) != NULL; i++) {
+        buffer_clear(&value);
+        config_append_value(config, i, &value);
+        json_object(&json, NULL);
+        json_string(&json, "section", setting->section);
+        json_string(&json, "name", setting->key);
+        json_string(&json, "value", buffer_string(&value));
+        json_bool(&json, "default", strcmp(buffer_string(&value), setting->default_text) == 0);
+        json_string(&json, "what", setting->what);
+        json_bool(&json, "reloadable", setting->reloadable);
+        json_end(&json);
+    }
+    json_end(&json);
+    json_end(&json);
+    buffer_free(&value);
+    config_release(&config);
+    return STATUS_OK;
+}
+
+static bool write_store(struct json_writer *json, const char *name, enum status status,
+                        const struct error *error)
+{
+    json_object(json, name);
+    json_string(json, "status", status == STATUS_OK ? "ok" : "unreachable");
+    json_string_or_null(json, "message", status == STATUS_OK ? NULL : error->text);
+    json_end(json);
+    return status == STATUS_OK;
+}
+
+enum status console_health(struct console_call *call, struct error *error)
+{
+    struct json_writer json = {.out = &call->answer};
+    struct error reason = {0};
+    (void)error; /* what is wrong is the answer */
+    json_object(&json, NULL);
+    bool sound = write_store(
+        &json, "odds_store",
+        odds_store_ping(console_sources(call->console)->odds, ODDS_TO_READ, &reason), &reason);
+    sound &=
+        write_store(&json, "platform_store", platform_store_ping(call->store, &reason), &reason);
+    json_string(&json, "status", sound ? "ok" : "degraded");
+    json_string(&json, "version", CROUPIER_VERSION);
+    json_time(&json, "started_at", console_started_ms(call->console));
+    json_end(&json);
+    return STATUS_OK;
+}

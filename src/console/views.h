@@ -1,0 +1,11 @@
+#ifndef CROUPIER_CONSOLE_VIEWS_H
+#define CROUPIER_CONSOLE_VIEWS_H
+
+#include "console/call.h"
+
+/* What is no list of records: games that a customer may use, an import, a player's statement, the
+ * audit trail, usage, the settings in force and the health of the stores. */
+console_handler console_allowed_games, console_allow_games, console_import_games, console_statement,
+    console_audit, console_usage, console_settings, console_health;
+
+#endif

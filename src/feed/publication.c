@@ -1,0 +1,60 @@
+/* What is published as one; see publication.h. */
+#include "feed/publication.h"
+
+#include "base/memory.h"
+
+void feed_publication_free(struct feed_publication *publication)
+{
+    memory_free(publication->changes);
+    *publication = (struct feed_publication){0};
+}
+
+void feed_publication_clear(struct feed_publication *publication)
+{
+    publication->count = 0;
+}
+
+void feed_publication_add(struct feed_publication *publication, const struct odds_change *change)
+{
+    if (publication->count == publication->room) {
+        publication->room = publication->room == 0 ? 64 : 2 * publication->room;
+        publication->changes =
+            memory_resize(publication->changes, publication->room * sizeof *publication->changes);
+    }
+    publication->changes[publication->count++] = *change;
+}
+
+enum status feed_publication_withdraw_odds(struct feed_publication *publication,
+                                           struct odds_store *store, enum sport sport,
+                                           feed_odds_stay *stays, const void *context,
+                                           struct error *error)
+{
+    struct event_id *events = NULL;
+    size_t count = 0;
+    enum status status = odds_store_list_events(store, sport, &events, &count, error);
+    struct odds_change withdrawn = {.kind = ODDS_MARKETS, .sport = sport};
+    for (size_t i = 0; status == STATUS_OK && i < count; i++) {
+        if (stays != NULL && stays(context, sport, &events[i]))
+            continue;
+        withdrawn.event = events[i];
+        feed_publication_add(publication, &withdrawn);
+    }
+    memory_free(events);
+    return status;
+}
+
+enum status feed_publication_withdraw_sport(struct feed_publication *publication,
+                                            struct odds_store *store, enum sport sport,
+                                            struct error *error)
+{
+    feed_publication_add(publication, &(struct odds_change){.kind = ODDS_CATALOG, .sport = sport});
+    return feed_publication_withdraw_odds(publication, store, sport, NULL, NULL, error);
+}
+
+enum status feed_publication_publish(const struct feed_publication *publication,
+                                     struct odds_store *store, struct error *error)
+{
+    return publication->count == 0
+               ? STATUS_OK
+               : odds_store_publish(store, publication->changes, publication->count, error);
+}

@@ -1,0 +1,44 @@
+#ifndef CROUPIER_FEED_PUBLICATION_H
+#define CROUPIER_FEED_PUBLICATION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/status.h"
+#include "stores/odds.h"
+
+/*
+ * What is published as one: changes in their order, of which the last to a value counts. Whoever
+ * feeds a store goes through this: a command with what it is given, the stream with what its lines
+ * say, the simulator with what is due, a copy with what it has read. Documents are borrowed until
+ * they are published. Zeroed, it is empty. Threads: one at a time.
+ */
+struct feed_publication {
+    struct odds_change *changes;
+    size_t count, room;
+};
+
+void feed_publication_free(struct feed_publication *publication);
+void feed_publication_clear(struct feed_publication *publication);
+
+void feed_publication_add(struct feed_publication *publication, const struct odds_change *change);
+
+/* Withdraws the odds of all events of the sport that the store has, but those that are to stay:
+ * `stays` may be NULL. */
+typedef bool feed_odds_stay(const void *context, enum sport sport, const struct event_id *event);
+MUST_CHECK enum status feed_publication_withdraw_odds(struct feed_publication *publication,
+                                                      struct odds_store *store, enum sport sport,
+                                                      feed_odds_stay *stays, const void *context,
+                                                      struct error *error);
+
+/* Withdraws a catalog, and the odds of all events of the sport that the store has. */
+MUST_CHECK enum status feed_publication_withdraw_sport(struct feed_publication *publication,
+                                                       struct odds_store *store, enum sport sport,
+                                                       struct error *error);
+
+/* Durable, and seen by the next request, when this returns STATUS_OK. An empty one is so at
+ * once. */
+MUST_CHECK enum status feed_publication_publish(const struct feed_publication *publication,
+                                                struct odds_store *store, struct error *error);
+
+#endif

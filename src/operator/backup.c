@@ -1,0 +1,232 @@
+/* Making a backup; see backup.h. */
+#include "operator/backup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/version.h"
+
+struct making {
+    const struct backup_sources *sources;
+    const struct backup_watch *watch;
+    struct backup_manifest *manifest;
+    char *target; /* without a slash at its end */
+    char *draft;  /* what it is called until it is whole */
+    const char *part;
+};
+
+static void say(const struct making *making, const char *what)
+{
+    if (making->watch->at != NULL)
+        making->watch->at(making->watch->context, what);
+}
+
+static void on_platform(void *context, const char *what, uint64_t rows)
+{
+    (void)rows;
+    say(context, what);
+}
+
+static void on_bytes(void *context, uint64_t done, uint64_t total)
+{
+    const struct making *making = context;
+    char what[64];
+    (void)snprintf(what, sizeof what, "reading %s back, %" PRIu64 " %%", making->part,
+                   total == 0 ? 0 : done * 100 / total);
+    say(making, what);
+}
+
+/* ---- where it goes --------------------------------------------------------------------------- */
+
+static bool is_empty(DIR *directory)
+{
+    const struct dirent *entry = readdir(directory);
+    while (entry != NULL && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0))
+        entry = readdir(directory);
+    return entry == NULL;
+}
+
+static bool is_mount_point(int directory)
+{
+    struct stat own;
+    struct stat above;
+    return fstat(directory, &own) == 0 && fstatat(directory, "..", &above, 0) == 0 &&
+           (own.st_dev != above.st_dev || own.st_ino == above.st_ino);
+}
+
+/* One that is there is replaced by the rename at the end, if it is empty then. What that would
+ * refuse is better refused at once. */
+static enum status check_target(const char *target, struct error *error)
+{
+    DIR *directory = opendir(target);
+    if (directory == NULL && errno == ENOENT)
+        return STATUS_OK;
+    if (directory == NULL)
+        return error_set(error, errno == ENOTDIR ? STATUS_EXISTS : STATUS_UNAVAILABLE,
+                         "%s: cannot be used (%s)", target, strerror(errno));
+    enum status status = STATUS_OK;
+    if (!is_empty(directory))
+        status = error_set(error, STATUS_EXISTS,
+                           "%s: is not empty; name a directory that is not there", target);
+    else if (is_mount_point(dirfd(directory)))
+        status = error_set(error, STATUS_UNAVAILABLE,
+                           "%s: is a mount point; name a directory in it", target);
+    (void)closedir(directory);
+    return status;
+}
+
+static void name_target(struct making *making, const char *directory)
+{
+    struct buffer draft = {0};
+    making->target = memory_copy_string(directory);
+    for (size_t size = strlen(directory); size > 1 && making->target[size - 1] == '/'; size--)
+        making->target[size - 1] = '\0';
+    buffer_append_format(&draft, "%s.unfinished-XXXXXX", making->target);
+    making->draft = memory_copy_string(buffer_string(&draft));
+    buffer_free(&draft);
+}
+
+/* ---- its files ------------------------------------------------------------------------------- */
+
+static enum status copy_platform(struct making *making, const char *path, struct error *error)
+{
+    struct platform_store *store = making->sources->platform;
+    platform_store_watch(store, (struct platform_watch){on_platform, making});
+    enum status status = platform_store_back_up_to(store, path, error);
+    platform_store_watch(store, (struct platform_watch){0});
+    return status;
+}
+
+static enum status copy_odds(struct making *making, const char *path, struct error *error)
+{
+    say(making, "copying the odds");
+    return odds_store_back_up(making->sources->odds, path, error);
+}
+
+static enum status copy_key(struct making *making, const char *path, struct error *error)
+{
+    struct file_print print;
+    return file_copy(making->sources->secrets_key_file, path, 0600, NULL, &print, error);
+}
+
+/* What was written is read back, so that the manifest says what is on the disk. */
+static enum status add_part(struct making *making, enum backup_part part,
+                            enum status (*copy)(struct making *, const char *, struct error *),
+                            struct error *error)
+{
+    const struct file_watch watch = {on_bytes, making};
+    struct buffer path = {0};
+    buffer_append_format(&path, "%s/%s", making->draft, backup_part_names[part]);
+    making->part = backup_part_names[part];
+    making->manifest->parts[part].as_of_ms = clock_wall_ms();
+    enum status status = copy(making, buffer_string(&path), error);
+    if (status == STATUS_OK)
+        status = file_read_print(buffer_string(&path), &watch, &making->manifest->parts[part].print,
+                                 error);
+    making->manifest->parts[part].there = true;
+    buffer_free(&path);
+    return status;
+}
+
+static enum status add_manifest(const struct making *making, struct error *error)
+{
+    struct buffer path = {0};
+    struct buffer text = {0};
+    making->manifest->made_ms = clock_wall_ms();
+    (void)snprintf(making->manifest->program, sizeof making->manifest->program, "%s (%.30s)",
+                   CROUPIER_VERSION_TEXT, croupier_commit);
+    backup_manifest_write(making->manifest, &text);
+    buffer_append_format(&path, "%s/" BACKUP_MANIFEST, making->draft);
+    enum status status = file_make(buffer_string(&path), 0600, buffer_text(&text), error);
+    int reason = status == STATUS_OK ? file_sync_directory(buffer_string(&path)) : 0;
+    if (reason != 0)
+        status = error_set(error, STATUS_UNAVAILABLE, "%s: cannot be written (%s)", making->draft,
+                           strerror(reason));
+    buffer_free(&path);
+    buffer_free(&text);
+    return status;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static enum status fill(struct making *making, struct error *error)
+{
+    const struct backup_sources *sources = making->sources;
+    struct platform_schema schema;
+    enum status status = platform_store_schema(sources->platform, &schema, error);
+    if (status != STATUS_OK)
+        return status;
+    making->manifest->schema = schema.version;
+    status = add_part(making, BACKUP_PLATFORM, copy_platform, error);
+    if (status == STATUS_OK && sources->odds != NULL)
+        status = add_part(making, BACKUP_ODDS, copy_odds, error);
+    if (status == STATUS_OK && sources->secrets_key_file != NULL)
+        status = add_part(making, BACKUP_SECRETS_KEY, copy_key, error);
+    return status == STATUS_OK ? add_manifest(making, error) : status;
+}
+
+/* From here on it looks whole, and is. */
+static enum status finish(const struct making *making, struct error *error)
+{
+    if (rename(making->draft, making->target) != 0)
+        return error_set(error,
+                         errno == ENOTEMPTY || errno == EEXIST ? STATUS_EXISTS : STATUS_UNAVAILABLE,
+                         "%s: cannot be made (%s)", making->target, strerror(errno));
+    int reason = file_sync_directory(making->target);
+    return reason == 0
+               ? STATUS_OK
+               : error_set(error, STATUS_UNAVAILABLE, "%s: is made, but its name may not last (%s)",
+                           making->target, strerror(reason));
+}
+
+static void remove_draft(const struct making *making)
+{
+    struct buffer path = {0};
+    for (size_t i = 0; i <= BACKUP_PART_COUNT; i++) {
+        buffer_clear(&path);
+        buffer_append_format(&path, "%s/%s", making->draft,
+                             i < BACKUP_PART_COUNT ? backup_part_names[i] : BACKUP_MANIFEST);
+        (void)unlink(buffer_string(&path));
+    }
+    (void)rmdir(making->draft);
+    buffer_free(&path);
+}
+
+static enum status make(struct making *making, struct error *error)
+{
+    enum status status = check_target(making->target, error);
+    if (status != STATUS_OK)
+        return status;
+    if (mkdtemp(making->draft) == NULL)
+        return error_set(error, STATUS_UNAVAILABLE, "%s: cannot be made (%s)", making->target,
+                         strerror(errno));
+    status = fill(making, error);
+    if (status == STATUS_OK)
+        status = finish(making, error);
+    if (status != STATUS_OK)
+        remove_draft(making); /* half a backup is none */
+    return status;
+}
+
+enum status backup_make(const char *directory, const struct backup_sources *sources,
+                        const struct backup_watch *watch, struct backup_manifest *manifest,
+                        struct error *error)
+{
+    struct backup_manifest made = {.made_ms = 0};
+    struct making making = {.sources = sources, .watch = watch, .manifest = &made};
+    name_target(&making, directory);
+    enum status status = make(&making, error);
+    memory_free(making.target);
+    memory_free(making.draft);
+    if (status == STATUS_OK)
+        *manifest = made;
+    return status;
+}

@@ -1,0 +1,77 @@
+/* Lists of address blocks as operators handle them; see cidrs.h. */
+#include "operator/cidrs.h"
+
+#include "records/customer.h"
+
+/* Where the block is, or `count`. */
+static size_t find(const struct cidr *cidrs, size_t count, const struct cidr *wanted)
+{
+    size_t at = 0;
+    while (at < count && (cidrs[at].prefix != wanted->prefix ||
+                          !address_equals(&cidrs[at].network, &wanted->network)))
+        at++;
+    return at;
+}
+
+static enum status next(struct text *rest, struct cidr *one, struct error *error)
+{
+    return cidr_parse(text_trim(text_cut(rest, ',')), one, error);
+}
+
+enum status cidrs_add(struct text text, const char *what, struct cidr *cidrs, size_t room,
+                      size_t *count, struct error *error)
+{
+    size_t found = *count;
+    while (text.at != NULL) {
+        struct cidr one;
+        enum status status = next(&text, &one, error);
+        if (status != STATUS_OK)
+            return status;
+        if (find(cidrs, found, &one) < found)
+            continue;
+        if (found == room)
+            return error_set(error, STATUS_INVALID, "%s has at most %zu CIDR blocks", what, room);
+        cidrs[found++] = one;
+    }
+    *count = found;
+    return STATUS_OK;
+}
+
+enum status cidrs_remove(struct text text, struct cidr *cidrs, size_t *count, struct error *error)
+{
+    while (text.at != NULL) {
+        struct cidr one;
+        enum status status = next(&text, &one, error);
+        if (status != STATUS_OK)
+            return status;
+        size_t at = find(cidrs, *count, &one);
+        if (at == *count)
+            continue;
+        for ((*count)--; at < *count; at++)
+            cidrs[at] = cidrs[at + 1];
+    }
+    return STATUS_OK;
+}
+
+void cidrs_write(const struct field *field, const struct cidr *cidrs, size_t count,
+                 const struct field_output *out)
+{
+    char text[CIDR_TEXT_SIZE] = "none";
+    if (out->json != NULL)
+        json_array(out->json, field->name);
+    for (size_t i = 0; i < count && (out->json != NULL || i == 0); i++) {
+        cidr_format(&cidrs[i], text);
+        if (out->json != NULL)
+            json_string(out->json, NULL, text);
+    }
+    if (out->json != NULL)
+        json_end(out->json);
+    else if (!out->brief && count > 0)
+        cidr_list_append(out->text, cidrs, count);
+    else if (!out->brief)
+        buffer_append_string(out->text, field->words);
+    else if (count > 1)
+        buffer_append_format(out->text, "%s and %zu more", text, count - 1);
+    else
+        buffer_append_string(out->text, text);
+}

@@ -1,0 +1,23 @@
+#ifndef CROUPIER_OPERATOR_CIDRS_H
+#define CROUPIER_OPERATOR_CIDRS_H
+
+#include "base/address.h"
+#include "operator/field.h"
+
+/* Lists of address blocks, as operators write and read them: of customers and of keys. */
+
+/* Appends the blocks of a text, separated by commas, to `cidrs`, which has room for `room` and
+ * `count` already; one that is there is not added again. STATUS_INVALID, and `count` as it was: one
+ * is no block, or there would be too many of `what`. */
+MUST_CHECK enum status cidrs_add(struct text text, const char *what, struct cidr *cidrs,
+                                 size_t room, size_t *count, struct error *error);
+
+/* Takes the blocks of a text away; one that is not there is passed over. */
+MUST_CHECK enum status cidrs_remove(struct text text, struct cidr *cidrs, size_t *count,
+                                    struct error *error);
+
+/* The value of a field, whose `words` are for an empty list. */
+void cidrs_write(const struct field *field, const struct cidr *cidrs, size_t count,
+                 const struct field_output *out);
+
+#endif

@@ -1,0 +1,168 @@
+/* Links and sessions; see credentials.h. */
+#include "operator/credentials.h"
+
+#include <openssl/crypto.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "admission/key.h"
+#include "base/base62.h"
+#include "base/clock.h"
+#include "base/digest.h"
+#include "operator/operators.h"
+
+#define ID_LENGTH (CREDENTIAL_LENGTH - 43)
+_Static_assert(DIGEST_SIZE == CREDENTIAL_DIGEST_SIZE, "a credential is stored as its SHA-256");
+
+/* ---- making ---------------------------------------------------------------------------------- */
+
+static void generate(struct credential *credential, const char *kind, const char *name,
+                     int64_t now_ms, int64_t lives_ms)
+{
+    struct credential_record *record = &credential->record;
+    *record = (struct credential_record){.created_ms = now_ms, .expires_ms = now_ms + lives_ms};
+    identity_generate(kind, record->id, sizeof record->id);
+    CHECK(strlen(record->id) == ID_LENGTH && strlen(name) < sizeof record->operator_name);
+    memcpy(record->operator_name, name, strlen(name) + 1);
+    memcpy(credential->secret, record->id, ID_LENGTH);
+    base62_random(credential->secret + ID_LENGTH, CREDENTIAL_LENGTH - ID_LENGTH);
+    credential->secret[CREDENTIAL_LENGTH] = '\0';
+    digest_sha256(credential->secret, CREDENTIAL_LENGTH, record->digest);
+}
+
+enum status credential_make_link(struct platform_store *store, const char *name, int64_t now_ms,
+                                 struct credential *link, struct error *error)
+{
+    struct operator_record who = {.role = ROLE_READER};
+    struct credential made = {.secret = ""};
+    enum status status = resource_get(&operator_resource, store, name, &who, error);
+    if (status != STATUS_OK)
+        return status;
+    if (!who.enabled)
+        return error_set(error, STATUS_CONFLICT, "operator '%s' is disabled", who.name);
+    status = platform_credentials_delete(store, now_ms - CREDENTIAL_KEPT_MS, error);
+    if (status != STATUS_OK)
+        return status;
+    generate(&made, "lnk_", who.name, now_ms, CREDENTIAL_LINK_MS);
+    status = platform_add(store, &credential_table, &made.record, error);
+    if (status == STATUS_OK)
+        *link = made;
+    OPENSSL_cleanse(made.secret, sizeof made.secret);
+    return status;
+}
+
+/* ---- finding --------------------------------------------------------------------------------- */
+
+static enum status not_good(struct error *error)
+{
+    return error_set(error, STATUS_NOT_FOUND, "that is no link or session that is good");
+}
+
+/* The record of a secret, if it is one of this kind and good now; with its operator. */
+static enum status find(struct platform_store *store, struct text secret, const char *kind,
+                        int64_t now_ms, struct signed_in *found, struct error *error)
+{
+    struct signed_in read = {.who = {.role = ROLE_READER}};
+    char id[CREDENTIAL_ID_SIZE] = "";
+    uint8_t digest[CREDENTIAL_DIGEST_SIZE];
+    if (secret.size != CREDENTIAL_LENGTH || !text_starts_with(secret, text_of(kind)))
+        return not_good(error);
+    memcpy(id, secret.at, ID_LENGTH);
+    if (!record_id_is_sound(id, sizeof id, kind))
+        return not_good(error);
+    enum status status = platform_get(store, &credential_table, id, &read.session, error);
+    if (status == STATUS_OK)
+        status = platform_get(store, &operator_table, read.session.operator_name, &read.who, error);
+    if (status != STATUS_OK)
+        return status == STATUS_NOT_FOUND ? not_good(error) : status;
+    digest_sha256(secret.at, secret.size, digest);
+    bool good = CRYPTO_memcmp(digest, read.session.digest, sizeof digest) == 0 &&
+                read.session.ended_ms == 0 && read.session.expires_ms > now_ms &&
+                read.who.enabled && !read.who.removed &&
+                read.session.created_ms >= read.who.created_ms;
+    if (!good)
+        return not_good(error);
+    *found = read;
+    return STATUS_OK;
+}
+
+enum status credential_find_session(struct platform_store *store, struct text session,
+                                    int64_t now_ms, struct signed_in *signed_in,
+                                    struct error *error)
+{
+    return find(store, session, "ses_", now_ms, signed_in, error);
+}
+
+/* ---- signing in and out ---------------------------------------------------------------------- */
+
+void operator_act(struct platform_store *store, const char *name, const char *command)
+{
+    char who[TRAIL_WHO_SIZE];
+    (void)snprintf(who, sizeof who, "console %s", name);
+    platform_store_act_as(store, who, command);
+}
+
+/* Under the revision that was read, so that of two who use a link at once one is refused. */
+enum status credential_sign_in(struct platform_store *store, struct text link, const char *address,
+                               int64_t now_ms, struct credential *session,
+                               struct signed_in *signed_in, struct error *error)
+{
+    struct signed_in found;
+    struct credential made = {.secret = ""};
+    enum status status = find(store, link, "lnk_", now_ms, &found, error);
+    if (status != STATUS_OK)
+        return status;
+    operator_act(store, found.who.name, "sign in");
+    found.session.ended_ms = now_ms;
+    status = platform_update(store, &credential_table, &found.session, error);
+    if (status != STATUS_OK)
+        return status == STATUS_EXISTS ? not_good(error) : status;
+    generate(&made, "ses_", found.who.name, now_ms, CREDENTIAL_SESSION_MS);
+    (void)snprintf(made.record.address, sizeof made.record.address, "%s", address);
+    status = platform_add(store, &credential_table, &made.record, error);
+    if (status == STATUS_OK) {
+        *signed_in = (struct signed_in){found.who, made.record};
+        *session = made;
+    }
+    OPENSSL_cleanse(made.secret, sizeof made.secret);
+    return status;
+}
+
+enum status credential_end(struct platform_store *store, const char *id, int64_t now_ms,
+                           struct error *error)
+{
+    struct credential_record record;
+    enum status status = platform_get(store, &credential_table, id, &record, error);
+    if (status == STATUS_NOT_FOUND)
+        return error_set(error, status, "there is no session '%.*s'", CREDENTIAL_ID_SIZE, id);
+    if (status != STATUS_OK || record.ended_ms != 0)
+        return status;
+    record.ended_ms = now_ms;
+    record.revision = 0; /* it is over, whatever has become of it meanwhile */
+    return platform_update(store, &credential_table, &record, error);
+}
+
+/* ---- sessions -------------------------------------------------------------------------------- */
+
+static const struct field fields[] = {
+    {"id", "id", "ID", &field_text, FIELD_OF(credential_record, id)},
+    {"operator", "operator", "OPERATOR", &field_text, FIELD_OF(credential_record, operator_name)},
+    {"address", "address", "FROM", &field_text, FIELD_OF(credential_record, address)},
+    {"created_at", "begun", "BEGUN (UTC)", &field_time, FIELD_OF(credential_record, created_ms)},
+    {"expires_at", "ends", "ENDS", &field_time, FIELD_OF(credential_record, expires_ms)},
+    {0},
+};
+
+static enum status list(struct platform_store *store, const char *of, record_function *see,
+                        void *context, struct error *error)
+{
+    (void)of;
+    return platform_sessions_list(store, clock_wall_ms(), see, context, error);
+}
+
+const struct resource session_resource = {
+    .kind = RECORD_CREDENTIAL,
+    .fields = fields,
+    .size = sizeof(struct credential_record),
+    .list = list,
+};

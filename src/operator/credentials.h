@@ -1,0 +1,63 @@
+#ifndef CROUPIER_OPERATOR_CREDENTIALS_H
+#define CROUPIER_OPERATOR_CREDENTIALS_H
+
+#include "operator/resource.h"
+#include "records/operator.h"
+
+/*
+ * How an operator signs in: a link, which is good for CREDENTIAL_LINK_MS and once, makes a session,
+ * which is good for CREDENTIAL_SESSION_MS. Both are secrets of 256 random bits behind the id of
+ * their record:
+ *
+ *     lnk_ or ses_   16 x base62, the rest of the id   43 x base62 from the system's random source
+ *
+ * A whole secret leaves this module once, when it is made; the store has its SHA-256 alone, and it
+ * is compared in constant time. A credential opens nothing when its operator is disabled, removed,
+ * or newer than it is. Whatever is wrong with one that somebody shows is STATUS_NOT_FOUND.
+ */
+#define CREDENTIAL_LENGTH 63
+#define CREDENTIAL_SIZE (CREDENTIAL_LENGTH + 1)
+#define CREDENTIAL_LINK_MS (15 * 60 * 1000)
+#define CREDENTIAL_SESSION_MS (12 * 60 * 60 * 1000)
+#define CREDENTIAL_KEPT_MS (30 * INT64_C(86400000)) /* after that time */
+
+struct credential {
+    char secret[CREDENTIAL_SIZE]; /* the caller's to wipe (OPENSSL_cleanse) */
+    struct credential_record record;
+};
+
+/* Who a session is, as the store has it now. */
+struct signed_in {
+    struct operator_record who;
+    struct credential_record session;
+};
+
+/* A new link for an operator. Deletes links and sessions that have been over for
+ * CREDENTIAL_KEPT_MS, so that as many are kept as were made in that time. NOT_FOUND: there is no
+ * such one; CONFLICT: it is disabled. */
+MUST_CHECK enum status credential_make_link(struct platform_store *store, const char *name,
+                                            int64_t now_ms, struct credential *link,
+                                            struct error *error);
+
+/* Uses a link up, and makes a session of it for who asks from this address. From then on the store
+ * acts as that operator. */
+MUST_CHECK enum status credential_sign_in(struct platform_store *store, struct text link,
+                                          const char *address, int64_t now_ms,
+                                          struct credential *session, struct signed_in *signed_in,
+                                          struct error *error);
+
+MUST_CHECK enum status credential_find_session(struct platform_store *store, struct text session,
+                                               int64_t now_ms, struct signed_in *signed_in,
+                                               struct error *error);
+
+/* Ends a session (or a link that was not used). OK also when it was over before. NOT_FOUND. */
+MUST_CHECK enum status credential_end(struct platform_store *store, const char *id, int64_t now_ms,
+                                      struct error *error);
+
+/* As the audit trail has what an operator does in the console: "console NAME". */
+void operator_act(struct platform_store *store, const char *name, const char *command);
+
+/* The sessions that are neither over nor ended, as begun: only listed. */
+extern const struct resource session_resource;
+
+#endif

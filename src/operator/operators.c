@@ -1,0 +1,126 @@
+/* Operators of the console as an operator handles them; see operators.h. */
+#include "operator/operators.h"
+
+#include <string.h>
+
+#include "records/operator.h"
+
+/* ---- the fields ------------------------------------------------------------------------------ */
+
+static bool write_role(const struct field *field, const void *record,
+                       const struct field_output *out)
+{
+    const char *name = operator_role_name(*(const enum operator_role *)field_value(field, record));
+    if (out->json != NULL)
+        json_string(out->json, field->name, name);
+    else
+        buffer_append_string(out->text, name);
+    return true;
+}
+
+static enum status set_role(const struct field *field, struct text text, void *record,
+                            struct error *error)
+{
+    if (text.size > 0 && operator_role_parse(text, field_value_to_set(field, record)))
+        return STATUS_OK;
+    return error_set(error, STATUS_INVALID, "a role is reader, operator or owner");
+}
+
+static enum status set_name(const struct field *field, struct text text, void *record,
+                            struct error *error)
+{
+    struct operator_record probe = {.role = ROLE_READER};
+    enum status status = field_set_text(field, "name", text, &probe, error);
+    if (status == STATUS_OK)
+        status = operator_table.check(&probe, error);
+    return status == STATUS_OK ? field_set_text(field, "name", text, record, error) : status;
+}
+
+static const struct field_type role_type = {write_role, set_role};
+
+static const struct field fields[] = {
+    {"name", "name", "NAME", &field_text, FIELD_OF(operator_record, name), .set = set_name},
+    {"role", "role", "ROLE", &role_type, FIELD_OF(operator_record, role),
+     .option = {"role", "ROLE", .add_help = "reader (the default), operator or owner",
+                .set_help = "reader, operator or owner"}},
+    {"enabled", "enabled", "ENABLED", &field_enabled, FIELD_OF(operator_record, enabled),
+     .beside = offsetof(struct operator_record, usable)},
+    {"usable", "usable", NULL, &field_usable, FIELD_OF(operator_record, usable),
+     .words = "no: the stored record cannot be read, so it lets no one in"},
+    {"created_at", "created", "CREATED (UTC)", &field_time, FIELD_OF(operator_record, created_ms)},
+    {0},
+};
+
+/* ---- the store ------------------------------------------------------------------------------- */
+
+static void begin(void *record, int64_t now_ms)
+{
+    *(struct operator_record *)record =
+        (struct operator_record){.enabled = true, .usable = true, .created_ms = now_ms};
+}
+
+/* The one that is there: stored and not removed. */
+static enum status get(struct platform_store *store, const char *id, void *record,
+                       struct error *error)
+{
+    struct operator_record found;
+    enum status status = platform_get(store, &operator_table, id, &found, error);
+    if (status == STATUS_NOT_FOUND || (status == STATUS_OK && found.removed))
+        return resource_missing(&operator_resource, id, error);
+    if (status == STATUS_OK)
+        *(struct operator_record *)record = found;
+    return status;
+}
+
+static enum status add(struct platform_store *store, void *record, struct error *error)
+{
+    struct operator_record *made = record;
+    struct operator_record old = {.removed = true};
+    enum status status = platform_get(store, &operator_table, made->name, &old, error);
+    if (status != STATUS_OK && status != STATUS_NOT_FOUND)
+        return status;
+    if (!old.removed)
+        return error_set(error, STATUS_EXISTS, "there is an operator '%s' already", made->name);
+    /* Of two who add it at once, one is refused. A link or session of who had the name before must
+     * not pass for one of this one's, also when the clock has gone back since. */
+    made->revision = old.revision;
+    if (made->created_ms <= old.created_ms)
+        made->created_ms = old.created_ms + 1;
+    return platform_put(store, &operator_table, made, error);
+}
+
+enum status operator_remove(const void *context, void *record, struct error *error)
+{
+    struct operator_record *removed = record;
+    (void)context;
+    (void)error; /* it cannot fail */
+    removed->removed = true;
+    removed->enabled = false;
+    removed->revision = 0; /* whatever it has become meanwhile, it goes */
+    return STATUS_OK;
+}
+
+static bool note_one(void *context, const void *record)
+{
+    (void)record;
+    *(bool *)context = true;
+    return false;
+}
+
+enum status operators_exist(struct platform_store *store, bool *exist, struct error *error)
+{
+    bool found = false;
+    enum status status = platform_list(store, &operator_table, NULL, note_one, &found, error);
+    if (status == STATUS_OK)
+        *exist = found;
+    return status;
+}
+
+const struct resource operator_resource = {
+    .kind = RECORD_OPERATOR,
+    .fields = fields,
+    .size = sizeof(struct operator_record),
+    .begin = begin,
+    .get = get,
+    .add = add,
+};

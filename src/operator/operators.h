@@ -1,0 +1,21 @@
+#ifndef CROUPIER_OPERATOR_OPERATORS_H
+#define CROUPIER_OPERATOR_OPERATORS_H
+
+#include "operator/resource.h"
+
+/*
+ * Operators: who may sign in to the console, and what they may do there. Settings: name (of a new
+ * one), role, enabled. What they sign in with is in operator/credentials.h.
+ */
+
+extern const struct resource operator_resource; /* struct operator_record */
+
+/* A resource_editor: it may not sign in any more, and its sessions are over. Its name may be added
+ * again, which gives it neither its sessions nor its links back. */
+enum status operator_remove(const void *context, void *record, struct error *error);
+
+/* Is there one who is not removed? Until then there is no console. */
+MUST_CHECK enum status operators_exist(struct platform_store *store, bool *exist,
+                                       struct error *error);
+
+#endif

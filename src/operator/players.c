@@ -1,0 +1,180 @@
+/* Players as an operator handles them; see players.h. */
+#include "operator/players.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "records/currency.h"
+
+/* ---- the fields ------------------------------------------------------------------------------ */
+
+static bool write_balance(const struct field *field, const void *record,
+                          const struct field_output *out)
+{
+    const struct player_view *player = record;
+    char amount[CURRENCY_AMOUNT_SIZE];
+    if (out->json != NULL) {
+        json_integer(out->json, field->name, player->balance_minor);
+        return true;
+    }
+    currency_format(player->balance_minor, player->record.currency_exponent, amount);
+    buffer_append_format(out->text, "%s %s", amount, player->record.currency);
+    return true;
+}
+
+/* People see the balance with its currency. */
+static bool write_exponent(const struct field *field, const void *record,
+                           const struct field_output *out)
+{
+    if (out->json == NULL)
+        return false;
+    json_unsigned(out->json, field->name, *(const uint8_t *)field_value(field, record));
+    return true;
+}
+
+static const struct field_type balance_type = {write_balance, NULL};
+static const struct field_type exponent_type = {write_exponent, NULL};
+
+static const struct field fields[] = {
+    {"player_id", "player", NULL, &field_text, FIELD_OF(player_record, id)},
+    {"customer", "customer", NULL, &field_text, FIELD_OF(player_record, customer_id)},
+    {"player_reference", "reference", NULL, &field_text, FIELD_OF(player_record, reference)},
+    {"currency", NULL, NULL, &field_text, FIELD_OF(player_record, currency)},
+    {"currency_exponent", NULL, NULL, &exponent_type, FIELD_OF(player_record, currency_exponent)},
+    {"balance_minor", "balance", NULL, &balance_type, FIELD_OF(player_view, balance_minor)},
+    {"entries", "entries", NULL, &field_count, FIELD_OF(player_view, entries)},
+    {"blocked_at", "blocked", NULL, &field_time, FIELD_OF(player_record, blocked_ms)},
+    {"created_at", "created", NULL, &field_time, FIELD_OF(player_record, created_ms)},
+    {0},
+};
+
+static void write(struct json_writer *json, const void *record)
+{
+    const struct player_view *player = record;
+    const struct field_output out = {.json = json};
+    json_object(json, NULL);
+    for (const struct field *field = fields; field->type != NULL; field++)
+        (void)field->type->write(field, record, &out);
+    json_array(json, "launches");
+    for (size_t i = 0; i < player->launch_count; i++) {
+        const struct launch_record *launch = &player->launches[i];
+        json_object(json, NULL);
+        json_string(json, "launch_id", launch->id);
+        json_string(json, "provider", launch->provider_id);
+        json_string(json, "provider_player_id", launch->subject);
+        json_string(json, "game_id", launch->game_id);
+        json_time(json, "created_at", launch->created_ms);
+        json_end(json);
+    }
+    json_end(json);
+    json_end(json);
+}
+
+/* ---- finding --------------------------------------------------------------------------------- */
+
+/* What belongs to a player whose record is known. */
+static enum status complete(struct platform_store *store, struct player_view *player,
+                            struct error *error)
+{
+    struct ledger_account account;
+    enum status status = platform_ledger_balance(store, player->record.id, &account, error);
+    if (status != STATUS_OK)
+        return status;
+    player->balance_minor = account.balance_minor;
+    player->entries = account.sequence;
+    return platform_launches_newest(store, player->record.id, player->launches,
+                                    PLAYER_LAUNCHES_SHOWN, &player->launch_count, error);
+}
+
+static enum status get(struct platform_store *store, const char *id, void *record,
+                       struct error *error)
+{
+    struct player_view *player = record;
+    enum status status = platform_get(store, &player_table, id, &player->record, error);
+    if (status == STATUS_NOT_FOUND)
+        return resource_missing(&player_resource, id, error);
+    return status == STATUS_OK ? complete(store, player, error) : status;
+}
+
+static enum status find_named(struct platform_store *store, const struct player_question *question,
+                              struct player_view *player, struct error *error)
+{
+    struct player_record found[8];
+    struct buffer text = {0};
+    size_t count = 0;
+    enum status status =
+        platform_players_named(store, question->customer_id, question->reference, found,
+                               sizeof found / sizeof found[0], &count, error);
+    if (status != STATUS_OK)
+        return status;
+    if (count == 0)
+        return error_set(error, STATUS_NOT_FOUND, "customer '%s' has no player '%s'",
+                         question->customer_id, question->reference);
+    player->record = found[0];
+    if (count == 1)
+        return complete(store, player, error);
+    for (size_t i = 0; i < count; i++)
+        buffer_append_format(&text, "%s%s (%s)", i == 0 ? "" : ", ", found[i].id,
+                             found[i].currency);
+    status = error_set(error, STATUS_EXISTS, "'%s' has a player for each currency: %s",
+                       question->reference, buffer_string(&text));
+    buffer_free(&text);
+    return status;
+}
+
+static enum status find_launched(struct platform_store *store, const char *launch_id,
+                                 struct player_view *player, struct error *error)
+{
+    struct launch_record launch;
+    enum status status = platform_get(store, &launch_table, launch_id, &launch, error);
+    if (status == STATUS_NOT_FOUND)
+        return error_set(error, status, "there is no launch '%s'", launch_id);
+    if (status == STATUS_OK && launch.player_id[0] == '\0')
+        return error_set(error, STATUS_NOT_FOUND,
+                         "launch '%s' is a demo, of game '%s' for customer %s: it has no player",
+                         launch_id, launch.game_id, launch.customer_id);
+    return status == STATUS_OK ? get(store, launch.player_id, player, error) : status;
+}
+
+static enum status find_known(struct platform_store *store, const struct player_question *question,
+                              struct player_view *player, struct error *error)
+{
+    struct launch_look_up look_up = {
+        .provider_id = question->provider_id, .subject = question->subject, .launch_id = ""};
+    enum status status = platform_launches_find(store, &look_up, 1, error);
+    if (status == STATUS_OK && !look_up.known)
+        return error_set(error, STATUS_NOT_FOUND, "no player was launched as '%s' with '%s'",
+                         question->subject, question->provider_id);
+    return status == STATUS_OK ? get(store, look_up.player_id, player, error) : status;
+}
+
+enum status players_find(struct platform_store *store, const struct player_question *question,
+                         struct player_view *player, struct error *error)
+{
+    if (question->launch_id != NULL)
+        return find_launched(store, question->launch_id, player, error);
+    if (question->provider_id != NULL)
+        return find_known(store, question, player, error);
+    if (question->reference != NULL)
+        return find_named(store, question, player, error);
+    return get(store, question->id, player, error);
+}
+
+/* ---- blocking -------------------------------------------------------------------------------- */
+
+enum status players_block(struct platform_store *store, const char *id, bool blocked,
+                          int64_t now_ms, struct player_view *player, struct error *error)
+{
+    enum status status = platform_player_block(store, id, blocked, now_ms, &player->record, error);
+    if (status == STATUS_NOT_FOUND)
+        return resource_missing(&player_resource, id, error);
+    return status == STATUS_OK ? complete(store, player, error) : status;
+}
+
+const struct resource player_resource = {
+    .kind = RECORD_PLAYER,
+    .fields = fields,
+    .size = sizeof(struct player_view),
+    .write = write,
+    .get = get,
+};

@@ -1,0 +1,45 @@
+#ifndef CROUPIER_OPERATOR_PLAYERS_H
+#define CROUPIER_OPERATOR_PLAYERS_H
+
+#include "operator/resource.h"
+#include "stores/platform_ledger.h"
+
+/*
+ * Players: found by any of the names that somebody knows one by (their own id, the customer's
+ * reference, a launch, a provider's id of the player), shown with their launches, and blocked.
+ */
+
+#define PLAYER_LAUNCHES_SHOWN 20U
+
+struct player_view {
+    struct player_record record; /* first */
+    int64_t balance_minor;
+    size_t entries;
+    struct launch_record launches[PLAYER_LAUNCHES_SHOWN]; /* the newest, newest first */
+    size_t launch_count;
+};
+
+/* Of struct player_view. Its id finds one; there are no settings. */
+extern const struct resource player_resource;
+
+/* How a player is asked for: by `id`, by `customer_id` and `reference`, by `launch_id`, or by
+ * `provider_id` and `subject`. The others are NULL. */
+struct player_question {
+    const char *id;
+    const char *customer_id, *reference;
+    const char *launch_id;
+    const char *provider_id, *subject;
+};
+
+/* STATUS_NOT_FOUND: there is none, also of a demo launch. STATUS_EXISTS: the customer calls more
+ * than one so (in several currencies), whose ids are in the text. */
+MUST_CHECK enum status players_find(struct platform_store *store,
+                                    const struct player_question *question,
+                                    struct player_view *player, struct error *error);
+
+/* Blocks from `now_ms` on, or lets in again. STATUS_NOT_FOUND. */
+MUST_CHECK enum status players_block(struct platform_store *store, const char *id, bool blocked,
+                                     int64_t now_ms, struct player_view *player,
+                                     struct error *error);
+
+#endif

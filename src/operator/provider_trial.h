@@ -1,0 +1,45 @@
+#ifndef CROUPIER_OPERATOR_PROVIDER_TRIAL_H
+#define CROUPIER_OPERATOR_PROVIDER_TRIAL_H
+
+#include "base/json_writer.h"
+#include "launch/provider_calls.h"
+#include "records/secrets.h"
+#include "stores/platform.h"
+
+/*
+ * One signed call of a provider's launch endpoint, as the server makes it, for whoever connects a
+ * provider: a demo launch of one of its games for a player who does not exist. It is not kept. Of a
+ * provider that has a launch URL instead, the address that a player would be sent to, if wanted.
+ * Blocks, at most `timeout_ms`. One thread, with curl_global_init done.
+ */
+struct provider_trial_options {
+    const struct secrets *secrets;
+    const char *provider_id;
+    const char *game_id; /* NULL: its first one that has a demo, or else its first */
+    const char *ca_file; /* "": the system's certificates */
+    uint32_t timeout_ms;
+    bool urls; /* of a provider that is not called, make the address: no one is asked */
+};
+
+struct provider_trial {
+    char game_id[GAME_ID_SIZE];
+    char endpoint[GAME_URL_SIZE];
+    enum provider_outcome outcome;
+    long status; /* of HTTP; 0: nothing was answered */
+    uint64_t took_ms;
+    char reason[CURL_ERROR_SIZE]; /* what is wrong, for people; "" when it was launched */
+    struct launch_answer answer;  /* when it was launched */
+};
+
+/* STATUS_OK: it was called, whatever came of it. STATUS_NOT_FOUND: there is no such provider, or no
+ * such game of it. STATUS_CONFLICT: it has no launch endpoint, and no address was wanted.
+ * STATUS_MALFORMED: its secret does not open. */
+MUST_CHECK enum status provider_trial_run(struct platform_store *store,
+                                          const struct provider_trial_options *options,
+                                          struct provider_trial *trial, struct error *error);
+
+/* As a JSON object's members: what was called, and what came of it. */
+void provider_trial_write(struct json_writer *json, const char *provider_id,
+                          const struct provider_trial *trial);
+
+#endif

@@ -1,0 +1,251 @@
+/*
+ * Putting a backup in place; see backup.h. Each file is copied beside its place under another name,
+ * hashed on the way, and linked to its name when all of them are sound: a link never replaces.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "operator/backup.h"
+
+#define MANIFEST_MAX 65536
+
+/* What the stores' own modules make their files with; the umask applies. */
+#define FOLDER_MODE 0770
+static const mode_t modes[BACKUP_PART_COUNT] = {
+    [BACKUP_PLATFORM] = 0640,
+    [BACKUP_ODDS] = 0660,
+    [BACKUP_SECRETS_KEY] = 0600,
+};
+
+/* In this order: the platform store makes it an installation. */
+static const enum backup_part order[BACKUP_PART_COUNT] = {BACKUP_SECRETS_KEY, BACKUP_ODDS,
+                                                          BACKUP_PLATFORM};
+
+struct restoring {
+    const char *directory;
+    const struct restore_targets *targets;
+    const struct backup_watch *watch;
+    struct backup_manifest manifest;
+    enum backup_part part;
+    struct {
+        bool wanted;
+        bool placed;
+        char *draft; /* NULL: there is none */
+    } files[BACKUP_PART_COUNT];
+};
+
+static char *join(const char *a, const char *separator, const char *b)
+{
+    struct buffer path = {0};
+    buffer_append_format(&path, "%s%s%s", a, separator, b);
+    char *copy = memory_copy_string(buffer_string(&path));
+    buffer_free(&path);
+    return copy;
+}
+
+/* ---- what there is --------------------------------------------------------------------------- */
+
+static enum status read_manifest(struct restoring *restoring, struct error *error)
+{
+    char *path = join(restoring->directory, "/", BACKUP_MANIFEST);
+    char *text = memory_alloc(MANIFEST_MAX);
+    FILE *file = fopen(path, "re");
+    enum status status = STATUS_OK;
+    if (file == NULL && errno == ENOENT)
+        status = error_set(error, STATUS_MALFORMED, "%s: is no backup: it has no " BACKUP_MANIFEST,
+                           restoring->directory);
+    else if (file == NULL)
+        status =
+            error_set(error, STATUS_UNAVAILABLE, "%s: cannot be read (%s)", path, strerror(errno));
+    if (status == STATUS_OK) {
+        size_t size = fread(text, 1, MANIFEST_MAX, file);
+        status = backup_manifest_read((struct text){text, size}, &restoring->manifest, error);
+        if (status != STATUS_OK)
+            error_prefix(error, "%s", path);
+    }
+    if (file != NULL)
+        (void)fclose(file);
+    memory_free(text);
+    memory_free(path);
+    return status;
+}
+
+static enum status refuse_what_is_there(const char *path, const char *suffix, struct error *error)
+{
+    struct stat facts;
+    char *name = join(path, "", suffix);
+    enum status status = STATUS_OK;
+    if (lstat(name, &facts) == 0)
+        status = error_set(error, STATUS_EXISTS,
+                           "%s: is there, and nothing is replaced; stop the service and move it "
+                           "away first",
+                           name);
+    else if (errno != ENOENT)
+        status =
+            error_set(error, STATUS_UNAVAILABLE, "%s: cannot be used (%s)", name, strerror(errno));
+    memory_free(name);
+    return status;
+}
+
+/* A log or an index of another database would be taken for this one's. */
+static enum status check_platform(const char *path, struct error *error)
+{
+    static const char *const suffixes[] = {"", "-wal", "-shm", "-journal", "-ids"};
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0] && status == STATUS_OK; i++)
+        status = refuse_what_is_there(path, suffixes[i], error);
+    return status;
+}
+
+/* It outlives what it is the key of, so the same one may be there. */
+static enum status check_key(struct restoring *restoring, const char *path, struct error *error)
+{
+    const struct file_print *expected = &restoring->manifest.parts[BACKUP_SECRETS_KEY].print;
+    struct file_print found;
+    enum status status = file_read_print(path, NULL, &found, error);
+    if (status == STATUS_NOT_FOUND)
+        return STATUS_OK;
+    if (status != STATUS_OK)
+        return status;
+    if (found.bytes != expected->bytes ||
+        memcmp(found.sha256, expected->sha256, sizeof found.sha256) != 0)
+        return error_set(error, STATUS_EXISTS,
+                         "%s: is there, another key than the backup's, and nothing is replaced; "
+                         "move it away first",
+                         path);
+    restoring->files[BACKUP_SECRETS_KEY].wanted = false;
+    return STATUS_OK;
+}
+
+static enum status check_targets(struct restoring *restoring, struct error *error)
+{
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < BACKUP_PART_COUNT && status == STATUS_OK; i++) {
+        const char *path = restoring->targets->paths[i];
+        restoring->files[i].wanted = path != NULL && restoring->manifest.parts[i].there;
+        if (!restoring->files[i].wanted)
+            continue;
+        status = i == BACKUP_PLATFORM      ? check_platform(path, error)
+                 : i == BACKUP_SECRETS_KEY ? check_key(restoring, path, error)
+                                           : refuse_what_is_there(path, "", error);
+    }
+    return status;
+}
+
+/* ---- copying --------------------------------------------------------------------------------- */
+
+static void on_bytes(void *context, uint64_t done, uint64_t total)
+{
+    const struct restoring *restoring = context;
+    char what[64];
+    (void)snprintf(what, sizeof what, "copying %s, %" PRIu64 " %%",
+                   backup_part_names[restoring->part], total == 0 ? 0 : done * 100 / total);
+    if (restoring->watch->at != NULL)
+        restoring->watch->at(restoring->watch->context, what);
+}
+
+/* The directory of the odds' file, and the one above, which are the store's own. */
+static enum status make_folders(const char *path, struct error *error)
+{
+    char *folder = memory_copy_string(path);
+    *strrchr(folder, '/') = '\0';
+    char *slash = strrchr(folder, '/');
+    enum status status = STATUS_OK;
+    if (slash != NULL && slash != folder) {
+        *slash = '\0';
+        status = file_make_directory(folder, FOLDER_MODE, error);
+        *slash = '/';
+    }
+    if (status == STATUS_OK)
+        status = file_make_directory(folder, FOLDER_MODE, error);
+    memory_free(folder);
+    return status;
+}
+
+static enum status copy_part(struct restoring *restoring, enum backup_part part,
+                             struct error *error)
+{
+    const struct file_watch watch = {on_bytes, restoring};
+    const struct file_print *expected = &restoring->manifest.parts[part].print;
+    const char *path = restoring->targets->paths[part];
+    struct file_print print;
+    enum status status = part == BACKUP_ODDS ? make_folders(path, error) : STATUS_OK;
+    if (status != STATUS_OK)
+        return status;
+    restoring->part = part;
+    char *source = join(restoring->directory, "/", backup_part_names[part]);
+    char *draft = join(path, "", ".restoring");
+    status = file_copy(source, draft, modes[part], &watch, &print, error);
+    if (status == STATUS_OK)
+        restoring->files[part].draft = draft; /* to be removed */
+    else
+        memory_free(draft);
+    if (status == STATUS_EXISTS)
+        error_prefix(error, "another restore runs, or broke off and left its file");
+    if (status == STATUS_NOT_FOUND ||
+        (status == STATUS_OK && (print.bytes != expected->bytes ||
+                                 memcmp(print.sha256, expected->sha256, sizeof print.sha256) != 0)))
+        status = error_set(error, STATUS_MALFORMED,
+                           "%s: the backup is damaged: this is not the file that its manifest "
+                           "describes",
+                           source);
+    memory_free(source);
+    return status;
+}
+
+/* ---- placing --------------------------------------------------------------------------------- */
+
+static enum status place(struct restoring *restoring, enum backup_part part, struct error *error)
+{
+    const char *path = restoring->targets->paths[part];
+    if (link(restoring->files[part].draft, path) != 0)
+        return error_set(error, errno == EEXIST ? STATUS_EXISTS : STATUS_UNAVAILABLE,
+                         "%s: cannot be made (%s)", path, strerror(errno));
+    restoring->files[part].placed = true;
+    int reason = file_sync_directory(path);
+    return reason == 0 ? STATUS_OK
+                       : error_set(error, STATUS_UNAVAILABLE, "%s: cannot be written (%s)", path,
+                                   strerror(reason));
+}
+
+typedef enum status step(struct restoring *restoring, enum backup_part part, struct error *error);
+
+static enum status each(struct restoring *restoring, step *take, struct error *error)
+{
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < BACKUP_PART_COUNT && status == STATUS_OK; i++)
+        if (restoring->files[order[i]].wanted)
+            status = take(restoring, order[i], error);
+    return status;
+}
+
+enum status restore_files(const char *directory, const struct restore_targets *targets,
+                          const struct backup_watch *watch, struct backup_manifest *manifest,
+                          bool placed[BACKUP_PART_COUNT], struct error *error)
+{
+    struct restoring restoring = {.directory = directory, .targets = targets, .watch = watch};
+    enum status status = read_manifest(&restoring, error);
+    if (status == STATUS_OK)
+        status = check_targets(&restoring, error);
+    if (status == STATUS_OK)
+        status = each(&restoring, copy_part, error);
+    if (status == STATUS_OK)
+        status = each(&restoring, place, error);
+    for (size_t i = 0; i < BACKUP_PART_COUNT; i++) {
+        if (status != STATUS_OK && restoring.files[i].placed)
+            (void)unlink(targets->paths[i]);
+        if (restoring.files[i].draft != NULL)
+            (void)unlink(restoring.files[i].draft);
+        memory_free(restoring.files[i].draft);
+        if (status == STATUS_OK)
+            placed[i] = restoring.files[i].placed;
+    }
+    if (status == STATUS_OK)
+        *manifest = restoring.manifest;
+    return status;
+}

@@ -1,0 +1,146 @@
+/*
+ * The state is written by the run's thread and read by any, under the lock; how far it has come are
+ * atomics, because the walk says it often. The thread of a run that has ended is joined by the next
+ * start, or at the end.
+ */
+#include "operator/verification.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/threads.h"
+
+struct verification {
+    struct platform_store_options options;
+    atomic_bool stop;
+    atomic_uint_fast64_t done, total;
+    uv_mutex_t lock; /* guards: */
+    struct verification_state state;
+    char command[TRAIL_COMMAND_SIZE];
+    uv_thread_t thread;
+    bool has_thread; /* to be joined */
+};
+
+const char *verification_stage_name(enum verification_stage stage)
+{
+    static const char *const names[] = {"none", "running", "sound", "broken", "failed"};
+    return names[stage];
+}
+
+struct verification *verification_create(const struct platform_store_options *store)
+{
+    struct verification *verification = memory_alloc_zeroed(1, sizeof *verification);
+    verification->options = *store;
+    atomic_init(&verification->stop, false);
+    atomic_init(&verification->done, 0);
+    atomic_init(&verification->total, 0);
+    CHECK(uv_mutex_init(&verification->lock) == 0);
+    return verification;
+}
+
+void verification_destroy(struct verification **at)
+{
+    struct verification *verification = *at;
+    *at = NULL;
+    if (verification == NULL)
+        return;
+    atomic_store(&verification->stop, true);
+    if (verification->has_thread)
+        CHECK(uv_thread_join(&verification->thread) == 0);
+    uv_mutex_destroy(&verification->lock);
+    memory_free(verification);
+}
+
+/* ---- the run --------------------------------------------------------------------------------- */
+
+static void note_progress(void *context, uint64_t done, uint64_t total)
+{
+    struct verification *verification = context;
+    atomic_store_explicit(&verification->total, total, memory_order_relaxed);
+    atomic_store_explicit(&verification->done, done, memory_order_relaxed);
+}
+
+static enum status open_store(struct verification *verification, struct platform_store **store,
+                              struct error *error)
+{
+    enum status status = platform_store_open(store, &verification->options, error);
+    if (status == STATUS_OK)
+        platform_store_stop_when(*store, &verification->stop);
+    return status;
+}
+
+static enum status verify(struct verification *verification, struct audit_result *result,
+                          struct error *unkept, struct error *error)
+{
+    struct platform_store *store = NULL;
+    struct platform_store *beside = NULL;
+    struct audit_options options = {.progress = note_progress, .context = verification};
+    enum status status = open_store(verification, &store, error);
+    if (status == STATUS_OK)
+        status = open_store(verification, &beside, error);
+    if (status == STATUS_OK) {
+        /* Both are written by the start alone, before there was this thread. */
+        platform_store_act_as(store, verification->state.who, verification->command);
+        options.beside = beside;
+        status = wallet_verify(store, &options, result, unkept, error);
+    }
+    platform_store_close(&beside);
+    platform_store_close(&store);
+    return status;
+}
+
+static void run(void *argument)
+{
+    struct verification *verification = argument;
+    struct audit_result result = {0};
+    struct error unkept = {0};
+    struct error error = {0};
+    enum status status = verify(verification, &result, &unkept, &error);
+    struct verification_state *state = &verification->state;
+    uv_mutex_lock(&verification->lock);
+    state->stage = status == STATUS_OK          ? VERIFICATION_SOUND
+                   : status == STATUS_MALFORMED ? VERIFICATION_BROKEN
+                                                : VERIFICATION_FAILED;
+    state->ended_ms = clock_wall_ms();
+    state->result = result;
+    if (status != STATUS_OK)
+        memcpy(state->message, error.text, sizeof state->message);
+    else if (unkept.text[0] != '\0')
+        (void)snprintf(state->message, sizeof state->message,
+                       "the outcome could not be kept: %.200s", unkept.text);
+    uv_mutex_unlock(&verification->lock);
+}
+
+enum status verification_start(struct verification *verification, const char *who,
+                               const char *command, int64_t now_ms, struct error *error)
+{
+    struct verification_state *state = &verification->state;
+    enum status status = STATUS_OK;
+    uv_mutex_lock(&verification->lock);
+    if (state->stage == VERIFICATION_RUNNING) {
+        status = error_set(error, STATUS_CONFLICT, "a verification is under way");
+    } else {
+        if (verification->has_thread)
+            CHECK(uv_thread_join(&verification->thread) == 0); /* it does nothing more */
+        *state = (struct verification_state){.stage = VERIFICATION_RUNNING, .started_ms = now_ms};
+        (void)snprintf(state->who, sizeof state->who, "%s", who);
+        (void)snprintf(verification->command, sizeof verification->command, "%s", command);
+        note_progress(verification, 0, 0);
+        thread_start(&verification->thread, "verification", run, verification);
+        verification->has_thread = true;
+    }
+    uv_mutex_unlock(&verification->lock);
+    return status;
+}
+
+void verification_look(struct verification *verification, struct verification_state *state)
+{
+    uv_mutex_lock(&verification->lock);
+    *state = verification->state;
+    uv_mutex_unlock(&verification->lock);
+    state->total = atomic_load_explicit(&verification->total, memory_order_relaxed);
+    state->done = atomic_load_explicit(&verification->done, memory_order_relaxed);
+}

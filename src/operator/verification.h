@@ -1,0 +1,45 @@
+#ifndef CROUPIER_OPERATOR_VERIFICATION_H
+#define CROUPIER_OPERATOR_VERIFICATION_H
+
+#include "operator/wallet_audit.h"
+#include "records/trail.h"
+
+/*
+ * `wallet_verify` beside other work, as `croupier wallet verify` does it in a process of its own:
+ * on a thread of its own with two handles of the store of its own, one at a time. What it costs the
+ * ledger is what the command costs. Its end is kept in the store and is a row of the audit trail; a
+ * run that came to no end is neither.
+ *
+ * Threads: any.
+ */
+struct verification;
+
+enum verification_stage {
+    VERIFICATION_NONE,    /* since this was made */
+    VERIFICATION_RUNNING, /* `done` of `total` entries */
+    VERIFICATION_SOUND,
+    VERIFICATION_BROKEN, /* `message` and `result.broken` say where */
+    VERIFICATION_FAILED, /* it came to no end, as `message` says */
+};
+const char *verification_stage_name(enum verification_stage stage);
+
+struct verification_state {
+    enum verification_stage stage;
+    char who[TRAIL_WHO_SIZE];
+    int64_t started_ms, ended_ms; /* wall clock; 0: not yet */
+    uint64_t done, total;
+    struct audit_result result; /* when it has ended */
+    char message[ERROR_TEXT_SIZE];
+};
+
+/* `store` is borrowed, with what it points to. */
+struct verification *verification_create(const struct platform_store_options *store);
+/* Stops what runs, and waits for that: a second or so. */
+void verification_destroy(struct verification **verification);
+
+/* `who`: as for platform_store_act_as. STATUS_CONFLICT: one is under way. */
+MUST_CHECK enum status verification_start(struct verification *verification, const char *who,
+                                          const char *command, int64_t now_ms, struct error *error);
+void verification_look(struct verification *verification, struct verification_state *state);
+
+#endif

@@ -1,0 +1,146 @@
+/* Operators of the console and their credentials: the rules, and the columns; see operator.h. */
+#include "records/operator.h"
+
+#include <string.h>
+
+#include "base/base62.h"
+
+static const char *const role_names[ROLE_COUNT] = {
+    [ROLE_READER] = "reader", [ROLE_OPERATOR] = "operator", [ROLE_OWNER] = "owner"};
+
+const char *operator_role_name(enum operator_role role)
+{
+    CHECK((unsigned)role < ROLE_COUNT);
+    return role_names[role];
+}
+
+bool operator_role_parse(struct text text, enum operator_role *role)
+{
+    for (unsigned i = 0; i < ROLE_COUNT; i++)
+        if (text_equals(text, text_of(role_names[i]))) {
+            *role = (enum operator_role)i;
+            return true;
+        }
+    return false;
+}
+
+static enum status check_name(const char *name, struct error *error)
+{
+    size_t size = strnlen(name, OPERATOR_NAME_SIZE);
+    bool sound = size > 0 && size < OPERATOR_NAME_SIZE;
+    for (size_t i = 0; sound && i < size; i++)
+        sound = base62_is_digit(name[i]) || memchr("._-", name[i], 3) != NULL;
+    return sound ? STATUS_OK
+                 : error_set(error, STATUS_INVALID,
+                             "name: is 1 to %d letters, digits, '.', '_' and '-'",
+                             OPERATOR_NAME_SIZE - 1);
+}
+
+/* ---- operators ------------------------------------------------------------------------------- */
+
+static enum status check_operator(const void *checked, struct error *error)
+{
+    const struct operator_record *record = checked;
+    if ((unsigned)record->role >= ROLE_COUNT)
+        return error_set(error, STATUS_INVALID, "role: is reader, operator or owner");
+    return check_name(record->name, error);
+}
+
+static void get_role(const struct column *column, const void *record, struct column_value *value)
+{
+    CHECK(column->room == sizeof(enum operator_role));
+    value->bytes =
+        text_of(operator_role_name(*(const enum operator_role *)column_field(column, record)));
+}
+
+static bool set_role(const struct column *column, void *record, const struct column_value *value)
+{
+    CHECK(column->room == sizeof(enum operator_role));
+    return !value->null && operator_role_parse(value->bytes, column_field_to_set(column, record));
+}
+
+static const struct column_type column_role = {COLUMN_TEXT, get_role, set_role};
+
+static const struct column operator_columns[] = {
+    COLUMN(operator_record, name, column_text, 0),
+    COLUMN(operator_record, role, column_role, 0),
+    COLUMN(operator_record, enabled, column_flag, 0),
+    COLUMN(operator_record, removed, column_flag, 0),
+    COLUMN(operator_record, created_ms, column_integer, 0),
+    COLUMN(operator_record, revision, column_revision, 0),
+};
+
+static bool settle_operator(void *record, bool sound)
+{
+    struct operator_record *operator_record = record;
+    if (!sound)
+        operator_record->enabled = false; /* a malformed one lets no one in */
+    return true;
+}
+
+const struct record_table operator_table = {
+    .kind = RECORD_OPERATOR,
+    .what = "operator",
+    .plural = "operators",
+    .name = "console_operator",
+    .listed = "NOT removed",
+    .order = "name",
+    .counter = "store_revision",
+    .columns = operator_columns,
+    .column_count = sizeof operator_columns / sizeof operator_columns[0],
+    .size = sizeof(struct operator_record),
+    .usable = offsetof(struct operator_record, usable),
+    .check = check_operator,
+    .settle = settle_operator,
+};
+
+/* ---- credentials ----------------------------------------------------------------------------- */
+
+static enum status check_credential(const void *checked, struct error *error)
+{
+    const struct credential_record *record = checked;
+    if (!record_id_is_sound(record->id, sizeof record->id, "lnk_") &&
+        !record_id_is_sound(record->id, sizeof record->id, "ses_"))
+        return error_set(error, STATUS_INVALID, "id: is neither lnk_… nor ses_…");
+    if (record->created_ms < 0 || record->expires_ms <= 0 || record->ended_ms < 0)
+        return error_set(error, STATUS_INVALID, "times: must not be negative");
+    enum status status =
+        record_text_check("address", record->address, sizeof record->address, 0, error);
+    return status == STATUS_OK ? check_name(record->operator_name, error) : status;
+}
+
+static const struct column credential_columns[] = {
+    COLUMN(credential_record, id, column_text, 0),
+    COLUMN(credential_record, operator_name, column_text, COLUMN_FIXED),
+    COLUMN(credential_record, digest, column_bytes, COLUMN_FIXED | COLUMN_SECRET),
+    COLUMN(credential_record, address, column_text, COLUMN_FIXED),
+    COLUMN(credential_record, created_ms, column_integer, COLUMN_FIXED),
+    COLUMN(credential_record, expires_ms, column_integer, COLUMN_FIXED),
+    COLUMN(credential_record, ended_ms, column_integer, COLUMN_NULLABLE),
+    COLUMN(credential_record, revision, column_revision, 0),
+};
+
+static bool settle_credential(void *record, bool sound)
+{
+    struct credential_record *credential = record;
+    if (!sound && credential->ended_ms == 0)
+        credential->ended_ms = 1; /* a malformed one opens nothing */
+    return true;
+}
+
+const struct record_table credential_table = {
+    .kind = RECORD_CREDENTIAL,
+    .what = "credential",
+    .plural = "credentials",
+    .name = "operator_credential",
+    .listed = "ended_ms IS NULL",
+    .order = "number",
+    .search = "expires_ms > $1 AND ended_ms IS NULL AND id LIKE 'ses%'"
+              " ORDER BY expires_ms, number",
+    .counter = "store_revision",
+    .columns = credential_columns,
+    .column_count = sizeof credential_columns / sizeof credential_columns[0],
+    .size = sizeof(struct credential_record),
+    .check = check_credential,
+    .settle = settle_credential,
+};

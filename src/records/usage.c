@@ -1,0 +1,35 @@
+/* See usage.h. */
+#include "records/usage.h"
+
+#include <string.h>
+
+static const char *const names[USAGE_GROUP_COUNT] = {
+    [USAGE_SPORTS] = "sports", [USAGE_GAMES] = "games", [USAGE_LAUNCH] = "launch",
+    [USAGE_WALLET] = "wallet", [USAGE_OTHER] = "other",
+};
+
+const char *usage_group_name(enum usage_group group)
+{
+    return names[group];
+}
+
+bool usage_group_parse(struct text name, enum usage_group *group)
+{
+    for (int i = 0; i < USAGE_GROUP_COUNT; i++) {
+        if (text_equals(name, text_of(names[i]))) {
+            *group = (enum usage_group)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+int usage_compare(const void *record, const void *other)
+{
+    const struct usage_record *a = record;
+    const struct usage_record *b = other;
+    int order = strcmp(a->customer_id, b->customer_id);
+    if (order == 0)
+        order = (a->day > b->day) - (a->day < b->day);
+    return order != 0 ? order : (int)a->group - (int)b->group;
+}

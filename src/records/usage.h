@@ -1,0 +1,28 @@
+#ifndef CROUPIER_RECORDS_USAGE_H
+#define CROUPIER_RECORDS_USAGE_H
+
+#include "records/customer.h"
+
+/*
+ * How many requests a customer made: on one day (UTC), to one group of routes, by the class of the
+ * answers' status. The store adds up what its writers bring. Plain data. Threads: any.
+ */
+
+enum usage_group { USAGE_SPORTS, USAGE_GAMES, USAGE_LAUNCH, USAGE_WALLET, USAGE_OTHER };
+#define USAGE_GROUP_COUNT 5
+const char *usage_group_name(enum usage_group group); /* "sports" */
+MUST_CHECK bool usage_group_parse(struct text name, enum usage_group *group);
+
+#define USAGE_CLASS_COUNT 4 /* 2xx, 3xx, 4xx, 5xx */
+
+struct usage_record {
+    int64_t day;                        /* since 1970-01-01 */
+    char customer_id[CUSTOMER_ID_SIZE]; /* "": all further ones, together */
+    enum usage_group group;
+    uint64_t requests[USAGE_CLASS_COUNT];
+};
+
+/* By customer, day and group. */
+int usage_compare(const void *record, const void *other);
+
+#endif

@@ -1,0 +1,94 @@
+/*
+ * The audit trail in any engine; see trail.h. Whoever adds a row takes its number from the counter
+ * of the trail and holds that until the commit, so rows are numbered in the order of commits. Every
+ * change locks the counter of its own records first and that of the trail after it, so that no two
+ * wait for each other.
+ */
+#include "stores/platform/trail.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "stores/platform/records.h"
+
+const char trail_lock[] = "UPDATE audit_revision SET revision = revision";
+
+/* ---- reading what a record holds ------------------------------------------------------------- */
+
+void trail_read(struct trail_reading *reading, struct sql_query *query)
+{
+    trail_image_clear(reading->image);
+    query->row = trail_on_row;
+    query->context = reading;
+}
+
+bool trail_on_row(void *context, const struct sql_row *row)
+{
+    const struct trail_reading *reading = context;
+    const struct record_table *table = reading->table;
+    trail_image_begin(reading->image, table);
+    for (size_t i = 0; i < table->column_count; i++) {
+        struct column_value value = row->value(row, (int)i, table->columns[i].type->kind);
+        trail_image_add(reading->image, i, &value);
+    }
+    return false; /* there is one at most */
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+static void copy_string(char *out, size_t room, const char *from)
+{
+    size_t size = strlen(from);
+    CHECK(size < room);
+    memcpy(out, from, size + 1);
+}
+
+bool trail_row_make(struct trail_row *row, const struct platform_store *store,
+                    const struct trail_image *before, const struct trail_image *after)
+{
+    struct trail_record *record = &row->record;
+    if (store->copying || after->table->unaudited || !trail_images_differ(before, after))
+        return false;
+    buffer_clear(&row->before);
+    buffer_clear(&row->after);
+    trail_images_write(before, after, &row->before, &row->after);
+    *record = (struct trail_record){.at_ms = clock_wall_ms(),
+                                    .before = buffer_text(&row->before),
+                                    .after = buffer_text(&row->after)};
+    copy_string(record->who, sizeof record->who, store->author.who);
+    copy_string(record->command, sizeof record->command, store->author.command);
+    copy_string(record->kind, sizeof record->kind, after->table->what);
+    copy_string(record->object, sizeof record->object, after->object);
+    return true;
+}
+
+void trail_row_free(struct trail_row *row)
+{
+    buffer_free(&row->before);
+    buffer_free(&row->after);
+}
+
+void trail_row_add(const struct trail_row *row, struct sql_flight *flight)
+{
+    struct platform_store *store = flight->store;
+    (void)sql_flight_add(flight, statement_of(store, &trail_table, STATEMENT_TAKE_REVISION));
+    struct sql_query *query =
+        sql_flight_add(flight, statement_of(store, &trail_table, STATEMENT_ADD));
+    statement_bind(&trail_table, STATEMENT_ADD, &row->record, query->parameters);
+}
+
+enum status trail_write(struct platform_store *store, const struct trail_image *before,
+                        const struct trail_image *after, bool last, struct error *error)
+{
+    struct trail_row row = {0};
+    enum status status = STATUS_OK;
+    if (trail_row_make(&row, store, before, after)) {
+        struct sql_flight *flight = sql_flight_create(store);
+        trail_row_add(&row, flight);
+        status = sql_flight_run(flight, last, error);
+        sql_flight_destroy(&flight);
+    }
+    trail_row_free(&row);
+    return status;
+}

@@ -1,0 +1,46 @@
+#ifndef CROUPIER_STORES_PLATFORM_TRAIL_H
+#define CROUPIER_STORES_PLATFORM_TRAIL_H
+
+#include "records/trail.h"
+#include "stores/platform/engine.h"
+
+/*
+ * Writing the audit trail, in the transaction of the change that it tells of; for the files in
+ * stores/platform/. What record_change does (records.h) has its row already. Other code takes an
+ * image of the record as it was and as it is now, and calls trail_write, or makes the rows of many
+ * records and writes them together.
+ */
+
+/* A query for all columns of a record (STATEMENT_GET), into an image, which is cleared first. The
+ * image has no table afterwards when there is no such row. */
+struct trail_reading {
+    const struct record_table *table;
+    struct trail_image *image;
+};
+void trail_read(struct trail_reading *reading, struct sql_query *query);
+sql_row_reader trail_on_row; /* its context is a struct trail_reading */
+
+/* A row of the trail. Zeroed at first. */
+struct trail_row {
+    struct trail_record record; /* borrows the texts: */
+    struct buffer before, after;
+};
+
+/* Makes the row for a record that was `before` (which may be none) and is `after`. False: there is
+ * none to write, since nothing differs, or what is written is a copy. */
+MUST_CHECK bool trail_row_make(struct trail_row *row, const struct platform_store *store,
+                               const struct trail_image *before, const struct trail_image *after);
+/* Adds the TRAIL_QUERIES that write it; the row stays as it is until they have run. */
+#define TRAIL_QUERIES 2U
+void trail_row_add(const struct trail_row *row, struct sql_flight *flight);
+void trail_row_free(struct trail_row *row);
+
+/* In a transaction: makes and writes the row. `last` as in struct sql_verbs. */
+MUST_CHECK enum status trail_write(struct platform_store *store, const struct trail_image *before,
+                                   const struct trail_image *after, bool last, struct error *error);
+
+/* Locks the trail until the commit and changes nothing: in place of the counter that a table may
+ * not have. */
+extern const char trail_lock[];
+
+#endif

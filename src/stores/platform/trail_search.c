@@ -1,0 +1,47 @@
+/*
+ * Searching the audit trail in any engine, newest first; see platform_trail_search. Beside trail.c,
+ * which the changes of records call: this calls records.c.
+ */
+#include "stores/platform/records.h"
+#include "stores/platform/trail.h"
+
+/* How many rows one query looks at: it is short, whatever is searched for and however long the
+ * trail is. */
+#define ROWS_AT_ONCE 10000U
+
+struct searching {
+    record_function *see;
+    void *context;
+    size_t left; /* rows that may still be shown */
+    bool done;
+};
+
+static bool see_found(void *context, const void *record)
+{
+    struct searching *searching = context;
+    searching->left--;
+    searching->done = !searching->see(searching->context, record) || searching->left == 0;
+    return !searching->done;
+}
+
+enum status platform_trail_search(struct platform_store *store, const struct trail_search *search,
+                                  record_function *see, void *context, struct error *error)
+{
+    struct searching searching = {see, context, search->limit, false};
+    uint64_t last = 0;
+    CHECK(search->limit > 0);
+    enum status status = record_revision(store, &trail_table, &last, error);
+    uint64_t end = search->before == 0 || search->before > last ? last + 1 : search->before;
+    while (status == STATUS_OK && end > 1 && !searching.done) {
+        uint64_t start = end > ROWS_AT_ONCE ? end - ROWS_AT_ONCE : 1;
+        struct sql_parameters parameters = {0};
+        sql_add_integer(&parameters, (int64_t)start);
+        sql_add_integer(&parameters, (int64_t)end);
+        sql_add_integer(&parameters, search->since_ms);
+        sql_add_text(&parameters, text_of(search->object));
+        sql_add_text(&parameters, text_of(search->who));
+        status = record_search(store, &trail_table, &parameters, see_found, &searching, error);
+        end = start;
+    }
+    return status;
+}

@@ -1,0 +1,104 @@
+/*
+ * How much customers use. Writers add to what is there, each row in one order, so that two
+ * instances that write the same rows wait for each other and do not meet in a deadlock. It takes no
+ * revision: no server keeps a copy.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "stores/platform/engine.h"
+
+struct adding {
+    struct usage_record *records;
+    size_t count;
+};
+
+static enum status add_usage(struct platform_store *store, void *context, struct error *error)
+{
+    static const char add[] =
+        "INSERT INTO usage_requests (customer_id, day, route_group, answers_2xx, answers_3xx,"
+        " answers_4xx, answers_5xx) VALUES ($1, $2, $3, $4, $5, $6, $7)"
+        " ON CONFLICT (customer_id, day, route_group) DO UPDATE SET"
+        " answers_2xx = usage_requests.answers_2xx + excluded.answers_2xx,"
+        " answers_3xx = usage_requests.answers_3xx + excluded.answers_3xx,"
+        " answers_4xx = usage_requests.answers_4xx + excluded.answers_4xx,"
+        " answers_5xx = usage_requests.answers_5xx + excluded.answers_5xx";
+    const struct adding *adding = context;
+    struct sql_flight *flight = sql_flight_create(store);
+    for (size_t i = 0; i < adding->count; i++) {
+        const struct usage_record *record = &adding->records[i];
+        struct sql_parameters *parameters = sql_flight_add(flight, add)->parameters;
+        sql_add_text(parameters, text_of(record->customer_id));
+        sql_add_integer(parameters, record->day);
+        sql_add_text(parameters, text_of(usage_group_name(record->group)));
+        for (size_t class = 0; class < USAGE_CLASS_COUNT; class ++)
+            sql_add_integer(parameters, (int64_t)record->requests[class]);
+    }
+    enum status status = sql_flight_run(flight, true, error);
+    sql_flight_destroy(&flight);
+    return status;
+}
+
+enum status platform_usage_add(struct platform_store *store, const struct usage_record *records,
+                               size_t count, struct error *error)
+{
+    CHECK(count <= PLATFORM_USAGE_MAX && PLATFORM_USAGE_MAX <= FLIGHT_MAX);
+    if (count == 0)
+        return STATUS_OK;
+    struct adding adding = {memory_copy(records, count * sizeof *records), count};
+    qsort(adding.records, count, sizeof *records, usage_compare);
+    enum status status = store->engine->sql->transact(store, add_usage, &adding, error);
+    memory_free(adding.records);
+    return status;
+}
+
+struct listing {
+    usage_function *see;
+    void *context;
+    bool sound;
+};
+
+static bool on_row(void *context, const struct sql_row *row)
+{
+    struct listing *listing = context;
+    struct usage_record record = {.day = row->value(row, 1, COLUMN_INTEGER).integer};
+    struct text customer = row->value(row, 0, COLUMN_TEXT).bytes;
+    listing->sound = customer.size < sizeof record.customer_id &&
+                     usage_group_parse(row->value(row, 2, COLUMN_TEXT).bytes, &record.group);
+    if (!listing->sound)
+        return false;
+    if (customer.size > 0)
+        memcpy(record.customer_id, customer.at, customer.size);
+    for (int class = 0; class < USAGE_CLASS_COUNT; class ++)
+        record.requests[class] = (uint64_t)row->value(row, 3 + class, COLUMN_INTEGER).integer;
+    return listing->see(listing->context, &record);
+}
+
+#define USAGE_OF_DAYS                                                                          \
+    "SELECT customer_id, day, route_group, answers_2xx, answers_3xx, answers_4xx, answers_5xx" \
+    " FROM usage_requests WHERE day >= $1 AND day <= $2"
+#define USAGE_ORDER " ORDER BY customer_id, day, route_group"
+
+enum status platform_usage_list(struct platform_store *store, const char *customer_id,
+                                int64_t from_day, int64_t to_day, usage_function *see,
+                                void *context, struct error *error)
+{
+    struct listing listing = {see, context, true};
+    struct sql_parameters parameters = {0};
+    struct sql_query query = {.sql = customer_id == NULL ? USAGE_OF_DAYS USAGE_ORDER
+                                                         : USAGE_OF_DAYS
+                                         " AND customer_id = $3" USAGE_ORDER,
+                              .parameters = &parameters,
+                              .row = on_row,
+                              .context = &listing,
+                              .stream = true};
+    sql_add_integer(&parameters, from_day);
+    sql_add_integer(&parameters, to_day);
+    if (customer_id != NULL)
+        sql_add_text(&parameters, text_of(customer_id));
+    enum status status = store->engine->sql->read(store, &query, 1, error);
+    if (status == STATUS_OK && !listing.sound)
+        return platform_damaged(store, "a count of requests is malformed", error);
+    return status;
+}

@@ -1,0 +1,143 @@
+/*
+ * The last proofs of the ledger: two rows at most. A process that proves the ledger writes them,
+ * and each server reads them now and then.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json_writer.h"
+#include "stores/platform/engine.h"
+#include "stores/platform/trail.h"
+
+/* Its row of the audit trail, as of a record that was added. */
+static void trail_of(const struct platform_store *store, const struct verification_record *record,
+                     struct trail_row *row)
+{
+    struct json_writer json = {.out = &row->after};
+    struct trail_record *trail = &row->record;
+    json_object(&json, NULL);
+    json_bool(&json, "sound", record->sound);
+    json_unsigned(&json, "entries", record->entries);
+    json_unsigned(&json, "players", record->players);
+    json_string_or_null(&json, "reason", record->reason);
+    json_end(&json);
+    trail->at_ms = clock_wall_ms();
+    trail->after = buffer_text(&row->after);
+    (void)snprintf(trail->who, sizeof trail->who, "%s", store->author.who);
+    (void)snprintf(trail->command, sizeof trail->command, "%s", store->author.command);
+    (void)snprintf(trail->kind, sizeof trail->kind, "verification");
+    (void)snprintf(trail->object, sizeof trail->object, "%s",
+                   verification_scope_name(record->scope));
+}
+
+static enum status put(struct platform_store *store, void *context, struct error *error)
+{
+    static const char write[] =
+        "INSERT INTO ledger_verification (scope, started_ms, ended_ms, since_ms, sound, entries,"
+        " players, reason) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"
+        " ON CONFLICT (scope) DO UPDATE SET started_ms = excluded.started_ms,"
+        " ended_ms = excluded.ended_ms, since_ms = excluded.since_ms, sound = excluded.sound,"
+        " entries = excluded.entries, players = excluded.players, reason = excluded.reason";
+    static const char clear[] =
+        "DELETE FROM ledger_verification WHERE scope = $1 AND ended_ms <= $2";
+    const struct verification_record *record = context;
+    struct sql_flight *flight = sql_flight_create(store);
+    struct trail_row row = {0};
+    struct sql_parameters *values = sql_flight_add(flight, write)->parameters;
+    sql_add_text(values, text_of(verification_scope_name(record->scope)));
+    sql_add_integer(values, record->started_ms);
+    sql_add_integer(values, record->ended_ms);
+    sql_add_integer(values, record->since_ms);
+    sql_add_flag(values, record->sound);
+    sql_add_integer(values, (int64_t)record->entries);
+    sql_add_integer(values, (int64_t)record->players);
+    sql_add_text(values, text_of(record->reason));
+    if (record->scope == VERIFICATION_WHOLE && record->sound) {
+        values = sql_flight_add(flight, clear)->parameters;
+        sql_add_text(values, text_of(verification_scope_name(VERIFICATION_RECENT)));
+        sql_add_integer(values, record->started_ms);
+    }
+    trail_of(store, record, &row);
+    trail_row_add(&row, flight);
+    enum status status = sql_flight_run(flight, true, error);
+    sql_flight_destroy(&flight);
+    trail_row_free(&row);
+    return status;
+}
+
+enum status platform_verification_put(struct platform_store *store,
+                                      const struct verification_record *record, struct error *error)
+{
+    struct verification_record written = *record;
+    return store->engine->sql->transact(store, put, &written, error);
+}
+
+struct reading {
+    struct verifications *found;
+    bool sound; /* no row is malformed */
+};
+
+static bool on_row(void *context, const struct sql_row *row)
+{
+    struct reading *reading = context;
+    struct verification_record record = {
+        .started_ms = row->value(row, 1, COLUMN_INTEGER).integer,
+        .ended_ms = row->value(row, 2, COLUMN_INTEGER).integer,
+        .since_ms = row->value(row, 3, COLUMN_INTEGER).integer,
+        .sound = row->value(row, 4, COLUMN_FLAG).integer != 0,
+        .entries = (uint64_t)row->value(row, 5, COLUMN_INTEGER).integer,
+        .players = (uint64_t)row->value(row, 6, COLUMN_INTEGER).integer,
+    };
+    struct text scope = row->value(row, 0, COLUMN_TEXT).bytes;
+    struct text reason = row->value(row, 7, COLUMN_TEXT).bytes;
+    bool whole = text_equals(scope, text_of(verification_scope_name(VERIFICATION_WHOLE)));
+    record.scope = whole ? VERIFICATION_WHOLE : VERIFICATION_RECENT;
+    reading->sound = record.started_ms > 0 && reason.size < sizeof record.reason;
+    if (!reading->sound)
+        return false;
+    if (reason.size > 0)
+        memcpy(record.reason, reason.at, reason.size);
+    reading->found->of[record.scope] = record;
+    return true;
+}
+
+enum status platform_verifications(struct platform_store *store, struct verifications *found,
+                                   struct error *error)
+{
+    struct verifications read = {0};
+    struct reading reading = {&read, true};
+    struct sql_query query = {
+        .sql = "SELECT scope, started_ms, ended_ms, since_ms, sound, entries, players, reason"
+               " FROM ledger_verification",
+        .row = on_row,
+        .context = &reading};
+    for (int scope = 0; scope < VERIFICATION_SCOPE_COUNT; scope++)
+        read.of[scope].scope = (enum verification_scope)scope;
+    enum status status = store->engine->sql->read(store, &query, 1, error);
+    if (status == STATUS_OK && !reading.sound)
+        return platform_damaged(store, "a verification of the ledger is malformed", error);
+    if (status == STATUS_OK)
+        *found = read;
+    return status;
+}
+
+static bool on_revision(void *context, const struct sql_row *row)
+{
+    *(uint64_t *)context = (uint64_t)row->value(row, 0, COLUMN_INTEGER).integer;
+    return false;
+}
+
+enum status platform_verifications_revision(struct platform_store *store, uint64_t *revision,
+                                            struct error *error)
+{
+    uint64_t found = 0;
+    struct sql_query query = {
+        .sql = "SELECT CAST(coalesce(sum(ended_ms), 0) AS bigint) FROM ledger_verification",
+        .row = on_revision,
+        .context = &found};
+    enum status status = store->engine->sql->read(store, &query, 1, error);
+    if (status == STATUS_OK)
+        *revision = found;
+    return status;
+}

@@ -1,0 +1,300 @@
+/*
+ * Counters only grow; what has been taken of them is noted beside each by the one thread that
+ * takes. A serving thread publishes a new customer's row by raising its count of rows, and owns the
+ * index that finds rows, so neither waits for the other.
+ *
+ * What was taken waits as rows of the store. When they are written, rows of one key from several
+ * threads are one.
+ */
+#include "usage/usage.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/threads.h"
+
+struct usage_row {
+    char customer_id[CUSTOMER_ID_SIZE];
+    metrics_cell counted[USAGE_GROUP_COUNT][USAGE_CLASS_COUNT]; /* the serving thread's */
+    uint64_t taken[USAGE_GROUP_COUNT][USAGE_CLASS_COUNT];       /* the writer's */
+};
+
+struct usage_thread {
+    struct usage_row **rows; /* room for all; the first is of all further customers */
+    atomic_size_t count;     /* those that the writer may look at */
+    /* The serving thread's: */
+    uint32_t *slots; /* by hash; 0: empty; else a place in `rows` */
+    size_t slot_count;
+    uint64_t seed;
+};
+
+struct usage {
+    struct usage_options options;
+    struct usage_thread *threads;
+    struct background writer;
+    /* The writer's: */
+    int64_t day; /* that the counters are of until it looks at them next */
+    struct usage_record *waiting;
+    size_t waiting_count, waiting_room;
+    bool failing; /* and the log knows */
+    atomic_uint_least64_t waiting_fact, failures;
+};
+
+/* ---- counting -------------------------------------------------------------------------------- */
+
+static uint32_t *slot_of(const struct usage_thread *thread, const char *customer_id)
+{
+    for (uint64_t at = hash_string(thread->seed, customer_id);; at++) {
+        uint32_t *slot = &thread->slots[at & (thread->slot_count - 1)];
+        if (*slot == 0 || strcmp(thread->rows[*slot]->customer_id, customer_id) == 0)
+            return slot;
+    }
+}
+
+static void make_slots(struct usage_thread *thread, size_t slot_count)
+{
+    size_t count = atomic_load_explicit(&thread->count, memory_order_relaxed);
+    memory_free(thread->slots);
+    thread->slot_count = slot_count;
+    thread->slots = memory_alloc_zeroed(slot_count, sizeof thread->slots[0]);
+    for (uint32_t i = 1; i < count; i++)
+        *slot_of(thread, thread->rows[i]->customer_id) = i;
+}
+
+/* A row for a customer that is new to the thread. */
+static struct usage_row *add_row(struct usage_thread *thread, const char *customer_id)
+{
+    size_t count = atomic_load_explicit(&thread->count, memory_order_relaxed);
+    if (count > USAGE_CUSTOMERS_MAX)
+        return thread->rows[0];
+    if (count >= thread->slot_count / 2)
+        make_slots(thread, thread->slot_count * 2);
+    struct usage_row *row = memory_alloc_zeroed(1, sizeof *row);
+    memcpy(row->customer_id, customer_id, strlen(customer_id));
+    thread->rows[count] = row;
+    *slot_of(thread, customer_id) = (uint32_t)count;
+    atomic_store_explicit(&thread->count, count + 1, memory_order_release);
+    return row;
+}
+
+void usage_count(struct usage_thread *thread, struct usage_row **last, const char *customer_id,
+                 enum usage_group group, int http_status)
+{
+    int class = http_status / 100 - 2;
+    if (class < 0 || class >= USAGE_CLASS_COUNT)
+        return;
+    if (*last == NULL || strcmp((*last)->customer_id, customer_id) != 0) {
+        uint32_t slot = *slot_of(thread, customer_id);
+        *last = slot != 0 ? thread->rows[slot] : add_row(thread, customer_id);
+    }
+    metrics_cell *cell = &(*last)->counted[group][class];
+    /* Nobody else writes it, so nothing can come between. */
+    atomic_store_explicit(cell, atomic_load_explicit(cell, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+}
+
+/* ---- taking ---------------------------------------------------------------------------------- */
+
+/* In order, and one for each key. */
+static void merge_waiting(struct usage *usage)
+{
+    size_t kept = 0;
+    if (usage->waiting_count == 0)
+        return;
+    qsort(usage->waiting, usage->waiting_count, sizeof usage->waiting[0], usage_compare);
+    for (size_t i = 1; i < usage->waiting_count; i++) {
+        struct usage_record *last = &usage->waiting[kept];
+        if (usage_compare(last, &usage->waiting[i]) != 0) {
+            usage->waiting[++kept] = usage->waiting[i];
+            continue;
+        }
+        for (size_t class = 0; class < USAGE_CLASS_COUNT; class ++)
+            last->requests[class] += usage->waiting[i].requests[class];
+    }
+    usage->waiting_count = kept + 1;
+}
+
+static bool has_room(struct usage *usage)
+{
+    if (usage->waiting_count < usage->waiting_room)
+        return true;
+    if (usage->waiting_room == USAGE_WAITING_MAX)
+        return false;
+    usage->waiting_room = usage->waiting_room == 0 ? 256 : 2 * usage->waiting_room;
+    usage->waiting = memory_resize(usage->waiting, usage->waiting_room * sizeof usage->waiting[0]);
+    return true;
+}
+
+/* What was counted since it was taken last. False: there is no room for it, and it stays. */
+static bool take_group(struct usage *usage, struct usage_row *row, size_t group)
+{
+    struct usage_record record = {.day = usage->day, .group = (enum usage_group)group};
+    uint64_t sum = 0;
+    for (size_t class = 0; class < USAGE_CLASS_COUNT; class ++) {
+        uint64_t counted = atomic_load_explicit(&row->counted[group][class], memory_order_relaxed);
+        record.requests[class] = counted - row->taken[group][class];
+        sum += record.requests[class];
+    }
+    if (sum == 0)
+        return true;
+    if (!has_room(usage))
+        return false;
+    memcpy(record.customer_id, row->customer_id, sizeof record.customer_id);
+    for (size_t class = 0; class < USAGE_CLASS_COUNT; class ++)
+        row->taken[group][class] += record.requests[class];
+    usage->waiting[usage->waiting_count++] = record;
+    return true;
+}
+
+static void take_all(struct usage *usage)
+{
+    bool room = true;
+    for (size_t i = 0; i < usage->options.threads; i++) {
+        const struct usage_thread *thread = &usage->threads[i];
+        size_t count = atomic_load_explicit(&thread->count, memory_order_acquire);
+        for (size_t k = 0; k < count * USAGE_GROUP_COUNT && room; k++)
+            room = take_group(usage, thread->rows[k / USAGE_GROUP_COUNT], k % USAGE_GROUP_COUNT);
+    }
+    merge_waiting(usage);
+    usage->day = clock_day(clock_wall_ms());
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+static void note_failure(struct usage *usage, enum status status, const struct error *error)
+{
+    (void)atomic_fetch_add_explicit(&usage->failures, 1, memory_order_relaxed);
+    if (!usage->failing)
+        log_event(usage->options.log, LOG_WARNING, "usage cannot be written; it is kept",
+                  LOG_STRING("reason", error->text), LOG_STRING("status", status_name(status)));
+    usage->failing = true;
+}
+
+/* Some rows a transaction, so that no other writer waits for long. */
+static void write_waiting(struct usage *usage)
+{
+    struct platform_store *store = NULL;
+    struct error error = {.text = ""};
+    enum status status = STATUS_OK;
+    size_t written = 0;
+    if (usage->waiting_count > 0)
+        status = platform_store_open(&store, &usage->options.store, &error);
+    while (status == STATUS_OK && written < usage->waiting_count) {
+        size_t left = usage->waiting_count - written;
+        size_t count = left < PLATFORM_USAGE_MAX ? left : PLATFORM_USAGE_MAX;
+        status = platform_usage_add(store, &usage->waiting[written], count, &error);
+        if (status == STATUS_OK)
+            written += count;
+    }
+    platform_store_close(&store);
+    usage->waiting_count -= written;
+    if (usage->waiting_count > 0)
+        memmove(usage->waiting, &usage->waiting[written],
+                usage->waiting_count * sizeof usage->waiting[0]);
+    atomic_store_explicit(&usage->waiting_fact, usage->waiting_count, memory_order_relaxed);
+    if (status != STATUS_OK) {
+        note_failure(usage, status, &error);
+    } else if (usage->failing) {
+        log_event(usage->options.log, LOG_INFO, "usage is written again");
+        usage->failing = false;
+    }
+}
+
+/* Until the next period or midnight; true when that is the last. */
+static bool waits_for_stop(struct usage *usage)
+{
+    int64_t to_midnight_ms = (usage->day + 1) * CLOCK_DAY_MS - clock_wall_ms();
+    uint64_t wait_ms = usage->options.period_ms;
+    if (to_midnight_ms > 0 && (uint64_t)to_midnight_ms < wait_ms)
+        wait_ms = (uint64_t)to_midnight_ms;
+    return background_sleep(&usage->writer, clock_monotonic_ns() + wait_ms * UINT64_C(1000000));
+}
+
+static void run_writer(void *argument)
+{
+    struct usage *usage = argument;
+    bool last = false;
+    while (!last) {
+        last = waits_for_stop(usage);
+        take_all(usage);
+        write_waiting(usage);
+    }
+    if (usage->waiting_count > 0)
+        log_event(usage->options.log, LOG_ERROR, "usage is lost: it could not be written",
+                  LOG_INTEGER("rows", usage->waiting_count));
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static void create_thread(struct usage_thread *thread)
+{
+    thread->rows = memory_alloc_zeroed(USAGE_CUSTOMERS_MAX + 1, sizeof(struct usage_row *));
+    thread->rows[0] = memory_alloc_zeroed(1, sizeof(struct usage_row));
+    thread->seed = hash_random_seed();
+    atomic_init(&thread->count, 1);
+    make_slots(thread, 64);
+}
+
+static void destroy_thread(struct usage_thread *thread)
+{
+    size_t count = atomic_load_explicit(&thread->count, memory_order_relaxed);
+    for (size_t i = 0; i < count; i++)
+        memory_free(thread->rows[i]);
+    memory_free(thread->rows);
+    memory_free(thread->slots);
+}
+
+struct usage *usage_create(const struct usage_options *options)
+{
+    struct usage *usage = memory_alloc_zeroed(1, sizeof *usage);
+    CHECK(!options->store.create && options->threads > 0);
+    usage->options = *options;
+    usage->day = clock_day(clock_wall_ms());
+    usage->threads = memory_alloc_zeroed(options->threads, sizeof usage->threads[0]);
+    for (size_t i = 0; i < options->threads; i++)
+        create_thread(&usage->threads[i]);
+    background_start(&usage->writer, "usage", run_writer, usage);
+    return usage;
+}
+
+void usage_destroy(struct usage **at)
+{
+    struct usage *usage = *at;
+    if (usage == NULL)
+        return;
+    *at = NULL;
+    background_stop(&usage->writer);
+    for (size_t i = 0; i < usage->options.threads; i++)
+        destroy_thread(&usage->threads[i]);
+    memory_free(usage->threads);
+    memory_free(usage->waiting);
+    memory_free(usage);
+}
+
+struct usage_thread *usage_thread(struct usage *usage, size_t index)
+{
+    CHECK(index < usage->options.threads);
+    return &usage->threads[index];
+}
+
+/* ---- metrics --------------------------------------------------------------------------------- */
+
+void usage_facts(const struct usage *usage, struct usage_facts *facts)
+{
+    *facts = (struct usage_facts){
+        .waiting = atomic_load_explicit(&usage->waiting_fact, memory_order_relaxed),
+        .failures = atomic_load_explicit(&usage->failures, memory_order_relaxed)};
+}
+
+const struct metric usage_metrics[] = {
+    METRIC_FACT("croupier_usage_waiting_rows", "gauge", struct usage_facts, waiting,
+                "Counts of requests that could not be written to the platform store yet"),
+    METRIC_FACT("croupier_usage_write_failures_total", "counter", struct usage_facts, failures,
+                "Times that counts of requests could not be written"),
+    {0},
+};

@@ -1,0 +1,122 @@
+/* See verifications.h. Nothing is decided by what is read here, so it may be some seconds old. */
+#include "wallet/verifications.h"
+
+#include <stdio.h>
+
+#include "base/memory.h"
+#include "stores/refresher.h"
+
+#define REFRESH_MS 2000
+
+struct verification_watch {
+    struct log *log;
+    struct refresher *refresher;
+    struct table_hold hold; /* of the thread that asks */
+};
+
+static enum status read_all(void *context, struct platform_store *store, bool all,
+                            uint64_t *revision, void **table, struct error *error)
+{
+    struct verifications *found = memory_alloc_zeroed(1, sizeof *found);
+    (void)context;
+    (void)all;
+    /* The number first: what comes between is read again. */
+    enum status status = platform_verifications_revision(store, revision, error);
+    if (status == STATUS_OK)
+        status = platform_verifications(store, found, error);
+    if (status == STATUS_OK)
+        *table = found;
+    else
+        memory_free(found);
+    return status;
+}
+
+static void recovered(void *context, const void *table, bool first, uint64_t took_ms)
+{
+    (void)table;
+    if (!first)
+        log_event(((struct verification_watch *)context)->log, LOG_INFO, "verifications read again",
+                  LOG_INTEGER("took_ms", took_ms));
+}
+
+static void destroy_table(void *context, void *table)
+{
+    (void)context;
+    memory_free(table);
+}
+
+struct verification_watch *verification_watch_create(const struct platform_store_options *store,
+                                                     struct log *log)
+{
+    struct verification_watch *watch = memory_alloc_zeroed(1, sizeof *watch);
+    watch->log = log;
+    const struct refresher_options options = {
+        .name = "verifications",
+        .failing = "verifications cannot be read",
+        .store = *store,
+        .refresh_ms = REFRESH_MS,
+        .revision = platform_verifications_revision,
+        .read = read_all,
+        .recovered = recovered,
+        .destroy = destroy_table,
+        .context = watch,
+        .log = log,
+    };
+    watch->refresher = refresher_create(&options);
+    return watch;
+}
+
+void verification_watch_destroy(struct verification_watch **at)
+{
+    struct verification_watch *watch = *at;
+    if (watch == NULL)
+        return;
+    *at = NULL;
+    refresher_let_go(watch->refresher, &watch->hold);
+    refresher_destroy(&watch->refresher);
+    memory_free(watch);
+}
+
+struct verifications verification_watch_last(struct verification_watch *watch)
+{
+    const struct verifications *newest = refresher_newest(watch->refresher, &watch->hold);
+    return newest != NULL ? *newest : (struct verifications){0};
+}
+
+/* ---- metrics --------------------------------------------------------------------------------- */
+
+static void label_scope(char labels[32], int scope)
+{
+    (void)snprintf(labels, 32, "{scope=\"%s\"}",
+                   verification_scope_name((enum verification_scope)scope));
+}
+
+static void write_ended(const struct metric *metric, const void *facts, struct buffer *out)
+{
+    const struct verifications *last = facts;
+    for (int i = 0; i < VERIFICATION_SCOPE_COUNT; i++) {
+        char labels[32];
+        label_scope(labels, i);
+        metric_age(out, metric->name, labels,
+                   last->of[i].started_ms > 0 ? last->of[i].ended_ms : -1, "NaN");
+    }
+}
+
+static void write_sound(const struct metric *metric, const void *facts, struct buffer *out)
+{
+    const struct verifications *last = facts;
+    for (int i = 0; i < VERIFICATION_SCOPE_COUNT; i++) {
+        char labels[32];
+        label_scope(labels, i);
+        if (last->of[i].started_ms > 0)
+            metric_number(out, metric->name, labels, last->of[i].sound ? 1 : 0);
+    }
+}
+
+const struct metric verification_metrics[] = {
+    METRIC_WRITTEN("croupier_ledger_verification_timestamp_seconds", "gauge", write_ended,
+                   "When wallet verify last came to an end, by what it proved; NaN: never"),
+    METRIC_WRITTEN("croupier_ledger_verification_sound", "gauge", write_sound,
+                   "1 when that found the ledger sound, 0 when it found it broken"),
+    {0},
+};

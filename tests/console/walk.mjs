@@ -1,0 +1,554 @@
+// Walks through the operator's console in a real Chromium, as an operator would: every page and
+// every change, by mouse, keyboard and phone, in light and dark. Started, over a demo, by
+// tests/service/test_console_pages.py.
+//
+//   node walk.mjs '{"modules": DIRECTORY of node_modules, "chromium": PROGRAM,
+//                   "pictures": DIRECTORY, "link": the sign-in link, "api": URL of the customers'
+//                   API, "key": a customer's key, "player": {"id", "reference", "customer"}}'
+//
+// After every step the page is looked at by axe and photographed. At the end nothing may have been
+// written on the browser's console, and nothing asked of another server. A step that fails names
+// itself and leaves failed.png.
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+
+const given = JSON.parse(process.argv[2]);
+const require = createRequire(`${given.modules}/`);
+const puppeteer = require("puppeteer-core");
+const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+const PATIENCE_MS = 60_000; // for a machine that has much else to do; nothing waits that long when all is well
+// axe judges contrasts, also in the middle of a price's flash.
+const STILL = { name: "prefers-reduced-motion", value: "reduce" };
+const origin = new URL(given.link).origin;
+
+const browser = await puppeteer.launch({ executablePath: given.chromium, protocolTimeout: 2 * PATIENCE_MS,
+    args: ["--disable-dev-shm-usage", ...(process.getuid() === 0 ? ["--no-sandbox"] : [])] });
+const complaints = [];
+let page = await open(browser.defaultBrowserContext());
+let step = "start";
+
+// ---- what a person does ----
+
+async function open(context) {
+    const opened = await context.newPage();
+    opened.setDefaultTimeout(PATIENCE_MS);
+    await opened.setViewport({ width: 1280, height: 860 });
+    await opened.emulateMediaFeatures([STILL]);
+    // A refusal of the API, which a step provokes, is written there by the browser itself.
+    opened.on("console", (message) => (/^Failed to load resource: .* status of 4(01|04|12|22)/.test(message.text())
+        && message.location().url.startsWith(`${origin}/admin/v1/`)) || complaints.push(`${step}: ${message.type()}: ${message.text()}`));
+    opened.on("pageerror", (error) => complaints.push(`${step}: ${error.stack}`));
+    opened.on("request", (request) => request.url().startsWith(`${origin}/`)
+        || complaints.push(`${step}: asks for ${request.url()}`));
+    return opened;
+}
+
+const named = (role, name) => `::-p-aria([name="${name}"][role="${role}"])`;
+const visit = (hash) => page.evaluate((to) => { location.hash = to; }, hash);
+const title = (text) => page.waitForFunction((wanted) => document.querySelector("h1")?.textContent === wanted, {}, text);
+const seen = (text, within = "body") => page.waitForFunction((wanted, where) =>
+    document.querySelector(where)?.textContent.includes(wanted), {}, text, within);
+const gone = (text) => page.waitForFunction((wanted) => !document.body.textContent.includes(wanted), {}, text);
+/** Tries again when what is pressed is replaced meanwhile, as rows of a live list are. */
+const press = (name, role = "button") => page.locator(named(role, name)).click();
+const rows = (count) => page.waitForFunction((wanted) => document.querySelectorAll("main tbody tr").length === wanted, {}, count);
+
+async function write(name, text, role = "textbox") {
+    const field = await page.waitForSelector(named(role, name), { visible: true });
+    await field.evaluate((control) => { control.value = ""; });
+    await field.type(text);
+}
+
+/** Presses a button of the dialog that asks before, or shows a secret, which is answered. */
+async function inDialog(name) {
+    await page.waitForSelector("dialog[open]");
+    const secret = await page.$eval("dialog[open]", (dialog) => dialog.querySelector(".secret")?.textContent);
+    await page.locator(`dialog[open] button::-p-text(${name})`).click();
+    await page.waitForFunction(() => document.querySelector("dialog[open]") === null);
+    return secret;
+}
+
+async function wrongAt(label) {
+    await page.waitForFunction((name) => {
+        const control = document.activeElement;
+        const row = control?.closest(".field");
+        return control?.getAttribute("aria-invalid") === "true" && row.querySelector(".name").textContent === name
+            && row.querySelector(".wrong").textContent !== "";
+    }, {}, label);
+}
+
+const asCustomer = (path, key) => fetch(`${given.api}${path}`, { headers: { "X-Api-Key": key } });
+
+async function eventually(condition) {
+    for (const end = Date.now() + PATIENCE_MS; Date.now() < end;) {
+        if (await condition()) {
+            return;
+        }
+        await new Promise((over) => setTimeout(over, 50));
+    }
+    assert.fail("did not come to be");
+}
+
+// ---- what is looked at after every step ----
+
+async function look(name, rules) {
+    await page.evaluate(axe);
+    const { violations } = await page.evaluate((only) => globalThis.axe.run(document, only ? { runOnly: only } : {}), rules);
+    assert.deepEqual(violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.html.slice(0, 200)).join(" | ")}`), [], "axe");
+    await page.screenshot({ path: `${given.pictures}/${name}.png`, fullPage: true });
+}
+
+const steps = [];
+const walk = (name, run) => steps.push([name, run]);
+
+// ---- the walk ----
+
+walk("sign_in", async () => {
+    await page.goto(`${origin}/#/sign-in/lnk_0000000000000000000000000000000000000000000`);
+    await page.waitForSelector("[role=alert]");
+    await look("sign_in_refused");
+    await page.goto("about:blank");
+    const answer = await page.goto(given.link);
+    const policy = answer.headers()["content-security-policy"];
+    assert.match(policy, /default-src 'none'/);
+    assert.doesNotMatch(policy, /unsafe|\*|http:|https:|data:/);
+    await title("Overview");
+    assert.doesNotMatch(page.url(), /lnk_/);
+});
+
+walk("first_view", async () => {
+    await page.reload();
+    // Written down and not asserted: a machine that has much else to do takes long.
+    const took = await page.waitForFunction(() => document.querySelectorAll(".tile").length === 8 && ({ figures_ms: performance.now(),
+        first_paint_ms: performance.getEntriesByName("first-contentful-paint")[0]?.startTime }));
+    writeFileSync(`${given.pictures}/first_view.json`, JSON.stringify(await took.jsonValue()));
+});
+
+walk("overview", async () => {
+    await page.waitForFunction(() => document.querySelectorAll(".tile").length === 8);
+    for (const sport of ["Cricket", "Football", "Tennis", "Horse Racing", "Greyhound Racing"]) {
+        await seen(sport, "main");
+    }
+    await page.locator("figure summary").click();
+    await page.waitForSelector("figure tbody tr");
+    await page.waitForFunction(() => document.querySelector("figure canvas").width > 0);
+    // It moves by itself: a denial is seen, and the last row of the table is another one.
+    const row = () => page.$eval("figure tbody tr", (one) => one.textContent);
+    const before = await row();
+    assert.equal((await asCustomer("/sports", "no key")).status, 403);
+    await seen("Unusable key", "main");
+    await eventually(async () => await row() !== before);
+    await page.select("main select", "hours");
+    await page.waitForFunction(() => location.hash === "#/?span=hours");
+});
+
+walk("customers", async () => {
+    await press("Customers", "link");
+    await title("Customers");
+    await write("Search by name or id", "weekend", "searchbox");
+    await rows(1);
+    await press("Weekend Picks", "link");
+    await title("Weekend Picks");
+    await page.goBack();
+    await title("Customers");
+    await page.waitForFunction(() => document.querySelector("[type=search]").value === "weekend");
+    await write("Search by name or id", "nothing has this", "searchbox");
+    await seen("Nothing has");
+});
+
+const NAME = "<img src=x onerror=alert(1)>";
+
+walk("customer_added", async () => {
+    await visit("#/customers/new");
+    await press("Add");
+    await wrongAt("Name");
+    await look("customer_refused");
+    await write("Name", NAME);
+    await write("Networks", "nonsense");
+    await press("Add");
+    await wrongAt("Networks");
+    await write("Networks", "127.0.0.0/8");
+    await write("Rate limit", "1000/60");
+    await press("Add");
+    await title(NAME);
+});
+
+walk("key_issued_and_revoked", async () => {
+    await page.locator("::-p-text(Issue a key)").click();
+    await write("Label", "walk");
+    await press("Issue");
+    const key = await inDialog("I have kept it");
+    assert.match(key, /^crk_[0-9A-Za-z]{36}$/);
+    await eventually(async () => (await asCustomer("/sports", key)).status === 200);
+    await seen(key.slice(0, 8));
+    await press("Revoke");
+    await inDialog("Revoke");
+    await seen("revoked");
+    await eventually(async () => (await asCustomer("/sports", key)).status === 403);
+    await seen("Revoked key", "main");
+    assert.ok(!(await page.content()).includes(key));
+});
+
+walk("customer_changed", async () => {
+    await page.click("input[value=tennis]");
+    await press("Save");
+    await seen("Saved");
+    await page.waitForFunction(() => document.querySelector("input[value=tennis]")?.checked === false);
+    // Somebody else changes it meanwhile.
+    await page.evaluate(async () => {
+        const id = location.hash.split("/").at(-1);
+        await fetch(`/admin/v1/customers/${id}`, { method: "PATCH", headers: { "Content-Type": "application/json" }, body: "{\"casino\":true}" });
+    });
+    await write("Rate limit", "5/10");
+    await press("Save");
+    await seen("since you opened it");
+    await look("customer_changed_meanwhile");
+    await press("Show it as it is now");
+    await page.waitForFunction(() => document.querySelector("input[name=casino]")?.checked === true);
+});
+
+walk("customer_games", async () => {
+    await page.waitForSelector("input[name=every_game]");
+    await page.$eval("textarea[name=games]", (field) => { field.value = "no-such-game"; });
+    await page.$eval("input[name=every_game]", (box) => { box.checked = false; });
+    await page.$eval("textarea[name=games]", (field) => field.closest("form").requestSubmit());
+    await page.waitForFunction(() => document.querySelector("textarea[name=games]").closest("form").textContent.includes("no-such-game")
+        || document.querySelector("form[aria-label=Games] [role=alert]").textContent !== "" || document.querySelector("form[aria-label=Games] .wrong").textContent !== ""
+        || document.querySelector("textarea[name=games]").getAttribute("aria-invalid") === "true");
+    await page.$eval("textarea[name=games]", (field) => { field.value = "anubis-falls"; });
+    await page.$eval("textarea[name=games]", (field) => field.closest("form").requestSubmit());
+    await seen("Saved");
+});
+
+walk("customer_disabled", async () => {
+    await press("Disable");
+    await inDialog("Disable");
+    await press("Enable");
+    await seen("is enabled");
+});
+
+walk("address", async () => {
+    await visit("#/addresses/new");
+    await title("Add an address");
+    await write("Address", "not an address");
+    await press("Add");
+    await wrongAt("Address");
+    await write("Address", "127.0.0.77");
+    await press("Add");
+    await title("Addresses");
+    await press("127.0.0.77", "link");
+    await title("127.0.0.77");
+    await page.click("input[value=tennis]");
+    await write("Rate limit", "nonsense");
+    await press("Save");
+    await wrongAt("Rate limit");
+    await write("Rate limit", "7/60");
+    await press("Save");
+    await seen("Saved");
+    await look("address_changed");
+    await visit("#/addresses");
+    await seen("7 in 60 s", "main tbody");
+    await visit("#/addresses/127.0.0.77");
+    await title("127.0.0.77");
+    await press("Remove");
+    await inDialog("Remove");
+    await title("Addresses");
+    await gone("127.0.0.77 ");
+});
+
+walk("feed", async () => {
+    await press("Feed", "link");
+    await title("Feed");
+    await press("Cricket", "link");
+    await title("Cricket");
+    await rows(24);
+    await page.select("main select", "interest");
+    await page.waitForFunction(() => location.hash === "#/feed/cricket?order=interest");
+    const first = await page.$eval("main tbody code", (id) => id.textContent);
+    await write("Search events by name or id", first, "searchbox");
+    await rows(1);
+});
+
+walk("event", async () => {
+    await page.locator("main tbody a").click();
+    await page.waitForSelector(".ladder");
+    await page.waitForSelector(".up, .down");
+    // Byte for byte what a customer gets, of one and the same moment.
+    const [sport, event] = new URL(page.url()).hash.split("/").slice(2);
+    await eventually(async () => await (await asCustomer(`/${sport}/events/${event}`, given.key)).text()
+        === await page.$eval("pre", (bytes) => bytes.textContent));
+    await page.select("main select", await page.evaluate(() => [...document.querySelectorAll("main select option")]
+        .find((option) => option.textContent === "Closed Account").value));
+    await page.waitForFunction(() => document.querySelector("pre").textContent.includes("ip_not_allowed"));
+});
+
+walk("casino", async () => {
+    await press("Casino", "link");
+    await title("Casino");
+    await seen("Dune Studio");
+    await write("Search games by name or id", "anubis", "searchbox");
+    await rows(2); // a provider and the game
+    await press("Anubis Falls", "link");
+    await title("Anubis Falls");
+    await press("Disable");
+    await press("Enable");
+    await seen("is enabled");
+});
+
+walk("provider", async () => {
+    await visit("#/casino/providers/dune-studio");
+    await title("Dune Studio");
+    await write("Return address", "nonsense");
+    await press("Save");
+    await wrongAt("Return address");
+    await write("Return address", "https://example.org/lobby");
+    await press("Save");
+    await seen("Saved");
+    await press("Launch");
+    await seen("the game, in demo mode");
+    await press("Add a secret");
+    const secret = await inDialog("I have kept it");
+    assert.match(secret, /^[0-9A-Za-z]{43}$/);
+    await press("Retire");
+    await inDialog("Retire");
+    await seen("is retired");
+    assert.ok(!(await page.content()).includes(secret));
+});
+
+walk("provider_disabled", async () => {
+    await press("Disable");
+    await inDialog("Disable");
+    await seen("is disabled");
+    await press("Enable");
+    await seen("is enabled");
+});
+
+walk("provider_added", async () => {
+    await press("Casino", "link");
+    await press("Add a provider", "link");
+    await title("Add a provider");
+    await write("Id", "oasis");
+    await write("Name", "Oasis");
+    await write("Launch address", "nonsense");
+    await press("Add");
+    await wrongAt("Launch address");
+    await look("provider_refused");
+    await write("Launch address", "https://oasis.example/");
+    await press("Add");
+    await inDialog("I have kept it");
+    await title("Oasis");
+});
+
+walk("import", async () => {
+    await visit("#/casino/import");
+    await title("Import games");
+    await write("Or written here", "[\n  {\"id\": \"new-game\",\n]");
+    await press("Import");
+    await page.waitForSelector("[role=alert] p");
+    await look("import_refused");
+    const game = { id: "new-game", name: "New Game", provider: "dune-studio", category: "slots", features: [], rtp_bps: null, volatility: null,
+        thumbnail_url: null, demo: true, currencies: ["EUR"], languages: ["en"], devices: ["desktop"] };
+    await page.$eval("textarea", (field, text) => { field.value = text; }, JSON.stringify([game]));
+    await press("Import");
+    await seen("1 added");
+});
+
+walk("players", async () => {
+    await press("Players", "link");
+    await title("Players");
+    await press("Find");
+    await seen("is needed");
+    await write("Customer's id", given.player.customer);
+    await write("Reference", "nobody");
+    await press("Find");
+    await seen("no such player");
+    await write("Reference", given.player.reference);
+    await press("Find");
+    await press(given.player.id, "link");
+    await title(`Player ${given.player.reference}`);
+});
+
+walk("player", async () => {
+    await page.waitForSelector("figure + .list tbody tr");
+    // The newest entry stands first, and ends the curve.
+    const numbers = await page.$$eval("figure + .list tbody tr td:first-child", (cells) => cells.map((cell) => Number(cell.textContent)));
+    assert.deepEqual(numbers, [8, 7, 6, 5, 4, 3, 2, 1]);
+    const balance = await page.$eval("figure + .list tbody td:nth-child(6)", (cell) => cell.textContent);
+    await page.waitForFunction((last) => document.querySelector("canvas").getAttribute("aria-label").includes(`balance ${last}.`), {}, balance);
+    await page.locator("figure summary").click();
+    await page.waitForSelector("figure tbody tr");
+    await press("Block");
+    await inDialog("Block");
+    await press("Unblock");
+    await seen("is unblocked");
+});
+
+walk("ledger", async () => {
+    await press("Ledger", "link");
+    await title("Ledger");
+    await seen("It was never verified.");
+    await press("Verify now");
+    await page.waitForFunction(() => document.querySelector("main [aria-live] .badge")?.textContent === "sound");
+    await rows(1);
+});
+
+walk("audit", async () => {
+    await press("Audit", "link");
+    await title("Audit");
+    await seen("127.0.0.77", "main tbody");
+    await write("Object's id", given.player.id, "searchbox");
+    await page.waitForFunction((id) => [...document.querySelectorAll("main tbody tr")].length >= 2
+        && [...document.querySelectorAll("main tbody tr")].every((row) => row.textContent.includes(id)), {}, given.player.id);
+});
+
+walk("health", async () => {
+    await press("Health", "link");
+    await title("Health");
+    await seen("Platform store", "main");
+    await seen("Up for", "main");
+});
+
+walk("settings", async () => {
+    await press("Settings", "link");
+    await title("Settings");
+    await seen("[platform]");
+});
+
+walk("operators", async () => {
+    await press("Operators", "link");
+    await title("Operators");
+    await page.locator("::-p-text(Add an operator)").click();
+    await write("Name", "walker");
+    await press("Add");
+    const link = await inDialog("I have kept it");
+    const owner = page;
+    page = await open(await browser.createBrowserContext());
+    await page.goto(link);
+    await title("Overview");
+    assert.equal(await page.$("nav a[href='#/operators']"), null);
+    await visit("#/customers");
+    await press("Weekend Picks", "link");
+    await title("Weekend Picks");
+    assert.equal(await page.$(named("button", "Disable")), null);
+    assert.equal(await page.$("main form"), null);
+    await look("reader");
+    const reader = page;
+    page = owner;
+    await page.reload();
+    await press("End");
+    await seen("The session is ended");
+    page = reader;
+    await visit("#/audit");
+    await seen("You sign in with a link");
+    await page.close();
+    page = owner;
+});
+
+walk("role_changed", async () => {
+    await page.waitForSelector("main tbody select");
+    await page.select("main tbody select", "operator");
+    await seen("walker is changed.");
+    assert.equal(await page.$eval("main tbody select", (role) => role.value), "operator");
+});
+
+walk("operator_removed", async () => {
+    await press("Remove");
+    await inDialog("Remove");
+    await seen("walker is removed");
+});
+
+walk("keyboard", async () => {
+    await page.locator("h1").click();
+    await page.keyboard.type("gc");
+    await title("Customers");
+    await page.waitForSelector("main tbody tr");
+    await page.keyboard.press("j");
+    await page.keyboard.press("j");
+    const name = await page.evaluate(() => document.activeElement.textContent);
+    await page.keyboard.press("Enter");
+    await title(name);
+    await page.keyboard.type("gc");
+    await title("Customers");
+    await page.waitForSelector("[data-search]");
+    await page.keyboard.press("/");
+    await page.waitForFunction(() => document.activeElement.matches("[data-search]"));
+    await page.locator("h1").click();
+    await page.keyboard.press("?");
+    await inDialog("Close");
+});
+
+const EVERY = ["/", "/customers", "/customers/new", "/addresses", "/feed", "/feed/football", "/casino", "/casino/games/anubis-falls",
+    "/casino/providers/dune-studio", "/casino/providers/new", "/casino/import", "/players", `/players/${given.player.id}`, "/ledger", "/audit", "/health", "/settings", "/operators"];
+
+async function everyPage(prefix, rules) {
+    for (const path of EVERY) {
+        await visit(`#${path}`);
+        await page.waitForFunction((to) => location.hash.startsWith(to) && document.querySelector("h1")?.textContent !== "…"
+            && !document.querySelector("main").textContent.includes("Loading…"), {}, `#${path}`);
+        assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= page.viewport().width, `${path} is wider than the window`);
+        await look(`${prefix}${path.replaceAll("/", "_")}`, rules);
+    }
+}
+
+walk("phone", async () => {
+    await page.setViewport({ width: 390, height: 800, isMobile: true, hasTouch: true });
+    await press("Menu");
+    await press("Casino", "link");
+    await title("Casino");
+    await everyPage("phone", ["target-size", "scrollable-region-focusable"]);
+    await page.setViewport({ width: 1280, height: 860 });
+});
+
+walk("dark", async () => {
+    await page.emulateMediaFeatures([STILL, { name: "prefers-color-scheme", value: "dark" }]);
+    await everyPage("dark", ["color-contrast"]);
+    await page.emulateMediaFeatures([STILL]);
+});
+
+walk("no_such_page", async () => {
+    await visit("#/nowhere");
+    await title("No such page");
+});
+
+walk("picture", async () => {
+    await visit(`#/players/${given.player.id}`);
+    await title(`Player ${given.player.reference}`);
+    await page.waitForFunction(() => document.querySelectorAll("main tbody tr").length >= 9 && document.querySelector("canvas").width > 300);
+    await page.screenshot({ path: `${given.pictures}/console.webp`, type: "webp", quality: 70 });
+});
+
+walk("signed_out", async () => {
+    await press("Sign out");
+    await seen("You sign in with a link");
+    await page.goBack();
+    await seen("You sign in with a link");
+    assert.equal(await page.evaluate(async () => (await fetch("/admin/v1/customers")).status), 401);
+});
+
+walk("server_away", async () => {
+    assert.deepEqual(complaints, []);
+    await page.setOfflineMode(true);
+    await page.evaluate(() => { location.hash = "#/customers"; });
+    await seen("The server does not answer");
+});
+
+try {
+    for (const [name, run] of steps) {
+        step = name;
+        const begun = Date.now();
+        await run();
+        if (name !== "picture") {
+            await look(name);
+        }
+        console.log(`${name}: ${Date.now() - begun} ms`);
+    }
+} catch (error) {
+    console.log(`FAILED at ${step}: ${error.stack}`);
+    console.log(complaints.join("\n"));
+    console.log(await page.evaluate(() => document.body.innerText).catch(() => ""));
+    await page.screenshot({ path: `${given.pictures}/failed.png`, fullPage: true }).catch(() => {});
+    process.exitCode = 1;
+} finally {
+    await browser.close();
+}

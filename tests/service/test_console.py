@@ -1,0 +1,613 @@
+"""The operator's console from outside: docs/admin.yaml against the running server, who may do what, and every
+protection attacked."""
+
+import json
+import re
+import ssl
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import jsonschema
+import pytest
+import yaml
+
+from croupier import ROOT, Service, certificate, eventually, trusting
+from wallet_model import add_games, add_player, claims_of, credit, send
+
+pytestmark = pytest.mark.depends_on("platform")
+
+DOCUMENT = yaml.safe_load((ROOT / "docs" / "admin.yaml").read_text())
+VERBS = ("get", "post", "put", "patch", "delete")
+ROUTES = [(path, verb, item[verb]) for path, item in DOCUMENT["paths"].items() for verb in VERBS if verb in item]
+ROLES = ["reader", "operator", "owner"]
+SAME = {"Sec-Fetch-Site": "same-origin"}
+
+
+class Console:
+    """What a browser has of the console: an address and a cookie."""
+
+    def __init__(self, service, cookie=None, tls=None):
+        self.service, self.cookie, self.tls = service, cookie, tls
+
+    def ask(self, method, path, document=None, headers=None, **fields):
+        sent = dict(SAME if method != "GET" and headers is None else headers or {})
+        sent.update({name.replace("_", "-"): value for name, value in fields.items()})
+        if self.cookie:
+            sent["Cookie"] = f"croupier_session={self.cookie}"
+        body = None if document is None else json.dumps(document).encode()
+        if body is not None:
+            sent.setdefault("Content-Type", "application/json")
+        return self.service.request(method, path, headers=sent, body=body, address=self.service.operator_address, tls=self.tls)
+
+    def get(self, path):
+        answer = self.ask("GET", f"/admin/v1/{path}")
+        assert answer.status == 200, answer
+        return answer.json()
+
+    def change(self, method, path, document=None, status=200, **fields):
+        answer = self.ask(method, f"/admin/v1/{path}", document, **fields)
+        assert answer.status == status, answer
+        return answer.json() if answer.body else None
+
+
+def link_of(service, name):
+    return service.ask("operator", "link", name)["link"].partition("#/sign-in/")[2]
+
+
+def sign_in(service, name):
+    answer = Console(service).ask("POST", "/admin/v1/session", {"link": link_of(service, name)})
+    assert answer.status == 200, answer
+    cookie = answer.header("Set-Cookie")
+    assert re.fullmatch(r"croupier_session=ses_\w{59}; HttpOnly; SameSite=Strict; Path=/; Max-Age=43200", cookie)
+    return Console(service, cookie.partition("=")[2].partition(";")[0])
+
+
+def code(answer):
+    return answer.status, answer.json()["error"]["code"]
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory):
+    service = Service(tmp_path_factory.mktemp("console"))
+    try:
+        service.customer = service.add_customer("<script>alert(1)</script>", options=["--casino"])
+        add_games(service, "roulette")
+        service.publish("cricket", [{"gmid": 7, "ename": "Seven"}], {7: [{"mid": 1}]})
+        service.start()
+        closed = [Console(service).ask("GET", path).status for path in ("/", "/admin/v1/session", "/console/main.js")]
+        assert closed == [404, 404, 404]  # until there is an operator
+        for role in ROLES:
+            service.run("operator", "add", role, "--role", role)
+        service.player = add_player(service, service.customer)
+        assert send(service, service.customer.key, credit(service.player, "in", 500)).status == 200
+        service.signed_in = {role: sign_in(service, role) for role in ROLES}
+        yield service
+    finally:
+        service.stop()
+
+
+@pytest.fixture
+def owner(house):
+    return house.signed_in["owner"]
+
+
+# ---- the document --------------------------------------------------------------------------------------
+
+
+def resolved(node):
+    if isinstance(node, list):
+        return [resolved(item) for item in node]
+    if isinstance(node, dict) and "$ref" in node:
+        target = DOCUMENT
+        for part in node["$ref"][2:].split("/"):
+            target = target[part]
+        return resolved(target)
+    return {key: resolved(value) for key, value in node.items()} if isinstance(node, dict) else node
+
+
+def filled(path, *values):
+    """With the values in place of its {words}, the last for all that are left."""
+    values = list(values)
+    return re.sub(r"\{\w+\}", lambda _: values.pop(0) if len(values) > 1 else values[0], path)
+
+
+def test_every_path_has_the_methods_of_the_document(house):
+    for path, item in DOCUMENT["paths"].items():
+        answer = Console(house).ask("OPTIONS", filled(path, "x"))
+        expected = ", ".join("GET, HEAD" if verb == "get" else verb.upper() for verb in item if verb in VERBS)
+        assert (answer.status, sorted(answer.header("Allow").split(", "))) == (405, sorted(expected.split(", "))), path
+
+
+def test_who_may_what(house):
+    refusal = resolved(DOCUMENT["components"]["schemas"]["Error"])
+    for path, verb, route in ROUTES:
+        for role in (None, *ROLES):
+            console = house.signed_in[role] if role else Console(house)
+            if (path, verb) == ("/admin/v1/session", "delete") and role:
+                console = sign_in(house, role)
+            answer = console.ask(verb.upper(), filled(path, "x"), None if verb in ("get", "delete") else {})
+            where = (path, verb, role, answer)
+            if route["x-role"] == "none":
+                assert code(answer) == (422, "invalid"), where
+            elif role is None:
+                assert code(answer) == (401, "not_signed_in"), where
+            elif ROLES.index(role) < ROLES.index(route["x-role"]):
+                assert code(answer) == (403, "role_too_low"), where
+            else:
+                assert answer.status in (200, 202, 204, 404, 409, 422), where
+            if answer.status >= 400:
+                jsonschema.validate(answer.json(), refusal)
+
+
+def test_what_is_answered_is_what_the_document_says(house, owner):
+    customer = house.customer.id
+    asked = {"/admin/v1/keys": f"?customer={customer}", "/admin/v1/customers/{id}": customer, "/admin/v1/players/{id}": house.player,
+             "/admin/v1/customers/{id}/games": customer, "/admin/v1/players/{id}/statement": house.player,
+             "/admin/v1/games/{id}": "roulette", "/admin/v1/feed/{sport}": "cricket", "/admin/v1/feed/{sport}/{event}": "cricket/7", "/admin/v1/providers/{id}": "acme", "/admin/v1/operators/{id}": "owner"}
+    owner.change("POST", "addresses", {"address": "2001:db8::9"}, 201)
+    asked["/admin/v1/addresses/{id}"] = "2001%3Adb8%3A%3A9"
+    asked["/admin/v1/customers/{id}/denials"] = customer
+    denied(house, owner)
+    tried = 0
+    for path, verb, route in ROUTES:
+        if verb == "get":
+            what = asked.get(path, "")
+            answer = owner.ask("GET", filled(path, *what.split("/")) if "{" in path else path + what)
+            assert answer.status == 200, (path, answer)
+            schema = resolved(route["responses"]["200"])["content"]["application/json"]["schema"]
+            jsonschema.validate(answer.json(), schema)
+            assert "items" not in answer.json() or answer.json()["items"], path
+            assert answer.header("Cache-Control") == "no-store"
+            tried += 1
+    assert tried == sum(verb == "get" for _, verb, _ in ROUTES)
+
+
+def denied(house, owner):
+    """A key of the customer that was revoked and is used all the same."""
+    key = owner.change("POST", "keys", {"customer": house.customer.id}, 201)
+    house.await_admission(key["key"])  # else nobody knows it
+    owner.change("DELETE", f"keys/{key['id']}")
+    house.await_admission(key["key"], admitted=False)
+    return key
+
+
+def test_a_customer_s_denials(house, owner):
+    path = f"customers/{house.customer.id}/denials"
+    key = denied(house, owner)
+    owner.change("PATCH", f"customers/{house.customer.id}", {"enabled": False})
+    house.await_admission(house.customer.key, source="127.0.0.5", admitted=False)
+    rows = owner.get(path)["items"]
+    owner.change("PATCH", f"customers/{house.customer.id}", {"enabled": True})
+    house.await_admission(house.customer.key)
+    assert rows[0]["reason"] == "customer_disabled" and rows[0]["address"] == "127.0.0.5" and rows[0]["count"] >= 1
+    assert rows[1]["reason"] == "revoked_key" and key["key"].startswith(rows[1]["key"]) and len(rows[1]["key"]) >= 8
+    assert code(owner.ask("GET", "/admin/v1/customers/cus_0000000000000000/denials")) == (404, "unknown_record")
+
+
+# ---- what moves ----------------------------------------------------------------------------------------
+
+
+def test_the_overview_follows_what_happens(house, owner):
+    before = owner.get("overview")
+    assert before["history"]["step_seconds"] == 2 and owner.get("overview?span=hours")["history"]["step_seconds"] == 120
+    assert code(owner.ask("GET", "/admin/v1/overview?span=days")) == (422, "invalid")
+    assert [row["sport"] for row in before["feed"]] == ["cricket", "football", "tennis", "horse-racing", "greyhound-racing"]
+    assert before["feed"][4] == {"sport": "greyhound-racing", "age_seconds": None, "stale_events": 0, "stale": False}
+
+    def denied(overview):
+        return next((row["last_hour"] for row in overview["denials"] if row["reason"] == "unusable_key"), 0)
+
+    assert house.get("/api/v1/sports", key="x").status == 403
+    answer = owner.ask("GET", "/admin/v1/overview")
+    while denied(answer.json()) == denied(before):
+        answer = owner.ask("GET", "/admin/v1/overview", headers={"If-None-Match": answer.header("ETag"), "Prefer": "wait=55"})
+        assert answer.status == 200, answer  # of the next sample
+    after = answer.json()
+    series = after["history"]["series"]
+    assert denied(after) == denied(before) + 1
+    assert set(series) == set(after["live"]) and all(len(values) == len(after["history"]["at"]) for values in series.values())
+    assert any(value for value in series["denials_per_second"]) and any(value for value in series["requests_4xx_per_second"])
+
+
+def test_a_get_waits_for_another_answer(house, owner):
+    path = f"/admin/v1/customers/{house.customer.id}"
+    tag = owner.ask("GET", path).header("ETag")
+    at_once = owner.ask("GET", path, headers={"If-None-Match": tag})
+    assert (at_once.status, at_once.body, at_once.header("ETag"), at_once.header("Preference-Applied")) == (304, b"", tag, None)
+    waited = owner.ask("GET", path, headers={"If-None-Match": tag, "Prefer": "wait=1"})
+    assert (waited.status, waited.header("Preference-Applied")) == (304, "wait=1")
+    assert owner.ask("GET", path, headers={"If-None-Match": '"other"', "Prefer": "wait=55"}).status == 200
+    with ThreadPoolExecutor() as pool:
+        waits = [pool.submit(console.ask, "GET", path, headers={"If-None-Match": tag, "Prefer": "wait=55"})
+                 for console in (owner, owner, sign_in(house, "reader"))]
+        session = next(row["id"] for row in owner.get("sessions?limit=200")["items"][::-1] if row["operator"] == "reader")
+        owner.change("DELETE", f"sessions/{session}", status=204)
+        assert code(waits[2].result()) == (401, "not_signed_in")
+        owner.change("PATCH", f"customers/{house.customer.id}", {"rate": "77/60"})
+        for wait in waits[:2]:
+            assert wait.result().json()["rate"]["requests"] == 77
+    owner.change("PATCH", f"customers/{house.customer.id}", {"rate": None})
+
+
+# ---- signing in ----------------------------------------------------------------------------------------
+
+
+def test_a_link_signs_in_once_and_a_get_does_not_use_it_up(house):
+    link = link_of(house, "reader")
+    console = Console(house)
+    console.ask("GET", f"/admin/v1/session?link={link}")
+    console.ask("GET", "/")
+    assert console.ask("POST", "/admin/v1/session", {"link": link}).status == 200
+    assert code(console.ask("POST", "/admin/v1/session", {"link": link})) == (401, "link_not_good")
+
+
+def test_of_those_who_race_for_a_link_one_signs_in(house):
+    for turn in range(3):
+        body = json.dumps({"link": link_of(house, "reader")}).encode()
+        fields = {**SAME, "Content-Type": "application/json"}
+
+        def sign_in_at_once(_, source=f"127.0.0.{20 + turn}", together=threading.Barrier(4)):
+            together.wait()
+            return house.request("POST", "/admin/v1/session", headers=fields, body=body, source=source, address=house.operator_address)
+
+        with ThreadPoolExecutor(4) as pool:
+            answers = list(pool.map(sign_in_at_once, range(4)))
+        assert sorted(answer.status for answer in answers) == [200, 401, 401, 401], answers
+
+
+def test_a_session_is_over_when_it_is_signed_out_or_ended(house, owner):
+    for end in ("out", "ended", "command"):
+        console = sign_in(house, "reader")
+        session = console.get("session")
+        assert session["role"] == "reader"
+        if end == "out":
+            assert "Max-Age=0" in console.ask("DELETE", "/admin/v1/session").header("Set-Cookie")
+        elif end == "ended":
+            owner.change("DELETE", f"sessions/{session['id']}", status=204)
+        else:
+            house.run("operator", "end", session["id"])
+        assert code(console.ask("GET", "/admin/v1/customers")) == (401, "not_signed_in"), end
+
+
+def test_a_role_and_a_disabled_operator_hold_at_once(house, owner):
+    added = owner.change("POST", "operators", {"name": "bert", "role": "owner"}, 201)
+    console = Console(house)
+    answer = console.ask("POST", "/admin/v1/session", {"link": added["link"].partition("sign-in/")[2]})
+    console.cookie = answer.header("Set-Cookie").partition("=")[2].partition(";")[0]
+    assert console.get("operators")["items"]
+    owner.change("PATCH", "operators/bert", {"role": "reader"})
+    assert code(console.ask("GET", "/admin/v1/operators")) == (403, "role_too_low")
+    owner.change("PATCH", "operators/bert", {"enabled": False})
+    assert code(console.ask("GET", "/admin/v1/session")) == (401, "not_signed_in")
+    owner.change("DELETE", "operators/bert", status=204)
+    assert owner.ask("GET", "/admin/v1/operators/bert").status == 404
+
+
+# ---- attacks -------------------------------------------------------------------------------------------
+
+
+def test_a_change_from_another_site_is_refused(house, owner):
+    host, port = house.operator_address
+    path = f"/admin/v1/customers/{house.customer.id}"
+    for headers in ({}, {"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}, {"Sec-Fetch-Site": "none"},
+                    {"Origin": "http://evil.example"}, {"Origin": "null"}, {"Origin": f"https://{host}:{port}"},
+                    {"Sec-Fetch-Site": "cross-site", "Origin": f"http://{host}:{port}"}):
+        assert code(owner.ask("PATCH", path, {"enabled": False}, headers=headers)) == (403, "not_same_origin"), headers
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
+        assert code(owner.ask("PATCH", path, {"enabled": False}, Content_Type=kind, **{"Sec_Fetch_Site": "same-origin"})) == \
+            (415, "not_json")
+    assert owner.get(f"customers/{house.customer.id}")["enabled"]
+    assert owner.ask("PATCH", path, {"enabled": True}, headers={"Origin": f"http://{host}:{port}"}).status == 200
+
+
+def test_a_rebound_name_is_refused(house, owner):
+    for name in ("evil.example", f"evil.example:{house.operator_address[1]}", "127.0.0.1", "localhost"):
+        for path in ("/", "/admin/v1/session"):
+            with house.connect(address=house.operator_address) as connection:
+                connection.send(f"GET {path} HTTP/1.1\r\nHost: {name}\r\nCookie: croupier_session={owner.cookie}\r\n\r\n".encode())
+                assert code(connection.receive()) == (421, "unknown_host")
+    assert "croupier_" in house.request("GET", "/metrics", headers=[], address=house.operator_address).body.decode()
+
+
+def test_a_page_cannot_be_framed_and_runs_no_foreign_script(house):
+    answer = Console(house).ask("GET", "/")
+    policy = answer.header("Content-Security-Policy")
+    assert answer.status == 200
+    for rule in ("default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "base-uri 'none'",
+                 "form-action 'self'", "frame-ancestors 'none'"):
+        assert rule in policy.split("; ")
+    assert "unsafe" not in policy
+    assert (answer.header("X-Frame-Options"), answer.header("X-Content-Type-Options"), answer.header("Referrer-Policy")) == \
+        ("DENY", "nosniff", "no-referrer")
+    assert answer.header("Cross-Origin-Opener-Policy") == answer.header("Cross-Origin-Resource-Policy") == "same-origin"
+
+
+def test_a_script_in_a_name_is_json_text(house, owner):
+    answer = owner.ask("GET", f"/admin/v1/customers/{house.customer.id}")
+    assert answer.header("Content-Type") == "application/json" and answer.header("X-Content-Type-Options") == "nosniff"
+    assert answer.json()["name"] == "<script>alert(1)</script>"
+
+
+def test_cookies_that_are_none(house):
+    for cookie in ("x", "ses_" + "a" * 59, "ses_" + "a" * 5000):
+        assert code(Console(house, cookie).ask("GET", "/admin/v1/session")) == (401, "not_signed_in")
+
+
+# ---- changes -------------------------------------------------------------------------------------------
+
+
+def test_two_who_change_one_record_do_not_overwrite_each_other(house, owner):
+    added = owner.ask("POST", "/admin/v1/customers", {"name": "Two", "cidrs": ["192.0.2.0/24"], "rate": "5/10"})
+    assert added.status == 201
+    path, tag = f"customers/{added.json()['id']}", added.header("ETag")
+    shown = owner.ask("GET", f"/admin/v1/{path}")
+    assert shown.header("ETag") == tag
+    changed = owner.ask("PATCH", f"/admin/v1/{path}", {"sports": ["tennis"]}, If_Match=tag, Sec_Fetch_Site="same-origin")
+    assert (changed.status, changed.json()["sports"]) == (200, ["tennis"])
+    late = owner.ask("PATCH", f"/admin/v1/{path}", {"name": "Late"}, If_Match=tag, Sec_Fetch_Site="same-origin")
+    assert code(late) == (412, "changed_meanwhile")
+    last = owner.get(f"audit?object={added.json()['id']}&limit=1")["items"][0]
+    assert (late.json()["error"]["changed_by"], late.json()["error"]["changed_at"]) == (last["who"], last["at"])
+    sent_back = {name: value for name, value in owner.get(path).items() if name in ("name", "cidrs", "sports", "rate", "casino")}
+    assert owner.change("PATCH", path, sent_back) == owner.get(path)
+    bare = owner.change("PATCH", path, {"cidrs": [], "rate": None, "sports": [], "enabled": False})
+    assert (bare["cidrs"], bare["rate"], bare["sports"], bare["enabled"]) == ([], None, [], False)
+
+
+def test_a_refusal_names_the_field(house, owner):
+    path = f"/admin/v1/customers/{house.customer.id}"
+    for document, field in (({"rate": "fast"}, "rate"), ({"cidrs": ["300.0.0.0/8"]}, "cidrs"), ({"sports": ["chess"]}, "sports"),
+                            ({"name": ""}, "name"), ({"name": "a\x00b"}, "name"), ({"casino": "perhaps"}, "casino")):
+        answer = owner.ask("PATCH", path, document)
+        assert (*code(answer), answer.json()["error"]["field"]) == (422, "invalid", field), document
+    for document in ({"id": "cus_x"}, {"keys": 7}, {"unknown": 1}, [], "x"):
+        assert code(owner.ask("PATCH", path, document)) == (422, "invalid"), document
+    answer = owner.ask("POST", "/admin/v1/customers", {"sports": "all"})
+    assert (answer.status, answer.json()["error"]["field"]) == (422, "name")
+
+
+def test_keys_players_and_games(house, owner):
+    issued = owner.change("POST", "keys", {"customer": house.customer.id, "label": "web", "only": "sports"}, 201)
+    house.await_admission(issued["key"])
+    assert house.get("/api/v1/casino/games", issued["key"]).status == 403
+    assert issued["key"] not in json.dumps(owner.get(f"keys?customer={house.customer.id}"))
+    assert owner.change("DELETE", f"keys/{issued['id']}")["revoked_at"]
+    found = owner.get(f"players?customer={house.customer.id}&q=alice")["items"]
+    assert [player["player_id"] for player in found] == [house.player] and found[0]["balance_minor"] == 500
+    assert owner.change("PATCH", f"players/{house.player}", {"blocked": True})["blocked_at"]
+    assert owner.change("PATCH", f"players/{house.player}", {"blocked": False})["blocked_at"] is None
+    assert owner.change("PATCH", "games/roulette", {"enabled": False})["enabled"] is False
+    assert owner.change("PATCH", "games/roulette", {"enabled": True})["enabled"] is True
+    allowed = owner.change("PUT", f"customers/{house.customer.id}/games", {"games": ["roulette"]})
+    assert (allowed["every_game"], allowed["games"]) == (False, ["roulette"])
+    assert owner.change("PUT", f"customers/{house.customer.id}/games", {"every_game": True})["every_game"]
+    answer = owner.ask("POST", "/admin/v1/games/import", [{"id": "x"}])
+    assert code(answer) == (422, "invalid") and "document:1:2:" in answer.json()["error"]["message"]
+    entries = owner.get(f"players/{house.player}/statement")
+    assert [entry["transaction_id"] for entry in entries["items"]] == ["in"] and entries["next"] is None
+
+
+def test_lists_are_paged_and_searched(house, owner):
+    names = [f"paged {number}" for number in range(5)]
+    for name in names:
+        owner.change("POST", "customers", {"name": name}, 201)
+    seen, cursor = [], ""
+    while cursor is not None:
+        page = owner.get(f"customers?q=PAGED&limit=2{cursor and '&cursor=' + cursor}")
+        seen += [customer["name"] for customer in page["items"]]
+        cursor = page["next"]
+    assert seen == names
+    for query in ("limit=0", "limit=201", "limit=x", "cursor=-1", "q=%ff", "q=a&q=b"):
+        assert code(owner.ask("GET", f"/admin/v1/customers?{query}")) == (422, "invalid"), query
+
+
+def test_what_is_done_here_is_in_the_audit(house, owner):
+    added = owner.change("POST", "customers", {"name": "Audited"}, 201)
+    rows = owner.get(f"audit?object={added['id']}")["items"]
+    assert [(row["who"], row["command"], row["kind"]) for row in rows] == [("console owner", "POST customers", "customer")]
+    trail = house.run("audit", "list", "--json").text
+    assert "ses_" in trail and owner.cookie not in trail
+
+
+def test_settings_hide_passwords(house, owner):
+    shown = {(row["section"], row["name"]): row["value"] for row in owner.get("settings")["items"]}
+    assert shown["operator", "listen"] == "127.0.0.1:0"
+    assert not re.search(r"://[^/]*:(?!\*\*\*@)[^/@:]+@", json.dumps(list(shown.values())))
+
+
+# ---- the feed ------------------------------------------------------------------------------------------
+
+EVENTS = [{"gmid": 30 - number, "ename": f"Match {number}", "feed_source": "hidden", "status": "OPEN"} for number in range(5)]
+MARKETS = [{"mname": "Match \\u00e9", "tv": 1, "odds": 1.80}]
+
+
+@pytest.fixture
+def football(house):
+    """Published as a feed writes it: with spaces, and numbers that have a form of their own."""
+    house.publish("football", b"[ " + b", ".join(json.dumps(event).encode() for event in EVENTS) + b" ]", {
+        29: json.dumps(MARKETS).replace("1.8}", "1.80 }").encode(), 28: b"[]"})
+    return house
+
+
+def test_what_a_customer_gets_for_an_event_is_shown_byte_for_byte(football, owner):
+    for event, status in ((29, 200), (28, 200), (27, 404), (99, 404)):
+        answer = football.get(f"/api/v1/football/events/{event}", football.customer.key)
+        shown = owner.get(f"feed/football/{event}?customer={football.customer.id}")
+        assert (shown["status"], shown["body"].encode(), shown["etag"]) == (status, answer.body, answer.header("ETag")), event
+        assert owner.get(f"feed/football/{event}")["body"] == shown["body"]
+        if status == 200:
+            assert shown["published_at"]
+    assert "1.80" in owner.get("feed/football/29")["body"]
+    football.publish_odds("football", 29, [])
+    answer = football.get("/api/v1/football/events/29", football.customer.key)
+    assert owner.get("feed/football/29")["body"].encode() == answer.body
+
+
+def test_what_a_customer_is_refused_is_shown_as_well(football, owner):
+    tennis, closed = football.add_customer("Tennis alone", sports="tennis"), football.add_customer("Closed")
+    football.run("customer", "disable", closed.id)
+    football.await_admission(tennis.key)
+    football.await_admission(closed.key, admitted=False)
+    for customer, reason in ((tennis, "sport_not_allowed"), (closed, "ip_not_allowed")):
+        answer = football.get("/api/v1/football/events/29", customer.key)
+        shown = owner.get(f"feed/football/29?customer={customer.id}")
+        assert (shown["status"], shown["body"].encode(), shown["etag"]) == (answer.status, answer.body, None)
+        assert json.loads(shown["body"])["error"] == reason
+    answer = owner.ask("GET", "/admin/v1/feed/football/29?customer=cus_nobody")
+    assert (*code(answer), answer.json()["error"]["field"]) == (422, "invalid", "customer")
+
+
+def test_sports_and_events_are_listed_with_their_ages(football, owner):
+    sports = {row["sport"]: row for row in owner.get("feed")["items"]}
+    assert list(sports) == ["cricket", "football", "tennis", "horse-racing", "greyhound-racing"]
+    assert sports["football"]["events"] == 5 and sports["football"]["published_at"] and not sports["football"]["problem"]
+    assert sports["tennis"]["events"] == 0 and sports["tennis"]["problem"]
+    listed = owner.get("feed/football")
+    assert [row["event_id"] for row in listed["items"]] == ["30", "29", "28", "27", "26"]
+    assert [row["name"] for row in owner.get("feed/football?q=TCH%203")["items"]] == ["Match 3"]
+    assert [row["event_id"] for row in owner.get("feed/football?q=28")["items"]] == ["28"]
+    first = owner.get("feed/football?limit=2")
+    assert [row["event_id"] for row in owner.get(f"feed/football?limit=2&cursor={first['next']}")["items"]] == ["28", "27"]
+    # Asked for again and again: of an event it is noted once a second at most, and a test before may have asked.
+    eventually(lambda: football.get("/api/v1/football/events/28", football.customer.key).status == 200
+               and owner.get("feed/football?order=interest")["items"][0]["event_id"] == "28")
+    assert football.get("/api/v1/football/events/29", football.customer.key).status == 200
+    football.publish_odds("football", 29, [])
+    oldest = owner.get("feed/football?order=age")["items"]
+    assert [row["event_id"] for row in oldest[:2]] == ["28", "29"] and oldest[2]["published_at"] is None
+    assert owner.get("feed/tennis") == {"sport": "tennis", "published_at": None, "found": 0, "items": [], "next": None}
+    assert code(owner.ask("GET", "/admin/v1/feed/chess")) == (404, "unknown_record")
+    assert code(owner.ask("GET", "/admin/v1/feed/football/0")) == (404, "unknown_record")
+    assert code(owner.ask("GET", "/admin/v1/feed/football?order=size")) == (422, "invalid")
+
+
+# ---- providers -----------------------------------------------------------------------------------------
+
+
+def secrets_of(owner, provider):
+    return [(secret["kid"], secret["signs"]) for secret in owner.get(f"providers/{provider}")["secrets"]]
+
+
+def test_a_provider_is_added_with_a_secret_that_is_shown_once(house, owner):
+    made = owner.change("POST", "providers", {"audience": "them", "id": "oasis", "name": "Oasis", "launch_url": "https://oasis.example/?a=1"}, 201)
+    assert len(made["secret"]) == 43 and made["audience"] == "them" and made["enabled"]
+    given = owner.change("POST", "providers", {"id": "sand", "name": "Sand", "launch_endpoint": "http://127.0.0.1:1/launch",
+                                               "secret": "chosen by them: \u00e9"}, 201)
+    assert "secret" not in given and given["launch_endpoint"] and not given["launch_url"]
+    added = owner.change("POST", "providers/oasis/secrets", {}, 201)
+    names = secrets_of(owner, "oasis")
+    assert len(names) == 2 and names[0][1] and names[1] == ("first", False) and added["secret"] != made["secret"]
+    assert code(owner.ask("POST", "/admin/v1/providers/oasis/secrets", {})) == (409, "conflict")
+    owner.change("DELETE", "providers/oasis/secrets/first")
+    assert [kid for kid, _ in secrets_of(owner, "oasis")] == [names[0][0]]
+    assert code(owner.ask("DELETE", "/admin/v1/providers/oasis/secrets/first", None, SAME)) == (404, "unknown_record")
+    rows = house.run("audit", "list", "--json").text
+    shown = json.dumps([owner.get("audit"), owner.get("providers")]) + rows + house.log_text()
+    assert "POST providers" in rows
+    assert not any(secret in shown for secret in (made["secret"], added["secret"], "chosen by them"))
+
+
+def test_what_is_wrong_with_a_provider_is_said_by_field(owner):
+    sound = {"id": "wadi", "name": "Wadi", "launch_url": "https://wadi.example/"}
+    for change, field in (({"id": "No Id"}, "id"), ({"id": None}, "id"), ({"name": ""}, "name"), ({"launch_url": "nonsense"}, "launch_url"),
+                          ({"launch_url": None}, "launch_url"), ({"secret": ""}, "secret"), ({"secret": 7}, "secret"),
+                          ({"secret": "x" * 513}, "secret"), ({"cidrs": ["300.0.0.0/8"]}, "cidrs")):
+        document = {name: value for name, value in {**sound, **change}.items() if value is not None}
+        answer = owner.ask("POST", "/admin/v1/providers", document)
+        assert (*code(answer), answer.json()["error"]["field"]) == (422, "invalid", field), change
+    assert code(owner.ask("POST", "/admin/v1/providers/acme/secrets", {"name": "x"})) == (422, "invalid")
+    assert code(owner.ask("POST", "/admin/v1/providers", {**sound, "id": "acme"})) == (409, "conflict")
+
+
+def test_a_provider_is_tried(house, owner):
+    tried = owner.change("POST", "providers/acme/try", {"game": "roulette"})
+    assert (tried["outcome"], tried["status"], tried["game_id"]) == ("launched", None, "roulette") and tried["expires_at"]
+    claims = claims_of(tried["launch_url"])
+    assert claims["game"] == "roulette" and claims["mode"] == "demo"
+    assert code(owner.ask("POST", "/admin/v1/providers/acme/try", {"game": "nothing"})) == (404, "unknown_record")
+    assert code(owner.ask("POST", "/admin/v1/providers/acme/try", {"game": 7})) == (422, "invalid")
+    owner.change("PATCH", "providers/acme", {"launch_endpoint": "http://127.0.0.1:1/launch"})
+    refused = owner.change("POST", "providers/acme/try")
+    assert (refused["outcome"], refused["status"], refused["launch_url"]) == ("unreachable", None, None) and refused["reason"]
+    owner.change("PATCH", "providers/acme", {"launch_url": "https://acme.example/"})
+
+
+# ---- the ledger ----------------------------------------------------------------------------------------
+
+
+def test_the_ledger_is_verified_from_here(house, owner):
+    started = owner.ask("POST", "/admin/v1/ledger/verification")
+    assert started.status in (202, 409)  # who-may-what has begun one, perhaps
+    eventually(lambda: owner.get("ledger")["run"]["state"] != "running")
+    before = owner.get("ledger")
+    assert before["operations"]["CREDIT"] >= 1 and before["commits"] >= 1 and before["batches"] >= 1
+    run = owner.change("POST", "ledger/verification", status=202)
+    assert (run["state"], run["by"]) == ("running", "console owner")
+    eventually(lambda: owner.get("ledger")["run"]["state"] == "sound")
+    ledger = owner.get("ledger")
+    assert ledger["run"]["entries"] == ledger["verified"]["whole"]["entries"] >= 1 and ledger["verified"]["whole"]["sound"]
+    row = owner.get("audit?object=whole")["items"][0]
+    assert (row["who"], row["command"], row["kind"], row["before"]) == ("console owner", "POST ledger", "verification", None)
+    assert row["after"] == {"sound": True, "entries": ledger["run"]["entries"], "players": 1, "reason": None}
+
+
+# ---- services of their own -----------------------------------------------------------------------------
+
+
+def test_guessing_is_locked_out(make_service):
+    service = make_service()
+    service.publish_nothing()
+    service.run("operator", "add", "anna")
+    service.start()
+    console = Console(service)
+    answers = [console.ask("POST", "/admin/v1/session", {"link": "lnk_" + "a" * 59}) for _ in range(6)]
+    assert [answer.status for answer in answers] == [401] * 5 + [429]
+    assert 1 <= int(answers[-1].header("Retry-After")) <= 60
+    assert console.ask("POST", "/admin/v1/session", {"link": link_of(service, "anna")}).status == 429
+
+
+def test_no_console_on_a_public_address_without_https(make_service):
+    service = make_service({"operator.listen": "0.0.0.0:0"})
+    service.publish_nothing()
+    service.run("operator", "add", "anna")
+    service.start()
+    assert Console(service).ask("GET", "/").status == Console(service).ask("GET", "/admin/v1/session").status == 404
+    assert service.request("GET", "/metrics", address=service.operator_address).status == 200
+    assert "has no HTTPS" in service.log_text()
+
+
+def test_https_of_the_operator_listener(make_service, tmp_path):
+    paths = certificate(tmp_path, days=9)
+    service = make_service({"operator.listen": "127.0.0.1:0", "operator.tls_certificate": paths[0], "operator.tls_key": paths[1]})
+    service.publish_nothing()
+    service.run("operator", "add", "anna")
+    service.start()
+    console = Console(service, tls=trusting(paths[0]))
+
+    def days_left():
+        metrics = console.ask("GET", "/metrics").body.decode()
+        expiry = re.search(r'^croupier_tls_certificate_expiry_timestamp_seconds{listener="operator"} (\S+)$', metrics, re.M)
+        return (float(expiry.group(1)) - time.time()) / 86400
+
+    link = {"link": link_of(service, "anna")}
+    assert code(console.ask("POST", "/admin/v1/session", link, {"Origin": f"http://127.0.0.1:{service.operator_address[1]}"})) \
+        == (403, "not_same_origin")
+    answer = console.ask("POST", "/admin/v1/session", link, {"Origin": f"https://127.0.0.1:{service.operator_address[1]}"})
+    assert answer.status == 200 and answer.header("Set-Cookie").endswith("; Max-Age=43200; Secure"), answer
+    console.cookie = answer.header("Set-Cookie").partition("=")[2].partition(";")[0]
+    assert Console(service, console.cookie).ask("GET", "/admin/v1/session").status == 400  # without TLS
+    assert 8 < days_left() < 10
+    # A new certificate counts for connections from the reload on; who is signed in stays so.
+    renewed = certificate(tmp_path, "renewed", days=40)
+    for new, old in zip(renewed, paths):
+        old.write_bytes(new.read_bytes())
+    service.run("reload", service.process.pid, configuration=False)
+    with pytest.raises(ssl.SSLError):
+        console.ask("GET", "/admin/v1/session")
+    console.tls = trusting(renewed[0])
+    assert console.get("session")["name"] == "anna" and 39 < days_left() < 41
+    # A pair that does not fit is refused, and changes nothing.
+    paths[0].write_bytes(certificate(tmp_path, "stranger")[0].read_bytes())
+    service.run("reload", service.process.pid, configuration=False, status=1)
+    assert console.get("session")["name"] == "anna"

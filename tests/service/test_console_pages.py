@@ -1,0 +1,60 @@
+"""The operator's console as an operator uses it, in a real Chromium: tests/console/walk.mjs over a demo. Its pictures stay in
+console/ beside the program."""
+
+import json
+import shutil
+import subprocess
+
+import pytest
+
+import node_packages
+from croupier import BINARY, PATIENCE, ROOT
+from test_demo import Demo, client
+
+pytestmark = pytest.mark.only("embedded", "sqlite")  # which are what a demo has, and what no sanitized run has
+
+WALK = ROOT / "tests" / "console"
+PICTURES = BINARY.parent / "console"
+
+
+@pytest.fixture
+def demo(tmp_path):
+    one = Demo(tmp_path / "demo-data", "--json")
+    yield one
+    if one.process.poll() is None:
+        one.process.kill()
+    one.process.communicate()
+
+
+def player_with_money(told):
+    """Somebody who was launched and has moved money, by the customers' API."""
+    service = client(told)
+    headers = {"Content-Type": "application/json"}
+
+    def post(path, document):
+        answer = service.request("POST", path, told["key"], headers, json.dumps(document).encode())
+        assert answer.status == 200, answer
+        return answer.json()
+
+    launch = post("/api/v1/casino/games/anubis-falls/launch", {"mode": "real", "player_reference": "walker", "currency": "EUR"})
+    for number in range(1, 9):
+        post("/api/v1/casino/wallet", {
+            "operation": "CREDIT" if number % 3 else "DEBIT", "player_id": launch["player_id"], "transaction_id": f"t{number}",
+            "amount_minor": 1000 * number if number % 3 else 550, "currency": "EUR"})
+    return launch["player_id"]
+
+
+def test_an_operator_walks_through_every_page_and_every_change(demo):
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("no chromium here; on Debian, tools/setup test installs it")
+    told = demo.told()
+    player = player_with_money(told)
+    customers = json.loads(subprocess.run([BINARY, "customer", "list", "-c", told["config"], "--json"], capture_output=True,
+                                          check=True, env=demo.environment).stdout)
+    customer = next(row["id"] for row in customers if row["name"] == "Demo Sportsbook")
+    given = {"modules": str(node_packages.install(WALK, PICTURES)), "chromium": chromium, "pictures": str(PICTURES), "link": told["console"], "api": told["api"],
+             "key": told["key"], "player": {"id": player, "reference": "walker", "customer": customer}}
+    done = subprocess.run(["node", WALK / "walk.mjs", json.dumps(given)], capture_output=True, timeout=900 * PATIENCE)
+    assert done.returncode == 0, done.stdout.decode() + done.stderr.decode()
+    assert demo.end()[0] == 0

@@ -1,0 +1,197 @@
+"""The programs of examples/, as their READMEs run them, against a demo; what they do when they or the server are killed."""
+
+import http.server
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import urllib.request
+
+import pytest
+
+from croupier import PATIENCE, ROOT, eventually, sanitizer_environment
+from servers import free_port
+from test_demo import Demo, shell, BINARY
+
+pytestmark = pytest.mark.only("embedded", "sqlite")  # which are what a demo has
+
+EXAMPLES = ROOT / "examples"
+CUSTOMERS = {"python": [sys.executable, EXAMPLES / "customer-python" / "customer.py"],
+             "node": ["node", EXAMPLES / "customer-node" / "customer.mjs"]}
+GO = [EXAMPLES / "customer-go" / name for name in ("customer.go", "main.go")]
+JAVA = EXAMPLES / "customer-java" / "Customer.java"
+COMPILED = ("go", "java")  # by compilers that tools/setup does not install: a quarter of a gigabyte each
+
+
+def compiled(language, directory):
+    """The command of a customer that is compiled first; skips where there is no compiler."""
+    compiler = next(filter(shutil.which, {"go": ("go", "gccgo"), "java": ("javac",)}[language]), None)
+    if compiler is None:
+        pytest.skip(f"no compiler for {language} here; on Debian: apt install gccgo default-jdk-headless")
+    program = directory / "customer"
+    command = {"go": ["go", "build", "-o", program, *GO], "gccgo": ["gccgo", "-o", program, *GO],
+               "javac": ["javac", "-Xlint:all", "-Werror", "-d", directory, JAVA]}[compiler]
+    subprocess.run(command, check=True, env=dict(os.environ, GOCACHE=str(directory / "cache")), timeout=300 * PATIENCE)
+    return ["java", "-XX:TieredStopAtLevel=1", "-cp", directory, "Customer"] if language == "java" else [program]
+
+
+class Market:
+    """A demo that can be killed and started again where it was."""
+
+    def __init__(self, directory):
+        self.directory, self.port, self.providers = directory, free_port(), free_port()
+        self.start()
+
+    def start(self):
+        self.demo = Demo(self.directory / "demo-data", "--json", listen=f"127.0.0.1:{self.port}",
+                         environment={"CROUPIER_PROVIDER_LISTEN": f"127.0.0.1:{self.providers}"})
+        self.told = self.demo.told()
+
+    def kill(self):
+        self.demo.end(signal.SIGKILL)
+
+
+@pytest.fixture(scope="module")
+def market(tmp_path_factory):
+    one = Market(tmp_path_factory.mktemp("examples"))
+    yield one
+    one.demo.end()
+
+
+class Customer:
+    def __init__(self, program, market, directory):
+        self.program, self.market, self.journal = program, market, directory / "wallet.journal"
+        self.directory = directory
+
+    def start(self, *words, base=None):
+        environment = dict(os.environ, BASE=base or f"http://127.0.0.1:{self.market.port}", KEY=self.market.told["key"],
+                           JOURNAL=str(self.journal))
+        return subprocess.Popen([*map(str, self.program), *map(str, words)], env=environment, cwd=self.directory,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def run(self, *words, **more):
+        process = self.start(*words, **more)
+        output, errors = process.communicate(timeout=120 * PATIENCE)
+        assert process.returncode == 0, errors
+        return output
+
+    def launch(self):
+        return json.loads(self.run("launch", "anubis-falls", f"{self.directory.name}", "EUR"))
+
+    def balance(self, player):
+        body = json.dumps({"operation": "BALANCE", "player_id": player}).encode()
+        request = urllib.request.Request(f"http://127.0.0.1:{self.market.port}/api/v1/casino/wallet", data=body, headers={
+            "Authorization": f"Bearer {self.market.told['key']}", "Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=60 * PATIENCE) as answer:
+            return json.load(answer)["balance_minor"]
+
+
+@pytest.fixture(scope="module", params=[*CUSTOMERS, *COMPILED])
+def program(request, tmp_path_factory):
+    return CUSTOMERS.get(request.param) or compiled(request.param, tmp_path_factory.mktemp(request.param))
+
+
+@pytest.fixture
+def customer(program, market, tmp_path):
+    return Customer(program, market, tmp_path)
+
+
+def test_a_customer_sees_prices_change(customer):
+    text = customer.run("poll", "cricket", customer.market.told["events"]["cricket"], 2)
+    assert "Bookmaker" in text and text.count("\n") >= 2
+
+
+class Swallowing(http.server.BaseHTTPRequestHandler):
+    """Hands a request on to croupier, and never the answer back."""
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        request = urllib.request.Request(self.server.to + self.path, data=body, headers={
+            name: self.headers[name] for name in ("Authorization", "Content-Type")})
+        with urllib.request.urlopen(request) as answer:
+            self.server.swallowed.append(json.load(answer))
+        self.server.release.wait()
+
+    def log_message(self, *_):
+        pass
+
+
+def test_a_customer_that_is_killed_without_an_answer_sends_the_same_again(customer):
+    player = customer.launch()["player_id"]
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Swallowing)
+    server.to, server.swallowed, server.release = f"http://127.0.0.1:{customer.market.port}", [], threading.Event()
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    process = customer.start("credit", player, 2500, "EUR", base=f"http://127.0.0.1:{server.server_port}")
+    eventually(lambda: server.swallowed)
+    process.kill()
+    process.communicate()
+    server.release.set()
+    server.shutdown()
+    server.server_close()
+    with open(customer.journal, "a") as journal:
+        journal.write('{"id": "cut')  # and as if it had been killed while it wrote
+    status, _, answer = customer.run("settle").partition(" ")
+    assert status == "200" and json.loads(answer) == {**server.swallowed[0], "replayed": True}
+    assert customer.run("settle") == ""
+    assert json.loads(customer.run("debit", player, 100, "EUR").partition(" ")[2])["balance_minor"] == 2400
+    assert customer.balance(player) == 2400
+
+
+def test_a_customer_goes_on_when_the_server_was_killed(customer):
+    player = customer.launch()["player_id"]
+    customer.run("credit", player, 1000, "EUR")
+    customer.market.kill()
+    process = customer.start("debit", player, 300, "EUR")
+    assert "the same again" in process.stderr.readline()
+    customer.market.start()
+    output, errors = process.communicate(timeout=120 * PATIENCE)
+    assert process.returncode == 0, errors
+    assert json.loads(output.partition(" ")[2])["balance_minor"] == 700
+    assert customer.balance(player) == 700
+
+
+def test_a_decline_is_an_answer(customer):
+    player = customer.launch()["player_id"]
+    assert customer.run("debit", player, 1, "EUR").startswith("422 ")
+    assert customer.run("settle") == ""
+
+
+def test_a_provider_believes_a_token_and_bets(market, tmp_path):
+    secret = "a-secret-of-the-examples-provider"
+    shell(f"echo {secret} | '{BINARY}' provider secret add dune-studio -c '{market.told['config']}'", tmp_path)
+    customer = Customer(CUSTOMERS["python"], market, tmp_path)
+
+    def newest():
+        launched = customer.launch()
+        token = launched["launch_url"].partition("token=")[2]
+        done = provider(token)
+        return (launched, token) if "the token is not good" not in done.stderr else None
+
+    def provider(token):
+        environment = dict(sanitizer_environment(), PROVIDER="dune-studio", SECRET=secret,
+                           WALLET=f"http://127.0.0.1:{market.providers}/provider/v1/wallet")
+        return subprocess.run([sys.executable, EXAMPLES / "provider-python" / "provider.py", token, "100", "180"],
+                              capture_output=True, text=True, env=environment, timeout=120 * PATIENCE)
+
+    eventually(newest)
+    launched, token = newest()
+    customer.run("credit", launched["player_id"], 500, "EUR")
+    done = provider(token)
+    assert done.returncode == 0, done.stderr
+    assert [json.loads(line)["balance_minor"] for line in done.stdout.splitlines()] == [400, 580]
+    assert customer.balance(launched["player_id"]) == 580
+    header, claims, signature = token.split(".")
+    for bad in ("", "a.b.c", f"{header}.{claims}.", f"{claims}.{claims}.{signature}"):
+        refused = provider(bad)
+        assert refused.returncode == 1 and refused.stdout == "" and refused.stderr.startswith("provider.py: the token"), bad
+
+
+def test_every_example_has_a_readme_and_is_short():
+    for directory in sorted(EXAMPLES.iterdir()):
+        if directory.is_dir():
+            assert (directory / "README.md").exists()
+            for program in directory.iterdir():
+                assert len(program.read_text().splitlines()) <= 200, program

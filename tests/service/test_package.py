@@ -1,0 +1,88 @@
+"""What the Debian package is made of fits the program, without building it: that is `make deb`, and `make test-deb` tries it."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from croupier import BINARY, PATIENCE, ROOT
+
+pytestmark = pytest.mark.depends_on()
+
+DEBIAN = ROOT / "debian"
+
+
+def test_the_versions_are_one():
+    version = re.search(r"^ *version: '(.+)',$", (ROOT / "meson.build").read_text(), re.MULTILINE)[1]
+    assert re.match(r"croupier \((.+?)\)", (DEBIAN / "changelog").read_text())[1] == version
+    assert f"croupier_{version}~deb12_amd64.deb" in (ROOT / "docs" / "package.md").read_text()
+
+
+def test_building_the_package_wants_what_setup_installs():
+    control = (DEBIAN / "control").read_text().partition("Build-Depends:")[2].partition("\nStandards")[0]
+    wanted = set(re.findall(r"(?:^|,)\s*([a-z][a-z0-9.+-]+)", control))
+    setup = (ROOT / "tools" / "setup").read_text()
+    installed = set(re.split(r"\s+|=[\d.]+", re.search(r"build_packages='(.+?)'", setup, re.DOTALL)[1]))
+    assert wanted - {"debhelper-compat", "dh-sequence-installsysusers"} <= installed
+    # gcc, libc and ninja come with build-essential and meson; curl is for what the tools fetch.
+    assert installed - wanted <= {"", "gcc", "libc6-dev", "ninja-build", "curl"}
+
+
+def test_what_is_installed_is_all_that_an_installation_needs(tmp_path):
+    """`make install`, which the package's rules call with the same variables."""
+    rules = (DEBIAN / "rules").read_text()
+    [zsh] = re.findall(r"zsh_completions=(\S+)", rules)
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    for name in ("Makefile", "dist", "man", "docs"):
+        (tree / name).symlink_to(ROOT / name)
+    (tree / "build").mkdir()
+    (tree / "build" / "croupier").symlink_to(BINARY)
+    done = subprocess.run(["make", "install", "--assume-old=build", "SETUP=:", f"DESTDIR={tmp_path / 'root'}", "prefix=/usr",
+                           f"zsh_completions={zsh}"], cwd=tree, capture_output=True, text=True, timeout=120 * PATIENCE)
+    assert done.returncode == 0, done.stderr
+    root = tmp_path / "root"
+    found = {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()}
+    assert found == {
+        "usr/bin/croupier", "usr/share/man/man1/croupier.1", "usr/lib/systemd/system/croupier.service",
+        "usr/lib/sysusers.d/croupier.conf", "usr/lib/tmpfiles.d/croupier.conf",
+        "usr/share/bash-completion/completions/croupier", "usr/share/zsh/vendor-completions/_croupier",
+        "usr/share/fish/vendor_completions.d/croupier.fish", "usr/share/croupier/croupier.rules.yml",
+        "usr/share/croupier/grafana/croupier.json", "usr/share/doc/croupier/alarms.md", "etc/croupier/croupier.conf"}
+    assert "@bindir@" not in (root / "usr/lib/systemd/system/croupier.service").read_text()
+
+
+@pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="not a Debian system")
+def test_the_list_of_parts_is_cyclonedx_and_the_same_each_time(tmp_path):
+    """Of a small package with the dependencies that croupier's has."""
+    control = tmp_path / "package" / "DEBIAN" / "control"
+    control.parent.mkdir(parents=True)
+    control.write_text("Package: croupier\nVersion: 1.2.3~deb12\nArchitecture: amd64\nMaintainer: A <a@b.invalid>\n"
+                       "Depends: systemd | systemd-sysusers, libc6 (>= 2.34), liblmdb0, zlib1g (>= 1:1.2)\nDescription: x\n")
+    package = tmp_path / "croupier.deb"
+    subprocess.run(["dpkg-deb", "-b", control.parent.parent, package], check=True, capture_output=True)
+    header = tmp_path / "yyjson.h"
+    header.write_text('#define YYJSON_VERSION_STRING "0.10.0"\n')
+    documents = []
+    for number in range(2):
+        output = tmp_path / f"{number}.json"
+        subprocess.run([ROOT / "tools" / "make_sbom.py", package, output, header], check=True, timeout=60 * PATIENCE,
+                       env={**os.environ, "SOURCE_DATE_EPOCH": "1795398000", "PATH": "/usr/bin:/bin"})
+        documents.append(output.read_bytes())
+    assert documents[0] == documents[1]
+    document = json.loads(documents[0])
+    assert (document["bomFormat"], document["specVersion"], document["version"]) == ("CycloneDX", "1.5", 1)
+    assert re.fullmatch(r"urn:uuid:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", document["serialNumber"])
+    assert document["metadata"]["timestamp"] == "2026-11-23T01:40:00Z"
+    parts = document["components"]
+    linked = {part["name"]: [entry["value"] for entry in part.get("properties", []) if entry["name"] == "croupier:linked"]
+              for part in parts}
+    assert {name for name in linked if linked[name] == ["static"]} == {"libjs-chart.js", "yyjson", "libllhttp-dev"}
+    assert {"libc6", "liblmdb0", "zlib1g"} == {name for name in linked if not linked[name]} and len(parts) == 6
+    assert all(part["purl"].startswith("pkg:") and part["version"] for part in parts)
+    references = [part["bom-ref"] for part in parts]
+    assert len(set(references)) == len(references)
+    assert document["dependencies"] == [{"ref": document["metadata"]["component"]["bom-ref"], "dependsOn": references}]

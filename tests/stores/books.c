@@ -1,0 +1,495 @@
+/*
+ * What operator/books adds up, over a random ledger of several days: `books ENGINE`. The test keeps
+ * every entry that it made, with what it belongs to, and adds up the same in the plainest way. And
+ * the books of a customer's day are what the statements of its players say of that day.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "operator/books.h"
+#include "operator/wallet_audit.h"
+#include "platform_places.h"
+
+#define CUSTOMERS 3
+#define PLAYERS 9 /* each customer three: EUR, JPY, EUR */
+#define GAMES 3   /* two of the first provider, one of the second */
+#define ROUNDS 40
+#define DAYS 4
+#define FIRST_DAY 20000
+#define MADE_MAX 900
+
+static const struct factory *factory; /* the engine under test, named on the command line */
+
+/* An entry, and what it belongs to. */
+struct made {
+    struct ledger_transaction entry;
+    const char *provider_id;
+    char game_id[GAME_REFERENCE_SIZE];
+    char round_id[GAME_REFERENCE_SIZE];
+    bool rolled_back, settled;
+};
+
+struct fixture {
+    struct place place;
+    struct platform_store *store, *beside;
+    struct error error;
+    unsigned seed;
+    struct player_record players[PLAYERS];
+    struct made made[MADE_MAX];
+    size_t count;
+};
+
+static unsigned chance(struct fixture *fixture, unsigned below)
+{
+    return (unsigned)rand_r(&fixture->seed) % below;
+}
+
+/* ---- a random ledger ------------------------------------------------------------------------- */
+
+static const char *provider_of(const char *game_id)
+{
+    return game_id[0] == '\0' ? "" : strcmp(game_id, "game-2") == 0 ? "oasis" : "acme";
+}
+
+static void add_games(struct fixture *fixture)
+{
+    struct games_put_result result;
+    const bool set_enabled[GAMES] = {false};
+    struct game_record games[GAMES];
+    for (int i = 0; i < 2; i++) {
+        struct provider_record provider = {
+            .enabled = true, .usable = true, .created_ms = 1, .secrets = {{.size = 60}}};
+        (void)snprintf(provider.id, sizeof provider.id, "%s", i == 0 ? "acme" : "oasis");
+        (void)snprintf(provider.name, sizeof provider.name, "x");
+        (void)snprintf(provider.audience, sizeof provider.audience, "x");
+        (void)snprintf(provider.launch_url, sizeof provider.launch_url, "https://a.example/");
+        OK(platform_add(fixture->store, &provider_table, &provider, &fixture->error));
+    }
+    for (int i = 0; i < GAMES; i++) {
+        games[i] = (struct game_record){.rtp_bps = -1, .enabled = true, .usable = true};
+        (void)snprintf(games[i].id, sizeof games[i].id, "game-%d", i);
+        (void)snprintf(games[i].provider_id, sizeof games[i].provider_id, "%s",
+                       provider_of(games[i].id));
+        (void)snprintf(games[i].name, sizeof games[i].name, "x");
+        (void)snprintf(games[i].category, sizeof games[i].category, "slots");
+        (void)snprintf(games[i].currencies, sizeof games[i].currencies, "EUR\nJPY");
+        (void)snprintf(games[i].languages, sizeof games[i].languages, "en");
+        (void)snprintf(games[i].devices, sizeof games[i].devices, "desktop");
+    }
+    OK(platform_games_put(fixture->store, games, set_enabled, GAMES, 1, &result, &fixture->error));
+}
+
+/* One that the new one may refer to: the player's own, applied, not rolled back. NULL: none was
+ * drawn. */
+static struct made *draw_reference(struct fixture *fixture, const char *player_id, bool debit)
+{
+    for (int i = 0; i < 40 && fixture->count > 0; i++) {
+        struct made *made = &fixture->made[chance(fixture, (unsigned)fixture->count)];
+        if (strcmp(made->entry.player_id, player_id) == 0 && !made->rolled_back &&
+            made->entry.operation != LEDGER_ROLLBACK &&
+            (!debit || made->entry.operation == LEDGER_DEBIT))
+            return made;
+    }
+    return NULL;
+}
+
+/* A credit or a debit of a game's round, or of none; a credit may leave that to its reference. */
+static void draw_move(struct fixture *fixture, struct made *made, int64_t balance_minor)
+{
+    struct ledger_transaction *entry = &made->entry;
+    bool bets = balance_minor > 0 && chance(fixture, 2) == 0;
+    entry->operation = bets ? LEDGER_DEBIT : LEDGER_CREDIT;
+    entry->amount_minor =
+        bets ? 1 + (int64_t)chance(fixture, (unsigned)balance_minor) : chance(fixture, 1000);
+    entry->movement_minor = bets ? -entry->amount_minor : entry->amount_minor;
+    struct made *bet = bets ? NULL : draw_reference(fixture, entry->player_id, true);
+    if (bet != NULL) {
+        bet->settled = true;
+        memcpy(entry->reference, bet->entry.transaction_id, sizeof entry->reference);
+        memcpy(made->game_id, bet->game_id, sizeof made->game_id);
+        memcpy(made->round_id, bet->round_id, sizeof made->round_id);
+    }
+    if (chance(fixture, 3) > 0) { /* it names its own, which counts */
+        (void)snprintf(entry->game_id, sizeof entry->game_id, "game-%u", chance(fixture, GAMES));
+        (void)snprintf(entry->round_id, sizeof entry->round_id, "r-%u", chance(fixture, ROUNDS));
+        memcpy(made->game_id, entry->game_id, sizeof made->game_id);
+        memcpy(made->round_id, entry->round_id, sizeof made->round_id);
+    }
+}
+
+/* False: there is nothing to roll back, or its money is gone. */
+static bool draw_rollback(struct fixture *fixture, struct made *made, int64_t balance_minor)
+{
+    struct ledger_transaction *entry = &made->entry;
+    entry->operation = LEDGER_ROLLBACK;
+    if (chance(fixture, 10) == 0) {
+        entry->outcome = LEDGER_VOIDED;
+        (void)snprintf(entry->reference, sizeof entry->reference, "never-%zu", fixture->count);
+        return true;
+    }
+    struct made *target = draw_reference(fixture, entry->player_id, false);
+    if (target == NULL || balance_minor < target->entry.movement_minor ||
+        (target->entry.operation == LEDGER_DEBIT && target->settled))
+        return false;
+    target->rolled_back = true;
+    entry->amount_minor = target->entry.amount_minor;
+    entry->movement_minor = -target->entry.movement_minor;
+    memcpy(entry->reference, target->entry.transaction_id, sizeof entry->reference);
+    memcpy(made->game_id, target->game_id, sizeof made->game_id);
+    memcpy(made->round_id, target->round_id, sizeof made->round_id);
+    return true;
+}
+
+/* One batch with one entry, as the wallet would have decided it. */
+static void enter_one(struct fixture *fixture, int64_t created_ms)
+{
+    static struct ledger_batch batch;
+    struct made *made = &fixture->made[fixture->count];
+    struct ledger_transaction *entry = &made->entry;
+    const struct player_record *record = &fixture->players[chance(fixture, PLAYERS)];
+    struct ledger_batch_player *player = &batch.players[0];
+    bool unknown = false;
+    memset(&batch, 0, sizeof batch);
+    batch.player_count = 1;
+    memcpy(player->player_id, record->id, sizeof record->id);
+    OK(fixture->store->ledger->begin(fixture->store, &batch, &fixture->error));
+    *made = (struct made){.entry = {.outcome = LEDGER_APPLIED,
+                                    .currency_exponent = record->currency_exponent,
+                                    .created_ms = created_ms,
+                                    .sequence = player->account.sequence + 1}};
+    memcpy(entry->customer_id, record->customer_id, sizeof entry->customer_id);
+    memcpy(entry->player_id, record->id, sizeof entry->player_id);
+    memcpy(entry->currency, record->currency, sizeof entry->currency);
+    (void)snprintf(entry->transaction_id, sizeof entry->transaction_id, "t-%zu", fixture->count);
+    if (chance(fixture, 5) > 0)
+        draw_move(fixture, made, player->account.balance_minor);
+    else if (!draw_rollback(fixture, made, player->account.balance_minor)) {
+        OK(fixture->store->ledger->commit(fixture->store, &batch, &unknown, &fixture->error));
+        return;
+    }
+    made->provider_id = provider_of(made->game_id);
+    entry->balance_minor = player->account.balance_minor + entry->movement_minor;
+    ledger_entry_hash(entry, player->account.head, entry->hash);
+    batch.kept[batch.kept_count++] = *entry;
+    memcpy(player->account.head, entry->hash, sizeof entry->hash);
+    player->account.balance_minor = entry->balance_minor;
+    player->account.sequence = entry->sequence;
+    player->changed = true;
+    batch.clearings[player->clearing].balance_minor -= entry->movement_minor;
+    batch.clearings[player->clearing].changed = true;
+    OK(fixture->store->ledger->commit(fixture->store, &batch, &unknown, &fixture->error));
+    fixture->count++;
+}
+
+static int set_up(void **state)
+{
+    static const char *const currencies[] = {"EUR", "JPY", "EUR"};
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+    struct platform_store_options options = {.timeout_ms = 5000, .create = true};
+    uint32_t before;
+    uint32_t after;
+    factory->place(&fixture->place);
+    options.uri = fixture->place.uri;
+    OK(platform_store_open(&fixture->store, &options, &fixture->error));
+    OK(platform_store_migrate(fixture->store, &before, &after, &fixture->error));
+    OK(platform_store_open(&fixture->beside, &options, &fixture->error));
+    add_games(fixture);
+    for (int i = 0; i < CUSTOMERS; i++) {
+        struct customer_record record = {
+            .name = "x", .enabled = true, .usable = true, .casino = true, .created_ms = 1};
+        (void)snprintf(record.id, sizeof record.id, "cus_%d", i);
+        OK(platform_add(fixture->store, &customer_table, &record, &fixture->error));
+        for (int k = 0; k < 3; k++)
+            OK(platform_player_open(fixture->store, record.id, k == 2 ? "b" : "a", currencies[k],
+                                    k == 1 ? 0 : 2, &fixture->players[3 * i + k], &fixture->error));
+    }
+    fixture->seed = 12;
+    for (int i = 0; i < MADE_MAX * DAYS && fixture->count < MADE_MAX; i++) {
+        /* Days follow one another, but around midnight clocks differ. */
+        int64_t day = FIRST_DAY + (int64_t)(fixture->count * DAYS / MADE_MAX);
+        int64_t at_ms = day * CLOCK_DAY_MS + (int64_t)(i % 500) * 1000;
+        enter_one(fixture, chance(fixture, 50) == 0 ? at_ms - CLOCK_DAY_MS : at_ms);
+    }
+    *state = fixture;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+    platform_store_close(&fixture->beside);
+    platform_store_close(&fixture->store);
+    factory->clear(&fixture->place);
+    free(fixture);
+    return 0;
+}
+
+/* ---- the same in the plainest way ------------------------------------------------------------ */
+
+struct seen {
+    struct fixture *fixture;
+    const struct books_options *options;
+    struct books_line last, sum;
+    size_t lines;
+    int64_t first_entry, entries; /* visited */
+};
+
+static bool is_asked_for(const struct books_options *options, const struct made *made)
+{
+    const struct ledger_transaction *entry = &made->entry;
+    return (options->customer_id == NULL ||
+            strcmp(options->customer_id, entry->customer_id) == 0) &&
+           (options->provider_id == NULL || strcmp(options->provider_id, made->provider_id) == 0) &&
+           (!options->timed ||
+            (entry->created_ms >= options->from_ms && entry->created_ms < options->to_ms));
+}
+
+static bool is_of_line(const struct books_options *options, const struct made *made,
+                       const struct books_line *line)
+{
+    return strcmp(line->customer_id, made->entry.customer_id) == 0 &&
+           strcmp(line->currency, made->entry.currency) == 0 &&
+           (!options->by_day || line->day == made->entry.created_ms / CLOCK_DAY_MS) &&
+           (!options->by_game || (strcmp(line->game_id, made->game_id) == 0 &&
+                                  strcmp(line->provider_id, made->provider_id) == 0)) &&
+           (!options->by_round || strcmp(line->round_id, made->round_id) == 0);
+}
+
+static bool see_line(void *context, const struct books_line *line)
+{
+    struct seen *seen = context;
+    const struct fixture *fixture = seen->fixture;
+    uint64_t entries[LEDGER_OPERATION_COUNT] = {0};
+    int64_t debits = 0;
+    int64_t credits = 0;
+    int64_t back = 0;
+    for (size_t i = 0; i < fixture->count; i++) {
+        const struct ledger_transaction *entry = &fixture->made[i].entry;
+        if (!is_asked_for(seen->options, &fixture->made[i]) ||
+            !is_of_line(seen->options, &fixture->made[i], line))
+            continue;
+        entries[entry->operation]++;
+        *(entry->operation == LEDGER_DEBIT    ? &debits
+          : entry->operation == LEDGER_CREDIT ? &credits
+                                              : &back) += entry->movement_minor;
+    }
+    assert_memory_equal(entries, line->entries, sizeof entries);
+    assert_int_equal(line->debits_minor, -debits);
+    assert_int_equal(line->credits_minor, credits);
+    assert_int_equal(books_rollbacks_minor(line), back);
+    assert_int_equal(books_movement_minor(line), debits + credits + back);
+    assert_int_equal(line->currency_exponent, strcmp(line->currency, "JPY") == 0 ? 0 : 2);
+    if (seen->lines++ > 0) /* in order, and none twice */
+        assert_true(strcmp(seen->last.customer_id, line->customer_id) <= 0 &&
+                    memcmp(&seen->last, line, offsetof(struct books_line, currency_exponent)) != 0);
+    seen->last = *line;
+    assert_true(books_add(&seen->sum, line));
+    return true;
+}
+
+static bool see_entry(void *context, const struct ledger_transaction *entry)
+{
+    struct seen *seen = context;
+    const struct made *made = &seen->fixture->made[strtoul(entry->transaction_id + 2, NULL, 10)];
+    assert_memory_equal(&made->entry, entry, sizeof *entry);
+    assert_true(is_asked_for(seen->options, made));
+    seen->entries++;
+    return true;
+}
+
+/* Every line is right, and together they hold all that was asked for, each entry once. */
+static struct seen check(struct fixture *fixture, struct books_options options)
+{
+    struct seen seen = {.fixture = fixture, .options = &options};
+    size_t wanted = 0;
+    options.beside = fixture->beside;
+    options.line = see_line;
+    options.entry = see_entry;
+    options.context = &seen;
+    OK(books_read(fixture->store, &options, &fixture->error));
+    for (size_t i = 0; i < fixture->count; i++)
+        wanted += is_asked_for(&options, &fixture->made[i]);
+    assert_int_equal(books_entries(&seen.sum), wanted);
+    assert_int_equal(seen.entries, wanted);
+    return seen;
+}
+
+static void sums_are_those_of_the_entries(void **state)
+{
+    struct fixture *fixture = *state;
+    struct audit_result audited = {0};
+    OK(wallet_audit(fixture->store, &(struct audit_options){0}, &audited, &fixture->error));
+    assert_int_equal(audited.entries, fixture->count);
+    assert_int_equal(check(fixture, (struct books_options){0}).lines, 2 * CUSTOMERS);
+    assert_true(check(fixture, (struct books_options){.by_day = true}).lines >= 6 * DAYS);
+    assert_true(check(fixture, (struct books_options){.by_game = true}).lines > 6 * GAMES);
+    assert_true(check(fixture, (struct books_options){.by_game = true, .by_round = true}).lines >
+                6 * GAMES * 10);
+}
+
+static void a_customer_a_provider_and_a_day_narrow_the_sums(void **state)
+{
+    struct fixture *fixture = *state;
+    for (int i = 0; i < 8; i++) {
+        struct books_options options = {
+            .customer_id = (i & 1) != 0 ? "cus_1" : NULL,
+            .provider_id = (i & 2) != 0 ? "oasis" : NULL,
+            .timed = (i & 4) != 0,
+            .from_ms = (FIRST_DAY + 1) * CLOCK_DAY_MS,
+            .to_ms = (FIRST_DAY + 2) * CLOCK_DAY_MS,
+        };
+        (void)check(fixture, options);
+        options.by_game = options.by_round = options.by_day = true;
+        assert_true(check(fixture, options).lines > 3);
+    }
+    assert_int_equal(check(fixture, (struct books_options){.customer_id = "cus_9"}).lines, 0);
+    assert_int_equal(check(fixture, (struct books_options){.provider_id = "none"}).lines, 0);
+}
+
+/* With room for a few sums, the ledger is read many times and its entries are visited once. */
+static void more_sums_than_fit_into_memory_come_in_the_same_order(void **state)
+{
+    struct fixture *fixture = *state;
+    struct books_options options = {.by_game = true, .by_round = true};
+    struct seen all = check(fixture, options);
+    for (size_t room = 5; room < 2 * all.lines; room *= 7) {
+        options.lines_at_once = room;
+        struct seen few = check(fixture, options);
+        assert_int_equal(few.lines, all.lines);
+        assert_memory_equal(&few.sum, &all.sum, sizeof few.sum);
+        assert_memory_equal(&few.last, &all.last, sizeof few.last);
+    }
+}
+
+/* ---- statements ------------------------------------------------------------------------------ */
+
+/* What statements say of one customer's day. */
+struct stated {
+    int64_t day;
+    int64_t movement_minor[2]; /* EUR, JPY */
+    uint64_t entries[2];
+};
+
+static bool state_entry(void *context, const struct ledger_transaction *entry,
+                        const struct ledger_account *account)
+{
+    struct stated *stated = context;
+    int currency = strcmp(entry->currency, "JPY") == 0;
+    (void)account;
+    if (clock_day(entry->created_ms) != stated->day)
+        return true;
+    stated->movement_minor[currency] += entry->movement_minor;
+    stated->entries[currency]++;
+    return true;
+}
+
+static bool take_away_line(void *context, const struct books_line *line)
+{
+    struct stated *stated = context;
+    int currency = strcmp(line->currency, "JPY") == 0;
+    stated->movement_minor[currency] -= books_movement_minor(line);
+    stated->entries[currency] -= books_entries(line);
+    return true;
+}
+
+static void the_books_of_a_customers_day_are_what_its_statements_say(void **state)
+{
+    struct fixture *fixture = *state;
+    for (int customer = 0; customer < CUSTOMERS; customer++) {
+        for (int64_t day = FIRST_DAY - 2; day <= FIRST_DAY + DAYS; day++) {
+            struct stated stated = {.day = day};
+            for (int k = 0; k < 3; k++) {
+                const struct ledger_whose whose = {.player_id =
+                                                       fixture->players[3 * customer + k].id};
+                OK(fixture->store->ledger->entries(fixture->store, whose, state_entry, &stated,
+                                                   &fixture->error));
+            }
+            bool plays = day >= FIRST_DAY && day < FIRST_DAY + DAYS;
+            assert_true(!plays || (stated.entries[0] > 0 && stated.entries[1] > 0));
+            const struct books_options options = {
+                .customer_id = fixture->players[3 * customer].customer_id,
+                .timed = true,
+                .from_ms = day * CLOCK_DAY_MS,
+                .to_ms = (day + 1) * CLOCK_DAY_MS,
+                .line = take_away_line,
+                .context = &stated,
+            };
+            OK(books_read(fixture->store, &options, &fixture->error));
+            for (int currency = 0; currency < 2; currency++) {
+                assert_int_equal(stated.movement_minor[currency], 0);
+                assert_int_equal(stated.entries[currency], 0);
+            }
+        }
+    }
+}
+
+/* ---- bounds ---------------------------------------------------------------------------------- */
+
+static void a_sum_that_no_ledger_can_have_is_refused(void **state)
+{
+    struct books_line sum = {.debits_minor = LEDGER_CLEARING_MAX - 1};
+    const struct books_line more = {.debits_minor = 1, .entries = {1, 0, 0}};
+    (void)state;
+    assert_true(books_add(&sum, &more));
+    const struct books_line before = sum;
+    assert_false(books_add(&sum, &more));
+    assert_memory_equal(&sum, &before, sizeof sum);
+    sum.credits_back_minor = INT64_MAX;
+    assert_false(books_add(&sum, &(struct books_line){.credits_back_minor = INT64_MAX}));
+}
+
+struct stopping {
+    size_t after, seen;
+};
+
+static bool stop_at_line(void *context, const struct books_line *line)
+{
+    struct stopping *stopping = context;
+    (void)line;
+    return ++stopping->seen < stopping->after;
+}
+
+static bool stop_at_entry(void *context, const struct ledger_transaction *entry)
+{
+    (void)entry;
+    return stop_at_line(context, NULL);
+}
+
+static void a_visitor_may_stop_early(void **state)
+{
+    struct fixture *fixture = *state;
+    struct stopping at_line = {.after = 3};
+    struct stopping at_entry = {.after = 3};
+    struct books_options options = {.line = stop_at_line, .context = &at_line};
+    OK(books_read(fixture->store, &options, &fixture->error));
+    assert_int_equal(at_line.seen, 3);
+    options = (struct books_options){.entry = stop_at_entry, .context = &at_entry};
+    OK(books_read(fixture->store, &options, &fixture->error));
+    assert_int_equal(at_entry.seen, 3);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sums_are_those_of_the_entries),
+        cmocka_unit_test(a_customer_a_provider_and_a_day_narrow_the_sums),
+        cmocka_unit_test(more_sums_than_fit_into_memory_come_in_the_same_order),
+        cmocka_unit_test(the_books_of_a_customers_day_are_what_its_statements_say),
+        cmocka_unit_test(a_sum_that_no_ledger_can_have_is_refused),
+        cmocka_unit_test(a_visitor_may_stop_early),
+    };
+    factory = factory_of(argc == 2 ? argv[1] : "");
+    if (factory == NULL) {
+        (void)fprintf(stderr, "usage: books ENGINE\n");
+        return 2;
+    }
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

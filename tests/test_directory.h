@@ -1,0 +1,27 @@
+/*
+ * A directory of a test's own, below TMPDIR (tools/in_memory puts that into memory) or /tmp.
+ */
+#ifndef CROUPIER_TEST_DIRECTORY_H
+#define CROUPIER_TEST_DIRECTORY_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TEST_DIRECTORY_SIZE 64
+
+/* Ends the test program when there is none: nothing could be tested. */
+static inline void test_directory_make(char directory[TEST_DIRECTORY_SIZE])
+{
+    static const char name[] = "/croupier-test-XXXXXX";
+    const char *parent = getenv("TMPDIR");
+    if (parent == NULL || strlen(parent) + sizeof name > TEST_DIRECTORY_SIZE)
+        parent = "/tmp";
+    (void)snprintf(directory, TEST_DIRECTORY_SIZE, "%s%s", parent, name);
+    if (mkdtemp(directory) == NULL) {
+        perror(directory);
+        abort();
+    }
+}
+
+#endif

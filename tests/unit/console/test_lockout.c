@@ -1,0 +1,79 @@
+/* console/lockout: how many sign-ins may fail, by address and in all. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "console/lockout.h"
+
+static struct address numbered(unsigned number)
+{
+    char text[32];
+    struct address address;
+    (void)snprintf(text, sizeof text, "10.0.%u.%u", number / 256, number % 256);
+    assert_int_equal(address_parse(text_of(text), &address), STATUS_OK);
+    return address;
+}
+
+static void an_address_that_fails_too_often_waits_for_the_minute_to_end(void **state)
+{
+    (void)state;
+    struct lockout *lockout = lockout_create();
+    struct address one = numbered(1);
+    struct address other = numbered(2);
+    for (uint64_t i = 0; i < LOCKOUT_FAILURES_MAX; i++) {
+        assert_int_equal(lockout_seconds(lockout, &one, 1000 + i), 0);
+        lockout_note_failure(lockout, &one, 1000 + i);
+    }
+    assert_int_equal(lockout_seconds(lockout, &one, 1005), 60);
+    assert_int_equal(lockout_seconds(lockout, &one, 1000 + LOCKOUT_WINDOW_MS - 1), 1);
+    assert_int_equal(lockout_seconds(lockout, &other, 1005), 0);
+    assert_int_equal(lockout_seconds(lockout, &one, 1000 + LOCKOUT_WINDOW_MS), 0);
+    lockout_note_failure(lockout, &one, 1000 + LOCKOUT_WINDOW_MS); /* counts from 1 again */
+    assert_int_equal(lockout_seconds(lockout, &one, 1001 + LOCKOUT_WINDOW_MS), 0);
+    lockout_destroy(&lockout);
+    assert_null(lockout);
+}
+
+static void all_together_have_a_bound_that_no_address_gets_around(void **state)
+{
+    (void)state;
+    struct lockout *lockout = lockout_create();
+    struct address fresh = numbered(60000);
+    for (unsigned i = 0; i < LOCKOUT_ALL_FAILURES_MAX; i++) {
+        struct address address = numbered(i);
+        assert_int_equal(lockout_seconds(lockout, &fresh, 5000), 0);
+        lockout_note_failure(lockout, &address, 5000);
+    }
+    assert_int_equal(lockout_seconds(lockout, &fresh, 5000), 60);
+    assert_int_equal(lockout_seconds(lockout, &fresh, 5000 + LOCKOUT_WINDOW_MS), 0);
+    lockout_destroy(&lockout);
+}
+
+static void of_more_addresses_than_there_is_room_for_the_oldest_is_forgotten(void **state)
+{
+    (void)state;
+    struct lockout *lockout = lockout_create();
+    for (unsigned i = 0; i < 1000; i++) {
+        struct address address = numbered(i);
+        for (unsigned j = 0; j < LOCKOUT_FAILURES_MAX; j++)
+            lockout_note_failure(lockout, &address, (uint64_t)i * LOCKOUT_WINDOW_MS);
+    }
+    struct address last = numbered(999);
+    assert_int_equal(lockout_seconds(lockout, &last, 999ULL * LOCKOUT_WINDOW_MS), 60);
+    lockout_destroy(&lockout);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_address_that_fails_too_often_waits_for_the_minute_to_end),
+        cmocka_unit_test(all_together_have_a_bound_that_no_address_gets_around),
+        cmocka_unit_test(of_more_addresses_than_there_is_room_for_the_oldest_is_forgotten),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

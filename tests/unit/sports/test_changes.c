@@ -1,0 +1,191 @@
+/* sports/changes: whoever listens hears of what has changed, once, or that it has missed some. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "sports/changes.h"
+
+#define READERS 2
+#define RING 8192U /* what it holds */
+
+struct odds_store {
+    struct odds_watch *watch;
+};
+
+void odds_store_watch(struct odds_store *store, struct odds_watch *watch)
+{
+    store->watch = watch;
+}
+
+struct scene {
+    uv_loop_t loop;
+    uv_idle_t alive; /* a mailbox alone does not keep the loop going */
+    struct mailbox *mailbox;
+    struct odds_store store;
+    struct changes *changes;
+    struct change_reader readers[READERS];
+    unsigned mails[READERS];
+};
+static struct scene *scene;
+
+static void on_mail(struct mail *mail)
+{
+    scene->mails[(struct change_reader *)(void *)mail - scene->readers]++;
+}
+
+static void idle(uv_idle_t *handle)
+{
+    (void)handle;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    scene = memory_alloc_zeroed(1, sizeof *scene);
+    assert_int_equal(uv_loop_init(&scene->loop), 0);
+    assert_int_equal(uv_idle_init(&scene->loop, &scene->alive), 0);
+    assert_int_equal(uv_idle_start(&scene->alive, idle), 0);
+    scene->mailbox = mailbox_create(&scene->loop);
+    scene->changes = changes_create(&scene->store);
+    for (size_t i = 0; i < READERS; i++) {
+        scene->readers[i].mail.deliver = on_mail;
+        scene->readers[i].mailbox = scene->mailbox;
+        changes_join(scene->changes, &scene->readers[i]);
+    }
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < READERS; i++)
+        changes_leave(scene->changes, &scene->readers[i]);
+    changes_destroy(&scene->changes);
+    assert_null(scene->store.watch);
+    mailbox_destroy(&scene->mailbox);
+    uv_close((uv_handle_t *)&scene->alive, NULL);
+    (void)uv_run(&scene->loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&scene->loop), 0);
+    memory_free(scene);
+    return 0;
+}
+
+/* 0: the store cannot say what. */
+static void change(unsigned event)
+{
+    struct odds_subject subject = {.kind = ODDS_MARKETS, .sport = SPORT_TENNIS};
+    subject.event.size =
+        (uint8_t)snprintf(subject.event.digits, sizeof subject.event.digits, "%u", event);
+    scene->store.watch->changed(scene->store.watch, event == 0 ? NULL : &subject);
+}
+
+static void listen_to_it(size_t reader, bool listens)
+{
+    changes_listen(scene->changes, &scene->readers[reader], listens);
+}
+
+static void deliver(void)
+{
+    (void)uv_run(&scene->loop, UV_RUN_NOWAIT);
+}
+
+/* What it takes at once when its mail has come, at most `room`, as "7 8 "; "all " before it when it
+ * has missed some. */
+static const char *taken(size_t reader, size_t room)
+{
+    static char text[128];
+    struct odds_subject subjects[16];
+    bool all = false;
+    deliver();
+    size_t count = changes_take(scene->changes, &scene->readers[reader], subjects, room, &all);
+    size_t size = (size_t)snprintf(text, sizeof text, "%s", all ? "all " : "");
+    for (size_t i = 0; i < count; i++)
+        size += (size_t)snprintf(text + size, sizeof text - size, "%s ", subjects[i].event.digits);
+    return text;
+}
+
+static void each_listener_takes_what_came_since_it_began(void **state)
+{
+    (void)state;
+    change(1); /* heard by no one */
+    listen_to_it(0, true);
+    change(2);
+    listen_to_it(1, true);
+    change(3);
+    assert_string_equal(taken(0, 16), "2 3 ");
+    assert_string_equal(taken(1, 16), "3 ");
+    assert_string_equal(taken(0, 16), "");
+    listen_to_it(0, false);
+    change(4);
+    assert_string_equal(taken(0, 16), "");
+    listen_to_it(0, true);
+    assert_string_equal(taken(0, 16), ""); /* from now on */
+    assert_string_equal(taken(1, 16), "4 ");
+}
+
+static void one_mail_is_on_its_way_at_a_time(void **state)
+{
+    (void)state;
+    listen_to_it(0, true);
+    for (unsigned i = 1; i <= 5; i++)
+        change(i);
+    deliver();
+    assert_int_equal(scene->mails[0], 1);
+    assert_int_equal(scene->mails[1], 0); /* it does not listen */
+    change(6);
+    deliver();
+    assert_int_equal(scene->mails[0], 1); /* it has not come to take anything */
+    assert_string_equal(taken(0, 4), "1 2 3 4 ");
+    assert_string_equal(taken(0, 4), "5 6 ");
+    change(7);
+    deliver();
+    assert_int_equal(scene->mails[0], 2);
+}
+
+static void who_lags_behind_by_more_than_the_ring_has_missed_some(void **state)
+{
+    (void)state;
+    listen_to_it(0, true);
+    for (unsigned i = 1; i <= RING; i++)
+        change(i);
+    assert_string_equal(taken(0, 2), "1 2 ");
+    change(RING + 1);
+    change(RING + 2);
+    assert_string_equal(taken(0, 2), "3 4 "); /* just held */
+    for (unsigned i = 0; i < 3; i++)
+        change(9000);
+    assert_string_equal(taken(0, 16), "all ");
+    assert_string_equal(taken(0, 16), "");
+    change(5);
+    assert_string_equal(taken(0, 16), "5 ");
+}
+
+static void what_the_store_cannot_name_is_everything(void **state)
+{
+    (void)state;
+    listen_to_it(0, true);
+    change(1);
+    change(0);
+    listen_to_it(1, true);
+    change(2);
+    assert_string_equal(taken(0, 16), "all ");
+    assert_string_equal(taken(0, 16), "");
+    assert_string_equal(taken(1, 16), "2 "); /* it came after that */
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(each_listener_takes_what_came_since_it_began),
+        TEST(one_mail_is_on_its_way_at_a_time),
+        TEST(who_lags_behind_by_more_than_the_ring_has_missed_some),
+        TEST(what_the_store_cannot_name_is_everything),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
