@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 
-from harness import (Croupier, HERE, LOAD_CORE, SIZES, Server, cost, event_row, interleaved, markets_of_size,
+from harness import (Croupier, HERE, LOAD_CORE, SIZES, Server, cost, cpu_ns, event_row, interleaved, markets_of_size,
                      raw_response, status_of, wait_for_port)
 
 sys.path.insert(0, str(HERE.parent / "tests"))
@@ -67,15 +67,14 @@ class Node(Server):
         self.port = json.loads(line)["port"]
 
 
-def install_node_packages(place):
-    """The packages of the lock file, into the build directory."""
+def install_node_packages(place, source=HERE / "peers" / "node"):
+    """The packages of the lock file, into the build directory, and the server beside them."""
     for tool in ("node", "npm"):
         if not shutil.which(tool):
             raise NotHere(f"{tool} is not installed")
     version = subprocess.run(["node", "--version"], stdout=subprocess.PIPE, check=True).stdout.decode().strip()
     if int(version[1:].split(".")[0]) < 20:
-        raise NotHere(f"Fastify 5 needs Node 20, here is {version}")
-    source = HERE / "peers" / "node"
+        raise NotHere(f"Node 20 is needed, here is {version}")
     place.mkdir(parents=True, exist_ok=True)
     shutil.copy(source / "server.js", place)
     stamp, wanted = place / "installed", (source / "package-lock.json").read_text()
@@ -331,8 +330,46 @@ class Grown:
             f"the last row is {ALONE} such servers on one database, each with its share of the clients, so that "
             "PostgreSQL can join their commits")
 
-    def wallet_servers(self, stack, postgres, name, count, settings):
-        """So many servers on one database with 1,000 players that have money."""
+    def wallet_older(self):
+        """The wallet over HTTP, this build and --older-build in turn, on SQLite and PostgreSQL."""
+        with contextlib.ExitStack() as stack:
+            servers, cases = {}, {}
+            for build, directory in {"older": self.options.older_build, "this": None}.items():
+                servers["SQLite", build] = server = self.casino_server(f"turns {build}", build=directory)
+                server.database = None
+                stack.callback(server.stop)
+                postgres = stack.enter_context(Postgres(durable=True))
+                servers["PostgreSQL", build], = self.wallet_servers(stack, postgres, f"turns_{build}", 1, "", directory)
+                servers["PostgreSQL", build].database = postgres
+            for number in range(self.options.rounds):
+                for case, server in servers.items():
+                    cases.setdefault(case, []).append(self.play_and_cost(server))
+                print(f"  round {number + 1} of {self.options.rounds}", file=sys.stderr, flush=True)
+        rows = []
+        for (engine, build), found in cases.items():
+            older = cases[engine, "older"]
+            ratios = [one["rate"] / other["rate"] for one, other in zip(found, older)]
+            rows.append({"store": engine, "build": build, "a_second": round(statistics.median(row["rate"] for row in found)),
+                         "of_older": round(statistics.median(ratios), 2), "pairs": f"{min(ratios):.2f} to {max(ratios):.2f}",
+                         **{name: round(statistics.median(row[name] for row in found), 1)
+                            for name in ("cpu_us", "store_cpu_us")}})
+        self.say(f"The wallet over HTTP, two builds in turn, {CLIENTS} clients", rows,
+                 "durable operations a second, bets and wins of 1,000 players; cpu_us: the server's own, an operation; "
+                 "store_cpu_us: all processes of PostgreSQL's, an operation (0: the store is in the server)")
+
+    def play_and_cost(self, server):
+        """A round of the wallet, and what it cost an operation: the server, and the processes of its PostgreSQL."""
+        def store_costs():
+            return {pid: cpu_ns(pid) for pid in (server.database.processes() if server.database else [])}
+
+        before, store_before = server.cpu_ns(), store_costs()
+        done = self.play(server, CLIENTS)
+        done["cpu_us"] = (server.cpu_ns() - before) / done["requests"] / 1000
+        done["store_cpu_us"] = sum(now - store_before.get(pid, now) for pid, now in store_costs().items()) / done["requests"] / 1000
+        return done
+
+    def wallet_servers(self, stack, postgres, name, count, settings, build=None):
+        """So many servers on one database with 1,000 players that have money. build: see casino_server."""
         database = postgres.create_database(name)
         uri = postgres.uri_of(database)
         directory = self.directory / f"wallet-{name}"
@@ -342,14 +379,15 @@ class Grown:
         def prepare(server):
             if servers:
                 return
-            self.drive(uri, "--entries", 10000)
+            self.drive(uri, "--entries", 10000, program=build and build / "bench/ledger")
             customer, *_ = postgres.sql("SELECT id FROM customer", database).split()
             players = postgres.sql("SELECT id FROM player", database).split()
             (directory / "key").write_text(server.open_casino(customer))
             (directory / "players").write_text("\n".join(players) + "\n")
 
         for number in range(count):
-            server = Croupier(self.options.croupier, self.directory, name=f"wallet {name} {number}", prepare=prepare,
+            server = Croupier(build / "croupier" if build else self.options.croupier, self.directory,
+                              name=f"wallet {name} {number}", prepare=prepare,
                               platform=uri, env={**os.environ, "CROUPIER_PLATFORM_TIMEOUT_MS": "10000"},
                               settings=f"[casino]\nsecrets_key_file = {directory}/secrets.key\n{settings}")
             stack.callback(server.stop)

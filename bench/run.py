@@ -40,19 +40,21 @@ import time
 import traceback
 import zlib
 
+from console import Console
 from grown import Grown, keep_servers_on
 from harness import (BareLoop, Croupier, HERE, LOAD_CORE, Nginx, SERVER_CORE, SIZES, cost, event_row, interleaved, markets_of_size, ratio_rows,
                      raw_response, rss_bytes, status_of, wrk)
+from waiting import Waiting
 
 BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-PARTS = ["answers", "events", "customers", "idle", "publishing", "stream", "ledger", "bare", "flat", "wallet", "redis",
-         "visible", "peers", "wallet_postgres"]
+PARTS = ["answers", "events", "customers", "idle", "publishing", "stream", "waiting", "crowd", "interest", "console", "ledger", "bare", "flat", "wallet", "redis",
+         "visible", "peers", "wallet_postgres", "wallet_older"]
 SLOW_DISK_US = 2000  # of an fsync, where the disk of this machine is faster than most
 
 
 # ---- the measurements -------------------------------------------------------------------------------
 
-class Bench(Grown):
+class Bench(Grown, Waiting, Console):
     def __init__(self, options, directory):
         self.options, self.directory = options, directory
         self.results = []
@@ -171,9 +173,9 @@ class Bench(Grown):
 
     # ---- the casino
 
-    def drive(self, store, *arguments, sync=None):
+    def drive(self, store, *arguments, sync=None, program=None):
         """Runs bench/ledger on a store; returns what it measured. sync: see bench/sync.h."""
-        done = subprocess.run([self.options.ledger, store, *map(str, arguments)],
+        done = subprocess.run([program or self.options.ledger, store, *map(str, arguments)],
                               env=with_sync(sync), stdout=subprocess.PIPE, check=True)
         return json.loads(done.stdout) if done.stdout else None
 
@@ -310,11 +312,11 @@ class Bench(Grown):
                          "peak_mb": round(usage.ru_maxrss / 1024, 1)})
         self.say(f"Reading {size:,} entries", rows, "time, and the most memory that the command ever had")
 
-    def casino_server(self, name, settings="", sync=None):
-        """A server with 1,000 players that have money."""
+    def casino_server(self, name, settings="", sync=None, build=None):
+        """A server with 1,000 players that have money. build: the directory of another one than this."""
         def prepare(server):
             store = f"sqlite:{server.directory}/platform.db"
-            self.drive(store, "--entries", 10000, sync="off")
+            self.drive(store, "--entries", 10000, sync="off", program=build and build / "bench/ledger")
             with sqlite3.connect(server.directory / "platform.db") as database:
                 customer = database.execute("SELECT id FROM customer").fetchone()[0]
                 players = [row[0] for row in database.execute("SELECT id FROM player")]
@@ -322,7 +324,7 @@ class Bench(Grown):
             server.players = server.directory / "players"
             server.players.write_text("\n".join(players) + "\n")
 
-        return Croupier(self.options.croupier, self.directory, name=name, prepare=prepare,
+        return Croupier(build / "croupier" if build else self.options.croupier, self.directory, name=name, prepare=prepare,
                         settings=settings, preload=self.options.sync if sync else None, env=with_sync(sync))
 
     def play(self, server, clients, *operation):
@@ -606,11 +608,15 @@ def main():
     parser.add_argument("--croupier", default="build/croupier")
     parser.add_argument("--bare-loop", default="build/bench/bare_loop")
     parser.add_argument("--bare-lmdb", default="build/bench/bare_lmdb")
+    parser.add_argument("--waiters", default="build/bench/waiters")
+    parser.add_argument("--bare-push", default="build/bench/bare_push")
+    parser.add_argument("--interest", default="build/bench/interest")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=3)
     parser.add_argument("--ledger", default="build/bench/ledger")
     parser.add_argument("--bare-ledger", default="build/bench/bare_ledger")
     parser.add_argument("--older-ledger", help="bench/ledger of an older build, to be measured in the same run (bare)")
+    parser.add_argument("--older-build", type=pathlib.Path, help="directory of an older build, with bench/ledger in it (wallet_older)")
     parser.add_argument("--sync", default="build/bench/sync.so")
     parser.add_argument("--feed", default="build/bench/feed")
     parser.add_argument("--visible", default="build/bench/visible")
@@ -632,7 +638,7 @@ def main():
     # On a real disk beside the sources, not in a /tmp that may be memory.
     with tempfile.TemporaryDirectory(dir=out) as directory:
         bench = Bench(options, pathlib.Path(directory))
-        for name in options.only or PARTS:
+        for name in options.only or [part for part in PARTS if part != "wallet_older" or options.older_build]:
             print(f"{name}: {getattr(Bench, name).__doc__}", file=sys.stderr, flush=True)
             try:
                 getattr(bench, name)()

@@ -8,7 +8,7 @@
  * another's, and does what CROUPIER_BENCH_SYNC says when the process starts:
  *
  *   (not set)  they sync, and are counted
- *   off        they do nothing: to see what the disk costs. Nobody may have that in production
+ *   off        they do nothing: to see what the disk costs. No one may have that in production
  *   2000       they sync, and then wait until 2000 microseconds are over since they were called: a
  *   disk
  *              that is slower than this machine's

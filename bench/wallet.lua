@@ -1,4 +1,4 @@
--- Bets and wins of many players for wrk: every request has a transaction id that nobody has used.
+-- Bets and wins of many players for wrk: every request has a transaction id that no one has used.
 --
 --   wrk -s wallet.lua URL -- PLAYERS-FILE SEED [BALANCE]
 --
