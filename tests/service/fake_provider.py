@@ -86,6 +86,7 @@ class FakeProvider:
         self.url = f"{'https' if certificate else 'http'}://{host}:{self.port}/launch"
         self.lock = threading.Lock()
         self.open = set()
+        self.answering = set()  # connections with a request that is neither answered and kept, nor closed
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self):
@@ -106,16 +107,19 @@ class FakeProvider:
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if self.context:
                 connection = self.context.wrap_socket(plain, server_side=True)
-            while self._one(connection, number):
-                pass
+            while self._one(connection, plain, number):
+                with self.lock:
+                    self.answering.discard(plain)
         except OSError:
             pass
         finally:
             with self.lock:
                 self.open.discard(plain)
             connection.close()
+            with self.lock:
+                self.answering.discard(plain)
 
-    def _one(self, connection, number):
+    def _one(self, connection, plain, number):
         data = b""
         while b"\r\n\r\n" not in data:
             more = connection.recv(1)  # and nothing of the body
@@ -130,12 +134,19 @@ class FakeProvider:
             request.body += more
         with self.lock:
             self.requests.append(request)
+            self.answering.add(plain)
         return self.behaviour(connection, request)
 
     def hang(self, connection, _):
         """A behaviour: says nothing until released, then closes."""
         self.released.wait(60)
         return False
+
+    def is_idle(self):
+        """Whether it is through with every request that came: the connections that it ends are closed, so that a
+        client that keeps them can tell."""
+        with self.lock:
+            return not self.answering
 
     def drop_connections(self):
         with self.lock:
