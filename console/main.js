@@ -52,6 +52,15 @@ let me = null;
 let lifetime = null; // of the page that is shown
 let frame = null;
 
+/** A part of an address as it was meant; null: it is not properly encoded. */
+function decoded(part) {
+    try {
+        return decodeURIComponent(part);
+    } catch {
+        return null;
+    }
+}
+
 /** The route of an address, or null. */
 function match(path) {
     const parts = path.split("/");
@@ -59,8 +68,8 @@ function match(path) {
         const wanted = pattern.split("/");
         const fits = wanted.length === parts.length && wanted.every((part, at) => part.startsWith(":") || part === parts[at]);
         if (fits) {
-            const found = wanted.flatMap((part, at) => (part.startsWith(":") ? [[part.slice(1), decodeURIComponent(parts[at])]] : []));
-            return { show, entry, params: Object.fromEntries(found) };
+            const found = wanted.flatMap((part, at) => (part.startsWith(":") ? [[part.slice(1), decoded(parts[at])]] : []));
+            return found.some(([, value]) => value === null) ? null : { show, entry, params: Object.fromEntries(found) };
         }
     }
     return null;

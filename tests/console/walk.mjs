@@ -507,8 +507,15 @@ walk("dark", async () => {
 });
 
 walk("no_such_page", async () => {
-    await visit("#/nowhere");
-    await title("No such page");
+    for (const nowhere of ["#/nowhere", "#/customers/%zz"]) {
+        await visit("#/customers");
+        await title("Customers");
+        await visit(nowhere);
+        await title("No such page");
+    }
+    // What stands for a name in an address leads to nothing but a record of that kind.
+    await visit("#/customers/..%2Foperators%2Fdemo");
+    await title("Not found");
 });
 
 walk("picture", async () => {
