@@ -110,8 +110,11 @@ function makeFrame() {
 async function signOut() {
     try {
         await remove("session");
-    } catch {
-        // Over already, which is what was wanted.
+    } catch (error) {
+        if (error.status !== 401) { // which says that it is over already
+            say(`You are still signed in. ${error.message}`);
+            return;
+        }
     }
     me = null;
     frame = null;

@@ -525,6 +525,18 @@ walk("picture", async () => {
     await page.screenshot({ path: `${given.pictures}/console.webp`, type: "webp", quality: 70 });
 });
 
+walk("sign_out_fails", async () => {
+    assert.deepEqual(complaints, []);
+    await page.setOfflineMode(true);
+    await press("Sign out");
+    await seen("You are still signed in. The server does not answer.");
+    await page.setOfflineMode(false);
+    await visit("#/customers");
+    await title("Customers");
+    await seen("All stores answer");
+    complaints.length = 0; // the browser's own, of what it could not reach
+});
+
 walk("signed_out", async () => {
     await press("Sign out");
     await seen("You sign in with a link");
