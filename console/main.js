@@ -153,16 +153,25 @@ function makePage(route, query) {
             const kept = new URLSearchParams(Object.entries(asked).filter(([, value]) => value)).toString();
             history.replaceState(null, "", `#${path}${kept ? `?${kept}` : ""}`);
         },
+        /* Is over after that time, or with the page. */
+        pause(seconds) {
+            return new Promise((over) => {
+                const end = () => {
+                    clearTimeout(timer);
+                    signal.removeEventListener("abort", end); // a page may be open for days
+                    over();
+                };
+                const timer = setTimeout(end, seconds * 1000);
+                signal.addEventListener("abort", end);
+            });
+        },
         /* Calls `ask` now and then again and again, while the page is seen and not hidden. */
         async every(seconds, ask) {
             while (!signal.aborted) {
                 if (!document.hidden) {
                     await ask();
                 }
-                await new Promise((over) => {
-                    const timer = setTimeout(over, seconds * 1000);
-                    signal.addEventListener("abort", () => { clearTimeout(timer); over(); }, { once: true });
-                });
+                await this.pause(seconds);
             }
         },
     };

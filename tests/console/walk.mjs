@@ -393,6 +393,27 @@ walk("ledger", async () => {
     await rows(1);
 });
 
+walk("ledger_broken", async () => {
+    const ledger = await page.evaluate(async () => (await fetch("/admin/v1/ledger")).json());
+    const message = `the ledger is broken: player ${given.player.id}, entry 3: its hash`;
+    Object.assign(ledger.run, { state: "broken", message, player_id: given.player.id, sequence: 3 });
+    Object.assign(ledger.verified.whole, { sound: false, reason: message });
+    const answer = (request) => (request.url().endsWith("/admin/v1/ledger")
+        ? request.respond({ contentType: "application/json", body: JSON.stringify(ledger) }) : request.continue());
+    await page.setRequestInterception(true);
+    page.on("request", answer);
+    await press("Overview", "link");
+    await title("Overview");
+    await seen("The ledger is broken", ".notice.bad");
+    await look("overview_broken");
+    await press(`The ledger is broken: ${message}`, "link");
+    await title("Ledger");
+    await press(`${given.player.id}, entry 3`, "link");
+    await title(`Player ${given.player.reference}`);
+    page.off("request", answer);
+    await page.setRequestInterception(false);
+});
+
 walk("audit", async () => {
     await press("Audit", "link");
     await title("Audit");
