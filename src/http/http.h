@@ -269,6 +269,7 @@ struct http_server_options {
     size_t request_user_size;    /* bytes at request->user */
     size_t connection_user_size; /* bytes at request->connection_user; wiped on close */
     uint32_t connection_limit;   /* of this thread */
+    bool makes_room; /* at the limit closes who sends no request, in place of refusing who comes */
     struct http_deadlines deadlines;
     void (*handle)(void *context, struct http_request *request);
     void (*finished)(void *context, const struct http_outcome *outcome); /* may be NULL */

@@ -613,6 +613,27 @@ def test_guessing_is_locked_out(make_service):
     assert sign_in_from("127.0.0.9", link_of(service, "anna")).status == 200
 
 
+def test_who_holds_connections_keeps_nobody_else_out(make_service):
+    service = make_service()
+    service.publish_nothing()
+    service.run("operator", "add", "anna")
+    service.start()
+    anna = sign_in(service, "anna")
+    for sent in (b"", b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", b"GET /metrics HTTP/1.1\r\n", b"POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n1"):
+        held = [service.connect(address=service.operator_address) for _ in range(200)]
+        try:
+            for connection in held:
+                try:
+                    connection.send(sent)
+                except OSError:
+                    pass  # it has made room already
+            assert service.request("GET", "/metrics", address=service.operator_address).status == 200, sent
+            assert anna.get("session")["name"] == "anna"
+        finally:
+            for connection in held:
+                connection.close()
+
+
 def test_no_console_on_a_public_address_without_https(make_service):
     service = make_service({"operator.listen": "0.0.0.0:0"})
     service.publish_nothing()
