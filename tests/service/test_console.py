@@ -3,6 +3,7 @@ protection attacked."""
 
 import json
 import re
+import socket
 import ssl
 import threading
 import time
@@ -228,6 +229,19 @@ def test_a_get_waits_for_another_answer(house, owner):
         for wait in waits[:2]:
             assert wait.result().json()["rate"]["requests"] == 77
     owner.change("PATCH", f"customers/{house.customer.id}", {"rate": None})
+
+
+def test_who_has_gone_is_not_waited_for(house, owner):
+    path = f"/admin/v1/customers/{house.customer.id}"
+    tag = owner.ask("GET", path).header("ETag")
+    host, port = house.operator_address
+    # Longer than a look at what waits, shorter than the wait.
+    with house.connect(address=house.operator_address, timeout=40) as gone:
+        gone.send(f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nCookie: croupier_session={owner.cookie}\r\n"
+                  f"If-None-Match: {tag}\r\nPrefer: wait=55\r\n\r\n".encode())
+        gone.socket.shutdown(socket.SHUT_WR)
+        assert gone.receive().status == 304
+        assert gone.at_end()
 
 
 # ---- signing in ----------------------------------------------------------------------------------------
