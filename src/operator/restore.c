@@ -112,8 +112,7 @@ static enum status check_key(struct restoring *restoring, const char *path, stru
         return STATUS_OK;
     if (status != STATUS_OK)
         return status;
-    if (found.bytes != expected->bytes ||
-        memcmp(found.sha256, expected->sha256, sizeof found.sha256) != 0)
+    if (!file_prints_equal(&found, expected))
         return error_set(error, STATUS_EXISTS,
                          "%s: is there, another key than the backup's, and nothing is replaced; "
                          "move it away first",
@@ -206,9 +205,7 @@ static enum status copy_part(struct restoring *restoring, enum backup_part part,
         memory_free(draft);
     if (status == STATUS_EXISTS)
         error_prefix(error, "another restore runs, or broke off and left its file");
-    if (status == STATUS_NOT_FOUND ||
-        (status == STATUS_OK && (print.bytes != expected->bytes ||
-                                 memcmp(print.sha256, expected->sha256, sizeof print.sha256) != 0)))
+    if (status == STATUS_NOT_FOUND || (status == STATUS_OK && !file_prints_equal(&print, expected)))
         status = error_set(error, STATUS_MALFORMED,
                            "%s: the backup is damaged: this is not the file that its manifest "
                            "describes",
