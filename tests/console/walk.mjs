@@ -69,6 +69,13 @@ async function inDialog(name) {
     return secret;
 }
 
+/** Does what has the page shown again, and waits for that: what is pressed before is pressed on the page that goes. */
+async function shownAgain(run) {
+    await page.$eval("h1", (heading) => { heading.dataset.gone = "soon"; });
+    await run();
+    await page.waitForFunction(() => document.querySelector("h1:not([data-gone])") !== null);
+}
+
 async function wrongAt(label) {
     await page.waitForFunction((name) => {
         const control = document.activeElement;
@@ -303,7 +310,7 @@ walk("provider", async () => {
     await press("Save");
     await wrongAt("Return address");
     await write("Return address", "https://example.org/lobby");
-    await press("Save");
+    await shownAgain(() => press("Save"));
     await seen("Saved");
     await press("Launch");
     await seen("the game, in demo mode");
