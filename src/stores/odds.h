@@ -46,6 +46,8 @@ struct odds_store_options {
         *prefix;     /* of key names; engines that share a server with others use it. May be NULL */
     bool create;     /* make the (embedded) store when it is not there at first; never later */
     bool patient;    /* what the server uses: see odds_store_open */
+    bool feeds;      /* it is for publishing: Redis is asked to report changes (which costs it a
+                        message for each publication) only once something is read */
     struct log *log; /* borrowed; may be NULL */
 };
 
