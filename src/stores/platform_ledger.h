@@ -184,9 +184,10 @@ struct ledger_verbs {
                                            ledger_transaction_visitor *visit, void *context,
                                            struct error *error);
 
-    /* Every transaction since the first one of a day (UTC) or of one after it, which begins at
-     * `since_ms`, in order of decision as above; before the first entry of a player among them, the
-     * entry that it follows. What it costs depends on how many they are. */
+    /* Every entry of a day (UTC), which begins at `since_ms`, or of one after it, and all that
+     * follow one of its player, also where the clock had gone back; in order of decision as above.
+     * Declines may be among them. Before the first of a player, the entry that it follows. What it
+     * costs depends on how many they are. */
     MUST_CHECK enum status (*recent)(struct platform_store *store, int64_t since_ms,
                                      ledger_recent_visitor *visit, void *context,
                                      struct error *error);
