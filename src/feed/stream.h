@@ -22,7 +22,7 @@
 
 #define FEED_GROUP_LINES 1024U
 #define FEED_GROUP_BYTES (16U * 1024 * 1024) /* one line may have more */
-#define FEED_QUEUE_BYTES (64U * 1024 * 1024)
+#define FEED_QUEUE_BYTES (16U * 1024 * 1024)
 
 struct feed_stream_options {
     struct odds_store *store; /* borrowed */

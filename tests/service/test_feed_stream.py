@@ -228,7 +228,7 @@ def test_a_reader_that_does_not_read_is_waited_for(service, stream):
     line = json.dumps(odds(1, [])).encode() + b"\n"
     sent = b""
     lines = 0
-    for _ in range(200000):  # 64 MiB of lines and what stands around them are a million
+    for _ in range(200000):  # 16 MiB of lines and what stands around them are some 70,000
         _, writable, _ = select.select([], [feed.process.stdin], [], 3 * PATIENCE)
         if not writable:
             break
