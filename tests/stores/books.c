@@ -477,10 +477,12 @@ static void a_statement_has_the_entries_that_are_asked_for(void **state)
 
 static void a_sum_that_no_ledger_can_have_is_refused(void **state)
 {
-    struct books_line sum = {.debits_minor = LEDGER_CLEARING_MAX - 1};
+    struct books_line sum = {.debits_minor = LEDGER_CLEARING_MAX - 2,
+                             .credits_back_minor = LEDGER_CLEARING_MAX - 1};
     const struct books_line more = {.debits_minor = 1, .entries = {1, 0, 0}};
     (void)state;
     assert_true(books_add(&sum, &more));
+    assert_true(-books_movement_minor(&sum) == INT64_MAX - 1); /* what it comes to fits */
     const struct books_line before = sum;
     assert_false(books_add(&sum, &more));
     assert_memory_equal(&sum, &before, sizeof sum);
