@@ -2,6 +2,7 @@
 """A customer of croupier in one file: polls odds, launches a game, and moves a player's money so that nothing is lost or done
 twice, even when this program or the server is killed in between. README.md shows how to run it."""
 
+import http.client
 import json
 import os
 import sys
@@ -17,7 +18,7 @@ WAIT_S = 55  # how long a poll may wait for a change
 
 
 def ask(method, path, body=None, headers=None, timeout_s=15):
-    """Status, headers and text of an answer; OSError when there is none."""
+    """Status, headers and text of an answer; OSError when there is none, or not all of it."""
     request = urllib.request.Request(BASE + path, method=method, data=body, headers={
         "Authorization": f"Bearer {KEY}", "Content-Type": "application/json", **(headers or {})})
     try:
@@ -25,6 +26,8 @@ def ask(method, path, body=None, headers=None, timeout_s=15):
             return answer.status, answer.headers, answer.read().decode()
     except urllib.error.HTTPError as error:  # 304 is one, too
         return error.code, error.headers, error.read().decode()
+    except http.client.HTTPException as error:
+        raise OSError(f"the answer is cut off: {error!r}") from error
 
 
 # ---- odds -------------------------------------------------------------------------------------------------------------------

@@ -153,18 +153,13 @@ def test_a_customer_goes_on_when_the_server_was_killed(customer):
     assert customer.balance(player) == 700
 
 
-def test_a_decline_is_an_answer(customer):
-    player = customer.launch()["player_id"]
-    assert customer.run("debit", player, 1, "EUR").startswith("422 ")
-    assert customer.run("settle") == ""
-
-
 class Cutting(http.server.BaseHTTPRequestHandler):
     """Hands a request on to the wallet, and the first time no more than half of the answer back."""
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        headers = {name: value for name, value in self.headers.items() if name.startswith("X-") or name == "Content-Type"}
+        headers = {name: value for name, value in self.headers.items()
+                   if name.startswith("X-") or name in ("Authorization", "Content-Type")}
         with urllib.request.urlopen(urllib.request.Request(self.server.to + self.path, data=body, headers=headers)) as answer:
             whole = answer.read()
         self.send_response(200)
@@ -175,6 +170,24 @@ class Cutting(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, *_):
         pass
+
+
+def test_a_customer_asks_again_when_an_answer_is_cut_off(customer):
+    player = customer.launch()["player_id"]
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Cutting) as server:
+        server.to, server.cut = f"http://127.0.0.1:{customer.market.port}", []
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        status, _, answer = customer.run("credit", player, 700, "EUR", base=f"http://127.0.0.1:{server.server_port}").partition(" ")
+        server.shutdown()
+    assert (status, json.loads(answer)["balance_minor"], json.loads(answer)["replayed"]) == ("200", 700, True)
+    assert len(server.cut) == 2 and server.cut[0] == server.cut[1]
+    assert customer.balance(player) == 700
+
+
+def test_a_decline_is_an_answer(customer):
+    player = customer.launch()["player_id"]
+    assert customer.run("debit", player, 1, "EUR").startswith("422 ")
+    assert customer.run("settle") == ""
 
 
 def test_a_provider_believes_a_token_and_bets(market, tmp_path):
