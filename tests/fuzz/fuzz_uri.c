@@ -51,7 +51,7 @@ static void check_postgres(const char *uri)
     CHECK(target->host_count >= 1 && target->host_count <= POSTGRES_HOSTS_MAX);
     CHECK(target->keyword_count <= POSTGRES_KEYWORDS_MAX);
     CHECK(target->keywords[target->keyword_count] == NULL);
-    check_text(target->place);
+    check_text(target->location);
     postgres_target_destroy(&target);
 }
 

@@ -575,7 +575,7 @@ static enum status resolve(struct postgres_store *store, const struct ledger_bat
         outcome = ask(store, &batch->kept[0]);
     }
     log_event(store->log, LOG_WARNING, "a commit of the ledger was interrupted",
-              LOG_STRING("store", store->place),
+              LOG_STRING("store", store->location),
               LOG_STRING("outcome", outcome == OUTCOME_COMMITTED ? "committed"
                                     : outcome == OUTCOME_ABORTED ? "not committed"
                                                                  : "unknown"));

@@ -63,7 +63,7 @@ struct postgres_store {
     uint32_t magic;     /* POSTGRES_STORE_MAGIC: it is one of this engine's */
     PGconn *connection; /* NULL: to be opened by the next call */
     struct postgres_target *target;
-    const char *place; /* for texts: "postgresql://host:5432/database", never with a secret */
+    const char *location; /* for texts: "postgresql://host:5432/database", never with a secret */
     uint32_t timeout_ms;
     bool create;
     bool dismissed;   /* the server has said that it ends the connection */

@@ -55,7 +55,7 @@ static enum status sqlite_open(struct platform_store **store,
     made->magic = SQLITE_STORE_MAGIC;
     made->add_functions = add_functions;
     made->path = memory_copy_string(buffer_string(&literal));
-    made->base.place = made->path;
+    made->base.location = made->path;
     made->timeout_ms = options->timeout_ms;
     made->log = options->log;
     buffer_free(&literal);
