@@ -4,7 +4,7 @@
  * A waiting poll is in the list of its group (those who wait, or those who are due) and in a slot
  * of the wheel, by the tick at which its time is over. A group that has something to do is in the
  * queue of the busy ones, each of which gets a short turn after the other, so that a hundred
- * thousand who wait for one event hold up no one else's. A group ends with its last waiting poll.
+ * thousand who wait for one event hold up those of no other. A group ends with its last poll.
  *
  * Nothing is missed: a change is reported after the stamp has moved, so whoever parks on an answer
  * that was right under the stamp that the store has now hears of all that comes; whoever parks on

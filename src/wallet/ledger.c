@@ -588,7 +588,7 @@ static void run_lane(void *argument)
     bool writes = lane == &lane->ledger->writer;
     if (!writes)
         uv_sem_wait(&lane->ledger->begun);
-    (void)store_is_ready(lane); /* so that what is wrong is in the log before anybody asks */
+    (void)store_is_ready(lane); /* so that what is wrong is in the log before the first request */
     if (writes) {
         uv_sem_post(&lane->ledger->begun); /* balances need not wait for what follows */
         prepare_store(lane);

@@ -61,7 +61,7 @@ void lmdb_make_root(const char *root);
 MUST_CHECK enum status lmdb_env_open(struct lmdb_env *env, const struct lmdb_location *location,
                                      struct error *error);
 
-/* No one uses it any more; all its transactions have ended. */
+/* It is not used any more; all its transactions have ended. */
 void lmdb_env_close(struct lmdb_env *env);
 
 /* Is what is open no longer what is under the path? Says why. One thread at a time. */

@@ -314,7 +314,7 @@ static void let_go(struct redis_connection *connection, enum status status, cons
     connection->options.lost(connection->options.owner, status, hope);
 }
 
-/* The address is not found in time. No one is let wait any longer; but what looks it up goes on,
+/* The address is not found in time. No call waits any longer; but what looks it up goes on,
  * and so does the attempt when it is done. */
 static void lose_patience(struct redis_connection *connection)
 {

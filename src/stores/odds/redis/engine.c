@@ -724,7 +724,7 @@ static int64_t redis_published_ms(struct odds_store *base, enum sport sport,
 
 /* ---- feeding --------------------------------------------------------------------------------- */
 
-/* Whoever published through this store sees it at once, and not only when the server says so. */
+/* The handle that published sees it at once, and not only when the server says so. */
 static void see_changes(struct redis_store *store, const struct odds_change *changes, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

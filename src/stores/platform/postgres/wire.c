@@ -22,8 +22,8 @@
 #include "stores/platform/postgres/columns.h"
 #include "stores/platform/postgres/postgres.h"
 
-#define STOP_LOOK_MS 100  /* between two looks whether anybody waits for it still */
-#define DISCARD_MAX 10000 /* rows that no one wants, before hanging up is cheaper */
+#define STOP_LOOK_MS 100  /* between two looks whether the caller waits still */
+#define DISCARD_MAX 10000 /* rows that are not wanted, before hanging up is cheaper */
 
 const char postgres_begin[] = "BEGIN ISOLATION LEVEL READ COMMITTED";
 const char postgres_begin_snapshot[] = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
@@ -84,7 +84,7 @@ static enum status timed_out(struct postgres_store *store, struct error *error)
                      store->patient ? POSTGRES_PATIENCE_MS : store->timeout_ms, outcome(store));
 }
 
-/* Whoever asked does not wait any more: the server hears of it by the end of the connection. */
+/* The caller does not wait any more: the server hears of it by the end of the connection. */
 static enum status stopped(struct postgres_store *store, struct error *error)
 {
     give_up(store);
@@ -164,7 +164,7 @@ static enum status failure(struct postgres_store *store, const PGresult *result,
 }
 
 /* A warning while a transaction is committed means that it is not as safe as it should be: that
- * no one waited for the standby, or that there was no transaction. */
+ * no commit waited for the standby, or that there was no transaction. */
 static void on_notice(void *context, const PGresult *notice)
 {
     struct postgres_store *store = context;
