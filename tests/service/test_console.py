@@ -552,6 +552,43 @@ def test_the_ledger_is_verified_from_here(house, owner):
     assert row["after"] == {"sound": True, "entries": ledger["run"]["entries"], "players": 1, "reason": None}
 
 
+@pytest.fixture
+def broken(make_service):
+    """A balance was altered by hand, and the server started again."""
+    service = make_service()
+    customer = service.add_customer("House", options=["--casino"])
+    add_games(service, "roulette")
+    service.publish_nothing()
+    service.run("operator", "add", "anna", "--role", "operator")
+    service.start()
+    service.player = add_player(service, customer)
+    assert send(service, customer.key, credit(service.player, "in", 500)).status == 200
+    service.stop()
+    service.platform.execute("UPDATE ledger_account SET balance_minor = balance_minor + 5 WHERE player_number = 1", tampering=True)
+    service.start()
+    return service
+
+
+def test_a_broken_ledger_is_shown(broken):
+    anna = sign_in(broken, "anna")
+    schema = resolved(DOCUMENT["paths"]["/admin/v1/ledger"]["get"]["responses"]["200"])["content"]["application/json"]["schema"]
+    assert anna.get("ledger")["run"]["state"] == "none" and anna.get("ledger")["verified"]["whole"] is None
+    anna.change("POST", "ledger/verification", status=202)
+    eventually(lambda: anna.get("ledger")["run"]["state"] != "running")
+    ledger = anna.get("ledger")
+    jsonschema.validate(ledger, schema)
+    run, whole = ledger["run"], ledger["verified"]["whole"]
+    assert (run["state"], run["by"], run["player_id"], run["how"]) == ("broken", "console anna", broken.player, None), run
+    assert broken.player in run["message"] and run["ended_at"]
+    assert (whole["sound"], whole["reason"]) == (False, run["message"])
+    row = anna.get("audit?object=whole")["items"][0]
+    assert (row["who"], row["after"]["sound"], row["after"]["reason"]) == ("console anna", False, run["message"])
+    told = broken.run("wallet", "verify", status=1)
+    assert run["message"] in told.errors
+    eventually(lambda: re.search(r'^croupier_ledger_verification_sound{[^}]*"whole"[^}]*} 0$',
+                                 broken.request("GET", "/metrics", address=broken.operator_address).body.decode(), re.M))
+
+
 # ---- services of their own -----------------------------------------------------------------------------
 
 
@@ -565,6 +602,15 @@ def test_guessing_is_locked_out(make_service):
     assert [answer.status for answer in answers] == [401] * 5 + [429]
     assert 1 <= int(answers[-1].header("Retry-After")) <= 60
     assert console.ask("POST", "/admin/v1/session", {"link": link_of(service, "anna")}).status == 429
+
+    def sign_in_from(source, link):
+        return service.request("POST", "/admin/v1/session", headers={**SAME, "Content-Type": "application/json"}, source=source,
+                               body=json.dumps({"link": link}).encode(), address=service.operator_address)
+
+    # Somebody who guesses from many addresses keeps nobody else out.
+    for number in range(60):
+        assert sign_in_from(f"127.0.1.{number + 1}", "lnk_" + "b" * 59).status == 401
+    assert sign_in_from("127.0.0.9", link_of(service, "anna")).status == 200
 
 
 def test_no_console_on_a_public_address_without_https(make_service):
