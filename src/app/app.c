@@ -36,6 +36,7 @@
 #include "games/games.h"
 #include "launch/launch.h"
 #include "sports/sports.h"
+#include "stores/configured.h"
 #include "usage/usage.h"
 #include "wallet/ledger.h"
 #include "wallet/verifications.h"
@@ -543,15 +544,18 @@ static void note_sockets(struct app *app)
     app->sockets.descriptors[count] = operator_listener_descriptor(app->operator_listener);
 }
 
+static struct platform_store_options platform_options(struct app *app)
+{
+    struct platform_store_options options = platform_store_configured(app->config);
+    options.log = app->log;
+    options.facts = &app->platform;
+    return options;
+}
+
 static enum status open_stores(struct app *app, struct error *error)
 {
     const struct config *config = app->config;
-    const struct platform_store_options platform = {
-        .uri = config->platform_store,
-        .timeout_ms = config->platform_timeout_ms,
-        .log = app->log,
-        .facts = &app->platform,
-    };
+    const struct platform_store_options platform = platform_options(app);
     /* A schema that this program cannot use is a mistake to be reported at once; a store that is
      * away may come back. */
     struct platform_store *store = NULL;
@@ -562,14 +566,10 @@ static enum status open_stores(struct app *app, struct error *error)
     if (app->options->odds != NULL) {
         app->odds = app->options->odds;
     } else {
-        const struct odds_store_options odds = {
-            .uri = config->odds_store,
-            .timeout_ms = config->odds_timeout_ms,
-            .prefix = config->odds_prefix,
-            .create = !app->options->takes_over, /* it is there, or has gone from there */
-            .patient = true,
-            .log = app->log,
-        };
+        struct odds_store_options odds = odds_store_configured(config);
+        odds.create = !app->options->takes_over; /* it is there, or has gone from there */
+        odds.patient = true;
+        odds.log = app->log;
         status = odds_store_open(&app->odds, &odds, error);
         if (status != STATUS_OK)
             return status;
@@ -794,10 +794,7 @@ static enum status start(struct app *app, struct error *error)
         .loop = &app->loop,
         .config = config,
         .port = operator_listener_port(app->operator_listener),
-        .platform = {.uri = config->platform_store,
-                     .timeout_ms = config->platform_timeout_ms,
-                     .log = app->log,
-                     .facts = &app->platform},
+        .platform = platform_options(app),
         .sources = {.odds = app->odds,
                     .sports = app->shared.sports,
                     .ledger = app->shared.ledger,

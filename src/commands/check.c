@@ -15,6 +15,7 @@
 #include "launch/outgoing.h"
 #include "records/provider_secret.h"
 #include "records/secrets.h"
+#include "stores/configured.h"
 #include "stores/odds.h"
 #include "stores/platform.h"
 
@@ -163,11 +164,7 @@ static bool can_be_made(const char *path)
 
 static void check_odds(struct report *report, const struct config *config)
 {
-    const struct odds_store_options options = {
-        .uri = config->odds_store,
-        .timeout_ms = config->odds_timeout_ms,
-        .prefix = config->odds_prefix,
-    };
+    const struct odds_store_options options = odds_store_configured(config);
     struct error error = {0};
     struct odds_store *odds = NULL;
     enum status status = odds_store_open(&odds, &options, &error);
@@ -189,10 +186,7 @@ static void check_odds(struct report *report, const struct config *config)
  * answer. */
 static struct platform_store *check_platform(struct report *report, const struct config *config)
 {
-    const struct platform_store_options options = {
-        .uri = config->platform_store,
-        .timeout_ms = config->platform_timeout_ms,
-    };
+    const struct platform_store_options options = platform_store_configured(config);
     struct error error = {0};
     struct platform_store *platform = NULL;
     enum status status = platform_store_open(&platform, &options, &error);

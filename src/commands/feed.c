@@ -20,22 +20,23 @@
 #include "feed/publication.h"
 #include "feed/stream.h"
 #include "records/sport.h"
+#include "stores/configured.h"
 
 #define WITHIN_DEFAULT_SECONDS 60
 #define WITHIN_MOST_SECONDS (366U * 86400U)
 
 /* ---- what the commands share ----------------------------------------------------------------- */
 
-static int open_store_as(const struct command_line *line, struct odds_store_options options,
+static int open_store_as(const struct command_line *line, bool create, bool patient,
                          struct odds_store **store)
 {
     const struct config *config = NULL;
     struct error error;
     if (!command_config(line, &config))
         return EXIT_REFUSED;
-    options.uri = config->odds_store;
-    options.timeout_ms = config->odds_timeout_ms;
-    options.prefix = config->odds_prefix;
+    struct odds_store_options options = odds_store_configured(config);
+    options.create = create;
+    options.patient = patient;
     enum status status = odds_store_open(store, &options, &error);
     config_release(&config);
     return status == STATUS_OK ? EXIT_DONE : command_refuse(line, "%s", error.text);
@@ -46,7 +47,7 @@ static int open_store_as(const struct command_line *line, struct odds_store_opti
  * that is not mounted would be served. */
 static int open_store(const struct command_line *line, bool create, struct odds_store **store)
 {
-    return open_store_as(line, (struct odds_store_options){.create = create}, store);
+    return open_store_as(line, create, false, store);
 }
 
 /* What a command is about. */
@@ -335,7 +336,7 @@ static int run_stream(const struct command_line *line)
         code = open_store(line, true, &store);
     odds_store_close(&store);
     if (code == EXIT_DONE)
-        code = open_store_as(line, (struct odds_store_options){.patient = true}, &store);
+        code = open_store_as(line, false, true, &store);
     if (code != EXIT_DONE)
         return code;
     /* A reader that has gone is an error of the write, and says so. */
