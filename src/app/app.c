@@ -685,10 +685,6 @@ static void announce(struct app *app)
         app->options->ready(app->options->context, &ports);
 }
 
-/* Requests are taken when they can be answered, so that a load balancer that finds this instance
- * listening does not send it customers that it would have to refuse. Until then they wait in the
- * listening sockets' queues. Without its stores it serves all the same after a while: its errors
- * say what is wrong, and what needs no store goes on. */
 static void on_second(uv_timer_t *timer)
 {
     struct app *app = timer->data;
@@ -711,6 +707,10 @@ static bool may_take_over(struct app *app, bool ready, uint64_t waited_ms)
     return false;
 }
 
+/* Requests are taken when they can be answered, so that a load balancer that finds this instance
+ * listening does not send it customers that it would have to refuse. Until then they wait in the
+ * listening sockets' queues. Without its stores it serves all the same after a while: its errors
+ * say what is wrong, and what needs no store goes on. */
 static void on_starting(uv_timer_t *timer)
 {
     struct app *app = timer->data;
@@ -730,9 +730,10 @@ static void on_starting(uv_timer_t *timer)
     if (!policies)
         log_event(app->log, LOG_ERROR,
                   "no policies yet: no one is admitted until the platform store answers");
-    note_sockets(app);
+    note_sockets(app); /* before the workers take them */
     start_workers(app);
     announce(app);
+    /* The old server accepts no more once it has heard this, so the workers listen before it. */
     if (app->options->takes_over)
         handover_report("");
     notifier_send(app->notifier, NOTICE_READY);
@@ -812,6 +813,8 @@ static enum status start(struct app *app, struct error *error)
 /* Takes down whatever there is; also after a start that failed half-way. */
 static void take_down(struct app *app)
 {
+    /* What answers by the workers' mailboxes, and their pool, end before the workers; what the
+     * workers only read, after them; the stores last. */
     health_destroy(&app->shared.health);
     rate_leases_destroy(&app->shared.leases);
     launcher_destroy(&app->shared.launcher);
