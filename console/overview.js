@@ -1,6 +1,6 @@
 // The house at a glance: what is wrong stands first, then figures, then curves.
 import { get } from "./api.js";
-import { badge, duration, fill, h, number, sportName, words } from "./dom.js";
+import { badge, duration, fill, h, number, sentence, sportName, words } from "./dom.js";
 import { choice, empty, follow, problem, section, table } from "./parts.js";
 import { graph } from "./graph.js";
 
@@ -26,7 +26,7 @@ function wrongs(overview, { health, ledger }) {
     const found = [];
     for (const one of ledger ? [ledger.verified.whole, ledger.verified.recent] : []) {
         if (one !== null && !one.sound) {
-            found.push(["bad", `The ledger is broken: ${one.reason}`, "#/ledger"]);
+            found.push(["bad", sentence(one.reason), "#/ledger"]);
         }
     }
     for (const [name, title] of [["odds_store", "The odds store"], ["platform_store", "The platform store"]]) {

@@ -375,7 +375,7 @@ static bool begin_waiting(struct job *job, struct http_request *request)
     struct console *console = job->console;
     uint64_t now_ms = clock_loop_ms(console->options.loop);
     uint32_t wanted_s = http_preferred_wait(request, WAIT_SECONDS_MAX);
-    if (wanted_s == 0 || console->waiting_count == WAITING_MAX)
+    if (wanted_s == 0 || console->waiting_count == WAITING_MAX || http_client_has_ended(request))
         return false;
     if (job->until_ms == 0) {
         char applied[24];

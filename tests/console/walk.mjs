@@ -406,7 +406,7 @@ walk("ledger_broken", async () => {
     await title("Overview");
     await seen("The ledger is broken", ".notice.bad");
     await look("overview_broken");
-    await press(`The ledger is broken: ${message}`, "link");
+    await press(message.replace("the", "The"), "link");
     await title("Ledger");
     await press(`${given.player.id}, entry 3`, "link");
     await title(`Player ${given.player.reference}`);

@@ -3,6 +3,7 @@ protection attacked."""
 
 import json
 import re
+import socket
 import ssl
 import threading
 import time
@@ -228,6 +229,19 @@ def test_a_get_waits_for_another_answer(house, owner):
         for wait in waits[:2]:
             assert wait.result().json()["rate"]["requests"] == 77
     owner.change("PATCH", f"customers/{house.customer.id}", {"rate": None})
+
+
+def test_who_has_gone_is_not_waited_for(house, owner):
+    path = f"/admin/v1/customers/{house.customer.id}"
+    tag = owner.ask("GET", path).header("ETag")
+    host, port = house.operator_address
+    # Longer than a look at what waits, shorter than the wait.
+    with house.connect(address=house.operator_address, timeout=40) as gone:
+        gone.send(f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nCookie: croupier_session={owner.cookie}\r\n"
+                  f"If-None-Match: {tag}\r\nPrefer: wait=55\r\n\r\n".encode())
+        gone.socket.shutdown(socket.SHUT_WR)
+        assert gone.receive().status == 304
+        assert gone.at_end()
 
 
 # ---- signing in ----------------------------------------------------------------------------------------
@@ -611,6 +625,27 @@ def test_guessing_is_locked_out(make_service):
     for number in range(60):
         assert sign_in_from(f"127.0.1.{number + 1}", "lnk_" + "b" * 59).status == 401
     assert sign_in_from("127.0.0.9", link_of(service, "anna")).status == 200
+
+
+def test_who_holds_connections_keeps_nobody_else_out(make_service):
+    service = make_service()
+    service.publish_nothing()
+    service.run("operator", "add", "anna")
+    service.start()
+    anna = sign_in(service, "anna")
+    for sent in (b"", b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", b"GET /metrics HTTP/1.1\r\n", b"POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n1"):
+        held = [service.connect(address=service.operator_address) for _ in range(200)]
+        try:
+            for connection in held:
+                try:
+                    connection.send(sent)
+                except OSError:
+                    pass  # it has made room already
+            assert service.request("GET", "/metrics", address=service.operator_address).status == 200, sent
+            assert anna.get("session")["name"] == "anna"
+        finally:
+            for connection in held:
+                connection.close()
 
 
 def test_no_console_on_a_public_address_without_https(make_service):
