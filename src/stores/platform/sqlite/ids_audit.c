@@ -28,7 +28,7 @@ struct chunk {
     struct id_entry *ids; /* at hand */
     size_t at, count;
     off_t offset; /* of those after them in the file, */
-    size_t left; /* and how many they are */
+    size_t left;  /* and how many they are */
 };
 
 struct ids_audit {
