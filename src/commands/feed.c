@@ -27,7 +27,7 @@
 
 /* ---- what the commands share ----------------------------------------------------------------- */
 
-static int open_store_as(const struct command_line *line, bool create, bool patient,
+static int open_store_as(const struct command_line *line, struct odds_store_options as,
                          struct odds_store **store)
 {
     const struct config *config = NULL;
@@ -35,8 +35,9 @@ static int open_store_as(const struct command_line *line, bool create, bool pati
     if (!command_config(line, &config))
         return EXIT_REFUSED;
     struct odds_store_options options = odds_store_configured(config);
-    options.create = create;
-    options.patient = patient;
+    options.create = as.create;
+    options.patient = as.patient;
+    options.feeds = as.feeds;
     enum status status = odds_store_open(store, &options, &error);
     config_release(&config);
     return status == STATUS_OK ? EXIT_DONE : command_refuse(line, "%s", error.text);
@@ -47,7 +48,7 @@ static int open_store_as(const struct command_line *line, bool create, bool pati
  * that is not mounted would be served. */
 static int open_store(const struct command_line *line, bool create, struct odds_store **store)
 {
-    return open_store_as(line, create, false, store);
+    return open_store_as(line, (struct odds_store_options){.create = create}, store);
 }
 
 /* What a command is about. */
@@ -336,7 +337,8 @@ static int run_stream(const struct command_line *line)
         code = open_store(line, true, &store);
     odds_store_close(&store);
     if (code == EXIT_DONE)
-        code = open_store_as(line, false, true, &store);
+        code = open_store_as(line, (struct odds_store_options){.patient = true, .feeds = true},
+                             &store);
     if (code != EXIT_DONE)
         return code;
     /* A reader that has gone is an error of the write, and says so. */

@@ -70,15 +70,16 @@ void cidrs_write_json(struct json_writer *json, const char *name, const struct c
 void cidrs_write(const struct field *field, const struct cidr *cidrs, size_t count,
                  const struct field_output *out)
 {
-    char text[CIDR_TEXT_SIZE] = "none";
+    char text[CIDR_TEXT_SIZE] = "";
+    struct text words = text_of(field->words);
     if (count > 0)
         cidr_format(&cidrs[0], text);
     if (out->json != NULL)
         cidrs_write_json(out->json, field->name, cidrs, count);
     else if (!out->brief && count > 0)
         cidr_list_append(out->text, cidrs, count);
-    else if (!out->brief)
-        buffer_append_string(out->text, field->words);
+    else if (count == 0) /* in a list, what stands before the colon */
+        buffer_append_text(out->text, out->brief ? text_cut(&words, ':') : words);
     else if (count > 1)
         buffer_append_format(out->text, "%s and %zu more", text, count - 1);
     else
