@@ -113,7 +113,7 @@ function trial(page, path, called) {
 }
 
 export async function providerPage(page) {
-    const path = `providers/${page.id}`;
+    const path = `providers/${encodeURIComponent(page.id)}`;
     const provider = await get(path, {}, page.signal);
     const change = page.may("operator");
     const fields = providerFields(provider);
@@ -143,7 +143,7 @@ export async function providerPage(page) {
 // ---- a game ----
 
 export async function gamePage(page) {
-    const path = `games/${page.id}`;
+    const path = `games/${encodeURIComponent(page.id)}`;
     const game = await get(path, {}, page.signal);
     return { title: game.name, content: [
         h("p", { class: "controls" }, enabledBadge(game.enabled), page.may("operator") && action(game.enabled ? "Disable" : "Enable", async () => {

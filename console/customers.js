@@ -68,7 +68,7 @@ function plainly(field, value) {
 }
 
 export async function customerPage(page) {
-    const path = `customers/${page.id}`;
+    const path = `customers/${encodeURIComponent(page.id)}`;
     const customer = await get(path, {}, page.signal);
     return { title: customer.name, content: [
         facts([["Id", h("code", null, customer.id)], ["Added", time(customer.created_at)],

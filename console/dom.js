@@ -90,9 +90,10 @@ export function amount(minor, exponent, currency) {
 
 /** "requests_per_second" as people write it. */
 export function words(name) {
-    const text = name.replaceAll("_", " ");
-    return text.charAt(0).toUpperCase() + text.slice(1);
+    return sentence(name.replaceAll("_", " "));
 }
+
+export const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** A state that is seen at once, and read. `kind`: good, bad, warn, idle. */
 export function badge(kind, text) {

@@ -1,32 +1,11 @@
 // What is published: sports, their events, and one event as it moves.
 import { api, get } from "./api.js";
-import { ago, badge, facts, fill, h, number, sportName, time } from "./dom.js";
-import { choice, empty, list, problem, section, table } from "./parts.js";
-
-const POLL_SECONDS = 1;
-
-/** Shows what is at a path, and again whenever it is another. */
-function follow(page, path, query, place, show) {
-    let known = null;
-    page.every(POLL_SECONDS, async () => {
-        try {
-            const answer = await api("GET", path, { query: query(), known, signal: page.signal });
-            if (answer !== null) {
-                known = answer.tag;
-                show(answer.data);
-            }
-        } catch (error) {
-            if (error.name !== "AbortError" && error.status !== 401) {
-                known = null;
-                fill(place, problem(error));
-            }
-        }
-    });
-}
+import { ago, append, badge, facts, fill, h, number, sportName, time } from "./dom.js";
+import { choice, empty, follow, list, problem, searchField, section, table } from "./parts.js";
 
 export async function feedPage(page) {
     const place = h("div");
-    follow(page, "feed", () => ({}), place, ({ items }) => fill(place,
+    const show = ({ items }) => fill(place,
         items.every((row) => row.published_at === null && row.events === 0)
             && empty("Nothing is published. A feed publishes with croupier feed stream, or croupier feed catalog."),
         table([
@@ -37,7 +16,8 @@ export async function feedPage(page) {
             { label: "Oldest odds of these", value: (row) => (row.oldest_odds_at ? ago(row.oldest_odds_at) : "–") },
             { label: "State", value: (row) => (row.problem ? badge("bad", row.problem)
                 : row.stale > 0 ? badge("warn", `${number(row.stale)} with old odds`) : badge("good", "served")) },
-        ], items, { caption: "Sports" })));
+        ], items, { caption: "Sports" }));
+    follow(page, "feed", { show, refused: (error) => fill(place, problem(error)) });
     return { title: "Feed", content: place };
 }
 
@@ -45,7 +25,7 @@ const ORDERS = { catalog: "as the catalog has them", interest: "asked for last",
 
 export async function sportPage(page) {
     const order = choice("Order", ORDERS, page.query.order ?? "catalog", (chosen) => events.reload({ order: chosen }));
-    const events = list(page, { path: `feed/${page.sport}`, query: { q: page.query.q, order: page.query.order }, extra: order,
+    const events = list(page, { path: `feed/${encodeURIComponent(page.sport)}`, query: { q: page.query.q, order: page.query.order }, extra: order,
         search: "Search events by name or id", caption: `Events of ${sportName(page.sport)}`,
         nothing: empty("No event of this sport is published.", h("a", { href: "#/feed" }, "To the feed")),
         columns: [
@@ -107,9 +87,26 @@ function marketBlock(market, at, before, seen) {
 
 const ANYBODY = { "": "anybody who may have the sport" };
 
+/* Of more customers than are listed at once, a search says which are offered. */
+async function customerChoice(page, chosen, changed) {
+    const place = h("div", { class: "controls" });
+    const offer = async (q) => {
+        const { items, next } = await get("customers", { q, limit: 200 }, page.signal);
+        const names = { ...ANYBODY, ...Object.fromEntries(items.map((one) => [one.id, one.name])) };
+        names[chosen] ??= (await get(`customers/${encodeURIComponent(chosen)}`, {}, page.signal).catch(() => null))?.name ?? chosen;
+        const select = choice("Customer", names, chosen, (id) => changed(chosen = id));
+        if (place.lastElementChild === null) {
+            append(place, [next !== null && searchField("Search customers", "", offer), select]);
+        } else {
+            place.lastElementChild.replaceWith(select);
+        }
+    };
+    await offer("");
+    return place;
+}
+
 export async function eventPage(page) {
-    const path = `feed/${page.sport}/${encodeURIComponent(page.event)}`;
-    const customers = (await get("customers", { limit: 200 }, page.signal)).items;
+    const path = `feed/${encodeURIComponent(page.sport)}/${encodeURIComponent(page.event)}`;
     const markets = h("div");
     const bytes = h("pre", { tabindex: 0, "aria-label": "The answer's bytes" });
     const count = h("p", { class: "quiet" });
@@ -138,16 +135,17 @@ export async function eventPage(page) {
             ` ${number(new TextEncoder().encode(answer.body).length)} bytes, entity tag `, h("code", null, answer.etag ?? "–"));
     }
 
-    const first = (await api("GET", path, { query: { customer }, signal: page.signal })).data;
+    const { data: first, tag } = await api("GET", path, { query: { customer }, signal: page.signal });
     show(first);
-    follow(page, path, () => ({ customer }), top, show);
+    const again = follow(page, path, { query: () => ({ customer }), known: tag, show, refused: (error) => fill(top, problem(error)) });
+    const customers = await customerChoice(page, customer, (chosen) => {
+        customer = chosen;
+        changes = -1;
+        page.remember({ customer });
+        again();
+    });
     const name = first.status === 200 ? exactly(first.body).event.ename : null;
-    const names = { ...ANYBODY, ...Object.fromEntries(customers.map((one) => [one.id, one.name])) };
     return { title: String(name ?? `Event ${page.event}`), content: [top, section("Markets", markets),
-        section("What a customer gets, byte for byte", h("div", { class: "controls" }, choice("Customer", names, customer, (chosen) => {
-            customer = chosen;
-            changes = -1;
-            page.remember({ customer });
-        })), h("p", { class: "quiet" }, h("code", null, `GET /api/v1/${page.sport}/events/${page.event}`), " answers with just this:"), count, bytes),
+        section("What a customer gets, byte for byte", customers, h("p", { class: "quiet" }, h("code", null, `GET /api/v1/${page.sport}/events/${page.event}`), " answers with just this:"), count, bytes),
     ] };
 }

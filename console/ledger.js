@@ -1,7 +1,7 @@
 // The ledger: what it does now, and whether it is whole.
-import { api, post } from "./api.js";
+import { post } from "./api.js";
 import { badge, duration, facts, fill, h, number, time } from "./dom.js";
-import { action, empty, problem, section, table } from "./parts.js";
+import { action, empty, follow, problem, section, table } from "./parts.js";
 
 const STATES = { running: ["warn", "running"], sound: ["good", "sound"], broken: ["bad", "broken"], failed: ["bad", "came to no end"] };
 
@@ -48,32 +48,20 @@ export async function ledgerPage(page) {
     const figures = h("div");
     const state = h("div", { "aria-live": "polite" });
     const last = h("div");
-    let known = null;
-
-    async function ask() {
-        try {
-            const answer = await api("GET", "ledger", { known, signal: page.signal });
-            if (answer !== null) {
-                const ledger = answer.data;
-                known = answer.tag;
-                fill(figures, tiles(ledger));
-                fill(state, runOf(ledger.run));
-                fill(last, lastOf(ledger.verified));
-                run.hidden = ledger.run.state === "running" || !page.may("operator");
-            }
-        } catch (error) {
-            if (error.name !== "AbortError" && error.status !== 401) {
-                known = null;
-                fill(state, problem(error, ask));
-            }
-        }
-    }
 
     const run = action("Verify now", async () => {
         await post("ledger/verification");
-        await ask();
+        again();
     }, { class: "main" });
-    page.every(1, ask);
+    const again = follow(page, "ledger", {
+        show(ledger) {
+            fill(figures, tiles(ledger));
+            fill(state, runOf(ledger.run));
+            fill(last, lastOf(ledger.verified));
+            run.hidden = ledger.run.state === "running" || !page.may("operator");
+        },
+        refused: (error) => fill(state, problem(error)),
+    });
     return { title: "Ledger", content: [figures, section("Verification",
         h("p", { class: "quiet" }, "Every balance, sequence and hash is derived again from the entries, as croupier wallet verify does. Play goes on meanwhile."),
         state, run), section("Last verified", last)] };

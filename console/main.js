@@ -52,6 +52,15 @@ let me = null;
 let lifetime = null; // of the page that is shown
 let frame = null;
 
+/** A part of an address as it was meant; null: it is not properly encoded. */
+function decoded(part) {
+    try {
+        return decodeURIComponent(part);
+    } catch {
+        return null;
+    }
+}
+
 /** The route of an address, or null. */
 function match(path) {
     const parts = path.split("/");
@@ -59,8 +68,8 @@ function match(path) {
         const wanted = pattern.split("/");
         const fits = wanted.length === parts.length && wanted.every((part, at) => part.startsWith(":") || part === parts[at]);
         if (fits) {
-            const found = wanted.flatMap((part, at) => (part.startsWith(":") ? [[part.slice(1), decodeURIComponent(parts[at])]] : []));
-            return { show, entry, params: Object.fromEntries(found) };
+            const found = wanted.flatMap((part, at) => (part.startsWith(":") ? [[part.slice(1), decoded(parts[at])]] : []));
+            return found.some(([, value]) => value === null) ? null : { show, entry, params: Object.fromEntries(found) };
         }
     }
     return null;
@@ -101,8 +110,11 @@ function makeFrame() {
 async function signOut() {
     try {
         await remove("session");
-    } catch {
-        // Over already, which is what was wanted.
+    } catch (error) {
+        if (error.status !== 401) { // which says that it is over already
+            say(`You are still signed in. ${error.message}`);
+            return;
+        }
     }
     me = null;
     frame = null;
@@ -141,16 +153,25 @@ function makePage(route, query) {
             const kept = new URLSearchParams(Object.entries(asked).filter(([, value]) => value)).toString();
             history.replaceState(null, "", `#${path}${kept ? `?${kept}` : ""}`);
         },
+        /* Is over after that time, or with the page. */
+        pause(seconds) {
+            return new Promise((over) => {
+                const end = () => {
+                    clearTimeout(timer);
+                    signal.removeEventListener("abort", end); // a page may be open for days
+                    over();
+                };
+                const timer = setTimeout(end, seconds * 1000);
+                signal.addEventListener("abort", end);
+            });
+        },
         /* Calls `ask` now and then again and again, while the page is seen and not hidden. */
         async every(seconds, ask) {
             while (!signal.aborted) {
                 if (!document.hidden) {
                     await ask();
                 }
-                await new Promise((over) => {
-                    const timer = setTimeout(over, seconds * 1000);
-                    signal.addEventListener("abort", () => { clearTimeout(timer); over(); }, { once: true });
-                });
+                await this.pause(seconds);
             }
         },
     };

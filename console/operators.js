@@ -21,8 +21,14 @@ function operatorActions(page, one) {
     };
     return h("span", { class: "controls" },
         action("New link", async () => showLink(page, { name: one.name, ...await post(`${path}/link`) }), { class: "small" }),
-        !mine && choice("Role", Object.fromEntries(Object.keys(ROLES).map((role) => [role, role])), one.role, (role) =>
-            change({ role }).catch((error) => say(error.message))),
+        !mine && choice("Role", Object.fromEntries(Object.keys(ROLES).map((role) => [role, role])), one.role, async (role) => {
+            // A select changes at every arrow key: nobody becomes an owner by one.
+            if (await confirm(`Give ${one.name} another role?`, ROLES[role], "Change the role")) {
+                await change({ role }).catch((error) => say(error.message));
+            } else {
+                page.listed.reload({});
+            }
+        }),
         !mine && action(one.enabled ? "Disable" : "Enable", () => change({ enabled: !one.enabled }), { class: "small" }),
         !mine && action("Remove", async () => {
             if (await confirm(`Remove ${one.name}?`, "Their sessions end at once. What they did stays in the audit.", "Remove")) {

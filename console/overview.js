@@ -1,11 +1,10 @@
 // The house at a glance: what is wrong stands first, then figures, then curves.
-import { api } from "./api.js";
-import { badge, duration, fill, h, number, sportName, words } from "./dom.js";
-import { choice, empty, problem, section, table } from "./parts.js";
+import { get } from "./api.js";
+import { badge, duration, fill, h, number, sentence, sportName, words } from "./dom.js";
+import { choice, empty, follow, problem, section, table } from "./parts.js";
 import { graph } from "./graph.js";
 
-const WAIT_SECONDS = 20;
-const HEALTH_SECONDS = 10;
+const HOUSE_SECONDS = 10; // between two looks at health and the ledger
 
 /* Tiles and charts, of figures of the server's by name. */
 const TILES = [["requests_per_second", "Requests a second"], ["requests_5xx_per_second", "Failures a second"],
@@ -23,15 +22,23 @@ const CHARTS = [
 const SPANS = { minutes: "last minutes", hours: "last hours" };
 
 /** What is wrong now, worst first. Each leads to the page that says more. */
-function wrongs(overview, health) {
+function wrongs(overview, { health, ledger }) {
     const found = [];
+    for (const one of ledger ? [ledger.verified.whole, ledger.verified.recent] : []) {
+        if (one !== null && !one.sound) {
+            found.push(["bad", sentence(one.reason), "#/ledger"]);
+        }
+    }
     for (const [name, title] of [["odds_store", "The odds store"], ["platform_store", "The platform store"]]) {
-        if (health !== null && health[name].status !== "ok") {
+        if (health && health[name].status !== "ok") {
             found.push(["bad", `${title} does not answer${health[name].message ? `: ${health[name].message}` : ""}`, "#/health"]);
         }
     }
     if (overview.live.requests_5xx_per_second > 0) {
-        found.push(["bad", "Requests fail", "#/health"]);
+        found.push(["bad", "Requests fail (5xx). The log says which and why.", "#/health"]);
+    }
+    if (health === null || ledger === null) {
+        found.push(["warn", "Whether the stores and the ledger are well is not known: no answer.", "#/health"]);
     }
     for (const row of overview.feed.filter((one) => one.stale)) {
         found.push(["warn", row.stale_events > 0 ? `${sportName(row.sport)}: customers ask for events whose odds are old`
@@ -75,11 +82,11 @@ export async function overviewPage(page) {
     const charts = CHARTS.map((chart) => ({ ...chart, drawn: graph(page, chart) }));
     let span = page.query.span in SPANS ? page.query.span : "minutes";
     let overview = null;
-    let health = null;
+    const house = { health: undefined, ledger: undefined }; // undefined: not asked yet; null: not answered
 
     function show() {
         // Said aloud only when it is news: what has not changed is left in place.
-        const found = wrongs(overview, health);
+        const found = wrongs(overview, house);
         if (alarms.dataset.shown !== String(found)) {
             alarms.dataset.shown = String(found);
             fill(alarms, alarmList(found));
@@ -90,38 +97,26 @@ export async function overviewPage(page) {
         drawCharts(charts, overview.history);
     }
 
-    let known = null;
-    let turn = new AbortController();
-    async function ask() {
-        const asked = span;
-        try {
-            const answer = await api("GET", "overview", { query: { span }, known, wait: WAIT_SECONDS,
-                signal: AbortSignal.any([page.signal, turn.signal]) });
-            if (answer !== null && asked === span) {
-                known = answer.tag;
-                overview = answer.data;
-                show();
-            }
-        } catch (error) {
-            if (error.name !== "AbortError" && error.status !== 401) {
-                alarms.dataset.shown = "";
-                fill(alarms, problem(error));
-            }
-        }
-    }
-
+    const again = follow(page, "overview", {
+        query: () => ({ span }),
+        show(answer) {
+            overview = answer;
+            show();
+        },
+        refused(error) {
+            alarms.dataset.shown = "";
+            fill(alarms, problem(error));
+        },
+    });
     const spans = choice("Curves of the", SPANS, span, (value) => {
         span = value;
-        known = null;
         page.remember({ span: value });
-        turn.abort();
-        turn = new AbortController();
-        ask();
+        again();
     });
-    page.every(HEALTH_SECONDS, async () => {
-        health = await api("GET", "health", { signal: page.signal }).then((got) => got.data, () => null);
+    page.every(HOUSE_SECONDS, async () => {
+        const ask = (path) => get(path, {}, page.signal).catch(() => null);
+        [house.health, house.ledger] = await Promise.all([ask("health"), ask("ledger")]);
     });
-    page.every(0.5, ask);
     return { title: "Overview", content: [alarms, tiles, h("div", { class: "controls" }, spans),
         h("div", { class: "graphs" }, charts.map((chart) => chart.drawn.element)),
         h("div", { class: "columns" }, section("Denials", denials), section("Feed", feed))] };

@@ -1,6 +1,6 @@
 // What pages are made of: tables, lists that are searched and continued, forms that are driven by
 // descriptions of their fields, dialogs, and the states between (waiting, nothing there, refused).
-import { ApiError, get } from "./api.js";
+import { api, ApiError, get } from "./api.js";
 import { fill, h, newId, SPORTS } from "./dom.js";
 
 // ---- states ----
@@ -327,4 +327,61 @@ export function later(page, load) {
     };
     run();
     return Object.assign(place, { reload: run });
+}
+
+const WAIT_SECONDS = 20; // for something else than what is shown
+const PAUSE_SECONDS = 0.5;
+const FAILED_SECONDS = 3; // until it is tried again
+
+/** Shows what is at a path, and again whenever it is another: the server waits with its answer until then. A page that is
+ *  hidden asks for nothing, and gives its connection back: a browser has few of them. `query()`: what is asked for now;
+ *  `known`: the tag of what is shown already; `refused(error)`: called once for as long as the same is wrong. The answer is
+ *  a function to be called when `query()` has become another. */
+export function follow(page, path, { query = () => ({}), known = null, show, refused }) {
+    let turn = new AbortController();
+    let wake = () => {};
+    let wrong = null;
+
+    async function ask() {
+        const mine = new AbortController();
+        turn = mine;
+        try {
+            const answer = await api("GET", path, { query: query(), known, wait: WAIT_SECONDS,
+                signal: AbortSignal.any([page.signal, mine.signal]) });
+            wrong = null;
+            if (answer !== null && !mine.signal.aborted) {
+                known = answer.tag;
+                show(answer.data);
+            }
+        } catch (error) {
+            if (!(error instanceof ApiError)) {
+                if (error.name !== "AbortError") {
+                    throw error;
+                }
+            } else if (error.status !== 401) {
+                known = null;
+                if (wrong !== error.message) {
+                    wrong = error.message;
+                    refused(error);
+                }
+            }
+        }
+    }
+
+    async function run() {
+        while (!page.signal.aborted) {
+            if (!document.hidden) {
+                await ask();
+            }
+            await Promise.race([page.pause(wrong === null ? PAUSE_SECONDS : FAILED_SECONDS), new Promise((over) => { wake = over; })]);
+        }
+    }
+
+    document.addEventListener("visibilitychange", () => (document.hidden ? turn.abort() : wake()), { signal: page.signal });
+    run();
+    return () => {
+        known = null;
+        turn.abort();
+        wake();
+    };
 }

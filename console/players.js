@@ -118,7 +118,7 @@ function curve(page, player, path) {
 }
 
 export async function playerPage(page) {
-    const path = `players/${page.id}`;
+    const path = `players/${encodeURIComponent(page.id)}`;
     const player = await get(path, {}, page.signal);
     const blocked = player.blocked_at !== null;
     return { title: `Player ${player.player_reference}`, content: [

@@ -53,12 +53,11 @@ static uint64_t count_descriptors(void)
     return count - 3; /* ".", "..", and the directory's own */
 }
 
-/* Of the file system that the store is on, if its URI is of a file. */
-static struct process_disk disk_of(const char *uri, const char *scheme)
+/* Of the file system that a store is on; NULL: it is on a server. */
+static struct process_disk disk_of(const char *path)
 {
     struct statvfs at;
-    size_t length = strlen(scheme);
-    if (strncmp(uri, scheme, length) != 0 || statvfs(uri + length, &at) != 0)
+    if (path == NULL || statvfs(path, &at) != 0)
         return (struct process_disk){.known = false};
     return (struct process_disk){.known = true,
                                  .free_bytes = (uint64_t)at.f_bavail * at.f_frsize,
@@ -73,8 +72,8 @@ void process_facts(const struct config *config, int64_t started_ms, struct proce
         .descriptors = count_descriptors(),
         .started_ms = started_ms,
         .now_ms = clock_wall_ms(),
-        .odds = disk_of(config->odds_store, "embedded:"),
-        .platform = disk_of(config->platform_store, "sqlite:"),
+        .odds = disk_of(config_odds_directory(config)),
+        .platform = disk_of(config_platform_file(config)),
     };
     read_memory(facts);
     if (getrusage(RUSAGE_SELF, &usage) == 0)

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -101,6 +100,11 @@ enum status file_make(const char *path, mode_t mode, struct text content, struct
 }
 
 /* ---- what files hold ------------------------------------------------------------------------- */
+
+bool file_prints_equal(const struct file_print *a, const struct file_print *b)
+{
+    return a->bytes == b->bytes && memcmp(a->sha256, b->sha256, sizeof a->sha256) == 0;
+}
 
 /* A file that is read, and the one that it is copied to. */
 struct passing {

@@ -1,6 +1,7 @@
 #ifndef CROUPIER_BASE_FILE_H
 #define CROUPIER_BASE_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -32,6 +33,8 @@ struct file_print {
     uint64_t bytes;
     uint8_t sha256[DIGEST_SIZE];
 };
+
+bool file_prints_equal(const struct file_print *a, const struct file_print *b);
 
 struct file_watch {
     void (*at)(void *context, uint64_t done, uint64_t total); /* bytes; called often. NULL: none */

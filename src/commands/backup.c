@@ -13,8 +13,6 @@
 #include "commands/wallet_output.h"
 #include "operator/backup.h"
 
-#define SQLITE "sqlite:"
-#define EMBEDDED "embedded:"
 #define ODDS_PATIENCE_MS 60000U
 
 static void show(void *context, const char *what)
@@ -25,18 +23,13 @@ static void show(void *context, const char *what)
 /* Where the embedded stores are. */
 static bool check_engines(const struct command_line *line, const struct config *config)
 {
-    if (text_starts_with(text_of(config->platform_store), TEXT(SQLITE)))
+    if (config_platform_file(config) != NULL)
         return true;
     (void)command_refuse(line,
                          "the platform store is in PostgreSQL, whose own tools back it up and "
                          "restore it (pg_dump, pg_basebackup): see docs/operations.md, \"Backup "
                          "and restore\"");
     return false;
-}
-
-static bool odds_are_embedded(const struct config *config)
-{
-    return text_starts_with(text_of(config->odds_store), TEXT(EMBEDDED));
 }
 
 /* ---- backup ---------------------------------------------------------------------------------- */
@@ -100,7 +93,7 @@ static int back_up(const struct command_line *line, const struct config *config,
     enum status status = STATUS_OK;
     if (command_option(line, "with-secrets-key") != NULL)
         sources->secrets_key_file = config->secrets_key_file;
-    if (odds_are_embedded(config) && command_option(line, "no-odds") == NULL)
+    if (config_odds_directory(config) != NULL && command_option(line, "no-odds") == NULL)
         status = open_odds(config, &sources->odds, &error);
     if (status == STATUS_OK)
         status = backup_make(command_argument(line, 0), sources, &watch, &manifest, &error);
@@ -109,7 +102,7 @@ static int back_up(const struct command_line *line, const struct config *config,
     if (status != STATUS_OK)
         return command_refuse(line, "%s", error.text);
     print_backup(line, &manifest);
-    if (!odds_are_embedded(config))
+    if (config_odds_directory(config) == NULL)
         command_note(line, "the odds are in a server of their own, and not in the backup");
     return wallet_finish(line);
 }
@@ -201,10 +194,10 @@ static int restore(const struct command_line *line, const struct config *config)
     struct error error = {0};
     struct buffer odds = {0};
     const struct backup_watch watch = {show, &progress};
-    struct restore_targets targets = {{[BACKUP_PLATFORM] = config->platform_store + strlen(SQLITE),
+    struct restore_targets targets = {{[BACKUP_PLATFORM] = config_platform_file(config),
                                        [BACKUP_SECRETS_KEY] = config->secrets_key_file}};
     if (command_option(line, "with-odds") != NULL) {
-        buffer_append_format(&odds, "%s/values/data.mdb", config->odds_store + strlen(EMBEDDED));
+        buffer_append_format(&odds, "%s/values/data.mdb", config_odds_directory(config));
         targets.paths[BACKUP_ODDS] = buffer_string(&odds);
     }
     enum status status = restore_files(command_argument(line, 0), &targets, &watch,
@@ -232,7 +225,7 @@ int run_restore(const struct command_line *line)
     int code = EXIT_REFUSED;
     if (check_engines(line, config))
         code =
-            command_option(line, "with-odds") != NULL && !odds_are_embedded(config)
+            command_option(line, "with-odds") != NULL && config_odds_directory(config) == NULL
                 ? command_refuse(line, "[odds] store is a server; --with-odds is for embedded:DIR")
                 : restore(line, config);
     config_release(&config);

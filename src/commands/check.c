@@ -112,11 +112,18 @@ static void check_listen(struct report *report, enum listener_kind kind,
                      strerror(reason));
 }
 
-/* An error names the place itself; an answer does not. */
-static void report_store(struct report *report, const char *check, const char *uri,
-                         const char *setting, enum status status, const struct error *error)
+/* A store, as it is configured. */
+struct configured {
+    const char *check;
+    const char *uri;
+    const char *setting; /* whose value that is */
+    bool here;           /* it is a file on this machine: no server has it */
+};
+
+/* An error names the store itself; an answer does not. */
+static void report_store(struct report *report, const struct configured *store, enum status status,
+                         const struct error *error)
 {
-    bool file = strstr(uri, "://") == NULL && strncmp(uri, "unix:", strlen("unix:")) != 0;
     char remedy[ERROR_TEXT_SIZE];
     if (strstr(error->text, "croupier migrate") != NULL)
         (void)snprintf(remedy, sizeof remedy,
@@ -124,28 +131,29 @@ static void report_store(struct report *report, const char *check, const char *u
                        "runs as");
     else
         (void)snprintf(remedy, sizeof remedy, "%s %s names it",
-                       file ? "the user that croupier runs as must be able to read and write it, "
-                              "and this command runs as that user;"
-                            : "see that it runs and lets this machine in, with the user and the "
-                              "password that it is given;",
-                       setting);
+                       store->here
+                           ? "the user that croupier runs as must be able to read and write it, "
+                             "and this command runs as that user;"
+                           : "see that it runs and lets this machine in, with the user and the "
+                             "password that it is given;",
+                       store->setting);
     struct buffer shown = {0};
-    config_redact_uri(uri, &shown);
+    config_redact_uri(store->uri, &shown);
     if (status == STATUS_OK)
-        report_check(report, check, FINE, NULL, "%s answers", buffer_string(&shown));
+        report_check(report, store->check, FINE, NULL, "%s answers", buffer_string(&shown));
     else
-        report_check(report, check, FAILED, remedy, "%s", error->text);
+        report_check(report, store->check, FAILED, remedy, "%s", error->text);
     buffer_free(&shown);
 }
 
 /* The embedded store is made by whoever comes first, the service or the feed: before that, it is
- * enough that it can be made. False, and nothing is reported, when that is not its state. */
-static bool report_unmade(struct report *report, const char *uri)
+ * enough that it can be made. False, and nothing is reported, when that is not its state. `path` is
+ * NULL for another engine's. */
+static bool report_unmade(struct report *report, const char *path)
 {
-    const char *path = uri + strlen("embedded:");
-    const char *slash = strrchr(path, '/');
-    if (strncmp(uri, "embedded:", strlen("embedded:")) != 0 || access(path, F_OK) == 0)
+    if (path == NULL || access(path, F_OK) == 0)
         return false;
+    const char *slash = strrchr(path, '/');
     struct buffer parent = {0};
     buffer_append(&parent, path, slash == NULL ? 0 : (size_t)(slash - path) + 1);
     buffer_append_char(&parent, '.');
@@ -179,10 +187,12 @@ static void check_odds(struct report *report, const struct config *config)
     if (status == STATUS_OK) {
         status = odds_store_ping(odds, ODDS_TO_SERVE, &error);
         odds_store_close(&odds);
-    } else if (report_unmade(report, config->odds_store)) {
+    } else if (report_unmade(report, config_odds_directory(config))) {
         return;
     }
-    report_store(report, "odds store", config->odds_store, "odds.store", status, &error);
+    const struct configured store = {"odds store", config->odds_store, "odds.store",
+                                     config_odds_directory(config) != NULL};
+    report_store(report, &store, status, &error);
 }
 
 /* Opening it looks at the schema too, and says when `croupier migrate` is needed. NULL: it does not
@@ -200,8 +210,9 @@ static struct platform_store *check_platform(struct report *report, const struct
         status = platform_store_ping(platform, &error);
     if (status != STATUS_OK)
         platform_store_close(&platform);
-    report_store(report, "platform store", config->platform_store, "platform.store", status,
-                 &error);
+    const struct configured store = {"platform store", config->platform_store, "platform.store",
+                                     config_platform_file(config) != NULL};
+    report_store(report, &store, status, &error);
     if (status == STATUS_OK && platform->unsafe != NULL)
         report_check(report, "platform durability", WARNING,
                      "turn it on in postgresql.conf and restart PostgreSQL",

@@ -25,11 +25,12 @@ extern const struct command wallet_commands[];   /* wallet.c */
 int run_backup(const struct command_line *line);
 int run_check(const struct command_line *line);
 int run_demo(const struct command_line *line);
+int run_health(const struct command_line *line);
 int run_migrate(const struct command_line *line);
 int run_restore(const struct command_line *line);
 int run_usage(const struct command_line *line);
-extern const struct command_option backup_options[], demo_options[], migrate_options[],
-    restore_options[], usage_options[];
+extern const struct command_option backup_options[], demo_options[], health_options[],
+    migrate_options[], restore_options[], usage_options[];
 
 /* For wallet.c (books.c). */
 int run_export(const struct command_line *line);

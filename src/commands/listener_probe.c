@@ -67,18 +67,27 @@ static bool set_up(CURL *easy, const char *url, struct buffer *answer)
            curl_easy_setopt(easy, CURLOPT_WRITEDATA, answer) == CURLE_OK;
 }
 
-bool listener_is_croupier(enum listener_kind kind, const struct listen_address *address, bool tls)
+bool listener_ask(enum listener_kind kind, const struct listen_address *address, bool tls,
+                  struct buffer *answer)
 {
-    struct buffer url = {0}, answer = {0};
+    struct buffer url = {0};
     CURL *easy = curl_easy_init();
     config_append_url(&url, tls ? "https" : "http", address->host, address->port);
     buffer_append_string(&url, probes[kind].path);
-    if (easy != NULL && set_up(easy, buffer_string(&url), &answer))
+    answer->size = 0;
+    if (easy != NULL && set_up(easy, buffer_string(&url), answer))
         (void)curl_easy_perform(easy); /* what has come by then is what counts */
-    bool found = answer.size > 0 && memmem(answer.data, answer.size, probes[kind].sign,
-                                           strlen(probes[kind].sign)) != NULL;
+    bool found = answer->size > 0 && memmem(answer->data, answer->size, probes[kind].sign,
+                                            strlen(probes[kind].sign)) != NULL;
     curl_easy_cleanup(easy);
-    buffer_free(&answer);
     buffer_free(&url);
+    return found;
+}
+
+bool listener_is_croupier(enum listener_kind kind, const struct listen_address *address, bool tls)
+{
+    struct buffer answer = {0};
+    bool found = listener_ask(kind, address, tls, &answer);
+    buffer_free(&answer);
     return found;
 }

@@ -1,6 +1,6 @@
 /*
- * The commands without a group: serve and reload, and those of demo.c, check.c, migrate.c,
- * backup.c, usage.c and of cli/completion.c.
+ * The commands without a group: serve and reload, and those of demo.c, check.c, health.c,
+ * migrate.c, backup.c, usage.c and of cli/completion.c.
  * `croupier serve` is the service, with the configured stores; `croupier reload` asks a running one
  * to read its configuration again.
  */
@@ -106,6 +106,7 @@ const struct command service_commands[] = {
     {"reload", "PID", &help_reload, .run = run_reload},
     {"usage", "[CUSTOMER]", &help_usage, .options = usage_options, .run = run_usage},
     {"check", "", &help_check, .run = run_check},
+    {"health", "", &help_health, .options = health_options, .run = run_health},
     {"migrate", "", &help_migrate, .options = migrate_options, .run = run_migrate},
     {"backup", "DIR", &help_backup, .options = backup_options, .run = run_backup},
     {"restore", "DIR", &help_restore, .options = restore_options, .run = run_restore},

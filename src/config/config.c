@@ -241,15 +241,30 @@ static void check_together(struct loading *loading)
             check_apart(loading, &listeners[i], &listeners[j]);
 }
 
+static const char *path_behind(const char *uri, const char *scheme)
+{
+    size_t length = strlen(scheme);
+    return strncmp(uri, scheme, length) == 0 ? uri + length : NULL;
+}
+
+const char *config_platform_file(const struct config *config)
+{
+    return path_behind(config->platform_store, SCHEME_SQLITE);
+}
+
+const char *config_odds_directory(const struct config *config)
+{
+    return path_behind(config->odds_store, SCHEME_EMBEDDED);
+}
+
 /* secrets.key beside the SQLite file; a database server has no "beside". */
 static void resolve_secrets_key_file(struct snapshot *snapshot)
 {
     if (snapshot->config.secrets_key_file[0] != '\0')
         return;
     struct buffer path = {0};
-    const char *store = snapshot->config.platform_store;
-    if (strncmp(store, "sqlite:", strlen("sqlite:")) == 0) {
-        const char *file = store + strlen("sqlite:");
+    const char *file = config_platform_file(&snapshot->config);
+    if (file != NULL) {
         const char *slash = strrchr(file, '/');
         if (slash != NULL)
             buffer_append(&path, file, (size_t)(slash - file) + 1);

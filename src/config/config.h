@@ -106,6 +106,11 @@ bool config_is_empty(const struct config *config);
 void config_list_restart_needed(const struct config *before, const struct config *after,
                                 struct buffer *out);
 
+/* The file of the platform store, when it is SQLite's, and the directory of the odds store, when it
+ * is LMDB's; NULL: a server has it. They live as long as the snapshot. */
+const char *config_platform_file(const struct config *config);
+const char *config_odds_directory(const struct config *config);
+
 /* A store's URI as it may be shown: passwords in it are replaced by "***". */
 void config_redact_uri(const char *uri, struct buffer *out);
 

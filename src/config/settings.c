@@ -185,7 +185,7 @@ static bool begins(const char *value, const char *start)
 static enum status read_odds_store(const struct setting *setting, char *value, void *field,
                                    struct error *error)
 {
-    static const char *const schemes[] = {"embedded:", "redis://", "rediss://",
+    static const char *const schemes[] = {SCHEME_EMBEDDED, "redis://", "rediss://",
                                           "unix:", "redis+sentinel://"};
     for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++)
         if (begins(value, schemes[i]) && value[strlen(schemes[i])] != '\0')
@@ -202,11 +202,11 @@ static enum status read_platform_store(const struct setting *setting, char *valu
     /* What stands behind it is libpq's to judge, when the store is opened. */
     if (begins(value, "postgresql://") || begins(value, "postgres://"))
         return read_text(setting, value, field, error);
-    if (!begins(value, "sqlite:") || value[strlen("sqlite:")] == '\0')
+    if (!begins(value, SCHEME_SQLITE) || value[strlen(SCHEME_SQLITE)] == '\0')
         return error_set(error, STATUS_INVALID,
                          "must be sqlite:FILE, as in sqlite:/var/lib/croupier/platform.db, or "
                          "postgresql://USER:PASSWORD@HOST:PORT/DATABASE");
-    if (begins(value, "sqlite::memory:"))
+    if (begins(value, SCHEME_SQLITE ":memory:"))
         return error_set(error, STATUS_INVALID,
                          "must be a file: commands and the service open it from several places");
     return read_text(setting, value, field, error);

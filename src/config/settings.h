@@ -8,6 +8,10 @@
  * The table of settings and the file that sets them, as config.c uses them. Private to this folder.
  */
 
+/* What the stores on this machine begin with; the rest is a path. */
+#define SCHEME_SQLITE "sqlite:"
+#define SCHEME_EMBEDDED "embedded:"
+
 struct setting {
     struct setting_description about;
     size_t offset; /* of the field in struct config */

@@ -57,6 +57,9 @@ typedef enum status console_handler(struct console_call *call, struct error *err
 /* The tag of a document. */
 void console_tag(struct text document, char tag[CONSOLE_TAG_SIZE]);
 
+/* Gives the answer, which is whole, its tag. */
+void console_tag_answer(struct console_call *call);
+
 /* STATUS_CONFLICT, answered by 412: the record is not what If-Match says. */
 MUST_CHECK enum status console_changed(struct console_call *call, struct error *error);
 

@@ -86,6 +86,11 @@ void console_tag(struct text document, char tag[CONSOLE_TAG_SIZE])
     buffer_free(&base64);
 }
 
+void console_tag_answer(struct console_call *call)
+{
+    console_tag(buffer_text(&call->answer), call->tag);
+}
+
 enum status console_changed(struct console_call *call, struct error *error)
 {
     call->refusal = CONSOLE_CHANGED_MEANWHILE;
@@ -277,45 +282,26 @@ static void run_job(struct work *work)
 
 /* ---- replying -------------------------------------------------------------------------------- */
 
-static void begin_error(struct json_writer *json, const struct http_error *error,
-                        const char *message, const char *field)
-{
-    json_object(json, NULL);
-    json_object(json, "error");
-    json_string(json, "code", error->code);
-    json_string(json, "message", message[0] != '\0' ? message : error->message);
-    json_string_or_null(json, "field", field);
-}
-
-static void end_error(struct json_writer *json, struct http_request *request,
-                      const struct http_error *error)
-{
-    json_end(json);
-    json_end(json);
-    request->error = error;
-    http_reply_json(request, error->status, buffer_text(json->out));
-    buffer_free(json->out);
-}
-
-static void refuse(struct http_request *request, const struct http_error *error)
+/* `call`: what else is known of the refusal; NULL: nothing. `reason`: "": as the error says. */
+static void reply_error(struct http_request *request, const struct http_error *error,
+                        const struct console_call *call, const char *reason)
 {
     struct buffer body = {0};
     struct json_writer json = {.out = &body};
-    begin_error(&json, error, "", "");
-    end_error(&json, request, error);
-}
-
-static void refuse_call(struct job *job, struct http_request *request)
-{
-    const struct console_call *call = &job->call;
-    struct buffer body = {0};
-    struct json_writer json = {.out = &body};
-    begin_error(&json, job->error, job->reason.text, call->field);
-    if (call->changed_by[0] != '\0') {
+    json_object(&json, NULL);
+    json_object(&json, "error");
+    json_string(&json, "code", error->code);
+    json_string(&json, "message", reason[0] != '\0' ? reason : error->message);
+    json_string_or_null(&json, "field", call != NULL ? call->field : NULL);
+    if (call != NULL && call->changed_by[0] != '\0') {
         json_string(&json, "changed_by", call->changed_by);
         json_time(&json, "changed_at", call->changed_ms);
     }
-    end_error(&json, request, job->error);
+    json_end(&json);
+    json_end(&json);
+    request->error = error;
+    http_reply_json(request, error->status, buffer_text(&body));
+    buffer_free(&body);
 }
 
 static void set_cookie(const struct console *console, struct http_request *request,
@@ -351,7 +337,7 @@ static void reply_call(struct job *job, struct http_request *request)
 static void reply_page(struct http_request *request)
 {
     if (!console_pages_reply(request))
-        refuse(request, &error_not_found);
+        reply_error(request, &error_not_found, NULL, "");
 }
 
 static void free_job(struct job *job)
@@ -389,7 +375,7 @@ static bool begin_waiting(struct job *job, struct http_request *request)
     struct console *console = job->console;
     uint64_t now_ms = clock_loop_ms(console->options.loop);
     uint32_t wanted_s = http_preferred_wait(request, WAIT_SECONDS_MAX);
-    if (wanted_s == 0 || console->waiting_count == WAITING_MAX)
+    if (wanted_s == 0 || console->waiting_count == WAITING_MAX || http_client_has_ended(request))
         return false;
     if (job->until_ms == 0) {
         char applied[24];
@@ -457,7 +443,7 @@ static void deliver(struct mail *mail)
     if (job->call.refusal == CONSOLE_LINK_NOT_GOOD)
         lockout_note_failure(console->lockout, &job->peer, clock_monotonic_ms());
     if (request != NULL && job->error != NULL)
-        refuse_call(job, request);
+        reply_error(request, job->error, &job->call, job->reason.text);
     else if (request != NULL && job->page)
         reply_page(request);
     else if (request != NULL && !has_answer(job, request, &waits))
@@ -565,7 +551,7 @@ static void submit(struct job *job, struct http_request *request)
         return;
     }
     free_job(job);
-    refuse(request, &error_overloaded);
+    reply_error(request, &error_overloaded, NULL, "");
 }
 
 static struct job *make_job(struct console *console, const struct http_request *request)
@@ -604,7 +590,7 @@ static bool is_locked_out(struct console *console, struct http_request *request)
         return false;
     (void)snprintf(seconds, sizeof seconds, "%u", left);
     http_request_add_field(request, TEXT("Retry-After"), text_of(seconds));
-    refuse(request, &error_too_many_attempts);
+    reply_error(request, &error_too_many_attempts, NULL, "");
     return true;
 }
 
@@ -617,11 +603,11 @@ static void call_api(struct console *console, struct http_request *request)
     const struct http_error *error = judge_change(console, request);
     if (route == NULL && methods.size > 0) {
         http_request_add_field(request, TEXT("Allow"), buffer_text(&methods));
-        refuse(request, &error_method_not_allowed);
+        reply_error(request, &error_method_not_allowed, NULL, "");
     } else if (route == NULL) {
-        refuse(request, &error_not_found);
+        reply_error(request, &error_not_found, NULL, "");
     } else if (error != NULL) {
-        refuse(request, error);
+        reply_error(request, error, NULL, "");
     } else if (!route->open || !is_locked_out(console, request)) {
         struct job *job = make_job(console, request);
         job->call.route = route;
@@ -630,7 +616,7 @@ static void call_api(struct console *console, struct http_request *request)
             submit(job, request);
         } else {
             free_job(job);
-            refuse(request, &error_unknown_record);
+            reply_error(request, &error_unknown_record, NULL, "");
         }
     }
     buffer_free(&methods);
@@ -646,7 +632,7 @@ bool console_handle(struct console *console, struct http_request *request)
         return false;
     protect(request);
     if (!has_host(console, http_request_only_field(request, HTTP_FIELD_HOST)))
-        refuse(request, &error_unknown_host);
+        reply_error(request, &error_unknown_host, NULL, "");
     else if (api)
         call_api(console, request);
     else

@@ -46,11 +46,6 @@ static enum status list_interest(struct console_call *call, enum sport sport, in
     return status;
 }
 
-static void tag_answer(struct console_call *call)
-{
-    console_tag(buffer_text(&call->answer), call->tag);
-}
-
 static enum status find_sport(struct console_call *call, enum sport *sport, struct error *error)
 {
     return sport_from_key(text_of(call->id), sport) == STATUS_OK
@@ -128,7 +123,7 @@ enum status console_feed(struct console_call *call, struct error *error)
         status = write_sport(call, (enum sport)i, stale_ms, &json, error);
     json_end(&json);
     json_end(&json);
-    tag_answer(call);
+    console_tag_answer(call);
     return status;
 }
 
@@ -298,7 +293,7 @@ static void write_events(const struct event_list *list, int64_t published_ms,
     (void)snprintf(next, sizeof next, "%" PRIu64, at);
     json_string_or_null(&json, "next", at < list->count ? next : NULL);
     json_end(&json);
-    tag_answer(call);
+    console_tag_answer(call);
 }
 
 static enum status begin_events(struct console_call *call, struct event_list *list,
@@ -395,7 +390,7 @@ static void write_answer(struct console_call *call, enum sport sport, const stru
     json_text(&json, "body", buffer_text(&body));
     json_end(&json);
     buffer_free(&body);
-    tag_answer(call);
+    console_tag_answer(call);
 }
 
 enum status console_feed_event(struct console_call *call, struct error *error)

@@ -103,7 +103,7 @@ enum status console_ledger(struct console_call *call, struct error *error)
     json_end(&json);
     write_run(&json, "run", &run);
     json_end(&json);
-    console_tag(buffer_text(&call->answer), call->tag);
+    console_tag_answer(call);
     return STATUS_OK;
 }
 

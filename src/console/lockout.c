@@ -1,4 +1,4 @@
-/* Fixed windows: a start and a count for each address, and for all; see lockout.h. */
+/* Fixed windows: a start and a count for each address; see lockout.h. */
 #include "console/lockout.h"
 
 #include <string.h>
@@ -13,7 +13,6 @@ struct window {
 };
 
 struct lockout {
-    struct window all;
     struct {
         struct address address;
         struct window window;
@@ -43,33 +42,40 @@ static void count(struct window *window, uint64_t now_ms)
     window->failures++;
 }
 
-static uint32_t seconds_left(const struct window *window, uint32_t most, uint64_t now_ms)
+static uint32_t seconds_left(const struct window *window, uint64_t now_ms)
 {
-    if (is_over(window, now_ms) || window->failures < most)
+    if (is_over(window, now_ms) || window->failures < LOCKOUT_FAILURES_MAX)
         return 0;
     return (uint32_t)((window->began_ms + LOCKOUT_WINDOW_MS - now_ms + 999) / 1000);
 }
 
-static bool same(const struct address *a, const struct address *b)
+/* What counts as one: an IPv4 address, or the network that an IPv6 address is in. */
+static struct address client_of(const struct address *address)
 {
-    return memcmp(a, b, sizeof *a) == 0;
+    static const uint8_t v4[12] = {[10] = 0xFF, [11] = 0xFF};
+    struct address client = *address;
+    if (memcmp(client.bytes, v4, sizeof v4) != 0)
+        memset(client.bytes + 8, 0, 8);
+    return client;
 }
 
 uint32_t lockout_seconds(const struct lockout *lockout, const struct address *address,
                          uint64_t now_ms)
 {
-    uint32_t seconds = seconds_left(&lockout->all, LOCKOUT_ALL_FAILURES_MAX, now_ms);
-    for (size_t i = 0; i < ADDRESSES && seconds == 0; i++)
-        if (same(&lockout->of[i].address, address))
-            seconds = seconds_left(&lockout->of[i].window, LOCKOUT_FAILURES_MAX, now_ms);
-    return seconds;
+    struct address client = client_of(address);
+    for (size_t i = 0; i < ADDRESSES; i++)
+        if (address_equals(&lockout->of[i].address, &client))
+            return seconds_left(&lockout->of[i].window, now_ms);
+    return 0;
 }
 
 void lockout_note_failure(struct lockout *lockout, const struct address *address, uint64_t now_ms)
 {
-    size_t chosen = 0; /* the address's own, else the one that counts least */
+    struct address client = client_of(address);
+    size_t chosen = 0; /* the client's own, else the one whose window began first */
     for (size_t i = 0; i < ADDRESSES; i++) {
-        if (lockout->of[i].window.failures > 0 && same(&lockout->of[i].address, address)) {
+        if (lockout->of[i].window.failures > 0 &&
+            address_equals(&lockout->of[i].address, &client)) {
             chosen = i;
             break;
         }
@@ -78,9 +84,8 @@ void lockout_note_failure(struct lockout *lockout, const struct address *address
              lockout->of[i].window.began_ms < lockout->of[chosen].window.began_ms))
             chosen = i;
     }
-    if (!same(&lockout->of[chosen].address, address))
+    if (!address_equals(&lockout->of[chosen].address, &client))
         lockout->of[chosen].window = (struct window){0};
-    lockout->of[chosen].address = *address;
+    lockout->of[chosen].address = client;
     count(&lockout->of[chosen].window, now_ms);
-    count(&lockout->all, now_ms);
 }

@@ -6,17 +6,17 @@
 #include "base/address.h"
 
 /*
- * A bound on guessing how to sign in: so many attempts that failed in a minute from one address,
- * and so many from all together. Who is beyond it is refused unheard until the minute is over. What
- * is guessed has 256 bits, so this is no more than quiet for the store and the audit.
+ * A bound on guessing how to sign in: so many attempts that failed in a minute from one address; of
+ * IPv6, from one network of 64 bits, which is what one client has (RFC 6177). Who is beyond it is
+ * refused unheard until the minute is over. What is guessed has 256 bits, so this is no more than
+ * quiet for the store. There is no bound of all addresses together: with it, who guesses would keep
+ * every operator out.
  *
  * Bounded memory: of more addresses than there is room for, the one whose minute began first is
- * forgotten; the bound of all together holds for those. Times are of the monotonic clock. Threads:
- * one at a time.
+ * forgotten. Times are of the monotonic clock. Threads: one at a time.
  */
 #define LOCKOUT_WINDOW_MS 60000
-#define LOCKOUT_FAILURES_MAX 5      /* of one address */
-#define LOCKOUT_ALL_FAILURES_MAX 50 /* of all */
+#define LOCKOUT_FAILURES_MAX 5
 
 struct lockout;
 struct lockout *lockout_create(void);

@@ -51,7 +51,7 @@ enum status console_overview(struct console_call *call, struct error *error)
                                   hours ? HISTORY_HOURS : HISTORY_MINUTES, &json);
     write_feed(call, at_ms, &json);
     json_end(&json);
-    console_tag(buffer_text(&call->answer), call->tag);
+    console_tag_answer(call);
     return STATUS_OK;
 }
 
@@ -89,6 +89,6 @@ enum status console_denials(struct console_call *call, struct error *error)
         write_denied(&json, &list[i]);
     json_end(&json);
     json_end(&json);
-    console_tag(buffer_text(&call->answer), call->tag);
+    console_tag_answer(call);
     return STATUS_OK;
 }

@@ -29,7 +29,7 @@ void console_answer(struct console_call *call, const struct resource *resource, 
 {
     struct json_writer json = {.out = &call->answer};
     resource_write(resource, record, &json);
-    console_tag(buffer_text(&call->answer), call->tag);
+    console_tag_answer(call);
 }
 
 /* Behind the tag: who sees the record again does not see this. */

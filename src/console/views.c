@@ -114,7 +114,7 @@ enum status console_import_games(struct console_call *call, struct error *error)
 
 struct statement {
     struct json_writer json;
-    uint64_t from, before; /* sequences: from the one until before the other */
+    uint64_t before; /* a sequence */
 };
 
 static bool state_entry(void *context, const struct ledger_transaction *entry,
@@ -124,11 +124,9 @@ static bool state_entry(void *context, const struct ledger_transaction *entry,
     (void)account;
     if (entry->sequence >= statement->before)
         return false;
-    if (entry->sequence >= statement->from) {
-        json_object(&statement->json, NULL);
-        wallet_write_transaction(&statement->json, entry);
-        json_end(&statement->json);
-    }
+    json_object(&statement->json, NULL);
+    wallet_write_transaction(&statement->json, entry);
+    json_end(&statement->json);
     return true;
 }
 
@@ -146,18 +144,19 @@ enum status console_statement(struct console_call *call, struct error *error)
                                 &statement.before, error);
     if (status != STATUS_OK)
         return status;
-    statement.from = statement.before > limit ? statement.before - limit : 1;
+    uint64_t from = statement.before > limit ? statement.before - limit : 1;
     json_object(&statement.json, NULL);
     json_string(&statement.json, "player_id", account.player.id);
     json_string(&statement.json, "currency", account.player.currency);
     json_integer(&statement.json, "currency_exponent", account.player.currency_exponent);
     json_integer(&statement.json, "balance_minor", account.balance_minor);
     json_array(&statement.json, "items");
-    status = call->store->ledger->entries(call->store, (struct ledger_whose){.player_id = call->id},
-                                          state_entry, &statement, error);
+    status = call->store->ledger->entries(
+        call->store, (struct ledger_whose){.player_id = call->id, .from = from}, state_entry,
+        &statement, error);
     json_end(&statement.json);
-    if (statement.from > 1)
-        json_unsigned(&statement.json, "next", statement.from);
+    if (from > 1)
+        json_unsigned(&statement.json, "next", from);
     else
         json_null(&statement.json, "next");
     json_end(&statement.json);

@@ -261,6 +261,12 @@ static void take_input(struct http_connection *connection, struct text input)
     settle(connection);
 }
 
+bool http_client_has_ended(const struct http_request *request)
+{
+    CHECK(request->connection->magic == CONNECTION_MAGIC);
+    return request->connection->input_ended;
+}
+
 static void input_ended(struct http_connection *connection)
 {
     connection->input_ended = true;

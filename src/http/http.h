@@ -235,6 +235,10 @@ bool http_names_etag(const struct http_request *request, struct text etag);
  * wait. Of several the first counts. */
 uint32_t http_preferred_wait(const struct http_request *request, uint32_t most);
 
+/* Has its client ended the connection's other half? It may still read an answer, but has probably
+ * gone: none that waits should be kept for it. */
+bool http_client_has_ended(const struct http_request *request);
+
 /* ---- the server of one thread ---------------------------------------------------------------- */
 
 struct http_tls; /* certificate and key, shared by all threads; see http/tls.h */
@@ -269,6 +273,7 @@ struct http_server_options {
     size_t request_user_size;    /* bytes at request->user */
     size_t connection_user_size; /* bytes at request->connection_user; wiped on close */
     uint32_t connection_limit;   /* of this thread */
+    bool makes_room; /* at the limit closes who sends no request, in place of refusing who comes */
     struct http_deadlines deadlines;
     void (*handle)(void *context, struct http_request *request);
     void (*finished)(void *context, const struct http_outcome *outcome); /* may be NULL */

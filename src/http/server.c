@@ -134,11 +134,41 @@ static void find_peer(struct http_connection *connection)
         memset(&connection->peer, 0, sizeof connection->peer);
 }
 
+/* Of those that are between requests, else of those whose request is not complete, the one that
+ * was to close first. NULL: all are being answered. */
+static struct http_connection *find_dispensable(const struct http_server *server)
+{
+    struct http_connection *found = NULL;
+    struct http_connection *at;
+    LIST_FOREACH (at, &server->connections, link) {
+        bool idle = at->state == CONNECTION_IDLE;
+        bool found_idle = found != NULL && found->state == CONNECTION_IDLE;
+        if (!idle && at->state != CONNECTION_OPENING && at->state != CONNECTION_RECEIVING)
+            continue;
+        if (found == NULL || (idle && !found_idle) ||
+            (idle == found_idle && at->deadline_ms <= found->deadline_ms))
+            found = at;
+    }
+    return found;
+}
+
+/* What is closed counts until libuv has let go of it, which bounds how many are closed at once. */
+static bool make_room(struct http_server *server)
+{
+    struct http_connection *found = NULL;
+    if (server->options.makes_room &&
+        server->connection_count < server->options.connection_limit + HTTP_REFUSAL_RESERVE)
+        found = find_dispensable(server);
+    if (found != NULL)
+        http_connection_close(found);
+    return found != NULL;
+}
+
 /* Over the limit a client is answered 503, as long as few are being answered so and it costs no
  * handshake. */
 void http_server_adopt(struct http_server *server, int descriptor)
 {
-    bool over = server->connection_count >= server->options.connection_limit;
+    bool over = server->connection_count >= server->options.connection_limit && !make_room(server);
     if (over)
         http_tell(server, HTTP_EVENT_REFUSED);
     if (over &&

@@ -332,11 +332,11 @@ static enum status read_entries(struct books *books)
     const struct ledger_verbs *ledger = books->store->ledger;
     books->relay = relay_create(enter, books);
     enum status status =
-        options->timed
-            ? ledger->entered(books->store, options->from_ms, options->to_ms, hand_on, books,
-                              books->error)
-            : ledger->entries(books->store, (struct ledger_whose){options->customer_id, NULL},
-                              hand_on_of_player, books, books->error);
+        options->timed ? ledger->entered(books->store, options->from_ms, options->to_ms, hand_on,
+                                         books, books->error)
+                       : ledger->entries(books->store,
+                                         (struct ledger_whose){.customer_id = options->customer_id},
+                                         hand_on_of_player, books, books->error);
     relay_destroy(&books->relay);
     if (status == STATUS_OK && books->status != STATUS_OK) {
         *books->error = books->failure;

@@ -144,10 +144,10 @@ static bool write_time(const struct field *field, const void *record,
     clock_format_rfc3339(time_ms, text);
     if (out->json != NULL)
         json_time(out->json, field->name, time_ms);
+    else if (time_ms == 0)
+        buffer_append_string(out->text, field->words != NULL ? field->words : "-");
     else if (!out->brief)
         buffer_append_string(out->text, text);
-    else if (time_ms == 0)
-        buffer_append_char(out->text, '-');
     else
         buffer_append_format(out->text, "%.10s %.5s", text, text + 11);
     return true;

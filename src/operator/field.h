@@ -67,7 +67,7 @@ extern const struct field_type field_text_or_null; /* char[]; in documents "" is
 extern const struct field_type field_list;         /* char[]: items separated by LF */
 extern const struct field_type field_yes_no;       /* bool */
 extern const struct field_type field_count;        /* size_t */
-extern const struct field_type field_time;         /* int64_t: milliseconds; 0 is never */
+extern const struct field_type field_time;         /* int64_t: milliseconds; 0 is `words`, else - */
 extern const struct field_type field_sports;       /* sport_set: all, none, or names */
 extern const struct field_type field_rate;         /* struct rate_limit: 600/60, or off */
 extern const struct field_type field_enabled;      /* bool; `beside`: whether it is usable */

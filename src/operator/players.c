@@ -43,7 +43,8 @@ static const struct field fields[] = {
     {"currency_exponent", NULL, NULL, &exponent_type, FIELD_OF(player_record, currency_exponent)},
     {"balance_minor", "balance", NULL, &balance_type, FIELD_OF(player_view, balance_minor)},
     {"entries", "entries", NULL, &field_count, FIELD_OF(player_view, entries)},
-    {"blocked_at", "blocked", NULL, &field_time, FIELD_OF(player_record, blocked_ms)},
+    {"blocked_at", "blocked", NULL, &field_time, FIELD_OF(player_record, blocked_ms),
+     .words = "no"},
     {"created_at", "created", NULL, &field_time, FIELD_OF(player_record, created_ms)},
     {0},
 };

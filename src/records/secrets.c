@@ -34,16 +34,9 @@ struct secrets {
 static enum status write_key(const char *path, struct error *error)
 {
     uint8_t key[SECRETS_KEY_SIZE];
-    enum status status = STATUS_OK;
     CHECK(RAND_bytes(key, sizeof key) == 1);
-    int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (descriptor < 0 || fchmod(descriptor, 0600) != 0 ||
-        write(descriptor, key, sizeof key) != (ssize_t)sizeof key || fsync(descriptor) != 0)
-        status = error_set(error, STATUS_UNAVAILABLE, "%s: cannot be written (%s)", path,
-                           strerror(errno));
+    enum status status = file_make(path, 0600, (struct text){(const char *)key, sizeof key}, error);
     OPENSSL_cleanse(key, sizeof key);
-    if (descriptor >= 0)
-        (void)close(descriptor);
     return status;
 }
 

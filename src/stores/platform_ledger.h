@@ -83,6 +83,7 @@ struct ledger_check {
 struct ledger_whose {
     const char *customer_id;
     const char *player_id;
+    uint64_t from; /* of a player: from the entry with this sequence on; 0: from the first */
 };
 
 typedef bool ledger_entry_visitor(void *context, const struct ledger_transaction *entry,
@@ -167,8 +168,8 @@ struct ledger_verbs {
 
     /*
      * Entries in order of player (as created) and sequence, from one snapshot, in constant memory;
-     * of one player, of all of a customer, or of all. `account` is what the store has as the sum of
-     * the entry's player. The visitor returns false to stop early.
+     * of one player, of all of a customer, or of all. What comes before `from` costs nothing.
+     * `account` is what the store has as the sum of the entry's player. The visitor returns false to stop early.
      */
     MUST_CHECK enum status (*entries)(struct platform_store *store, struct ledger_whose whose,
                                       ledger_entry_visitor *visit, void *context,
@@ -184,9 +185,10 @@ struct ledger_verbs {
                                            ledger_transaction_visitor *visit, void *context,
                                            struct error *error);
 
-    /* Every transaction since the first one of a day (UTC) or of one after it, which begins at
-     * `since_ms`, in order of decision as above; before the first entry of a player among them, the
-     * entry that it follows. What it costs depends on how many they are. */
+    /* Every entry of a day (UTC), which begins at `since_ms`, or of one after it, and all that
+     * follow one of its player, also where the clock had gone back; in order of decision as above.
+     * Declines may be among them. Before the first of a player, the entry that it follows. What it
+     * costs depends on how many they are. */
     MUST_CHECK enum status (*recent)(struct platform_store *store, int64_t since_ms,
                                      ledger_recent_visitor *visit, void *context,
                                      struct error *error);

@@ -174,6 +174,7 @@ static bool store_is_ready(struct lane *lane)
         cannot_be_used(lane, error.text);
         return false;
     }
+    sessions_forget(lane->sessions);
     if (lane->failed_ms != 0)
         add(&lane->ledger->reopened, 1);
     if (lane->logged)

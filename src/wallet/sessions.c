@@ -49,6 +49,11 @@ void sessions_destroy(struct sessions **at)
     memory_free(sessions);
 }
 
+void sessions_forget(struct sessions *sessions)
+{
+    memset(sessions->slots, 0, SLOTS * sizeof sessions->slots[0]);
+}
+
 static struct meant *slot_of(const struct sessions *sessions, const struct wallet_request *request)
 {
     uint64_t hash = hash_string(sessions->seed, request->provider_id);

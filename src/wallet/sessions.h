@@ -6,8 +6,8 @@
 /*
  * Whom providers' requests are about: from a provider, its own id of a player and a launch to the
  * player, and to when the launch was made. Launches are never changed, so what was found once is
- * remembered, in a table of a fixed size. What was not found is asked for again each time: it may
- * be there by now.
+ * remembered, in a table of a fixed size, for as long as the store is the same. What was not found
+ * is asked for again each time: it may be there by now.
  *
  * One thread at a time.
  */
@@ -15,6 +15,9 @@ struct sessions;
 
 struct sessions *sessions_create(void);
 void sessions_destroy(struct sessions **sessions);
+
+/* The store was opened again, and may be another one, such as a restored backup. */
+void sessions_forget(struct sessions *sessions);
 
 /* Fills in the player of each provider's request ("" where the provider has launched none of that
  * id), and of the launch that it names; asks the store once for all that it does not remember. At

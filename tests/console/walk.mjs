@@ -393,6 +393,27 @@ walk("ledger", async () => {
     await rows(1);
 });
 
+walk("ledger_broken", async () => {
+    const ledger = await page.evaluate(async () => (await fetch("/admin/v1/ledger")).json());
+    const message = `the ledger is broken: player ${given.player.id}, entry 3: its hash`;
+    Object.assign(ledger.run, { state: "broken", message, player_id: given.player.id, sequence: 3 });
+    Object.assign(ledger.verified.whole, { sound: false, reason: message });
+    const answer = (request) => (request.url().endsWith("/admin/v1/ledger")
+        ? request.respond({ contentType: "application/json", body: JSON.stringify(ledger) }) : request.continue());
+    await page.setRequestInterception(true);
+    page.on("request", answer);
+    await press("Overview", "link");
+    await title("Overview");
+    await seen("The ledger is broken", ".notice.bad");
+    await look("overview_broken");
+    await press(message.replace("the", "The"), "link");
+    await title("Ledger");
+    await press(`${given.player.id}, entry 3`, "link");
+    await title(`Player ${given.player.reference}`);
+    page.off("request", answer);
+    await page.setRequestInterception(false);
+});
+
 walk("audit", async () => {
     await press("Audit", "link");
     await title("Audit");
@@ -447,9 +468,14 @@ walk("operators", async () => {
 
 walk("role_changed", async () => {
     await page.waitForSelector("main tbody select");
+    const role = () => page.$eval("main tbody select", (one) => one.value);
+    await page.select("main tbody select", "owner");
+    await inDialog("Cancel");
+    await page.waitForFunction(() => document.querySelector("main tbody select")?.value === "reader");
     await page.select("main tbody select", "operator");
+    await inDialog("Change the role");
     await seen("walker is changed.");
-    assert.equal(await page.$eval("main tbody select", (role) => role.value), "operator");
+    await eventually(async () => await role() === "operator");
 });
 
 walk("operator_removed", async () => {
@@ -507,8 +533,15 @@ walk("dark", async () => {
 });
 
 walk("no_such_page", async () => {
-    await visit("#/nowhere");
-    await title("No such page");
+    for (const nowhere of ["#/nowhere", "#/customers/%zz"]) {
+        await visit("#/customers");
+        await title("Customers");
+        await visit(nowhere);
+        await title("No such page");
+    }
+    // What stands for a name in an address leads to nothing but a record of that kind.
+    await visit("#/customers/..%2Foperators%2Fdemo");
+    await title("Not found");
 });
 
 walk("picture", async () => {
@@ -516,6 +549,18 @@ walk("picture", async () => {
     await title(`Player ${given.player.reference}`);
     await page.waitForFunction(() => document.querySelectorAll("main tbody tr").length >= 9 && document.querySelector("canvas").width > 300);
     await page.screenshot({ path: `${given.pictures}/console.webp`, type: "webp", quality: 70 });
+});
+
+walk("sign_out_fails", async () => {
+    assert.deepEqual(complaints, []);
+    await page.setOfflineMode(true);
+    await press("Sign out");
+    await seen("You are still signed in. The server does not answer.");
+    await page.setOfflineMode(false);
+    await visit("#/customers");
+    await title("Customers");
+    await seen("All stores answer");
+    complaints.length = 0; // the browser's own, of what it could not reach
 });
 
 walk("signed_out", async () => {

@@ -1,5 +1,5 @@
 /*
- * The Redis engine of the odds store, one line of standard input at a time, for test_odds_redis.py.
+ * The Redis engine of the odds store, one line of standard input at a time, for redis_store.py.
  * Not for people.
  *
  *     redis_tool URI TIMEOUT_MS [PREFIX]

@@ -159,6 +159,20 @@ def test_restoring_replaces_nothing(house, tmp_path):
 
 
 @embedded
+@pytest.mark.parametrize("setting, name", [("platform.store", "platform.db"), ("casino.secrets_key_file", "secrets.key")])
+def test_a_place_that_is_not_there_is_not_taken_for_damage_of_the_backup(house, tmp_path, setting, name):
+    other = elsewhere(tmp_path)
+    before = files(other.directory)
+    path = f"{tmp_path}/new/{name}"
+    other.configure({setting: f"sqlite:{path}" if name == "platform.db" else path})
+    done = other.run("restore", house.backup, status=1)
+    assert f"{tmp_path}/new: cannot be used (No such file or directory); make it first" in done.errors, done.errors
+    assert files(other.directory) == before
+    (tmp_path / "new").mkdir()
+    assert name in other.ask("restore", house.backup)["restored"]
+
+
+@embedded
 def test_a_damaged_backup_is_refused_and_leaves_nothing(house, tmp_path):
     other = elsewhere(tmp_path)
     empty = files(other.directory)

@@ -263,6 +263,7 @@ def test_a_player_is_found_by_any_of_its_names(played):
     assert alice["player_id"] == first["player_id"] == second["player_id"] != yen["player_id"]
     assert [launch["launch_id"] for launch in alice["launches"]] == [second["launch_id"], first["launch_id"]]
     text = played.run("player", "show", first["player_id"]).text
+    assert "blocked    no\n" in text and "1970" not in text
     assert "balance    0.00 EUR" in text and first["launch_id"] in text and alice["launches"][0]["provider_player_id"] in text
 
 

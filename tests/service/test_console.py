@@ -3,6 +3,7 @@ protection attacked."""
 
 import json
 import re
+import socket
 import ssl
 import threading
 import time
@@ -228,6 +229,19 @@ def test_a_get_waits_for_another_answer(house, owner):
         for wait in waits[:2]:
             assert wait.result().json()["rate"]["requests"] == 77
     owner.change("PATCH", f"customers/{house.customer.id}", {"rate": None})
+
+
+def test_who_has_gone_is_not_waited_for(house, owner):
+    path = f"/admin/v1/customers/{house.customer.id}"
+    tag = owner.ask("GET", path).header("ETag")
+    host, port = house.operator_address
+    # Longer than a look at what waits, shorter than the wait.
+    with house.connect(address=house.operator_address, timeout=40) as gone:
+        gone.send(f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nCookie: croupier_session={owner.cookie}\r\n"
+                  f"If-None-Match: {tag}\r\nPrefer: wait=55\r\n\r\n".encode())
+        gone.socket.shutdown(socket.SHUT_WR)
+        assert gone.receive().status == 304
+        assert gone.at_end()
 
 
 # ---- signing in ----------------------------------------------------------------------------------------
@@ -552,6 +566,43 @@ def test_the_ledger_is_verified_from_here(house, owner):
     assert row["after"] == {"sound": True, "entries": ledger["run"]["entries"], "players": 1, "reason": None}
 
 
+@pytest.fixture
+def broken(make_service):
+    """A balance was altered by hand, and the server started again."""
+    service = make_service()
+    customer = service.add_customer("House", options=["--casino"])
+    add_games(service, "roulette")
+    service.publish_nothing()
+    service.run("operator", "add", "anna", "--role", "operator")
+    service.start()
+    service.player = add_player(service, customer)
+    assert send(service, customer.key, credit(service.player, "in", 500)).status == 200
+    service.stop()
+    service.platform.execute("UPDATE ledger_account SET balance_minor = balance_minor + 5 WHERE player_number = 1", tampering=True)
+    service.start()
+    return service
+
+
+def test_a_broken_ledger_is_shown(broken):
+    anna = sign_in(broken, "anna")
+    schema = resolved(DOCUMENT["paths"]["/admin/v1/ledger"]["get"]["responses"]["200"])["content"]["application/json"]["schema"]
+    assert anna.get("ledger")["run"]["state"] == "none" and anna.get("ledger")["verified"]["whole"] is None
+    anna.change("POST", "ledger/verification", status=202)
+    eventually(lambda: anna.get("ledger")["run"]["state"] != "running")
+    ledger = anna.get("ledger")
+    jsonschema.validate(ledger, schema)
+    run, whole = ledger["run"], ledger["verified"]["whole"]
+    assert (run["state"], run["by"], run["player_id"], run["how"]) == ("broken", "console anna", broken.player, None), run
+    assert broken.player in run["message"] and run["ended_at"]
+    assert (whole["sound"], whole["reason"]) == (False, run["message"])
+    row = anna.get("audit?object=whole")["items"][0]
+    assert (row["who"], row["after"]["sound"], row["after"]["reason"]) == ("console anna", False, run["message"])
+    told = broken.run("wallet", "verify", status=1)
+    assert run["message"] in told.errors
+    eventually(lambda: re.search(r'^croupier_ledger_verification_sound{[^}]*"whole"[^}]*} 0$',
+                                 broken.request("GET", "/metrics", address=broken.operator_address).body.decode(), re.M))
+
+
 # ---- services of their own -----------------------------------------------------------------------------
 
 
@@ -565,6 +616,36 @@ def test_guessing_is_locked_out(make_service):
     assert [answer.status for answer in answers] == [401] * 5 + [429]
     assert 1 <= int(answers[-1].header("Retry-After")) <= 60
     assert console.ask("POST", "/admin/v1/session", {"link": link_of(service, "anna")}).status == 429
+
+    def sign_in_from(source, link):
+        return service.request("POST", "/admin/v1/session", headers={**SAME, "Content-Type": "application/json"}, source=source,
+                               body=json.dumps({"link": link}).encode(), address=service.operator_address)
+
+    # Somebody who guesses from many addresses keeps nobody else out.
+    for number in range(60):
+        assert sign_in_from(f"127.0.1.{number + 1}", "lnk_" + "b" * 59).status == 401
+    assert sign_in_from("127.0.0.9", link_of(service, "anna")).status == 200
+
+
+def test_who_holds_connections_keeps_nobody_else_out(make_service):
+    service = make_service()
+    service.publish_nothing()
+    service.run("operator", "add", "anna")
+    service.start()
+    anna = sign_in(service, "anna")
+    for sent in (b"", b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", b"GET /metrics HTTP/1.1\r\n", b"POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n1"):
+        held = [service.connect(address=service.operator_address) for _ in range(200)]
+        try:
+            for connection in held:
+                try:
+                    connection.send(sent)
+                except OSError:
+                    pass  # it has made room already
+            assert service.request("GET", "/metrics", address=service.operator_address).status == 200, sent
+            assert anna.get("session")["name"] == "anna"
+        finally:
+            for connection in held:
+                connection.close()
 
 
 def test_no_console_on_a_public_address_without_https(make_service):

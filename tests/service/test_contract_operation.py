@@ -721,3 +721,25 @@ def test_no_descriptor_is_left_of_what_was_served(running):
     for _ in range(300):
         running.get("/api/v1/cricket/events/1", key=running.customer.key)
     eventually(lambda: len(sockets()) <= before)
+
+
+def test_the_health_command_asks_the_service_that_runs(make_service):
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        address = "127.0.0.1:%d" % other.getsockname()[1]
+        service = make_service()
+        service.configure({"server.listen": address})
+        assert service.ask("health", status=1) == {"answers": False, "status": None}  # no one listens there
+        other.listen()
+        assert f"no croupier answers on {address}" in service.run("health", "--alive", status=1).errors  # something else does
+    service.configure({"server.listen": "127.0.0.1:0"})
+    service.start()
+    service.configure({"server.listen": "%s:%d" % service.address})
+    assert service.run("health").text == "ok\n"
+    assert service.ask("health", "--alive") == {"answers": True, "status": "ok"}
+    service.stop()
+    service.configure({"server.listen": "127.0.0.1:0", "odds.store": "redis://127.0.0.1:1"})
+    service.start(healthy=False)
+    service.configure({"server.listen": "%s:%d" % service.address})
+    assert "a store is away" in service.run("health", status=1).errors
+    assert service.ask("health", "--alive") == {"answers": True, "status": "degraded"}

@@ -1,5 +1,5 @@
 """Odds from Redis, through the whole service: what is asked of the server, how soon a change is seen, and what
-customers are told while it is away. The engine's own tests are tests/faults/test_odds_redis.py."""
+customers are told while it is away. The engine's own tests are tests/faults/test_redis_*.py."""
 
 import json
 import re

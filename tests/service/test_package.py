@@ -1,13 +1,18 @@
 """What the Debian package is made of fits the program, without building it: that is `make deb`, and `make test-deb` tries it."""
 
+import copy
+import functools
 import json
+import operator
 import os
 import re
 import shutil
 import subprocess
 
+import jsonschema
 import pytest
 
+import node_packages
 from croupier import BINARY, PATIENCE, ROOT
 
 pytestmark = pytest.mark.depends_on()
@@ -59,7 +64,7 @@ def test_what_is_installed_is_all_that_an_installation_needs(tmp_path):
 
 @pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="not a Debian system")
 def test_the_list_of_parts_is_cyclonedx_and_the_same_each_time(tmp_path):
-    """Of a small package with the dependencies that croupier's has."""
+    """Of a small package with the dependencies that croupier's has: what it says, and that CycloneDX's own schema takes it."""
     control = tmp_path / "package" / "DEBIAN" / "control"
     control.parent.mkdir(parents=True)
     control.write_text("Package: croupier\nVersion: 1.2.3~deb12\nArchitecture: amd64\nMaintainer: A <a@b.invalid>\n"
@@ -88,3 +93,24 @@ def test_the_list_of_parts_is_cyclonedx_and_the_same_each_time(tmp_path):
     references = [part["bom-ref"] for part in parts]
     assert len(set(references)) == len(references)
     assert document["dependencies"] == [{"ref": document["metadata"]["component"]["bom-ref"], "dependsOn": references}]
+    validator = cyclonedx_validator()
+    assert not [error.message for error in validator.iter_errors(document)]
+    # The schema is one that refuses: a licence that SPDX does not know, a member that it does not name.
+    for path, value in ((("components", 3, "licenses", 0, "license", "id"), "No-Such"), (("components", 0, "colour"), "red"),
+                        (("metadata", "component", "type"), "gadget")):
+        spoilt = copy.deepcopy(document)
+        functools.reduce(operator.getitem, path[:-1], spoilt)[path[-1]] = value
+        assert not validator.is_valid(spoilt), path
+
+
+def cyclonedx_validator():
+    """Of JSON documents of CycloneDX 1.5, by the schema that its own library ships."""
+    modules = node_packages.install(ROOT / "tests" / "cyclonedx", BINARY.parent / "cyclonedx")
+    schemas = modules / "@cyclonedx" / "cyclonedx-library" / "res" / "schema"
+    bom, *referred = (json.loads((schemas / f"{name}.SNAPSHOT.schema.json").read_text())
+                      for name in ("bom-1.5", "spdx", "jsf-0.82"))
+    store = {f"http://cyclonedx.org/schema/{name}.SNAPSHOT.schema.json": schema
+             for name, schema in zip(("spdx", "jsf-0.82"), referred)}
+    jsonschema.Draft7Validator.check_schema(bom)
+    return jsonschema.Draft7Validator(bom, resolver=jsonschema.RefResolver.from_schema(bom, store=store),
+                                      format_checker=jsonschema.FormatChecker())

@@ -120,9 +120,10 @@ def test_a_round_from_stake_to_win_has_its_documents(casino, acme, seat):
     assert acme.send(rollback(subject, ids(), bet)).error == (409, "already_settled")
     assert acme.send(rollback(subject, ids(), won)).json()["balance_minor"] == 700
     assert acme.send(rollback(subject, ids(), bet)).json()["balance_minor"] == 1000
-    assert acme.send(balance(subject)).json() == {
-        "operation": "BALANCE", "player_id": subject, "currency": "EUR", "currency_exponent": 2,
-        "balance_minor": 1000, "sequence": 5}
+    for more in ({}, {"reference_transaction_id": None}):
+        assert acme.send({**balance(subject), **more}).json() == {
+            "operation": "BALANCE", "player_id": subject, "currency": "EUR", "currency_exponent": 2,
+            "balance_minor": 1000, "sequence": 5}
 
 
 def signed_for_another(acme, body, at):
@@ -377,6 +378,38 @@ def test_the_operator_sees_who_moved_it(casino, acme, seat):
     metrics = casino.metrics()
     assert metrics["croupier_provider_not_admitted_total"] >= 0
     eventually(lambda: [line for line in casino.log_lines() if line.get("provider") == "acme"])
+
+
+@pytest.mark.only("sqlite")
+def test_a_launch_that_a_restored_store_does_not_have_entitles_to_nothing(tmp_path):
+    """A backup is put in the place of a running server's store."""
+    server = Service(tmp_path / "house", {"provider.listen": "127.0.0.1:0"}, own_stores=True)
+    try:
+        server.customer = server.add_customer("Casino", options=["--casino"])
+        add_games(server, "roulette")
+        add_games(server, "bingo", provider="other", secret=OTHER_SECRET)
+        server.start()
+        server.await_admission(server.customer.key)
+        seat = launch(server, server.customer, "roulette")
+        assert send(server, server.customer.key, credit(seat[0], "in", 1000)).status == 200
+        server.run("backup", tmp_path / "backup", "--no-odds")
+        other = Provider(server, "other", OTHER_SECRET)
+        later = launch(server, server.customer, "bingo")
+        assert other.send(stake(later, "bet-1", 100, game_id="bingo")).status == 200
+        database = server.platform.path
+        for suffix in ("-wal", "-shm"):
+            database.with_name(database.name + suffix).unlink()
+        (tmp_path / "backup" / "platform.db").rename(database)
+
+        def answered():
+            response = other.send(stake(later, "bet-2", 100, game_id="bingo"))
+            return response.status != 503 and response
+
+        assert eventually(answered).error == (404, "player_not_found")
+        acme = Provider(server)
+        assert acme.send(stake(seat, "bet-2", 100)).json()["balance_minor"] == 900  # it has this one
+    finally:
+        server.stop()
 
 
 def test_providers_may_be_spoken_to_by_tls_alone(tmp_path):

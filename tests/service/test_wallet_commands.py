@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import engines
-from croupier import BINARY, Service
+from croupier import BINARY, Clock, Service
 from wallet_model import add_games, add_player, credit, debit, rollback, send
 
 pytestmark = pytest.mark.depends_on("platform")
@@ -326,6 +326,26 @@ def test_since_proves_what_is_newer_and_says_what_it_does_not(ledger, tmp_path):
     copy.platform.execute(f"DELETE FROM ledger_transaction {row} 2", tampering=True)
     assert "is not there, but a later one is" in copy.run("wallet", "verify", "--since", "1", status=1).errors
     copy.remove()
+
+
+def test_since_holds_where_the_clock_went_back_over_midnight(tmp_path):
+    """As two servers have it whose clocks are not quite the same, and whose player goes from one to the other."""
+    clock = Clock(tmp_path / "clock")
+    service = Service(tmp_path / "house", environment=clock.environment)
+    try:
+        customer = service.add_customer("Casino", options=["--casino"])
+        alice = add_player(service, customer)
+        service.start()
+        clock.advance(wall=86400)
+        for identity, leap in (("tomorrow", -86400), ("today", 0), ("today-again", 86400), ("tomorrow-again", -86400), ("last", 86400)):
+            assert send(service, customer.key, credit(alice, identity, 100)).status == 200
+            clock.advance(wall=leap)
+        whole = service.ask("wallet", "verify")
+        assert whole["entries"] == 5
+        recent = service.ask("wallet", "verify", "--since", "0")
+        assert recent["sound"] and recent["entries"] == 5  # every one since the first of that day
+    finally:
+        service.stop()
 
 
 @pytest.mark.parametrize("since", ["yesterday", "2026-13-01", "2026-11-2", "9999-01-01", "-1", "36501", "1.5", "", "2026-11-21T00:00:00Z"])

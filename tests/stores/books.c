@@ -431,6 +431,39 @@ static void the_books_of_a_customers_day_are_what_its_statements_say(void **stat
     }
 }
 
+struct tail {
+    uint64_t first, last, count;
+};
+
+static bool note_sequence(void *context, const struct ledger_transaction *entry,
+                          const struct ledger_account *account)
+{
+    struct tail *tail = context;
+    (void)account;
+    tail->first = tail->count == 0 ? entry->sequence : tail->first;
+    tail->last = entry->sequence;
+    tail->count++;
+    return true;
+}
+
+static void a_statement_begins_with_the_entry_that_is_asked_for(void **state)
+{
+    struct fixture *fixture = *state;
+    struct tail whole = {0};
+    struct ledger_whose whose = {.player_id = fixture->players[0].id};
+    OK(fixture->store->ledger->entries(fixture->store, whose, note_sequence, &whole,
+                                       &fixture->error));
+    assert_true(whole.first == 1 && whole.count == whole.last && whole.count > 3);
+    for (whose.from = 1; whose.from <= whole.last; whose.from++) {
+        struct tail tail = {0};
+        OK(fixture->store->ledger->entries(fixture->store, whose, note_sequence, &tail,
+                                           &fixture->error));
+        assert_int_equal(tail.first, whose.from);
+        assert_int_equal(tail.last, whole.last);
+        assert_int_equal(tail.count, whole.last - whose.from + 1);
+    }
+}
+
 /* ---- bounds ---------------------------------------------------------------------------------- */
 
 static void a_sum_that_no_ledger_can_have_is_refused(void **state)
@@ -483,6 +516,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_customer_a_provider_and_a_day_narrow_the_sums),
         cmocka_unit_test(more_sums_than_fit_into_memory_come_in_the_same_order),
         cmocka_unit_test(the_books_of_a_customers_day_are_what_its_statements_say),
+        cmocka_unit_test(a_statement_begins_with_the_entry_that_is_asked_for),
         cmocka_unit_test(a_sum_that_no_ledger_can_have_is_refused),
         cmocka_unit_test(a_visitor_may_stop_early),
     };

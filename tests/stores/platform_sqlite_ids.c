@@ -442,6 +442,21 @@ static bool see_in_order(void *context, const struct ledger_transaction *entry,
     return true;
 }
 
+/* From there on, and none before; also where a block of the index begins and ends. */
+static void see_from(struct fixture *fixture, uint64_t entries)
+{
+    const uint64_t from[] = {1, 2, 256, 257, 258, 512, 513, 1024, 1025, entries, entries + 1};
+    for (size_t i = 0; i < sizeof from / sizeof from[0]; i++) {
+        struct seen seen = {.in_order = true, .last = from[i] - 1};
+        OK(fixture->store->ledger->entries(
+            fixture->store,
+            (struct ledger_whose){.player_id = fixture->players[0].id, .from = from[i]},
+            see_in_order, &seen, &fixture->error));
+        assert_int_equal(seen.count, from[i] > entries ? 0 : entries - from[i] + 1);
+        assert_true(seen.in_order);
+    }
+}
+
 static void entries_are_walked_in_order_however_many_there_are(void **state)
 {
     struct fixture *fixture = *state;
@@ -456,6 +471,7 @@ static void entries_are_walked_in_order_however_many_there_are(void **state)
             see_in_order, &seen, &fixture->error));
         assert_int_equal(seen.count, entries);
         assert_true(seen.in_order);
+        see_from(fixture, entries);
     }
     /* One that is removed is missed, and no other. */
     struct seen seen = {.in_order = true};

@@ -62,7 +62,12 @@ static void a_copy_holds_what_its_print_says(void **state)
     assert_int_equal(seen, sizeof content);
     assert_memory_equal(print.sha256, digest, sizeof digest);
     assert_int_equal(file_read_print(to, NULL, &again, &error), STATUS_OK);
-    assert_memory_equal(&again, &print, sizeof print);
+    assert_true(file_prints_equal(&again, &print));
+    again.bytes++;
+    assert_false(file_prints_equal(&again, &print));
+    again = print;
+    again.sha256[DIGEST_SIZE - 1] ^= 1;
+    assert_false(file_prints_equal(&again, &print));
     assert_int_equal(stat(to, &facts), 0);
     assert_int_equal(facts.st_mode & 07777, 0400);
     assert_int_equal(file_sync_directory(to), 0);

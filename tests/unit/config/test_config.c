@@ -456,10 +456,30 @@ static void odds_may_be_in_redis(void **state)
         write_bytes(text, (size_t)size);
         assert_int_equal(config_load(&config, path, NULL, &error), STATUS_OK);
         assert_string_equal(config->odds_store, redis[i]);
+        assert_null(config_odds_directory(config));
         config_release(&config);
     }
     expect_refusal("[odds]\nstore = redis://\n", "must be embedded:DIR");
     expect_refusal("[odds]\nstore = redis:host\n", "must be embedded:DIR");
+}
+
+static void stores_on_this_machine_have_a_path(void **state)
+{
+    const struct config *config = NULL;
+    const char *const here[] = {"odds.store", "embedded:/srv/odds", "platform.store", "sqlite:p.db",
+                                NULL};
+    const char *const server[] = {"platform.store", "postgresql://localhost/croupier", NULL};
+    (void)state;
+    write_bytes("", 0);
+    assert_int_equal(config_load(&config, path, here, NULL), STATUS_OK);
+    assert_string_equal(config_odds_directory(config), "/srv/odds");
+    assert_string_equal(config_platform_file(config), "p.db");
+    assert_string_equal(config->secrets_key_file, "secrets.key"); /* beside the file */
+    config_release(&config);
+    assert_int_equal(config_load(&config, path, server, NULL), STATUS_OK);
+    assert_null(config_platform_file(config));
+    assert_string_equal(config->secrets_key_file, "/var/lib/croupier/secrets.key");
+    config_release(&config);
 }
 
 static void stores_of_unknown_kinds_are_refused(void **state)
@@ -616,6 +636,7 @@ int main(void)
         cmocka_unit_test(numbers_are_refused_with_unit_and_range),
         cmocka_unit_test(lists_are_refused_with_the_item),
         cmocka_unit_test(odds_may_be_in_redis),
+        cmocka_unit_test(stores_on_this_machine_have_a_path),
         cmocka_unit_test(stores_of_unknown_kinds_are_refused),
         cmocka_unit_test(no_refusal_shows_a_password),
         cmocka_unit_test(the_rest_is_refused_too),

@@ -1,12 +1,14 @@
 /* What a key file is, and that sealed secrets open for their owner alone. */
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -70,6 +72,25 @@ static void a_key_is_made_once_for_its_owner_alone(void **state)
     assert_int_equal(fread(second, 1, sizeof second, file), SECRETS_KEY_SIZE);
     (void)fclose(file);
     assert_memory_equal(first, second, SECRETS_KEY_SIZE);
+}
+
+/* tear_down finds the directory empty. */
+static void a_key_that_cannot_be_written_leaves_nothing(void **state)
+{
+    const struct place *place = *state;
+    struct error error;
+    struct rlimit limit;
+    bool made = true;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    const struct rlimit half = {SECRETS_KEY_SIZE / 2, limit.rlim_max};
+    void (*before)(int) = signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &half), 0);
+    enum status status = secrets_make_key(place->path, &made, &error);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    (void)signal(SIGXFSZ, before);
+    assert_int_equal(status, STATUS_UNAVAILABLE);
+    assert_non_null(strstr(error.text, "secrets.key"));
+    assert_false(made);
 }
 
 static void a_file_that_is_no_key_or_not_private_is_refused(void **state)
@@ -200,6 +221,7 @@ int main(void)
 #define PLACED(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         PLACED(a_key_is_made_once_for_its_owner_alone),
+        PLACED(a_key_that_cannot_be_written_leaves_nothing),
         PLACED(a_file_that_is_no_key_or_not_private_is_refused),
         PLACED(what_is_sealed_opens_with_its_context_and_not_after_any_change),
         PLACED(a_providers_secret_does_not_open_for_another_provider),

@@ -393,15 +393,17 @@ enum status postgres_ledger_entries(struct platform_store *base, struct ledger_w
                                     ledger_entry_visitor *visit, void *context, struct error *error)
 {
     static const char of_all[] = ENTRY_ROWS ENTRY_ORDER;
-    static const char of_player[] =
-        ENTRY_ROWS " AND ledger_transaction.player_number ="
-                   " (SELECT number FROM player WHERE player.id = $1)" ENTRY_ORDER;
+    static const char of_player[] = ENTRY_ROWS " AND ledger_transaction.player_number ="
+                                               " (SELECT number FROM player WHERE player.id = $1)"
+                                               " AND ledger_transaction.sequence >= $2" ENTRY_ORDER;
     static const char of_customer[] = ENTRY_ROWS " AND player.customer_id = $1" ENTRY_ORDER;
     struct walk walk = {.entry = visit, .context = context};
     struct postgres_parameters parameters = {0};
     if (whose.player_id == NULL && whose.customer_id == NULL)
         return run_walk(base, &walk, of_all, NULL, on_entry, error);
     set_string(&parameters, 1, whose.player_id != NULL ? whose.player_id : whose.customer_id);
+    if (whose.player_id != NULL)
+        set_integer(&parameters, 2, (int64_t)whose.from);
     return run_walk(base, &walk, whose.player_id != NULL ? of_player : of_customer, &parameters,
                     on_entry, error);
 }
@@ -437,20 +439,22 @@ enum status postgres_ledger_transactions(struct platform_store *base,
     return run_walk(base, &walk, read_all, NULL, on_transaction, error);
 }
 
+/* Of a player, all from the first that is of the time on: clocks of instances differ, and go back, so
+ * an entry may seem older than one that it follows. */
 enum status postgres_ledger_recent(struct platform_store *base, int64_t since_ms,
                                    ledger_recent_visitor *visit, void *context, struct error *error)
 {
     static const char read_recent[] =
-        "SELECT " LEDGER_TRANSACTION_COLUMNS ", ledger_transaction.before FROM"
-        " (SELECT since.*, 0 AS before FROM ledger_transaction AS since"
-        "   WHERE since.created_ms >= $1 AND since.operation IS NOT NULL"
-        "  UNION ALL SELECT before.*, 1 FROM ledger_transaction AS since"
-        "   JOIN ledger_transaction AS before ON before.player_number = since.player_number"
-        "    AND before.sequence = since.sequence - 1"
-        "   WHERE since.created_ms >= $1 AND before.created_ms < $1) AS ledger_transaction"
+        "SELECT " LEDGER_TRANSACTION_COLUMNS
+        ", (ledger_transaction.sequence < first.sequence)::int::bigint FROM"
+        " (SELECT since.player_number, min(since.sequence) AS sequence"
+        "   FROM ledger_transaction AS since"
+        "   WHERE since.created_ms >= $1 AND since.sequence IS NOT NULL"
+        "   GROUP BY since.player_number) AS first"
+        " JOIN ledger_transaction ON ledger_transaction.player_number = first.player_number"
+        "  AND ledger_transaction.sequence >= first.sequence - 1"
         " JOIN player ON player.number = ledger_transaction.player_number"
-        " JOIN currency ON currency.code = player.currency"
-        " LEFT JOIN provider ON provider.number = -ledger_transaction.owner_number"
+        " JOIN currency ON currency.code = player.currency" LEDGER_PROVIDER_JOIN
         " ORDER BY ledger_transaction.number";
     struct walk walk = {.recent = visit, .context = context};
     struct postgres_parameters parameters = {0};

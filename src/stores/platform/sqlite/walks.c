@@ -15,7 +15,8 @@ struct walk {
     void *context;
     struct ledger_account account; /* of the player */
     int64_t last_number;           /* of that account */
-    uint64_t last;                 /* sequence of the last entry visited of the player, 0 before */
+    uint64_t from; /* what is visited begins with this sequence; 0: with the first */
+    uint64_t last; /* sequence of the last entry visited of the player, 0 before */
     bool stopped;
     struct ledger_transaction block[BLOCK];
 };
@@ -23,7 +24,8 @@ struct walk {
 static void visit_entry(struct walk *walk, const struct ledger_transaction *entry)
 {
     walk->last = entry->sequence;
-    walk->stopped = !walk->visit(walk->context, entry, &walk->account);
+    if (entry->sequence >= walk->from)
+        walk->stopped = !walk->visit(walk->context, entry, &walk->account);
 }
 
 /* An entry by its number, and the number of the one before. False in `found`: what is there is not
@@ -120,7 +122,8 @@ static enum status walk_player(struct walk *walk, int64_t player, struct error *
 {
     enum status status = STATUS_OK;
     bool whole = true;
-    walk->last = 0;
+    /* Blocks begin where the index leads to. */
+    walk->last = walk->from > 0 ? (walk->from - 1) / BLOCK * BLOCK : 0;
     while (status == STATUS_OK && whole && !walk->stopped && walk->last < walk->account.sequence)
         status = visit_block(walk, player, walk->last + 1, &whole, error);
     for (uint64_t before = UINT64_MAX;
@@ -167,6 +170,7 @@ enum status sqlite_ledger_entries(struct platform_store *base, struct ledger_who
     walk->store = store;
     walk->visit = visit;
     walk->context = context;
+    walk->from = whose.player_id != NULL ? whose.from : 0;
     if (whose.player_id != NULL || whose.customer_id != NULL)
         bind_string(players, 1, whose.player_id != NULL ? whose.player_id : whose.customer_id);
     status = sqlite_each(store, players, take_player, walk, error);

@@ -1,0 +1,285 @@
+"""The Redis engine of the odds store: servers that cannot be used, that talk nonsense, or that fail."""
+
+import re
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from fake_redis import bulk, integer, mapping
+from redis_store import PATIENCE, eventually, kill_connections
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import servers  # noqa: E402
+from servers import Stopwatch  # noqa: E402
+
+
+# ---- servers that cannot be used -----------------------------------------------------------------------
+
+def set_error(command, text):
+    return lambda fake: fake.errors.update({command: text})
+
+
+@pytest.mark.parametrize("prepare, reason", [
+    (set_error("ROLE", "NOAUTH Authentication required."), "wants a password"),
+    (set_error("AUTH", "WRONGPASS invalid username-password pair or user is disabled."), "does not accept"),
+    (set_error("AUTH", "ERR AUTH <password> called without any password configured for the default user."),
+     "no password, but one is configured"),
+    (set_error("PING", "LOADING Redis is loading the dataset in memory"), "still loading"),
+    (set_error("SELECT", "ERR DB index is out of range"), "no database of that number"),
+    (set_error("CLIENT TRACKING", "NOPERM this user has no permissions to run the 'client|tracking' command"),
+     "CLIENT TRACKING: the user may not do that"),
+    (lambda fake: setattr(fake, "role", "slave"), "is a replica"),
+    (lambda fake: setattr(fake, "mode", "cluster"), "Redis Cluster"),
+    (lambda fake: setattr(fake, "version", "5.0.14"), "older than Redis 6.2"),
+    (lambda fake: setattr(fake, "version", "6.0.16"), "older than Redis 6.2"),
+    (set_error("HELLO", "ERR unknown command `HELLO`, with args beginning with: `3`, "), "older than Redis 6.2"),
+    (set_error("HELLO", "NOPROTO unsupported protocol version"), "older than Redis 6.2"),
+    (lambda fake: setattr(fake, "greeting", b"-ERR max number of clients reached\r\n"), "maximum of clients"),
+    (set_error("CLIENT SETNAME", "ERR max number of clients reached"), "maximum of clients"),
+    (lambda fake: setattr(fake, "greeting", b"HTTP/1.1 400 Bad Request\r\n\r\n"), "does not speak Redis"),
+    (lambda fake: fake.raw.update({"HELLO": b"$3\r\nabc\r\n"}), "neither Redis nor Valkey"),
+    (lambda fake: fake.raw.update({"HELLO": mapping((bulk("version"), integer(7)))}), "neither Redis nor Valkey"),
+    (lambda fake: fake.raw.update({"ROLE": b"*1000000000000\r\n"}), "odds store"),
+    (lambda fake: fake.raw.update({"CLIENT TRACKINGINFO": b"*2\r\n$5\r\nflags\r\n:3\r\n"}), "ceased to report"),
+    (lambda fake: fake.raw.update({"CLIENT TRACKINGINFO": b":7\r\n"}), "ceased to report"),
+], ids=lambda value: value if isinstance(value, str) else "")
+def test_a_server_that_cannot_be_used_is_told_of_without_secrets(fake, open_store, prepare, reason):
+    prepare(fake)
+    store = open_store(f"redis://someone:hunter2%40%25@127.0.0.1:{fake.port}/3", timeout_ms=300)
+    eventually(lambda: store.status() in ("unavailable", "timeout"))
+    eventually(lambda: reason in store.log_text())
+    assert reason in " ".join(store.ping())
+    assert "hunter2" not in store.log_text() and "someone" not in store.log_text()
+    assert fake.greeting or ["AUTH", "someone", "hunter2@%"] in fake.commands
+    assert len(store.log) <= 6, "what is wrong is logged when it is news"
+
+
+@pytest.mark.parametrize("text", [
+    "ERR unknown command `CLIENT`, with args beginning with: `SETNAME`, `croupier`, ",
+    "ERR Unknown subcommand or wrong number of arguments for 'SETNAME'. Try CLIENT HELP.",
+    "NOPERM this user has no permissions to run the 'client|setname' command",
+])
+def test_a_server_that_takes_no_names_will_do(fake, open_store, text):
+    fake.errors["CLIENT SETNAME"] = text
+    store = open_store(fake.uri)
+    assert store.status() == "ok" and store.value() == "[1]"
+
+
+def test_a_server_that_has_its_maximum_of_clients_is_told_of_as_such(own_redis, open_store):
+    """It says so before it has read anything: so the connection is reset right after, which must not drown it."""
+    own_redis.call("CONFIG", "SET", "maxclients", "1")
+    for _ in range(10):
+        store = open_store(own_redis.tcp_uri())
+        assert store.status() == "unavailable"
+        assert "has its maximum of clients" in " ".join(store.ping())
+        eventually(lambda: store.log)
+        assert {line.rpartition(": ")[2] for line in store.log} == {'the server has its maximum of clients"\n'}
+
+
+def test_an_answer_is_heard_though_a_reset_follows_it(fake, open_store):
+    store = open_store(fake.uri)
+    assert store.ask("publish cricket 1 [2]") == "publish ok "
+    fake.last_words = {"SET"}
+    for number in range(5):
+        accepted = fake.accepted
+        assert store.ask(f"publish cricket 1 [{number}]") == "publish ok "
+        eventually(lambda: fake.accepted > accepted)  # it has noticed, and is back
+
+
+@pytest.mark.parametrize("text, status", [
+    ("LOADING Redis is loading the dataset in memory", "unavailable"), ("MOVED 3999 127.0.0.1:6381", "unavailable"),
+    ("NOPERM this user has no permissions to run the 'get' command", "unavailable"),
+    ("ERR something with a secret in it", "unavailable"), ("WRONGTYPE Operation against a key", "malformed")])
+def test_an_error_in_place_of_a_value(fake, open_store, text, status):
+    store = open_store(fake.uri)
+    fake.errors["GET"] = text
+    assert store.read()[0] == status
+    assert "secret" not in store.log_text()
+    del fake.errors["GET"]
+    assert store.value() == "[1]" and store.facts()["reopened"] == 0
+
+
+@pytest.mark.parametrize("raw", [b"!\r\n", b"$-7\r\n", b"$99999999999999999999999\r\n", b"*-5\r\n", b"\0" * 100,
+                                 b"$5\r\nabcdefgh\r\n", b"+OK\r\n" * 50])
+def test_nonsense_ends_a_connection_and_not_the_process(fake, open_store, raw):
+    store = open_store(fake.uri, timeout_ms=300)
+    fake.raw["GET"] = raw
+    assert store.read()[0] in ("unavailable", "timeout", "ok")
+    del fake.raw["GET"]
+    store.await_status("ok")
+    eventually(lambda: store.read()[0] == "ok")
+    assert store.value() == "[1]"
+
+
+def memory_of(process):
+    """In MB; the most that it ever was."""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    return int(re.search(r"VmHWM:\s*(\d+) kB", status)[1]) // 1024
+
+
+def test_a_list_without_end_is_not_taken_in(fake, open_store):
+    store = open_store(fake.uri, timeout_ms=4000)
+    before = memory_of(store.process)
+    fake.raw["GET"] = b"*10000000\r\n" + 10000000 * b":1\r\n"
+    assert store.read()[0] in ("unavailable", "timeout")
+    eventually(lambda: "larger than any that was asked for" in store.log_text())
+    assert memory_of(store.process) - before < 600, "a tenth of that; sanitizers take more"
+    del fake.raw["GET"]
+    store.await_status("ok")
+    assert store.value() == "[1]"
+
+
+def test_a_long_list_of_keys_that_changed_is_heard_of(redis, open_store):
+    store = open_store(redis.uri, timeout_ms=4000)
+    keys = [f"odds:cricket:{number}" for number in range(1, 60001)]
+    store.read()
+    redis.call("MSET", *(word for key in keys for word in (key, "[]")))
+    eventually(lambda: store.odds_version() is None)
+    eventually(lambda: store.facts()["invalidations"] >= 60000)
+    assert store.facts()["reopened"] == 0
+
+
+def test_attempts_come_at_growing_intervals(fake, open_store):
+    fake.errors["ROLE"] = "NOAUTH Authentication required."
+    open_store(fake.uri)
+    time.sleep(4)
+    times = fake.accept_times
+    gaps = [later - sooner for sooner, later in zip(times, times[1:])]
+    assert 6 <= len(gaps) <= 16, gaps
+    assert gaps[0] < 0.2 * PATIENCE and max(gaps) < 1.5 * PATIENCE, "the first soon, none late"
+
+
+# ---- outages of real servers ---------------------------------------------------------------------------
+
+def test_a_server_that_is_killed_and_comes_back(own_redis, open_store):
+    store = open_store(own_redis.tcp_uri(), timeout_ms=250)
+    assert store.value() == "[1]"
+    own_redis.kill()
+    store.await_status("unavailable", 1)
+    status, _, milliseconds, _ = store.read()
+    assert status == "unavailable" and milliseconds < 50 * PATIENCE, "at once"
+    assert store.ping()[0] == "unavailable"
+    time.sleep(3)
+    own_redis.start()
+    own_redis.call("SET", "odds:cricket:1", "[2]")
+    watch = Stopwatch()
+    store.await_status("ok")
+    assert watch.seconds() < 5
+    assert store.value() == "[2]" and store.facts()["reopened"] >= 1
+
+
+def test_a_server_that_freezes_and_thaws(own_redis, open_store):
+    store = open_store(own_redis.uri, timeout_ms=250)
+    assert store.value() == "[1]"
+    own_redis.freeze()
+    status, _, milliseconds, _ = store.read()
+    assert status == "timeout" and milliseconds <= 300 * PATIENCE
+    store.await_status("timeout", 1)
+    status, _, milliseconds, _ = store.read()
+    assert status == "timeout" and milliseconds <= 50 * PATIENCE, "it is known by now"
+    time.sleep(2)
+    own_redis.thaw()
+    watch = Stopwatch()
+    store.await_status("ok")
+    assert watch.seconds() < 5 and store.value() == "[1]"
+
+
+def test_a_server_that_is_not_there_at_first(own_redis, open_store):
+    own_redis.stop()
+    store = open_store(own_redis.uri)
+    assert store.status() == "unavailable"
+    own_redis.start()
+    store.await_status("ok")
+    assert store.read()[:2] == ("ok", 0)
+
+
+@pytest.mark.parametrize("direction", [servers.UP, servers.DOWN, None])
+def test_a_black_hole(redis, open_store, direction):
+    with servers.Proxy(("127.0.0.1", redis.port)) as proxy:
+        store = open_store(f"redis://127.0.0.1:{proxy.port}/0", timeout_ms=250)
+        store.read()
+        proxy.swallow(direction)
+        redis.call("SET", "odds:cricket:1", "[2]")
+        watch = Stopwatch()
+        store.await_status("pending", 1)
+        assert watch.seconds() < 0.2 * PATIENCE, "half of timeout_ms"
+        status, _, milliseconds, _ = store.read()
+        assert status == "timeout" and milliseconds <= 300 * PATIENCE
+        store.await_status("timeout", 1)
+        proxy.heal()
+        watch = Stopwatch()
+        store.await_status("ok")
+        assert watch.seconds() < 5 and store.value() == "[2]"
+
+
+def test_a_black_hole_on_the_way_of_a_feed(redis, open_store):
+    """A feed's connection has no heartbeats; a call that no one answers is what it knows by."""
+    with servers.Proxy(("127.0.0.1", redis.port)) as proxy:
+        store = open_store(f"redis://127.0.0.1:{proxy.port}/0", timeout_ms=400)
+        assert store.ask("publish cricket 1 [2]") == "publish ok "
+        proxy.links[-1].swallow()
+        watch = Stopwatch()
+        assert store.ask("publish cricket 1 [3]").startswith("publish timeout")
+        assert watch.elapsed() > 9 and watch.seconds() < 11 * PATIENCE, "the deadline of a feed"
+        eventually(lambda: store.ask("publish cricket 1 [4]") == "publish ok ", 3)
+        assert store.value() == "[4]"
+
+
+@pytest.mark.parametrize("size", [150_000, 240_000, 260_000, 500_000, 3_000_000])
+def test_what_a_slow_server_takes_in_pieces_is_written_to_the_end(own_redis, open_store, size):
+    """The last of it too, which nothing else on a feed's connection would push on."""
+    store = open_store(own_redis.uri)
+    assert store.ask("publish cricket 1 [2]") == "publish ok ", "it is connected"
+    own_redis.freeze()
+    thaw = threading.Timer(0.5, own_redis.thaw)
+    thaw.start()
+    watch = Stopwatch()
+    assert store.ask(f"publish cricket 1 [{'3' * size}]") == "publish ok "
+    thaw.join()
+    assert watch.seconds() < 5, "not by its deadline"
+    assert own_redis.call("STRLEN", "odds:cricket:1") == size + 2
+
+
+def test_connections_that_are_reset_again_and_again(redis, open_store):
+    with servers.Proxy(("127.0.0.1", redis.port)) as proxy:
+        store = open_store(f"redis://127.0.0.1:{proxy.port}/0", timeout_ms=2000)
+        for number in range(20):
+            redis.call("SET", "odds:cricket:1", f"[{number}]")
+            proxy.cut()
+            assert store.read()[0] in ("ok", "unavailable")
+            eventually(lambda: store.odds_version() is None or store.value() == f"[{number}]")
+        store.await_status("ok")
+        assert store.value() == "[19]"
+        proxy.refuse()
+        store.await_status("unavailable", 1)
+        assert store.read()[0] == "unavailable"
+        proxy.heal()
+        store.await_status("ok", 5)
+
+
+def test_connections_that_the_server_kills(redis, open_store):
+    store = open_store(redis.uri, timeout_ms=2000)
+    for number in range(10):
+        kill_connections(redis)
+        redis.call("SET", "odds:cricket:1", f"[{number}]")
+        eventually(lambda: store.read()[::3] == ("ok", f"[{number}]"))
+    store.await_status("ok")
+
+
+def test_after_an_outage_no_one_is_run_over(own_redis, open_store):
+    store = open_store(own_redis.uri, timeout_ms=2000)
+    store.read()
+    own_redis.freeze()
+    herd = threading.Thread(target=lambda: results.append(store.ask("herd 20000 cricket 1")))
+    results = []
+    herd.start()
+    time.sleep(0.5)
+    own_redis.thaw()
+    herd.join()
+    counts = dict(part.split("=") for part in results[0].split()[1:])
+    assert set(counts) <= {"ok", "full"} and int(counts["ok"]) + int(counts.get("full", 0)) == 20000
+    assert int(counts["ok"]) >= 4096, counts
+    assert store.value() == "[1]"

@@ -1,0 +1,75 @@
+#ifndef CROUPIER_TESTS_ODDS_CONTRACT_H
+#define CROUPIER_TESTS_ODDS_CONTRACT_H
+
+/*
+ * What every engine of the odds store has to do, written against odds_store.h alone: what its parts
+ * share, a part a file. See main.c.
+ */
+#include <semaphore.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../../test_directory.h"
+#include "stores/odds.h"
+
+struct fixture {
+    char directory[TEST_DIRECTORY_SIZE];
+    char uri[256];
+    char prefix[64];
+    struct odds_store *store;
+};
+
+struct factory {
+    const char *name;
+    void (*make)(struct fixture *fixture);
+    void (*remove)(struct fixture *fixture);
+    bool one_version;        /* for all of a batch */
+    uint64_t seen_within_ms; /* by another process; 0: at once */
+};
+
+extern const struct factory *engine; /* that is tested */
+
+#define CONTRACT(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+/* The parts: each returns how many of its tests failed. */
+int contract_of_values(void);
+int contract_of_freshness(void);
+int contract_of_store(void);
+int contract_of_changes(void);
+int contract_of_interest(void);
+int contract_of_leases(void);
+
+/* Reads at once or when the engine calls back. */
+struct waiting_read {
+    struct odds_read read;
+    sem_t done;
+};
+
+int set_up(void **state);
+int tear_down(void **state);
+struct odds_store *open_within(const struct fixture *fixture, bool create, uint32_t timeout_ms);
+struct odds_store *open_store(const struct fixture *fixture, bool create);
+struct event_id event_of(const char *digits);
+struct odds_change catalog_change(enum sport sport, const char *bytes);
+struct odds_change odds_change(enum sport sport, const char *event, const char *bytes);
+void publish(struct odds_store *store, const struct odds_change *changes, size_t count);
+void publish_one(struct odds_store *store, struct odds_change change);
+enum status wait_for(struct odds_store *store, struct waiting_read *waiting);
+enum status read_value(struct odds_store *store, enum odds_kind kind, enum sport sport,
+                       const char *event, struct odds_value *value);
+uint64_t version_of(struct odds_store *store, enum odds_kind kind, enum sport sport,
+                    const char *event);
+void assert_stored(struct odds_store *store, enum odds_kind kind, enum sport sport,
+                   const char *event, const char *bytes, size_t size);
+void assert_not_stored(struct odds_store *store, enum odds_kind kind, enum sport sport,
+                       const char *event);
+uint64_t stamp_of(struct odds_store *store);
+void publish_in_another_process(const struct fixture *fixture, const char *sport, const char *event,
+                                const char *bytes);
+void withdraw_sport(struct odds_store *store, enum sport sport);
+
+#endif
