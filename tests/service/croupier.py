@@ -35,6 +35,7 @@ PUT_ODDS = BINARY.parent / "tests" / "service" / "put_odds"
 TEST_CLOCK = BINARY.parent / "tests" / "test_clock.so"
 # Sanitized builds are several times slower; every limit below is for a program that hangs, not a slow one.
 PATIENCE = float(os.environ.get("CROUPIER_PATIENCE", "1"))
+STORE_TIMEOUT_MS = str(int(5000 * PATIENCE))  # a large document under a sanitizer on a busy machine takes seconds
 REPORT = re.compile(
     r"ERROR: AddressSanitizer|ERROR: LeakSanitizer|WARNING: ThreadSanitizer|FATAL: ThreadSanitizer"
     r"|runtime error:|SUMMARY: UndefinedBehaviorSanitizer|check failed", re.IGNORECASE)
@@ -242,9 +243,9 @@ class Service:
             ("server", "drain_seconds"): "5",
             ("operator", "listen"): "127.0.0.1:0",
             ("odds", "store"): self.odds.uri,
-            ("odds", "timeout_ms"): "5000",  # of commands as well: a sanitizer on a busy machine may take seconds
+            ("odds", "timeout_ms"): STORE_TIMEOUT_MS,  # of commands as well
             ("platform", "store"): self.platform.uri,
-            ("platform", "timeout_ms"): "5000",
+            ("platform", "timeout_ms"): STORE_TIMEOUT_MS,
             ("casino", "secrets_key_file"): f"{self.directory}/secrets.key",
             ("log", "level"): "info",
             ("log", "format"): "json",

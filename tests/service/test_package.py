@@ -11,6 +11,7 @@ import subprocess
 
 import jsonschema
 import pytest
+import yaml
 
 import node_packages
 from croupier import BINARY, PATIENCE, ROOT
@@ -24,6 +25,7 @@ def test_the_versions_are_one():
     version = re.search(r"^ *version: '(.+)',$", (ROOT / "meson.build").read_text(), re.MULTILINE)[1]
     assert re.match(r"croupier \((.+?)\)", (DEBIAN / "changelog").read_text())[1] == version
     assert f"croupier_{version}~deb12_amd64.deb" in (ROOT / "docs" / "package.md").read_text()
+    assert f"CROUPIER_IMAGE:-croupier:{version}}}" in (ROOT / "dist" / "compose" / "compose.yaml").read_text()
 
 
 def test_building_the_package_wants_what_setup_installs():
@@ -101,6 +103,38 @@ def test_the_list_of_parts_is_cyclonedx_and_the_same_each_time(tmp_path):
         spoilt = copy.deepcopy(document)
         functools.reduce(operator.getitem, path[:-1], spoilt)[path[-1]] = value
         assert not validator.is_valid(spoilt), path
+
+
+def test_the_containers_are_closed_and_bounded(service):
+    """What compose.yaml says of them; tests/package/try_compose runs them. And `prepare`: one password a place, no other reader."""
+    shutil.copytree(ROOT / "dist", service.directory / "dist")
+    place = service.directory / "dist" / "compose"
+    compose = yaml.safe_load((place / "compose.yaml").read_text())
+    for name, container in compose["services"].items():
+        assert container["read_only"] and container["cap_drop"] == ["ALL"], name
+        assert container["security_opt"] == ["no-new-privileges:true"], name
+        assert {"mem_limit", "cpus", "pids_limit", "logging", "healthcheck", "networks"} <= container.keys(), name
+        image = re.fullmatch(r"\$\{[A-Z]+_IMAGE:-(.+):(\S+)\}", container["image"])
+        assert image and re.match(r"\d+\.\d+", image[2]), name
+        assert ("ports" in container) == (name == "haproxy"), name
+    subprocess.run([place / "prepare"], check=True, timeout=60 * PATIENCE)
+    secrets = place / "secrets"
+    assert secrets.stat().st_mode & 0o777 == 0o700
+    given = {name: (secrets / name).read_text() for name in ("croupier.conf", "redis.conf", "postgresql.sql", "postgres-password")}
+    odds, platform = re.findall(r"://croupier:([0-9a-f]{48})@", given["croupier.conf"])
+    assert re.search(rf"^user croupier on >{odds} ", given["redis.conf"], re.MULTILINE)
+    assert f"ROLE croupier LOGIN PASSWORD '{platform}'" in given["postgresql.sql"]
+    passwords = {match for text in given.values() for match in re.findall(r"[0-9a-f]{48}", text)}
+    assert len(passwords) == 6  # of two users of PostgreSQL and its superuser, and of three of Redis
+    for file in [entry["file"] for entry in compose["secrets"].values()] + [
+            volume.split(":")[0] for container in compose["services"].values() for volume in container.get("volumes", [])
+            if volume.startswith(".")]:
+        assert (place / file).exists(), file
+    again = subprocess.run([place / "prepare"], capture_output=True, text=True, timeout=60 * PATIENCE)
+    assert again.returncode == 1 and "nothing was changed" in again.stderr
+    assert (secrets / "croupier.conf").read_text() == given["croupier.conf"]
+    checks = json.loads(service.run("check", "--json", "-c", secrets / "croupier.conf", configuration=False, status=1).text)
+    assert checks[0]["check"] == "configuration" and checks[0]["ok"], checks
 
 
 def cyclonedx_validator():

@@ -110,27 +110,41 @@ def test_what_matters_is_sent_to_a_manager_that_has_not_read_for_a_while(make_se
     service.stop()
 
 
-def test_no_watchdog_is_sent_while_a_serving_thread_hangs(make_service, manager):
-    service = make_service(environment=manager.environment)
-    service.start()
-    tasks = Path(f"/proc/{service.process.pid}/task")
-    [thread] = [int(task.name) for task in tasks.iterdir() if (task / "comm").read_text() == "worker-1\n"]
+@contextlib.contextmanager
+def stopped(thread):
+    """Stops a thread of another process, whose other threads go on, until the end of the block: a process that a
+    tracer still holds a thread of does not end, not even when it is killed."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
     if libc.ptrace(PTRACE_SEIZE, thread, None, None) != 0:
         pytest.skip(f"no thread may be stopped here: {os.strerror(ctypes.get_errno())}")
     assert libc.ptrace(PTRACE_INTERRUPT, thread, None, None) == 0
     os.waitpid(thread, 0x40000000)  # __WALL: it has stopped
+    try:
+        yield
+    finally:
+        assert libc.ptrace(PTRACE_DETACH, thread, None, None) == 0
+
+
+def test_no_watchdog_is_sent_while_a_serving_thread_hangs(make_service, manager):
+    service = make_service(environment=manager.environment)
+    service.start()
+    tasks = Path(f"/proc/{service.process.pid}/task")
+    [thread] = [int(task.name) for task in tasks.iterdir() if (task / "comm").read_text() == "worker-1\n"]
 
     def complaints():
         return [line for line in service.log_lines() if line["message"] == "serving threads do not answer the watchdog"]
 
-    [complaint] = eventually(complaints)
-    assert complaint["level"] == "error" and complaint["threads"] == 1
-    manager.pending()
-    service.metrics()  # the main thread goes on, and its timer with it
-    assert manager.pending() == [] and len(complaints()) == 1
-    assert libc.ptrace(PTRACE_DETACH, thread, None, None) == 0
+    def is_silent():
+        manager.pending()
+        before = len(complaints())
+        time.sleep(0.6)  # several periods of the watchdog
+        service.metrics()  # the main thread goes on, and its timer with it
+        return manager.pending() == [] and before == len(complaints()) > 0
+
+    with stopped(thread):
+        eventually(is_silent, 30)  # a busy machine may keep the other thread from an answer, and complain of that too
+        assert complaints()[-1]["level"] == "error" and complaints()[-1]["threads"] in (1, 2)
     assert manager.hear() == {"WATCHDOG": "1"}
     service.stop()
 
