@@ -52,9 +52,11 @@ const STORES = [["odds_store", "Odds store", "Customers get 503 on sports routes
 
 export async function healthPage(page) {
     const place = h("div");
+    let wrong = null;
     page.every(2, async () => {
         try {
             const health = await get("health", {}, page.signal);
+            wrong = null;
             fill(place, h("p", null, stateBadge(health.status)),
                 STORES.filter(([name]) => health[name]).map(([name, title, advice]) => section(title, h("p", null, stateBadge(health[name].status), " ",
                     health[name].message ?? ""), health[name].status !== "ok" && h("p", { class: "notice warn" }, advice))),
@@ -63,7 +65,8 @@ export async function healthPage(page) {
                 (health.instances ?? []).length > 0 && section("Instances", table(Object.keys(health.instances[0]).map((name) => ({ label: words(name),
                     value: (row) => (/_at$/.test(name) ? time(row[name]) : written(row[name])) })), health.instances, { caption: "Instances" })));
         } catch (error) {
-            if (error.name !== "AbortError") {
+            if (error.name !== "AbortError" && error.message !== wrong) { // which is read aloud once
+                wrong = error.message;
                 fill(place, problem(error));
             }
         }

@@ -16,14 +16,17 @@ function tiles(ledger) {
 
 const took = (of) => duration((Date.parse(of.ended_at) - Date.parse(of.started_at)) / 1000);
 
-/** The run that was begun here: how far it is, or what it found, as the command says it. */
-function runOf(run) {
-    if (run.state === "none") {
-        return null;
-    }
-    const [kind, text] = STATES[run.state];
+const BROKEN = "Rows are not what croupier wrote. Do not repair them by hand: keep a copy of the store as it is, block the player that is "
+    + "named, and compare with a backup from before (docs/alarms.md, CroupierLedgerBroken).";
+
+/* How the run that was begun here came out, as the command says it. */
+const outcomeOf = (run) => (run.state === "none" ? null : [badge(...STATES[run.state]), run.message && ` ${run.message}`]);
+
+/* How far it is, or what it found. */
+function detailsOf(run) {
     const share = run.total > 0 ? Math.min(1, run.done / run.total) : 0;
-    return [h("p", null, badge(kind, text), run.message && ` ${run.message}`),
+    return run.state === "none" ? null : [
+        run.state === "broken" && h("p", { class: "notice bad" }, BROKEN),
         run.state === "running" && h("p", null, h("progress", { max: 1, value: share, "aria-label": "Verified" }),
             ` ${number(run.done)}${run.total > 0 ? ` of ${number(run.total)} entries` : ": the store is looked at"}`),
         facts([["Begun", time(run.started_at)], ["By", run.by], run.ended_at && ["Took", took(run)],
@@ -46,23 +49,29 @@ function lastOf(verified) {
 
 export async function ledgerPage(page) {
     const figures = h("div");
-    const state = h("div", { "aria-live": "polite" });
+    const outcome = h("p", { "aria-live": "polite" });
+    const details = h("div");
     const last = h("div");
 
-    const run = action("Verify now", async () => {
+    const verify = action("Verify now", async () => {
         await post("ledger/verification");
         again();
     }, { class: "main" });
     const again = follow(page, "ledger", {
         show(ledger) {
             fill(figures, tiles(ledger));
-            fill(state, runOf(ledger.run));
+            const news = `${ledger.run.state} ${ledger.run.message}`;
+            if (outcome.dataset.news !== news) { // what is filled is read aloud
+                outcome.dataset.news = news;
+                fill(outcome, outcomeOf(ledger.run));
+            }
+            fill(details, detailsOf(ledger.run));
             fill(last, lastOf(ledger.verified));
-            run.hidden = ledger.run.state === "running" || !page.may("operator");
+            verify.hidden = ledger.run.state === "running" || !page.may("operator");
         },
-        refused: (error) => fill(state, problem(error)),
+        refused: (error) => fill(details, problem(error)),
     });
     return { title: "Ledger", content: [figures, section("Verification",
         h("p", { class: "quiet" }, "Every balance, sequence and hash is derived again from the entries, as croupier wallet verify does. Play goes on meanwhile."),
-        state, run), section("Last verified", last)] };
+        outcome, details, verify), section("Last verified", last)] };
 }

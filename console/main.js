@@ -121,16 +121,22 @@ async function signOut() {
     location.hash = "#/sign-in";
 }
 
+function showState({ state }, good, text) {
+    state.className = `state ${good ? "good" : "bad"}`;
+    if (state.textContent !== text) { // what is filled is read aloud
+        fill(state, text);
+    }
+}
+
 /* Whether all is well stands at the top of every page. */
 async function watchHealth(mine) {
     while (frame === mine) {
         try {
             const health = await get("health");
-            mine.state.className = `state ${health.status === "ok" ? "good" : "bad"}`;
-            fill(mine.state, health.status === "ok" ? "All stores answer" : "A store is away");
+            showState(mine, health.status === "ok", health.status === "ok" ? "All stores answer" : "A store is away");
         } catch (error) {
-            mine.state.className = "state bad";
-            fill(mine.state, error.status === 0 ? "The server does not answer" : "Health is not known");
+            showState(mine, false, error.status === 0 ? "The server does not answer"
+                : error.code === "store_unavailable" ? "The platform store is away" : "Health is not known");
         }
         await new Promise((over) => setTimeout(over, HEALTH_SECONDS * 1000));
     }

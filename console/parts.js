@@ -14,6 +14,8 @@ export const empty = (text, ...actions) => h("div", { class: "empty" }, h("p", n
 export function problem(error, again) {
     const wait = error.retryAfter ? ` Try again in ${error.retryAfter} s.` : "";
     return h("div", { class: "notice bad", role: "alert" }, h("p", null, `${error.message}${wait}`),
+        error.code === "store_unavailable" && h("p", null, "On the server, ", h("code", null, "croupier check"),
+            " says which store does not answer, and what to do."),
         again && h("button", { type: "button", onclick: again }, "Try again"));
 }
 

@@ -5,6 +5,7 @@ player's money by signed calls. README.md shows how to run it."""
 import base64
 import hashlib
 import hmac
+import http.client
 import json
 import os
 import sys
@@ -38,6 +39,15 @@ def verify(token):
     return claims
 
 
+def ask(request):
+    """Status and text of an answer."""
+    try:
+        with urllib.request.urlopen(request, timeout=15) as answer:
+            return answer.status, answer.read()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read()
+
+
 def move(claims, operation, amount_minor, round_id, **more):
     """One operation, sent with the same id until there is an answer. Each attempt is signed as of its own time."""
     body = json.dumps({"operation": operation, "player_id": claims["sub"], "transaction_id": str(uuid.uuid4()),
@@ -51,13 +61,11 @@ def move(claims, operation, amount_minor, round_id, **more):
             "Content-Type": "application/json", "X-Croupier-Provider": PROVIDER, "X-Croupier-Timestamp": timestamp,
             "X-Croupier-Signature": f"v1={signature}"})
         try:
-            with urllib.request.urlopen(request, timeout=15) as answer:
-                return json.load(answer)
-        except urllib.error.HTTPError as error:
-            if error.code < 500:
-                return json.load(error)
-        except OSError:
-            pass  # no answer: the same again
+            status, text = ask(request)
+            if status < 500:
+                return json.loads(text)
+        except (OSError, http.client.HTTPException, ValueError):
+            pass  # no answer, or not all of it, or not the wallet's: the same again
         time.sleep(pause_s)
         pause_s = min(2 * pause_s, 10)
 

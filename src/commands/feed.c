@@ -335,7 +335,8 @@ static int run_stream(const struct command_line *line)
         code = open_store(line, true, &store);
     odds_store_close(&store);
     if (code == EXIT_DONE)
-        code = open_store_as(line, (struct odds_store_options){.patient = true}, &store);
+        code = open_store_as(line, (struct odds_store_options){.patient = true, .feeds = true},
+                             &store);
     if (code != EXIT_DONE)
         return code;
     /* A reader that has gone is an error of the write, and says so. */

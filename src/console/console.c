@@ -557,7 +557,10 @@ static void submit(struct job *job, struct http_request *request)
 static struct job *make_job(struct console *console, const struct http_request *request)
 {
     struct job *job = memory_alloc_zeroed(1, sizeof *job);
-    struct text if_match = http_request_only_field(request, HTTP_FIELD_IF_MATCH);
+    /* Two fields are a list, which no record's tag is: they must not pass for none. */
+    struct text if_match = request->field_count[HTTP_FIELD_IF_MATCH] > 1
+                               ? TEXT("")
+                               : http_request_only_field(request, HTTP_FIELD_IF_MATCH);
     job->console = console;
     job->peer = request->peer;
     job->call.console = console;

@@ -112,54 +112,48 @@ enum status console_import_games(struct console_call *call, struct error *error)
 #define ENTRIES 100
 #define ENTRIES_MAX 1000
 
-struct statement {
-    struct json_writer json;
-    uint64_t before; /* a sequence */
-};
-
 static bool state_entry(void *context, const struct ledger_transaction *entry,
                         const struct ledger_account *account)
 {
-    struct statement *statement = context;
+    struct json_writer *json = context;
     (void)account;
-    if (entry->sequence >= statement->before)
-        return false;
-    json_object(&statement->json, NULL);
-    wallet_write_transaction(&statement->json, entry);
-    json_end(&statement->json);
+    json_object(json, NULL);
+    wallet_write_transaction(json, entry);
+    json_end(json);
     return true;
 }
 
 /* The newest entries, in their order; `next` is where the page before begins. */
 enum status console_statement(struct console_call *call, struct error *error)
 {
-    struct statement statement = {.json = {.out = &call->answer}};
+    struct json_writer json = {.out = &call->answer};
     struct ledger_account account;
     uint64_t limit = ENTRIES;
+    uint64_t before = 0;
     enum status status = console_number(call->query, "limit", ENTRIES_MAX, ENTRIES, &limit, error);
     if (status == STATUS_OK)
         status = platform_ledger_balance(call->store, call->id, &account, error);
     if (status == STATUS_OK)
-        status = console_number(call->query, "before", INT64_MAX, account.sequence + 1,
-                                &statement.before, error);
+        status =
+            console_number(call->query, "before", INT64_MAX, account.sequence + 1, &before, error);
     if (status != STATUS_OK)
         return status;
-    uint64_t from = statement.before > limit ? statement.before - limit : 1;
-    json_object(&statement.json, NULL);
-    json_string(&statement.json, "player_id", account.player.id);
-    json_string(&statement.json, "currency", account.player.currency);
-    json_integer(&statement.json, "currency_exponent", account.player.currency_exponent);
-    json_integer(&statement.json, "balance_minor", account.balance_minor);
-    json_array(&statement.json, "items");
+    uint64_t from = before > limit ? before - limit : 1;
+    json_object(&json, NULL);
+    json_string(&json, "player_id", account.player.id);
+    json_string(&json, "currency", account.player.currency);
+    json_integer(&json, "currency_exponent", account.player.currency_exponent);
+    json_integer(&json, "balance_minor", account.balance_minor);
+    json_array(&json, "items");
     status = call->store->ledger->entries(
-        call->store, (struct ledger_whose){.player_id = call->id, .from = from}, state_entry,
-        &statement, error);
-    json_end(&statement.json);
+        call->store, (struct ledger_whose){.player_id = call->id, .from = from, .before = before},
+        state_entry, &json, error);
+    json_end(&json);
     if (from > 1)
-        json_unsigned(&statement.json, "next", from);
+        json_unsigned(&json, "next", from);
     else
-        json_null(&statement.json, "next");
-    json_end(&statement.json);
+        json_null(&json, "next");
+    json_end(&json);
     return status;
 }
 

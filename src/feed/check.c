@@ -60,17 +60,24 @@ static void count_unaddressable(struct text document, struct feed_report *report
     catalog_release(&catalog);
 }
 
-enum status feed_check_text(enum odds_kind kind, struct text document, struct feed_report *report,
-                            struct json_text_error *wrong)
+enum status feed_check_value(enum odds_kind kind, struct text document, struct feed_report *report,
+                             struct json_text_error *wrong)
 {
     struct feed_report found = {.bytes = document.size};
-    if (json_text_check(document, NULL, wrong) != STATUS_OK ||
-        !count_rows(document, &found.rows, wrong))
+    if (!count_rows(document, &found.rows, wrong))
         return STATUS_MALFORMED;
     if (kind == ODDS_CATALOG)
         count_unaddressable(document, &found);
     *report = found;
     return STATUS_OK;
+}
+
+enum status feed_check_text(enum odds_kind kind, struct text document, struct feed_report *report,
+                            struct json_text_error *wrong)
+{
+    if (json_text_check(document, NULL, wrong) != STATUS_OK)
+        return STATUS_MALFORMED;
+    return feed_check_value(kind, document, report, wrong);
 }
 
 enum status feed_check(enum odds_kind kind, const char *name, struct text document,

@@ -43,6 +43,10 @@ MUST_CHECK enum status feed_check(enum odds_kind kind, const char *name, struct 
 MUST_CHECK enum status feed_check_text(enum odds_kind kind, struct text document,
                                        struct feed_report *report, struct json_text_error *wrong);
 
+/* The same for a document that is a value of a text that json_text_check has accepted. */
+MUST_CHECK enum status feed_check_value(enum odds_kind kind, struct text document,
+                                        struct feed_report *report, struct json_text_error *wrong);
+
 /* Is the event in the sport's published catalog? A catalog that was never published, or cannot be
  * read, lists nothing. */
 MUST_CHECK enum status feed_catalog_lists(struct odds_store *store, enum sport sport,

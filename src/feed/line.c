@@ -69,7 +69,8 @@ static bool read_document(struct reader *reader, struct text value, struct odds_
 {
     struct feed_report report;
     struct json_text_error wrong;
-    if (feed_check_text(change->kind, value, &report, &wrong) != STATUS_OK)
+    /* The line was checked as a whole. */
+    if (feed_check_value(change->kind, value, &report, &wrong) != STATUS_OK)
         return refuse(reader, value.at + wrong.offset, wrong.reason);
     reader->line->rows_without_id += report.without_id;
     reader->line->rows_repeated += report.repeated;

@@ -2,6 +2,10 @@
  * Three threads: one reads and checks lines, the caller's publishes and answers, one watches
  * interest. The queue between the first two is what is not published yet; its lock is held for no
  * call that blocks. Whoever writes answers holds `output_lock`, so that lines stay whole.
+ *
+ * What is taken from the queue is a group, which is the caller's thread's. An engine that does not
+ * block gets the next group while one is under way, so that its server need not wait for answers
+ * to be written; a thread of the engine's says that a group is over, and nothing else.
  */
 #include "feed/stream.h"
 
@@ -19,6 +23,7 @@
 #include "feed/publication.h"
 
 #define READ_SIZE ((size_t)256 * 1024)
+#define GROUPS_UNDER_WAY 2U
 #define INTEREST_EVERY_NS (50 * UINT64_C(1000000))
 #define INTEREST_WINDOW_MS 10000 /* how far back each look goes: clocks of servers differ */
 
@@ -28,10 +33,21 @@ struct item {
     char *bytes;     /* of the line; the item's own */
     size_t size;
     struct feed_line line;
-    enum status status; /* of its publication, */
-    struct error error; /* and why */
+    struct feed_publication changes;     /* of a line with more than one, */
+    struct odds_publication publication; /* and what became of them; not of a refused line */
 };
 STAILQ_HEAD(items, item);
+
+/* What is published at one time. */
+struct group {
+    STAILQ_ENTRY(group) link;
+    struct stream *stream;
+    struct items items;
+    struct odds_publishing publishing;
+    size_t bytes;
+    bool over; /* under the stream's lock */
+};
+STAILQ_HEAD(groups, group);
 
 struct stream {
     struct feed_stream_options options;
@@ -47,63 +63,79 @@ struct stream {
 
 /* ---- reading lines --------------------------------------------------------------------------- */
 
-/* Waits until there is room. False: nothing is taken any more. The item is the stream's. */
-static bool add_item(struct stream *stream, struct item *item)
-{
-    uv_mutex_lock(&stream->lock);
-    /* One line alone may be larger than the whole queue is meant to be. */
-    while (!stream->stopping && stream->queued_bytes > 0 &&
-           stream->queued_bytes + item->size > FEED_QUEUE_BYTES)
-        uv_cond_wait(&stream->changed, &stream->lock);
-    bool wanted = !stream->stopping;
-    STAILQ_INSERT_TAIL(&stream->queue, item, link);
-    stream->queued_bytes += item->size + sizeof *item;
-    uv_cond_broadcast(&stream->changed);
-    uv_mutex_unlock(&stream->lock);
-    return wanted;
-}
-
-static bool add_line(struct stream *stream, uint64_t number, struct text text)
-{
-    if (json_text_trim(text).size == 0) /* an empty line says nothing */
-        return true;
-    struct item *item = memory_alloc_zeroed(1, sizeof *item);
-    item->number = number;
-    item->size = text.size;
-    item->bytes = memory_copy(text.at, text.size);
-    feed_line_read(&item->line, (struct text){item->bytes, item->size});
-    return add_item(stream, item);
-}
-
-static bool add_too_long(struct stream *stream, uint64_t number)
-{
-    struct item *item = memory_alloc_zeroed(1, sizeof *item);
-    item->number = number;
-    item->line.wrong = (struct json_text_error){.column = FEED_LINE_MAX + 1,
-                                                .reason = "a line has at most 32 MiB"};
-    return add_item(stream, item);
-}
-
-/* What was read and is not a line yet. */
+/* What was read and is not a line yet, and the lines that are not in the queue yet. */
 struct rest {
     struct buffer bytes;
     size_t searched; /* of them: there is no line end in these */
     uint64_t number; /* of the line that they are of */
     bool skipping;   /* it is too long, and has been answered */
+    struct items items;
+    size_t item_bytes;
 };
 
-/* Adds the lines that are whole. False: nothing is taken any more. */
-static bool add_lines(struct stream *stream, struct rest *rest)
+static size_t held_by(const struct item *item)
+{
+    return item->size + sizeof *item;
+}
+
+static void add_item(struct rest *rest, struct item *item)
+{
+    STAILQ_INSERT_TAIL(&rest->items, item, link);
+    rest->item_bytes += held_by(item);
+}
+
+/* Puts the items in the queue, when there is room. False: nothing is taken any more. */
+static bool enqueue(struct stream *stream, struct rest *rest)
+{
+    if (STAILQ_EMPTY(&rest->items))
+        return true;
+    uv_mutex_lock(&stream->lock);
+    /* One line alone may be larger than the whole queue is meant to be. */
+    while (!stream->stopping && stream->queued_bytes > 0 &&
+           stream->queued_bytes + rest->item_bytes > FEED_QUEUE_BYTES)
+        uv_cond_wait(&stream->changed, &stream->lock);
+    bool wanted = !stream->stopping;
+    STAILQ_CONCAT(&stream->queue, &rest->items);
+    stream->queued_bytes += rest->item_bytes;
+    rest->item_bytes = 0;
+    uv_cond_broadcast(&stream->changed);
+    uv_mutex_unlock(&stream->lock);
+    return wanted;
+}
+
+static void add_line(struct rest *rest, struct text text)
+{
+    if (json_text_trim(text).size == 0) /* an empty line says nothing */
+        return;
+    struct item *item = memory_alloc_zeroed(1, sizeof *item);
+    item->number = rest->number;
+    item->size = text.size;
+    item->bytes = memory_copy(text.at, text.size);
+    feed_line_read(&item->line, (struct text){item->bytes, item->size});
+    add_item(rest, item);
+}
+
+static void add_too_long(struct rest *rest)
+{
+    struct item *item = memory_alloc_zeroed(1, sizeof *item);
+    item->number = rest->number;
+    item->line.wrong = (struct json_text_error){.column = FEED_LINE_MAX + 1,
+                                                .reason = "a line has at most 32 MiB"};
+    add_item(rest, item);
+}
+
+/* Adds the lines that are whole. */
+static void add_lines(struct rest *rest)
 {
     size_t taken = 0;
     char *end;
-    bool wanted = true;
-    while (wanted && (end = memchr(rest->bytes.data + rest->searched, '\n',
-                                   rest->bytes.size - rest->searched)) != NULL) {
+    while ((end = memchr(rest->bytes.data + rest->searched, '\n',
+                         rest->bytes.size - rest->searched)) != NULL) {
         struct text text = {rest->bytes.data + taken, (size_t)(end - rest->bytes.data) - taken};
-        if (!rest->skipping)
-            wanted = text.size > FEED_LINE_MAX ? add_too_long(stream, rest->number)
-                                               : add_line(stream, rest->number, text);
+        if (!rest->skipping && text.size > FEED_LINE_MAX)
+            add_too_long(rest);
+        else if (!rest->skipping)
+            add_line(rest, text);
         rest->skipping = false;
         rest->number++;
         taken += text.size + 1;
@@ -111,20 +143,19 @@ static bool add_lines(struct stream *stream, struct rest *rest)
     }
     memmove(rest->bytes.data, rest->bytes.data + taken, rest->bytes.size - taken);
     rest->bytes.size -= taken;
-    if (wanted && !rest->skipping && rest->bytes.size > FEED_LINE_MAX) {
-        wanted = add_too_long(stream, rest->number);
+    if (!rest->skipping && rest->bytes.size > FEED_LINE_MAX) {
+        add_too_long(rest);
         rest->skipping = true;
     }
     if (rest->skipping)
         rest->bytes.size = 0;
     rest->searched = rest->bytes.size;
-    return wanted;
 }
 
 static void read_lines(void *argument)
 {
     struct stream *stream = argument;
-    struct rest rest = {.number = 1};
+    struct rest rest = {.number = 1, .items = STAILQ_HEAD_INITIALIZER(rest.items)};
     bool wanted = true;
     int failed = 0;
     while (wanted) {
@@ -137,10 +168,13 @@ static void read_lines(void *argument)
             break;
         }
         rest.bytes.size += (size_t)size;
-        wanted = add_lines(stream, &rest);
+        add_lines(&rest);
+        wanted = enqueue(stream, &rest);
     }
-    if (wanted && failed == 0 && !rest.skipping && rest.bytes.size > 0) /* without a line end */
-        (void)add_line(stream, rest.number, buffer_text(&rest.bytes));
+    if (wanted && failed == 0 && !rest.skipping && rest.bytes.size > 0) { /* without a line end */
+        add_line(&rest, buffer_text(&rest.bytes));
+        (void)enqueue(stream, &rest);
+    }
     buffer_free(&rest.bytes);
     uv_mutex_lock(&stream->lock);
     stream->ended = true;
@@ -181,8 +215,8 @@ static void append_answer(struct buffer *out, const struct item *item)
     if (line->wrong.reason != NULL) {
         json_string(&json, "error", line->wrong.reason);
         json_unsigned(&json, "column", line->wrong.column);
-    } else if (item->status != STATUS_OK) {
-        json_string(&json, "error", item->error.text);
+    } else if (item->publication.status != STATUS_OK) {
+        json_string(&json, "error", item->publication.reason);
     } else {
         json_bool(&json, "published", true);
         if (line->rows_without_id > 0)
@@ -214,54 +248,61 @@ static enum status add_events(struct stream *stream, struct feed_publication *pu
     return status;
 }
 
-static enum status add_line_changes(struct stream *stream, struct feed_publication *publication,
-                                    const struct feed_line *line, struct error *error)
+/* Makes the publication of a good line. False: it has failed. */
+static bool make_publication(struct stream *stream, struct item *item)
 {
-    size_t first = publication->count;
+    struct feed_publication *changes = &item->changes;
     enum status status = STATUS_OK;
-    for (size_t i = 0; i < line->count && status == STATUS_OK; i++) {
-        const struct feed_step *step = &line->steps[i];
-        feed_publication_add(publication, &step->change);
-        if (step->whole_sport)
-            status = add_events(stream, publication, first, step->change.sport, error);
-    }
-    return status;
-}
-
-/* Publishes the good lines from `first` on, before `end` (NULL: all), as one. */
-static enum status publish_items(struct stream *stream, const struct item *first,
-                                 const struct item *end, struct error *error)
-{
-    struct feed_publication publication = {0};
-    enum status status = STATUS_OK;
-    for (const struct item *item = first; item != end && status == STATUS_OK;
-         item = STAILQ_NEXT(item, link))
-        status = add_line_changes(stream, &publication, &item->line, error);
-    if (status == STATUS_OK)
-        status = feed_publication_publish(&publication, stream->options.store, error);
-    feed_publication_free(&publication);
-    return status;
-}
-
-static void publish_group(struct stream *stream, struct items *group)
-{
     struct error error;
-    struct item *first = STAILQ_FIRST(group), *item;
-    enum status status = publish_items(stream, first, NULL, &error);
-    bool alone = STAILQ_NEXT(first, link) == NULL;
-    bool each = status != STATUS_OK && status != STATUS_UNAVAILABLE && status != STATUS_TIMEOUT;
-    STAILQ_FOREACH (item, group, link) {
-        if (!alone && each) {
-            item->status = publish_items(stream, item, STAILQ_NEXT(item, link), &item->error);
-        } else if (status != STATUS_OK) {
-            item->status = status;
-            item->error = error;
-        }
+    if (item->line.count == 1 && !item->line.steps[0].whole_sport) {
+        item->publication.changes = &item->line.steps[0].change;
+        item->publication.count = 1;
+        return true;
     }
+    for (size_t i = 0; i < item->line.count && status == STATUS_OK; i++) {
+        const struct feed_step *step = &item->line.steps[i];
+        feed_publication_add(changes, &step->change);
+        if (step->whole_sport)
+            status = add_events(stream, changes, 0, step->change.sport, &error);
+    }
+    item->publication.changes = changes->changes;
+    item->publication.count = changes->count;
+    item->publication.status = status;
+    item->publication.reason = status == STATUS_OK ? NULL : memory_copy_string(error.text);
+    return status == STATUS_OK;
 }
 
-/* Whether a line has to begin a group, or has it for itself: what is withdrawn with a sport is what
- * the store holds when everything before it is published. */
+static void set_over(struct group *group)
+{
+    struct stream *stream = group->stream;
+    uv_mutex_lock(&stream->lock);
+    group->over = true;
+    uv_cond_broadcast(&stream->changed);
+    uv_mutex_unlock(&stream->lock);
+}
+
+static void on_published(struct odds_publishing *publishing)
+{
+    set_over(publishing->owner);
+}
+
+/* Has what a group holds published; it is over now, or later. */
+static void begin_group(struct stream *stream, struct group *group)
+{
+    struct item *item;
+    STAILQ_INIT(&group->publishing.list);
+    STAILQ_FOREACH (item, &group->items, link)
+        if (item->line.count > 0 && make_publication(stream, item))
+            STAILQ_INSERT_TAIL(&group->publishing.list, &item->publication, others);
+    group->publishing.done = on_published;
+    group->publishing.owner = group;
+    if (STAILQ_EMPTY(&group->publishing.list) ||
+        odds_store_publish_each(stream->options.store, &group->publishing) == STATUS_OK)
+        set_over(group);
+}
+
+/* Whether a line is published when nothing is under way, and has its group for itself: what is
+ * withdrawn with a sport is what the store holds when everything before it is published. */
 static bool stands_alone(const struct item *item)
 {
     for (size_t i = 0; i < item->line.count; i++)
@@ -270,27 +311,32 @@ static bool stands_alone(const struct item *item)
     return false;
 }
 
-/* Takes what is queued, up to a group; waits for the first. False: there is nothing any more. */
-static bool take_group(struct stream *stream, struct items *group)
+/* What is under way at once has the bounds of one group's bytes: its deadlines are for that. */
+static bool fits(const struct item *item, size_t bytes)
 {
-    size_t bytes = 0, lines = 0;
+    return bytes == 0 || (bytes + item->size <= FEED_GROUP_BYTES && !stands_alone(item));
+}
+
+/* Takes what is queued, up to a group, of which there is something. Under the lock. */
+static struct group *take_group(struct stream *stream, size_t bytes_under_way)
+{
+    struct group *group = memory_alloc_zeroed(1, sizeof *group);
+    size_t lines = 0;
     struct item *item;
-    uv_mutex_lock(&stream->lock);
-    while (STAILQ_EMPTY(&stream->queue) && !stream->ended)
-        uv_cond_wait(&stream->changed, &stream->lock);
+    group->stream = stream;
+    STAILQ_INIT(&group->items);
     while ((item = STAILQ_FIRST(&stream->queue)) != NULL && lines < FEED_GROUP_LINES &&
-           (lines == 0 || (bytes + item->size <= FEED_GROUP_BYTES && !stands_alone(item)))) {
+           fits(item, bytes_under_way + group->bytes)) {
         STAILQ_REMOVE_HEAD(&stream->queue, link);
-        STAILQ_INSERT_TAIL(group, item, link);
-        stream->queued_bytes -= item->size + sizeof *item;
-        bytes += item->size;
+        STAILQ_INSERT_TAIL(&group->items, item, link);
+        stream->queued_bytes -= held_by(item);
+        group->bytes += held_by(item);
         lines++;
         if (stands_alone(item))
             break;
     }
     uv_cond_broadcast(&stream->changed);
-    uv_mutex_unlock(&stream->lock);
-    return lines > 0;
+    return group;
 }
 
 static void free_items(struct items *items)
@@ -298,24 +344,87 @@ static void free_items(struct items *items)
     struct item *item;
     while ((item = STAILQ_FIRST(items)) != NULL) {
         STAILQ_REMOVE_HEAD(items, link);
+        feed_publication_free(&item->changes);
         feed_line_free(&item->line);
+        memory_free(item->publication.reason);
         memory_free(item->bytes);
         memory_free(item);
     }
 }
 
+/* The groups that were begun and not answered, in their order. */
+struct under_way {
+    struct groups groups;
+    size_t count, bytes;
+};
+
+/* Waits for the oldest group to be over, or for what can be begun beside it. NULL: there is neither
+ * any more. `begun`: it is one that was. */
+static struct group *await_group(struct stream *stream, const struct under_way *under_way,
+                                 bool *begun)
+{
+    struct group *oldest = STAILQ_FIRST(&under_way->groups), *group = NULL;
+    uv_mutex_lock(&stream->lock);
+    for (;;) {
+        const struct item *next = STAILQ_FIRST(&stream->queue);
+        *begun = oldest != NULL && oldest->over;
+        if (*begun)
+            group = oldest;
+        else if (next != NULL && under_way->count < GROUPS_UNDER_WAY &&
+                 fits(next, under_way->bytes))
+            group = take_group(stream, under_way->bytes);
+        if (group != NULL || (oldest == NULL && next == NULL && stream->ended))
+            break;
+        uv_cond_wait(&stream->changed, &stream->lock);
+    }
+    uv_mutex_unlock(&stream->lock);
+    return group;
+}
+
+/* Answers the oldest group, unless `out` is NULL, and frees it. */
+static void end_group(struct under_way *under_way, struct buffer *out)
+{
+    struct group *group = STAILQ_FIRST(&under_way->groups);
+    const struct item *item;
+    if (out != NULL)
+        STAILQ_FOREACH (item, &group->items, link)
+            append_answer(out, item);
+    STAILQ_REMOVE_HEAD(&under_way->groups, link);
+    under_way->count--;
+    under_way->bytes -= group->bytes;
+    free_items(&group->items);
+    memory_free(group);
+}
+
+static void wait_until_over(struct stream *stream, const struct group *group)
+{
+    uv_mutex_lock(&stream->lock);
+    while (!group->over)
+        uv_cond_wait(&stream->changed, &stream->lock);
+    uv_mutex_unlock(&stream->lock);
+}
+
 static enum status publish_all(struct stream *stream, struct error *error)
 {
-    struct items group = STAILQ_HEAD_INITIALIZER(group);
+    struct under_way under_way = {.groups = STAILQ_HEAD_INITIALIZER(under_way.groups)};
     struct buffer out = {0};
+    struct group *group;
     enum status status = STATUS_OK;
-    while (status == STATUS_OK && take_group(stream, &group)) {
-        struct item *item;
-        publish_group(stream, &group);
-        STAILQ_FOREACH (item, &group, link)
-            append_answer(&out, item);
-        free_items(&group);
-        status = write_out(stream, &out, error);
+    bool begun;
+    while (status == STATUS_OK && (group = await_group(stream, &under_way, &begun)) != NULL) {
+        if (begun) {
+            end_group(&under_way, &out);
+            status = write_out(stream, &out, error);
+            continue;
+        }
+        STAILQ_INSERT_TAIL(&under_way.groups, group, link);
+        under_way.count++;
+        under_way.bytes += group->bytes;
+        begin_group(stream, group);
+    }
+    while ((group = STAILQ_FIRST(&under_way.groups)) != NULL) { /* not answered: no one reads */
+        wait_until_over(stream, group);
+        end_group(&under_way, NULL);
     }
     buffer_free(&out);
     return status;

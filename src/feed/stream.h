@@ -9,11 +9,11 @@
 /*
  * A feed as one process: lines in (feed/line.h), lines out, any number of publications.
  *
- * What has come while the store was busy is one commit (group commit); each line is answered when
- * its commit is durable and seen by the next request. Answers come in the order of the lines. A
- * line that is refused changes nothing and stops nothing. When a group fails as a whole, each of
- * its lines is tried alone, so that a failure is that of its own line; but a store that is away or
- * silent is not asked again for each.
+ * What has come while the store was busy is a group, which goes to the store at one time
+ * (odds_store_publish_each): one commit of the embedded store, one flight of commands to a server,
+ * beside which the next group is made. Each line is answered when what it publishes is durable and
+ * seen by the next request. Answers come in the order of the lines. A line that is refused, or
+ * fails, changes nothing and stops nothing.
  *
  * At most FEED_QUEUE_BYTES of lines are held: beyond that input is not read (back-pressure), as
  * when the output is not read. Blocks until the input ends, with two threads of its own, one
@@ -22,7 +22,7 @@
 
 #define FEED_GROUP_LINES 1024U
 #define FEED_GROUP_BYTES (16U * 1024 * 1024) /* one line may have more */
-#define FEED_QUEUE_BYTES (64U * 1024 * 1024)
+#define FEED_QUEUE_BYTES (16U * 1024 * 1024)
 
 struct feed_stream_options {
     struct odds_store *store; /* borrowed */

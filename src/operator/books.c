@@ -85,7 +85,7 @@ uint64_t books_entries(const struct books_line *line)
 /* Each sum is at least 0 and so small that no difference of two pairs of them leaves int64_t. */
 static bool add_minor(int64_t *sum, int64_t more)
 {
-    return !__builtin_add_overflow(*sum, more, sum) && *sum <= LEDGER_CLEARING_MAX;
+    return !__builtin_add_overflow(*sum, more, sum) && *sum < LEDGER_CLEARING_MAX;
 }
 
 bool books_add(struct books_line *sum, const struct books_line *line)

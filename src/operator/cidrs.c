@@ -56,7 +56,8 @@ enum status cidrs_remove(struct text text, struct cidr *cidrs, size_t *count, st
 void cidrs_write(const struct field *field, const struct cidr *cidrs, size_t count,
                  const struct field_output *out)
 {
-    char text[CIDR_TEXT_SIZE] = "none";
+    char text[CIDR_TEXT_SIZE] = "";
+    struct text words = text_of(field->words);
     if (out->json != NULL)
         json_array(out->json, field->name);
     for (size_t i = 0; i < count && (out->json != NULL || i == 0); i++) {
@@ -68,8 +69,8 @@ void cidrs_write(const struct field *field, const struct cidr *cidrs, size_t cou
         json_end(out->json);
     else if (!out->brief && count > 0)
         cidr_list_append(out->text, cidrs, count);
-    else if (!out->brief)
-        buffer_append_string(out->text, field->words);
+    else if (count == 0) /* in a list, what stands before the colon */
+        buffer_append_text(out->text, out->brief ? text_cut(&words, ':') : words);
     else if (count > 1)
         buffer_append_format(out->text, "%s and %zu more", text, count - 1);
     else

@@ -10,6 +10,7 @@
 #include <uv.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "stores/odds_engine.h"
 
@@ -130,8 +131,8 @@ void odds_store_facts(struct odds_store *store, struct odds_facts *facts)
     store->engine->facts(store, facts);
 }
 
-enum status odds_store_publish(struct odds_store *store, const struct odds_change *changes,
-                               size_t count, struct error *error)
+static enum status check_changes(const struct odds_change *changes, size_t count,
+                                 struct error *error)
 {
     for (size_t i = 0; i < count; i++) {
         const struct odds_change *change = &changes[i];
@@ -141,9 +142,65 @@ enum status odds_store_publish(struct odds_store *store, const struct odds_chang
                              "a document of %zu bytes is larger than the %u bytes allowed",
                              change->size, ODDS_VALUE_MAX);
     }
-    if (count == 0)
-        return STATUS_OK;
+    return STATUS_OK;
+}
+
+enum status odds_store_publish(struct odds_store *store, const struct odds_change *changes,
+                               size_t count, struct error *error)
+{
+    enum status status = check_changes(changes, count, error);
+    if (status != STATUS_OK || count == 0)
+        return status;
     return store->engine->publish(store, changes, count, error);
+}
+
+/* All changes of the list as one array; memory_free it. */
+static struct odds_change *all_changes(const struct odds_publishing *publishing, size_t *count)
+{
+    const struct odds_publication *each;
+    size_t sum = 0;
+    STAILQ_FOREACH (each, &publishing->list, others)
+        sum += each->count;
+    struct odds_change *changes = memory_alloc(sum * sizeof *changes);
+    *count = 0;
+    STAILQ_FOREACH (each, &publishing->list, others) {
+        memcpy(&changes[*count], each->changes, each->count * sizeof *changes);
+        *count += each->count;
+    }
+    return changes;
+}
+
+/* As one, which costs the least. When that fails, each alone, so that a failure is its own; but a
+ * store that is away or silent is not asked again for each. */
+static void publish_as_one(struct odds_store *store, struct odds_publishing *publishing)
+{
+    struct odds_publication *each;
+    struct error error;
+    size_t count;
+    struct odds_change *changes = all_changes(publishing, &count);
+    enum status status = odds_store_publish(store, changes, count, &error);
+    bool alone = STAILQ_NEXT(STAILQ_FIRST(&publishing->list), others) == NULL;
+    bool try_each =
+        !alone && status != STATUS_OK && status != STATUS_UNAVAILABLE && status != STATUS_TIMEOUT;
+    STAILQ_FOREACH (each, &publishing->list, others) {
+        if (try_each)
+            status = odds_store_publish(store, each->changes, each->count, &error);
+        each->status = status;
+        each->reason = status == STATUS_OK ? NULL : memory_copy_string(error.text);
+    }
+    memory_free(changes);
+}
+
+enum status odds_store_publish_each(struct odds_store *store, struct odds_publishing *publishing)
+{
+    const struct odds_publication *each;
+    CHECK(!STAILQ_EMPTY(&publishing->list));
+    STAILQ_FOREACH (each, &publishing->list, others)
+        CHECK(each->count > 0 && check_changes(each->changes, each->count, NULL) == STATUS_OK);
+    if (store->engine->publish_each != NULL)
+        return store->engine->publish_each(store, publishing);
+    publish_as_one(store, publishing);
+    return STATUS_OK;
 }
 
 static int by_event_then_latest(const void *a, const void *b)

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "base/log.h"
 #include "base/status.h"
@@ -46,6 +47,8 @@ struct odds_store_options {
         *prefix;     /* of key names; engines that share a server with others use it. May be NULL */
     bool create;     /* make the (embedded) store when it is not there at first; never later */
     bool patient;    /* what the server uses: see odds_store_open */
+    bool feeds;      /* it is for publishing: Redis is asked to report changes (which costs it a
+                        message for each publication) only once something is read */
     struct log *log; /* borrowed; may be NULL */
 };
 
@@ -245,6 +248,35 @@ struct odds_change {
 MUST_CHECK enum status odds_store_publish(struct odds_store *store,
                                           const struct odds_change *changes, size_t count,
                                           struct error *error);
+
+/* Changes that are stored together: all of them or none, on every engine, and seen at once. */
+struct odds_publication {
+    STAILQ_ENTRY(odds_publication) others;
+    const struct odds_change *changes; /* in bounds */
+    size_t count;                      /* at least 1 */
+    enum status status;                /* the store's, when it is over */
+    char *reason;                      /* why it failed, for people: memory_free it; else NULL */
+};
+STAILQ_HEAD(odds_publications, odds_publication);
+
+/* Publications that go to the store at one time, each with a result of its own. The caller's, as
+ * all that it leads to, until they are over. */
+struct odds_publishing {
+    struct odds_publications list; /* not empty */
+    void (*done)(struct odds_publishing *publishing);
+    void *owner; /* for the caller's use */
+};
+
+/*
+ * Publishes them in their order, each durably. One that fails changes nothing and hinders none of
+ * the others, unless the store is away.
+ *
+ * STATUS_OK: they are over, and `done` is not called. STATUS_PENDING: `done` will be called, once,
+ * by a thread of the engine's, perhaps before this returns; it must not block. More may be given
+ * meanwhile, by the same thread, and are carried out after these.
+ */
+MUST_CHECK enum status odds_store_publish_each(struct odds_store *store,
+                                               struct odds_publishing *publishing);
 
 struct odds_interest {
     struct event_id event;

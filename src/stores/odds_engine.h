@@ -37,6 +37,8 @@ struct odds_engine {
 
     enum status (*publish)(struct odds_store *store, const struct odds_change *changes,
                            size_t count, struct error *error);
+    /* NULL: `publish` does all of them or none, and odds.c makes it of that. */
+    enum status (*publish_each)(struct odds_store *store, struct odds_publishing *publishing);
     /* In any order, events more than once: odds.c sorts them. */
     enum status (*list_interest)(struct odds_store *store, enum sport sport, int64_t since_ms,
                                  struct odds_interest **list, size_t *count, struct error *error);

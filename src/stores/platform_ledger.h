@@ -83,7 +83,8 @@ struct ledger_check {
 struct ledger_whose {
     const char *customer_id;
     const char *player_id;
-    uint64_t from; /* of a player: from the entry with this sequence on; 0: from the first */
+    /* Of a player: from the entry with this sequence on, until before the other. 0: all. */
+    uint64_t from, before;
 };
 
 typedef bool ledger_entry_visitor(void *context, const struct ledger_transaction *entry,
@@ -168,8 +169,9 @@ struct ledger_verbs {
 
     /*
      * Entries in order of player (as created) and sequence, from one snapshot, in constant memory;
-     * of one player, of all of a customer, or of all. What comes before `from` costs nothing.
-     * `account` is what the store has as the sum of the entry's player. The visitor returns false to stop early.
+     * of one player, of all of a customer, or of all. Of a player, what is not between `from` and
+     * `before` costs next to nothing. `account` is what the store has as the sum of the entry's
+     * player. The visitor returns false to stop early.
      */
     MUST_CHECK enum status (*entries)(struct platform_store *store, struct ledger_whose whose,
                                       ledger_entry_visitor *visit, void *context,

@@ -69,6 +69,13 @@ async function inDialog(name) {
     return secret;
 }
 
+/** Does what has the page shown again, and waits for that: what is pressed before is pressed on the page that goes. */
+async function shownAgain(run) {
+    await page.$eval("h1", (heading) => { heading.dataset.gone = "soon"; });
+    await run();
+    await page.waitForFunction(() => document.querySelector("h1:not([data-gone])") !== null);
+}
+
 async function wrongAt(label) {
     await page.waitForFunction((name) => {
         const control = document.activeElement;
@@ -303,7 +310,7 @@ walk("provider", async () => {
     await press("Save");
     await wrongAt("Return address");
     await write("Return address", "https://example.org/lobby");
-    await press("Save");
+    await shownAgain(() => press("Save"));
     await seen("Saved");
     await press("Launch");
     await seen("the game, in demo mode");
@@ -408,6 +415,8 @@ walk("ledger_broken", async () => {
     await look("overview_broken");
     await press(message.replace("the", "The"), "link");
     await title("Ledger");
+    await seen("Do not repair them by hand");
+    await look("ledger_broken_page");
     await press(`${given.player.id}, entry 3`, "link");
     await title(`Player ${given.player.reference}`);
     page.off("request", answer);
@@ -561,6 +570,32 @@ walk("sign_out_fails", async () => {
     await title("Customers");
     await seen("All stores answer");
     complaints.length = 0; // the browser's own, of what it could not reach
+});
+
+walk("store_away", async () => {
+    const away = { error: { code: "store_unavailable", message: "/data/platform.db: there is no such file", field: null } };
+    const answer = (request) => (request.url().startsWith(`${origin}/admin/v1/`)
+        ? request.respond({ status: 503, contentType: "application/json", body: JSON.stringify(away) }) : request.continue());
+    await page.setRequestInterception(true);
+    page.on("request", answer);
+    await visit("#/health");
+    await seen("croupier check", "main .notice");
+    await seen("The platform store is away", "header");
+    // Each is read aloud once: it is not filled again by the next look.
+    await page.evaluate(() => {
+        globalThis.filled = 0;
+        new MutationObserver((seen) => { globalThis.filled += seen.length; }).observe(document.body, { childList: true, subtree: true });
+    });
+    let asked = 0;
+    page.on("request", (request) => { asked += request.url().endsWith("/admin/v1/health") ? 1 : 0; });
+    await eventually(() => asked >= 4);
+    assert.equal(await page.evaluate(() => globalThis.filled), 0);
+    await look("store_away_page");
+    page.off("request", answer);
+    await page.setRequestInterception(false);
+    await seen("All stores answer");
+    await seen("Up for", "main");
+    complaints.length = 0; // the browser's own, of what it was refused
 });
 
 walk("signed_out", async () => {

@@ -305,6 +305,7 @@ def test_issue_prints_the_key_alone_and_never_again(shell, customer):
     assert key not in done.stderr
     listed = shell.run("key", "list", customer)
     assert key[:8] in listed.stdout and key not in listed.stdout
+    assert "none" not in listed.stdout  # without a list of its own it may be used wherever its customer may call from
     assert key[8:].encode() not in shell.platform.contents()
 
 

@@ -361,6 +361,10 @@ def test_two_who_change_one_record_do_not_overwrite_each_other(house, owner):
     assert (changed.status, changed.json()["sports"]) == (200, ["tennis"])
     late = owner.ask("PATCH", f"/admin/v1/{path}", {"name": "Late"}, If_Match=tag, Sec_Fetch_Site="same-origin")
     assert code(late) == (412, "changed_meanwhile")
+    twice = house.request("PATCH", f"/admin/v1/{path}", address=house.operator_address, body=b'{"name": "Twice"}',
+                          headers=[("Cookie", f"croupier_session={owner.cookie}"), ("Content-Type", "application/json"),
+                                   ("Sec-Fetch-Site", "same-origin"), ("If-Match", tag), ("If-Match", '"other"')])
+    assert code(twice) == (412, "changed_meanwhile")
     last = owner.get(f"audit?object={added.json()['id']}&limit=1")["items"][0]
     assert (late.json()["error"]["changed_by"], late.json()["error"]["changed_at"]) == (last["who"], last["at"])
     sent_back = {name: value for name, value in owner.get(path).items() if name in ("name", "cidrs", "sports", "rate", "casino")}

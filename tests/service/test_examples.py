@@ -159,6 +159,24 @@ def test_a_decline_is_an_answer(customer):
     assert customer.run("settle") == ""
 
 
+class Cutting(http.server.BaseHTTPRequestHandler):
+    """Hands a request on to the wallet, and the first time no more than half of the answer back."""
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        headers = {name: value for name, value in self.headers.items() if name.startswith("X-") or name == "Content-Type"}
+        with urllib.request.urlopen(urllib.request.Request(self.server.to + self.path, data=body, headers=headers)) as answer:
+            whole = answer.read()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(whole)))
+        self.end_headers()
+        self.wfile.write(whole if body in self.server.cut else whole[:len(whole) // 2])
+        self.server.cut.append(body)
+
+    def log_message(self, *_):
+        pass
+
+
 def test_a_provider_believes_a_token_and_bets(market, tmp_path):
     secret = "a-secret-of-the-examples-provider"
     shell(f"echo {secret} | '{BINARY}' provider secret add dune-studio -c '{market.told['config']}'", tmp_path)
@@ -170,9 +188,9 @@ def test_a_provider_believes_a_token_and_bets(market, tmp_path):
         done = provider(token)
         return (launched, token) if "the token is not good" not in done.stderr else None
 
-    def provider(token):
+    def provider(token, port=market.providers):
         environment = dict(sanitizer_environment(), PROVIDER="dune-studio", SECRET=secret,
-                           WALLET=f"http://127.0.0.1:{market.providers}/provider/v1/wallet")
+                           WALLET=f"http://127.0.0.1:{port}/provider/v1/wallet")
         return subprocess.run([sys.executable, EXAMPLES / "provider-python" / "provider.py", token, "100", "180"],
                               capture_output=True, text=True, env=environment, timeout=120 * PATIENCE)
 
@@ -183,6 +201,14 @@ def test_a_provider_believes_a_token_and_bets(market, tmp_path):
     assert done.returncode == 0, done.stderr
     assert [json.loads(line)["balance_minor"] for line in done.stdout.splitlines()] == [400, 580]
     assert customer.balance(launched["player_id"]) == 580
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Cutting) as server:
+        server.to, server.cut = f"http://127.0.0.1:{market.providers}", []
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        done = provider(token, server.server_port)
+        server.shutdown()
+    assert done.returncode == 0, done.stderr
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(answer["balance_minor"], answer["replayed"]) for answer in answers] == [(480, True), (660, True)]
     header, claims, signature = token.split(".")
     for bad in ("", "a.b.c", f"{header}.{claims}.", f"{claims}.{claims}.{signature}"):
         refused = provider(bad)

@@ -181,6 +181,28 @@ def test_what_is_published_together_is_seen_together(shared, stream):
     assert not torn and len(seen) >= 50
 
 
+@pytest.mark.only("redis")
+def test_each_transaction_of_redis_has_whole_lines(shared, stream):
+    """However much is published at once: what is between MULTI and EXEC is all that others can see of it."""
+    lines, events = 30, 900
+    ours = f"[{shared.odds.database} ".encode()
+    parts, counted = [{}], 0
+    with shared.odds.server.connect(timeout=60 * PATIENCE) as monitor:
+        monitor.call("MONITOR")
+        feed = stream(shared)
+        feed.send(*({"together": [odds(event, [{"line": n}], "tennis") for event in range(1, events + 1)]} for n in range(lines)))
+        assert [feed.receive()["published"] for _ in range(lines)] == [True] * lines
+        while counted < lines * events:
+            words = monitor.receive()
+            if ours in words and b'"SET" "odds:tennis:' in words:
+                line = int(words.rpartition(b":")[2].strip(b'}]"'))
+                parts[-1][line] = parts[-1].get(line, 0) + 1
+                counted += 1
+            elif ours in words and b'"EXEC"' in words.upper():
+                parts.append({})
+    assert {line: count for part in parts for line, count in part.items()} == dict.fromkeys(range(lines), events), parts
+
+
 def test_a_sport_is_withdrawn_with_what_was_published_before(shared, stream):
     feed = stream(shared)
     key = shared.customer.key
@@ -206,7 +228,7 @@ def test_a_reader_that_does_not_read_is_waited_for(service, stream):
     line = json.dumps(odds(1, [])).encode() + b"\n"
     sent = b""
     lines = 0
-    for _ in range(200000):  # 64 MiB of lines and what stands around them are a million
+    for _ in range(200000):  # 16 MiB of lines and what stands around them are some 70,000
         _, writable, _ = select.select([], [feed.process.stdin], [], 3 * PATIENCE)
         if not writable:
             break
@@ -295,6 +317,19 @@ def test_a_store_that_is_away_is_told_of_line_by_line(fragile, stream):
         return answer.get("published")
 
     eventually(published)
+    assert feed.end() == []
+
+
+@pytest.mark.only("redis")
+def test_what_redis_refuses_is_of_its_own_line(fragile, stream):
+    fragile.odds.call("ACL", "SETUSER", "default", "-unlink")
+    feed = stream(fragile)
+    withdrawn = {"withdraw": "cricket", "event": "1"}
+    feed.send(odds(1, []), withdrawn, {"together": [odds(2, []), withdrawn, odds(3, [])]}, odds(4, []))
+    answers = [feed.receive() for _ in range(4)]
+    assert [answer.get("published") for answer in answers] == [True, None, None, True], answers
+    assert [answer.get("error") for answer in answers[1:3]] == ["cannot publish: the user may not do that"] * 2
+    assert [fragile.odds.call("GET", f"odds:cricket:{event}") for event in range(1, 5)] == [b"[]", None, None, b"[]"]
     assert feed.end() == []
 
 

@@ -446,7 +446,7 @@ static bool note_sequence(void *context, const struct ledger_transaction *entry,
     return true;
 }
 
-static void a_statement_begins_with_the_entry_that_is_asked_for(void **state)
+static void a_statement_has_the_entries_that_are_asked_for(void **state)
 {
     struct fixture *fixture = *state;
     struct tail whole = {0};
@@ -462,16 +462,27 @@ static void a_statement_begins_with_the_entry_that_is_asked_for(void **state)
         assert_int_equal(tail.last, whole.last);
         assert_int_equal(tail.count, whole.last - whose.from + 1);
     }
+    whose.from = 2;
+    for (whose.before = 3; whose.before <= whole.last + 2; whose.before++) {
+        struct tail tail = {0};
+        OK(fixture->store->ledger->entries(fixture->store, whose, note_sequence, &tail,
+                                           &fixture->error));
+        assert_int_equal(tail.first, 2);
+        assert_int_equal(tail.last, whose.before <= whole.last ? whose.before - 1 : whole.last);
+        assert_int_equal(tail.count, tail.last - 1);
+    }
 }
 
 /* ---- bounds ---------------------------------------------------------------------------------- */
 
 static void a_sum_that_no_ledger_can_have_is_refused(void **state)
 {
-    struct books_line sum = {.debits_minor = LEDGER_CLEARING_MAX - 1};
+    struct books_line sum = {.debits_minor = LEDGER_CLEARING_MAX - 2,
+                             .credits_back_minor = LEDGER_CLEARING_MAX - 1};
     const struct books_line more = {.debits_minor = 1, .entries = {1, 0, 0}};
     (void)state;
     assert_true(books_add(&sum, &more));
+    assert_true(-books_movement_minor(&sum) == INT64_MAX - 1); /* what it comes to fits */
     const struct books_line before = sum;
     assert_false(books_add(&sum, &more));
     assert_memory_equal(&sum, &before, sizeof sum);
@@ -516,7 +527,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_customer_a_provider_and_a_day_narrow_the_sums),
         cmocka_unit_test(more_sums_than_fit_into_memory_come_in_the_same_order),
         cmocka_unit_test(the_books_of_a_customers_day_are_what_its_statements_say),
-        cmocka_unit_test(a_statement_begins_with_the_entry_that_is_asked_for),
+        cmocka_unit_test(a_statement_has_the_entries_that_are_asked_for),
         cmocka_unit_test(a_sum_that_no_ledger_can_have_is_refused),
         cmocka_unit_test(a_visitor_may_stop_early),
     };

@@ -37,6 +37,7 @@ extern const struct factory *engine; /* that is tested */
 
 /* The parts: each returns how many of its tests failed. */
 int contract_of_values(void);
+int contract_of_publications(void);
 int contract_of_freshness(void);
 int contract_of_store(void);
 int contract_of_changes(void);

@@ -261,6 +261,30 @@ static void what_rfc_8259_forbids_is_refused(void **state)
             fail_msg("case %zu accepted: %s", i, refused[i].at);
 }
 
+/* Strings are stepped over several bytes at a time. */
+static void what_ends_the_plain_bytes_of_a_string_is_found_wherever_it_stands(void **state)
+{
+    static const char special[] = {'\0', '\x1F', '\x80', '\xFF', '"', '\\'};
+    char string[64];
+    struct json_text_error error;
+    (void)state;
+    for (size_t size = 4; size <= sizeof string; size++) {
+        for (size_t at = 1; at + 2 < size; at++) {
+            memset(string, 'x', size);
+            string[0] = string[size - 1] = '"';
+            string[at] = '\x7F'; /* plain */
+            assert_int_equal(check((struct text){string, size}), STATUS_OK);
+            for (size_t i = 0; i < sizeof special; i++) {
+                string[at] = special[i];
+                assert_int_equal(json_text_check((struct text){string, size}, NULL, &error),
+                                 STATUS_MALFORMED);
+                /* Behind a quote, which closes it. */
+                assert_int_equal(error.offset, special[i] == '"' ? at + 1 : at);
+            }
+        }
+    }
+}
+
 static void nesting_is_accepted_to_256_and_refused_at_257(void **state)
 {
     (void)state;
@@ -589,6 +613,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_rfc_8259_allows_is_accepted),
         cmocka_unit_test(what_rfc_8259_forbids_is_refused),
+        cmocka_unit_test(what_ends_the_plain_bytes_of_a_string_is_found_wherever_it_stands),
         cmocka_unit_test(nesting_is_accepted_to_256_and_refused_at_257),
         cmocka_unit_test(a_document_is_at_most_32_mib),
         cmocka_unit_test(an_error_tells_line_and_column_of_the_first_wrong_character),

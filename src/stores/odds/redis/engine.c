@@ -3,8 +3,8 @@
  * `redis+sentinel://`. This file is the engine; redis.h says where the rest is.
  *
  * A store has up to two links. The serving link tracks what changes; a server starts it at once.
- * The feeding link is one plain connection, for the commands of `croupier feed`. Each is made when
- * it is first needed.
+ * The feeding link is one plain connection, for the commands of `croupier feed`; it is not told of
+ * changes, its own among them. Each is made when it is first needed.
  *
  * Freshness. A version may be given out of memory while the serving link confirms that changes
  * arrive (connection.c) and none of that value has. They come in order with the replies: a change
@@ -574,7 +574,7 @@ static enum status redis_open(struct odds_store **store, const struct odds_store
     opening->leases.prefix = opening->prefix;
     opening->leases.log = options->log;
     CHECK(uv_mutex_init(&opening->lock) == 0);
-    status = start_link(opening, options->patient, error);
+    status = start_link(opening, options->patient && !options->feeds, error);
     if (!options->patient && status != STATUS_OK && status != STATUS_PENDING) {
         redis_close(&opening->base);
         return status;
@@ -724,16 +724,20 @@ static int64_t redis_published_ms(struct odds_store *base, enum sport sport,
 
 /* ---- feeding --------------------------------------------------------------------------------- */
 
-/* Whoever published through this store sees it at once, and not only when the server says so. */
+/* Whoever published through this store sees it at once, and not only when the server says so. A
+ * store that has read nothing knows of nothing that could be old: what is read later is read after
+ * this. */
 static void see_changes(struct redis_store *store, const struct odds_change *changes, size_t count)
 {
+    bool reads = atomic_load(&store->serving) != NULL;
+    int64_t now_ms = clock_wall_ms();
     for (size_t i = 0; i < count; i++) {
         struct odds_subject subject = {.kind = changes[i].kind, .sport = changes[i].sport};
         if (subject.kind == ODDS_MARKETS)
             subject.event = changes[i].event;
-        redis_known_forget(store->known, &subject);
-        atomic_store_explicit(&store->published_ms[subject.sport], clock_wall_ms(),
-                              memory_order_relaxed);
+        if (reads)
+            redis_known_forget(store->known, &subject);
+        atomic_store_explicit(&store->published_ms[subject.sport], now_ms, memory_order_relaxed);
     }
 }
 
@@ -745,6 +749,23 @@ static enum status redis_publish(struct odds_store *base, const struct odds_chan
         redis_feed_publish(need_link(store, false), store->prefix, changes, count, error);
     see_changes(store, changes, count);
     return count_error(store, status);
+}
+
+static void on_published(void *owner, struct odds_publishing *publishing)
+{
+    struct redis_store *store = owner;
+    const struct odds_publication *each;
+    STAILQ_FOREACH (each, &publishing->list, others) {
+        see_changes(store, each->changes, each->count);
+        (void)count_error(store, each->status);
+    }
+}
+
+static enum status redis_publish_each(struct odds_store *base, struct odds_publishing *publishing)
+{
+    struct redis_store *store = redis_store_of(base);
+    return redis_feed_publish_each(need_link(store, false), store->prefix, publishing, store,
+                                   on_published);
 }
 
 static enum status redis_list_interest(struct odds_store *base, enum sport sport, int64_t since_ms,
@@ -777,6 +798,7 @@ const struct odds_engine odds_engine_redis = {
     .lease = redis_lease,
     .facts = redis_facts,
     .publish = redis_publish,
+    .publish_each = redis_publish_each,
     .list_interest = redis_list_interest,
     .list_events = redis_list_events,
 };

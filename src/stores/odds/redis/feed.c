@@ -11,6 +11,7 @@
 #define FEED_TIMEOUT_MS 10000                  /* a publication may be large and the way slow */
 #define BATCH_BYTES ((size_t)64 * 1024 * 1024) /* of one transaction; one change may have 32 MiB */
 #define BATCH_CHANGES 4096
+#define CANNOT_PUBLISH "cannot publish"
 #define SCAN_COUNT "1000"
 #define INTEREST_PAGE 10000
 
@@ -34,19 +35,35 @@ void redis_key_of_interest(struct buffer *out, const char *prefix, enum sport sp
 
 /* ---- publishing ------------------------------------------------------------------------------ */
 
-static void append_change(struct buffer *out, const char *prefix, const struct odds_change *change)
+/* `key` is only its memory, which is used again for the next. */
+static void append_change(struct buffer *out, struct buffer *key, const char *prefix,
+                          const struct odds_change *change)
 {
     struct odds_subject subject = {.kind = change->kind, .sport = change->sport};
     if (change->kind == ODDS_MARKETS)
         subject.event = change->event;
-    struct buffer key = {0};
-    redis_key_of_value(&key, prefix, &subject);
+    buffer_clear(key);
+    redis_key_of_value(key, prefix, &subject);
     redis_command_begin(out, change->bytes == NULL ? 2 : 3);
     redis_command_word(out, change->bytes == NULL ? TEXT("UNLINK") : TEXT("SET"));
-    redis_command_word(out, buffer_text(&key));
+    redis_command_word(out, buffer_text(key));
     if (change->bytes != NULL)
         redis_command_word(out, (struct text){change->bytes, change->size});
+}
+
+/* One command, or a transaction of several. Returns how many replies they bring. */
+static unsigned append_changes(struct buffer *out, const char *prefix,
+                               const struct odds_change *changes, size_t count)
+{
+    struct buffer key = {0};
+    if (count > 1)
+        redis_command(out, "MULTI", NULL);
+    for (size_t i = 0; i < count; i++)
+        append_change(out, &key, prefix, &changes[i]);
+    if (count > 1)
+        redis_command(out, "EXEC", NULL);
     buffer_free(&key);
+    return count > 1 ? (unsigned)count + 2 : 1;
 }
 
 /* Frees the commands. `reply` may be NULL. */
@@ -82,19 +99,121 @@ enum status redis_feed_publish(struct redis_link *link, const char *prefix,
     while (count > 0 && status == STATUS_OK) {
         size_t batch = batch_of(changes, count);
         struct buffer commands = {0};
-        if (batch > 1)
-            redis_command(&commands, "MULTI", NULL);
-        for (size_t i = 0; i < batch; i++)
-            append_change(&commands, prefix, &changes[i]);
-        if (batch > 1)
-            redis_command(&commands, "EXEC", NULL);
-        unsigned replies = batch > 1 ? (unsigned)batch + 2 : 1;
+        unsigned replies = append_changes(&commands, prefix, changes, batch);
         struct redis_call call;
-        status = ask(link, &call, &commands, replies, NULL, "cannot publish", error);
+        status = ask(link, &call, &commands, replies, NULL, CANNOT_PUBLISH, error);
         changes += batch;
         count -= batch;
     }
     return status;
+}
+
+/* ---- publishing several, each with its result ------------------------------------------------ */
+
+/* What was sent of a list of publications. On the I/O thread from when it was submitted. */
+struct sending {
+    struct redis_call call; /* first */
+    struct buffer commands;
+    struct odds_publishing *publishing;
+    struct odds_publication *next; /* whose replies come now; NULL: all have come */
+    unsigned replies_left;         /* of these */
+    void *owner;
+    void (*over)(void *owner, struct odds_publishing *publishing);
+};
+
+static unsigned replies_to(const struct odds_publication *publication)
+{
+    return publication->count > 1 ? (unsigned)publication->count + 2 : 1;
+}
+
+static void fail(struct odds_publication *publication, enum status status,
+                 const struct error *error)
+{
+    if (publication->status != STATUS_OK) /* the first says the most */
+        return;
+    publication->status = status;
+    publication->reason = memory_copy_string(error->text);
+}
+
+static void heed_error(struct odds_publication *publication, const struct redis_reply *reply)
+{
+    struct error error;
+    if (reply->type != REDIS_ERROR)
+        return;
+    enum status status = redis_error_of_reply(reply, CANNOT_PUBLISH, &error);
+    fail(publication, status, &error);
+}
+
+static void on_published(struct redis_call *call, unsigned index, const struct redis_reply *reply)
+{
+    struct sending *sending = (struct sending *)call;
+    (void)index;
+    heed_error(sending->next, reply);
+    for (size_t i = 0; reply->type == REDIS_LIST && i < reply->count; i++)
+        heed_error(sending->next, &reply->elements[i]); /* of EXEC */
+    if (--sending->replies_left > 0)
+        return;
+    sending->next = STAILQ_NEXT(sending->next, others);
+    sending->replies_left = sending->next == NULL ? 0 : replies_to(sending->next);
+}
+
+/* Those that were not answered have failed with this. */
+static void end_sending(struct sending *sending, enum status status, const struct error *error)
+{
+    for (; sending->next != NULL; sending->next = STAILQ_NEXT(sending->next, others))
+        fail(sending->next, status, error);
+    sending->over(sending->owner, sending->publishing);
+    buffer_free(&sending->commands);
+    memory_free(sending);
+}
+
+static void on_all_published(struct redis_call *call, enum status status)
+{
+    struct sending *sending = (struct sending *)call;
+    struct odds_publishing *publishing = sending->publishing;
+    struct error error;
+    redis_link_say_ended(status, CANNOT_PUBLISH, &error);
+    end_sending(sending, status, &error);
+    publishing->done(publishing);
+}
+
+/* Room for most commands besides their values; what needs more takes it. */
+#define COMMAND_ROOM 96
+
+enum status redis_feed_publish_each(struct redis_link *link, const char *prefix,
+                                    struct odds_publishing *publishing, void *owner,
+                                    void (*over)(void *owner, struct odds_publishing *publishing))
+{
+    struct sending *sending = memory_alloc_zeroed(1, sizeof *sending);
+    struct odds_publication *each;
+    unsigned replies = 0;
+    size_t room = 0;
+    STAILQ_FOREACH (each, &publishing->list, others)
+        for (size_t i = 0; i < each->count; i++)
+            room += each->changes[i].size + COMMAND_ROOM;
+    buffer_reserve(&sending->commands, room);
+    STAILQ_FOREACH (each, &publishing->list, others) {
+        each->status = STATUS_OK;
+        each->reason = NULL;
+        replies += append_changes(&sending->commands, prefix, each->changes, each->count);
+    }
+    sending->call = (struct redis_call){.bytes = buffer_text(&sending->commands),
+                                        .replies = replies,
+                                        .timeout_ms = FEED_TIMEOUT_MS,
+                                        .reply = on_published,
+                                        .done = on_all_published};
+    sending->publishing = publishing;
+    sending->next = STAILQ_FIRST(&publishing->list);
+    sending->replies_left = replies_to(sending->next);
+    sending->owner = owner;
+    sending->over = over;
+    enum status status = redis_link_submit(link, &sending->call);
+    if (status == STATUS_PENDING)
+        return STATUS_PENDING;
+    struct error error;
+    redis_link_say_refused(link, status, CANNOT_PUBLISH, &error);
+    end_sending(sending, status, &error);
+    return STATUS_OK;
 }
 
 /* ---- listing events -------------------------------------------------------------------------- */

@@ -255,6 +255,24 @@ enum status redis_link_submit(struct redis_link *link, struct redis_call *call)
     return STATUS_PENDING;
 }
 
+/* ---- why a call has failed ------------------------------------------------------------------- */
+
+void redis_link_say_refused(struct redis_link *link, enum status status, const char *what,
+                            struct error *error)
+{
+    if (status == STATUS_FULL)
+        (void)error_set(error, status, "%s: too many requests are waiting for the server", what);
+    else
+        redis_connection_problem(link->connection, error);
+}
+
+void redis_link_say_ended(enum status status, const char *what, struct error *error)
+{
+    (void)error_set(error, status, "%s: %s", what,
+                    status == STATUS_TIMEOUT ? "the server did not answer in time"
+                                             : "the connection was lost");
+}
+
 /* ---- a call that is waited for --------------------------------------------------------------- */
 
 struct asking {
@@ -306,14 +324,10 @@ enum status redis_link_ask(struct redis_link *link, struct redis_call *call, con
                 *error = asking.error;
             status = asking.replied;
         } else if (status != STATUS_OK) {
-            (void)error_set(error, status, "%s: %s", what,
-                            status == STATUS_TIMEOUT ? "the server did not answer in time"
-                                                     : "the connection was lost");
+            redis_link_say_ended(status, what, error);
         }
-    } else if (status == STATUS_FULL) {
-        (void)error_set(error, status, "%s: too many requests are waiting for the server", what);
     } else {
-        redis_connection_problem(link->connection, error);
+        redis_link_say_refused(link, status, what, error);
     }
     uv_sem_destroy(&asking.over);
     return status;

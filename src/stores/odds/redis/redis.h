@@ -318,6 +318,12 @@ struct redis_call {
  * STATUS_TIMEOUT. */
 MUST_CHECK enum status redis_link_submit(struct redis_link *link, struct redis_call *call);
 
+/* Why a call failed, for people: redis_link_submit did not take it, or `done` had this status.
+ * `what` could not be done; `error` may be NULL. */
+void redis_link_say_refused(struct redis_link *link, enum status status, const char *what,
+                            struct error *error);
+void redis_link_say_ended(enum status status, const char *what, struct error *error);
+
 /* The same, waited for; not on the I/O thread. Gives the first error reply as `error`, with `what`
  * could not be done; `reply` is called as above, on the I/O thread, before this returns. */
 MUST_CHECK enum status redis_link_ask(struct redis_link *link, struct redis_call *call,
@@ -368,6 +374,11 @@ MUST_CHECK enum status redis_lease_ask(struct redis_leases *leases, struct redis
 MUST_CHECK enum status redis_feed_publish(struct redis_link *link, const char *prefix,
                                           const struct odds_change *changes, size_t count,
                                           struct error *error);
+/* `over`: each has its result; it is called before `done`, or in place when that will not be. */
+MUST_CHECK enum status redis_feed_publish_each(struct redis_link *link, const char *prefix,
+                                               struct odds_publishing *publishing, void *owner,
+                                               void (*over)(void *owner,
+                                                            struct odds_publishing *publishing));
 MUST_CHECK enum status redis_feed_list_interest(struct redis_link *link, const char *prefix,
                                                 enum sport sport, int64_t since_ms,
                                                 struct odds_interest **list, size_t *count,

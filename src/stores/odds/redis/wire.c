@@ -26,6 +26,7 @@
 #define READ_SIZE ((size_t)16 * 1024) /* at a time; a TLS record has no more */
 #define READS_A_TURN 64               /* before others have their turn */
 #define SLICE ((size_t)256 * 1024)    /* written at a time; what is larger is not kept */
+#define LARGE ((size_t)16 * 1024)     /* not worth a copy, or waiting for what else comes */
 /* Of a reply. Lists have no values in them; the longest are the keys that one command changed. */
 #define REPLY_MAX (ODDS_VALUE_MAX + (size_t)1024 * 1024)
 
@@ -268,6 +269,25 @@ static enum moved receive(struct redis_wire *wire, size_t *size, const char **wh
                        : judge_tls(wire, result, &wire->read_must_write, SSL_ERROR_WANT_WRITE, why);
 }
 
+/* Writes what is large without a copy of it, as far as the socket takes it now. Returns how much
+ * that was. That nothing can be sent is no news, as below. */
+static size_t send_at_once(const struct redis_wire *wire, struct text commands)
+{
+    size_t sent = 0;
+    if (wire->ssl != NULL || !wire->connected || wire->lost || wire->out.size > 0 ||
+        commands.size < LARGE)
+        return 0;
+    while (sent < commands.size) {
+        size_t left = commands.size - sent;
+        ssize_t took =
+            send(wire->socket, commands.at + sent, left < SLICE ? left : SLICE, MSG_NOSIGNAL);
+        if (took <= 0)
+            break;
+        sent += (size_t)took;
+    }
+    return sent;
+}
+
 static enum moved send_some(struct redis_wire *wire, size_t *size)
 {
     const char *at = wire->out.data + wire->written;
@@ -315,7 +335,8 @@ void redis_wire_send(struct redis_wire *wire, struct text commands, unsigned rep
     else
         wire->last->next = slot;
     wire->last = slot;
-    buffer_append_text(&wire->out, commands);
+    size_t sent = send_at_once(wire, commands);
+    buffer_append(&wire->out, commands.at + sent, commands.size - sent);
     watch(wire); /* written by the loop, with what else comes this turn */
 }
 

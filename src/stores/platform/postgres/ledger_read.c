@@ -395,15 +395,18 @@ enum status postgres_ledger_entries(struct platform_store *base, struct ledger_w
     static const char of_all[] = ENTRY_ROWS ENTRY_ORDER;
     static const char of_player[] = ENTRY_ROWS " AND ledger_transaction.player_number ="
                                                " (SELECT number FROM player WHERE player.id = $1)"
-                                               " AND ledger_transaction.sequence >= $2" ENTRY_ORDER;
+                                               " AND ledger_transaction.sequence >= $2"
+                                               " AND ledger_transaction.sequence < $3" ENTRY_ORDER;
     static const char of_customer[] = ENTRY_ROWS " AND player.customer_id = $1" ENTRY_ORDER;
     struct walk walk = {.entry = visit, .context = context};
     struct postgres_parameters parameters = {0};
     if (whose.player_id == NULL && whose.customer_id == NULL)
         return run_walk(base, &walk, of_all, NULL, on_entry, error);
     set_string(&parameters, 1, whose.player_id != NULL ? whose.player_id : whose.customer_id);
-    if (whose.player_id != NULL)
+    if (whose.player_id != NULL) {
         set_integer(&parameters, 2, (int64_t)whose.from);
+        set_integer(&parameters, 3, whose.before > 0 ? (int64_t)whose.before : INT64_MAX);
+    }
     return run_walk(base, &walk, whose.player_id != NULL ? of_player : of_customer, &parameters,
                     on_entry, error);
 }

@@ -268,8 +268,11 @@ static enum status examine_file(struct sqlite_store *store, bool create, struct 
     else if (status == STATUS_OK && missing != 0 && create)
         status = create_file(store->path, error);
     else if (status == STATUS_OK && missing != 0)
-        status = error_set(error, STATUS_UNAVAILABLE,
-                           "%s: there is no such file; run: croupier migrate", store->path);
+        status =
+            error_set(error, STATUS_UNAVAILABLE,
+                      "%s: there is no such file; is its disk mounted? Where there never was one,"
+                      " run: croupier migrate",
+                      store->path);
     else if (status == STATUS_OK && !S_ISREG(facts.st_mode))
         status = error_set(error, STATUS_UNAVAILABLE, "%s: is not a regular file", store->path);
     else if (status == STATUS_OK && faccessat(AT_FDCWD, store->path, R_OK | W_OK, AT_EACCESS) != 0)

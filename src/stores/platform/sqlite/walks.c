@@ -15,8 +15,8 @@ struct walk {
     void *context;
     struct ledger_account account; /* of the player */
     int64_t last_number;           /* of that account */
-    uint64_t from; /* what is visited begins with this sequence; 0: with the first */
-    uint64_t last; /* sequence of the last entry visited of the player, 0 before */
+    uint64_t from, before;         /* of what is visited, by sequence; 0: all */
+    uint64_t last;                 /* sequence of the last entry visited of the player, 0 before */
     bool stopped;
     struct ledger_transaction block[BLOCK];
 };
@@ -24,7 +24,9 @@ struct walk {
 static void visit_entry(struct walk *walk, const struct ledger_transaction *entry)
 {
     walk->last = entry->sequence;
-    if (entry->sequence >= walk->from)
+    if (walk->before > 0 && entry->sequence >= walk->before)
+        walk->stopped = true;
+    else if (entry->sequence >= walk->from)
         walk->stopped = !walk->visit(walk->context, entry, &walk->account);
 }
 
@@ -171,6 +173,7 @@ enum status sqlite_ledger_entries(struct platform_store *base, struct ledger_who
     walk->visit = visit;
     walk->context = context;
     walk->from = whose.player_id != NULL ? whose.from : 0;
+    walk->before = whose.player_id != NULL ? whose.before : 0;
     if (whose.player_id != NULL || whose.customer_id != NULL)
         bind_string(players, 1, whose.player_id != NULL ? whose.player_id : whose.customer_id);
     status = sqlite_each(store, players, take_player, walk, error);
